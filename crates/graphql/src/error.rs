@@ -1,0 +1,113 @@
+//! Errors as GraphQL clients see them (GraphQL specification, section 7.1.2), and what stays in the log.
+
+use std::fmt;
+
+/// A place in the request's text; both count from 1 (GraphQL specification, section 7.1.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Position {
+    pub line: u32,
+    pub column: u32,
+}
+
+/// One step of a response path: a response key or a list index that counts from 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PathSegment {
+    Key(Box<str>),
+    Index(usize),
+}
+
+/// What went wrong, to match on; [`ErrorCode::as_str`] is what `extensions.code` carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorCode {
+    /// The text is no GraphQL document.
+    ParseFailed,
+    /// The document does not fit the schema.
+    ValidationFailed,
+    /// Variables or arguments have values that their types or limits refuse.
+    BadUserInput,
+    /// A limit of the server was reached (depth, aliases, tokens, …).
+    LimitExceeded,
+    /// The source cannot be reached; another try may succeed.
+    SourceUnavailable,
+    /// The statement ran out of time and was cancelled.
+    Timeout,
+    /// A constraint of the database refused a mutation (unique, foreign key, not null, check).
+    ConstraintViolation,
+    /// A stored value does not fit its GraphQL type.
+    ValueOutOfRange,
+    /// Anything else the source reported; details are in the log only.
+    SourceFailed,
+}
+
+impl ErrorCode {
+    /// The upper-case word that clients match on.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ParseFailed => "GRAPHQL_PARSE_FAILED",
+            Self::ValidationFailed => "GRAPHQL_VALIDATION_FAILED",
+            Self::BadUserInput => "BAD_USER_INPUT",
+            Self::LimitExceeded => "LIMIT_EXCEEDED",
+            Self::SourceUnavailable => "SOURCE_UNAVAILABLE",
+            Self::Timeout => "TIMEOUT",
+            Self::ConstraintViolation => "CONSTRAINT_VIOLATION",
+            Self::ValueOutOfRange => "VALUE_OUT_OF_RANGE",
+            Self::SourceFailed => "SOURCE_FAILED",
+        }
+    }
+}
+
+/// An error of a request or of one field of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GraphqlError {
+    /// For the client: names the thing, the value and the limit; no text of a database.
+    pub message: String,
+    pub code: ErrorCode,
+    /// Empty where the error has no place in the request's text.
+    pub positions: Vec<Position>,
+    /// From the root's response key downwards; empty for errors of the whole request.
+    pub path: Vec<PathSegment>,
+    /// For the log (and for the client only when configured): the source's own text.
+    pub detail: Option<String>,
+    /// Joins the client's error and the log's line; given by the server when there is a `detail`.
+    pub reference: Option<Box<str>>,
+}
+
+impl GraphqlError {
+    /// An error without place, path and detail.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            code,
+            positions: Vec::new(),
+            path: Vec::new(),
+            detail: None,
+            reference: None,
+        }
+    }
+
+    #[must_use]
+    pub fn at(mut self, position: Position) -> Self {
+        self.positions.push(position);
+        self
+    }
+
+    #[must_use]
+    pub fn with_path(mut self, path: Vec<PathSegment>) -> Self {
+        self.path = path;
+        self
+    }
+
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+}
+
+impl fmt::Display for GraphqlError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for GraphqlError {}

@@ -1,0 +1,10 @@
+//! Relational databases as a source: SQLite and PostgreSQL.
+//!
+//! [`catalog`] holds what the database says, [`model`] what is served of it and under which names, [`plan`]
+//! what one root field needs, free of any dialect. The `sqlite` and `postgres` modules turn plans into
+//! statements and run them.
+
+pub mod catalog;
+pub mod model;
+pub mod plan;
+pub mod settings;

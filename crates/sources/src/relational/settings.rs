@@ -1,0 +1,135 @@
+//! What a user can set for a relational source, already checked for form; where it was written is the
+//! server's business.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::catalog::ColumnKind;
+
+/// How nested fields reach the database (the published study compares the three).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResolverModel {
+    /// The whole root field in one statement.
+    #[default]
+    Subquery,
+    /// One statement per nest level and set of parents.
+    PerNest,
+    /// As per-nest, and the same level of concurrent operations is gathered into one statement.
+    Bucket,
+}
+
+/// Settings of one relational source; every field has a safe default.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RelationalSettings {
+    pub resolver: ResolverModel,
+    /// Rows of a list without `limit`.
+    pub default_limit: u32,
+    /// The highest `limit`; a higher one is an error that names it.
+    pub max_limit: u32,
+    /// Milliseconds after which a statement is cancelled at the database.
+    pub statement_timeout_ms: u32,
+    /// Bytes that one root field's answer may have.
+    pub max_response_bytes: usize,
+    /// PostgreSQL's schemas; empty means `current_schema()`.
+    pub schemas: Vec<String>,
+    /// PostgreSQL connections per core.
+    pub connections_per_core: u16,
+    /// Only these tables, as `name` or `schema.name`, `*` as a wildcard; empty means all.
+    pub include_tables: Vec<String>,
+    /// Added to the built-in exclusion of names that contain `migration`, unless `include_tables` names them.
+    pub exclude_tables: Vec<String>,
+    /// By table name (`name` or `schema.name`).
+    pub tables: BTreeMap<String, TableSettings>,
+}
+
+impl Default for RelationalSettings {
+    fn default() -> Self {
+        Self {
+            resolver: ResolverModel::default(),
+            default_limit: 100,
+            max_limit: 10_000,
+            statement_timeout_ms: 10_000,
+            max_response_bytes: 64 << 20,
+            schemas: Vec::new(),
+            connections_per_core: 4,
+            include_tables: Vec::new(),
+            exclude_tables: Vec::new(),
+            tables: BTreeMap::new(),
+        }
+    }
+}
+
+/// Overrides for one table or view.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TableSettings {
+    /// PascalCase type name instead of the inflected one.
+    pub type_name: Option<String>,
+    /// List field instead of the inflected one.
+    pub list_name: Option<String>,
+    pub exclude_columns: Vec<String>,
+    pub columns: BTreeMap<String, ColumnSettings>,
+    /// Primary key of a view or of a table without one, for ordering and has-one relations.
+    pub primary_key: Vec<String>,
+    /// Relations beside those of foreign keys (for views), or renamed ones.
+    pub relations: Vec<RelationSettings>,
+    /// Fields of foreign keys' relations that are not served.
+    pub exclude_relations: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ColumnSettings {
+    /// GraphQL field instead of the column's name.
+    pub name: Option<String>,
+    /// Another GraphQL type.
+    pub r#type: Option<ColumnTypeOverride>,
+}
+
+/// GraphQL types that a column may be given instead of the mapped one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ColumnTypeOverride {
+    Int,
+    BigInt,
+    Float,
+    Decimal,
+    Boolean,
+    String,
+    #[serde(rename = "UUID")]
+    Uuid,
+    #[serde(rename = "JSON")]
+    Json,
+}
+
+impl ColumnTypeOverride {
+    /// The kind that the override stands for.
+    pub fn kind(self) -> ColumnKind {
+        match self {
+            Self::Int => ColumnKind::Int,
+            Self::BigInt => ColumnKind::BigInt,
+            Self::Float => ColumnKind::Float,
+            Self::Decimal => ColumnKind::Decimal,
+            Self::Boolean => ColumnKind::Boolean,
+            Self::String => ColumnKind::Text,
+            Self::Uuid => ColumnKind::Uuid,
+            Self::Json => ColumnKind::Json,
+        }
+    }
+}
+
+/// A relation from `columns` of this table to `target_columns` of `target`. The reverse has-many is added
+/// too, under `reverse_name` where that is given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationSettings {
+    pub columns: Vec<String>,
+    pub target: String,
+    pub target_columns: Vec<String>,
+    #[serde(default)]
+    pub name: Option<String>,
+    #[serde(default)]
+    pub reverse_name: Option<String>,
+}

@@ -5,6 +5,9 @@
 //! statements and run them.
 
 pub mod catalog;
+pub mod lower;
+mod lower_filter;
 pub mod model;
 pub mod plan;
 pub mod settings;
+pub mod sql;

@@ -1,1 +1,62 @@
-fn main() {}
+//! The command line: reads arguments, hands over to one module a command, and turns the outcome into an exit
+//! code. Everything else is in the libraries.
+//!
+//! Exit codes: 0 done, 1 measured and a threshold or an objective failed, 2 could not run.
+
+mod lab;
+mod run;
+mod schema;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Serves the data you have as a fast API, and measures any HTTP API honestly.
+#[derive(Debug, Parser)]
+#[command(name = "prony", version, max_term_width = 100)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve databases as GraphQL.
+    Serve(serve::Arguments),
+    /// Print the GraphQL schema of a source.
+    Schema(schema::Arguments),
+    /// Run a load test.
+    Run(run::Arguments),
+    /// List the experiments, or run one.
+    Lab(lab::Arguments),
+}
+
+const COULD_NOT_RUN: u8 = 2;
+
+fn main() -> ExitCode {
+    let line = match CommandLine::try_parse() {
+        Ok(line) => line,
+        Err(error) => {
+            let code = if error.use_stderr() { COULD_NOT_RUN } else { 0 };
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let outcome = match line.command {
+        Command::Serve(arguments) => serve::execute(arguments),
+        Command::Schema(arguments) => schema::execute(arguments),
+        Command::Run(arguments) => run::execute(arguments),
+        Command::Lab(arguments) => lab::execute(arguments),
+    };
+    outcome.unwrap_or_else(|error| {
+        report(&error);
+        ExitCode::from(COULD_NOT_RUN)
+    })
+}
+
+/// The one place where an error reaches the terminal; causes follow on the same line.
+#[expect(clippy::print_stderr, reason = "the binary's own voice")]
+fn report(error: &anyhow::Error) {
+    eprintln!("error: {error:#}");
+}

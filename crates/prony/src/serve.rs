@@ -1,0 +1,10 @@
+//! `prony serve`: serves sources until a signal stops it.
+
+use std::process::ExitCode;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {}
+
+pub(crate) fn execute(_arguments: Arguments) -> anyhow::Result<ExitCode> {
+    anyhow::bail!("this build is without `prony serve`")
+}

@@ -1,1 +1,49 @@
-fn main() {}
+//! The repository's own commands: `cargo xtask test` (everything) and `cargo xtask tidy`.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
+
+mod counts;
+mod prerequisites;
+mod stages;
+mod test;
+mod tidy;
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test [STAGE…]   everything a change must pass; with names, only those stages
+  tidy            only the checks of the repository's own rules";
+
+/// The commands, for the check that documents mention no others.
+const COMMANDS: &[&str] = &["test", "tidy"];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let outcome = match arguments.split_first() {
+        Some((command, stages)) if command == "test" => test::run(&root(), stages),
+        Some((command, [])) if command == "tidy" => tidy::run(&root()),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The repository's root: this package is one directory below it.
+fn root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().expect("xtask is one directory below the root").to_path_buf()
+}

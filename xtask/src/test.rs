@@ -1,0 +1,59 @@
+//! `cargo xtask test`: every check and every test, one stage after the other, each to its end.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use crate::{
+    counts::Counts,
+    prerequisites,
+    stages::{StageOutcome, run_command, run_stage, summary},
+};
+
+const STAGES: &[&str] = &["prerequisites", "format", "lints", "build", "tests", "web"];
+
+/// Runs the named stages, or all. `Ok(true)` when everything passed.
+pub(crate) fn run(root: &Path, names: &[String]) -> Result<bool> {
+    if let Some(unknown) = names.iter().find(|name| !STAGES.contains(&name.as_str())) {
+        bail!("no stage is called {unknown:?}; there are {}", STAGES.join(", "));
+    }
+    let mut outcomes: Vec<StageOutcome> = Vec::new();
+    for stage in STAGES.iter().filter(|stage| names.is_empty() || names.iter().any(|name| name == *stage)) {
+        outcomes.push(run_stage(stage, || work(root, stage)));
+        if outcomes.iter().any(|outcome| outcome.name == "prerequisites" && !outcome.succeeded) {
+            break;
+        }
+    }
+    println!("{}", summary(&outcomes));
+    Ok(outcomes.iter().all(|outcome| outcome.succeeded))
+}
+
+fn work(root: &Path, stage: &str) -> Result<(bool, Counts)> {
+    match stage {
+        "prerequisites" => prerequisites::provide().map(|()| (true, Counts::default())),
+        "format" => run_command(root, &["cargo", "fmt", "--all", "--check"]),
+        "lints" => run_command(
+            root,
+            &["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],
+        ),
+        // Tests of several crates run the program, which Cargo hands only to tests of its own package.
+        "build" => run_command(root, &["cargo", "build", "--workspace", "--bins", "--locked"]),
+        "tests" => run_command(root, &["cargo", "test", "--workspace", "--locked", "--no-fail-fast"]),
+        "web" => web(&root.join("web")),
+        _ => bail!("stage {stage} has no work"),
+    }
+}
+
+/// The npm checks of the pages: whatever `web/package.json` calls `check` and `test`.
+fn web(directory: &Path) -> Result<(bool, Counts)> {
+    let mut total = (true, Counts::default());
+    for words in [&["npm", "ci", "--no-audit", "--no-fund"][..], &["npm", "run", "check"], &["npm", "test"]] {
+        let (succeeded, counts) = run_command(directory, words)?;
+        total.1 += counts;
+        if !succeeded {
+            total.0 = false;
+            break;
+        }
+    }
+    Ok(total)
+}

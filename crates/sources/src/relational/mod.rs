@@ -8,6 +8,7 @@ pub mod catalog;
 pub mod lower;
 mod lower_filter;
 pub mod model;
+pub mod nest;
 pub mod plan;
 pub mod settings;
 pub mod sql;

@@ -80,13 +80,11 @@ impl<F: Fetch> Resolver<F> {
     }
 
     async fn fetch(&self, level: usize, keys: Rc<[Key]>) -> Result<Answer, GraphqlError> {
-        match &self.gatherer {
-            Some(gatherer) => gatherer.fetch(&self.fetch, level, &keys, &self.variables).await,
-            None => {
-                let rows = self.fetch.fetch(level, keys, Rc::clone(&self.variables)).await?;
-                Ok(Answer { rows, places: None })
-            }
+        if let Some(gatherer) = &self.gatherer {
+            return gatherer.fetch(&self.fetch, level, &keys, &self.variables).await;
         }
+        let rows = self.fetch.fetch(level, keys, Rc::clone(&self.variables)).await?;
+        Ok(Answer { rows, places: None })
     }
 
     /// The children of a level side by side, so that a gatherer sees them at the same time.
@@ -95,7 +93,7 @@ impl<F: Fetch> Resolver<F> {
         let branches = children.map(|(index, child)| {
             let (keys, key_of_row) = child_keys(&answer, keys, index);
             let tree = Rc::clone(self).level(child.level, keys);
-            async move { Ok(Branch { tree: tree.await?, key_of_row }) }
+            async move { Ok::<_, GraphqlError>(Branch { tree: tree.await?, key_of_row }) }
         });
         let below = try_join_all(branches).await?;
         Ok(Tree { answer, below })

@@ -6,6 +6,27 @@ pub struct Catalog {
     pub tables: Vec<CatalogTable>,
     /// PostgreSQL's enumerated types that columns refer to.
     pub enums: Vec<CatalogEnum>,
+    /// For the start-up log: what discovery left out, and why.
+    pub notes: Vec<String>,
+}
+
+/// Why the catalog could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum DiscoverError {
+    #[error("the catalog of the SQLite database cannot be read")]
+    Sqlite(#[from] rusqlite::Error),
+    #[error("the catalog of the PostgreSQL database cannot be read")]
+    Postgres(#[from] tokio_postgres::Error),
+    /// Configured schemas that the database does not have (or does not let the user see).
+    #[error("the database has no schema {}; it has {}", list(.missing), list(.known))]
+    UnknownSchemas { missing: Vec<String>, known: Vec<String> },
+    /// The connection's `search_path` names no schema that exists.
+    #[error("the connection has no current schema; name the schemas to serve in `schemas`")]
+    NoCurrentSchema,
+}
+
+fn list(names: &[String]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// A table or view.
@@ -35,7 +56,8 @@ pub struct CatalogColumn {
     /// The type as the database writes it, ready for a cast: `integer`, `character varying(128)`.
     pub database_type: Box<str>,
     pub nullable: bool,
-    /// A default, an identity or (SQLite) a rowid alias fills the column when it is not given.
+    /// A default, an identity, (SQLite) a rowid alias or (PostgreSQL) perhaps a trigger before inserts fills
+    /// the column when it is not given.
     pub has_default: bool,
     /// False for generated columns and columns of views.
     pub writable: bool,
@@ -66,7 +88,8 @@ pub enum ColumnKind {
     /// Index into [`Catalog::enums`].
     Enum(usize),
     Array(Box<ColumnKind>),
-    /// A type without a mapping: its text form.
+    /// A type without a mapping (dates, times and intervals too): its text form, a `String` with all operators
+    /// of text. Comparisons are those of the database's type; `like` matches the text form.
     OtherText,
 }
 

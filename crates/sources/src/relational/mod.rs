@@ -5,10 +5,12 @@
 //! statements and run them.
 
 pub mod catalog;
+pub mod contribution;
 pub mod lower;
 mod lower_filter;
 pub mod model;
-pub mod nest;
+pub mod names;
 pub mod plan;
 pub mod settings;
 pub mod sql;
+pub mod sqlite;

@@ -1,6 +1,14 @@
 //! What is served of a catalog, and under which GraphQL names: the result of inflection, of the rules for
 //! relations, and of the user's overrides.
 
+mod build;
+mod choose;
+mod columns;
+mod enums;
+mod faults;
+mod naming;
+mod relations;
+
 use super::catalog::{ColumnKind, TableKind};
 
 /// Index into [`Model::tables`].
@@ -47,6 +55,7 @@ pub struct Column {
     pub name: Box<str>,
     /// The GraphQL field; the database's name unless that is no GraphQL name or was renamed.
     pub field: Box<str>,
+    /// Enums are indexes into [`Model::enums`].
     pub kind: ColumnKind,
     /// The type as the database writes it, ready for a cast.
     pub database_type: Box<str>,

@@ -37,9 +37,10 @@ pub struct RelationalSettings {
     pub schemas: Vec<String>,
     /// PostgreSQL connections per core.
     pub connections_per_core: u16,
-    /// Only these tables, as `name` or `schema.name`, `*` as a wildcard; empty means all.
+    /// Only these tables, as `name` or `schema.name`, `*` standing for any text; empty means all.
     pub include_tables: Vec<String>,
-    /// Added to the built-in exclusion of names that contain `migration`, unless `include_tables` names them.
+    /// Not these tables. Names that contain `migration` are left out too, unless an entry of `include_tables`
+    /// that itself contains `migration` lets them in.
     pub exclude_tables: Vec<String>,
     /// By table name (`name` or `schema.name`).
     pub tables: BTreeMap<String, TableSettings>,
@@ -72,7 +73,7 @@ pub struct TableSettings {
     pub list_name: Option<String>,
     pub exclude_columns: Vec<String>,
     pub columns: BTreeMap<String, ColumnSettings>,
-    /// Primary key of a view or of a table without one, for ordering and has-one relations.
+    /// Primary key of a view or of a table without one, for ordering and for changes by key.
     pub primary_key: Vec<String>,
     /// Relations beside those of foreign keys (for views), or renamed ones.
     pub relations: Vec<RelationSettings>,
@@ -121,7 +122,7 @@ impl ColumnTypeOverride {
 }
 
 /// A relation from `columns` of this table to `target_columns` of `target`. The reverse has-many is added
-/// too, under `reverse_name` where that is given.
+/// too, under `reverse_name` where that is given. Where a foreign key is the same, its relations are renamed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelationSettings {
@@ -132,4 +133,13 @@ pub struct RelationSettings {
     pub name: Option<String>,
     #[serde(default)]
     pub reverse_name: Option<String>,
+}
+
+/// One thing in the settings that does not fit the database or another setting.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {message}", path.join("."))]
+pub struct SettingsFault {
+    /// Keys and list indexes from [`RelationalSettings`] downwards: `tables`, `members`, `columns`, `nme`.
+    pub path: Vec<String>,
+    pub message: String,
 }

@@ -1,4 +1,0 @@
-//! The road of a request through this crate, as its users take it.
-
-mod fixture;
-mod selections;

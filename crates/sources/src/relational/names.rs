@@ -1,0 +1,106 @@
+//! GraphQL names out of database names: words, PascalCase and snake_case, and what makes any text a valid
+//! name. The English of it is in [`inflection`]; which name a table gets is the model's business.
+
+pub mod inflection;
+
+use inflection::{pluralize, singularize};
+
+/// The row type of a table: PascalCase of its last word's singular (`meetups_members` → `MeetupsMember`).
+pub fn type_name(table: &str) -> String {
+    pascal_case(&singular_snake(table))
+}
+
+/// The list field of a table: snake_case of its last word's plural (`InvoiceLine` → `invoice_lines`).
+pub fn list_name(table: &str) -> String {
+    on_last_word(&snake_case(table), pluralize)
+}
+
+/// snake_case of the last word's singular (`people` → `person`).
+pub fn singular_snake(table: &str) -> String {
+    on_last_word(&snake_case(table), singularize)
+}
+
+/// Lower-case words joined by `_`. A word starts at an upper-case letter after a lower-case letter or a digit
+/// and at the last letter of a run of upper-case letters (`HTTPServer2` → `http_server2`).
+pub fn snake_case(name: &str) -> String {
+    let name = graphql_name(name);
+    let bytes = name.as_bytes();
+    let mut out = String::with_capacity(name.len() + 4);
+    for (index, &byte) in bytes.iter().enumerate() {
+        let previous = index.checked_sub(1).map(|before| bytes[before]);
+        if byte.is_ascii_uppercase() {
+            let after_small = previous.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+            let ends_acronym = previous.is_some_and(|b| b.is_ascii_uppercase())
+                && bytes.get(index + 1).is_some_and(u8::is_ascii_lowercase);
+            if after_small || ends_acronym {
+                out.push('_');
+            }
+        }
+        out.push(char::from(byte.to_ascii_lowercase()));
+    }
+    out
+}
+
+/// PascalCase of a name in snake_case; a leading underscore stays only before a digit, where the name needs it.
+pub fn pascal_case(snake: &str) -> String {
+    let mut out = String::with_capacity(snake.len());
+    for word in snake.split('_').filter(|word| !word.is_empty()) {
+        let (first, rest) = word.split_at(1);
+        out.push_str(&first.to_ascii_uppercase());
+        out.push_str(rest);
+    }
+    if out.is_empty() || out.as_bytes()[0].is_ascii_digit() {
+        out.insert(0, '_');
+    }
+    out
+}
+
+/// `name` itself where it is a GraphQL name that clients may define (GraphQL specification, section 2.1.9);
+/// else the nearest one: letters of other scripts in ASCII, other characters as `_`, a leading digit after
+/// `_`, and a single `_` for the reserved prefix `__`.
+pub fn graphql_name(name: &str) -> String {
+    if is_graphql_name(name) {
+        return name.to_owned();
+    }
+    let mut out = String::with_capacity(name.len() + 1);
+    for character in name.chars() {
+        if character.is_ascii_alphanumeric() {
+            out.push(character);
+            continue;
+        }
+        let ascii = if character.is_ascii() { "" } else { any_ascii::any_ascii_char(character) };
+        let letters = ascii.chars().filter(char::is_ascii_alphanumeric);
+        let length_before = out.len();
+        out.extend(letters);
+        if out.len() == length_before {
+            out.push('_');
+        }
+    }
+    let bare = out.trim_start_matches('_');
+    if bare.len() + 1 < out.len() {
+        out = format!("_{bare}");
+    }
+    if out.is_empty() || out.as_bytes()[0].is_ascii_digit() {
+        out.insert(0, '_');
+    }
+    out
+}
+
+/// Whether a schema may define `name`: `[_A-Za-z][_0-9A-Za-z]*` without the prefix `__`.
+pub fn is_graphql_name(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    !name.is_empty()
+        && !bytes[0].is_ascii_digit()
+        && !name.starts_with("__")
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
+fn on_last_word(snake: &str, inflect: fn(&str) -> String) -> String {
+    let trimmed = snake.trim_end_matches('_');
+    let start = trimmed.rfind('_').map_or(0, |at| at + 1);
+    let (before, word) = trimmed.split_at(start);
+    if word.is_empty() {
+        return snake.to_owned();
+    }
+    format!("{before}{}{}", inflect(word), &snake[trimmed.len()..])
+}

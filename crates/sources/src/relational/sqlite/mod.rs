@@ -1,0 +1,3 @@
+//! SQLite as a source: discovery here; statements and readers in the other modules.
+
+pub mod discover;

@@ -1,0 +1,8 @@
+//! From a database to its schema: golden SDL of whole schemas, and the rules one by one.
+
+#![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its strings so")]
+
+#[cfg(test)]
+mod sqlite;
+#[cfg(test)]
+mod support;

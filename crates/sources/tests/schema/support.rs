@@ -1,0 +1,97 @@
+//! What the tests share: databases from SQL text, models, and schemas printed as SDL.
+
+use std::fmt::Write as _;
+
+use apollo_compiler::{Name, Schema, schema::ExtendedType, validation::Valid};
+use prony_sources::relational::{
+    catalog::Catalog,
+    contribution::contribution,
+    model::{Cardinality, Model},
+    settings::{RelationalSettings, SettingsFault},
+    sqlite::discover::discover,
+};
+use rusqlite::Connection;
+
+pub(crate) fn sqlite_catalog(sql: &str) -> Catalog {
+    let connection = Connection::open_in_memory().unwrap();
+    connection.execute_batch(sql).unwrap();
+    discover(&connection).unwrap()
+}
+
+pub(crate) fn settings(toml: &str) -> RelationalSettings {
+    toml::from_str(toml).unwrap()
+}
+
+pub(crate) fn model(catalog: &Catalog, toml: &str) -> Model {
+    Model::build(catalog, &settings(toml)).unwrap_or_else(|faults| panic!("{}", lines(&faults)))
+}
+
+pub(crate) fn lines(faults: &[SettingsFault]) -> String {
+    faults.iter().fold(String::new(), |text, fault| text + &fault.to_string() + "\n")
+}
+
+/// The model's schema, validated; types in the order of their names.
+pub(crate) fn schema(model: &Model) -> Valid<Schema> {
+    let contribution = contribution(model);
+    let mut schema = Schema::new();
+    let mut roots = vec![("Query", contribution.query)];
+    if !contribution.mutation.is_empty() {
+        roots.push(("Mutation", contribution.mutation));
+    }
+    for (root, fields) in roots {
+        let name = Name::new(root).unwrap();
+        let definition = schema.schema_definition.make_mut();
+        let slot = if root == "Query" { &mut definition.query } else { &mut definition.mutation };
+        *slot = Some(name.clone().into());
+        let mut text = format!("type {root} {{ ");
+        for field in fields {
+            write!(text, "{field} ").unwrap();
+        }
+        let parsed = Schema::parse(text + "}", "root.graphql").unwrap();
+        schema.types.insert(name.clone(), parsed.types[&name].clone());
+    }
+    let mut types = contribution.types;
+    types.sort_by(|(a, _), (b, _)| a.cmp(b));
+    for (name, definition) in types {
+        let replaced: Option<ExtendedType> = schema.types.insert(name.clone(), definition);
+        assert!(replaced.is_none(), "{name} is defined twice");
+    }
+    schema.validate().unwrap_or_else(|invalid| panic!("{}", invalid.errors))
+}
+
+pub(crate) fn sdl(model: &Model) -> String {
+    schema(model).to_string()
+}
+
+/// One line a table: names, key, and fields of relations.
+pub(crate) fn outline(model: &Model) -> String {
+    let mut out = String::new();
+    for table in &model.tables {
+        write!(out, "{} {} (", table.type_name, table.list_name).unwrap();
+        for (index, column) in table.columns.iter().enumerate() {
+            let mark = if column.nullable { "" } else { "!" };
+            let comma = if index == 0 { "" } else { " " };
+            write!(out, "{comma}{}:{:?}{mark}", column.field, column.kind).unwrap();
+        }
+        let key: Vec<&str> = table.primary_key.iter().map(|&id| &*table.column(id).field).collect();
+        writeln!(out, ") key [{}]", key.join(" ")).unwrap();
+        for relation in &table.relations {
+            let target = model.table(relation.target);
+            let pairs: Vec<String> = relation
+                .pairs
+                .iter()
+                .map(|&(own, other)| format!("{}={}", table.column(own).field, target.column(other).field))
+                .collect();
+            let arrow = if relation.cardinality == Cardinality::One { "->" } else { "=>" };
+            writeln!(out, "  {} {arrow} {} on {}", relation.field, target.type_name, pairs.join(" "))
+                .unwrap();
+        }
+    }
+    for found in &model.enums {
+        writeln!(out, "enum {} {}", found.name, found.labels.join(" ")).unwrap();
+    }
+    for note in &model.notes {
+        writeln!(out, "note: {note}").unwrap();
+    }
+    out
+}

@@ -1,15 +1,28 @@
 //! GraphQL without input or output: from request text to a selection that sources can plan, and from their
 //! bytes to a response. It leaves sockets, databases, files, clocks and threads to other crates.
 //!
-//! The road of a request, one module a stage: [`document`] parses and validates, [`variables`] coerces,
-//! [`selection`] collects fields for one shape of the variables, a source plans and executes, and
-//! [`response`] assembles. [`schema`] merges what sources contribute.
+//! The road of a request, one module a stage: [`request`] reads the parameters, [`document`] parses and
+//! validates, [`variables`] coerces and takes their shape, [`selection`] holds the fields collected for one
+//! shape, a source plans and executes, and [`response`] assembles. [`cache`] keeps operations and plans,
+//! [`introspection`] answers from the schema, and [`schema`] merges what sources contribute.
 
+pub mod cache;
+mod collect;
+pub mod document;
 pub mod error;
+pub mod introspection;
 pub mod json;
+pub mod limits;
+mod literal;
+mod position;
+mod print;
+pub mod request;
 pub mod response;
+mod scalar;
 pub mod schema;
 pub mod selection;
+pub mod shape;
+mod tally;
 pub mod variables;
 
 pub use apollo_compiler::{self as compiler, Name};

@@ -1,6 +1,12 @@
 //! The response: root fields' bytes spliced unparsed into one body, and errors beside them.
 
-use crate::error::GraphqlError;
+use std::io::Write as _;
+
+use crate::{
+    error::{GraphqlError, PathSegment},
+    json,
+    selection::Field,
+};
 
 /// What a source answered for one root field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,4 +26,127 @@ impl FieldResult {
     pub fn failed(error: GraphqlError) -> Self {
         Self { data: None, errors: vec![error] }
     }
+}
+
+/// How much of an error's inside a client sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// The source's own text stays in the log.
+    #[default]
+    Hidden,
+    /// It is sent as `extensions.detail`, for development.
+    Shown,
+}
+
+/// The body of an executed request: `{"data":{…}}`, and `"errors"` after it where there are some. Each result
+/// belongs to the root field with the same index; its bytes are copied once and never read.
+///
+/// # Panics
+/// Where there are not as many results as fields.
+pub fn assemble(fields: &[Field], results: &[FieldResult], detail: Detail) -> Vec<u8> {
+    assert_eq!(fields.len(), results.len(), "every root field has one result");
+    let mut out = Vec::with_capacity(capacity(fields, results));
+    out.extend_from_slice(b"{\"data\":");
+    let nulls_all =
+        |(field, result): (&Field, &FieldResult)| result.data.is_none() && field.output.is_non_null();
+    if fields.iter().zip(results).any(nulls_all) {
+        out.extend_from_slice(b"null");
+    } else {
+        write_data(&mut out, fields, results);
+    }
+    if results.iter().any(|result| !result.errors.is_empty()) {
+        out.push(b',');
+        write_errors(&mut out, results.iter().flat_map(|result| &result.errors), detail);
+    }
+    out.push(b'}');
+    out
+}
+
+/// The body of a request that was refused before it was executed: `{"errors":[…]}`, without `data`.
+pub fn refuse(errors: &[GraphqlError], detail: Detail) -> Vec<u8> {
+    let mut out = Vec::with_capacity(2 + errors.len() * ERROR_BYTES);
+    out.push(b'{');
+    write_errors(&mut out, errors.iter(), detail);
+    out.push(b'}');
+    out
+}
+
+/// An error usually takes less.
+const ERROR_BYTES: usize = 256;
+
+/// Keys of GraphQL need no escapes, so that the sum is exact where there are no errors.
+fn capacity(fields: &[Field], results: &[FieldResult]) -> usize {
+    let members = fields.iter().zip(results).map(|(field, result)| {
+        let data = result.data.as_ref().map_or(4, Vec::len);
+        field.response_key.len() + 4 + data + result.errors.len() * ERROR_BYTES
+    });
+    members.sum::<usize>() + br#"{"data":{},"errors":[]}"#.len()
+}
+
+fn write_data(out: &mut Vec<u8>, fields: &[Field], results: &[FieldResult]) {
+    out.push(b'{');
+    for (index, (field, result)) in fields.iter().zip(results).enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        json::write_string(out, &field.response_key);
+        out.push(b':');
+        out.extend_from_slice(result.data.as_deref().unwrap_or(b"null"));
+    }
+    out.push(b'}');
+}
+
+fn write_errors<'a>(out: &mut Vec<u8>, errors: impl Iterator<Item = &'a GraphqlError>, detail: Detail) {
+    out.extend_from_slice(b"\"errors\":[");
+    for (index, error) in errors.enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write_error(out, error, detail);
+    }
+    out.push(b']');
+}
+
+fn write_error(out: &mut Vec<u8>, error: &GraphqlError, detail: Detail) {
+    out.extend_from_slice(b"{\"message\":");
+    json::write_string(out, &error.message);
+    if !error.positions.is_empty() {
+        out.extend_from_slice(b",\"locations\":");
+        write_list(out, &error.positions, |out, position| {
+            write_text(out, format_args!("{{\"line\":{},\"column\":{}}}", position.line, position.column));
+        });
+    }
+    if !error.path.is_empty() {
+        out.extend_from_slice(b",\"path\":");
+        write_list(out, &error.path, |out, segment| match segment {
+            PathSegment::Key(key) => json::write_string(out, key),
+            PathSegment::Index(index) => write_text(out, format_args!("{index}")),
+        });
+    }
+    out.extend_from_slice(b",\"extensions\":{\"code\":");
+    json::write_string(out, error.code.as_str());
+    if let Some(reference) = &error.reference {
+        out.extend_from_slice(b",\"reference\":");
+        json::write_string(out, reference);
+    }
+    if let (Some(text), Detail::Shown) = (&error.detail, detail) {
+        out.extend_from_slice(b",\"detail\":");
+        json::write_string(out, text);
+    }
+    out.extend_from_slice(b"}}");
+}
+
+fn write_list<T>(out: &mut Vec<u8>, items: &[T], write: impl Fn(&mut Vec<u8>, &T)) {
+    out.push(b'[');
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write(out, item);
+    }
+    out.push(b']');
+}
+
+fn write_text(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    out.write_fmt(text).expect("a vector takes any number of bytes");
 }

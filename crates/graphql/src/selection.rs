@@ -1,6 +1,8 @@
 //! The fields of one operation for one shape of its variables: fragments merged, `@skip` and `@include`
 //! decided, arguments typed. It is what sources plan from; it holds no value of a scalar variable.
 
+use std::fmt;
+
 use apollo_compiler::{Name, ast::Type};
 use serde_json::Value as Json;
 
@@ -12,6 +14,16 @@ pub enum OperationKind {
     Query,
     Mutation,
     Subscription,
+}
+
+impl fmt::Display for OperationKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Query => "query",
+            Self::Mutation => "mutation",
+            Self::Subscription => "subscription",
+        })
+    }
 }
 
 /// All fields of one operation, in response order (GraphQL specification, section 6.3.2).
@@ -28,6 +40,8 @@ pub struct Field {
     pub response_key: Name,
     /// `__typename` comes as a field too; its `parent_type` is the answer.
     pub name: Name,
+    /// The object type that the field belongs to. Below a field of an interface or union type, where only the
+    /// source knows the object, it is the type of the fragment, and fields of one response key may repeat.
     pub parent_type: Name,
     pub output: Type,
     /// In the schema's order; only those that were given or have a default.
@@ -38,6 +52,11 @@ pub struct Field {
 }
 
 impl Field {
+    /// Whether the engine answers it from the schema: `__schema`, `__type` and, at the root, `__typename`.
+    pub fn is_introspection(&self) -> bool {
+        self.name.starts_with("__")
+    }
+
     /// The value of an argument that was given or has a default.
     pub fn argument(&self, name: &str) -> Option<&Value> {
         self.arguments.iter().find(|(known, _)| known == name).map(|(_, value)| value)
@@ -76,6 +95,13 @@ pub struct Slot {
 pub enum Step {
     Key(Name),
     Index(usize),
+}
+
+impl Slot {
+    /// The whole value of a variable.
+    pub(crate) fn of(variable: usize) -> Self {
+        Self { variable, path: Vec::new() }
+    }
 }
 
 impl Value {

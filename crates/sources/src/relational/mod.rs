@@ -10,6 +10,7 @@ pub mod lower;
 mod lower_filter;
 pub mod model;
 pub mod names;
+pub mod nest;
 pub mod plan;
 pub mod settings;
 pub mod sql;

@@ -1,0 +1,59 @@
+//! Limits on requests; each has a safe default, and reaching one is an error that names it.
+
+use serde::{Deserialize, Serialize};
+
+/// What a request may cost before a source sees it. Counts of fields, aliases, root fields and directives are
+/// taken per operation after fragments are expanded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Bytes of a document. Hand-written and generated documents rarely pass 10 KB; GraphiQL's introspection
+    /// query has 2 KB.
+    pub max_document_bytes: usize,
+    /// Tokens of a document, comments not counted. Parsing costs about a microsecond for three of them.
+    pub max_tokens: usize,
+    /// Nesting of selection sets, fragments included, and of list and object literals. Bounds the stack.
+    pub max_nesting: usize,
+    /// Nested object levels below the root: 1 for `{ members { id } }`. `__schema` and `__type` are exempt; what
+    /// they may cost is bounded by `max_nesting` and `max_introspection_bytes`.
+    pub max_depth: usize,
+    /// Fields with an alias: the cheap way to ask for one thing many times.
+    pub max_aliases: usize,
+    /// Root fields; each may be a statement at a database.
+    pub max_root_fields: usize,
+    /// Directives on anything.
+    pub max_directives: usize,
+    /// Fields after fragments are expanded, before equal ones are merged: stops fragments that double at each
+    /// level.
+    pub max_fields: usize,
+    /// Variables of one operation.
+    pub max_variables: usize,
+    /// Operations and fragments of a document.
+    pub max_definitions: usize,
+    /// Bytes of the shape of variables: about five for each key of each input object.
+    pub max_shape_bytes: usize,
+    /// Bytes that `__schema` and `__type` may answer with, for each root field.
+    pub max_introspection_bytes: usize,
+    /// Whether `__schema` and `__type` are answered.
+    pub introspection: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_document_bytes: 128 << 10,
+            max_tokens: 15_000,
+            max_nesting: 64,
+            max_depth: 15,
+            max_aliases: 1_000,
+            max_root_fields: 100,
+            max_directives: 500,
+            max_fields: 5_000,
+            max_variables: 256,
+            max_definitions: 256,
+            max_shape_bytes: 16 << 10,
+            max_introspection_bytes: 64 << 20,
+            introspection: true,
+        }
+    }
+}

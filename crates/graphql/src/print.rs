@@ -1,0 +1,70 @@
+//! Selections as text, for tests and logs: one field a line, `$0.id.gt` for what variables hold there.
+
+use std::fmt::{self, Display, Formatter};
+
+use crate::selection::{Field, Selection, Slot, Step, Value};
+
+impl Display for Selection {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "{}", self.kind)?;
+        self.fields.iter().try_for_each(|field| print_field(formatter, field, 1))
+    }
+}
+
+fn print_field(formatter: &mut Formatter<'_>, field: &Field, level: usize) -> fmt::Result {
+    write!(formatter, "{:1$}", "", level * 2)?;
+    if field.response_key != field.name {
+        write!(formatter, "{}: ", field.response_key)?;
+    }
+    write!(formatter, "{}.{}", field.parent_type, field.name)?;
+    if !field.arguments.is_empty() {
+        formatter.write_str("(")?;
+        print_entries(formatter, &field.arguments)?;
+        formatter.write_str(")")?;
+    }
+    writeln!(formatter, " {} @{}:{}", field.output, field.position.line, field.position.column)?;
+    field.selections.iter().try_for_each(|child| print_field(formatter, child, level + 1))
+}
+
+fn print_entries(formatter: &mut Formatter<'_>, entries: &[(apollo_compiler::Name, Value)]) -> fmt::Result {
+    for (index, (key, value)) in entries.iter().enumerate() {
+        let separator = if index == 0 { "" } else { ", " };
+        write!(formatter, "{separator}{key}: {value}")?;
+    }
+    Ok(())
+}
+
+impl Display for Value {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => formatter.write_str("null"),
+            Self::Boolean(value) => write!(formatter, "{value}"),
+            Self::Enum(name) => write!(formatter, "{name}"),
+            Self::Scalar(json) => write!(formatter, "{json}"),
+            Self::Slot(slot) => write!(formatter, "{slot}"),
+            Self::List(items) => {
+                formatter.write_str("[")?;
+                for (index, item) in items.iter().enumerate() {
+                    let separator = if index == 0 { "" } else { ", " };
+                    write!(formatter, "{separator}{item}")?;
+                }
+                formatter.write_str("]")
+            }
+            Self::Object(entries) => {
+                formatter.write_str("{")?;
+                print_entries(formatter, entries)?;
+                formatter.write_str("}")
+            }
+        }
+    }
+}
+
+impl Display for Slot {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        write!(formatter, "${}", self.variable)?;
+        self.path.iter().try_for_each(|step| match step {
+            Step::Key(key) => write!(formatter, ".{key}"),
+            Step::Index(index) => write!(formatter, "[{index}]"),
+        })
+    }
+}

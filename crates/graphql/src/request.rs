@@ -1,0 +1,112 @@
+//! The parameters of a GraphQL request (GraphQL over HTTP, section 5.1), from JSON or from separate texts. It
+//! knows nothing of HTTP: methods, media types and sizes are the server's.
+
+use serde_json::{Map, Value as Json};
+
+use crate::error::{ErrorCode, GraphqlError, Position};
+
+/// What a client sends.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RequestParameters {
+    pub query: String,
+    pub operation_name: Option<String>,
+    pub variables: Map<String, Json>,
+    pub extensions: Map<String, Json>,
+}
+
+/// Why a request has no parameters.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequestFault {
+    #[error("{member} is not JSON: {message} at line {}, column {}", .position.line, .position.column)]
+    BrokenJson { member: &'static str, message: String, position: Position },
+    #[error("the request must be a JSON object, not {found}")]
+    NoObject { found: &'static str },
+    #[error("{member} must be {expected}, not {found}")]
+    WrongType { member: &'static str, expected: &'static str, found: &'static str },
+    #[error("query is missing: send the text of a GraphQL document in it")]
+    NoQuery,
+}
+
+impl From<RequestFault> for GraphqlError {
+    fn from(fault: RequestFault) -> Self {
+        // A position would read as one in the document, so it stays in the message.
+        Self::new(ErrorCode::BadUserInput, fault.to_string())
+    }
+}
+
+impl RequestParameters {
+    /// Reads a body of `application/json`. Members other than the four known ones are ignored.
+    pub fn from_json(body: &[u8]) -> Result<Self, RequestFault> {
+        let mut members = match parse("the request", body)? {
+            Json::Object(members) => members,
+            other => return Err(RequestFault::NoObject { found: kind(&other) }),
+        };
+        Self::from_members(&mut members)
+    }
+
+    /// Reads the parameters of a URL, already percent-decoded; `variables` and `extensions` are JSON texts.
+    pub fn from_texts(
+        query: Option<String>,
+        operation_name: Option<String>,
+        variables: Option<&str>,
+        extensions: Option<&str>,
+    ) -> Result<Self, RequestFault> {
+        let variables = variables.map(|text| parse("variables", text.as_bytes())).transpose()?;
+        let extensions = extensions.map(|text| parse("extensions", text.as_bytes())).transpose()?;
+        Ok(Self {
+            query: query.filter(|query| !query.is_empty()).ok_or(RequestFault::NoQuery)?,
+            operation_name: operation_name.filter(|name| !name.is_empty()),
+            variables: map("variables", variables)?,
+            extensions: map("extensions", extensions)?,
+        })
+    }
+
+    fn from_members(members: &mut Map<String, Json>) -> Result<Self, RequestFault> {
+        let mut take = |name| members.get_mut(name).map(Json::take);
+        Ok(Self {
+            query: string("query", take("query"))?
+                .filter(|query| !query.is_empty())
+                .ok_or(RequestFault::NoQuery)?,
+            operation_name: string("operationName", take("operationName"))?,
+            variables: map("variables", take("variables"))?,
+            extensions: map("extensions", take("extensions"))?,
+        })
+    }
+}
+
+fn parse(member: &'static str, text: &[u8]) -> Result<Json, RequestFault> {
+    serde_json::from_slice(text).map_err(|error| {
+        let position = Position { line: error.line() as u32, column: error.column() as u32 };
+        let message = error.to_string();
+        // serde_json appends the place, which is reported apart.
+        let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+        RequestFault::BrokenJson { member, message: message.to_owned(), position }
+    })
+}
+
+fn string(member: &'static str, value: Option<Json>) -> Result<Option<String>, RequestFault> {
+    match value {
+        None | Some(Json::Null) => Ok(None),
+        Some(Json::String(text)) => Ok(Some(text)),
+        Some(other) => Err(RequestFault::WrongType { member, expected: "a string", found: kind(&other) }),
+    }
+}
+
+fn map(member: &'static str, value: Option<Json>) -> Result<Map<String, Json>, RequestFault> {
+    match value {
+        None | Some(Json::Null) => Ok(Map::new()),
+        Some(Json::Object(members)) => Ok(members),
+        Some(other) => Err(RequestFault::WrongType { member, expected: "an object", found: kind(&other) }),
+    }
+}
+
+fn kind(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "null",
+        Json::Bool(_) => "a boolean",
+        Json::Number(_) => "a number",
+        Json::String(_) => "a string",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,169 @@
+//! Nodes of a schema, made cheaply: a [`Pool`] shares names, fields and input values that tables have in common.
+//!
+//! Tables repeat themselves (`id: Int!`, `created_at: String`, `limit: Int`), so sharing saves most of a big
+//! schema's memory.
+
+use apollo_compiler::{
+    Name, Node,
+    ast::{
+        Argument, Directive, DirectiveList, EnumValueDefinition, FieldDefinition, InputValueDefinition, Type,
+        Value,
+    },
+    collections::{HashMap, IndexSet},
+    name,
+    schema::{self, Component, EnumType, ExtendedType, InputObjectType, ObjectType, ScalarType},
+};
+
+/// Makes nodes and hands out the same one for the same content.
+#[derive(Debug, Default)]
+pub struct Pool {
+    names: HashMap<Box<str>, Name>,
+    fields: HashMap<(Name, Type), Node<FieldDefinition>>,
+    inputs: HashMap<(Name, Type), Node<InputValueDefinition>>,
+}
+
+impl Pool {
+    /// A name; the same text gives the same allocation.
+    ///
+    /// # Panics
+    /// Where `text` is no GraphQL name: models hold checked names.
+    pub fn name(&mut self, text: &str) -> Name {
+        if let Some(name) = self.names.get(text) {
+            return name.clone();
+        }
+        let name = Name::new(text).expect("models hold valid GraphQL names");
+        self.names.insert(text.into(), name.clone());
+        name
+    }
+
+    /// `name: ty`.
+    pub fn field(&mut self, name: &Name, ty: Type) -> Node<FieldDefinition> {
+        let key = (name.clone(), ty);
+        if let Some(node) = self.fields.get(&key) {
+            return node.clone();
+        }
+        let node = field_with_arguments(name, Vec::new(), key.1.clone());
+        self.fields.insert(key, node.clone());
+        node
+    }
+
+    /// `name: ty` as an argument or as a field of an input object, without a default.
+    pub fn input(&mut self, name: &Name, ty: Type) -> Node<InputValueDefinition> {
+        let key = (name.clone(), ty);
+        if let Some(node) = self.inputs.get(&key) {
+            return node.clone();
+        }
+        let node = Node::new(InputValueDefinition {
+            description: None,
+            name: name.clone(),
+            ty: Node::new(key.1.clone()),
+            default_value: None,
+            directives: DirectiveList::default(),
+        });
+        self.inputs.insert(key, node.clone());
+        node
+    }
+}
+
+/// `name(arguments): ty`.
+pub fn field_with_arguments(
+    name: &Name,
+    arguments: Vec<Node<InputValueDefinition>>,
+    ty: Type,
+) -> Node<FieldDefinition> {
+    Node::new(FieldDefinition {
+        description: None,
+        name: name.clone(),
+        arguments,
+        ty,
+        directives: DirectiveList::default(),
+    })
+}
+
+/// `Name`.
+pub fn named(name: &Name) -> Type {
+    Type::Named(name.clone())
+}
+
+/// `Name!`.
+pub fn non_null(name: &Name) -> Type {
+    Type::NonNullNamed(name.clone())
+}
+
+/// `[Name!]`.
+pub fn list(name: &Name) -> Type {
+    Type::List(Box::new(non_null(name)))
+}
+
+/// `[Name!]!`.
+pub fn non_null_list(name: &Name) -> Type {
+    Type::NonNullList(Box::new(non_null(name)))
+}
+
+/// `type Name { … }`, ready for [`super::Contribution::types`]. A later field of the same name is dropped.
+pub fn object(
+    name: &Name,
+    description: Option<&str>,
+    fields: impl IntoIterator<Item = Node<FieldDefinition>>,
+) -> (Name, ExtendedType) {
+    let definition = ObjectType {
+        description: description.map(Node::new_str),
+        name: name.clone(),
+        implements_interfaces: IndexSet::default(),
+        directives: schema::DirectiveList::default(),
+        fields: fields.into_iter().map(|field| (field.name.clone(), Component::from(field))).collect(),
+    };
+    (name.clone(), ExtendedType::Object(Node::new(definition)))
+}
+
+/// `input Name { … }`.
+pub fn input_object(
+    name: &Name,
+    description: Option<&str>,
+    fields: impl IntoIterator<Item = Node<InputValueDefinition>>,
+) -> (Name, ExtendedType) {
+    let definition = InputObjectType {
+        description: description.map(Node::new_str),
+        name: name.clone(),
+        directives: schema::DirectiveList::default(),
+        fields: fields.into_iter().map(|field| (field.name.clone(), Component::from(field))).collect(),
+    };
+    (name.clone(), ExtendedType::InputObject(Node::new(definition)))
+}
+
+/// `enum Name { … }`.
+pub fn enumeration(
+    name: &Name,
+    description: Option<&str>,
+    values: impl IntoIterator<Item = Name>,
+) -> (Name, ExtendedType) {
+    let value = |value: Name| {
+        let definition = EnumValueDefinition {
+            description: None,
+            value: value.clone(),
+            directives: DirectiveList::default(),
+        };
+        (value, Component::new(definition))
+    };
+    let definition = EnumType {
+        description: description.map(Node::new_str),
+        name: name.clone(),
+        directives: schema::DirectiveList::default(),
+        values: values.into_iter().map(value).collect(),
+    };
+    (name.clone(), ExtendedType::Enum(Node::new(definition)))
+}
+
+/// `scalar Name @specifiedBy(url: …)`.
+pub fn scalar(name: &Name, description: Option<&str>, specified_by: Option<&str>) -> (Name, ExtendedType) {
+    let directive = |url: &str| {
+        let url = Argument { name: name!("url"), value: Node::new(Value::String(url.into())) };
+        Component::new(Directive { name: name!("specifiedBy"), arguments: vec![Node::new(url)] })
+    };
+    let definition = ScalarType {
+        description: description.map(Node::new_str),
+        name: name.clone(),
+        directives: schema::DirectiveList(specified_by.map(directive).into_iter().collect()),
+    };
+    (name.clone(), ExtendedType::Scalar(Node::new(definition)))
+}

@@ -1,0 +1,249 @@
+//! Counting what a document asks for, in time linear in its text, before anything is built from it: fragments
+//! are counted once and their counts added wherever they are spread.
+
+use apollo_compiler::{
+    Name, Node,
+    ast::{self, Definition, Document, Selection, Value},
+    collections::{HashMap, HashSet},
+};
+
+use crate::{
+    error::{ErrorCode, GraphqlError},
+    limits::Limits,
+    position::LineIndex,
+};
+
+/// The message that the dialect's clients know.
+const TOO_DEEP: &str = "Exceeded maximum nest level.";
+
+/// Counts of a selection set with its fragments expanded; saturating.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    fields: usize,
+    /// Fields of the set itself, those of fragments spread in it included.
+    own_fields: usize,
+    aliases: usize,
+    directives: usize,
+    depth: usize,
+    nesting: usize,
+    introspects: bool,
+}
+
+impl Tally {
+    fn add(&mut self, other: Self) {
+        self.fields = self.fields.saturating_add(other.fields);
+        self.own_fields = self.own_fields.saturating_add(other.own_fields);
+        self.aliases = self.aliases.saturating_add(other.aliases);
+        self.directives = self.directives.saturating_add(other.directives);
+        self.depth = self.depth.max(other.depth);
+        self.nesting = self.nesting.max(other.nesting);
+        self.introspects |= other.introspects;
+    }
+}
+
+/// Checks every operation and fragment of a document against the limits.
+pub(crate) fn check(
+    document: &Document,
+    limits: &Limits,
+    lines: &LineIndex,
+) -> Result<(), Vec<GraphqlError>> {
+    let mut counter = Counter::new(document, limits, lines);
+    if document.definitions.len() > limits.max_definitions {
+        let count = document.definitions.len();
+        counter.refuse(
+            None,
+            exceeded("operations and fragments", count, limits.max_definitions, "max_definitions"),
+        );
+        return Err(counter.errors);
+    }
+    for definition in &document.definitions {
+        match definition {
+            Definition::OperationDefinition(operation) => counter.operation(operation),
+            Definition::FragmentDefinition(fragment) => {
+                counter.fragment(&fragment.name, 0);
+            }
+            _ => {}
+        }
+    }
+    if counter.errors.is_empty() { Ok(()) } else { Err(counter.errors) }
+}
+
+fn exceeded(what: &str, count: usize, limit: usize, name: &str) -> String {
+    format!("the operation has {count} {what}; the limit is {limit} ({name})")
+}
+
+enum Fragment {
+    /// Being counted: met again, it is a cycle, which validation reports.
+    Open,
+    Counted(Tally),
+}
+
+struct Counter<'a> {
+    limits: &'a Limits,
+    lines: &'a LineIndex,
+    definitions: HashMap<&'a Name, &'a Node<ast::FragmentDefinition>>,
+    fragments: HashMap<&'a Name, Fragment>,
+    errors: Vec<GraphqlError>,
+    too_nested: bool,
+}
+
+impl<'a> Counter<'a> {
+    fn new(document: &'a Document, limits: &'a Limits, lines: &'a LineIndex) -> Self {
+        let definitions = document.definitions.iter().filter_map(Definition::as_fragment_definition);
+        Self {
+            limits,
+            lines,
+            definitions: definitions.map(|fragment| (&fragment.name, fragment)).collect(),
+            fragments: HashMap::default(),
+            errors: Vec::new(),
+            too_nested: false,
+        }
+    }
+
+    fn refuse(&mut self, span: Option<apollo_compiler::parser::SourceSpan>, message: String) {
+        let mut error = GraphqlError::new(ErrorCode::LimitExceeded, message);
+        if span.is_some() {
+            error = error.at(self.lines.position(span));
+        }
+        self.errors.push(error);
+    }
+
+    fn operation(&mut self, operation: &'a Node<ast::OperationDefinition>) {
+        let limits = self.limits;
+        let mut tally = self.selection_set(&operation.selection_set, 0);
+        tally.directives = tally.directives.saturating_add(self.directives(&operation.directives));
+        for variable in &operation.variables {
+            tally.directives = tally.directives.saturating_add(self.directives(&variable.directives));
+            if let Some(default) = &variable.default_value {
+                self.value(default);
+            }
+        }
+        let span = operation.location();
+        let counts = [
+            ("fields when its fragments are expanded", tally.fields, limits.max_fields, "max_fields"),
+            ("root fields", tally.own_fields, limits.max_root_fields, "max_root_fields"),
+            ("aliases", tally.aliases, limits.max_aliases, "max_aliases"),
+            ("directives", tally.directives, limits.max_directives, "max_directives"),
+            ("variables", operation.variables.len(), limits.max_variables, "max_variables"),
+        ];
+        for (what, count, limit, name) in counts {
+            if count > limit {
+                self.refuse(span, exceeded(what, count, limit, name));
+            }
+        }
+        if tally.depth > limits.max_depth {
+            self.refuse(span, TOO_DEEP.into());
+        }
+        if tally.nesting > limits.max_nesting {
+            self.too_nested(span);
+        }
+        if tally.introspects && !limits.introspection {
+            let message = "introspection is switched off on this server; ask its operator for the schema, \
+                           or for `introspection` to be switched on";
+            let error = GraphqlError::new(ErrorCode::ValidationFailed, message).at(self.lines.position(span));
+            self.errors.push(error);
+        }
+    }
+
+    fn too_nested(&mut self, span: Option<apollo_compiler::parser::SourceSpan>) {
+        if !std::mem::replace(&mut self.too_nested, true) {
+            let limit = self.limits.max_nesting;
+            self.refuse(span, format!("selections are nested deeper than {limit} levels (max_nesting)"));
+        }
+    }
+
+    /// `level` bounds the stack; the tally's `nesting` is what the limit is checked against.
+    fn selection_set(&mut self, selections: &'a [Selection], level: usize) -> Tally {
+        let mut total = Tally::default();
+        if level > self.limits.max_nesting {
+            self.too_nested(None);
+            return total;
+        }
+        for selection in selections {
+            let tally = match selection {
+                Selection::Field(field) => self.field(field, level),
+                Selection::InlineFragment(inline) => {
+                    let mut tally = self.selection_set(&inline.selection_set, level + 1);
+                    tally.directives = tally.directives.saturating_add(self.directives(&inline.directives));
+                    tally
+                }
+                Selection::FragmentSpread(spread) => {
+                    let mut tally = self.fragment(&spread.fragment_name, level + 1);
+                    tally.directives = tally.directives.saturating_add(self.directives(&spread.directives));
+                    tally
+                }
+            };
+            total.add(tally);
+        }
+        total.nesting += 1;
+        total
+    }
+
+    fn field(&mut self, field: &'a ast::Field, level: usize) -> Tally {
+        let mut tally = Tally::default();
+        if !field.selection_set.is_empty() {
+            tally = self.selection_set(&field.selection_set, level + 1);
+            tally.depth += 1;
+        }
+        if matches!(field.name.as_str(), "__schema" | "__type") {
+            tally.introspects = true;
+            tally.depth = 0;
+        }
+        tally.fields = tally.fields.saturating_add(1);
+        tally.own_fields = 1;
+        tally.aliases = tally.aliases.saturating_add(usize::from(field.alias.is_some()));
+        tally.directives = tally.directives.saturating_add(self.directives(&field.directives));
+        for argument in &field.arguments {
+            self.value(&argument.value);
+        }
+        tally
+    }
+
+    fn fragment(&mut self, name: &'a Name, level: usize) -> Tally {
+        match self.fragments.get(name) {
+            Some(Fragment::Counted(tally)) => return *tally,
+            Some(Fragment::Open) => return Tally::default(),
+            None => {}
+        }
+        // An unknown fragment is for validation to report.
+        let Some(&definition) = self.definitions.get(name) else { return Tally::default() };
+        self.fragments.insert(name, Fragment::Open);
+        let mut tally = self.selection_set(&definition.selection_set, level);
+        tally.directives = tally.directives.saturating_add(self.directives(&definition.directives));
+        if tally.nesting > self.limits.max_nesting {
+            self.too_nested(definition.location());
+        }
+        self.fragments.insert(name, Fragment::Counted(tally));
+        tally
+    }
+
+    fn directives(&mut self, directives: &'a ast::DirectiveList) -> usize {
+        for directive in directives {
+            for argument in &directive.arguments {
+                self.value(&argument.value);
+            }
+        }
+        directives.len()
+    }
+
+    /// Keys of object literals must be unique (GraphQL specification, section 5.6.3). The parser's limit bounds
+    /// the recursion.
+    fn value(&mut self, value: &'a Node<Value>) {
+        match &**value {
+            Value::List(items) => items.iter().for_each(|item| self.value(item)),
+            Value::Object(entries) => {
+                let mut known = HashSet::default();
+                for (key, entry) in entries {
+                    if !known.insert(key) {
+                        let message = format!("the input object has the field {key} more than once");
+                        let error = GraphqlError::new(ErrorCode::ValidationFailed, message);
+                        self.errors.push(error.at(self.lines.position(key.location())));
+                        return;
+                    }
+                    self.value(entry);
+                }
+            }
+            _ => {}
+        }
+    }
+}

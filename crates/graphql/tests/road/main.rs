@@ -1,0 +1,4 @@
+//! The road of a request through this crate, as its users take it.
+
+mod fixture;
+mod selections;

@@ -1,1 +1,30 @@
-//! (to be written)
+//! What a load test is and what it showed, as values: scenarios, schedules, records, histograms, verdicts, findings.
+//!
+//! Pure: no sockets, files, clocks, threads or global randomness. Times and generators of random numbers come in
+//! as arguments. The runner (`prony-load`) drives it; `prony-report` shows what leaves it.
+
+pub mod figures;
+pub mod findings;
+pub mod histogram;
+pub mod load;
+pub mod record;
+pub mod result;
+pub mod scenario;
+pub mod tally;
+pub mod template;
+pub mod threshold;
+pub mod units;
+pub mod variable;
+pub mod verdict;
+pub mod windows;
+
+pub use load::{LoadModel, Stage, ThinkTime};
+pub use record::{Outcome, Record, TransportError};
+pub use result::ResultFile;
+pub use scenario::{
+    BodyDraft, Connections, ExpectedStatus, RequestDraft, Scenario, ScenarioDraft, ScenarioFaults, Target,
+};
+pub use threshold::Threshold;
+pub use units::Nanos;
+pub use variable::Variable;
+pub use windows::{WindowKind, Windows};

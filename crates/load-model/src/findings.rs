@@ -1,0 +1,225 @@
+//! Whether a result can be believed: what limits, voids or shades it, each with its number, cause and remedy.
+
+use crate::figures::share;
+use crate::histogram::SAMPLES_BEYOND_MIN;
+use crate::record::OutcomeKind;
+use crate::result::{LabFigures, ResultFile};
+use crate::scenario::{Connections, Scenario};
+use crate::units::Nanos;
+use crate::windows::WindowKind;
+use serde::{Deserialize, Serialize};
+
+/// A thread busier than this cannot be trusted to send and to read on time.
+const BUSY_SHARE_MAX: f64 = 0.80;
+/// Lateness of the lab beyond this share of the measured time distorts it.
+const LATENESS_SHARE_MAX: f64 = 0.10;
+/// Lateness below this is not told from noise of the system's timers.
+const LATENESS_FLOOR: Nanos = Nanos::from_micros(500);
+/// At this share of what think times allow, users and not the target set the rate.
+const OFFERED_SHARE: f64 = 0.90;
+const STEADY_LENGTH_MIN: Nanos = Nanos::from_secs(5);
+/// With fewer the 99th percentile has under five samples beyond it.
+const SAMPLES_MIN: u64 = (SAMPLES_BEYOND_MIN * 100.0) as u64;
+const ERROR_SHARE_MAX: f64 = 0.05;
+/// More connections opened anew than this share of requests is churn.
+const CHURN_SHARE_MAX: f64 = 0.01;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingKind {
+    GeneratorBound,
+    ErrorsDominate,
+    RampInVerdict,
+    TooFewSamples,
+    TooShort,
+    TimeoutsCensor,
+    TargetSharesCpu,
+    ConnectionChurn,
+    OfferedLoadLimited,
+}
+
+impl FindingKind {
+    /// As in the result file and in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::GeneratorBound => "generator-bound",
+            Self::ErrorsDominate => "errors-dominate",
+            Self::RampInVerdict => "ramp-in-verdict",
+            Self::TooFewSamples => "too-few-samples",
+            Self::TooShort => "too-short",
+            Self::TimeoutsCensor => "timeouts-censor",
+            Self::TargetSharesCpu => "target-shares-cpu",
+            Self::ConnectionChurn => "connection-churn",
+            Self::OfferedLoadLimited => "offered-load-limited",
+        }
+    }
+
+    /// True where the figures are not about the target any more.
+    pub const fn voids(self) -> bool {
+        matches!(self, Self::GeneratorBound | Self::ErrorsDominate)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    pub kind: FindingKind,
+    pub voids_claim: bool,
+    /// What was seen, with its number.
+    pub seen: String,
+    pub cause: String,
+    pub try_next: String,
+}
+
+impl Finding {
+    fn new(kind: FindingKind, seen: String, cause: &str, try_next: &str) -> Self {
+        Self { kind, voids_claim: kind.voids(), seen, cause: cause.to_owned(), try_next: try_next.to_owned() }
+    }
+}
+
+/// Where the target's process runs, as far as it can be known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TargetPlace {
+    OtherMachine,
+    /// On this machine; `process` where it could be found.
+    SameProcessors {
+        process: Option<String>,
+        processors: u32,
+    },
+    OtherProcessors,
+}
+
+/// All findings on a result whose figures are complete; those that void the claim first.
+pub fn judge(scenario: &Scenario, result: &ResultFile, place: &TargetPlace) -> Vec<Finding> {
+    let candidates = [
+        generator_bound(result),
+        errors_dominate(result),
+        ramp_in_verdict(result),
+        too_few_samples(result),
+        too_short(result),
+        timeouts_censor(scenario, result),
+        target_shares_cpu(place),
+        connection_churn(scenario, &result.lab, result),
+        offered_load_limited(scenario, result),
+    ];
+    let mut findings: Vec<_> = candidates.into_iter().flatten().collect();
+    findings.sort_by_key(|finding| (!finding.voids_claim, finding.kind));
+    findings
+}
+
+fn generator_bound(result: &ResultFile) -> Option<Finding> {
+    let cause = "the lab's threads could not keep up, so latencies are partly its own";
+    let remedy = "give it more threads or processors (--threads), or a machine of its own";
+    let busy = result.lab.busiest_thread_share;
+    if busy > BUSY_SHARE_MAX {
+        let seen = format!("the busiest thread of the lab was busy for {:.0} % of the run", busy * 100.0);
+        return Some(Finding::new(FindingKind::GeneratorBound, seen, cause, remedy));
+    }
+    let late = result.lab.lateness.percentile(99.0)?;
+    let felt = result.headline().all.response_time.percentile(99.0)?;
+    let lateness_share = late.0 as f64 / felt.0.max(1) as f64;
+    (late > LATENESS_FLOOR && lateness_share > LATENESS_SHARE_MAX).then(|| {
+        let percent = lateness_share * 100.0;
+        let seen =
+            format!("1 % of sends were late by {late} or more, {percent:.0} % of the p99 latency of {felt}");
+        Finding::new(FindingKind::GeneratorBound, seen, cause, remedy)
+    })
+}
+
+fn errors_dominate(result: &ResultFile) -> Option<Finding> {
+    let all = &result.headline().all;
+    (all.error_share() > ERROR_SHARE_MAX).then(|| {
+        let worst =
+            all.outcomes.iter().filter(|(kind, _)| **kind != OutcomeKind::Success).max_by_key(|(_, n)| **n);
+        let worst = worst.map_or("", |(kind, _)| kind.label());
+        let percent = all.error_share() * 100.0;
+        let seen = format!("{percent:.1} % of {} requests failed, most of them: {worst}", all.requests);
+        let cause = "failures are often faster than answers, so rate and latency are not those of the work";
+        Finding::new(
+            FindingKind::ErrorsDominate,
+            seen,
+            cause,
+            "see the target's log for the first failures; lower the load",
+        )
+    })
+}
+
+fn ramp_in_verdict(result: &ResultFile) -> Option<Finding> {
+    result.window(WindowKind::Steady).is_none().then(|| {
+        let length = result.headline().window.length();
+        let seen = format!("the load never stayed at its highest: the figures mix all loads over {length}");
+        let cause =
+            "no stage holds the highest number of users after the warm-up, or the run was stopped before it";
+        Finding::new(FindingKind::RampInVerdict, seen, cause, "add a stage with the same number of users")
+    })
+}
+
+fn too_few_samples(result: &ResultFile) -> Option<Finding> {
+    let count = result.headline().all.response_time.count;
+    (count < SAMPLES_MIN).then(|| {
+        let seen = format!("{count} successes, under {SAMPLES_MIN}: high percentiles are left out");
+        let cause = "a percentile needs at least five samples beyond it";
+        Finding::new(FindingKind::TooFewSamples, seen, cause, "run longer or with more users")
+    })
+}
+
+fn too_short(result: &ResultFile) -> Option<Finding> {
+    let length = result.headline().window.length();
+    (length < STEADY_LENGTH_MIN).then(|| {
+        let seen = format!("the window that counts lasted {length}, under {STEADY_LENGTH_MIN}");
+        let cause = "pauses of collectors, checkpoints and caches come at intervals of seconds";
+        Finding::new(FindingKind::TooShort, seen, cause, "hold the load for 30 s or more")
+    })
+}
+
+fn timeouts_censor(scenario: &Scenario, result: &ResultFile) -> Option<Finding> {
+    let all = &result.headline().all;
+    let timeouts = all.outcomes.get(&OutcomeKind::Timeout).copied().unwrap_or(0);
+    (timeouts > 0).then(|| {
+        let known = 100.0 * (1.0 - share(timeouts, all.requests));
+        let seen = format!(
+            "{timeouts} requests timed out: percentiles above {known:.3} are at least {}",
+            scenario.timeout()
+        );
+        let cause = "how long they would have taken is unknown; latencies hold successes only";
+        Finding::new(
+            FindingKind::TimeoutsCensor,
+            seen,
+            cause,
+            "raise `timeout`, or read no percentile above that one",
+        )
+    })
+}
+
+fn target_shares_cpu(place: &TargetPlace) -> Option<Finding> {
+    let TargetPlace::SameProcessors { process, processors } = place else { return None };
+    let process = process.as_deref().unwrap_or("the target (its process could not be found)");
+    let seen = format!("{process} runs on this machine and may use {processors} of the lab's processors");
+    let cause = "the lab takes time from the target, so the target looks slower than it is";
+    let remedy = "pin both apart (taskset), or drive it from another machine";
+    Some(Finding::new(FindingKind::TargetSharesCpu, seen, cause, remedy))
+}
+
+fn connection_churn(scenario: &Scenario, lab: &LabFigures, result: &ResultFile) -> Option<Finding> {
+    let requests = result.windows.last().map_or(0, |whole| whole.all.requests);
+    let reopened = lab.connections.reopened;
+    let churns = scenario.connections() == Connections::Kept && share(reopened, requests) > CHURN_SHARE_MAX;
+    churns.then(|| {
+        let seen = format!("{reopened} connections were opened anew in {requests} requests");
+        let cause =
+            "the target closes connections, or failures lose them, so opening them is part of the latency";
+        let remedy = "raise the target's keep-alive time and requests a connection, above the think time";
+        Finding::new(FindingKind::ConnectionChurn, seen, cause, remedy)
+    })
+}
+
+fn offered_load_limited(scenario: &Scenario, result: &ResultFile) -> Option<Finding> {
+    let (cap, rate) = (scenario.rate_cap()?, result.headline().all.rate_per_s);
+    (rate >= cap * OFFERED_SHARE).then(|| {
+        let users = scenario.load().users_max();
+        let think = scenario.think_time().mean();
+        let seen =
+            format!("{rate:.1}/s of the {cap:.1}/s that {users} users with {think} think time can ask for");
+        let cause = "users set the rate, not the target: this is no measure of what it can carry";
+        Finding::new(FindingKind::OfferedLoadLimited, seen, cause, "more users, to find the target's limit")
+    })
+}

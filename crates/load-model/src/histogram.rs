@@ -1,0 +1,179 @@
+//! Latency histograms: 1 µs to 1 h at three significant digits, with exact extremes and sum beside them.
+
+use crate::units::Nanos;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+
+const HIGHEST_US: u64 = 3_600_000_000;
+const SIGNIFICANT_DIGITS: u8 = 3;
+/// A percentile is shown only where at least this many samples lie beyond it: with fewer it is luck.
+pub const SAMPLES_BEYOND_MIN: f64 = 5.0;
+
+/// Times of one kind. Takes no memory for buckets until the first is recorded, and never more than 200 kB.
+#[derive(Debug, Clone, Default)]
+pub struct Latencies {
+    buckets: Option<Box<Histogram<u64>>>,
+    min: Nanos,
+    max: Nanos,
+    sum_ns: u128,
+}
+
+impl Latencies {
+    pub fn record(&mut self, time: Nanos) {
+        let first = self.is_empty();
+        self.min = if first { time } else { self.min.min(time) };
+        self.max = self.max.max(time);
+        self.sum_ns += u128::from(time.0);
+        let value_us = (time.0.saturating_add(500) / 1_000).clamp(1, HIGHEST_US);
+        let buckets = self.buckets.get_or_insert_with(|| Box::new(new_buckets()));
+        buckets.record(value_us).expect("the histogram grows to any value up to its clamp");
+    }
+
+    pub fn merge(&mut self, other: &Self) {
+        let Some(others) = &other.buckets else { return };
+        self.min = if self.is_empty() { other.min } else { self.min.min(other.min) };
+        self.max = self.max.max(other.max);
+        self.sum_ns += other.sum_ns;
+        let buckets = self.buckets.get_or_insert_with(|| Box::new(new_buckets()));
+        buckets.add(&**others).expect("the histogram grows to any value up to its clamp");
+    }
+
+    pub fn count(&self) -> u64 {
+        self.buckets.as_ref().map_or(0, |buckets| buckets.len())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.buckets.is_none()
+    }
+
+    pub fn min(&self) -> Option<Nanos> {
+        (!self.is_empty()).then_some(self.min)
+    }
+
+    pub fn max(&self) -> Option<Nanos> {
+        (!self.is_empty()).then_some(self.max)
+    }
+
+    pub fn mean(&self) -> Option<Nanos> {
+        let count = u128::from(self.count());
+        (count > 0).then(|| Nanos((self.sum_ns / count) as u64))
+    }
+
+    /// The time that `percentile` per cent did not exceed; nothing where too few samples lie beyond it.
+    /// The hundredth is the maximum and needs one sample.
+    pub fn percentile(&self, percentile: f64) -> Option<Nanos> {
+        if percentile >= 100.0 {
+            return self.max();
+        }
+        let beyond = self.count() as f64 * (100.0 - percentile) / 100.0;
+        // The product of a count and a decimal fraction may fall short of a whole number by a rounding.
+        (beyond + 1e-9 >= SAMPLES_BEYOND_MIN).then(|| self.percentile_of_few(percentile)).flatten()
+    }
+
+    /// As [`Self::percentile`], however few samples there are.
+    pub fn percentile_of_few(&self, percentile: f64) -> Option<Nanos> {
+        let buckets = self.buckets.as_ref()?;
+        let value = Nanos::from_micros(buckets.value_at_quantile(percentile / 100.0));
+        Some(value.clamp(self.min, self.max))
+    }
+
+    /// How many were at or below a time, to the histogram's resolution.
+    pub fn count_up_to(&self, time: Nanos) -> u64 {
+        self.buckets.as_ref().map_or(0, |buckets| buckets.count_between(0, time.as_micros().max(1)))
+    }
+
+    /// `HdrHistogram`'s V2 compressed form in base64, values in microseconds; empty without samples.
+    pub fn to_base64(&self) -> String {
+        let Some(buckets) = &self.buckets else { return String::new() };
+        let mut bytes = Vec::new();
+        let written = V2DeflateSerializer::new().serialize(buckets, &mut bytes);
+        written.expect("counts fit their encoding and memory can be written");
+        STANDARD.encode(bytes)
+    }
+
+    /// Reads back [`Self::to_base64`]; extremes and sum are then those of the buckets.
+    pub fn from_base64(text: &str) -> Result<Self, HistogramError> {
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
+        let bytes = STANDARD.decode(text).map_err(|error| HistogramError(error.to_string()))?;
+        let buckets: Histogram<u64> = Deserializer::new()
+            .deserialize(&mut bytes.as_slice())
+            .map_err(|error| HistogramError(error.to_string()))?;
+        Ok(Self {
+            min: Nanos::from_micros(buckets.min()),
+            max: Nanos::from_micros(buckets.max()),
+            sum_ns: (buckets.mean() * buckets.len() as f64 * 1e3) as u128,
+            buckets: Some(Box::new(buckets)),
+        })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a compressed HdrHistogram: {0}")]
+pub struct HistogramError(String);
+
+fn new_buckets() -> Histogram<u64> {
+    Histogram::new(SIGNIFICANT_DIGITS).expect("three digits are allowed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(times: &[u64]) -> Latencies {
+        let mut latencies = Latencies::default();
+        times.iter().for_each(|time| latencies.record(Nanos(*time)));
+        latencies
+    }
+
+    #[test]
+    fn percentiles_need_samples_beyond_them() {
+        let hundred: Vec<_> = (1..=100).map(|ms| ms * 1_000_000).collect();
+        let latencies = of(&hundred);
+        assert_eq!(latencies.percentile(95.0).map(|p| p.0 / 1_000_000), Some(95));
+        assert_eq!(latencies.percentile(95.1), None);
+        assert_eq!(latencies.percentile(100.0), Some(Nanos::from_millis(100)));
+        assert_eq!(of(&[]).percentile(100.0), None);
+    }
+
+    #[test]
+    fn extremes_are_exact_and_beyond_an_hour_too() {
+        let latencies = of(&[123, 7_200_000_000_000]);
+        assert_eq!((latencies.min(), latencies.max()), (Some(Nanos(123)), Some(Nanos(7_200_000_000_000))));
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_equal_those_of_the_sorted_list(
+            mut times in prop::collection::vec(1_000_u64..10_000_000_000, 1..400), percentile in 1.0_f64..99.9
+        ) {
+            let latencies = of(&times);
+            times.sort_unstable();
+            let rank = ((percentile / 100.0 * times.len() as f64).ceil() as usize).max(1);
+            let expected = times[rank - 1] as f64;
+            let found = latencies.percentile_of_few(percentile).unwrap().0 as f64;
+            prop_assert!((found - expected).abs() <= expected * 0.001 + 1_000.0, "{} {}", found, expected);
+        }
+
+        #[test]
+        fn merging_equals_recording_all(left in prop::collection::vec(0_u64..1 << 45, 0..50), right in prop::collection::vec(0_u64..1 << 45, 0..50)) {
+            let mut merged = of(&left);
+            merged.merge(&of(&right));
+            let all = of(&[left, right].concat());
+            prop_assert_eq!(merged.to_base64(), all.to_base64());
+            prop_assert_eq!((merged.min(), merged.max(), merged.mean()), (all.min(), all.max(), all.mean()));
+        }
+
+        #[test]
+        fn the_compressed_form_reads_back(times in prop::collection::vec(0_u64..1 << 45, 0..50)) {
+            let latencies = of(&times);
+            let again = Latencies::from_base64(&latencies.to_base64()).unwrap();
+            prop_assert_eq!(again.to_base64(), latencies.to_base64());
+            prop_assert_eq!(again.count(), times.len() as u64);
+        }
+    }
+}

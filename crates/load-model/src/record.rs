@@ -1,0 +1,120 @@
+//! What is known of one request once it is over.
+
+use crate::units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// One request. Times are counted from the start of the run; `first_byte` is `None` where no byte came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    /// Index into the scenario's requests.
+    pub request: usize,
+    /// When it was due.
+    pub scheduled: Nanos,
+    /// When work on it began: opening a connection where there was none, else writing.
+    pub started: Nanos,
+    pub first_byte: Option<Nanos>,
+    pub ended: Nanos,
+    pub outcome: Outcome,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+}
+
+impl Record {
+    /// What a user of the system feels: from when the request was due.
+    pub fn response_time(&self) -> Nanos {
+        self.ended.since(self.scheduled)
+    }
+
+    /// What the server took once asked.
+    pub fn service_time(&self) -> Nanos {
+        self.ended.since(self.started)
+    }
+}
+
+/// How a request ended. Each request has one outcome, the first that applies in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Transport(TransportError),
+    /// Answered with a status that was not expected.
+    Status(u16),
+    /// A GraphQL answer with the right status and a list of `errors`.
+    GraphQlErrors,
+    Success,
+}
+
+/// Where the connection failed a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TransportError {
+    Connect,
+    Tls,
+    Read,
+    Write,
+    Timeout,
+    Protocol,
+}
+
+impl Outcome {
+    pub const fn kind(self) -> OutcomeKind {
+        match self {
+            Self::Success => OutcomeKind::Success,
+            Self::Transport(TransportError::Connect) => OutcomeKind::Connect,
+            Self::Transport(TransportError::Tls) => OutcomeKind::Tls,
+            Self::Transport(TransportError::Read) => OutcomeKind::Read,
+            Self::Transport(TransportError::Write) => OutcomeKind::Write,
+            Self::Transport(TransportError::Timeout) => OutcomeKind::Timeout,
+            Self::Transport(TransportError::Protocol) => OutcomeKind::Protocol,
+            Self::Status(_) => OutcomeKind::Status,
+            Self::GraphQlErrors => OutcomeKind::GraphQlErrors,
+        }
+    }
+}
+
+/// Outcomes as they are counted and named in results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeKind {
+    Success,
+    Connect,
+    Tls,
+    Read,
+    Write,
+    Timeout,
+    Protocol,
+    Status,
+    GraphQlErrors,
+}
+
+impl OutcomeKind {
+    pub const ALL: [Self; 9] = [
+        Self::Success,
+        Self::Connect,
+        Self::Tls,
+        Self::Read,
+        Self::Write,
+        Self::Timeout,
+        Self::Protocol,
+        Self::Status,
+        Self::GraphQlErrors,
+    ];
+
+    /// True where a whole answer came, whatever it said.
+    pub const fn is_answered(self) -> bool {
+        matches!(self, Self::Success | Self::Status | Self::GraphQlErrors)
+    }
+
+    /// For people.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Connect => "connect failed",
+            Self::Tls => "TLS failed",
+            Self::Read => "connection lost while reading",
+            Self::Write => "connection lost while writing",
+            Self::Timeout => "timeout",
+            Self::Protocol => "answer not HTTP",
+            Self::Status => "unexpected status",
+            Self::GraphQlErrors => "GraphQL errors",
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The result file: everything that is known of a run, in a schema with a version.
+//!
+//! `docs/run.md` describes it for people. Fields are only added within a version; a reader ignores unknown ones.
+
+use crate::figures::Figures;
+use crate::findings::Finding;
+use crate::load::{LoadModel, ThinkTime};
+use crate::scenario::{Connections, Scenario};
+use crate::tally::{ConnectionCounts, Tally};
+use crate::units::Nanos;
+use crate::verdict::{Judgement, Verdict};
+use crate::windows::{Window, WindowKind, Windows};
+use serde::{Deserialize, Serialize};
+
+pub const SCHEMA: &str = "prony-result";
+pub const SCHEMA_VERSION: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ResultFile {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    pub schema_version: u32,
+    pub state: RunState,
+    pub origin: Origin,
+    pub scenario: ScenarioSummary,
+    /// Findings that void the claim stand first.
+    pub findings: Vec<Finding>,
+    pub thresholds: Vec<Verdict>,
+    /// Ramp, warm-up, steady state and after, as far as they exist, and the whole run last.
+    pub windows: Vec<WindowResult>,
+    /// One row for each second, by when requests ended.
+    pub series: Vec<SecondRow>,
+    pub lab: LabFigures,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// Written while the run goes on; what a killed run leaves.
+    Running,
+    Completed,
+    /// Ended early by the user.
+    Stopped,
+}
+
+/// Where a result comes from. The runner fills it in.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    pub prony_version: String,
+    pub command_line: Vec<String>,
+    pub started_at_unix_ms: u64,
+    pub machine: Machine,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    pub host_name: String,
+    pub kernel: String,
+    pub processor: String,
+    /// Those that the lab may use.
+    pub processors: u32,
+    pub memory_bytes: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScenarioSummary {
+    pub name: String,
+    pub target: String,
+    pub load: LoadModel,
+    pub think_time: ThinkTime,
+    pub timeout_ns: Nanos,
+    pub connections: Connections,
+    pub warm_up_ns: Nanos,
+    pub seed: u64,
+    pub requests: Vec<RequestSummary>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestSummary {
+    pub name: String,
+    pub method: String,
+    pub weight: u32,
+}
+
+impl ScenarioSummary {
+    pub fn of(scenario: &Scenario) -> Self {
+        let requests = scenario.requests().iter().map(|request| RequestSummary {
+            name: request.name.clone(),
+            method: request.method.clone(),
+            weight: request.weight,
+        });
+        Self {
+            name: scenario.name().to_owned(),
+            target: scenario.target().to_string(),
+            load: scenario.load().clone(),
+            think_time: scenario.think_time(),
+            timeout_ns: scenario.timeout(),
+            connections: scenario.connections(),
+            warm_up_ns: scenario.warm_up(),
+            seed: scenario.seed(),
+            requests: requests.collect(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WindowResult {
+    #[serde(flatten)]
+    pub window: Window,
+    pub all: Figures,
+    pub by_request: Vec<NamedFigures>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NamedFigures {
+    pub name: String,
+    pub figures: Figures,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct SecondRow {
+    /// From the start of the run.
+    pub second: u64,
+    pub users: u32,
+    pub started: u64,
+    pub successes: u64,
+    pub failures: u64,
+    pub timeouts: u64,
+    pub bytes_received: u64,
+    /// Of successes, however few there were; absent without any.
+    pub p50_ns: Option<Nanos>,
+    pub p95_ns: Option<Nanos>,
+    pub p99_ns: Option<Nanos>,
+    pub max_ns: Option<Nanos>,
+}
+
+impl SecondRow {
+    pub fn of(second: u64, users: u32, tally: &Tally) -> Self {
+        let times = &tally.interval;
+        Self {
+            second,
+            users,
+            started: tally.started,
+            successes: times.count(),
+            failures: tally.interval_failures,
+            timeouts: tally.interval_timeouts,
+            bytes_received: tally.interval_bytes_received,
+            p50_ns: times.percentile_of_few(50.0),
+            p95_ns: times.percentile_of_few(95.0),
+            p99_ns: times.percentile_of_few(99.0),
+            max_ns: times.max(),
+        }
+    }
+}
+
+/// What the lab says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LabFigures {
+    pub threads: u32,
+    /// Processor time over elapsed time, of the busiest thread, from 0 to 1.
+    pub busiest_thread_share: f64,
+    pub processor_time_ns: Nanos,
+    pub memory_peak_bytes: u64,
+    /// How late starts were, through the lab's own fault.
+    pub lateness: crate::figures::LatencyFigures,
+    pub connections: ConnectionCounts,
+    /// The longest time without an answer while one was waited for: in it a closed loop asked less than users would have.
+    pub longest_silence_ns: Nanos,
+    /// Requests still without an answer when the run was stopped; in no other figure.
+    pub unfinished: u64,
+}
+
+impl ResultFile {
+    pub fn window(&self, kind: WindowKind) -> Option<&WindowResult> {
+        self.windows.iter().find(|window| window.window.kind == kind)
+    }
+
+    /// The steady state where there is one, else the whole run.
+    pub fn headline(&self) -> &WindowResult {
+        let whole = || self.windows.last().expect("a result always holds the whole run");
+        self.window(WindowKind::Steady).unwrap_or_else(whole)
+    }
+
+    /// False where a threshold failed or could not be decided.
+    pub fn keeps_thresholds(&self) -> bool {
+        self.thresholds.iter().all(|verdict| verdict.judgement == Judgement::Kept)
+    }
+}
+
+/// Figures for each window that has begun by `elapsed` (windows end there if they have not yet), the whole run last.
+pub fn window_results(
+    scenario: &Scenario,
+    windows: &Windows,
+    tally: &Tally,
+    elapsed: Nanos,
+) -> Vec<WindowResult> {
+    let all: Vec<usize> = (0..windows.all().len()).collect();
+    let parts = windows.all().iter().enumerate().map(|(index, window)| (*window, vec![index]));
+    let begun = parts
+        .chain([(windows.whole(), all)])
+        .filter(|(window, _)| window.from_ns < elapsed || window.kind == WindowKind::Whole);
+    begun
+        .map(|(window, indices)| {
+            let window = Window { to_ns: window.to_ns.min(elapsed), ..window };
+            let requests = scenario.requests().iter().enumerate();
+            let by_request = requests.map(|(index, request)| NamedFigures {
+                name: request.name.clone(),
+                figures: Figures::of(&tally.sum_of_request(&indices, index), window.length()),
+            });
+            WindowResult {
+                window,
+                by_request: by_request.collect(),
+                all: Figures::of(&tally.sum(&indices), window.length()),
+            }
+        })
+        .collect()
+}
+
+pub fn verdicts(scenario: &Scenario, windows: &[WindowResult]) -> Vec<Verdict> {
+    let steady = windows.iter().find(|window| window.window.kind == WindowKind::Steady);
+    let Some(window) = steady.or(windows.last()) else { return Vec::new() };
+    scenario.thresholds().iter().map(|threshold| Verdict::of(threshold, window)).collect()
+}

@@ -1,0 +1,238 @@
+//! Counting records: one tally a thread, handed over and begun anew each second, merged by whoever collects them.
+
+use crate::histogram::Latencies;
+use crate::record::{Outcome, OutcomeKind, Record};
+use crate::units::Nanos;
+use crate::windows::Windows;
+use std::collections::BTreeMap;
+
+/// Requests of one name that were scheduled in one window.
+#[derive(Debug, Clone, Default)]
+pub struct Cell {
+    outcomes: [u64; OutcomeKind::ALL.len()],
+    /// Answered requests by unexpected status; a status has three digits, so this stays small.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Successes that ended within the window, whenever they began: what was delivered in it.
+    pub delivered: u64,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    /// Response times of successes.
+    pub response: Latencies,
+    /// From when work on a request began to the first byte of its answer, successes only.
+    pub first_byte: Latencies,
+    pub errors: Latencies,
+    pub timeouts: Latencies,
+}
+
+impl Cell {
+    pub fn outcome(&self, kind: OutcomeKind) -> u64 {
+        self.outcomes[kind as usize]
+    }
+
+    pub fn requests(&self) -> u64 {
+        self.outcomes.iter().sum()
+    }
+
+    pub fn successes(&self) -> u64 {
+        self.outcome(OutcomeKind::Success)
+    }
+
+    pub fn failures(&self) -> u64 {
+        self.requests() - self.successes()
+    }
+
+    pub fn answered(&self) -> u64 {
+        OutcomeKind::ALL.iter().filter(|kind| kind.is_answered()).map(|kind| self.outcome(*kind)).sum()
+    }
+
+    fn record(&mut self, record: &Record) {
+        let kind = record.outcome.kind();
+        self.outcomes[kind as usize] += 1;
+        self.bytes_sent += record.bytes_sent;
+        self.bytes_received += record.bytes_received;
+        let time = record.response_time();
+        match kind {
+            OutcomeKind::Success => {
+                self.response.record(time);
+                if let Some(first) = record.first_byte {
+                    self.first_byte.record(first.since(record.started));
+                }
+            }
+            OutcomeKind::Timeout => self.timeouts.record(time),
+            _ => self.errors.record(time),
+        }
+        if let Outcome::Status(status) = record.outcome {
+            *self.statuses.entry(status).or_default() += 1;
+        }
+    }
+
+    pub fn merge(&mut self, other: &Self) {
+        for (sum, count) in self.outcomes.iter_mut().zip(other.outcomes) {
+            *sum += count;
+        }
+        for (status, count) in &other.statuses {
+            *self.statuses.entry(*status).or_default() += count;
+        }
+        self.delivered += other.delivered;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.response.merge(&other.response);
+        self.first_byte.merge(&other.first_byte);
+        self.errors.merge(&other.errors);
+        self.timeouts.merge(&other.timeouts);
+    }
+}
+
+/// Connections over a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct ConnectionCounts {
+    pub opened: u64,
+    /// Opened in place of one that the target had closed or that had failed.
+    pub reopened: u64,
+    pub refused: u64,
+}
+
+/// What one thread saw since its last hand-over, all windows and names.
+#[derive(Debug, Clone)]
+pub struct Tally {
+    /// By window, then by request.
+    cells: Vec<Cell>,
+    requests: usize,
+    /// All names, for the second's row in the series: response times of successes by when they ended.
+    pub interval: Latencies,
+    pub interval_failures: u64,
+    pub interval_timeouts: u64,
+    pub interval_bytes_received: u64,
+    pub started: u64,
+    /// How late the lab itself was with each start.
+    pub lateness: Latencies,
+    pub connections: ConnectionCounts,
+    /// The longest time without any answer while requests were waiting for one.
+    pub longest_silence: Nanos,
+    /// Requests without an end when the run stopped.
+    pub unfinished: u64,
+}
+
+impl Tally {
+    pub fn new(windows: &Windows, requests: usize) -> Self {
+        Self {
+            cells: vec![Cell::default(); windows.all().len() * requests],
+            requests,
+            interval: Latencies::default(),
+            interval_failures: 0,
+            interval_timeouts: 0,
+            interval_bytes_received: 0,
+            started: 0,
+            lateness: Latencies::default(),
+            connections: ConnectionCounts::default(),
+            longest_silence: Nanos::ZERO,
+            unfinished: 0,
+        }
+    }
+
+    /// Counts a record: its latency in the window in which it was due, its delivery in the one in which it ended.
+    pub fn record(&mut self, windows: &Windows, record: &Record) {
+        let last = windows.all().len() - 1;
+        let due = windows.index_at(record.scheduled).unwrap_or(last);
+        self.cells[due * self.requests + record.request].record(record);
+        self.interval_bytes_received += record.bytes_received;
+        match record.outcome.kind() {
+            OutcomeKind::Success => {
+                self.interval.record(record.response_time());
+                if let Some(end) = windows.index_at(record.ended) {
+                    self.cells[end * self.requests + record.request].delivered += 1;
+                }
+            }
+            OutcomeKind::Timeout => self.interval_timeouts += 1,
+            _ => self.interval_failures += 1,
+        }
+    }
+
+    pub fn merge(&mut self, other: &Self) {
+        for (cell, others) in self.cells.iter_mut().zip(&other.cells) {
+            cell.merge(others);
+        }
+        self.interval.merge(&other.interval);
+        self.interval_failures += other.interval_failures;
+        self.interval_timeouts += other.interval_timeouts;
+        self.interval_bytes_received += other.interval_bytes_received;
+        self.started += other.started;
+        self.lateness.merge(&other.lateness);
+        self.connections.opened += other.connections.opened;
+        self.connections.reopened += other.connections.reopened;
+        self.connections.refused += other.connections.refused;
+        self.longest_silence = self.longest_silence.max(other.longest_silence);
+        self.unfinished += other.unfinished;
+    }
+
+    pub fn cell(&self, window: usize, request: usize) -> &Cell {
+        &self.cells[window * self.requests + request]
+    }
+
+    /// One name over several windows.
+    pub fn sum_of_request(&self, windows: &[usize], request: usize) -> Cell {
+        let mut sum = Cell::default();
+        windows.iter().for_each(|window| sum.merge(self.cell(*window, request)));
+        sum
+    }
+
+    /// All names over several windows.
+    pub fn sum(&self, windows: &[usize]) -> Cell {
+        let mut sum = Cell::default();
+        (0..self.requests).for_each(|request| sum.merge(&self.sum_of_request(windows, request)));
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::LoadModel;
+    use crate::record::TransportError;
+
+    fn record(scheduled: u64, ended: u64, outcome: Outcome) -> Record {
+        let at = Nanos::from_millis;
+        Record {
+            request: 0,
+            scheduled: at(scheduled),
+            started: at(scheduled),
+            first_byte: Some(at(ended)),
+            ended: at(ended),
+            outcome,
+            bytes_sent: 10,
+            bytes_received: 20,
+        }
+    }
+
+    #[test]
+    fn each_request_is_counted_once_and_only_successes_enter_the_latencies() {
+        let windows = Windows::of(&LoadModel::constant(1, Nanos::from_secs(10)), Nanos::ZERO);
+        let mut tally = Tally::new(&windows, 1);
+        for outcome in [
+            Outcome::Success,
+            Outcome::Status(503),
+            Outcome::GraphQlErrors,
+            Outcome::Transport(TransportError::Timeout),
+            Outcome::Transport(TransportError::Read),
+        ] {
+            tally.record(&windows, &record(1, 2, outcome));
+        }
+        let cell = tally.sum(&[0]);
+        assert_eq!((cell.requests(), cell.successes(), cell.failures(), cell.answered()), (5, 1, 4, 3));
+        assert_eq!((cell.response.count(), cell.errors.count(), cell.timeouts.count()), (1, 3, 1));
+        assert_eq!(cell.statuses, BTreeMap::from([(503, 1)]));
+        assert_eq!((cell.bytes_sent, cell.bytes_received), (50, 100));
+    }
+
+    #[test]
+    fn latency_belongs_to_the_due_time_and_delivery_to_the_end() {
+        let load = LoadModel::ramp_and_hold(1, Nanos::from_secs(1), Nanos::from_secs(1));
+        let windows = Windows::of(&load, Nanos::ZERO);
+        let mut tally = Tally::new(&windows, 1);
+        tally.record(&windows, &record(900, 1_100, Outcome::Success));
+        tally.record(&windows, &record(1_900, 2_100, Outcome::Success));
+        let (ramp, hold) = (tally.cell(0, 0), tally.cell(1, 0));
+        assert_eq!((ramp.requests(), ramp.delivered), (1, 0));
+        assert_eq!((hold.requests(), hold.delivered), (1, 1));
+    }
+}

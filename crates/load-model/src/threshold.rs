@@ -1,0 +1,252 @@
+//! Objectives such as `p95<500ms, errors<1%, p99{name:login}<1s`: reading them, and judging figures by them.
+
+use crate::units::Nanos;
+use std::fmt;
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Metric {
+    /// A percentile of the response time of successes, from 0 to 100.
+    Percentile(f64),
+    Min,
+    Mean,
+    Max,
+    /// The share of requests that failed in any way.
+    Errors,
+    /// The share of answered requests whose answer was as expected.
+    Checks,
+    /// Successes a second.
+    Rate,
+    /// The reached share of the asked rate; exists only where the load model asks for a rate.
+    RateReached,
+    /// How many requests there were.
+    Requests,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+/// The bound in the metric's own unit: nanoseconds, a share from 0 to 1, a second, or a count.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Threshold {
+    pub text: String,
+    pub metric: Metric,
+    pub scope: Scope,
+    pub comparison: Comparison,
+    pub bound: f64,
+}
+
+/// All requests, or those with one name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    All,
+    Request(String),
+}
+
+/// A threshold that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("threshold `{text}`: {reason}")]
+pub struct ThresholdError {
+    pub text: String,
+    pub reason: String,
+}
+
+impl Threshold {
+    /// Reads one or several, separated by commas.
+    pub fn parse_list(text: &str) -> Result<Vec<Self>, Vec<ThresholdError>> {
+        let (mut thresholds, mut errors) = (Vec::new(), Vec::new());
+        for part in text.split(',').map(str::trim) {
+            match Self::parse(part) {
+                Ok(threshold) => thresholds.push(threshold),
+                Err(reason) => errors.push(ThresholdError { text: part.to_owned(), reason }),
+            }
+        }
+        if errors.is_empty() { Ok(thresholds) } else { Err(errors) }
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let at = text.find(['<', '>']).ok_or("has no comparison; write for example `p95<500ms`")?;
+        let (left, right) = text.split_at(at);
+        let (comparison, bound) = split_comparison(right);
+        let (metric, scope) = parse_left(left.trim())?;
+        let bound = bound.trim();
+        let metric =
+            if metric == Metric::Rate && bound.ends_with('%') { Metric::RateReached } else { metric };
+        let bound = parse_bound(metric, bound)?;
+        Ok(Self { text: text.to_owned(), metric, scope, comparison, bound })
+    }
+
+    /// True where the figure keeps the threshold.
+    pub fn is_kept_by(&self, figure: f64) -> bool {
+        match self.comparison {
+            Comparison::Less => figure < self.bound,
+            Comparison::LessOrEqual => figure <= self.bound,
+            Comparison::Greater => figure > self.bound,
+            Comparison::GreaterOrEqual => figure >= self.bound,
+        }
+    }
+
+    /// A figure of this threshold's metric, with its unit.
+    pub fn show(&self, figure: f64) -> String {
+        match self.metric.unit() {
+            Unit::Time => Nanos(figure.max(0.0) as u64).to_string(),
+            Unit::Share => format!("{:.2} %", figure * 100.0),
+            Unit::PerSecond => format!("{figure:.1}/s"),
+            Unit::Count => format!("{figure:.0}"),
+        }
+    }
+}
+
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Time,
+    Share,
+    PerSecond,
+    Count,
+}
+
+impl Metric {
+    fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "min" => Self::Min,
+            "mean" | "avg" => Self::Mean,
+            "max" => Self::Max,
+            "errors" => Self::Errors,
+            "checks" => Self::Checks,
+            "rate" => Self::Rate,
+            "requests" => Self::Requests,
+            _ => {
+                let percentile: f64 = name.strip_prefix('p')?.parse().ok()?;
+                (0.0..=100.0).contains(&percentile).then_some(Self::Percentile(percentile))?
+            }
+        })
+    }
+
+    fn unit(self) -> Unit {
+        match self {
+            Self::Percentile(_) | Self::Min | Self::Mean | Self::Max => Unit::Time,
+            Self::Errors | Self::Checks | Self::RateReached => Unit::Share,
+            Self::Rate => Unit::PerSecond,
+            Self::Requests => Unit::Count,
+        }
+    }
+}
+
+fn split_comparison(text: &str) -> (Comparison, &str) {
+    let operators = [
+        ("<=", Comparison::LessOrEqual),
+        (">=", Comparison::GreaterOrEqual),
+        ("<", Comparison::Less),
+        (">", Comparison::Greater),
+    ];
+    let found = operators.iter().find_map(|(sign, kind)| text.strip_prefix(sign).map(|rest| (*kind, rest)));
+    found.expect("the caller split the text at a comparison sign")
+}
+
+fn parse_left(text: &str) -> Result<(Metric, Scope), String> {
+    let (name, scope) = match text.split_once('{') {
+        None => (text, Scope::All),
+        Some((name, tag)) => {
+            let tag = tag.strip_suffix('}').ok_or("has no closing brace")?;
+            let (key, value) = tag.split_once(':').ok_or("write the request as `{name:login}`")?;
+            if key.trim() != "name" {
+                return Err(format!("cannot select by `{}`; only `name` is known", key.trim()));
+            }
+            (name, Scope::Request(value.trim().to_owned()))
+        }
+    };
+    let metric = Metric::parse(name.trim()).ok_or_else(|| {
+        let name = name.trim();
+        format!(
+            "unknown figure `{name}`; known are p50 … p99.99, min, mean, max, errors, checks, rate, requests"
+        )
+    })?;
+    Ok((metric, scope))
+}
+
+fn parse_bound(metric: Metric, text: &str) -> Result<f64, String> {
+    match metric.unit() {
+        Unit::Time => Nanos::parse(text).map(|time| time.0 as f64).map_err(|error| error.to_string()),
+        Unit::Share => {
+            let percent =
+                text.strip_suffix('%').ok_or_else(|| format!("`{text}` must be in per cent, as in `1%`"))?;
+            number(percent).map(|value| value / 100.0)
+        }
+        Unit::PerSecond => number(text.strip_suffix("/s").unwrap_or(text)),
+        Unit::Count => number(text),
+    }
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    let value = text.trim().parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
+    value.ok_or_else(|| format!("`{}` is not a number", text.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    fn check(text: &str, expected: Expect) {
+        let shown = match Threshold::parse_list(text) {
+            Ok(list) => list
+                .iter()
+                .map(|t| format!("{:?} {:?} {:?} {}\n", t.metric, t.scope, t.comparison, t.bound))
+                .collect::<String>(),
+            Err(errors) => errors.iter().map(|error| format!("{error}\n")).collect(),
+        };
+        expected.assert_eq(&shown);
+    }
+
+    #[test]
+    fn thresholds_are_read() {
+        check(
+            "p95<500ms, errors<1%,rate>=99.5/s , p99.9{name:log in}<=1s, checks>99%, requests>1000, max < 2s, rate>=99%",
+            expect![[r#"
+            Percentile(95.0) All Less 500000000
+            Errors All Less 0.01
+            Rate All GreaterOrEqual 99.5
+            Percentile(99.9) Request("log in") LessOrEqual 1000000000
+            Checks All Greater 0.99
+            Requests All Greater 1000
+            Max All Less 2000000000
+            RateReached All GreaterOrEqual 0.99
+        "#]],
+        );
+    }
+
+    #[test]
+    fn mistakes_are_all_named() {
+        check(
+            "p95, p101<1s, errors<1, p95<500, p95{tag:x}<1s, requests>many",
+            expect![[r#"
+            threshold `p95`: has no comparison; write for example `p95<500ms`
+            threshold `p101<1s`: unknown figure `p101`; known are p50 … p99.99, min, mean, max, errors, checks, rate, requests
+            threshold `errors<1`: `1` must be in per cent, as in `1%`
+            threshold `p95<500`: `500` is not a duration; write for example `500ms`, `30s`, `1m30s` or `2h`
+            threshold `p95{tag:x}<1s`: cannot select by `tag`; only `name` is known
+            threshold `requests>many`: `many` is not a number
+        "#]],
+        );
+    }
+
+    #[test]
+    fn the_bound_itself_keeps_only_the_inclusive_form() {
+        let parse = |text| Threshold::parse_list(text).unwrap().remove(0);
+        assert!(!parse("max<1s").is_kept_by(1e9));
+        assert!(parse("max<=1s").is_kept_by(1e9));
+        assert!(!parse("errors>1%").is_kept_by(0.01));
+        assert!(parse("errors>=1%").is_kept_by(0.01));
+    }
+}

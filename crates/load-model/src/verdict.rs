@@ -1,0 +1,39 @@
+//! What the figures say about the thresholds.
+
+use crate::result::WindowResult;
+use crate::threshold::{Scope, Threshold};
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judgement {
+    Kept,
+    Failed,
+    /// There was nothing, or too little, to judge by; not the same as kept.
+    Undecided,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    pub threshold: String,
+    pub judgement: Judgement,
+    /// The figure with its unit; absent where it is undecided.
+    pub measured: Option<String>,
+}
+
+impl Verdict {
+    pub fn of(threshold: &Threshold, window: &WindowResult) -> Self {
+        let figures = match &threshold.scope {
+            Scope::All => Some(&window.all),
+            Scope::Request(name) => window.by_request.iter().find(|r| r.name == *name).map(|r| &r.figures),
+        };
+        let measured = figures.and_then(|figures| figures.metric(threshold.metric));
+        let judgement = match measured {
+            None => Judgement::Undecided,
+            Some(figure) if threshold.is_kept_by(figure) => Judgement::Kept,
+            Some(_) => Judgement::Failed,
+        };
+        let measured = measured.map(|figure| threshold.show(figure));
+        Self { threshold: threshold.text.clone(), judgement, measured }
+    }
+}

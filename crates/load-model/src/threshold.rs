@@ -230,14 +230,14 @@ mod tests {
     fn mistakes_are_all_named() {
         check(
             "p95, p101<1s, errors<1, p95<500, p95{tag:x}<1s, requests>many",
-            expect![[r#"
+            expect![[r"
             threshold `p95`: has no comparison; write for example `p95<500ms`
             threshold `p101<1s`: unknown figure `p101`; known are p50 … p99.99, min, mean, max, errors, checks, rate, requests
             threshold `errors<1`: `1` must be in per cent, as in `1%`
             threshold `p95<500`: `500` is not a duration; write for example `500ms`, `30s`, `1m30s` or `2h`
             threshold `p95{tag:x}<1s`: cannot select by `tag`; only `name` is known
             threshold `requests>many`: `many` is not a number
-        "#]],
+        "]],
         );
     }
 

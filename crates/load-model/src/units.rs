@@ -109,13 +109,7 @@ impl fmt::Display for Nanos {
 }
 
 fn scaled(f: &mut fmt::Formatter<'_>, value: f64, unit: &str) -> fmt::Result {
-    let decimals = if value < 9.995 {
-        2
-    } else if value < 99.95 {
-        1
-    } else {
-        0
-    };
+    let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
     write!(f, "{value:.decimals$} {unit}")
 }
 

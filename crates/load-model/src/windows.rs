@@ -155,7 +155,7 @@ mod tests {
             expect![[r"
             Ramp 0..1
             Steady 1..4
-            After 4..8
+            After 4..9
         "]],
         );
     }

@@ -1,0 +1,31 @@
+//! Why a run could not be done at all. Failures of single requests are outcomes, not errors.
+
+use std::io;
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error("cannot resolve the host name `{host}`: {cause}; check its spelling, or write an address")]
+    Resolve { host: String, cause: io::Error },
+    #[error(
+        "{needed} descriptors are needed for {users} users, and the limit is {limit}; \
+         raise it (`ulimit -Hn {needed}` as root, or LimitNOFILE=), or use fewer users"
+    )]
+    Descriptors { users: u32, needed: u64, limit: u64 },
+    #[error(
+        "{users} users need as many ports, and one source address has {available} \
+         (net.ipv4.ip_local_port_range); widen the range, or use fewer users or several machines"
+    )]
+    Ports { users: u32, available: u32 },
+    #[error("cannot reach the target {target}: {cause}; is it running, and is the address right?")]
+    Unreachable { target: String, cause: io::Error },
+    #[error("cannot {what}: {cause}")]
+    System { what: &'static str, cause: io::Error },
+    #[error("a thread of the lab ended before the run did: {message}")]
+    ThreadLost { message: String },
+}
+
+impl RunError {
+    pub(crate) fn system(what: &'static str) -> impl Fn(io::Error) -> Self {
+        move |cause| Self::System { what, cause }
+    }
+}

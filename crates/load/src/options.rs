@@ -1,0 +1,79 @@
+//! How a scenario is run, apart from what it is: threads, where results go, who is told, how it is stopped.
+
+use prony_load_model::Nanos;
+use prony_load_model::result::SecondRow;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What the caller of [`crate::run`] chooses.
+pub struct RunOptions {
+    /// Each with its own users and event loop. By default one for each processor that may be used.
+    pub threads: NonZeroUsize,
+    pub output: Output,
+    /// Kept in the result.
+    pub command_line: Vec<String>,
+    /// Called each second, and once at the end, from the thread that called [`crate::run`].
+    pub progress: Box<dyn FnMut(&Progress)>,
+    pub stop: StopFlag,
+}
+
+/// Where the result is written while the run goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// Only returned.
+    Nowhere,
+    File(PathBuf),
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            output: Output::Nowhere,
+            command_line: Vec::new(),
+            progress: Box::new(|_| {}),
+            stop: StopFlag::default(),
+        }
+    }
+}
+
+impl fmt::Debug for RunOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunOptions")
+            .field("threads", &self.threads)
+            .field("output", &self.output)
+            .field("stop", &self.stop)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Ends a run early from another thread: no request is started any more, and what was measured is returned.
+#[derive(Debug, Clone, Default)]
+pub struct StopFlag(Arc<AtomicBool>);
+
+impl StopFlag {
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    pub elapsed: Nanos,
+    /// How long requests are started for; answers may come later.
+    pub duration: Nanos,
+    /// The second that has just passed.
+    pub last: SecondRow,
+    pub requests: u64,
+    pub failures: u64,
+    /// Something that the user should know at once, such as a result file that cannot be written.
+    pub warning: Option<String>,
+}

@@ -53,7 +53,8 @@ pub enum TableKind {
 pub struct CatalogColumn {
     pub name: Box<str>,
     pub kind: ColumnKind,
-    /// The type as the database writes it, ready for a cast: `integer`, `character varying(128)`.
+    /// The type as the database writes it. PostgreSQL's is ready for a cast: domains are resolved, and there is
+    /// no length and no precision, by which a cast would cut values silently (`integer`, `character varying`).
     pub database_type: Box<str>,
     pub nullable: bool,
     /// A default, an identity, (SQLite) a rowid alias or (PostgreSQL) perhaps a trigger before inserts fills

@@ -12,6 +12,7 @@ pub mod model;
 pub mod names;
 pub mod nest;
 pub mod plan;
+pub mod postgres;
 pub mod settings;
 pub mod sql;
 pub mod sqlite;

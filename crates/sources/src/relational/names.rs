@@ -56,24 +56,28 @@ pub fn pascal_case(snake: &str) -> String {
 }
 
 /// `name` itself where it is a GraphQL name that clients may define (GraphQL specification, section 2.1.9);
-/// else the nearest one: letters of other scripts in ASCII, other characters as `_`, a leading digit after
-/// `_`, and a single `_` for the reserved prefix `__`.
+/// else the nearest one: letters of other scripts in ASCII, a `_` for other characters between letters, a
+/// leading digit after `_`, and a single `_` for the reserved prefix `__`.
 pub fn graphql_name(name: &str) -> String {
     if is_graphql_name(name) {
         return name.to_owned();
     }
     let mut out = String::with_capacity(name.len() + 1);
+    let mut between = false;
     for character in name.chars() {
-        if character.is_ascii_alphanumeric() {
+        let before = out.len();
+        if character.is_ascii_alphanumeric() || character == '_' {
             out.push(character);
-            continue;
+        } else if !character.is_ascii() {
+            out.extend(any_ascii::any_ascii_char(character).chars().filter(char::is_ascii_alphanumeric));
         }
-        let ascii = if character.is_ascii() { "" } else { any_ascii::any_ascii_char(character) };
-        let letters = ascii.chars().filter(char::is_ascii_alphanumeric);
-        let length_before = out.len();
-        out.extend(letters);
-        if out.len() == length_before {
-            out.push('_');
+        if out.len() == before {
+            between = true;
+        } else if between {
+            between = false;
+            if before > 0 && !out[..before].ends_with('_') && !out[before..].starts_with('_') {
+                out.insert(before, '_');
+            }
         }
     }
     let bare = out.trim_start_matches('_');

@@ -3,6 +3,8 @@
 #![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its strings so")]
 
 #[cfg(test)]
+mod postgres;
+#[cfg(test)]
 mod sqlite;
 #[cfg(test)]
 mod support;

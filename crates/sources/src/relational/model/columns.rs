@@ -175,12 +175,12 @@ fn note_text_columns(source: &CatalogTable, columns: &[Column], notes: &mut Vec<
             || (source.kind == TableKind::View && column.database_type.is_empty())
             || is_time(&column.database_type);
         if !expected {
-            notes.push(format!(
-                "column `{}` of {} has the type `{}`, which is served as text",
-                column.name,
-                described(source),
-                column.database_type
-            ));
+            let declared = match &*column.database_type {
+                "" => "no declared type and".to_owned(),
+                declared => format!("the type `{declared}`, which"),
+            };
+            let table = described(source);
+            notes.push(format!("column `{}` of {table} has {declared} is served as text", column.name));
         }
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn described(table: &CatalogTable) -> String {
 }
 
 /// Gives every table its type and its list field, and every used enum its type (by the catalog's index).
-/// Names that the user gave come first.
+/// Names that the user gave come first, then those of tables, of views, of enums.
 pub(super) fn name_types(
     catalog: &Catalog,
     served: &[Served<'_>],
@@ -66,8 +66,10 @@ pub(super) fn name_types(
     for (table, served) in tables.iter_mut().zip(served) {
         taken.claim_given(table, served, faults);
     }
-    for (table, served) in tables.iter_mut().zip(served) {
-        taken.claim_inflected(table, served, notes);
+    for kind in [TableKind::Table, TableKind::View] {
+        for (table, served) in tables.iter_mut().zip(served).filter(|(table, _)| table.kind == kind) {
+            taken.claim_inflected(table, served, notes);
+        }
     }
     let used = enums::used(catalog.enums.len(), tables);
     let named = catalog.enums.iter().zip(used).map(|(source, used)| {

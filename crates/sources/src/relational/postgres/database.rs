@@ -1,0 +1,94 @@
+//! An open database: checked, its catalog read, shared by all cores.
+
+use std::{sync::Arc, time::Duration};
+
+use prony_graphql::error::GraphqlError;
+use tokio::time::timeout;
+use tokio_postgres::{Client, Config, NoTls};
+
+use super::{
+    super::{
+        catalog::{Catalog, DiscoverError},
+        model::Model,
+        plan::RootPlan,
+        settings::RelationalSettings,
+    },
+    config::{PlanMode, Target},
+    discover::discover,
+    error::{OpenError, OpenErrorKind},
+    prepared::Prepared,
+    session::Session,
+};
+
+/// Reading the catalog may take this long, also of a database with many thousand tables.
+const DISCOVERY_LIMIT: Duration = Duration::from_secs(60);
+
+/// Connections are opened per core, by [`Database::attach`].
+#[derive(Debug)]
+pub struct Database {
+    target: Arc<Target>,
+    settings: Arc<RelationalSettings>,
+    catalog: Catalog,
+}
+
+impl Database {
+    /// Connects to `postgres://…` or `host=… dbname=…` and reads the catalog.
+    ///
+    /// # Errors
+    /// What is wrong with the text, or why the database cannot be reached or read; never with the password.
+    pub async fn open(address: &str, settings: &RelationalSettings) -> Result<Self, OpenError> {
+        let config: Config = address.parse().map_err(|error| OpenError::unreadable(&error))?;
+        let target = Target::new(config, settings)?;
+        let catalog = read_catalog(&target, settings).await?;
+        Ok(Self { target: Arc::new(target), settings: Arc::new(settings.clone()), catalog })
+    }
+
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Writes the statements of a root field; nothing is sent yet.
+    ///
+    /// # Errors
+    /// Limits and offsets written in the document that are out of bounds.
+    pub fn prepare(&self, model: &Arc<Model>, plan: RootPlan) -> Result<Prepared, GraphqlError> {
+        Prepared::new(model, &self.settings, plan)
+    }
+
+    /// Begins to open this core's connections. Call it on the core's thread, inside its `LocalSet`.
+    pub fn attach(&self) -> Session {
+        Session::new(&self.target, &self.settings)
+    }
+}
+
+async fn read_catalog(target: &Target, settings: &RelationalSettings) -> Result<Catalog, OpenError> {
+    let client = connect(target).await?;
+    let setup = target.session_setup(PlanMode::Custom);
+    let read = async {
+        client.batch_execute(&setup).await?;
+        // Catalogs of many thousand tables take longer than a request may.
+        client.batch_execute("set statement_timeout = 0").await?;
+        discover(&client, &settings.schemas).await
+    };
+    let catalog = timeout(DISCOVERY_LIMIT, read).await.map_err(|_| {
+        let reason = format!("reading its catalog took longer than {} s", DISCOVERY_LIMIT.as_secs());
+        OpenError::new(OpenErrorKind::Discovery, &target.description, reason)
+    })?;
+    catalog.map_err(|error: DiscoverError| OpenError::discovery(&target.description, &error))
+}
+
+async fn connect(target: &Target) -> Result<Client, OpenError> {
+    let attempt = timeout(target.attempt_limit(), target.config.connect(NoTls)).await;
+    let (client, connection) = attempt
+        .map_err(|_| {
+            let reason = format!(
+                "no answer within {} s; check that host and port are right",
+                target.attempt_limit().as_secs()
+            );
+            OpenError::new(OpenErrorKind::Unreachable, &target.description, reason)
+        })?
+        .map_err(|error| OpenError::connecting(&target.description, error))?;
+    // Ends with the client.
+    tokio::spawn(connection);
+    Ok(client)
+}

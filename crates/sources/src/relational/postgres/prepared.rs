@@ -1,0 +1,162 @@
+//! A root field turned into statements, once per plan; shared by all cores and freed with the plan cache.
+
+use std::sync::Arc;
+
+use prony_graphql::error::{GraphqlError, PathSegment, Position};
+
+use super::{
+    super::{
+        model::Model,
+        nest::NestPlan,
+        plan::{Root, RootPlan},
+        settings::{RelationalSettings, ResolverModel},
+    },
+    config::PlanMode,
+    levels::{KeyWire, LevelShape, level_select},
+    mutation::Mutation,
+    rows::RowShape,
+    select::{Select, SelectWriter},
+    statement::Statement,
+};
+
+/// A root field, ready to be run on any core.
+#[derive(Debug)]
+pub struct Prepared {
+    pub(super) model: Arc<Model>,
+    pub(super) response_key: Box<str>,
+    pub(super) position: Position,
+    pub(super) work: Work,
+}
+
+/// What running a root field means.
+#[derive(Debug)]
+pub(super) enum Work {
+    /// The whole field in one statement.
+    Read(Read),
+    /// One statement per level.
+    Levels(Arc<Levels>),
+    Write(Arc<Mutation>),
+}
+
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) statement: Arc<Statement>,
+    pub(super) shape: Arc<RowShape>,
+    pub(super) is_list: bool,
+}
+
+/// The statements of the per-nest and bucket models.
+#[derive(Debug)]
+pub(super) struct Levels {
+    pub(super) plan: NestPlan,
+    /// One for each level of the plan.
+    pub(super) statements: Vec<LevelStatement>,
+}
+
+#[derive(Debug)]
+pub(super) struct LevelStatement {
+    pub(super) statement: Arc<Statement>,
+    pub(super) shape: Arc<LevelShape>,
+    pub(super) key_wires: Vec<KeyWire>,
+}
+
+impl Prepared {
+    pub(super) fn new(
+        model: &Arc<Model>,
+        settings: &RelationalSettings,
+        plan: RootPlan,
+    ) -> Result<Self, GraphqlError> {
+        let work =
+            work(model, settings, &plan).map_err(|error| at(error, &plan.response_key, plan.position))?;
+        Ok(Self { model: Arc::clone(model), response_key: plan.response_key, position: plan.position, work })
+    }
+
+    /// Bytes that the plan cache accounts for it.
+    pub fn weight_bytes(&self) -> usize {
+        let work = match &self.work {
+            Work::Read(read) => read.statement.weight_bytes() + read.shape.weight_bytes(),
+            Work::Levels(levels) => levels.weight_bytes(),
+            Work::Write(mutation) => mutation.weight_bytes(),
+        };
+        work + size_of::<Self>()
+    }
+
+    /// The statements' texts, for logs and for looking at plans.
+    pub fn statements(&self) -> Vec<&str> {
+        self.all_statements().into_iter().map(|statement| &*statement.text.sql).collect()
+    }
+
+    /// How many of its statements are planned for each execution's values at present, because the plan that
+    /// is held for all values was measured to be clearly slower.
+    pub fn custom_plans(&self) -> usize {
+        let statements = self.all_statements().into_iter();
+        statements.filter(|statement| statement.preferred_mode() == PlanMode::Custom).count()
+    }
+
+    fn all_statements(&self) -> Vec<&Statement> {
+        match &self.work {
+            Work::Read(read) => vec![&*read.statement],
+            Work::Levels(levels) => levels.statements.iter().map(|level| &*level.statement).collect(),
+            Work::Write(mutation) => vec![&*mutation.statement],
+        }
+    }
+
+    /// Gives an error of the whole field its place and path.
+    pub(super) fn at_root(&self, error: GraphqlError) -> GraphqlError {
+        at(error, &self.response_key, self.position)
+    }
+}
+
+fn at(mut error: GraphqlError, response_key: &str, position: Position) -> GraphqlError {
+    if error.path.is_empty() {
+        error.path.push(PathSegment::Key(response_key.into()));
+    }
+    if error.positions.is_empty() {
+        error.positions.push(position);
+    }
+    error
+}
+
+fn work(model: &Model, settings: &RelationalSettings, plan: &RootPlan) -> Result<Work, GraphqlError> {
+    let mutation = match &plan.root {
+        Root::List(_) | Root::Aggregate(_) => return read(model, settings, plan),
+        Root::Create(create) => Mutation::create(model, create),
+        Root::Update(update) => Mutation::update(model, update),
+        Root::Delete(delete) => Mutation::delete(model, delete),
+    };
+    Ok(Work::Write(Arc::new(mutation)))
+}
+
+fn read(model: &Model, settings: &RelationalSettings, plan: &RootPlan) -> Result<Work, GraphqlError> {
+    if settings.resolver != ResolverModel::Subquery
+        && let Some(plan) = NestPlan::new(model, plan)
+    {
+        return Levels::new(model, settings, plan).map(|levels| Work::Levels(Arc::new(levels)));
+    }
+    let writer = SelectWriter::new(model, settings);
+    let (select, is_list) = match &plan.root {
+        Root::Aggregate(aggregate) => (writer.aggregate(aggregate), false),
+        Root::List(list) => (writer.list(list)?, true),
+        Root::Create(_) | Root::Update(_) | Root::Delete(_) => unreachable!("mutations are not read"),
+    };
+    let Select { sql, parameters, shape } = select;
+    let statement = Statement::new(model, sql, parameters);
+    Ok(Work::Read(Read { statement, shape: Arc::new(shape), is_list }))
+}
+
+impl Levels {
+    fn new(model: &Model, settings: &RelationalSettings, plan: NestPlan) -> Result<Self, GraphqlError> {
+        let statements = plan.levels.iter().map(|level| {
+            let select = level_select(model, settings, level)?;
+            let statement = Statement::for_level(model, select.sql, select.parameters, &select.key_wires);
+            Ok(LevelStatement { statement, shape: Arc::new(select.shape), key_wires: select.key_wires })
+        });
+        let statements = statements.collect::<Result<_, GraphqlError>>()?;
+        Ok(Self { plan, statements })
+    }
+
+    fn weight_bytes(&self) -> usize {
+        let statements = self.statements.iter();
+        statements.map(|level| level.statement.weight_bytes() + level.shape.weight_bytes() + 512).sum()
+    }
+}

@@ -1,0 +1,100 @@
+//! A statement of a prepared root field: its text, its parameters, and which mode of planning suits it.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use prony_graphql::{error::GraphqlError, variables::Variables};
+
+use tokio_postgres::types::Type;
+
+use super::{
+    super::{model::Model, settings::RelationalSettings, sql::Parameter},
+    bound::{Bound, bind_all},
+    config::PlanMode,
+    dialect::{Wire, parameter_type},
+    levels::KeyWire,
+    link::StatementText,
+    plan_choice::PlanChoice,
+};
+
+#[derive(Debug)]
+pub(super) struct Statement {
+    pub(super) text: StatementText,
+    parameters: Vec<Parameter>,
+    /// Columns whose values travel as text: one of them is meant when the database refuses a value.
+    pub(super) text_columns: Vec<Box<str>>,
+    choice: Mutex<PlanChoice>,
+}
+
+impl Statement {
+    pub(super) fn new(model: &Model, sql: String, parameters: Vec<Parameter>) -> Arc<Self> {
+        let types = parameters.iter().map(|parameter| parameter_type(model, parameter)).collect();
+        Self::with_types(model, sql, parameters, types)
+    }
+
+    /// A level's statement: its first parameters are the keys, part by part.
+    pub(super) fn for_level(
+        model: &Model,
+        sql: String,
+        parameters: Vec<Parameter>,
+        key_wires: &[KeyWire],
+    ) -> Arc<Self> {
+        let mut types: Vec<_> = parameters.iter().map(|parameter| parameter_type(model, parameter)).collect();
+        for (place, wire) in types.iter_mut().zip(key_wires) {
+            *place = wire.array_type();
+        }
+        Self::with_types(model, sql, parameters, types)
+    }
+
+    fn with_types(model: &Model, sql: String, parameters: Vec<Parameter>, types: Vec<Type>) -> Arc<Self> {
+        let text_columns = text_columns(model, &parameters);
+        let text = StatementText::new(sql, types);
+        Arc::new(Self { text, parameters, text_columns, choice: Mutex::new(PlanChoice::new()) })
+    }
+
+    pub(super) fn bind(
+        &self,
+        model: &Model,
+        settings: &RelationalSettings,
+        variables: &Variables,
+    ) -> Result<Vec<Bound>, GraphqlError> {
+        bind_all(model, settings, &self.parameters, variables)
+    }
+
+    /// The mode for the next execution. Without parameters both modes make the same plan.
+    pub(super) fn next_mode(&self) -> PlanMode {
+        if self.parameters.is_empty() { PlanMode::Generic } else { self.choice().next() }
+    }
+
+    pub(super) fn record(&self, mode: PlanMode, service: Duration) {
+        self.choice().record(mode, service);
+    }
+
+    pub(super) fn preferred_mode(&self) -> PlanMode {
+        self.choice().preferred()
+    }
+
+    /// A panic while the choice was locked leaves nothing half done: it is a few numbers.
+    fn choice(&self) -> std::sync::MutexGuard<'_, PlanChoice> {
+        self.choice.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes of its texts and lists, roughly.
+    pub(super) fn weight_bytes(&self) -> usize {
+        self.text.sql.len() + self.parameters.len() * 96 + size_of::<Self>()
+    }
+}
+
+fn text_columns(model: &Model, parameters: &[Parameter]) -> Vec<Box<str>> {
+    let mut fields: Vec<Box<str>> = Vec::new();
+    for parameter in parameters {
+        let Parameter::Column { table, column, .. } = parameter else { continue };
+        let column = model.table(*table).column(*column);
+        if Wire::of(&column.kind) == Wire::Text && !fields.contains(&column.field) {
+            fields.push(column.field.clone());
+        }
+    }
+    fields
+}

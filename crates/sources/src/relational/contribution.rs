@@ -8,40 +8,34 @@
 //! row of a table without a key is answered whole, for want of a key.
 
 mod columns;
-mod nodes;
 
 use apollo_compiler::{
     Name, Node,
     ast::{FieldDefinition, InputValueDefinition, Type},
     name,
-    schema::ExtendedType,
 };
-use prony_graphql::schema::Contribution;
+use prony_graphql::schema::{
+    Contribution,
+    build::{Pool, field_with_arguments, input_object, list, named, non_null, non_null_list, object},
+};
 
 use super::{
     catalog::TableKind,
-    model::{Cardinality, ColumnId, Model, Table},
+    model::{Cardinality, Column, Model, Table},
 };
-use columns::ColumnTypes;
-use nodes::Nodes;
+use columns::{ColumnTypes, is_sortable};
 
 /// All types and root fields of the model. Nodes of equal content are shared.
 pub fn contribution(model: &Model) -> Contribution {
-    let mut writer = Writer {
-        columns: ColumnTypes::new(model),
-        tables: Vec::with_capacity(model.tables.len()),
-        nodes: Nodes::default(),
-        contribution: Contribution::default(),
-    };
-    for table in &model.tables {
-        let names = TableNames::new(table, &mut writer.nodes);
-        writer.tables.push(names);
-    }
+    let mut pool = Pool::default();
+    let tables = model.tables.iter().map(|table| TableNames::new(table, &mut pool)).collect();
+    let mut writer =
+        Writer { columns: ColumnTypes::new(model), tables, pool, contribution: Contribution::default() };
     for (index, table) in model.tables.iter().enumerate() {
         writer.table(index, table);
     }
-    let Writer { columns, mut nodes, mut contribution, .. } = writer;
-    columns.write_used(model, &mut nodes, &mut contribution);
+    let Writer { columns, mut pool, mut contribution, .. } = writer;
+    columns.write_used(&mut pool, &mut contribution);
     contribution
 }
 
@@ -59,20 +53,19 @@ struct TableNames {
 }
 
 impl TableNames {
-    fn new(table: &Table, nodes: &mut Nodes) -> Self {
-        let mut derived = |suffix: &str| nodes.name(&format!("{}{suffix}", table.type_name));
+    fn new(table: &Table, pool: &mut Pool) -> Self {
+        let mut derived = |suffix: &str| pool.name(&format!("{}{suffix}", table.type_name));
         let (row, clauses, sort) = (derived(""), derived("Clauses"), derived("Sort"));
         let (aggregate, fields) = (derived("Aggregate"), derived("Fields"));
         let (pks, pk_columns) = (derived("Pks"), derived("PkColumns"));
-        let by = nodes.input(name!("where"), Type::Named(clauses.clone()));
-        let mut list_arguments = vec![by.clone()];
-        if table.columns.iter().any(|column| columns::is_sortable(&column.kind)) {
-            let inputs = Type::NonNullNamed(sort.clone()).list();
-            list_arguments.push(nodes.input(name!("sort"), inputs));
+        let aggregate_arguments = vec![pool.input(&name!("where"), named(&clauses))];
+        let mut list_arguments = aggregate_arguments.clone();
+        if table.columns.iter().any(|column| is_sortable(&column.kind)) {
+            list_arguments.push(pool.input(&name!("sort"), list(&sort)));
         }
-        list_arguments.push(nodes.input(name!("limit"), Type::Named(name!("Int"))));
-        list_arguments.push(nodes.input(name!("offset"), Type::Named(name!("Int"))));
-        let aggregate_arguments = vec![by];
+        for count in [name!("limit"), name!("offset")] {
+            list_arguments.push(pool.input(&count, named(&name!("Int"))));
+        }
         Self { row, clauses, sort, aggregate, fields, pks, pk_columns, list_arguments, aggregate_arguments }
     }
 }
@@ -81,7 +74,7 @@ struct Writer<'m> {
     columns: ColumnTypes<'m>,
     /// By table id.
     tables: Vec<TableNames>,
-    nodes: Nodes,
+    pool: Pool,
     contribution: Contribution,
 }
 
@@ -100,145 +93,112 @@ impl Writer<'_> {
 
     fn row_type(&mut self, index: usize, table: &Table) {
         let mut fields = Vec::with_capacity(table.columns.len() + table.relations.len() * 2);
-        for column in &table.columns {
-            let output = self.columns.output(&column.kind, column.nullable);
-            fields.push(self.nodes.field(&column.field, output));
-        }
+        fields.extend(table.columns.iter().map(|column| self.column_field(column)));
         for relation in &table.relations {
+            let name = self.pool.name(&relation.field);
             let target = &self.tables[relation.target.0 as usize];
-            let name = self.nodes.name(&relation.field);
-            match relation.cardinality {
-                Cardinality::One => {
-                    let row = Type::Named(target.row.clone());
-                    fields.push(nodes::field_with(name, Vec::new(), row));
-                }
-                Cardinality::Many => fields.push(list_field(name, target)),
-            }
+            fields.push(match relation.cardinality {
+                Cardinality::One => field_with_arguments(&name, Vec::new(), named(&target.row)),
+                Cardinality::Many => list_field(&name, target),
+            });
             if let Some(aggregate) = &relation.aggregate_field {
-                fields.push(aggregate_field(self.nodes.name(aggregate), target));
+                fields.push(aggregate_field(&self.pool.name(aggregate), target));
             }
         }
-        let name = self.tables[index].row.clone();
-        self.add(nodes::object(name, fields));
+        self.contribution.types.push(object(&self.tables[index].row, None, fields));
     }
 
     fn clauses_type(&mut self, index: usize, table: &Table) {
         let own = self.tables[index].clauses.clone();
-        let list = Type::NonNullNamed(own.clone()).list();
         let mut fields = Vec::with_capacity(table.columns.len() + table.relations.len() + 3);
-        // A column or relation of such a name hides the operator.
         for (operator, operand) in
-            [(name!("and"), list.clone()), (name!("or"), list), (name!("not"), Type::Named(own.clone()))]
+            [(name!("and"), list(&own)), (name!("or"), list(&own)), (name!("not"), named(&own))]
         {
+            // A column or relation of such a name hides the operator.
             if table.row_field(&operator).is_none() {
-                fields.push(self.nodes.input(operator, operand));
+                fields.push(self.pool.input(&operator, operand));
             }
         }
         for column in &table.columns {
-            let filter = Type::Named(self.columns.filter(&column.kind));
-            fields.push(self.nodes.named_input(&column.field, filter));
+            let filter = self.columns.filter(&column.kind);
+            fields.push(self.input(&column.field, named(&filter)));
         }
         for relation in &table.relations {
-            let clauses = self.tables[relation.target.0 as usize].clauses.clone();
-            fields.push(self.nodes.named_input(&relation.field, Type::Named(clauses)));
+            let clauses = named(&self.tables[relation.target.0 as usize].clauses);
+            fields.push(self.input(&relation.field, clauses));
         }
-        self.add(nodes::input_object(own, fields));
+        self.contribution.types.push(input_object(&own, None, fields));
     }
 
     fn sort_type(&mut self, index: usize, table: &Table) {
-        let sortable = table.columns.iter().filter(|column| columns::is_sortable(&column.kind));
-        let operator = || Type::Named(name!("SortOperator"));
-        let fields: Vec<_> =
-            sortable.map(|column| self.nodes.named_input(&column.field, operator())).collect();
+        let sortable = table.columns.iter().filter(|column| is_sortable(&column.kind));
+        let operator = named(&name!("SortOperator"));
+        let fields: Vec<_> = sortable.map(|column| self.input(&column.field, operator.clone())).collect();
         if !fields.is_empty() {
             self.columns.sorts = true;
-            let name = self.tables[index].sort.clone();
-            self.add(nodes::input_object(name, fields));
+            self.contribution.types.push(input_object(&self.tables[index].sort, None, fields));
         }
     }
 
     fn aggregate_types(&mut self, index: usize, table: &Table) {
-        let fields_name = self.tables[index].fields.clone();
-        let mut members = vec![self.nodes.field("count", Type::NonNullNamed(name!("Int")))];
-        for function in [name!("sum"), name!("avg"), name!("max"), name!("min")] {
-            members.push(nodes::field_with(function, Vec::new(), Type::Named(fields_name.clone())));
-        }
-        let name = self.tables[index].aggregate.clone();
-        self.add(nodes::object(name, members));
         let mut fields = Vec::with_capacity(table.columns.len());
         for column in &table.columns {
             let output = self.columns.aggregated(&column.kind);
-            fields.push(self.nodes.field(&column.field, output));
+            fields.push(self.field(&column.field, output));
         }
-        self.add(nodes::object(fields_name, fields));
+        let mut members = vec![self.field("count", non_null(&name!("Int")))];
+        let names = &self.tables[index];
+        for function in [name!("sum"), name!("avg"), name!("max"), name!("min")] {
+            members.push(field_with_arguments(&function, Vec::new(), named(&names.fields)));
+        }
+        let types = [object(&names.aggregate, None, members), object(&names.fields, None, fields)];
+        self.contribution.types.extend(types);
     }
 
     fn queries(&mut self, index: usize, table: &Table) {
+        let list_name = self.pool.name(&table.list_name);
+        let aggregate_name = self.pool.name(&format!("{}_aggregate", table.list_name));
         let names = &self.tables[index];
-        let list = list_field(self.nodes.name(&table.list_name), names);
-        let aggregate_name = self.nodes.name(&format!("{}_aggregate", table.list_name));
-        let aggregate = aggregate_field(aggregate_name, names);
-        self.contribution.query.extend([list, aggregate]);
+        let fields = [list_field(&list_name, names), aggregate_field(&aggregate_name, names)];
+        self.contribution.query.extend(fields);
     }
 
     /// The answer of a creation, and the key's input.
     fn key_types(&mut self, index: usize, table: &Table) {
-        let mut outputs = Vec::with_capacity(table.primary_key.len());
-        let mut inputs = Vec::with_capacity(table.primary_key.len());
-        for &id in &table.primary_key {
-            let column = table.column(id);
-            let output = self.columns.output(&column.kind, column.nullable);
-            outputs.push(self.nodes.field(&column.field, output));
-            let input = self.columns.input(&column.kind, false);
-            inputs.push(self.nodes.named_input(&column.field, input));
-        }
-        if table.primary_key.is_empty() {
-            for column in &table.columns {
-                let output = self.columns.output(&column.kind, column.nullable);
-                outputs.push(self.nodes.field(&column.field, output));
-            }
-        }
-        let names = &self.tables[index];
-        let (pks, pk_columns) = (names.pks.clone(), names.pk_columns.clone());
-        self.add(nodes::object(pks, outputs));
-        if !inputs.is_empty() {
-            self.add(nodes::input_object(pk_columns, inputs));
+        let key: Vec<&Column> = table.primary_key.iter().map(|&id| table.column(id)).collect();
+        let answered = if key.is_empty() { table.columns.iter().collect() } else { key.clone() };
+        let outputs: Vec<_> = answered.into_iter().map(|column| self.column_field(column)).collect();
+        self.contribution.types.push(object(&self.tables[index].pks, None, outputs));
+        if !key.is_empty() {
+            let inputs: Vec<_> = key.into_iter().map(|column| self.column_input(column, false)).collect();
+            self.contribution.types.push(input_object(&self.tables[index].pk_columns, None, inputs));
         }
     }
 
     fn mutations(&mut self, index: usize, table: &Table) {
-        let arguments = self.column_arguments(table, |id| {
-            let column = table.column(id);
-            column.nullable || column.has_default
-        });
-        let pks = Type::Named(self.tables[index].pks.clone());
+        let arguments = self.arguments(table, |column| column.nullable || column.has_default);
+        let pks = named(&self.tables[index].pks);
         self.mutation("create", table, arguments, pks);
         if table.primary_key.is_empty() {
             return;
         }
         self.columns.changes = true;
-        let result = || Type::Named(name!("Result"));
-        let key_type = Type::NonNullNamed(self.tables[index].pk_columns.clone());
-        let key = self.nodes.input(name!("pk_columns"), key_type);
+        let key = self.pool.input(&name!("pk_columns"), non_null(&self.tables[index].pk_columns));
         let mut arguments = vec![key.clone()];
-        let columns = self.column_arguments(table, |_| true);
         // A column of that name can be created but not updated: the key has the name.
+        let columns = self.arguments(table, |_| true);
         arguments.extend(columns.into_iter().filter(|argument| argument.name != "pk_columns"));
-        self.mutation("update", table, arguments, result());
-        self.mutation("delete", table, vec![key], result());
+        self.mutation("update", table, arguments, named(&name!("Result")));
+        self.mutation("delete", table, vec![key], named(&name!("Result")));
     }
 
-    fn column_arguments(
+    fn arguments(
         &mut self,
         table: &Table,
-        is_optional: impl Fn(ColumnId) -> bool,
+        is_optional: impl Fn(&Column) -> bool,
     ) -> Vec<Node<InputValueDefinition>> {
-        let mut arguments = Vec::with_capacity(table.columns.len() + 1);
-        for (index, column) in table.columns.iter().enumerate().filter(|(_, column)| column.writable) {
-            let input = self.columns.input(&column.kind, is_optional(ColumnId(index as u16)));
-            arguments.push(self.nodes.named_input(&column.field, input));
-        }
-        arguments
+        let writable = table.columns.iter().filter(|column| column.writable);
+        writable.map(|column| self.column_input(column, is_optional(column))).collect()
     }
 
     fn mutation(
@@ -248,21 +208,35 @@ impl Writer<'_> {
         arguments: Vec<Node<InputValueDefinition>>,
         answer: Type,
     ) {
-        let name = self.nodes.name(&format!("{verb}{}", table.type_name));
-        self.contribution.mutation.push(nodes::field_with(name, arguments, answer));
+        let name = self.pool.name(&format!("{verb}{}", table.type_name));
+        self.contribution.mutation.push(field_with_arguments(&name, arguments, answer));
     }
 
-    fn add(&mut self, definition: ExtendedType) {
-        self.contribution.types.push((definition.name().clone(), definition));
+    fn column_field(&mut self, column: &Column) -> Node<FieldDefinition> {
+        let output = self.columns.value(&column.kind, column.nullable);
+        self.field(&column.field, output)
+    }
+
+    fn column_input(&mut self, column: &Column, is_optional: bool) -> Node<InputValueDefinition> {
+        let input = self.columns.value(&column.kind, is_optional);
+        self.input(&column.field, input)
+    }
+
+    fn field(&mut self, name: &str, output: Type) -> Node<FieldDefinition> {
+        let name = self.pool.name(name);
+        self.pool.field(&name, output)
+    }
+
+    fn input(&mut self, name: &str, input: Type) -> Node<InputValueDefinition> {
+        let name = self.pool.name(name);
+        self.pool.input(&name, input)
     }
 }
 
-fn list_field(name: Name, target: &TableNames) -> Node<FieldDefinition> {
-    let rows = Type::NonNullNamed(target.row.clone()).list().non_null();
-    nodes::field_with(name, target.list_arguments.clone(), rows)
+fn list_field(name: &Name, target: &TableNames) -> Node<FieldDefinition> {
+    field_with_arguments(name, target.list_arguments.clone(), non_null_list(&target.row))
 }
 
-fn aggregate_field(name: Name, target: &TableNames) -> Node<FieldDefinition> {
-    let aggregate = Type::NonNullNamed(target.aggregate.clone());
-    nodes::field_with(name, target.aggregate_arguments.clone(), aggregate)
+fn aggregate_field(name: &Name, target: &TableNames) -> Node<FieldDefinition> {
+    field_with_arguments(name, target.aggregate_arguments.clone(), non_null(&target.aggregate))
 }

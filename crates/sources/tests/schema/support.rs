@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use apollo_compiler::{Name, Schema, schema::ExtendedType, validation::Valid};
+use prony_graphql::schema::{Schema, SourceId};
 use prony_sources::relational::{
     catalog::Catalog,
     contribution::contribution,
@@ -30,37 +30,13 @@ pub(crate) fn lines(faults: &[SettingsFault]) -> String {
     faults.iter().fold(String::new(), |text, fault| text + &fault.to_string() + "\n")
 }
 
-/// The model's schema, validated; types in the order of their names.
-pub(crate) fn schema(model: &Model) -> Valid<Schema> {
-    let contribution = contribution(model);
-    let mut schema = Schema::new();
-    let mut roots = vec![("Query", contribution.query)];
-    if !contribution.mutation.is_empty() {
-        roots.push(("Mutation", contribution.mutation));
-    }
-    for (root, fields) in roots {
-        let name = Name::new(root).unwrap();
-        let definition = schema.schema_definition.make_mut();
-        let slot = if root == "Query" { &mut definition.query } else { &mut definition.mutation };
-        *slot = Some(name.clone().into());
-        let mut text = format!("type {root} {{ ");
-        for field in fields {
-            write!(text, "{field} ").unwrap();
-        }
-        let parsed = Schema::parse(text + "}", "root.graphql").unwrap();
-        schema.types.insert(name.clone(), parsed.types[&name].clone());
-    }
-    let mut types = contribution.types;
-    types.sort_by(|(a, _), (b, _)| a.cmp(b));
-    for (name, definition) in types {
-        let replaced: Option<ExtendedType> = schema.types.insert(name.clone(), definition);
-        assert!(replaced.is_none(), "{name} is defined twice");
-    }
-    schema.validate().unwrap_or_else(|invalid| panic!("{}", invalid.errors))
+/// The model's schema in the schema definition language.
+pub(crate) fn sdl(model: &Model) -> String {
+    schema(model).sdl()
 }
 
-pub(crate) fn sdl(model: &Model) -> String {
-    schema(model).to_string()
+pub(crate) fn schema(model: &Model) -> Schema {
+    Schema::merge(vec![(SourceId(0), contribution(model))]).unwrap_or_else(|faults| panic!("{faults:#?}"))
 }
 
 /// One line a table: names, key, and fields of relations.

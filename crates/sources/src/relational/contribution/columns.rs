@@ -2,54 +2,73 @@
 
 use std::collections::BTreeSet;
 
-use apollo_compiler::{
-    Name, Node,
-    ast::{self, Argument, Directive, EnumValueDefinition, Type, Value},
-    collections::IndexMap,
-    name,
-    schema::{Component, DirectiveList, EnumType, ExtendedType, ScalarType},
+use apollo_compiler::{Name, ast::Type, name, schema::ExtendedType};
+use prony_graphql::schema::{
+    Contribution,
+    build::{Pool, enumeration, input_object, list, named, non_null, object, scalar},
 };
-use prony_graphql::schema::Contribution;
 
-use super::nodes::{self, Nodes};
 use crate::relational::{catalog::ColumnKind, model::Model};
 
-/// Scalars that GraphQL does not have, and where each is specified.
-const CUSTOM_SCALARS: &[(&str, &str)] = &[
-    // A JSON number.
-    ("BigInt", "https://www.rfc-editor.org/rfc/rfc8259#section-6"),
-    ("Bytes", "https://www.rfc-editor.org/rfc/rfc4648#section-4"),
-    ("Decimal", "https://www.postgresql.org/docs/current/datatype-numeric.html"),
-    ("JSON", "https://www.rfc-editor.org/rfc/rfc8259"),
-    ("UUID", "https://www.rfc-editor.org/rfc/rfc9562"),
+/// Scalars that GraphQL does not have: name, description, where it is specified.
+const CUSTOM_SCALARS: &[(Name, &str, &str)] = &[
+    (name!("BigInt"), "An integer of 64 bits as a JSON number.", "https://www.rfc-editor.org/rfc/rfc8259"),
+    (name!("Bytes"), "Bytes in base64.", "https://www.rfc-editor.org/rfc/rfc4648"),
+    (
+        name!("Decimal"),
+        "An exact decimal number as a string.",
+        "https://www.postgresql.org/docs/current/datatype-numeric.html",
+    ),
+    (name!("JSON"), "Any JSON value.", "https://www.rfc-editor.org/rfc/rfc8259"),
+    (name!("UUID"), "A UUID in its canonical text form.", "https://www.rfc-editor.org/rfc/rfc9562"),
 ];
 
-const EQUALITY: &[&str] = &["eq", "ne", "in", "not_in", "is_null"];
-const ORDER: &[&str] = &["eq", "ne", "gt", "gte", "lt", "lte", "in", "not_in", "is_null"];
-const TEXT: &[&str] = &["eq", "ne", "gt", "gte", "lt", "lte", "in", "not_in", "is_null", "like", "ilike"];
-const NULLNESS: &[&str] = &["is_null"];
+const EQUALITY: &[Name] = &[name!("eq"), name!("ne"), name!("in"), name!("not_in"), name!("is_null")];
+const ORDER: &[Name] = &[
+    name!("eq"),
+    name!("ne"),
+    name!("gt"),
+    name!("gte"),
+    name!("lt"),
+    name!("lte"),
+    name!("in"),
+    name!("not_in"),
+    name!("is_null"),
+];
+const TEXT: &[Name] = &[
+    name!("eq"),
+    name!("ne"),
+    name!("gt"),
+    name!("gte"),
+    name!("lt"),
+    name!("lte"),
+    name!("in"),
+    name!("not_in"),
+    name!("is_null"),
+    name!("like"),
+    name!("ilike"),
+];
+const NULLNESS: &[Name] = &[name!("is_null")];
 
 /// Filter inputs that all tables share: name, type of the operand, operators.
-const FILTERS: &[(&str, &str, &[&str])] = &[
-    ("BigIntWhere", "BigInt", ORDER),
-    ("BoolWhere", "Boolean", EQUALITY),
-    ("BytesWhere", "Bytes", EQUALITY),
-    ("DecimalWhere", "Decimal", ORDER),
-    ("FloatWhere", "Float", ORDER),
-    ("IntWhere", "Int", ORDER),
-    ("JsonWhere", "JSON", NULLNESS),
-    ("ListWhere", "Boolean", NULLNESS),
-    ("StrWhere", "String", TEXT),
-    ("UuidWhere", "UUID", ORDER),
+const FILTERS: &[(Name, Name, &[Name])] = &[
+    (name!("BigIntWhere"), name!("BigInt"), ORDER),
+    (name!("BoolWhere"), name!("Boolean"), EQUALITY),
+    (name!("BytesWhere"), name!("Bytes"), EQUALITY),
+    (name!("DecimalWhere"), name!("Decimal"), ORDER),
+    (name!("FloatWhere"), name!("Float"), ORDER),
+    (name!("IntWhere"), name!("Int"), ORDER),
+    (name!("JsonWhere"), name!("JSON"), NULLNESS),
+    (name!("ListWhere"), name!("Boolean"), NULLNESS),
+    (name!("StrWhere"), name!("String"), TEXT),
+    (name!("UuidWhere"), name!("UUID"), ORDER),
 ];
 
 /// Types of columns, and which of them are in use.
 pub(super) struct ColumnTypes<'m> {
     model: &'m Model,
-    scalars: BTreeSet<&'static str>,
-    filters: BTreeSet<&'static str>,
-    /// An enum may have only columns in lists, which have no filter of their own.
-    enum_filters: BTreeSet<usize>,
+    scalars: BTreeSet<Name>,
+    filters: BTreeSet<Name>,
     /// Whether there is a sort input.
     pub(super) sorts: bool,
     /// Whether there is an update or a deletion.
@@ -63,107 +82,94 @@ pub(super) fn is_sortable(kind: &ColumnKind) -> bool {
 
 impl<'m> ColumnTypes<'m> {
     pub(super) fn new(model: &'m Model) -> Self {
-        Self {
-            model,
-            scalars: BTreeSet::new(),
-            filters: BTreeSet::new(),
-            enum_filters: BTreeSet::new(),
-            sorts: false,
-            changes: false,
-        }
+        Self { model, scalars: BTreeSet::new(), filters: BTreeSet::new(), sorts: false, changes: false }
     }
 
-    /// The type of a field of the row type.
-    pub(super) fn output(&mut self, kind: &ColumnKind, nullable: bool) -> Type {
-        let named = self.value(kind);
+    /// The type of a column's value: in the row type, as an argument, in a key.
+    pub(super) fn value(&mut self, kind: &ColumnKind, nullable: bool) -> Type {
+        let named = match kind {
+            ColumnKind::Array(item) => self.value(item, true).list(),
+            _ => Type::Named(self.scalar(kind)),
+        };
         if nullable { named } else { named.non_null() }
-    }
-
-    /// The type of an argument or of a key's part.
-    pub(super) fn input(&mut self, kind: &ColumnKind, nullable: bool) -> Type {
-        self.output(kind, nullable)
     }
 
     /// The type below `sum`, `avg`, `max` and `min`: an average of integers is no integer, and their sum may
     /// have more bits.
     pub(super) fn aggregated(&mut self, kind: &ColumnKind) -> Type {
         match kind {
-            ColumnKind::Int | ColumnKind::BigInt => Type::Named(name!("Float")),
-            _ => self.value(kind),
+            ColumnKind::Int | ColumnKind::BigInt => named(&name!("Float")),
+            _ => self.value(kind, true),
         }
     }
 
     /// The filter input.
     pub(super) fn filter(&mut self, kind: &ColumnKind) -> Name {
         let name = match kind {
-            ColumnKind::Int => "IntWhere",
-            ColumnKind::BigInt => "BigIntWhere",
-            ColumnKind::Float | ColumnKind::Numeric => "FloatWhere",
-            ColumnKind::Decimal => "DecimalWhere",
-            ColumnKind::Boolean => "BoolWhere",
-            ColumnKind::Text | ColumnKind::Timestamp | ColumnKind::OtherText => "StrWhere",
-            ColumnKind::Uuid => "UuidWhere",
-            ColumnKind::Json => "JsonWhere",
-            ColumnKind::Bytes => "BytesWhere",
-            ColumnKind::Array(_) => "ListWhere",
-            ColumnKind::Enum(index) => {
-                self.enum_filters.insert(*index);
-                return enum_filter(&self.model.enums[*index].name);
-            }
+            ColumnKind::Int => name!("IntWhere"),
+            ColumnKind::BigInt => name!("BigIntWhere"),
+            ColumnKind::Float | ColumnKind::Numeric => name!("FloatWhere"),
+            ColumnKind::Decimal => name!("DecimalWhere"),
+            ColumnKind::Boolean => name!("BoolWhere"),
+            ColumnKind::Text | ColumnKind::Timestamp | ColumnKind::OtherText => name!("StrWhere"),
+            ColumnKind::Uuid => name!("UuidWhere"),
+            ColumnKind::Json => name!("JsonWhere"),
+            ColumnKind::Bytes => name!("BytesWhere"),
+            ColumnKind::Array(_) => name!("ListWhere"),
+            ColumnKind::Enum(index) => enum_filter(&self.model.enums[*index].name),
         };
-        self.filters.insert(name);
-        Name::new_static_unchecked(name)
+        self.filters.insert(name.clone());
+        name
     }
 
-    fn value(&mut self, kind: &ColumnKind) -> Type {
+    /// # Panics
+    /// For arrays, which have no name.
+    fn scalar(&mut self, kind: &ColumnKind) -> Name {
         let name = match kind {
-            ColumnKind::Int => "Int",
-            ColumnKind::BigInt => "BigInt",
-            ColumnKind::Float | ColumnKind::Numeric => "Float",
-            ColumnKind::Decimal => "Decimal",
-            ColumnKind::Boolean => "Boolean",
-            ColumnKind::Text | ColumnKind::Timestamp | ColumnKind::OtherText => "String",
-            ColumnKind::Uuid => "UUID",
-            ColumnKind::Json => "JSON",
-            ColumnKind::Bytes => "Bytes",
-            ColumnKind::Array(item) => return self.value(item).list(),
-            ColumnKind::Enum(index) => {
-                return Type::Named(enum_name(&self.model.enums[*index].name));
-            }
+            ColumnKind::Int => name!("Int"),
+            ColumnKind::BigInt => name!("BigInt"),
+            ColumnKind::Float | ColumnKind::Numeric => name!("Float"),
+            ColumnKind::Decimal => name!("Decimal"),
+            ColumnKind::Boolean => name!("Boolean"),
+            ColumnKind::Text | ColumnKind::Timestamp | ColumnKind::OtherText => name!("String"),
+            ColumnKind::Uuid => name!("UUID"),
+            ColumnKind::Json => name!("JSON"),
+            ColumnKind::Bytes => name!("Bytes"),
+            ColumnKind::Enum(index) => enum_name(&self.model.enums[*index].name),
+            ColumnKind::Array(_) => unreachable!("arrays are lists of their items' type"),
         };
-        self.scalars.insert(name);
-        Type::Named(Name::new_static_unchecked(name))
+        self.scalars.insert(name.clone());
+        name
     }
 
     /// Adds the types in use to the contribution.
-    pub(super) fn write_used(self, model: &Model, nodes: &mut Nodes, contribution: &mut Contribution) {
-        let mut add = |definition: ExtendedType| {
-            contribution.types.push((definition.name().clone(), definition));
-        };
-        for (index, found) in model.enums.iter().enumerate() {
-            let name = enum_name(&found.name);
-            if self.enum_filters.contains(&index) {
-                add(filter_input(enum_filter(&found.name), &name, EQUALITY, nodes));
+    pub(super) fn write_used(self, pool: &mut Pool, contribution: &mut Contribution) {
+        let types = &mut contribution.types;
+        for found in &self.model.enums {
+            let (name, filter) = (enum_name(&found.name), enum_filter(&found.name));
+            if self.filters.contains(&filter) {
+                types.push(filter_input(&filter, &name, EQUALITY, pool));
             }
-            add(enum_type(name, found.labels.iter().map(|label| nodes.name(label))));
+            types.push(enumeration(&name, None, found.labels.iter().map(|label| pool.name(label))));
         }
         for (name, operand, operators) in FILTERS {
             if self.filters.contains(name) {
-                let operand = Name::new_static_unchecked(operand);
-                add(filter_input(Name::new_static_unchecked(name), &operand, operators, nodes));
+                types.push(filter_input(name, operand, operators, pool));
             }
         }
-        for (name, specified_by) in CUSTOM_SCALARS {
+        // Operands of filters are among the columns' own types.
+        for (name, description, specified_by) in CUSTOM_SCALARS {
             if self.scalars.contains(name) {
-                add(scalar(name, specified_by));
+                types.push(scalar(name, Some(description), Some(specified_by)));
             }
         }
         if self.sorts {
-            add(enum_type(name!("SortOperator"), [name!("asc"), name!("desc")]));
+            types.push(enumeration(&name!("SortOperator"), None, [name!("asc"), name!("desc")]));
         }
         if self.changes {
-            let result = nodes.field("result", Type::NonNullNamed(name!("Boolean")));
-            add(nodes::object(name!("Result"), vec![result]));
+            let description = "Whether a row was changed.";
+            let result = pool.field(&name!("result"), non_null(&name!("Boolean")));
+            types.push(object(&name!("Result"), Some(description), [result]));
         }
     }
 }
@@ -176,43 +182,14 @@ fn enum_filter(name: &str) -> Name {
     enum_name(&format!("{name}Where"))
 }
 
-fn filter_input(name: Name, operand: &Name, operators: &[&'static str], nodes: &mut Nodes) -> ExtendedType {
-    let fields = operators.iter().map(|&operator| {
-        let input = match operator {
-            "in" | "not_in" => Type::NonNullNamed(operand.clone()).list(),
-            "is_null" => Type::Named(name!("Boolean")),
-            _ => Type::Named(operand.clone()),
+fn filter_input(name: &Name, operand: &Name, operators: &[Name], pool: &mut Pool) -> (Name, ExtendedType) {
+    let fields = operators.iter().map(|operator| {
+        let input = match operator.as_str() {
+            "in" | "not_in" => list(operand),
+            "is_null" => named(&name!("Boolean")),
+            _ => named(operand),
         };
-        nodes.input(Name::new_static_unchecked(operator), input)
+        pool.input(operator, input)
     });
-    let fields = fields.collect();
-    nodes::input_object(name, fields)
-}
-
-fn scalar(name: &'static str, specified_by: &str) -> ExtendedType {
-    let url = Argument { name: name!("url"), value: Node::new(Value::String(specified_by.to_owned())) };
-    let directive = Directive { name: name!("specifiedBy"), arguments: vec![Node::new(url)] };
-    ExtendedType::Scalar(Node::new(ScalarType {
-        description: None,
-        name: Name::new_static_unchecked(name),
-        directives: DirectiveList(vec![Component::new(directive)]),
-    }))
-}
-
-fn enum_type(name: Name, labels: impl IntoIterator<Item = Name>) -> ExtendedType {
-    let value = |label: Name| {
-        let definition = EnumValueDefinition {
-            description: None,
-            value: label.clone(),
-            directives: ast::DirectiveList::default(),
-        };
-        (label, Component::new(definition))
-    };
-    let values: IndexMap<_, _> = labels.into_iter().map(value).collect();
-    ExtendedType::Enum(Node::new(EnumType {
-        description: None,
-        name,
-        directives: DirectiveList::default(),
-        values,
-    }))
+    input_object(name, None, fields)
 }

@@ -19,6 +19,7 @@ mod print;
 pub mod request;
 pub mod response;
 mod scalar;
+mod scan;
 pub mod schema;
 pub mod selection;
 pub mod shape;

@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 /// What a request may cost before a source sees it. Counts of fields, aliases, root fields and directives are
-/// taken per operation after fragments are expanded.
+/// taken after fragments are expanded, over all operations of the document, because all are validated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Bytes of a document. Hand-written and generated documents rarely pass 10 KB; GraphiQL's introspection
     /// query has 2 KB.
     pub max_document_bytes: usize,
-    /// Tokens of a document, comments not counted. Parsing costs about a microsecond for three of them.
+    /// Tokens of a document, comments not counted. Parsing and validating cost one to two microseconds each.
     pub max_tokens: usize,
     /// Nesting of selection sets, fragments included, and of list and object literals. Bounds the stack.
     pub max_nesting: usize,
@@ -42,15 +42,15 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             max_document_bytes: 128 << 10,
-            max_tokens: 15_000,
+            max_tokens: 10_000,
             max_nesting: 64,
             max_depth: 15,
             max_aliases: 1_000,
             max_root_fields: 100,
             max_directives: 500,
-            max_fields: 5_000,
+            max_fields: 2_500,
             max_variables: 256,
-            max_definitions: 256,
+            max_definitions: 100,
             max_shape_bytes: 16 << 10,
             max_introspection_bytes: 64 << 20,
             introspection: true,

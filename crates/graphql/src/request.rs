@@ -1,6 +1,7 @@
 //! The parameters of a GraphQL request (GraphQL over HTTP, section 5.1), from JSON or from separate texts. It
 //! knows nothing of HTTP: methods, media types and sizes are the server's.
 
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value as Json};
 
 use crate::error::{ErrorCode, GraphqlError, Position};
@@ -37,11 +38,21 @@ impl From<RequestFault> for GraphqlError {
 impl RequestParameters {
     /// Reads a body of `application/json`. Members other than the four known ones are ignored.
     pub fn from_json(body: &[u8]) -> Result<Self, RequestFault> {
-        let mut members = match parse("the request", body)? {
-            Json::Object(members) => members,
-            other => return Err(RequestFault::NoObject { found: kind(&other) }),
-        };
-        Self::from_members(&mut members)
+        if body.trim_ascii_start().first() != Some(&b'{') {
+            return Err(match parse::<Json>("the request", body) {
+                Ok(other) => RequestFault::NoObject { found: kind(&other) },
+                Err(fault) => fault,
+            });
+        }
+        let members: Members = parse("the request", body)?;
+        Ok(Self {
+            query: string("query", members.query)?
+                .filter(|query| !query.is_empty())
+                .ok_or(RequestFault::NoQuery)?,
+            operation_name: string("operationName", members.operation_name)?,
+            variables: map("variables", members.variables)?,
+            extensions: map("extensions", members.extensions)?,
+        })
     }
 
     /// Reads the parameters of a URL, already percent-decoded; `variables` and `extensions` are JSON texts.
@@ -60,21 +71,19 @@ impl RequestParameters {
             extensions: map("extensions", extensions)?,
         })
     }
-
-    fn from_members(members: &mut Map<String, Json>) -> Result<Self, RequestFault> {
-        let mut take = |name| members.get_mut(name).map(Json::take);
-        Ok(Self {
-            query: string("query", take("query"))?
-                .filter(|query| !query.is_empty())
-                .ok_or(RequestFault::NoQuery)?,
-            operation_name: string("operationName", take("operationName"))?,
-            variables: map("variables", take("variables"))?,
-            extensions: map("extensions", take("extensions"))?,
-        })
-    }
 }
 
-fn parse(member: &'static str, text: &[u8]) -> Result<Json, RequestFault> {
+/// A request whose members may be of any type yet.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Members {
+    query: Option<Json>,
+    operation_name: Option<Json>,
+    variables: Option<Json>,
+    extensions: Option<Json>,
+}
+
+fn parse<T: DeserializeOwned>(member: &'static str, text: &[u8]) -> Result<T, RequestFault> {
     serde_json::from_slice(text).map_err(|error| {
         let position = Position { line: error.line() as u32, column: error.column() as u32 };
         let message = error.to_string();

@@ -8,6 +8,7 @@ use apollo_compiler::{
 };
 
 use crate::{
+    document::MAX_REPORTED_ERRORS,
     error::{ErrorCode, GraphqlError},
     limits::Limits,
     position::LineIndex,
@@ -65,11 +66,13 @@ pub(crate) fn check(
             _ => {}
         }
     }
+    counter.check_totals();
+    counter.errors.truncate(MAX_REPORTED_ERRORS);
     if counter.errors.is_empty() { Ok(()) } else { Err(counter.errors) }
 }
 
 fn exceeded(what: &str, count: usize, limit: usize, name: &str) -> String {
-    format!("the operation has {count} {what}; the limit is {limit} ({name})")
+    format!("the document has {count} {what}; the limit is {limit} ({name})")
 }
 
 enum Fragment {
@@ -85,6 +88,8 @@ struct Counter<'a> {
     fragments: HashMap<&'a Name, Fragment>,
     errors: Vec<GraphqlError>,
     too_nested: bool,
+    /// Over the operations counted so far.
+    total: Tally,
 }
 
 impl<'a> Counter<'a> {
@@ -97,6 +102,7 @@ impl<'a> Counter<'a> {
             fragments: HashMap::default(),
             errors: Vec::new(),
             too_nested: false,
+            total: Tally::default(),
         }
     }
 
@@ -119,17 +125,10 @@ impl<'a> Counter<'a> {
             }
         }
         let span = operation.location();
-        let counts = [
-            ("fields when its fragments are expanded", tally.fields, limits.max_fields, "max_fields"),
-            ("root fields", tally.own_fields, limits.max_root_fields, "max_root_fields"),
-            ("aliases", tally.aliases, limits.max_aliases, "max_aliases"),
-            ("directives", tally.directives, limits.max_directives, "max_directives"),
-            ("variables", operation.variables.len(), limits.max_variables, "max_variables"),
-        ];
-        for (what, count, limit, name) in counts {
-            if count > limit {
-                self.refuse(span, exceeded(what, count, limit, name));
-            }
+        self.total.add(tally);
+        if operation.variables.len() > limits.max_variables {
+            let count = operation.variables.len();
+            self.refuse(span, exceeded("variables", count, limits.max_variables, "max_variables"));
         }
         if tally.depth > limits.max_depth {
             self.refuse(span, TOO_DEEP.into());
@@ -142,6 +141,21 @@ impl<'a> Counter<'a> {
                            or for `introspection` to be switched on";
             let error = GraphqlError::new(ErrorCode::ValidationFailed, message).at(self.lines.position(span));
             self.errors.push(error);
+        }
+    }
+
+    fn check_totals(&mut self) {
+        let (limits, total) = (self.limits, self.total);
+        let counts = [
+            ("fields when its fragments are expanded", total.fields, limits.max_fields, "max_fields"),
+            ("root fields", total.own_fields, limits.max_root_fields, "max_root_fields"),
+            ("aliases", total.aliases, limits.max_aliases, "max_aliases"),
+            ("directives", total.directives, limits.max_directives, "max_directives"),
+        ];
+        for (what, count, limit, name) in counts {
+            if count > limit {
+                self.refuse(None, exceeded(what, count, limit, name));
+            }
         }
     }
 

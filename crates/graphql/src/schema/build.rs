@@ -36,7 +36,8 @@ impl Pool {
         name
     }
 
-    /// `name: ty`.
+    /// `name: ty`; shared by all that have the same. For a type that only one table has, the free functions
+    /// do without the pool's own memory.
     pub fn field(&mut self, name: &Name, ty: Type) -> Node<FieldDefinition> {
         let key = (name.clone(), ty);
         if let Some(node) = self.fields.get(&key) {
@@ -53,16 +54,21 @@ impl Pool {
         if let Some(node) = self.inputs.get(&key) {
             return node.clone();
         }
-        let node = Node::new(InputValueDefinition {
-            description: None,
-            name: name.clone(),
-            ty: Node::new(key.1.clone()),
-            default_value: None,
-            directives: DirectiveList::default(),
-        });
+        let node = input(name, key.1.clone());
         self.inputs.insert(key, node.clone());
         node
     }
+}
+
+/// `name: ty` as an argument or as a field of an input object, without a default and shared with nothing.
+pub fn input(name: &Name, ty: Type) -> Node<InputValueDefinition> {
+    Node::new(InputValueDefinition {
+        description: None,
+        name: name.clone(),
+        ty: Node::new(ty),
+        default_value: None,
+        directives: DirectiveList::default(),
+    })
 }
 
 /// `name(arguments): ty`.

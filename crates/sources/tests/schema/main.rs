@@ -3,7 +3,13 @@
 #![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its strings so")]
 
 #[cfg(test)]
+mod names;
+#[cfg(test)]
 mod postgres;
+#[cfg(test)]
+mod scale;
+#[cfg(test)]
+mod settings;
 #[cfg(test)]
 mod sqlite;
 #[cfg(test)]

@@ -33,21 +33,20 @@ pub(super) fn tables<'a>(
 }
 
 fn is_served(table: &CatalogTable, settings: &RelationalSettings, notes: &mut Vec<String>) -> bool {
+    let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, table));
     let including = &settings.include_tables;
-    let excluding = &settings.exclude_tables;
-    let named_migration = |pattern: &&String| contains_migration(pattern);
-    if contains_migration(&table.name) {
-        let let_in = including.iter().filter(named_migration).any(|pattern| matches(pattern, table));
-        if !let_in {
-            notes.push(format!(
-                "{} is left out because its name contains `migration`; name it in `include_tables` to serve it",
-                described(table)
-            ));
-            return false;
-        }
+    if any(&settings.exclude_tables) || !(including.is_empty() || any(including)) {
+        return false;
     }
-    let included = including.is_empty() || including.iter().any(|pattern| matches(pattern, table));
-    included && !excluding.iter().any(|pattern| matches(pattern, table))
+    let mut naming_migrations = including.iter().filter(|pattern| contains_migration(pattern));
+    if contains_migration(&table.name) && !naming_migrations.any(|pattern| matches(pattern, table)) {
+        notes.push(format!(
+            "{} is left out because its name contains `migration`; name it in `include_tables` to serve it",
+            described(table)
+        ));
+        return false;
+    }
+    true
 }
 
 fn contains_migration(name: &str) -> bool {

@@ -42,12 +42,14 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("corpus", "corpuses"),
     ("criterion", "criteria"),
     ("delta", "deltas"),
+    ("echo", "echoes"),
     ("emphasis", "emphases"),
     ("focus", "focuses"),
     ("gas", "gases"),
     ("genus", "genera"),
     ("german", "germans"),
     ("headache", "headaches"),
+    ("hero", "heroes"),
     ("hoodie", "hoodies"),
     ("human", "humans"),
     ("lens", "lenses"),
@@ -58,6 +60,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("olive", "olives"),
     ("paralysis", "paralyses"),
     ("pie", "pies"),
+    ("potato", "potatoes"),
     ("prospectus", "prospectuses"),
     ("quota", "quotas"),
     ("radius", "radiuses"),
@@ -71,6 +74,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("talisman", "talismans"),
     ("tie", "ties"),
     ("toe", "toes"),
+    ("veto", "vetoes"),
 ];
 
 /// The first that fits decides.
@@ -232,8 +236,11 @@ fn inflect(word: &str, rules: &[Rule], exception: Exception) -> String {
         return replace_ending(word, word.len() - common, &known[common..]);
     }
     match rules.iter().find(|(ending, _, _)| fits(&lower, *ending)) {
-        Some(&(_, taken, added)) => replace_ending(word, taken, added),
-        None => word.to_owned(),
+        // Nothing would be left of the word `s`.
+        Some(&(_, taken, added)) if taken < word.len() || !added.is_empty() => {
+            replace_ending(word, taken, added)
+        }
+        _ => word.to_owned(),
     }
 }
 
@@ -250,7 +257,8 @@ fn fits(lower: &str, ending: Ending) -> bool {
 
 /// The added text is upper-case where the whole word is.
 fn replace_ending(word: &str, taken: usize, added: &str) -> String {
-    let all_upper = word.len() > 1 && word.bytes().all(|byte| !byte.is_ascii_lowercase());
+    let letters = || word.bytes().filter(u8::is_ascii_alphabetic);
+    let all_upper = letters().count() > 1 && letters().all(|letter| letter.is_ascii_uppercase());
     let mut out = word[..word.len() - taken].to_owned();
     if all_upper {
         out.push_str(&added.to_ascii_uppercase());

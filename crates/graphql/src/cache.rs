@@ -10,10 +10,13 @@ use std::{
     },
 };
 
+use apollo_compiler::Name;
 use quick_cache::{DefaultHashBuilder, Equivalent, Lifecycle, OptionsBuilder, Weighter, sync};
+use serde_json::Value as Json;
 
 use crate::{
     document::{Operation, OperationId},
+    selection::{Field, Selection, Step, Value},
     shape::Shape,
 };
 
@@ -26,6 +29,34 @@ impl Weight for Operation {
     fn weight_bytes(&self) -> usize {
         Operation::weight_bytes(self)
     }
+}
+
+impl Weight for Selection {
+    fn weight_bytes(&self) -> usize {
+        size_of::<Self>() + self.fields.iter().map(field_bytes).sum::<usize>()
+    }
+}
+
+/// Names are counted by their references: their texts are the operation's and the schema's.
+fn field_bytes(field: &Field) -> usize {
+    let arguments = field.arguments.iter().map(|(_, value)| size_of::<Name>() + value_bytes(value));
+    size_of::<Field>() + arguments.sum::<usize>() + field.selections.iter().map(field_bytes).sum::<usize>()
+}
+
+fn value_bytes(value: &Value) -> usize {
+    /// For texts and numbers; JSON literals are rarely larger.
+    const SCALAR_BYTES: usize = 64;
+    let inner = match value {
+        Value::Null | Value::Boolean(_) | Value::Enum(_) => 0,
+        Value::Scalar(Json::String(text)) => text.len(),
+        Value::Scalar(_) => SCALAR_BYTES,
+        Value::Slot(slot) => slot.path.len() * size_of::<Step>(),
+        Value::List(items) => items.iter().map(value_bytes).sum(),
+        Value::Object(entries) => {
+            entries.iter().map(|(_, value)| size_of::<Name>() + value_bytes(value)).sum()
+        }
+    };
+    size_of::<Value>() + inner
 }
 
 /// An entry may take this share of a cache, at most; larger ones are not kept, so that one request cannot

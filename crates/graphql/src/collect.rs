@@ -13,6 +13,7 @@ use crate::{
     document::Operation,
     error::GraphqlError,
     literal::Literals,
+    rules::same_arguments,
     schema::Schema,
     selection::{Field, Selection},
     variables::Variables,
@@ -56,7 +57,7 @@ impl<'a> Collector<'a> {
     }
 
     fn collect(
-        &self,
+        &mut self,
         parent: &'a Name,
         set: &'a SelectionSet,
         visited: &mut HashSet<(&'a Name, &'a Name)>,
@@ -97,26 +98,42 @@ impl<'a> Collector<'a> {
         (!is_object).then_some(condition)
     }
 
-    fn is_left_out(&self, directives: &DirectiveList) -> bool {
+    fn is_left_out(&mut self, directives: &'a DirectiveList) -> bool {
         !directives.is_empty()
             && (self.condition(directives, "skip") == Some(true)
                 || self.condition(directives, "include") == Some(false))
     }
 
-    fn condition(&self, directives: &DirectiveList, name: &str) -> Option<bool> {
-        match &**directives.get(name)?.specified_argument_by_name("if")? {
+    fn condition(&mut self, directives: &'a DirectiveList, directive: &str) -> Option<bool> {
+        let condition = directives.get(directive)?.specified_argument_by_name("if")?;
+        match &**condition {
             Literal::Boolean(value) => Some(*value),
             Literal::Variable(name) => {
                 let index = self.operation.variables.iter().position(|variable| variable.name == *name)?;
-                self.variables.value(index).and_then(Json::as_bool)
+                let value = self.variables.value(index).and_then(Json::as_bool);
+                if value.is_none() {
+                    let message = format!("variable \"${name}\" is null where @{directive} expects Boolean!");
+                    self.literals.fault(condition.location(), message);
+                }
+                value
             }
             _ => None,
         }
     }
 
+    /// One response field; `group` holds all fields of its response key.
     fn field(&mut self, parent: &'a Name, group: &[&'a Node<executable::Field>]) -> Field {
         let first = group[0];
         let definition = &first.definition;
+        for other in &group[1..] {
+            if !same_arguments(&first.arguments, &other.arguments) {
+                let message = format!(
+                    "fields named {} have different arguments; give one an alias",
+                    first.response_key()
+                );
+                self.literals.fault(other.location(), message);
+            }
+        }
         let mut arguments = Vec::new();
         for argument in &definition.arguments {
             let given = first.specified_argument_by_name(&argument.name);

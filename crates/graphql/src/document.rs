@@ -16,6 +16,7 @@ use crate::{
     limits::Limits,
     literal::Literals,
     position::LineIndex,
+    rules,
     scan::{Scan, scan},
     schema::Schema,
     selection::OperationKind,
@@ -75,6 +76,7 @@ impl Operation {
             .to_executable_validate(schema.valid())
             .map_err(|invalid| clean(&invalid.errors, ErrorCode::ValidationFailed))?;
         let definition = choose(&document, operation_name)?.clone();
+        rules::check_variable_usages(schema, &document, &definition, &lines)?;
         let variables = variables(schema, &definition, &lines)?;
         let weight_bytes = weight_bytes(text, parser.tokens_reached(), &lines);
         Ok(Self {

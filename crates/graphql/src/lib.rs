@@ -18,6 +18,7 @@ mod position;
 mod print;
 pub mod request;
 pub mod response;
+mod rules;
 mod scalar;
 mod scan;
 pub mod schema;

@@ -44,7 +44,7 @@ impl<'a> Literals<'a> {
         if self.errors.is_empty() { Ok(()) } else { Err(self.errors) }
     }
 
-    fn fault(&mut self, span: Option<SourceSpan>, message: String) {
+    pub(crate) fn fault(&mut self, span: Option<SourceSpan>, message: String) {
         if self.errors.len() < MAX_REPORTED_ERRORS {
             let error = GraphqlError::new(ErrorCode::BadUserInput, message);
             self.errors.push(error.at(self.lines.position(span)));

@@ -24,7 +24,7 @@ struct Plan(Selection);
 
 impl Weight for Plan {
     fn weight_bytes(&self) -> usize {
-        1024
+        self.0.weight_bytes()
     }
 }
 

@@ -131,6 +131,10 @@ fn validation() {
         GRAPHQL_VALIDATION_FAILED 1:52: variable `$a` of type `Venue` cannot be used for argument `if` of type `Boolean!`
     "#]],
     );
+}
+
+#[test]
+fn fragments_and_directives() {
     check(
         "{ venues { ...F } } fragment F on Venue { ...G } fragment G on Venue { ...F }",
         &expect![[r#"
@@ -383,4 +387,135 @@ fn introspection_switched_off() {
     expected.assert_eq(&refusal("{ __schema { types { name } } }"));
     expected.assert_eq(&refusal("{ ...F } fragment F on Query { __type(name: \"A\") { name } }"));
     assert!(Operation::parse(&schema(), "{ __typename venues { __typename } }", None, &limits).is_ok());
+}
+
+#[test]
+fn variables_in_places_that_do_not_take_them() {
+    let check = |declared: &str, used: &str, expected: &Expect| {
+        check(&format!("query ($v: {declared}) {{ members({used}) {{ id }} }}"), expected);
+    };
+    check(
+        "[Int!]",
+        "where: {id: {eq: $v}}",
+        &expect![[r#"
+            GRAPHQL_VALIDATION_FAILED 1:47: variable "$v" of type [Int!] cannot be used where Int is expected
+        "#]],
+    );
+    check(
+        "[Int]",
+        "where: {id: {in: $v}}",
+        &expect![[r#"
+            GRAPHQL_VALIDATION_FAILED 1:46: variable "$v" of type [Int] cannot be used where [Int!] is expected
+        "#]],
+    );
+    check(
+        "Int",
+        "where: {id: {in: $v}}",
+        &expect![[r#"
+            GRAPHQL_VALIDATION_FAILED 1:44: variable "$v" of type Int cannot be used where [Int!] is expected
+        "#]],
+    );
+    check(
+        "Int",
+        "where: {id: {in: [1, $v]}}",
+        &expect![[r#"
+            GRAPHQL_VALIDATION_FAILED 1:48: variable "$v" of type Int cannot be used where Int! is expected
+        "#]],
+    );
+    check(
+        "Int = 3",
+        "where: {id: {in: [1, $v]}}",
+        &expect![[r#"
+        query
+          Query.members(where: {id: {in: [1, $0]}}) [Member!]! @1:23
+            Member.id Int! @1:61
+    "#]],
+    );
+    check(
+        "[Int!]!",
+        "where: {id: {in: $v}}",
+        &expect![[r#"
+        BAD_USER_INPUT 1:8: variable "$v": expected a value of type [Int!]!, found none
+    "#]],
+    );
+    check(
+        "IntWhere",
+        "where: {and: [{id: $v}]}",
+        &expect![[r#"
+        query
+          Query.members(where: {and: [{}]}) [Member!]! @1:24
+            Member.id Int! @1:60
+    "#]],
+    );
+    check(
+        "[MemberClauses]",
+        "where: {and: $v}",
+        &expect![[r#"
+            GRAPHQL_VALIDATION_FAILED 1:52: variable "$v" of type [MemberClauses] cannot be used where [MemberClauses!] is expected
+        "#]],
+    );
+    check(
+        "MemberClauses",
+        "where: {and: [{not: $v}]}",
+        &expect![[r#"
+        query
+          Query.members(where: {and: [{}]}) [Member!]! @1:29
+            Member.id Int! @1:66
+    "#]],
+    );
+    check(
+        "MemberClauses",
+        "where: {and: $v}",
+        &expect![[r#"
+            GRAPHQL_VALIDATION_FAILED 1:50: variable "$v" of type MemberClauses cannot be used where [MemberClauses!] is expected
+        "#]],
+    );
+    check(
+        "MeetupClauses",
+        "where: {not: $v}",
+        &expect![[r#"
+        GRAPHQL_VALIDATION_FAILED 1:50: expected value of type MemberClauses, found a variable
+    "#]],
+    );
+}
+
+#[test]
+fn conflicting_fields() {
+    check(
+        "{ members(where: {id: {in: [1]}}) { id } members(where: {id: {in: [1, 2]}}) { title } }",
+        &expect![[r#"
+            BAD_USER_INPUT 1:42: fields named members have different arguments; give one an alias
+        "#]],
+    );
+    check(
+        "{ members(limit: 1) { id } members(limit: 2) { title } }",
+        &expect![[r#"
+        GRAPHQL_VALIDATION_FAILED 1:28: operation must not provide conflicting field arguments for the same name `members`
+    "#]],
+    );
+    check(
+        "{ members(where: {id: {gt: 1, lt: 5}}) { id } members(where: {id: {lt: 5, gt: 1}}) { title } }",
+        &expect![[r#"
+            query
+              Query.members(where: {id: {gt: 1, lt: 5}}) [Member!]! @1:3
+                Member.id Int! @1:42
+                Member.title String @1:86
+        "#]],
+    );
+}
+
+#[test]
+fn null_conditions() {
+    check(
+        "query ($b: Boolean = null) { venues { id @skip(if: $b) } }",
+        &expect![[r#"
+            BAD_USER_INPUT 1:52: variable "$b" is null where @skip expects Boolean!
+        "#]],
+    );
+    check_with(
+        parameters("query ($b: Boolean = true) { venues { id @skip(if: $b) } }", r#"{"b": null}"#),
+        &expect![[r#"
+            BAD_USER_INPUT 1:52: variable "$b" is null where @skip expects Boolean!
+        "#]],
+    );
 }

@@ -3,6 +3,7 @@
 //!
 //! Exit codes: 0 done, 1 measured and a threshold or an objective failed, 2 could not run.
 
+mod interrupt;
 mod lab;
 mod run;
 mod schema;

@@ -1,4 +1,21 @@
-//! Experiment `relational`: how many users does GraphQL over a relational database serve (Phrag's study)?
+//! Experiment `relational`: how many users does GraphQL over a relational database serve? Re-runs Phrag's
+//! performance study: the data is made, the engine started as a process of its own, the number of users
+//! searched that it serves within the study's objective, and the table printed beside the published one.
+//!
+//! The road: [`dataset`] → [`crate::engine`] → [`answer`] → [`capacity`] and [`resolvers`] → [`report`].
 
+mod answer;
+mod capacity;
 pub mod dataset;
+mod display;
+mod measure;
+mod outcome;
 pub mod published;
+mod report;
+mod resolvers;
+mod run;
+mod study;
+
+pub use outcome::Outcome;
+pub use run::{Database, LabError, Options, Report, run};
+pub use study::{Operation, Pace};

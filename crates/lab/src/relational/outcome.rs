@@ -1,0 +1,50 @@
+//! All that a run of the experiment found, as it is written to `relational.json`.
+
+use prony_load_model::result::Machine;
+use serde::Serialize;
+
+use super::{capacity::Capacity, dataset::DatasetPlan, resolvers::ResolverRow, study::Pace};
+use crate::processors::Assignment;
+
+/// Counts up when a reader of older files would misread newer ones.
+pub(super) const SCHEMA_VERSION: u32 = 1;
+
+/// What was asked for and what came out.
+#[derive(Debug, Clone, Serialize)]
+pub struct Outcome {
+    pub schema: &'static str,
+    pub schema_version: u32,
+    pub prony_version: &'static str,
+    pub command_line: Vec<String>,
+    /// `2026-11-21T02:03:04Z`.
+    pub started_at: String,
+    pub machine: Machine,
+    pub database: DatabaseKind,
+    pub dataset: DatasetPlan,
+    pub pace: Pace,
+    /// The resolver model of the searches.
+    pub resolver: String,
+    pub assignments: Vec<Assignment>,
+    /// Queries by processors, limit, nests, and the mutation.
+    pub cells: Vec<Capacity>,
+    pub resolvers: Vec<ResolverRow>,
+    /// Ended by the user: what is missing was not measured.
+    pub stopped: bool,
+}
+
+/// Which database the engine served from. The address of a server is not kept: it may hold a password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DatabaseKind {
+    Sqlite,
+    Postgres,
+}
+
+impl DatabaseKind {
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Sqlite => "SQLite inside the engine",
+            Self::Postgres => "PostgreSQL",
+        }
+    }
+}

@@ -14,5 +14,6 @@ pub mod nest;
 pub mod plan;
 pub mod postgres;
 pub mod settings;
+pub mod source;
 pub mod sql;
 pub mod sqlite;

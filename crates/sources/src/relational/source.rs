@@ -1,0 +1,240 @@
+//! A relational database behind one face: opened by its address, planned and queried without knowing which
+//! database it is.
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use prony_graphql::{
+    error::GraphqlError,
+    response::FieldResult,
+    schema::Contribution,
+    selection::{Field, OperationKind},
+    variables::Variables,
+};
+use thiserror::Error;
+
+use super::{
+    contribution::contribution,
+    lower::{RootIndex, lower},
+    model::Model,
+    postgres,
+    settings::{RelationalSettings, SettingsFault},
+};
+
+/// Where a relational database is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Address {
+    /// `postgres://…` or `postgresql://…`; may hold a password.
+    Postgres(String),
+}
+
+/// A text that is no address of a relational database.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("`{given}` names no source: use `postgres://USER:PASSWORD@HOST/DATABASE`")]
+pub struct AddressError {
+    pub given: String,
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Ok(Self::Postgres(text.to_owned()));
+        }
+        Err(AddressError { given: without_password(text) })
+    }
+}
+
+/// Without the password, for logs and messages.
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Postgres(url) => formatter.write_str(&without_password(url)),
+        }
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+/// Cuts `:PASSWORD` out of `scheme://USER:PASSWORD@…`, and the values of `password` parameters.
+fn without_password(url: &str) -> String {
+    let (head, query) = url.split_once('?').map_or((url, None), |(head, query)| (head, Some(query)));
+    let mut out = match (head.find("://"), head.rfind('@')) {
+        (Some(scheme), Some(at)) if scheme + 3 < at => {
+            let user = head[scheme + 3..at].split(':').next().unwrap_or_default();
+            format!("{}://{user}{}", &head[..scheme], &head[at..])
+        }
+        _ => head.to_owned(),
+    };
+    for (index, pair) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {
+        out.push(if index == 0 { '?' } else { '&' });
+        out.push_str(if pair.starts_with("password=") { "password=…" } else { pair });
+    }
+    out
+}
+
+/// Why a source could not be opened.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    #[error(transparent)]
+    Postgres(#[from] postgres::OpenError),
+    /// Settings that do not fit the catalog, all of them.
+    #[error("{}", faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Settings { faults: Vec<SettingsFault> },
+}
+
+/// An open database: shared by all cores.
+#[derive(Debug)]
+pub struct RelationalSource {
+    address: Address,
+    model: Arc<Model>,
+    roots: RootIndex,
+    database: Database,
+}
+
+#[derive(Debug)]
+enum Database {
+    Postgres(postgres::Database),
+}
+
+/// A root field with its statements, for the plan cache.
+#[derive(Debug, Clone)]
+pub struct PreparedRoot(Prepared);
+
+#[derive(Debug, Clone)]
+enum Prepared {
+    Postgres(Arc<postgres::Prepared>),
+}
+
+impl PreparedRoot {
+    /// Bytes that the plan cache accounts for it.
+    pub fn weight_bytes(&self) -> usize {
+        match &self.0 {
+            Prepared::Postgres(prepared) => prepared.weight_bytes(),
+        }
+    }
+}
+
+impl PreparedRoot {
+    fn postgres(&self) -> Option<Arc<postgres::Prepared>> {
+        match &self.0 {
+            Prepared::Postgres(prepared) => Some(Arc::clone(prepared)),
+        }
+    }
+}
+
+impl RelationalSource {
+    /// Connects, discovers, and makes the model.
+    pub async fn open(address: &Address, settings: RelationalSettings) -> Result<Arc<Self>, OpenError> {
+        let database = match address {
+            Address::Postgres(url) => Database::Postgres(postgres::Database::open(url, &settings).await?),
+        };
+        let catalog = match &database {
+            Database::Postgres(database) => database.catalog(),
+        };
+        let model = Model::build(catalog, &settings).map_err(|faults| OpenError::Settings { faults })?;
+        let roots = RootIndex::new(&model);
+        Ok(Arc::new(Self { address: address.clone(), model: Arc::new(model), roots, database }))
+    }
+
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// For the start-up log: collisions resolved, tables left out, columns served as text.
+    pub fn notes(&self) -> &[String] {
+        &self.model.notes
+    }
+
+    pub fn contribution(&self) -> Contribution {
+        contribution(&self.model)
+    }
+
+    /// Plans one root field.
+    pub fn plan(&self, kind: OperationKind, field: &Field) -> Result<PreparedRoot, GraphqlError> {
+        let root = lower(&self.model, &self.roots, kind, field)?;
+        Ok(PreparedRoot(match &self.database {
+            Database::Postgres(database) => {
+                Prepared::Postgres(Arc::new(database.prepare(&self.model, root)?))
+            }
+        }))
+    }
+
+    /// Opens this core's part of the source; call it on the core's thread, inside its `LocalSet`.
+    pub fn attach(self: &Arc<Self>) -> RelationalHandle {
+        RelationalHandle {
+            session: match &self.database {
+                Database::Postgres(database) => Session::Postgres(database.attach()),
+            },
+        }
+    }
+}
+
+/// One core's connections to a source.
+#[derive(Debug)]
+pub struct RelationalHandle {
+    session: Session,
+}
+
+#[derive(Debug)]
+enum Session {
+    Postgres(postgres::Session),
+}
+
+impl RelationalHandle {
+    /// Answers a list or an aggregate. Dropping the future stops the work at the database.
+    pub async fn query(&self, root: &PreparedRoot, variables: &Variables) -> FieldResult {
+        match (&self.session, &root.0) {
+            (Session::Postgres(session), Prepared::Postgres(prepared)) => {
+                session.query(prepared, variables).await
+            }
+        }
+    }
+
+    /// Runs mutations in order in one transaction: all or nothing.
+    pub async fn mutate(&self, roots: &[&PreparedRoot], variables: &Variables) -> Vec<FieldResult> {
+        match &self.session {
+            Session::Postgres(session) => {
+                let prepared: Vec<_> = roots.iter().filter_map(|root| root.postgres()).collect();
+                session.mutate(&prepared, variables).await
+            }
+        }
+    }
+
+    /// Whether the database can be asked now; the text is for people who run the server.
+    pub async fn health(&self) -> Result<(), String> {
+        match &self.session {
+            Session::Postgres(session) => session.health(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, shown: &str) {
+        assert_eq!(text.parse::<Address>().unwrap().to_string(), shown);
+    }
+
+    #[test]
+    fn addresses_are_shown_without_passwords() {
+        check("postgres://anna@db/shop", "postgres://anna@db/shop");
+        check("postgres://anna:se:cr@et@db:5432/shop", "postgres://anna@db:5432/shop");
+        check("postgresql://db/shop?password=secret&user=anna", "postgresql://db/shop?password=…&user=anna");
+    }
+
+    #[test]
+    fn other_texts_are_refused_without_their_passwords() {
+        let error = "mysql://anna:secret@db/shop".parse::<Address>().unwrap_err();
+        assert!(error.to_string().contains("mysql://anna@db/shop"), "{error}");
+    }
+}

@@ -13,6 +13,7 @@ use serde_json::Value as Json;
 
 use crate::{
     error::{ErrorCode, GraphqlError, Position},
+    lift,
     limits::Limits,
     literal::Literals,
     position::LineIndex,
@@ -68,10 +69,11 @@ impl Operation {
         // The parser's own limits only guard against a mistake in ours.
         let mut parser =
             Parser::new().recursion_limit(2 * limits.max_nesting).token_limit(2 * limits.max_tokens);
-        let ast = parser
+        let mut ast = parser
             .parse_ast(text, "document")
             .map_err(|invalid| clean(&invalid.errors, ErrorCode::ParseFailed))?;
         tally::check(&ast, limits, &lines)?;
+        lift::list_inputs(&mut ast, schema.only_listed());
         let document = ast
             .to_executable_validate(schema.valid())
             .map_err(|invalid| clean(&invalid.errors, ErrorCode::ValidationFailed))?;

@@ -12,6 +12,7 @@ pub mod document;
 pub mod error;
 pub mod introspection;
 pub mod json;
+mod lift;
 pub mod limits;
 mod literal;
 mod position;

@@ -9,7 +9,7 @@ use std::{fmt, sync::OnceLock};
 
 use apollo_compiler::{
     Name, Node, ast,
-    collections::{HashMap, IndexMap, IndexSet},
+    collections::{HashMap, HashSet, IndexMap, IndexSet},
     schema::{Component, ComponentName, DirectiveList, ExtendedType, Implementers, ObjectType},
     validation::Valid,
 };
@@ -27,6 +27,9 @@ pub struct Contribution {
     pub query: Vec<Node<ast::FieldDefinition>>,
     pub mutation: Vec<Node<ast::FieldDefinition>>,
     pub subscription: Vec<Node<ast::FieldDefinition>>,
+    /// Input types that are the item of a list wherever they occur: a variable of such a type is accepted, as a
+    /// list of one.
+    pub only_listed: Vec<Name>,
 }
 
 /// Why contributions do not make a schema.
@@ -52,6 +55,7 @@ pub struct Schema {
     valid: Valid<apollo_compiler::Schema>,
     owners: [HashMap<Name, SourceId>; 3],
     implementers: OnceLock<HashMap<Name, Implementers>>,
+    only_listed: HashSet<Name>,
 }
 
 /// Faults of an invalid schema that are reported; the rest usually follows from these.
@@ -93,6 +97,11 @@ impl Schema {
         self.implementers.get_or_init(|| self.valid.implementers_map())
     }
 
+    /// Input types that are the item of a list wherever they occur.
+    pub(crate) fn only_listed(&self) -> &HashSet<Name> {
+        &self.only_listed
+    }
+
     /// The name of the root type of an operation, where the schema has one.
     pub fn root_type(&self, kind: OperationKind) -> Option<&Name> {
         self.valid.root_operation(kind.into())
@@ -110,6 +119,7 @@ struct Merger {
     types: IndexMap<Name, (SourceId, ExtendedType)>,
     fields: [IndexMap<Name, (SourceId, Node<ast::FieldDefinition>)>; 3],
     faults: Vec<SchemaFault>,
+    only_listed: HashSet<Name>,
 }
 
 impl Merger {
@@ -117,6 +127,7 @@ impl Merger {
         for (name, definition) in contribution.types {
             self.add_type(source, name, definition);
         }
+        self.only_listed.extend(contribution.only_listed);
         let roots = [contribution.query, contribution.mutation, contribution.subscription];
         for ((kind, _), fields) in ROOTS.iter().zip(roots) {
             for field in fields {
@@ -175,7 +186,7 @@ impl Merger {
         }
         schema.types.extend(self.types.into_iter().map(|(name, (_, definition))| (name, definition)));
         let valid = schema.validate().map_err(|invalid| faults_of(&invalid.errors))?;
-        Ok(Schema { valid, owners, implementers: OnceLock::new() })
+        Ok(Schema { valid, owners, implementers: OnceLock::new(), only_listed: self.only_listed })
     }
 }
 

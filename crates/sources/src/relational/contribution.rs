@@ -2,7 +2,8 @@
 //! and mutations. Which names there are is the model's business; merging sources is `prony-graphql`'s.
 //!
 //! `sort` is a list of inputs. GraphQL's input coercion lets a document write one input without brackets, so
-//! both `sort: {id: desc}` and `sort: [{a: asc}, {b: desc}]` are valid.
+//! both `sort: {id: desc}` and `sort: [{a: asc}, {b: desc}]` are valid; a variable `$sort: MemberSort` is valid
+//! too, because the contribution names the sort inputs as only listed.
 //!
 //! A column's argument of `create…` is required where the column is NOT NULL and nothing fills it. A created
 //! row of a table without a key is answered whole, for want of a key.
@@ -136,7 +137,9 @@ impl Writer<'_> {
         let fields: Vec<_> = sortable.map(|column| self.input(&column.field, operator.clone())).collect();
         if !fields.is_empty() {
             self.columns.sorts = true;
-            self.contribution.types.push(input_object(&self.tables[index].sort, None, fields));
+            let name = &self.tables[index].sort;
+            self.contribution.types.push(input_object(name, None, fields));
+            self.contribution.only_listed.push(name.clone());
         }
     }
 

@@ -137,17 +137,19 @@ impl Lowering<'_> {
         let table = self.model.table(id);
         Ok(CreatePlan {
             table: id,
-            values: assignments(table, field, &field.arguments)?,
+            values: assignments(table, field, field.arguments.iter())?,
             outputs: self.outputs(table, &field.selections)?,
         })
     }
 
     fn update(&self, id: TableId, field: &Field) -> Result<UpdatePlan, GraphqlError> {
         let table = self.model.table(id);
+        // A column of that name cannot be updated: the key has it.
+        let columns = field.arguments.iter().filter(|(name, _)| name != "pk_columns");
         Ok(UpdatePlan {
             table: id,
             key: key(table, field)?,
-            values: assignments(table, field, &field.arguments)?,
+            values: assignments(table, field, columns)?,
             outputs: result_outputs(field),
         })
     }
@@ -234,15 +236,13 @@ fn row_count(field: &Field, argument: &str) -> Option<RowCount> {
     }
 }
 
-/// The columns that a mutation writes: all arguments except the key.
-fn assignments(
+/// The columns that the arguments write.
+fn assignments<'a>(
     table: &Table,
     field: &Field,
-    arguments: &[(Name, Value)],
+    arguments: impl Iterator<Item = &'a (Name, Value)>,
 ) -> Result<Vec<(ColumnId, Value)>, GraphqlError> {
     arguments
-        .iter()
-        .filter(|(name, _)| name != "pk_columns")
         .map(|(name, value)| {
             let column = table.column_by_field(name).ok_or_else(|| unknown_field(field))?;
             Ok((column, lower_filter::operand(value)))

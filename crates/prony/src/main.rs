@@ -3,8 +3,10 @@
 //!
 //! Exit codes: 0 done, 1 measured and a threshold or an objective failed, 2 could not run.
 
+mod flags;
 mod interrupt;
 mod lab;
+mod logs;
 mod run;
 mod schema;
 mod serve;

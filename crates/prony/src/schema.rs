@@ -1,10 +1,33 @@
 //! `prony schema`: prints what a source would be served as.
 
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
+
+use anyhow::Context;
+use prony_server::graphql::Engine;
+use tokio::task::LocalSet;
+
+use crate::{logs, serve::SettingsArguments};
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {}
+pub(crate) struct Arguments {
+    /// Print the result of the introspection query instead of the schema definition language.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    settings: SettingsArguments,
+}
 
-pub(crate) fn execute(_arguments: Arguments) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("this build is without `prony schema`")
+pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let mut settings = arguments.settings.resolve()?;
+    // Only what is wrong; the schema is what was asked for.
+    if settings.log_level == "info" {
+        "warn".clone_into(&mut settings.log_level);
+    }
+    logs::start(&settings.log_level, settings.log_format)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let engine = LocalSet::new().block_on(&runtime, Engine::open(&settings))?;
+    let text = if arguments.json { engine.introspection_json()? } else { engine.sdl() };
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.trim_end().as_bytes()).and_then(|()| out.write_all(b"\n")).context("cannot write")?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,1 +1,12 @@
-//! (to be written)
+//! The server: takes settings, opens sources, and answers HTTP on one thread a core. It leaves reading
+//! arguments, printing and exit codes to the binary, and what a field means to the sources.
+//!
+//! [`config`] turns what was typed into [`config::Settings`]; [`runtime`] owns sockets, threads and stopping;
+//! [`http`] owns paths, limits and headers; [`graphql`] holds the road of a request; [`observe`] holds logs'
+//! references, metrics and process figures.
+
+pub mod config;
+pub mod graphql;
+pub mod http;
+pub mod observe;
+pub mod runtime;

@@ -10,8 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use rustix::process::Signal;
-use rustix::process::{Pid, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::watchdog::Watchdog;
 

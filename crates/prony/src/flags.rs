@@ -1,0 +1,50 @@
+//! The server's options as flags: one for each line of the table that the configuration file is read by.
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use prony_server::config::{Kind, OPTIONS, OptionSpec};
+
+/// The flags that were given, each with its values.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OptionFlags(pub(crate) Vec<(&'static OptionSpec, Vec<String>)>);
+
+fn with_flags() -> impl Iterator<Item = (&'static OptionSpec, &'static str)> {
+    OPTIONS.iter().filter_map(|option| Some((option, option.flag?)))
+}
+
+fn argument(option: &'static OptionSpec, flag: &'static str) -> Arg {
+    let default = if option.default == "[]" { "none" } else { option.default };
+    let argument = Arg::new(flag)
+        .long(flag)
+        .value_name(option.kind.placeholder())
+        .help(format!("{} [default: {}]", option.help, default.trim_matches(['[', ']']).replace('"', "")))
+        .action(ArgAction::Append);
+    match option.kind {
+        // `--flag` alone means true.
+        Kind::Boolean => argument.num_args(0..=1).require_equals(true).default_missing_value("true"),
+        _ => argument,
+    }
+}
+
+impl Args for OptionFlags {
+    fn augment_args(command: Command) -> Command {
+        with_flags().fold(command, |command, (option, flag)| command.arg(argument(option, flag)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for OptionFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = |(option, flag): (&'static OptionSpec, &'static str)| {
+            Some((option, matches.get_many::<String>(flag)?.cloned().collect()))
+        };
+        Ok(Self(with_flags().filter_map(given).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,19 @@
+//! Logs go to standard error, as text or as one JSON object a line.
+
+use std::io::IsTerminal;
+
+use anyhow::Context;
+use prony_server::config::LogFormat;
+use tracing_subscriber::{EnvFilter, fmt};
+
+/// Starts logging for the whole process; `level` is a level or a filter by module.
+pub(crate) fn start(level: &str, format: LogFormat) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(level)
+        .with_context(|| format!("`{level}` is no log level; write error, warn, info, debug or trace"))?;
+    let builder = fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let outcome = match format {
+        LogFormat::Text => builder.with_ansi(std::io::stderr().is_terminal()).with_target(false).try_init(),
+        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+    };
+    outcome.map_err(|error| anyhow::anyhow!("cannot start logging: {error}"))
+}

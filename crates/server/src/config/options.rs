@@ -1,0 +1,202 @@
+//! The table of options. Flags, help, the keys of the file and the reference in `docs/configuration.md` come
+//! from it.
+
+use std::{net::SocketAddr, time::Duration};
+
+use prony_sources::relational::settings::RelationalSettings;
+
+use super::{
+    settings::{CoreChoice, LogFormat, RESOLVERS, Settings, resolver},
+    value::{Kind, TypedValue},
+};
+
+/// The table of the file in which an option is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Section {
+    Server,
+    Graphql,
+    Log,
+    /// In each `[[source]]`; as a flag it holds for all sources.
+    Source,
+}
+
+impl Section {
+    /// The table's name.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Graphql => "graphql",
+            Self::Log => "log",
+            Self::Source => "source",
+        }
+    }
+}
+
+/// What an option changes; the error says what is wrong with the value.
+#[derive(Clone, Copy)]
+pub(super) enum Effect {
+    Settings(fn(&mut Settings, &TypedValue) -> Result<(), String>),
+    Source(fn(&mut RelationalSettings, &TypedValue)),
+}
+
+/// One option.
+#[derive(Clone, Copy)]
+pub struct OptionSpec {
+    pub section: Section,
+    /// The key in the file.
+    pub key: &'static str,
+    /// The flag without dashes; none for options that only the file has.
+    pub flag: Option<&'static str>,
+    pub kind: Kind,
+    /// As it would be written in a file.
+    pub default: &'static str,
+    pub help: &'static str,
+    pub(super) effect: Effect,
+}
+
+impl std::fmt::Debug for OptionSpec {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}.{}", self.section.key(), self.key)
+    }
+}
+
+impl TypedValue {
+    fn number(&self) -> u64 {
+        if let Self::Number(number) = self { *number } else { 0 }
+    }
+
+    fn size(&self) -> usize {
+        usize::try_from(self.number()).unwrap_or(usize::MAX)
+    }
+
+    fn milliseconds(&self) -> Duration {
+        Duration::from_millis(self.number())
+    }
+
+    fn boolean(&self) -> bool {
+        matches!(self, Self::Boolean(true))
+    }
+
+    fn text(&self) -> String {
+        if let Self::Text(text) = self { text.clone() } else { String::new() }
+    }
+
+    fn list(&self) -> Vec<String> {
+        if let Self::List(list) = self { list.clone() } else { Vec::new() }
+    }
+}
+
+/// `set!(field, reader)`: an effect that stores what the reader makes of the value.
+macro_rules! set {
+    ($($field:ident).+, $reader:ident) => {
+        Effect::Settings(|settings, value| {
+            settings.$($field).+ = value.$reader();
+            Ok(())
+        })
+    };
+}
+
+macro_rules! set_source {
+    ($field:ident, $($convert:tt)+) => {
+        Effect::Source(|source, value| source.$field = ($($convert)+)(value))
+    };
+}
+
+const DAY_MS: u64 = 86_400_000;
+const BYTES: Kind = Kind::Number(1, 1 << 40);
+const COUNT: Kind = Kind::Number(1, 1_000_000_000);
+const MILLISECONDS: Kind = Kind::Number(1, DAY_MS);
+
+const fn option(
+    section: Section,
+    key: &'static str,
+    flag: Option<&'static str>,
+    kind: Kind,
+    default: &'static str,
+    help: &'static str,
+    effect: Effect,
+) -> OptionSpec {
+    OptionSpec { section, key, flag, kind, default, help, effect }
+}
+
+use Section::{Graphql, Log, Server, Source};
+
+/// All options, in the order of the reference.
+#[rustfmt::skip]
+pub static OPTIONS: &[OptionSpec] = &[
+    option(Server, "listen", Some("listen"), Kind::List, "[\"127.0.0.1:8080\"]", "ADDRESS:PORT to listen on; repeatable", Effect::Settings(listen)),
+    option(Server, "cpus", Some("cpus"), Kind::Number(1, 1024), "all", "How many processors to use, one core thread each", Effect::Settings(|settings, value| { settings.cores = CoreChoice::Count(value.size()); Ok(()) })),
+    option(Server, "cores", Some("cores"), Kind::List, "[]", "The processors to use, one core thread held on each: \"0,2\" or \"0-3\"", Effect::Settings(cores)),
+    option(Server, "max_connections", Some("max-connections"), COUNT, "50000", "Connections over all cores; one more gets a 503", set!(max_connections, size)),
+    option(Server, "header_timeout_ms", None, MILLISECONDS, "60000", "Time from a connection's start or its last response to the end of a request's headers", set!(header_timeout, milliseconds)),
+    option(Server, "body_timeout_ms", None, MILLISECONDS, "30000", "Time from the end of the headers to the end of the body; more gets a 408", set!(body_timeout, milliseconds)),
+    option(Server, "write_timeout_ms", None, MILLISECONDS, "30000", "How long a client may leave a response unread", set!(write_timeout, milliseconds)),
+    option(Server, "max_header_bytes", None, Kind::Number(8192, 1 << 20), "32768", "Bytes of a request's line and headers; more gets a 431", set!(max_header_bytes, size)),
+    option(Server, "max_headers", None, Kind::Number(1, 10_000), "100", "Headers of a request; more gets a 431", set!(max_headers, size)),
+    option(Server, "max_uri_bytes", None, Kind::Number(16, 65_534), "16384", "Bytes of a request's path and query; more gets a 414", set!(max_uri_bytes, size)),
+    option(Server, "max_body_bytes", None, BYTES, "1048576", "Bytes of a request's body; more gets a 413", set!(max_body_bytes, size)),
+    option(Server, "grace_ms", Some("grace-ms"), Kind::Number(0, DAY_MS), "10000", "How long requests in flight may take after the signal to stop", set!(grace, milliseconds)),
+    option(Server, "cors_origins", Some("cors-origin"), Kind::List, "[]", "Origins whose pages may call (\"*\" for all); empty allows none", set!(cors_origins, list)),
+    option(Server, "console", Some("console"), Kind::Boolean, "true", "Whether / answers with GraphiQL", set!(console, boolean)),
+    option(Graphql, "introspection", Some("introspection"), Kind::Boolean, "true", "Whether __schema and __type are answered", set!(limits.introspection, boolean)),
+    option(Graphql, "max_depth", Some("max-depth"), COUNT, "15", "Nested object levels below the root", set!(limits.max_depth, size)),
+    option(Graphql, "max_document_bytes", None, BYTES, "131072", "Bytes of a document", set!(limits.max_document_bytes, size)),
+    option(Graphql, "max_tokens", None, COUNT, "15000", "Tokens of a document", set!(limits.max_tokens, size)),
+    option(Graphql, "max_aliases", None, COUNT, "1000", "Fields with an alias", set!(limits.max_aliases, size)),
+    option(Graphql, "max_root_fields", None, COUNT, "100", "Root fields; each may be a statement at a database", set!(limits.max_root_fields, size)),
+    option(Graphql, "max_fields", None, COUNT, "5000", "Fields after fragments are expanded", set!(limits.max_fields, size)),
+    option(Graphql, "max_variables", None, COUNT, "256", "Variables of an operation", set!(limits.max_variables, size)),
+    option(Graphql, "plan_cache_bytes", None, BYTES, "67108864", "Bytes of documents and plans that are kept", set!(plan_cache_bytes, number)),
+    option(Graphql, "expose_database_errors", Some("expose-database-errors"), Kind::Boolean, "false", "Whether clients see the database's own texts", set!(expose_database_errors, boolean)),
+    option(Log, "level", Some("log-level"), Kind::Text, "\"info\"", "error, warn, info, debug, trace, or a filter such as \"info,prony_server=debug\"", set!(log_level, text)),
+    option(Log, "format", Some("log-format"), Kind::Word(&["text", "json"]), "\"text\"", "How log lines are written: text or json", Effect::Settings(|settings, value| { settings.log_format = if value.text() == "json" { LogFormat::Json } else { LogFormat::Text }; Ok(()) })),
+    option(Source, "resolver", Some("resolver"), Kind::Word(RESOLVERS), "\"subquery\"", "How nested fields reach the database: subquery, per-nest or bucket", set_source!(resolver, |value: &TypedValue| resolver(&value.text()))),
+    option(Source, "default_limit", Some("default-limit"), Kind::Number(1, u32::MAX as u64), "100", "Rows of a list without `limit`", set_source!(default_limit, |value: &TypedValue| value.number() as u32)),
+    option(Source, "max_limit", Some("max-limit"), Kind::Number(1, u32::MAX as u64), "10000", "The highest `limit`", set_source!(max_limit, |value: &TypedValue| value.number() as u32)),
+    option(Source, "statement_timeout_ms", Some("statement-timeout-ms"), Kind::Number(1, DAY_MS), "10000", "After which a statement is cancelled at the database", set_source!(statement_timeout_ms, |value: &TypedValue| value.number() as u32)),
+    option(Source, "max_response_bytes", None, BYTES, "67108864", "Bytes that one root field's answer may have", set_source!(max_response_bytes, TypedValue::size)),
+    option(Source, "schemas", Some("schema"), Kind::List, "[]", "PostgreSQL's schemas to serve; empty means the current one", set_source!(schemas, TypedValue::list)),
+    option(Source, "connections_per_core", Some("connections-per-core"), Kind::Number(1, 1000), "4", "PostgreSQL connections of each core", set_source!(connections_per_core, |value: &TypedValue| value.number() as u16)),
+    option(Source, "include_tables", Some("include-table"), Kind::List, "[]", "Only these tables, as \"name\" or \"schema.name\", * as a wildcard", set_source!(include_tables, TypedValue::list)),
+    option(Source, "exclude_tables", Some("exclude-table"), Kind::List, "[]", "Tables that are left out, * as a wildcard", set_source!(exclude_tables, TypedValue::list)),
+];
+
+fn listen(settings: &mut Settings, value: &TypedValue) -> Result<(), String> {
+    let read = |text: &String| {
+        text.parse::<SocketAddr>().map_err(|_| {
+            format!("`{text}` is no address; write ADDRESS:PORT such as 127.0.0.1:8080 or [::1]:8080")
+        })
+    };
+    settings.listen = value.list().iter().map(read).collect::<Result<_, _>>()?;
+    if settings.listen.is_empty() {
+        return Err("at least one ADDRESS:PORT is needed".to_owned());
+    }
+    Ok(())
+}
+
+/// Linux' own limit on processor numbers in a mask.
+const HIGHEST_PROCESSOR: usize = 1023;
+
+fn cores(settings: &mut Settings, value: &TypedValue) -> Result<(), String> {
+    let mut chosen = Vec::new();
+    for part in value.list().iter().flat_map(|part| part.split(',')).filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        match (first.trim().parse::<usize>(), last.trim().parse::<usize>()) {
+            (Ok(first), Ok(last)) if first <= last && last <= HIGHEST_PROCESSOR => {
+                chosen.extend(first..=last);
+            }
+            _ => return Err(format!("`{part}` names no processors; write numbers such as 0,2 or 0-3")),
+        }
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    if !chosen.is_empty() {
+        settings.cores = CoreChoice::List(chosen);
+    }
+    Ok(())
+}
+
+/// The options of a section.
+pub(super) fn of(section: Section) -> impl Iterator<Item = &'static OptionSpec> {
+    OPTIONS.iter().filter(move |option| option.section == section)
+}

@@ -1,0 +1,116 @@
+//! From what was typed to settings: flags over the file over defaults, variables of the environment filled in,
+//! and checks that need more than one value.
+
+use std::collections::BTreeSet;
+
+use prony_sources::relational::settings::RelationalSettings;
+
+use super::{
+    Given, Settings, SourceSettings, SourceUrl, Typed, TypedSource,
+    fault::{Faults, Origin},
+    options::Effect,
+};
+
+/// Merges the file with the command line, which wins. Sources of the command line come instead of the file's.
+/// `variable` answers for the environment.
+pub(super) fn resolve(
+    file: Typed,
+    line: Typed,
+    variable: &dyn Fn(&str) -> Option<String>,
+    faults: &mut Faults,
+) -> Settings {
+    let mut settings = Settings::default();
+    let values: Vec<Given> = file.values.into_iter().chain(line.values).collect();
+    for given in &values {
+        if let Effect::Settings(apply) = given.option.effect
+            && let Err(message) = apply(&mut settings, &given.value)
+        {
+            faults.push(given.origin.clone(), message);
+        }
+    }
+    let sources = if line.sources.is_empty() { file.sources } else { line.sources };
+    if !file.names_sources && !line.names_sources {
+        let message = "none is given; write `prony serve sqlite:FILE`, `prony serve postgres://…`, \
+            or [[source]] in the file of --config";
+        faults.push(Origin::Argument, message);
+    }
+    let mut names = BTreeSet::new();
+    for source in sources {
+        settings.sources.extend(resolve_source(source, &values, variable, &mut names, faults));
+    }
+    settings
+}
+
+fn resolve_source(
+    source: TypedSource,
+    common: &[Given],
+    variable: &dyn Fn(&str) -> Option<String>,
+    names: &mut BTreeSet<String>,
+    faults: &mut Faults,
+) -> Option<SourceSettings> {
+    let origin = source.url_origin.clone();
+    let url = match substitute(&source.url, variable) {
+        Ok(url) => SourceUrl(url),
+        Err(message) => {
+            faults.push(origin, message);
+            return None;
+        }
+    };
+    if !["sqlite:", "postgres://", "postgresql://"].iter().any(|scheme| url.0.starts_with(scheme)) {
+        let message = format!("`{}` is no source; write sqlite:FILE or postgres://…", url.without_secrets());
+        faults.push(origin, message);
+        return None;
+    }
+    let relational = relational(&source, common, faults);
+    let name = source.name.unwrap_or_else(|| name_of(&url));
+    if !names.insert(name.clone()) {
+        faults.push(origin, format!("two sources are named `{name}`; give one another `name`"));
+        return None;
+    }
+    Some(SourceSettings { name, url, relational })
+}
+
+/// Flags hold for all sources and win over what the file says of one.
+fn relational(source: &TypedSource, common: &[Given], faults: &mut Faults) -> RelationalSettings {
+    let mut relational = RelationalSettings { tables: source.tables.clone(), ..Default::default() };
+    let mut limits = None;
+    for given in source.values.iter().chain(common) {
+        if let Effect::Source(apply) = given.option.effect {
+            apply(&mut relational, &given.value);
+            if given.option.key.ends_with("_limit") {
+                limits = Some(given.origin.clone());
+            }
+        }
+    }
+    let (default, highest) = (relational.default_limit, relational.max_limit);
+    if let (Some(origin), true) = (limits, default > highest) {
+        let message = format!("default_limit {default} is over max_limit {highest}");
+        faults.push(origin, message);
+    }
+    relational
+}
+
+/// `shop` for `sqlite:data/shop.db` and for `postgres://host/shop?…`.
+fn name_of(url: &SourceUrl) -> String {
+    let plain = url.without_secrets();
+    let last = plain.rsplit(['/', ':']).next().unwrap_or_default();
+    let stem = last.split_once('.').map_or(last, |(stem, _)| stem);
+    if stem.is_empty() { "database".to_owned() } else { stem.to_owned() }
+}
+
+/// Fills in `${NAME}`.
+fn substitute(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let (name, behind) =
+            after.split_once('}').ok_or_else(|| format!("`${{{after}` lacks its closing brace"))?;
+        let value = variable(name)
+            .ok_or_else(|| format!("the environment has no variable `{name}`; set it before starting"))?;
+        filled.push_str(before);
+        filled.push_str(&value);
+        rest = behind;
+    }
+    filled.push_str(rest);
+    Ok(filled)
+}

@@ -1,0 +1,159 @@
+//! Resolved settings: every field has its value, checked for sense.
+
+use std::{fmt, net::SocketAddr, time::Duration};
+
+use prony_graphql::limits::Limits;
+use prony_sources::relational::settings::{RelationalSettings, ResolverModel};
+
+/// Everything that the server needs to know.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// At least one; a port 0 becomes a free one.
+    pub listen: Vec<SocketAddr>,
+    pub cores: CoreChoice,
+    /// Connections over all cores; one more gets a 503.
+    pub max_connections: usize,
+    /// From the connection's start, or from the last response, to the end of a request's headers.
+    pub header_timeout: Duration,
+    /// From the end of the headers to the end of the body.
+    pub body_timeout: Duration,
+    /// How long a client may leave a response unread.
+    pub write_timeout: Duration,
+    pub max_header_bytes: usize,
+    pub max_headers: usize,
+    pub max_uri_bytes: usize,
+    pub max_body_bytes: usize,
+    /// How long requests in flight may take after the signal to stop.
+    pub grace: Duration,
+    /// Origins that pages may call from; `*` for all.
+    pub cors_origins: Vec<String>,
+    /// Whether `/` answers with GraphiQL.
+    pub console: bool,
+    pub limits: Limits,
+    /// Bytes of documents and plans that are kept.
+    pub plan_cache_bytes: u64,
+    /// Whether clients see the database's own texts.
+    pub expose_database_errors: bool,
+    /// A level, or a filter as `tracing` reads it.
+    pub log_level: String,
+    pub log_format: LogFormat,
+    /// At least one.
+    pub sources: Vec<SourceSettings>,
+}
+
+/// Which processors the core threads use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CoreChoice {
+    /// As many threads as the system offers processors.
+    All,
+    /// This many threads, on as many processors.
+    Count(usize),
+    /// One thread held on each of these processors.
+    List(Vec<usize>),
+}
+
+impl fmt::Display for CoreChoice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => formatter.write_str("all"),
+            Self::Count(count) => write!(formatter, "{count}"),
+            Self::List(list) => {
+                formatter.write_str(&list.iter().map(usize::to_string).collect::<Vec<_>>().join(","))
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+/// One source, ready to be opened.
+#[derive(Debug, Clone)]
+pub struct SourceSettings {
+    /// For logs, metrics and `/health`; unique.
+    pub name: String,
+    pub url: SourceUrl,
+    pub relational: RelationalSettings,
+}
+
+/// The address of a source, with variables of the environment filled in.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SourceUrl(pub String);
+
+/// Never shows a password.
+impl fmt::Debug for SourceUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.without_secrets())
+    }
+}
+
+impl SourceUrl {
+    /// The address without a password and without parameters.
+    pub fn without_secrets(&self) -> String {
+        let plain = self.0.split('?').next().unwrap_or_default();
+        match (plain.find("://"), plain.rfind('@')) {
+            (Some(scheme), Some(at)) if scheme + 3 <= at => {
+                let user = plain[scheme + 3..at].split(':').next().unwrap_or_default();
+                format!("{}{user}{}", &plain[..scheme + 3], &plain[at..])
+            }
+            _ => plain.to_owned(),
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            listen: vec![SocketAddr::from(([127, 0, 0, 1], 8080))],
+            cores: CoreChoice::All,
+            max_connections: 50_000,
+            header_timeout: Duration::from_secs(60),
+            body_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(30),
+            max_header_bytes: 32 << 10,
+            max_headers: 100,
+            max_uri_bytes: 16 << 10,
+            max_body_bytes: 1 << 20,
+            grace: Duration::from_secs(10),
+            cors_origins: Vec::new(),
+            console: true,
+            limits: Limits::default(),
+            plan_cache_bytes: 64 << 20,
+            expose_database_errors: false,
+            log_level: "info".to_owned(),
+            log_format: LogFormat::Text,
+            sources: Vec::new(),
+        }
+    }
+}
+
+/// The words for a resolver model.
+pub(super) const RESOLVERS: &[&str] = &["subquery", "per-nest", "bucket"];
+
+pub(super) fn resolver(word: &str) -> ResolverModel {
+    match word {
+        "per-nest" => ResolverModel::PerNest,
+        "bucket" => ResolverModel::Bucket,
+        _ => ResolverModel::Subquery,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_not_shown() {
+        for (url, shown) in [
+            ("postgres://ann:secret@host:5432/shop?sslpassword=x", "postgres://ann@host:5432/shop"),
+            ("postgres://ann:p@ss@host/shop", "postgres://ann@host/shop"),
+            ("postgres://host/shop", "postgres://host/shop"),
+            ("sqlite:shop@home.db", "sqlite:shop@home.db"),
+        ] {
+            assert_eq!(SourceUrl(url.to_owned()).without_secrets(), shown);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Kinds of values that options take, and reading them from text and from TOML.
+
+use toml::de::DeValue;
+
+/// What an option takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole number between the two, both included.
+    Number(u64, u64),
+    Boolean,
+    Text,
+    /// One of a few words.
+    Word(&'static [&'static str]),
+    /// On the command line: repeated, or separated by commas.
+    List,
+}
+
+/// A value of an option's kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TypedValue {
+    Number(u64),
+    Boolean(bool),
+    Text(String),
+    List(Vec<String>),
+}
+
+impl Kind {
+    /// How the kind is written in help and reference.
+    pub fn placeholder(self) -> &'static str {
+        match self {
+            Self::Number(..) => "NUMBER",
+            Self::Boolean => "true|false",
+            Self::Text => "TEXT",
+            Self::Word(_) => "WORD",
+            Self::List => "LIST",
+        }
+    }
+
+    /// The values that are taken, for the reference.
+    pub(super) fn described(self) -> String {
+        match self {
+            Self::Number(least, most) => format!("{least} to {most}"),
+            Self::Boolean => "`true`, `false`".to_owned(),
+            Self::Text => "text".to_owned(),
+            Self::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+            Self::List => "list of texts".to_owned(),
+        }
+    }
+
+    /// Reads a flag's values; all but lists take the last one.
+    pub fn read_texts(self, texts: &[String]) -> Result<TypedValue, String> {
+        let last = texts.last().map_or("", String::as_str);
+        match self {
+            Self::Number(..) => last
+                .parse()
+                .map_err(|_| format!("`{last}` is no whole number; {}", self.wanted()))
+                .and_then(|number| self.bounded(number)),
+            Self::Boolean => match last {
+                "true" | "" => Ok(TypedValue::Boolean(true)),
+                "false" => Ok(TypedValue::Boolean(false)),
+                _ => Err(format!("`{last}` is neither true nor false")),
+            },
+            Self::Text => Ok(TypedValue::Text(last.to_owned())),
+            Self::Word(_) => self.word(last),
+            Self::List => Ok(TypedValue::List(
+                texts.iter().flat_map(|text| text.split(',')).map(|part| part.trim().to_owned()).collect(),
+            )),
+        }
+    }
+
+    /// Reads a value of a file.
+    pub(super) fn read_toml(self, value: &DeValue<'_>) -> Result<TypedValue, String> {
+        match (self, value) {
+            (Self::Number(..), DeValue::Integer(number)) => {
+                u64::from_str_radix(&number.as_str().replace('_', ""), number.radix())
+                    .map_err(|_| format!("{number} is out of range; {}", self.wanted()))
+                    .and_then(|number| self.bounded(number))
+            }
+            (Self::Boolean, DeValue::Boolean(value)) => Ok(TypedValue::Boolean(*value)),
+            (Self::Text, DeValue::String(text)) => Ok(TypedValue::Text(text.to_string())),
+            (Self::Word(_), DeValue::String(text)) => self.word(text),
+            (Self::List, DeValue::String(text)) => Ok(TypedValue::List(vec![text.to_string()])),
+            (Self::List, DeValue::Array(items)) => items
+                .iter()
+                .map(|item| item.get_ref().as_str().map(str::to_owned))
+                .collect::<Option<_>>()
+                .map(TypedValue::List)
+                .ok_or_else(|| self.wanted()),
+            (_, other) => Err(format!("{}, not {}", self.wanted(), described(other))),
+        }
+    }
+
+    fn bounded(self, number: u64) -> Result<TypedValue, String> {
+        match self {
+            Self::Number(least, most) if number < least || number > most => {
+                Err(format!("{number} is out of range; {}", self.wanted()))
+            }
+            _ => Ok(TypedValue::Number(number)),
+        }
+    }
+
+    fn word(self, text: &str) -> Result<TypedValue, String> {
+        let Self::Word(words) = self else { return Ok(TypedValue::Text(text.to_owned())) };
+        if words.contains(&text) {
+            return Ok(TypedValue::Text(text.to_owned()));
+        }
+        let near = super::fault::suggestion(text, words.iter().copied());
+        Err(format!("`{text}` is unknown; {}{near}", self.wanted()))
+    }
+
+    fn wanted(self) -> String {
+        match self {
+            Self::Number(least, most) => format!("write a whole number from {least} to {most}"),
+            Self::Boolean => "write true or false".to_owned(),
+            Self::Text => "write a text in quotes".to_owned(),
+            Self::Word(words) => format!("write one of {}", words.join(", ")),
+            Self::List => "write a list of texts".to_owned(),
+        }
+    }
+}
+
+/// A TOML value's type, for messages.
+pub(super) fn described(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number with a fraction",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}

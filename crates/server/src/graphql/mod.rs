@@ -1,0 +1,15 @@
+//! GraphQL in the server: what is served ([`Engine`]), one core's part of it ([`CoreEngine`]), and the road that
+//! each request travels ([`road`]). It knows nothing of HTTP but the answer's kind.
+
+mod core;
+mod engine;
+mod export;
+mod plan;
+pub(crate) mod road;
+mod stages;
+
+pub use self::engine::{Engine, OpenError};
+pub(crate) use self::{
+    core::CoreEngine,
+    stages::{STAGES, StageTimes},
+};

@@ -1,0 +1,100 @@
+//! The plan of an operation for one shape of its variables: for each root field, who answers it and how.
+
+use prony_graphql::{
+    cache::Weight,
+    document::Operation,
+    error::GraphqlError,
+    introspection,
+    response::FieldResult,
+    schema::SourceId,
+    selection::{Field, Selection},
+    variables::Variables,
+};
+use prony_sources::relational::source::PreparedRoot;
+
+use super::engine::Engine;
+
+/// Kept in the plan cache.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) selection: Selection,
+    /// One for each field of the selection.
+    pub(crate) steps: Vec<Step>,
+    weight_bytes: usize,
+}
+
+/// How one root field is answered.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// From the schema, once for all requests.
+    Constant(FieldResult),
+    /// From the schema and the variables.
+    Introspection,
+    Source(SourceId, PreparedRoot),
+}
+
+impl Weight for Plan {
+    fn weight_bytes(&self) -> usize {
+        self.weight_bytes
+    }
+}
+
+impl Plan {
+    /// Collects the fields and lets each field's source prepare it. All faults are reported at once.
+    pub(crate) fn make(
+        engine: &Engine,
+        operation: &Operation,
+        variables: &Variables,
+    ) -> Result<Self, Vec<GraphqlError>> {
+        let selection = operation.select(&engine.schema, variables)?;
+        let mut steps = Vec::with_capacity(selection.fields.len());
+        let mut errors = Vec::new();
+        for field in &selection.fields {
+            match step(engine, &selection, field, variables) {
+                Ok(step) => steps.push(step),
+                Err(error) => errors.push(error),
+            }
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let weight_bytes = weight(&selection.fields) + steps.iter().map(Step::weight_bytes).sum::<usize>();
+        Ok(Self { selection, steps, weight_bytes })
+    }
+}
+
+fn step(
+    engine: &Engine,
+    selection: &Selection,
+    field: &Field,
+    variables: &Variables,
+) -> Result<Step, GraphqlError> {
+    if field.is_introspection() {
+        if introspection::depends_on_variables(field) {
+            return Ok(Step::Introspection);
+        }
+        return Ok(Step::Constant(introspection::answer(&engine.schema, field, variables, &engine.limits)));
+    }
+    let owner = engine.schema.owner(selection.kind, &field.name).expect("a valid field has an owner");
+    let source = &engine.sources[usize::from(owner.0)];
+    Ok(Step::Source(owner, source.relational.plan(selection.kind, field)?))
+}
+
+impl Step {
+    fn weight_bytes(&self) -> usize {
+        size_of::<Self>()
+            + match self {
+                Self::Constant(result) => result.data.as_ref().map_or(0, Vec::len),
+                Self::Introspection => 0,
+                Self::Source(_, prepared) => prepared.weight_bytes(),
+            }
+    }
+}
+
+/// Bytes of selected fields; names are shared with the schema, arguments are estimated.
+fn weight(fields: &[Field]) -> usize {
+    const PER_ARGUMENT: usize = 256;
+    let one =
+        |field: &Field| size_of::<Field>() + field.arguments.len() * PER_ARGUMENT + weight(&field.selections);
+    fields.iter().map(one).sum()
+}

@@ -1,0 +1,213 @@
+//! The road of a request, all of it in [`travel`]: parse, validate, plan, execute, assemble.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use prony_graphql::{
+    document::Operation,
+    error::GraphqlError,
+    introspection,
+    request::{RequestFault, RequestParameters},
+    response::{self, FieldResult},
+    schema::SourceId,
+    selection::OperationKind,
+    variables::Variables,
+};
+use prony_sources::relational::source::PreparedRoot;
+
+use super::{
+    core::CoreEngine,
+    engine::Engine,
+    plan::{Plan, Step},
+    stages::{Stage, StageClock, StageTimes},
+};
+
+/// What the request's method allows (GraphQL over HTTP, section 5.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Permission {
+    /// GET: it must be safe to repeat.
+    QueriesOnly,
+    All,
+}
+
+/// How the journey ended.
+#[derive(Debug)]
+pub(crate) enum Arrival {
+    /// The body holds `data`.
+    Executed { errors: bool },
+    /// The body holds only errors: nothing was executed.
+    Refused,
+    /// The request is no GraphQL request; there is no body yet.
+    Unreadable(RequestFault),
+    /// The method does not allow this kind of operation; there is no body yet.
+    Forbidden,
+}
+
+/// A response body with what HTTP needs to know of it.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) arrival: Arrival,
+    pub(crate) body: Vec<u8>,
+    pub(crate) kind: Option<OperationKind>,
+    pub(crate) times: StageTimes,
+}
+
+/// Takes a request from its text to the bytes of its response. Dropping the future cancels the request.
+pub(crate) async fn travel(
+    core: &CoreEngine,
+    parse: impl FnOnce() -> Result<RequestParameters, RequestFault>,
+    permission: Permission,
+) -> Answer {
+    let engine = core.engine();
+    let mut clock = StageClock::start();
+    let mut kind = None;
+    let (arrival, body) = 'road: {
+        let parameters = match parse() {
+            Ok(parameters) => parameters,
+            Err(fault) => break 'road (Arrival::Unreadable(fault), Vec::new()),
+        };
+        clock.ended(Stage::Parse);
+
+        let RequestParameters { query, operation_name, variables, .. } = parameters;
+        let operation = match find_operation(engine, &query, operation_name.as_deref()) {
+            Ok(operation) => operation,
+            Err(errors) => break 'road refuse(core, errors),
+        };
+        kind = Some(operation.kind());
+        if permission == Permission::QueriesOnly && operation.kind() != OperationKind::Query {
+            break 'road (Arrival::Forbidden, Vec::new());
+        }
+        let (variables, shape) = match operation.coerce(&engine.schema, variables) {
+            Ok(coerced) => coerced,
+            Err(errors) => break 'road refuse(core, errors),
+        };
+        clock.ended(Stage::Validate);
+
+        let plan = match engine.cache.plan(operation.id(), &shape) {
+            Some(plan) => plan,
+            None => match Plan::make(engine, &operation, &variables) {
+                Ok(plan) => engine.cache.insert_plan(operation.id(), shape, plan),
+                Err(errors) => break 'road refuse(core, errors),
+            },
+        };
+        clock.ended(Stage::Plan);
+
+        let mut results = execute(core, &plan, &variables).await;
+        clock.ended(Stage::Execute);
+
+        let errors = note_errors(core, &plan, &mut results);
+        let body = response::assemble(&plan.selection.fields, &results, engine.detail);
+        clock.ended(Stage::Assemble);
+        (Arrival::Executed { errors }, body)
+    };
+    Answer { arrival, body, kind, times: clock.times() }
+}
+
+fn find_operation(
+    engine: &Engine,
+    text: &str,
+    name: Option<&str>,
+) -> Result<Arc<Operation>, Vec<GraphqlError>> {
+    if let Some(known) = engine.cache.operation(text, name) {
+        return Ok(known);
+    }
+    let operation = Operation::parse(&engine.schema, text, name, &engine.limits)?;
+    Ok(engine.cache.insert_operation(text, name, operation))
+}
+
+fn refuse(core: &CoreEngine, mut errors: Vec<GraphqlError>) -> (Arrival, Vec<u8>) {
+    for error in &mut errors {
+        refer(core, "", error);
+    }
+    (Arrival::Refused, response::refuse(&errors, core.engine().detail))
+}
+
+/// Root fields of a query at the same time, those of a mutation one after the other.
+async fn execute(core: &CoreEngine, plan: &Plan, variables: &Variables) -> Vec<FieldResult> {
+    match (plan.selection.kind, plan.steps.as_slice()) {
+        (OperationKind::Mutation, _) => mutate(core, plan, variables).await,
+        (_, [only]) => vec![query(core, plan, 0, only, variables).await],
+        (_, steps) => {
+            let queries =
+                steps.iter().enumerate().map(|(index, step)| query(core, plan, index, step, variables));
+            join_all(queries).await
+        }
+    }
+}
+
+async fn query(
+    core: &CoreEngine,
+    plan: &Plan,
+    index: usize,
+    step: &Step,
+    variables: &Variables,
+) -> FieldResult {
+    match step {
+        Step::Source(source, prepared) => {
+            core.handles[usize::from(source.0)].query(prepared, variables).await
+        }
+        Step::Constant(result) => result.clone(),
+        Step::Introspection => {
+            let engine = core.engine();
+            let field = &plan.selection.fields[index];
+            introspection::answer(&engine.schema, field, variables, &engine.limits)
+        }
+    }
+}
+
+/// All fields of one source in one transaction, in their order; sources in the order of their first field.
+async fn mutate(core: &CoreEngine, plan: &Plan, variables: &Variables) -> Vec<FieldResult> {
+    let mut results: Vec<Option<FieldResult>> = plan.steps.iter().map(|_| None).collect();
+    for (source, members) in by_source(plan) {
+        let roots: Vec<&PreparedRoot> = members.iter().map(|&(_, root)| root).collect();
+        let answers = core.handles[usize::from(source.0)].mutate(&roots, variables).await;
+        for ((index, _), answer) in members.into_iter().zip(answers) {
+            results[index] = Some(answer);
+        }
+    }
+    for (index, step) in plan.steps.iter().enumerate() {
+        if results[index].is_none() {
+            results[index] = Some(query(core, plan, index, step, variables).await);
+        }
+    }
+    results.into_iter().map(|result| result.expect("a source answers each of its fields")).collect()
+}
+
+type Members<'a> = Vec<(usize, &'a PreparedRoot)>;
+
+fn by_source(plan: &Plan) -> Vec<(SourceId, Members<'_>)> {
+    let mut groups: Vec<(SourceId, Members<'_>)> = Vec::new();
+    for (index, step) in plan.steps.iter().enumerate() {
+        let Step::Source(source, root) = step else { continue };
+        match groups.iter_mut().find(|(known, _)| known == source) {
+            Some((_, members)) => members.push((index, root)),
+            None => groups.push((*source, vec![(index, root)])),
+        }
+    }
+    groups
+}
+
+/// Counts fields and gives references; whether there are errors.
+fn note_errors(core: &CoreEngine, plan: &Plan, results: &mut [FieldResult]) -> bool {
+    let mut any = false;
+    for (step, result) in plan.steps.iter().zip(results) {
+        let failed = !result.errors.is_empty();
+        any |= failed;
+        let Step::Source(source, _) = step else { continue };
+        core.metrics().field_ended(usize::from(source.0), failed);
+        if failed {
+            let name = &core.engine().sources[usize::from(source.0)].name;
+            result.errors.iter_mut().for_each(|error| refer(core, name, error));
+        }
+    }
+    any
+}
+
+/// Joins an error that has a detail with a line of the log.
+fn refer(core: &CoreEngine, source: &str, error: &mut GraphqlError) {
+    if let Some(detail) = &error.detail {
+        let reference = core.site().references.next();
+        tracing::error!(%reference, source, code = error.code.as_str(), message = %error.message, detail, "a request failed");
+        error.reference = Some(reference);
+    }
+}

@@ -1,0 +1,74 @@
+//! Reading a request's body within its limits of bytes and time.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, StatusCode, header};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+
+/// Why there is no body.
+#[derive(Debug)]
+pub(crate) struct BodyFault {
+    pub(crate) status: StatusCode,
+    pub(crate) message: String,
+}
+
+/// Reads the whole body. One that says it is too long is refused before it is read.
+pub(crate) async fn read(
+    headers: &HeaderMap,
+    body: Incoming,
+    max_bytes: usize,
+    timeout: Duration,
+) -> Result<Bytes, BodyFault> {
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|bytes: u64| bytes > max_bytes as u64) {
+        return Err(too_large(max_bytes));
+    }
+    tokio::time::timeout(timeout, collect(body, max_bytes)).await.unwrap_or_else(|_| {
+        let message = format!("the body took longer than {} ms (body_timeout_ms)", timeout.as_millis());
+        Err(BodyFault { status: StatusCode::REQUEST_TIMEOUT, message })
+    })
+}
+
+fn too_large(max_bytes: usize) -> BodyFault {
+    let message = format!("the body is over the limit of {max_bytes} bytes (max_body_bytes)");
+    BodyFault { status: StatusCode::PAYLOAD_TOO_LARGE, message }
+}
+
+/// Most bodies arrive in one piece, which is then not copied.
+async fn collect(mut body: Incoming, max_bytes: usize) -> Result<Bytes, BodyFault> {
+    let first = next(&mut body).await?.unwrap_or_default();
+    if first.len() > max_bytes {
+        return Err(too_large(max_bytes));
+    }
+    if body.is_end_stream() {
+        return Ok(first);
+    }
+    let mut whole = BytesMut::from(first);
+    while let Some(piece) = next(&mut body).await? {
+        if whole.len() + piece.len() > max_bytes {
+            return Err(too_large(max_bytes));
+        }
+        whole.extend_from_slice(&piece);
+    }
+    Ok(whole.freeze())
+}
+
+async fn next(body: &mut Incoming) -> Result<Option<Bytes>, BodyFault> {
+    loop {
+        match body.frame().await {
+            None => return Ok(None),
+            Some(Ok(frame)) => {
+                // Trailers say nothing that we need.
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+            Some(Err(error)) => {
+                let message = format!("the body broke off: {error}");
+                return Err(BodyFault { status: StatusCode::BAD_REQUEST, message });
+            }
+        }
+    }
+}

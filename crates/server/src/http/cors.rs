@@ -1,0 +1,42 @@
+//! Cross-origin requests (Fetch standard, section 3.2): off unless origins are configured.
+
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+
+use super::reply::{Reply, empty};
+
+/// What the preflight allows, and for how long a browser may remember it.
+const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST");
+const ALLOWED_HEADERS: HeaderValue =
+    HeaderValue::from_static("accept, authorization, content-type, x-prony-timing");
+const MAX_AGE_SECONDS: HeaderValue = HeaderValue::from_static("600");
+
+/// The answer to OPTIONS: a preflight where the origin is allowed, otherwise what the path allows.
+pub(crate) fn options(headers: &HeaderMap, origins: &[String], allow: &'static str) -> Reply {
+    let mut response = empty(StatusCode::NO_CONTENT);
+    let answers = response.headers_mut();
+    answers.insert(header::ALLOW, HeaderValue::from_static(allow));
+    if allowed(headers, origins).is_some() {
+        answers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, ALLOWED_METHODS);
+        answers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS);
+        answers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE_SECONDS);
+    }
+    response
+}
+
+/// The value of `Access-Control-Allow-Origin`, where the request comes from an allowed origin.
+pub(crate) fn allowed(headers: &HeaderMap, origins: &[String]) -> Option<HeaderValue> {
+    if origins.is_empty() {
+        return None;
+    }
+    let origin = headers.get(header::ORIGIN)?;
+    let known = origins.iter().any(|known| known == "*" || known.as_bytes() == origin.as_bytes());
+    known.then(|| origin.clone())
+}
+
+/// Marks a response as readable by the origin.
+pub(crate) fn mark(response: &mut Reply, origin: HeaderValue) {
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("server-timing"));
+    headers.append(header::VARY, HeaderValue::from_static("origin"));
+}

@@ -1,0 +1,137 @@
+//! GraphQL over HTTP (the specification of that name): what of a request is read from where, and which status
+//! and media type an answer has.
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
+use hyper::body::Incoming;
+use prony_graphql::request::{RequestFault, RequestParameters};
+
+use super::{
+    body,
+    media::{self, Media},
+    query,
+    reply::{JSON, Reply, not_allowed, refusal, reply},
+};
+use crate::{
+    graphql::{
+        CoreEngine, StageTimes,
+        road::{Answer, Arrival, Permission, travel},
+    },
+    observe::OutcomeKind,
+};
+
+/// Asks for a `Server-Timing` header, as the parameter `timing` does.
+const TIMING_HEADER: HeaderName = HeaderName::from_static("x-prony-timing");
+const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+const ALLOW: &str = "GET, HEAD, POST, OPTIONS";
+
+pub(super) async fn answer(core: &CoreEngine, request: Request<Incoming>) -> Reply {
+    let Some(media) = media::negotiate(request.headers()) else {
+        let message = "the client accepts neither application/graphql-response+json nor application/json";
+        return bad(core, refusal(StatusCode::NOT_ACCEPTABLE, JSON, message));
+    };
+    let wants_timing = request.headers().contains_key(TIMING_HEADER)
+        || request.uri().query().is_some_and(|query| query::has(query, "timing"));
+    let traveled = match *request.method() {
+        Method::POST => post(core, request, media).await,
+        Method::GET | Method::HEAD => {
+            let query = request.uri().query().unwrap_or_default();
+            Ok(travel(core, || from_query(query), Permission::QueriesOnly).await)
+        }
+        ref method => Err(not_allowed(ALLOW, &format!("{method} is not allowed here; use POST or GET"))),
+    };
+    match traveled {
+        Ok(answer) => respond(core, answer, media, wants_timing),
+        Err(response) => bad(core, response),
+    }
+}
+
+/// Only JSON is taken, so that a page of another origin cannot send mutations as a form does.
+async fn post(core: &CoreEngine, request: Request<Incoming>, media: Media) -> Result<Answer, Reply> {
+    if !media::is_json(request.headers()) {
+        let message = "the body must be JSON in UTF-8: send `content-type: application/json`";
+        return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, media.header(), message));
+    }
+    let settings = core.settings();
+    let (head, body) = request.into_parts();
+    let body = body::read(&head.headers, body, settings.max_body_bytes, settings.body_timeout)
+        .await
+        .map_err(|fault| broken_body(&fault, media))?;
+    Ok(travel(core, || RequestParameters::from_json(&body), Permission::All).await)
+}
+
+fn broken_body(fault: &body::BodyFault, media: Media) -> Reply {
+    let mut response = refusal(fault.status, media.header(), &fault.message);
+    // What is left of the body would be taken for the next request.
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+fn from_query(query: &str) -> Result<RequestParameters, RequestFault> {
+    let read = |name: &'static str| {
+        query::parameter(query, name).map_err(|()| RequestFault::WrongType {
+            member: name,
+            expected: "percent-encoded UTF-8",
+            found: "other bytes",
+        })
+    };
+    RequestParameters::from_texts(
+        read("query")?,
+        read("operationName")?,
+        read("variables")?.filter(|text| !text.is_empty()).as_deref(),
+        read("extensions")?.filter(|text| !text.is_empty()).as_deref(),
+    )
+}
+
+fn respond(core: &CoreEngine, answer: Answer, media: Media, wants_timing: bool) -> Reply {
+    let Answer { arrival, body, kind, times } = answer;
+    let (outcome, mut response) = match arrival {
+        Arrival::Executed { errors: false } => {
+            (OutcomeKind::Success, reply(StatusCode::OK, media.header(), body))
+        }
+        Arrival::Executed { errors: true } => {
+            (OutcomeKind::FieldErrors, reply(StatusCode::OK, media.header(), body))
+        }
+        Arrival::Refused => (OutcomeKind::Refused, reply(refused_status(media), media.header(), body)),
+        Arrival::Unreadable(fault) => {
+            (OutcomeKind::BadRequest, refusal(StatusCode::BAD_REQUEST, media.header(), &explained(&fault)))
+        }
+        Arrival::Forbidden => {
+            let message = "GET may only query; send mutations with POST";
+            (OutcomeKind::BadRequest, not_allowed("POST, OPTIONS", message))
+        }
+    };
+    core.metrics().request_ended(kind, outcome, &times);
+    if wants_timing {
+        add_timing(response.headers_mut(), &times);
+    }
+    response
+}
+
+/// Older clients take any other status than 200 for a failure of the transport and never read the errors.
+fn refused_status(media: Media) -> StatusCode {
+    match media {
+        Media::Json => StatusCode::OK,
+        Media::GraphqlResponse => StatusCode::BAD_REQUEST,
+    }
+}
+
+fn explained(fault: &RequestFault) -> String {
+    match fault {
+        RequestFault::NoObject { found: "a list" } => {
+            "batches are not taken: send each request by itself, or several root fields in one".to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
+fn add_timing(headers: &mut HeaderMap, times: &StageTimes) {
+    if let Ok(value) = HeaderValue::from_str(&times.server_timing()) {
+        headers.insert(SERVER_TIMING, value);
+    }
+}
+
+/// Counts a request that has not reached the road.
+fn bad(core: &CoreEngine, response: Reply) -> Reply {
+    core.metrics().request_ended(None, OutcomeKind::BadRequest, &StageTimes::default());
+    response
+}

@@ -1,0 +1,42 @@
+//! `/health`: whether every source answers just now. 200 when all do, 503 otherwise.
+
+use futures_util::future::join_all;
+use http::StatusCode;
+use serde::Serialize;
+
+use super::reply::{JSON, Reply, reply};
+use crate::graphql::CoreEngine;
+
+#[derive(Debug, Serialize)]
+struct Health<'a> {
+    status: &'static str,
+    version: &'static str,
+    sources: Vec<SourceHealth<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct SourceHealth<'a> {
+    name: &'a str,
+    address: String,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+pub(super) async fn answer(core: &CoreEngine) -> Reply {
+    let sources = core.engine().sources.iter().zip(&core.handles).map(|(source, handle)| async {
+        let failure = handle.health().await.err();
+        SourceHealth {
+            name: &source.name,
+            address: source.relational.address().to_string(),
+            status: if failure.is_none() { "ok" } else { "unreachable" },
+            message: failure,
+        }
+    });
+    let sources = join_all(sources).await;
+    let ok = sources.iter().all(|source| source.status == "ok");
+    let health =
+        Health { status: if ok { "ok" } else { "unavailable" }, version: env!("CARGO_PKG_VERSION"), sources };
+    let body = serde_json::to_vec(&health).expect("plain texts are JSON");
+    reply(if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, JSON, body)
+}

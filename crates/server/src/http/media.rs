@@ -1,0 +1,177 @@
+//! Which media type a client gets (RFC 9110, section 12.5.1; GraphQL over HTTP, sections 6.1 and 6.2).
+
+use http::{HeaderMap, HeaderValue, header};
+
+/// The two media types of GraphQL responses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Media {
+    /// `application/json`: 200 for every well-formed request, as older clients expect.
+    Json,
+    /// `application/graphql-response+json`: the status says whether the request was executed.
+    GraphqlResponse,
+}
+
+impl Media {
+    pub(crate) fn header(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Self::Json => "application/json; charset=utf-8",
+            Self::GraphqlResponse => "application/graphql-response+json; charset=utf-8",
+        })
+    }
+
+    fn subtype(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::GraphqlResponse => "graphql-response+json",
+        }
+    }
+}
+
+/// What a range says of one media type: its quality in thousandths, and how exactly it was named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Match {
+    /// 3 for a name with a charset, 2 for a name, 1 for `application/*`, 0 for `*/*`.
+    exactness: u8,
+    quality: u16,
+}
+
+/// Ranges of an Accept header that are looked at.
+const MAX_RANGES: usize = 32;
+
+/// The media type that the client prefers; none where it takes neither. Without a header, and where only a
+/// wildcard matches, it is `application/json`, which every client understands.
+pub(crate) fn negotiate(headers: &HeaderMap) -> Option<Media> {
+    let mut values = headers.get_all(header::ACCEPT).iter();
+    let Some(first) = values.next() else { return Some(Media::Json) };
+    match first.as_bytes() {
+        b"*/*" | b"application/json" => return Some(Media::Json),
+        b"application/graphql-response+json" => return Some(Media::GraphqlResponse),
+        _ => {}
+    }
+    let (mut json, mut response) = (None, None);
+    let texts = std::iter::once(first).chain(values).filter_map(|value| value.to_str().ok());
+    for range in texts.flat_map(|text| text.split(',')).take(MAX_RANGES) {
+        json = json.max(matching(range, Media::Json));
+        response = response.max(matching(range, Media::GraphqlResponse));
+    }
+    choose(json, response)
+}
+
+fn choose(json: Option<Match>, response: Option<Match>) -> Option<Media> {
+    const NAMED: u8 = 2;
+    let acceptable = |found: Option<Match>| found.filter(|found| found.quality > 0);
+    match (acceptable(json), acceptable(response)) {
+        (None, None) => None,
+        (Some(_), None) => Some(Media::Json),
+        (None, Some(_)) => Some(Media::GraphqlResponse),
+        (Some(json), Some(response)) => {
+            let preferred = response.quality > json.quality
+                || (response.quality == json.quality && response.exactness >= NAMED);
+            Some(if preferred { Media::GraphqlResponse } else { Media::Json })
+        }
+    }
+}
+
+fn matching(range: &str, media: Media) -> Option<Match> {
+    let mut parts = range.split(';').map(str::trim);
+    let (kind, subtype) = parts.next()?.split_once('/')?;
+    let mut exactness = match (kind, subtype) {
+        ("*", "*") => 0,
+        (kind, "*") if kind.eq_ignore_ascii_case("application") => 1,
+        (kind, subtype)
+            if kind.eq_ignore_ascii_case("application") && subtype.eq_ignore_ascii_case(media.subtype()) =>
+        {
+            2
+        }
+        _ => return None,
+    };
+    let mut quality = 1000;
+    for parameter in parts.filter(|part| !part.is_empty()) {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        match name.trim() {
+            name if name.eq_ignore_ascii_case("q") => quality = thousandths(value.trim())?,
+            name if name.eq_ignore_ascii_case("charset") => {
+                if !value.trim().trim_matches('"').eq_ignore_ascii_case("utf-8") {
+                    return None;
+                }
+                exactness = 3;
+            }
+            _ => {}
+        }
+    }
+    Some(Match { exactness, quality })
+}
+
+/// A `qvalue` (RFC 9110, section 12.4.2) as thousandths.
+fn thousandths(text: &str) -> Option<u16> {
+    let value: f32 = text.parse().ok()?;
+    (0.0..=1.0).contains(&value).then(|| (value * 1000.0).round() as u16)
+}
+
+/// Whether a request's body is JSON: `application/json`, in UTF-8 where it says.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(header::CONTENT_TYPE) else { return false };
+    if value.as_bytes() == b"application/json" {
+        return true;
+    }
+    value.to_str().is_ok_and(|text| matching(text, Media::Json).is_some_and(|found| found.exactness >= 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(accept: &str, expected: Option<Media>) {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT, accept.parse().unwrap());
+        assert_eq!(negotiate(&headers), expected, "{accept}");
+    }
+
+    #[test]
+    fn the_preferred_media_type_wins() {
+        use Media::{GraphqlResponse, Json};
+        assert_eq!(negotiate(&HeaderMap::new()), Some(Json));
+        for (accept, expected) in [
+            ("*/*", Some(Json)),
+            ("application/*", Some(Json)),
+            ("application/json", Some(Json)),
+            ("application/graphql-response+json", Some(GraphqlResponse)),
+            ("application/graphql-response+json, application/json", Some(GraphqlResponse)),
+            ("application/json, application/graphql-response+json", Some(GraphqlResponse)),
+            ("application/json, application/graphql-response+json;q=0.9", Some(Json)),
+            ("application/json;q=0.5, */*;q=0.8", Some(GraphqlResponse)),
+            ("application/graphql-response+json;q=0, */*", Some(Json)),
+            ("Application/JSON; charset=UTF-8", Some(Json)),
+            ("application/json; charset=\"utf-8\"", Some(Json)),
+            ("application/json; charset=latin1", None),
+            ("application/json;q=0", None),
+            ("application/json;q=2", None),
+            ("text/html", None),
+            ("text/html, application/xhtml+xml, */*;q=0.8", Some(Json)),
+            ("", None),
+            ("nonsense", None),
+        ] {
+            check(accept, expected);
+        }
+    }
+
+    #[test]
+    fn only_json_bodies_are_taken() {
+        for (given, expected) in [
+            ("application/json", true),
+            ("application/json; charset=utf-8", true),
+            ("APPLICATION/JSON;charset=\"UTF-8\"", true),
+            ("application/json; charset=utf-16", false),
+            ("text/plain", false),
+            ("application/x-www-form-urlencoded", false),
+            ("multipart/form-data; boundary=x", false),
+            ("*/*", false),
+            ("application/*", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_TYPE, given.parse().unwrap());
+            assert_eq!(is_json(&headers), expected, "{given}");
+        }
+        assert!(!is_json(&HeaderMap::new()));
+    }
+}

@@ -1,0 +1,127 @@
+//! HTTP: paths, methods, limits and headers. What a GraphQL request means is decided in `graphql`, what a
+//! connection may cost in `runtime`.
+
+mod body;
+mod console;
+mod cors;
+mod graphql;
+mod health;
+mod media;
+mod query;
+mod reply;
+
+use std::convert::Infallible;
+
+use http::{HeaderValue, Method, Request, StatusCode};
+use hyper::body::Incoming;
+
+use self::reply::{JSON, Reply, not_allowed, refusal, reply};
+use crate::{
+    config::Settings,
+    graphql::{CoreEngine, Engine},
+    observe::{Metrics, References},
+};
+
+/// Everything that all cores share.
+#[derive(Debug)]
+pub(crate) struct Site {
+    pub(crate) settings: Settings,
+    pub(crate) engine: Engine,
+    pub(crate) metrics: Metrics,
+    pub(crate) references: References,
+    console: console::Console,
+}
+
+impl Site {
+    pub(crate) fn new(settings: Settings, engine: Engine, cores: usize) -> Self {
+        let names = engine.sources.iter().map(|source| source.name.clone()).collect();
+        let metrics = Metrics::new(cores, names);
+        let console = console::Console::new(&engine);
+        Self { settings, engine, metrics, references: References::default(), console }
+    }
+}
+
+/// A path that is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Path {
+    Graphql,
+    Health,
+    Metrics,
+    /// GraphiQL and its parts.
+    Console,
+    Unknown,
+}
+
+impl Path {
+    fn of(path: &str, settings: &Settings) -> Self {
+        match path {
+            "/graphql" => Self::Graphql,
+            "/health" => Self::Health,
+            "/metrics" => Self::Metrics,
+            _ if settings.console && console::has(path) => Self::Console,
+            _ => Self::Unknown,
+        }
+    }
+
+    fn allow(self) -> &'static str {
+        match self {
+            Self::Graphql => "GET, HEAD, POST, OPTIONS",
+            _ => "GET, HEAD, OPTIONS",
+        }
+    }
+}
+
+/// Answers one request; what goes wrong is an answer too.
+pub(crate) async fn answer(core: &CoreEngine, request: Request<Incoming>) -> Result<Reply, Infallible> {
+    let _in_flight = core.metrics().request_begins();
+    let settings = core.settings();
+    let origin = cors::allowed(request.headers(), &settings.cors_origins);
+    let mut response = if uri_bytes(&request) > settings.max_uri_bytes {
+        let message =
+            format!("path and query are over the limit of {} bytes (max_uri_bytes)", settings.max_uri_bytes);
+        refusal(StatusCode::URI_TOO_LONG, JSON, &message)
+    } else {
+        route(core, request).await
+    };
+    if let Some(origin) = origin {
+        cors::mark(&mut response, origin);
+    }
+    Ok(response)
+}
+
+fn uri_bytes(request: &Request<Incoming>) -> usize {
+    request.uri().path_and_query().map_or(0, |path| path.as_str().len())
+}
+
+async fn route(core: &CoreEngine, request: Request<Incoming>) -> Reply {
+    let path = Path::of(request.uri().path(), core.settings());
+    let method = request.method();
+    match path {
+        Path::Unknown => unknown(request.uri().path()),
+        _ if method == Method::OPTIONS => {
+            cors::options(request.headers(), &core.settings().cors_origins, path.allow())
+        }
+        Path::Graphql => graphql::answer(core, request).await,
+        _ if method != Method::GET && method != Method::HEAD => {
+            not_allowed(path.allow(), &format!("{method} is not allowed here; use GET"))
+        }
+        Path::Health => health::answer(core).await,
+        Path::Metrics => metrics(core.site()),
+        Path::Console => core.site().console.answer(request.uri().path(), request.headers()),
+    }
+}
+
+fn unknown(path: &str) -> Reply {
+    let message = format!("nothing is at {path}; there are /graphql, /, /health and /metrics");
+    refusal(StatusCode::NOT_FOUND, JSON, &message)
+}
+
+fn metrics(site: &Site) -> Reply {
+    const OPEN_METRICS: HeaderValue =
+        HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+    let cache = &site.engine.cache;
+    match site.metrics.text(cache.operation_statistics(), cache.plan_statistics()) {
+        Ok(text) => reply(StatusCode::OK, OPEN_METRICS, text),
+        Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, &error.to_string()),
+    }
+}

@@ -1,0 +1,304 @@
+//! Metrics in Prometheus' text form. Each core counts for itself, without locks; reading sums the cores.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use prometheus_client::{
+    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, LabelSetEncoder, MetricEncoder, NoLabelSet},
+    metrics::{MetricType, counter::ConstCounter, gauge::ConstGauge},
+};
+use prony_graphql::{cache::CacheStatistics, selection::OperationKind};
+
+use super::{
+    histogram::{Histogram, Total, add},
+    process,
+};
+use crate::{
+    graphql::{STAGES, StageTimes},
+    runtime::Load,
+};
+
+/// How a GraphQL request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutcomeKind {
+    /// Data without errors.
+    Success,
+    /// Data, or null in its place, with errors.
+    FieldErrors,
+    /// Not executed: parsing, validation, coercion or planning refused it.
+    Refused,
+    /// No GraphQL request: method, media type, size or JSON.
+    BadRequest,
+}
+
+const OUTCOMES: [&str; 4] = ["success", "field_errors", "refused", "bad_request"];
+const KINDS: [&str; 4] = ["query", "mutation", "subscription", "unknown"];
+
+/// One core's counters; only the core's thread writes them.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct CoreMetrics {
+    requests: [[AtomicU64; OUTCOMES.len()]; KINDS.len()],
+    stages: [Histogram; STAGES.len()],
+    request_seconds: Histogram,
+    in_flight: AtomicU64,
+    http_requests: AtomicU64,
+    /// By source; fields answered and fields with an error.
+    sources: Vec<[AtomicU64; 2]>,
+    load: Arc<Load>,
+}
+
+/// Held while a request is answered; also a request whose client has gone leaves the gauge.
+#[derive(Debug)]
+pub(crate) struct InFlight<'a>(&'a CoreMetrics);
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        add(&self.0.in_flight, 1_u64.wrapping_neg());
+    }
+}
+
+impl CoreMetrics {
+    fn new(sources: usize) -> Self {
+        let sources = std::iter::repeat_with(Default::default).take(sources).collect();
+        Self { sources, ..Self::default() }
+    }
+
+    pub(crate) fn load(&self) -> Arc<Load> {
+        Arc::clone(&self.load)
+    }
+
+    pub(crate) fn request_begins(&self) -> InFlight<'_> {
+        add(&self.http_requests, 1);
+        add(&self.in_flight, 1);
+        InFlight(self)
+    }
+
+    pub(crate) fn request_ended(
+        &self,
+        kind: Option<OperationKind>,
+        outcome: OutcomeKind,
+        times: &StageTimes,
+    ) {
+        let kind = kind.map_or(KINDS.len() - 1, |kind| kind as usize);
+        add(&self.requests[kind][outcome as usize], 1);
+        let mut total = Duration::ZERO;
+        for (histogram, time) in self.stages.iter().zip(times.all()) {
+            if let Some(time) = time {
+                histogram.record(time);
+                total += time;
+            }
+        }
+        self.request_seconds.record(total);
+    }
+
+    pub(crate) fn field_ended(&self, source: usize, failed: bool) {
+        if let Some([answered, errors]) = self.sources.get(source) {
+            add(answered, 1);
+            add(errors, u64::from(failed));
+        }
+    }
+}
+
+/// All that `/metrics` shows.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    cores: Vec<CoreMetrics>,
+    sources: Vec<String>,
+    started: SystemTime,
+}
+
+impl Metrics {
+    pub(crate) fn new(cores: usize, sources: Vec<String>) -> Self {
+        let count = sources.len();
+        Self {
+            cores: std::iter::repeat_with(|| CoreMetrics::new(count)).take(cores).collect(),
+            sources,
+            started: SystemTime::now(),
+        }
+    }
+
+    pub(crate) fn core(&self, index: usize) -> &CoreMetrics {
+        &self.cores[index]
+    }
+
+    /// The text that a scrape reads.
+    pub(crate) fn text(
+        &self,
+        operations: CacheStatistics,
+        plans: CacheStatistics,
+    ) -> Result<String, fmt::Error> {
+        let mut registry = prometheus_client::registry::Registry::default();
+        let snapshot = Snapshot {
+            requests: self.requests(),
+            stages: self.histograms(),
+            gauges: self.gauges(operations, plans),
+            counters: self.counters(operations, plans),
+        };
+        registry.register_collector(Box::new(snapshot));
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry)?;
+        Ok(text)
+    }
+
+    fn sum(&self, read: impl Fn(&CoreMetrics) -> u64) -> u64 {
+        self.cores.iter().map(read).fold(0, u64::wrapping_add)
+    }
+
+    fn requests(&self) -> Vec<(Labels, u64)> {
+        let mut all = Vec::new();
+        for (kind, kind_name) in KINDS.iter().enumerate() {
+            for (outcome, outcome_name) in OUTCOMES.iter().enumerate() {
+                let count = self.sum(|core| core.requests[kind][outcome].load(Relaxed));
+                all.push((labels(&[("operation", kind_name), ("outcome", outcome_name)]), count));
+            }
+        }
+        all
+    }
+
+    fn histograms(&self) -> Vec<(Labels, Total)> {
+        let mut all = Vec::new();
+        for (index, name) in STAGES.iter().enumerate() {
+            let mut total = Total::default();
+            self.cores.iter().for_each(|core| core.stages[index].add_to(&mut total));
+            all.push((labels(&[("stage", name)]), total));
+        }
+        let mut total = Total::default();
+        self.cores.iter().for_each(|core| core.request_seconds.add_to(&mut total));
+        all.push((labels(&[("stage", "all")]), total));
+        all
+    }
+
+    fn gauges(&self, operations: CacheStatistics, plans: CacheStatistics) -> Vec<Family<f64>> {
+        let open = self.cores.iter().map(|core| core.load.open_connections() as f64).sum();
+        let in_flight = self.sum(|core| core.in_flight.load(Relaxed)) as f64;
+        let process = process::read();
+        let started = self.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        let cache = |read: fn(&CacheStatistics) -> u64| {
+            vec![
+                (labels(&[("cache", "operations")]), read(&operations) as f64),
+                (labels(&[("cache", "plans")]), read(&plans) as f64),
+            ]
+        };
+        vec![
+            single("prony_connections", "Open connections", open),
+            single("prony_requests_in_flight", "Requests being answered", in_flight),
+            Family::new("prony_cache_bytes", "Bytes that a cache holds", cache(|found| found.bytes)),
+            Family::new("prony_cache_entries", "Entries of a cache", cache(|found| found.entries)),
+            single("process_resident_memory_bytes", "Memory in use", process.resident_bytes as f64),
+            single("process_open_fds", "Open file descriptors", process.open_descriptors as f64),
+            single("process_max_fds", "Limit on file descriptors", process.max_descriptors as f64),
+            single("process_threads", "Threads", process.threads as f64),
+            single("process_start_time_seconds", "When the server started, Unix time", started),
+        ]
+    }
+
+    fn counters(&self, operations: CacheStatistics, plans: CacheStatistics) -> Vec<Family<f64>> {
+        let cache = |read: fn(&CacheStatistics) -> u64| {
+            vec![
+                (labels(&[("cache", "operations")]), read(&operations) as f64),
+                (labels(&[("cache", "plans")]), read(&plans) as f64),
+            ]
+        };
+        let source = |which: usize| {
+            let count = |index: usize| self.sum(|core| core.sources[index][which].load(Relaxed)) as f64;
+            let names = self.sources.iter().enumerate();
+            names.map(|(index, name)| (labels(&[("source", name)]), count(index))).collect()
+        };
+        let http = self.sum(|core| core.http_requests.load(Relaxed)) as f64;
+        vec![
+            single("prony_http_requests", "HTTP requests on all paths", http),
+            Family::new("prony_cache_hits", "Lookups that found an entry", cache(|found| found.hits)),
+            Family::new("prony_cache_misses", "Lookups that found none", cache(|found| found.misses)),
+            Family::new("prony_cache_evicted", "Entries pushed out", cache(|found| found.evicted)),
+            Family::new("prony_source_fields", "Root fields answered by a source", source(0)),
+            Family::new("prony_source_errors", "Root fields with an error of a source", source(1)),
+            single("process_cpu_seconds", "User and system time", process::read().cpu_seconds),
+        ]
+    }
+}
+
+/// One metric with its samples.
+#[derive(Debug)]
+struct Family<T> {
+    name: &'static str,
+    help: &'static str,
+    samples: Vec<(Labels, T)>,
+}
+
+impl<T> Family<T> {
+    fn new(name: &'static str, help: &'static str, samples: Vec<(Labels, T)>) -> Self {
+        Self { name, help, samples }
+    }
+}
+
+fn single(name: &'static str, help: &'static str, value: f64) -> Family<f64> {
+    Family::new(name, help, vec![(labels(&[]), value)])
+}
+
+#[derive(Debug, Clone)]
+struct Labels(Vec<(&'static str, String)>);
+
+fn labels(pairs: &[(&'static str, &str)]) -> Labels {
+    Labels(pairs.iter().map(|&(name, value)| (name, value.to_owned())).collect())
+}
+
+impl EncodeLabelSet for Labels {
+    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> fmt::Result {
+        let pairs: Vec<(&str, &str)> = self.0.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        pairs.as_slice().encode(encoder)
+    }
+}
+
+/// The values of one scrape.
+#[derive(Debug)]
+struct Snapshot {
+    requests: Vec<(Labels, u64)>,
+    stages: Vec<(Labels, Total)>,
+    gauges: Vec<Family<f64>>,
+    counters: Vec<Family<f64>>,
+}
+
+impl prometheus_client::collector::Collector for Snapshot {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut family = encoder.encode_descriptor(
+            "prony_graphql_requests",
+            "GraphQL requests",
+            None,
+            MetricType::Counter,
+        )?;
+        for (labels, count) in &self.requests {
+            ConstCounter::new(*count).encode(family.encode_family(labels)?)?;
+        }
+        let help = "Time of a stage in the engine, and of all stages together";
+        let mut family =
+            encoder.encode_descriptor("prony_stage_seconds", help, None, MetricType::Histogram)?;
+        for (labels, total) in &self.stages {
+            encode_histogram(family.encode_family(labels)?, total)?;
+        }
+        for gauge in &self.gauges {
+            let mut family = encoder.encode_descriptor(gauge.name, gauge.help, None, MetricType::Gauge)?;
+            for (labels, value) in &gauge.samples {
+                ConstGauge::new(*value).encode(family.encode_family(labels)?)?;
+            }
+        }
+        for counter in &self.counters {
+            let mut family =
+                encoder.encode_descriptor(counter.name, counter.help, None, MetricType::Counter)?;
+            for (labels, value) in &counter.samples {
+                ConstCounter::new(*value).encode(family.encode_family(labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn encode_histogram(mut encoder: MetricEncoder<'_>, total: &Total) -> fmt::Result {
+    encoder.encode_histogram::<NoLabelSet>(total.sum_seconds(), total.count(), &total.buckets(), None)
+}

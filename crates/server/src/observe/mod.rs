@@ -1,0 +1,12 @@
+//! What the server tells of itself: metrics, figures of its process, and references that join a client's error
+//! with the log.
+
+mod histogram;
+mod metrics;
+mod process;
+mod reference;
+
+pub(crate) use self::{
+    metrics::{CoreMetrics, Metrics, OutcomeKind},
+    reference::References,
+};

@@ -1,0 +1,106 @@
+//! The acceptor: takes sockets from all listeners and hands each to the core with the fewest connections, so
+//! that few connections spread evenly too.
+
+use std::{io, net::TcpListener as StandardTcpListener, sync::Arc, time::Duration};
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+};
+
+use super::{
+    core::{Arrival, CoreThread},
+    stop::{Phase, Stopping},
+};
+
+/// Pause after the system refused a socket (descriptors used up), so that the acceptor does not spin.
+const PAUSE_AFTER_REFUSAL: Duration = Duration::from_millis(50);
+
+/// Clients that are told at the same time that the server is full; more are closed without a word.
+const REFUSALS_AT_ONCE: usize = 64;
+
+/// How long a refused client may take to read why.
+const REFUSAL_TIME: Duration = Duration::from_secs(1);
+
+const REFUSAL: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json; charset=utf-8\r\n\
+    retry-after: 1\r\nconnection: close\r\ncontent-length: 79\r\n\r\n\
+    {\"errors\":[{\"message\":\"the server is at its limit of connections; try later\"}]}";
+
+/// Accepts until stopping begins; the listeners are closed when it returns.
+pub(crate) async fn run(
+    listeners: Vec<StandardTcpListener>,
+    cores: &[CoreThread],
+    max_connections: usize,
+    mut stopping: Stopping,
+) -> io::Result<()> {
+    let refusals = Arc::new(Semaphore::new(REFUSALS_AT_ONCE));
+    let listeners: Vec<TcpListener> =
+        listeners.into_iter().map(TcpListener::from_std).collect::<io::Result<_>>()?;
+    let mut loops: FuturesUnordered<_> =
+        listeners.iter().map(|listener| accept(listener, cores, max_connections, &refusals)).collect();
+    tokio::select! {
+        _ = loops.next() => {}
+        () = stopping.reached(Phase::Draining) => {}
+    }
+    Ok(())
+}
+
+async fn accept(
+    listener: &TcpListener,
+    cores: &[CoreThread],
+    max_connections: usize,
+    refusals: &Arc<Semaphore>,
+) {
+    loop {
+        match listener.accept().await {
+            Ok((socket, _)) => hand_over(socket, cores, max_connections, refusals),
+            Err(error) if is_the_clients(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(PAUSE_AFTER_REFUSAL).await;
+            }
+        }
+    }
+}
+
+/// Errors of one socket that went away before it was accepted, `accept(2)`.
+fn is_the_clients(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
+}
+
+fn hand_over(socket: TcpStream, cores: &[CoreThread], max_connections: usize, refusals: &Arc<Semaphore>) {
+    let open: usize = cores.iter().map(|core| core.load.open_connections()).sum();
+    if open >= max_connections {
+        refuse(socket, refusals);
+        return;
+    }
+    // Writes are whole responses; waiting for the client's acknowledgement would only delay them.
+    let _ = socket.set_nodelay(true);
+    let Ok(socket) = socket.into_std() else { return };
+    let Some(core) = cores.iter().min_by_key(|core| core.load.open_connections()) else { return };
+    let place = core.load.take_place();
+    // Fails only when the core's thread has panicked; the socket then closes with the arrival.
+    if core.inbox.send(Arrival { socket, place }).is_err() {
+        tracing::error!("a core no longer takes connections");
+    }
+}
+
+fn refuse(mut socket: TcpStream, refusals: &Arc<Semaphore>) {
+    let Ok(permit) = Arc::clone(refusals).try_acquire_owned() else { return };
+    tokio::task::spawn_local(async move {
+        let _permit = permit;
+        let tell = async {
+            socket.write_all(REFUSAL).await?;
+            socket.shutdown().await?;
+            // Closing with unread bytes would reset the connection before the client has read the answer.
+            let mut rest = [0; 4096];
+            while socket.read(&mut rest).await? > 0 {}
+            Ok::<(), io::Error>(())
+        };
+        let _ = tokio::time::timeout(REFUSAL_TIME, tell).await;
+    });
+}

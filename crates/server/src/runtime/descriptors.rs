@@ -1,0 +1,22 @@
+//! File descriptors: the limit is raised as far as the system allows, and connections leave some for the rest.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// For listeners, logs, databases and their journals.
+const RESERVED: u64 = 128;
+
+/// Raises the soft limit to the hard one; the answer is how many connections fit, at most `wanted`.
+pub(super) fn connections(wanted: usize) -> usize {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    let limit = if raised.is_ok() { maximum } else { current };
+    let room = limit.map_or(usize::MAX, |limit| limit.saturating_sub(RESERVED).max(1) as usize);
+    if room < wanted {
+        tracing::warn!(
+            wanted,
+            room,
+            "the limit on open files is lower than max_connections; raise it with `ulimit -n`"
+        );
+    }
+    wanted.min(room)
+}

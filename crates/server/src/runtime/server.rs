@@ -1,0 +1,195 @@
+//! Starting and stopping the whole: listeners first, then the sources, then the cores, then the acceptor.
+
+use std::{
+    io,
+    net::{SocketAddr, TcpListener},
+    sync::{Arc, mpsc},
+    thread,
+    time::Duration,
+};
+
+use tokio::task::LocalSet;
+
+use super::{
+    accept,
+    core::{self, CoreThread},
+    cpus, descriptors,
+    listen::{self, ListenError},
+    stop::{self, Phase, Stopper, Stopping},
+};
+use crate::{
+    config::Settings,
+    graphql::{Engine, OpenError},
+    http::Site,
+};
+
+/// Why the server is not there.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("cannot use the processors {wanted}: {source}")]
+    Processors { wanted: String, source: io::Error },
+    #[error("cannot start a thread: {0}")]
+    Thread(#[source] io::Error),
+    #[error("the server ended while it started; its log says why")]
+    Ended,
+}
+
+/// A server that serves. Dropping it stops it at once.
+#[derive(Debug)]
+pub struct Running {
+    addresses: Vec<SocketAddr>,
+    stopper: Stopper,
+    grace: Duration,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+/// Binds, opens the sources, starts the cores; returns when requests are answered.
+pub fn start(settings: Settings) -> Result<Running, StartError> {
+    let cpus = cpus::apply(&settings.cores)
+        .map_err(|source| StartError::Processors { wanted: settings.cores.to_string(), source })?;
+    let listeners: Vec<TcpListener> =
+        settings.listen.iter().map(|&address| listen::bind(address)).collect::<Result<_, _>>()?;
+    let addresses = listeners
+        .iter()
+        .map(TcpListener::local_addr)
+        .collect::<io::Result<_>>()
+        .map_err(StartError::Thread)?;
+    let (stopper, stopping) = stop::channel();
+    let (ready, is_ready) = mpsc::channel();
+    let grace = settings.grace;
+    let thread = thread::Builder::new()
+        .name("control".to_owned())
+        .spawn(move || control(settings, &cpus, listeners, stopping, &ready))
+        .map_err(StartError::Thread)?;
+    is_ready.recv().unwrap_or(Err(StartError::Ended))?;
+    Ok(Running { addresses, stopper, grace, thread: Some(thread) })
+}
+
+impl Running {
+    /// Where it listens; a port 0 in the settings has become a real one.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Lets requests in flight finish, for at most the grace of the settings, and returns when all has ended.
+    pub fn stop(mut self) {
+        self.stopper.raise(Phase::Draining);
+        let (stopper, grace) = (self.stopper.clone(), self.grace);
+        // Outlives this call by at most the grace, when all has ended earlier: nobody waits for it then.
+        let _ = thread::Builder::new().name("grace".to_owned()).spawn(move || {
+            thread::sleep(grace);
+            stopper.raise(Phase::Now);
+        });
+        self.join();
+    }
+
+    /// Serves until SIGINT or SIGTERM, then stops as [`Running::stop`] does; a second signal ends it at once.
+    pub fn serve_until_signal(mut self) -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let stopper = self.stopper.clone();
+        let grace = self.grace;
+        let (ended, has_ended) = tokio::sync::oneshot::channel::<()>();
+        let thread = self.thread.take();
+        thread::Builder::new().name("end".to_owned()).spawn(move || {
+            if let Some(thread) = thread {
+                let _ = thread.join();
+            }
+            let _ = ended.send(());
+        })?;
+        runtime.block_on(async {
+            tokio::select! {
+                outcome = follow_signals(&stopper, grace) => outcome,
+                _ = has_ended => Ok(()),
+            }
+        })
+    }
+
+    fn join(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stopper.raise(Phase::Now);
+        self.join();
+    }
+}
+
+/// Never returns `Ok`: the end of the control thread ends the waiting.
+async fn follow_signals(stopper: &Stopper, grace: Duration) -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
+    tracing::info!(grace_ms = grace.as_millis() as u64, "stopping; requests in flight finish");
+    tokio::select! {
+        () = stopper.drain(grace) => tracing::warn!("the grace is over; what is left is dropped"),
+        _ = terminate.recv() => tracing::warn!("second signal; what is left is dropped"),
+        _ = interrupt.recv() => tracing::warn!("second signal; what is left is dropped"),
+    }
+    stopper.raise(Phase::Now);
+    std::future::pending().await
+}
+
+/// The control thread: everything that is not a request of a core.
+fn control(
+    settings: Settings,
+    cpus: &[Option<usize>],
+    listeners: Vec<TcpListener>,
+    stopping: Stopping,
+    ready: &mpsc::Sender<Result<(), StartError>>,
+) {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let _ = ready.send(Err(StartError::Thread(error)));
+            return;
+        }
+    };
+    let addresses: Vec<SocketAddr> =
+        listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+    let max_connections = descriptors::connections(settings.max_connections);
+    let cores = LocalSet::new().block_on(&runtime, async {
+        let cores = match open(settings, cpus, &stopping).await {
+            Ok(cores) => cores,
+            Err(error) => {
+                let _ = ready.send(Err(error));
+                return Vec::new();
+            }
+        };
+        for address in &addresses {
+            tracing::info!("listening on http://{address}");
+        }
+        let _ = ready.send(Ok(()));
+        if let Err(error) = accept::run(listeners, &cores, max_connections, stopping).await {
+            tracing::error!(%error, "the acceptor failed");
+        }
+        cores
+    });
+    for core in cores {
+        drop(core.inbox);
+        if core.thread.join().is_err() {
+            tracing::error!("a core's thread has panicked");
+        }
+    }
+    tracing::info!("stopped");
+}
+
+async fn open(
+    settings: Settings,
+    cpus: &[Option<usize>],
+    stopping: &Stopping,
+) -> Result<Vec<CoreThread>, StartError> {
+    let engine = Engine::open(&settings).await?;
+    let site = Arc::new(Site::new(settings, engine, cpus.len()));
+    let spawn =
+        |(index, cpu): (usize, &Option<usize>)| core::spawn(index, *cpu, Arc::clone(&site), stopping.clone());
+    cpus.iter().enumerate().map(spawn).collect::<io::Result<_>>().map_err(StartError::Thread)
+}

@@ -1,0 +1,52 @@
+//! The phases of stopping, told to every connection by one watch channel.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+/// How far stopping has come; it never goes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    Running,
+    /// No new connections; requests in flight finish, then their connections close.
+    Draining,
+    /// Whatever is left is dropped.
+    Now,
+}
+
+/// Raises the phase.
+#[derive(Debug, Clone)]
+pub(crate) struct Stopper(watch::Sender<Phase>);
+
+/// Waits for a phase.
+#[derive(Debug, Clone)]
+pub(crate) struct Stopping(watch::Receiver<Phase>);
+
+pub(crate) fn channel() -> (Stopper, Stopping) {
+    let (sender, receiver) = watch::channel(Phase::Running);
+    (Stopper(sender), Stopping(receiver))
+}
+
+impl Stopper {
+    pub(crate) fn raise(&self, phase: Phase) {
+        self.0.send_if_modified(|current| {
+            let higher = phase > *current;
+            *current = (*current).max(phase);
+            higher
+        });
+    }
+
+    /// Drains, and ends what is left after `grace`.
+    pub(crate) async fn drain(&self, grace: Duration) {
+        self.raise(Phase::Draining);
+        tokio::time::sleep(grace).await;
+        self.raise(Phase::Now);
+    }
+}
+
+impl Stopping {
+    /// Returns once the phase is `phase` or later; also when nobody is left to raise it.
+    pub(crate) async fn reached(&mut self, phase: Phase) {
+        let _ = self.0.wait_for(|current| *current >= phase).await;
+    }
+}

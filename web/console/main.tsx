@@ -1,0 +1,78 @@
+// The console: GraphiQL over the sources that this server serves. What they are, and a query that works on them, comes
+// from the server.
+import 'graphiql/style.css';
+import './console.css';
+
+import { createGraphiQLFetcher } from '@graphiql/toolkit';
+import { GraphiQL } from 'graphiql';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+
+interface Source {
+  name: string;
+  address: string;
+  tables: number;
+}
+
+interface Description {
+  version: string;
+  sources: Source[];
+  example: string;
+}
+
+async function describe(): Promise<Description> {
+  const response = await fetch('/console.json');
+  if (!response.ok) throw new Error(`the server answered ${response.status} to /console.json`);
+  return (await response.json()) as Description;
+}
+
+function tables(count: number): string {
+  return count === 1 ? '1 table' : `${count} tables`;
+}
+
+function Sources({ sources, version }: Description) {
+  return (
+    <header className="sources" aria-label="Sources">
+      <strong title={`version ${version}`}>Prony</strong>
+      {sources.map((source) => (
+        <span key={source.name} title={source.address}>
+          {source.name} <small>{tables(source.tables)}</small>
+        </span>
+      ))}
+    </header>
+  );
+}
+
+function Console(description: Description) {
+  return (
+    <>
+      <Sources {...description} />
+      <main>
+        <GraphiQL
+          fetcher={createGraphiQLFetcher({ url: '/graphql' })}
+          defaultQuery={description.example}
+          shouldPersistHeaders={false}
+        >
+          <GraphiQL.Logo>
+            <span />
+          </GraphiQL.Logo>
+        </GraphiQL>
+      </main>
+    </>
+  );
+}
+
+const place = document.getElementById('console');
+if (!place) throw new Error('the page lacks its #console');
+
+try {
+  const description = await describe();
+  document.title = `${description.sources.map((source) => source.name).join(', ')} · Prony`;
+  createRoot(place).render(
+    <StrictMode>
+      <Console {...description} />
+    </StrictMode>,
+  );
+} catch (error) {
+  place.textContent = `The console could not start: ${error instanceof Error ? error.message : String(error)}`;
+}

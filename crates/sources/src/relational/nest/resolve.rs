@@ -1,6 +1,6 @@
 //! Fetches a root field's levels, parents before children, and has them spliced into its answer.
 
-use std::{collections::HashMap, rc::Rc};
+use std::{collections::HashMap, rc::Rc, sync::Arc};
 
 use futures_util::future::{LocalBoxFuture, try_join_all};
 use prony_graphql::{error::GraphqlError, response::FieldResult, variables::Variables};
@@ -42,12 +42,12 @@ pub(super) struct Branch {
 /// Answers a root field; with a gatherer, statements are shared with concurrent operations.
 pub async fn resolve<F: Fetch>(
     fetch: &F,
-    plan: Rc<NestPlan>,
+    plan: Arc<NestPlan>,
     variables: Rc<Variables>,
     gatherer: Option<Rc<Gatherer>>,
     limits: Limits,
 ) -> FieldResult {
-    let resolver = Resolver { fetch: fetch.clone(), plan: Rc::clone(&plan), variables, gatherer };
+    let resolver = Resolver { fetch: fetch.clone(), plan: Arc::clone(&plan), variables, gatherer };
     let root_keys: Rc<[Key]> = Rc::from([Key::default()]);
     match Rc::new(resolver).level(0, root_keys).await {
         Ok(tree) => splice::splice(&plan, &tree, limits),
@@ -57,7 +57,7 @@ pub async fn resolve<F: Fetch>(
 
 struct Resolver<F> {
     fetch: F,
-    plan: Rc<NestPlan>,
+    plan: Arc<NestPlan>,
     variables: Rc<Variables>,
     gatherer: Option<Rc<Gatherer>>,
 }

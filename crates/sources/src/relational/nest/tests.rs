@@ -3,6 +3,7 @@
 use std::{
     cell::RefCell,
     rc::Rc,
+    sync::Arc,
     task::{Context, Waker},
 };
 
@@ -78,7 +79,7 @@ fn children(keys: &[Key]) -> LevelRows {
     rows
 }
 
-fn plan(kind: ChildKind) -> Rc<NestPlan> {
+fn plan(kind: ChildKind) -> Arc<NestPlan> {
     let level = |source, children| Level { table: TableId(0), key_columns: Vec::new(), source, children };
     let child = Child {
         level: 1,
@@ -102,7 +103,7 @@ fn plan(kind: ChildKind) -> Rc<NestPlan> {
     };
     let root = level(LevelSource::One { outputs: Vec::new() }, vec![child]);
     let levels = vec![root, level(below, Vec::new())];
-    Rc::new(NestPlan { response_key: "top".into(), position: Position::default(), levels })
+    Arc::new(NestPlan { response_key: "top".into(), position: Position::default(), levels })
 }
 
 fn run<T>(future: impl Future<Output = T>) -> T {

@@ -48,7 +48,7 @@ pub(super) struct Read {
 /// The statements of the per-nest and bucket models.
 #[derive(Debug)]
 pub(super) struct Levels {
-    pub(super) plan: NestPlan,
+    pub(super) plan: Arc<NestPlan>,
     /// One for each level of the plan.
     pub(super) statements: Vec<LevelStatement>,
 }
@@ -152,7 +152,7 @@ impl Levels {
             Ok(LevelStatement { statement, shape: Arc::new(select.shape), key_wires: select.key_wires })
         });
         let statements = statements.collect::<Result<_, GraphqlError>>()?;
-        Ok(Self { plan, statements })
+        Ok(Self { plan: Arc::new(plan), statements })
     }
 
     fn weight_bytes(&self) -> usize {

@@ -173,7 +173,7 @@ impl Core {
             levels: Arc::clone(levels),
         };
         let limits = Limits { max_response_bytes: self.settings.max_response_bytes };
-        let plan = Rc::new(levels.plan.clone());
+        let plan = Arc::clone(&levels.plan);
         let variables = Rc::new(variables.clone());
         nest::resolve(&fetch, plan, variables, self.gatherer.clone(), limits).await
     }

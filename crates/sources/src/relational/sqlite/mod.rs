@@ -1,3 +1,128 @@
-//! SQLite as a source: discovery here; statements and readers in the other modules.
+//! SQLite as a source: discovery, statements and their execution.
+//!
+//! The road of a root field: [`prepare`] makes statements of its plan (`compile` for the `subquery` model,
+//! `compile_levels` for the others), a [`Reader`] runs them on its core or in the `pool`, `write_rows` or
+//! `write_level` turn rows into JSON. Mutations go to the `writer`. [`raw`] is SQLite's C interface; `open`
+//! says why a file cannot be served.
 
+mod bind;
+mod compile;
+mod compile_levels;
+mod dialect;
 pub mod discover;
+mod error;
+mod functions;
+mod like;
+mod open;
+mod pool;
+mod prepare;
+mod program;
+mod raw;
+mod reader;
+mod session;
+mod slot;
+#[cfg(test)]
+mod tests;
+mod value;
+mod watch;
+mod write_level;
+mod write_rows;
+mod writer;
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use prony_graphql::{error::GraphqlError, response::FieldResult, variables::Variables};
+
+pub use open::OpenError;
+pub use prepare::Prepared;
+pub use reader::Reader;
+
+use open::Opener;
+use pool::{Pool, Work, unavailable};
+use slot::{Role, Slot};
+use writer::Writer;
+
+use super::{catalog::Catalog, model::Model, plan::RootPlan, settings::RelationalSettings};
+
+/// How long a lock of another program is waited for, where waiting holds up no core.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// An open database file: shared by all cores.
+#[derive(Debug)]
+pub struct Database {
+    opener: Arc<Opener>,
+    settings: Arc<RelationalSettings>,
+    catalog: Catalog,
+    pool: Arc<Pool>,
+    /// The reason where nothing can be written.
+    writer: Result<Writer, String>,
+}
+
+impl Database {
+    /// Opens a file that exists, switches it to WAL where it can be written, and reads its catalog.
+    ///
+    /// # Errors
+    /// When the file is missing, locked, no database, or cannot be read.
+    pub fn open(path: &Path, settings: &RelationalSettings) -> Result<Self, OpenError> {
+        Self::open_waiting(path, settings, BUSY_TIMEOUT)
+    }
+
+    fn open_waiting(
+        path: &Path,
+        settings: &RelationalSettings,
+        busy_timeout: Duration,
+    ) -> Result<Self, OpenError> {
+        let opened = open::open(path, busy_timeout)?;
+        let catalog = discover::discover(&opened.connection)
+            .map_err(|source| OpenError::Discover { path: path.to_owned(), source })?;
+        let (opener, settings) = (Arc::new(opened.opener), Arc::new(settings.clone()));
+        let threads = |source| OpenError::Threads { path: path.to_owned(), source };
+        let pool = Arc::new(Pool::start(&opener, &settings).map_err(threads)?);
+        let writer = match opened.read_only {
+            Some(reason) => {
+                tracing::info!(path = %path.display(), reason, "the database is served for reading only");
+                Err(reason)
+            }
+            None => Ok(Writer::start(&opener, &settings).map_err(threads)?),
+        };
+        Ok(Self { opener, settings, catalog, pool, writer })
+    }
+
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Makes the statements of one root field.
+    ///
+    /// # Errors
+    /// None so far; the signature is the one of all relational databases.
+    #[expect(clippy::unnecessary_wraps, clippy::needless_pass_by_value, reason = "shared by all databases")]
+    pub fn prepare(&self, model: &Arc<Model>, plan: RootPlan) -> Result<Prepared, GraphqlError> {
+        Ok(Prepared::new(model, &plan, self.settings.resolver))
+    }
+
+    /// Opens this core's reader; call it on the core's thread.
+    pub fn attach(&self) -> Reader {
+        let slot = Slot::new(Arc::clone(&self.opener), Role::Inline);
+        Reader::new(slot, Arc::clone(&self.pool), Arc::clone(&self.settings))
+    }
+
+    /// Runs the mutations of one request in order and in one transaction: all or nothing. One result for each.
+    pub async fn mutate(&self, mutations: Vec<Arc<Prepared>>, variables: Arc<Variables>) -> Vec<FieldResult> {
+        match &self.writer {
+            Ok(writer) => writer.mutate(mutations, variables).await,
+            Err(reason) => {
+                let message = format!("the database is served for reading only: {reason}");
+                writer::all_failed(&mutations, &unavailable(&message))
+            }
+        }
+    }
+
+    /// Reads something from the file.
+    ///
+    /// # Errors
+    /// What a request would get now: the file is gone, locked or damaged.
+    pub async fn health(&self) -> Result<(), GraphqlError> {
+        self.pool.run(Work::Health, None, Variables::default()).await.map(|_| ())
+    }
+}

@@ -1,0 +1,9 @@
+//! Tests of the SQLite source: GraphQL text in, JSON out, through all three resolver models.
+
+mod bad_days;
+mod chinook;
+mod harness;
+mod mutations;
+mod properties;
+mod queries;
+mod values;

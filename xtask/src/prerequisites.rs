@@ -66,7 +66,9 @@ pub(crate) fn provide() -> Result<()> {
     arguments.extend(&packages);
     apt(prefix, &arguments)?;
     match missing.iter().find(|needed| !(needed.present)()) {
-        Some(needed) => bail!("package {} is installed, yet {} is missing", needed.package, needed.purpose),
+        Some(needed) => {
+            bail!("package {} is installed, yet this is still missing: {}", needed.package, needed.purpose)
+        }
         None => Ok(()),
     }
 }

@@ -1,6 +1,8 @@
 //! Which crate may know which, and what each refuses to know: the table of `ARCHITECTURE.md`, held against
 //! every crate's `Cargo.toml`. A new edge is a design change: it changes this table in its own commit.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result};
 
 use super::{Repository, Violation};
@@ -69,6 +71,8 @@ const RULES: &[Rule] = &[
 ];
 
 const TEST_CRATE: &str = "prony-testkit";
+/// Where people read the table.
+const DOCUMENT: &str = "ARCHITECTURE.md";
 
 pub(super) fn check(repository: &Repository) -> Result<Vec<Violation>> {
     let mut violations = Vec::new();
@@ -79,11 +83,12 @@ pub(super) fn check(repository: &Repository) -> Result<Vec<Violation>> {
             violations.push(Violation { path: file.path.clone(), line: 0, message });
         };
         let Some(rule) = RULES.iter().find(|rule| rule.name == name) else {
-            report(
-                "a crate without a row in the table of xtask/src/tidy/edges.rs and ARCHITECTURE.md".into(),
-            );
+            report(format!("a crate without a row in the table of xtask/src/tidy/edges.rs and {DOCUMENT}"));
             continue;
         };
+        if let Some(fault) = documented_otherwise(repository, rule) {
+            report(fault);
+        }
         let manifest: toml::Table = toml::from_str(&file.text).with_context(|| file.path.clone())?;
         for section in ["dependencies", "build-dependencies", "dev-dependencies"] {
             let table = manifest.get(section).and_then(toml::Value::as_table);
@@ -95,6 +100,26 @@ pub(super) fn check(repository: &Repository) -> Result<Vec<Violation>> {
         }
     }
     Ok(violations)
+}
+
+/// The table's second column names the same crates, of those that exist.
+fn documented_otherwise(repository: &Repository, rule: &Rule) -> Option<String> {
+    let document = repository.file(DOCUMENT)?;
+    let beginning = format!("| `{}` |", rule.name);
+    let Some(row) = document.text.lines().find_map(|line| line.strip_prefix(&beginning)) else {
+        return Some(format!("{DOCUMENT} has no row for {}", rule.name));
+    };
+    let cell = row.split('|').next().unwrap_or_default().trim();
+    if cell == "everything above" {
+        return None;
+    }
+    let exists = |name: &&str| repository.file(&format!("crates/{name}/Cargo.toml")).is_some();
+    let words =
+        |cell: &str| cell.split([',', ':']).map(|word| word.trim().to_owned()).collect::<BTreeSet<_>>();
+    let allowed: Vec<&str> = rule.may_know.iter().copied().filter(exists).collect();
+    let allowed = if allowed.is_empty() { "-".to_owned() } else { allowed.join(", ") };
+    (words(cell) != words(&allowed))
+        .then(|| format!("{DOCUMENT} lets {} know {cell}; the check: {allowed}", rule.name))
 }
 
 fn fault(rule: &Rule, section: &str, dependency: &str) -> Option<String> {
@@ -139,12 +164,16 @@ mod tests {
                 "[dependencies]\ntokio-util = \"1\"\n[dev-dependencies]\ntokio = \"1\"\n",
             ),
             ("crates/new/Cargo.toml", ""),
+            ("crates/load-model/Cargo.toml", ""),
+            ("ARCHITECTURE.md", "| `graphql` | - | x |\n| `load` | load-model, graphql | x |\n"),
         ]);
         expect![[r"
+            crates/load/Cargo.toml: ARCHITECTURE.md lets load know load-model, graphql; the check: load-model
             crates/load/Cargo.toml: load must not know graphql (the table of crates in ARCHITECTURE.md)
             crates/load/Cargo.toml: prony-testkit is a dev-dependency only, not one of [dependencies]
             crates/graphql/Cargo.toml: graphql refuses to know tokio-util; put what needs it into an outer crate
             crates/new/Cargo.toml: a crate without a row in the table of xtask/src/tidy/edges.rs and ARCHITECTURE.md
+            crates/load-model/Cargo.toml: ARCHITECTURE.md has no row for load-model
         "]]
         .assert_eq(&lines(&check(&repository).unwrap()));
     }

@@ -28,6 +28,7 @@ const CHURN_SHARE_MAX: f64 = 0.01;
 #[serde(rename_all = "kebab-case")]
 pub enum FindingKind {
     GeneratorBound,
+    PortsExhausted,
     ErrorsDominate,
     RampInVerdict,
     TooFewSamples,
@@ -43,6 +44,7 @@ impl FindingKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::GeneratorBound => "generator-bound",
+            Self::PortsExhausted => "ports-exhausted",
             Self::ErrorsDominate => "errors-dominate",
             Self::RampInVerdict => "ramp-in-verdict",
             Self::TooFewSamples => "too-few-samples",
@@ -56,7 +58,7 @@ impl FindingKind {
 
     /// True where the figures are not about the target any more.
     pub const fn voids(self) -> bool {
-        matches!(self, Self::GeneratorBound | Self::ErrorsDominate)
+        matches!(self, Self::GeneratorBound | Self::PortsExhausted | Self::ErrorsDominate)
     }
 }
 
@@ -92,6 +94,7 @@ pub enum TargetPlace {
 pub fn judge(scenario: &Scenario, result: &ResultFile, place: &TargetPlace) -> Vec<Finding> {
     let candidates = [
         generator_bound(result),
+        ports_exhausted(&result.lab),
         errors_dominate(result),
         ramp_in_verdict(result),
         too_few_samples(result),
@@ -122,6 +125,17 @@ fn generator_bound(result: &ResultFile) -> Option<Finding> {
         let seen =
             format!("1 % of sends were late by {late} or more, {percent:.0} % of the p99 latency of {felt}");
         Finding::new(FindingKind::GeneratorBound, seen, cause, remedy)
+    })
+}
+
+fn ports_exhausted(lab: &LabFigures) -> Option<Finding> {
+    let count = lab.connections.ports_exhausted;
+    (count > 0).then(|| {
+        let seen = format!("{count} connections could not be opened: no port of this machine was left");
+        let cause =
+            "closed connections keep their ports for a minute, and each source address has a limited range";
+        let remedy = "keep connections, widen net.ipv4.ip_local_port_range, or use several machines";
+        Finding::new(FindingKind::PortsExhausted, seen, cause, remedy)
     })
 }
 

@@ -90,6 +90,8 @@ pub struct ConnectionCounts {
     /// Opened in place of one that the target had closed or that had failed.
     pub reopened: u64,
     pub refused: u64,
+    /// No port was left to connect from.
+    pub ports_exhausted: u64,
 }
 
 /// What one thread saw since its last hand-over, all windows and names.
@@ -161,6 +163,7 @@ impl Tally {
         self.connections.opened += other.connections.opened;
         self.connections.reopened += other.connections.reopened;
         self.connections.refused += other.connections.refused;
+        self.connections.ports_exhausted += other.connections.ports_exhausted;
         self.longest_silence = self.longest_silence.max(other.longest_silence);
         self.unfinished += other.unfinished;
     }

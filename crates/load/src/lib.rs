@@ -3,17 +3,20 @@
 //! Knows sockets, files and the clock; knows nothing of the engine that it may be measuring. What a load test
 //! *is* (scenarios, schedules, histograms, findings) lives in `prony-load-model`.
 
+mod collector;
+mod connection;
 mod error;
+mod http;
+mod machine;
+mod network;
 mod options;
+mod poller;
+mod runner;
+mod store;
+mod timers;
+mod user;
+mod worker;
 
 pub use error::RunError;
 pub use options::{Output, Progress, RunOptions, StopFlag};
-
-use prony_load_model::{ResultFile, Scenario};
-
-/// Runs a scenario to its end, or until it is stopped, on threads of its own, and returns what was measured.
-/// Blocks the calling thread.
-pub fn run(scenario: &Scenario, options: RunOptions) -> Result<ResultFile, RunError> {
-    let _ = (scenario, options);
-    Err(RunError::ThreadLost { message: "this build is without the runner".to_owned() })
-}
+pub use runner::run;

@@ -1,0 +1,158 @@
+//! Gathers what the threads hand over each second into totals, the series and the result.
+
+use crate::options::Progress;
+use crate::worker::Handover;
+use prony_load_model::figures::LatencyFigures;
+use prony_load_model::findings::{TargetPlace, judge};
+use prony_load_model::result::{
+    LabFigures, Origin, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, ScenarioSummary, SecondRow, verdicts,
+    window_results,
+};
+use prony_load_model::tally::Tally;
+use prony_load_model::{Nanos, Scenario, WindowKind, Windows};
+use std::collections::BTreeMap;
+
+#[derive(Debug)]
+pub(crate) struct Collector<'a> {
+    scenario: &'a Scenario,
+    windows: &'a Windows,
+    origin: Origin,
+    place: TargetPlace,
+    total: Tally,
+    series: Vec<SecondRow>,
+    /// Seconds that some thread has not handed over yet, with how many have.
+    open: BTreeMap<u64, (u32, Tally)>,
+    /// Processor time of each thread, in the window that counts and in all.
+    busy: Vec<Busy>,
+    threads_running: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Busy {
+    steady: Nanos,
+    steady_seconds: u64,
+    whole: Nanos,
+}
+
+impl<'a> Collector<'a> {
+    pub(crate) fn new(
+        scenario: &'a Scenario,
+        windows: &'a Windows,
+        origin: Origin,
+        place: TargetPlace,
+        threads: u32,
+    ) -> Self {
+        Self {
+            scenario,
+            windows,
+            origin,
+            place,
+            total: Tally::new(windows, scenario.requests().len()),
+            series: Vec::new(),
+            open: BTreeMap::new(),
+            busy: vec![Busy::default(); threads as usize],
+            threads_running: threads,
+        }
+    }
+
+    /// Takes a thread's second; says so where that second is now complete.
+    pub(crate) fn take(&mut self, handover: Handover) -> bool {
+        self.count_busy(&handover);
+        let second = handover.second;
+        let (count, merged) = match self.open.remove(&second) {
+            None => (1, handover.tally),
+            Some((count, mut tally)) => {
+                tally.merge(&handover.tally);
+                (count + 1, tally)
+            }
+        };
+        let is_complete = count == self.threads_running;
+        self.open.insert(second, (count, merged));
+        if is_complete {
+            self.close_up_to(second);
+        }
+        is_complete
+    }
+
+    /// All threads have ended: seconds that some did not reach are complete too.
+    pub(crate) fn close(&mut self) {
+        self.close_up_to(u64::MAX);
+    }
+
+    fn close_up_to(&mut self, second: u64) {
+        while let Some(entry) = self.open.first_entry()
+            && *entry.key() <= second
+        {
+            let (second, (_, tally)) = entry.remove_entry();
+            let users = self.scenario.load().users_active_at(Nanos::from_secs(second));
+            self.series.push(SecondRow::of(second, users, &tally));
+            self.total.merge(&tally);
+        }
+    }
+
+    fn count_busy(&mut self, handover: &Handover) {
+        let middle = Nanos::from_secs(handover.second).plus(Nanos::from_millis(500));
+        let window = self.windows.index_at(middle).map(|index| self.windows.all()[index].kind);
+        let busy = &mut self.busy[handover.thread as usize];
+        busy.whole = busy.whole.plus(handover.busy);
+        if window == Some(WindowKind::Steady) {
+            busy.steady = busy.steady.plus(handover.busy);
+            busy.steady_seconds += 1;
+        }
+    }
+
+    pub(crate) fn progress(&self, elapsed: Nanos, warning: Option<String>) -> Progress {
+        let windows: Vec<_> = (0..self.windows.all().len()).collect();
+        let requests = 0..self.scenario.requests().len();
+        let cells = requests.flat_map(|request| windows.iter().map(move |window| (*window, request)));
+        let (total, failures) = cells.fold((0, 0), |(total, failures), (window, request)| {
+            let cell = self.total.cell(window, request);
+            (total + cell.requests(), failures + cell.failures())
+        });
+        Progress {
+            elapsed,
+            duration: self.scenario.load().duration(),
+            last: self.series.last().copied().unwrap_or_default(),
+            requests: total,
+            failures,
+            warning,
+        }
+    }
+
+    /// The result as it stands at `elapsed`.
+    pub(crate) fn result(&self, state: RunState, elapsed: Nanos) -> ResultFile {
+        let elapsed = elapsed.min(self.scenario.load().duration());
+        let windows = window_results(self.scenario, self.windows, &self.total, elapsed);
+        let mut result = ResultFile {
+            schema: SCHEMA.to_owned(),
+            schema_version: SCHEMA_VERSION,
+            state,
+            origin: self.origin.clone(),
+            scenario: ScenarioSummary::of(self.scenario),
+            findings: Vec::new(),
+            thresholds: verdicts(self.scenario, &windows),
+            windows,
+            series: self.series.clone(),
+            lab: self.lab(elapsed),
+        };
+        result.findings = judge(self.scenario, &result, &self.place);
+        result
+    }
+
+    fn lab(&self, elapsed: Nanos) -> LabFigures {
+        let share = |busy: &Busy| match busy.steady_seconds {
+            0 => busy.whole.as_secs_f64() / elapsed.as_secs_f64().max(1e-9),
+            seconds => busy.steady.as_secs_f64() / seconds as f64,
+        };
+        LabFigures {
+            threads: self.busy.len() as u32,
+            busiest_thread_share: self.busy.iter().map(share).fold(0.0, f64::max).min(1.0),
+            processor_time_ns: self.busy.iter().fold(Nanos::ZERO, |sum, busy| sum.plus(busy.whole)),
+            memory_peak_bytes: crate::machine::memory_peak_bytes(),
+            lateness: LatencyFigures::of(&self.total.lateness),
+            connections: self.total.connections,
+            longest_silence_ns: self.total.longest_silence,
+            unfinished: self.total.unfinished,
+        }
+    }
+}

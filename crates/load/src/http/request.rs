@@ -1,0 +1,196 @@
+//! Requests as bytes: all that never changes is rendered once, values go into its slots.
+
+use prony_load_model::scenario::{AnswerCheck, Connections, ExpectedStatus, Request, Scenario};
+use prony_load_model::template::Template;
+use prony_load_model::variable::Drawn;
+use std::io::Write as _;
+
+use super::errors_scan::BodyWatch;
+
+const USER_AGENT: &str = concat!("prony/", env!("CARGO_PKG_VERSION"));
+
+/// One named request, ready to be written.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    form: Form,
+    /// The scenario's variables that it takes values from.
+    pub(crate) variables: Vec<usize>,
+    pub(crate) is_head: bool,
+    pub(crate) expect: ExpectedStatus,
+    check: AnswerCheck,
+}
+
+#[derive(Debug)]
+enum Form {
+    Fixed(Vec<u8>),
+    WithoutBody {
+        head: Template,
+    },
+    /// The head ends within the `Content-Length` line.
+    WithBody {
+        head: Template,
+        body: Template,
+    },
+}
+
+impl Prepared {
+    pub(crate) fn all(scenario: &Scenario) -> Vec<Self> {
+        scenario.requests().iter().map(|request| Self::new(scenario, request)).collect()
+    }
+
+    fn new(scenario: &Scenario, request: &Request) -> Self {
+        let variables = request.variables();
+        let mut head = head(scenario, request);
+        let form = match &request.body {
+            None => {
+                if ["POST", "PUT", "PATCH"].contains(&request.method.as_str()) {
+                    head.push_text(b"Content-Length: 0\r\n");
+                }
+                head.push_text(b"\r\n");
+                Form::WithoutBody { head }
+            }
+            Some(body) => {
+                head.push_text(b"Content-Length: ");
+                Form::WithBody { head, body: body.clone() }
+            }
+        };
+        let form = if variables.is_empty() { Form::Fixed(form.bytes(&[])) } else { form };
+        Self {
+            form,
+            variables,
+            is_head: request.method == "HEAD",
+            expect: request.expect.clone(),
+            check: request.check.clone(),
+        }
+    }
+
+    /// The bytes to send: those rendered once, or those made in `scratch` with these values.
+    pub(crate) fn bytes<'a>(&'a self, drawn: &[Drawn<'_>], scratch: &'a mut Scratch) -> &'a [u8] {
+        match &self.form {
+            Form::Fixed(bytes) => bytes,
+            form => {
+                scratch.request.clear();
+                form.write(drawn, scratch);
+                &scratch.request
+            }
+        }
+    }
+
+    pub(crate) fn watch(&self) -> BodyWatch {
+        match self.check {
+            AnswerCheck::Status => BodyWatch::Ignore,
+            AnswerCheck::GraphQl => BodyWatch::graphql(),
+        }
+    }
+}
+
+/// Buffers that a thread uses again for each request.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    request: Vec<u8>,
+    body: Vec<u8>,
+}
+
+impl Form {
+    fn bytes(&self, drawn: &[Drawn<'_>]) -> Vec<u8> {
+        let mut scratch = Scratch::default();
+        self.write(drawn, &mut scratch);
+        scratch.request
+    }
+
+    fn write(&self, drawn: &[Drawn<'_>], scratch: &mut Scratch) {
+        match self {
+            Self::Fixed(bytes) => scratch.request.extend_from_slice(bytes),
+            Self::WithoutBody { head } => head.render(drawn, &mut scratch.request),
+            Self::WithBody { head, body } => {
+                scratch.body.clear();
+                body.render(drawn, &mut scratch.body);
+                head.render(drawn, &mut scratch.request);
+                let length = scratch.body.len();
+                write!(scratch.request, "{length}\r\n\r\n").expect("writing into memory does not fail");
+                scratch.request.extend_from_slice(&scratch.body);
+            }
+        }
+    }
+}
+
+/// Request line and headers, each line ended.
+fn head(scenario: &Scenario, request: &Request) -> Template {
+    let mut head = Template::fixed(format!("{} {}", request.method, scenario.target().path_prefix));
+    head.push(&request.path);
+    head.push_text(b" HTTP/1.1\r\n");
+    let is_graphql = request.check == AnswerCheck::GraphQl;
+    let mut defaults = vec![("Host", scenario.target().authority()), ("User-Agent", USER_AGENT.to_owned())];
+    if is_graphql {
+        defaults.push(("Content-Type", "application/json".to_owned()));
+        defaults.push(("Accept", "application/graphql-response+json, application/json;q=0.9".to_owned()));
+    }
+    if scenario.connections() == Connections::Fresh {
+        defaults.push(("Connection", "close".to_owned()));
+    }
+    for (name, value) in defaults {
+        if !request.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
+            head.push_text(format!("{name}: {value}\r\n").as_bytes());
+        }
+    }
+    for (name, value) in &request.headers {
+        head.push_text(format!("{name}: ").as_bytes());
+        head.push(value);
+        head.push_text(b"\r\n");
+    }
+    head
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+    use prony_load_model::{BodyDraft, LoadModel, Nanos, RequestDraft, ScenarioDraft, Target, Variable};
+
+    #[test]
+    fn requests_are_rendered_with_their_length() {
+        let load = LoadModel::constant(1, Nanos::from_secs(1));
+        let mut draft = ScenarioDraft::new("t", Target::parse("http://[::1]:8080/api/").unwrap(), load);
+        draft.variables = vec![Variable::range("n", 7, 7)];
+        let given = serde_json::json!({"id": "${n}"}).as_object().unwrap().clone();
+        let mut post = RequestDraft::get("post", "/p?n=${n}");
+        (post.method, post.body) = ("POST".to_owned(), BodyDraft::Text("n=${n}".to_owned()));
+        post.headers = vec![("user-agent".to_owned(), "me ${n}".to_owned())];
+        draft.requests = vec![
+            RequestDraft::get("get", "/g"),
+            RequestDraft::graphql("q", "/graphql", "query($id: Int) { a }", given),
+            post,
+        ];
+        let scenario = draft.check().unwrap();
+        let shown: Vec<_> = Prepared::all(&scenario)
+            .iter()
+            .map(|prepared| {
+                String::from_utf8(prepared.bytes(&[Drawn::Integer(7)], &mut Scratch::default()).to_vec())
+                    .unwrap()
+            })
+            .collect();
+        expect![[r#"
+            GET /api/g HTTP/1.1
+            Host: [::1]:8080
+            User-Agent: prony/0.1.0
+
+
+            ---
+            POST /api/graphql HTTP/1.1
+            Host: [::1]:8080
+            User-Agent: prony/0.1.0
+            Content-Type: application/json
+            Accept: application/graphql-response+json, application/json;q=0.9
+            Content-Length: 57
+
+            {"query":"query($id: Int) { a }","variables":{"id":7}}
+            ---
+            POST /api/p?n=7 HTTP/1.1
+            Host: [::1]:8080
+            user-agent: me 7
+            Content-Length: 3
+
+            n=7"#]]
+        .assert_eq(&shown.join("\n---\n").replace('\r', ""));
+    }
+}

@@ -1,0 +1,128 @@
+//! A run from its start to its result: limits, threads, seconds gathered, the result written.
+
+use crate::collector::Collector;
+use crate::error::RunError;
+use crate::http::request::Prepared;
+use crate::machine;
+use crate::network::Network;
+use crate::options::RunOptions;
+use crate::store::Store;
+use crate::worker::{Handover, Shared, Worker};
+use prony_load_model::result::{Origin, RunState};
+use prony_load_model::{Nanos, ResultFile, Scenario, Windows};
+use std::io;
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{self, Receiver};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Runs a scenario to its end, or until it is stopped, on threads of its own, and returns what was measured.
+/// Blocks the calling thread.
+pub fn run(scenario: &Scenario, options: RunOptions) -> Result<ResultFile, RunError> {
+    let network = Network::prepare(scenario)?;
+    let windows = Windows::of(scenario.load(), scenario.warm_up());
+    let prepared = Prepared::all(scenario);
+    let positions: Vec<_> = scenario.variables().iter().map(|_| AtomicU64::new(0)).collect();
+    // A thread without a user would only wait.
+    let threads = (options.threads.get() as u32).clamp(1, scenario.load().users_max());
+    let place = machine::place_of(&network);
+    let collector = Collector::new(scenario, &windows, origin(&options), place, threads);
+    let stop = options.stop.clone();
+    let shared = Shared {
+        scenario,
+        windows: &windows,
+        prepared: &prepared,
+        positions: &positions,
+        network: &network,
+        stop: &stop,
+        epoch: Instant::now(),
+        threads,
+    };
+    drive(&shared, collector, options)
+}
+
+fn drive(shared: &Shared<'_>, collector: Collector<'_>, options: RunOptions) -> Result<ResultFile, RunError> {
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        let mut handles = Vec::new();
+        for number in 0..shared.threads {
+            let sender = sender.clone();
+            let work = move || {
+                let guard = StopOthers(shared);
+                Worker::new(shared, number, sender)?.run()?;
+                std::mem::forget(guard);
+                Ok(())
+            };
+            let handle =
+                thread::Builder::new().name(format!("prony-load-{number}")).spawn_scoped(scope, work);
+            handles.push(handle.map_err(|cause| {
+                // The scope waits for the threads that already run.
+                shared.stop.stop();
+                RunError::System { what: "start a thread", cause }
+            })?);
+        }
+        drop(sender);
+        gather(shared, collector, options, &receiver, handles)
+    })
+}
+
+/// Dropped by a thread that fails or panics: the others would go on with a part of the load only.
+struct StopOthers<'a>(&'a Shared<'a>);
+
+impl Drop for StopOthers<'_> {
+    fn drop(&mut self) {
+        self.0.stop.stop();
+    }
+}
+
+fn gather(
+    shared: &Shared<'_>,
+    mut collector: Collector<'_>,
+    mut options: RunOptions,
+    receiver: &Receiver<Handover>,
+    handles: Vec<ScopedJoinHandle<'_, io::Result<()>>>,
+) -> Result<ResultFile, RunError> {
+    let elapsed = || Nanos(shared.epoch.elapsed().as_nanos() as u64);
+    let mut store = Store::new(options.output);
+    while let Ok(handover) = receiver.recv() {
+        if !collector.take(handover) {
+            continue;
+        }
+        let now = elapsed();
+        let due = store.is_due(now);
+        let warning = if due { store.write(&collector.result(RunState::Running, now), now) } else { None };
+        (options.progress)(&collector.progress(now, warning));
+    }
+    let now = elapsed();
+    let lost = join(handles);
+    collector.close();
+    let was_stopped = shared.stop.is_stopped() && now < shared.scenario.load().duration();
+    let state = if was_stopped { RunState::Stopped } else { RunState::Completed };
+    let result = collector.result(state, now);
+    let warning = store.write(&result, now);
+    (options.progress)(&collector.progress(now, warning));
+    lost.map_or(Ok(result), Err)
+}
+
+fn join(handles: Vec<ScopedJoinHandle<'_, io::Result<()>>>) -> Option<RunError> {
+    let mut lost = None;
+    for handle in handles {
+        let message = match handle.join() {
+            Ok(Ok(())) => continue,
+            Ok(Err(error)) => error.to_string(),
+            Err(panic) => panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "it panicked".to_owned()),
+        };
+        lost = Some(RunError::ThreadLost { message });
+    }
+    lost
+}
+
+fn origin(options: &RunOptions) -> Origin {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Origin {
+        prony_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command_line: options.command_line.clone(),
+        started_at_unix_ms: since_epoch.as_millis() as u64,
+        machine: machine::describe(),
+    }
+}

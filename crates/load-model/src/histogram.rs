@@ -126,7 +126,9 @@ mod tests {
 
     fn of(times: &[u64]) -> Latencies {
         let mut latencies = Latencies::default();
-        times.iter().for_each(|time| latencies.record(Nanos(*time)));
+        for time in times {
+            latencies.record(Nanos(*time));
+        }
         latencies
     }
 

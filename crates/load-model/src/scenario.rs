@@ -373,7 +373,9 @@ impl Request {
         }
         let mut template = |field, read: Result<Template, Vec<String>>| {
             read.unwrap_or_else(|messages| {
-                messages.into_iter().for_each(|message| fault(field, message));
+                for message in messages {
+                    fault(field, message);
+                }
                 Template::default()
             })
         };

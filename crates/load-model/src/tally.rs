@@ -175,14 +175,18 @@ impl Tally {
     /// One name over several windows.
     pub fn sum_of_request(&self, windows: &[usize], request: usize) -> Cell {
         let mut sum = Cell::default();
-        windows.iter().for_each(|window| sum.merge(self.cell(*window, request)));
+        for window in windows {
+            sum.merge(self.cell(*window, request));
+        }
         sum
     }
 
     /// All names over several windows.
     pub fn sum(&self, windows: &[usize]) -> Cell {
         let mut sum = Cell::default();
-        (0..self.requests).for_each(|request| sum.merge(&self.sum_of_request(windows, request)));
+        for request in 0..self.requests {
+            sum.merge(&self.sum_of_request(windows, request));
+        }
         sum
     }
 }

@@ -247,14 +247,14 @@ mod tests {
         }
     }
 
-    fn check(text: &str, encoding: Encoding, expected: Expect) {
+    fn check(text: &str, encoding: Encoding, expected: &Expect) {
         expected.assert_eq(&rendered(Template::read(text, encoding, &variables())));
     }
 
     #[test]
     fn slots_are_written_as_their_place_needs() {
-        check("/a/${n}?q=${who.name}", Encoding::Target, expect!["/a/7?q=Ann%20%22A%22%20%C3%96"]);
-        check("n=${n} $${n} $5 ${who.age}", Encoding::Plain, expect!["n=7 ${n} $5 3"]);
+        check("/a/${n}?q=${who.name}", Encoding::Target, &expect!["/a/7?q=Ann%20%22A%22%20%C3%96"]);
+        check("n=${n} $${n} $5 ${who.age}", Encoding::Plain, &expect!["n=7 ${n} $5 3"]);
         let value =
             json!({"id": "${n}", "t": "no. ${n}\n", "who": ["${who.name}", "<${who.name}>", null], "e": {}});
         expect![[r#"{"id":7,"t":"no. 7\n","who":["Ann \"A\" Ö","<Ann \"A\" Ö>",null],"e":{}}"#]]
@@ -266,7 +266,7 @@ mod tests {
         check(
             "${m} ${who} ${who.x} ${n.x} ${n",
             Encoding::Plain,
-            expect![[r"
+            &expect![[r"
             unknown variable `m`; known are: n, who
             `${who}` has 2 columns; write `${who.name}` for one of: name, age
             unknown column in `${who.x}`; columns of `who`: name, age

@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
 
-    fn check(text: &str, expected: Expect) {
+    fn check(text: &str, expected: &Expect) {
         let shown = match Threshold::parse_list(text) {
             Ok(list) => list
                 .iter()
@@ -213,7 +213,7 @@ mod tests {
     fn thresholds_are_read() {
         check(
             "p95<500ms, errors<1%,rate>=99.5/s , p99.9{name:log in}<=1s, checks>99%, requests>1000, max < 2s, rate>=99%",
-            expect![[r#"
+            &expect![[r#"
             Percentile(95.0) All Less 500000000
             Errors All Less 0.01
             Rate All GreaterOrEqual 99.5
@@ -230,7 +230,7 @@ mod tests {
     fn mistakes_are_all_named() {
         check(
             "p95, p101<1s, errors<1, p95<500, p95{tag:x}<1s, requests>many",
-            expect![[r"
+            &expect![[r"
             threshold `p95`: has no comparison; write for example `p95<500ms`
             threshold `p101<1s`: unknown figure `p101`; known are p50 … p99.99, min, mean, max, errors, checks, rate, requests
             threshold `errors<1`: `1` must be in per cent, as in `1%`

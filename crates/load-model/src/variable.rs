@@ -136,12 +136,11 @@ impl Drawn<'_> {
 impl Cell {
     fn write(&self, encoding: Encoding, out: &mut Vec<u8>) {
         match encoding {
-            Encoding::Plain => out.extend_from_slice(self.plain.as_bytes()),
             Encoding::Json => out.extend_from_slice(self.json.as_bytes()),
             Encoding::JsonText if self.json.starts_with('"') => {
                 out.extend_from_slice(&self.json.as_bytes()[1..self.json.len() - 1]);
             }
-            Encoding::JsonText => out.extend_from_slice(self.plain.as_bytes()),
+            Encoding::Plain | Encoding::JsonText => out.extend_from_slice(self.plain.as_bytes()),
             Encoding::Target => write_target(&self.plain, out),
         }
     }

@@ -97,7 +97,7 @@ mod tests {
     use crate::load::Stage;
     use expect_test::{Expect, expect};
 
-    fn check(stages: &[(u64, u32)], warm_up: u64, expected: Expect) {
+    fn check(stages: &[(u64, u32)], warm_up: u64, expected: &Expect) {
         let stages = stages.iter().map(|(s, users)| Stage::new(Nanos::from_secs(*s), *users)).collect();
         let windows = Windows::of(&LoadModel::Closed { stages }, Nanos::from_secs(warm_up));
         let shown = windows
@@ -112,7 +112,7 @@ mod tests {
         check(
             &[(30, 10), (30, 10)],
             5,
-            expect![[r"
+            &expect![[r"
             Ramp 0..30
             WarmUp 30..35
             Steady 35..60
@@ -121,14 +121,14 @@ mod tests {
         check(
             &[(0, 10), (30, 10)],
             0,
-            expect![[r"
+            &expect![[r"
             Steady 0..30
         "]],
         );
         check(
             &[(10, 5), (10, 5), (10, 9), (10, 9), (5, 9), (10, 0)],
             0,
-            expect![[r"
+            &expect![[r"
             Ramp 0..30
             Steady 30..45
             After 45..55
@@ -137,14 +137,14 @@ mod tests {
         check(
             &[(10, 5), (10, 0)],
             0,
-            expect![[r"
+            &expect![[r"
             Ramp 0..20
         "]],
         );
         check(
             &[(1, 5), (10, 5)],
             60,
-            expect![[r"
+            &expect![[r"
             Ramp 0..1
             WarmUp 1..11
         "]],
@@ -152,7 +152,7 @@ mod tests {
         check(
             &[(1, 5), (3, 5), (1, 1), (1, 5), (3, 5)],
             0,
-            expect![[r"
+            &expect![[r"
             Ramp 0..1
             Steady 1..4
             After 4..9

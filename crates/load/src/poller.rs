@@ -26,6 +26,8 @@ pub(crate) struct Ready {
     pub(crate) token: u64,
     pub(crate) writable: bool,
     pub(crate) readable: bool,
+    /// The peer sends no more: after the last bytes comes an end that is not told of again.
+    pub(crate) is_ending: bool,
 }
 
 impl Poller {
@@ -66,6 +68,7 @@ impl Poller {
             token: event.data.u64(),
             writable: broken || flags.contains(EventFlags::OUT),
             readable: broken || flags.intersects(EventFlags::IN | EventFlags::RDHUP),
+            is_ending: broken || flags.contains(EventFlags::RDHUP),
         })
     }
 
@@ -83,7 +86,7 @@ impl Poller {
     fn arm(&self, after: Nanos) -> io::Result<()> {
         let value = Timespec {
             tv_sec: i64::try_from(after.0 / 1_000_000_000).unwrap_or(i64::MAX),
-            tv_nsec: (after.0 % 1_000_000_000) as _,
+            tv_nsec: (after.0 % 1_000_000_000).cast_signed() as _,
         };
         let setting = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
         timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &setting)?;

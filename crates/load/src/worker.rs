@@ -282,7 +282,7 @@ impl<'a> Worker<'a> {
             self.handle_writable(user)?;
         }
         if ready.readable && self.users[user as usize].generation == generation {
-            self.handle_readable(user)?;
+            self.handle_readable(user, ready.is_ending)?;
         }
         Ok(())
     }
@@ -295,17 +295,15 @@ impl<'a> Worker<'a> {
                 Err(_) => self.fail(user, TransportError::Write),
             };
         }
-        match connection.socket.take_error()? {
-            Some(error) => self.connect_failed(user, &error),
-            None => {
-                connection.is_open = true;
-                self.write_request(user)
-            }
+        if let Some(error) = connection.socket.take_error()? {
+            return self.connect_failed(user, &error);
         }
+        connection.is_open = true;
+        self.write_request(user)
     }
 
     /// Reads until nothing is left: readiness is told once only.
-    fn handle_readable(&mut self, user: u32) -> io::Result<()> {
+    fn handle_readable(&mut self, user: u32, is_ending: bool) -> io::Result<()> {
         let mut buffer = mem::take(&mut self.buffer);
         let mut outcome = Ok(());
         while let Some(connection) = &self.users[user as usize].connection {
@@ -313,7 +311,7 @@ impl<'a> Worker<'a> {
                 Ok(Read::Bytes(count)) => {
                     outcome = self.handle_bytes(user, &buffer[..count]);
                     // A read that leaves room has taken everything; more makes a new event.
-                    if count < buffer.len() || outcome.is_err() {
+                    if count < buffer.len() && !is_ending || outcome.is_err() {
                         break;
                     }
                 }

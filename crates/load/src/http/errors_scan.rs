@@ -103,7 +103,7 @@ impl ErrorsScan {
             return Place::Between { expects_key: false };
         }
         match byte {
-            b'[' if self.depth == 0 => Place::Foreign,
+            b'[' | b'"' if self.depth == 0 => Place::Foreign,
             b'{' | b'[' => {
                 self.depth += 1;
                 Place::Between { expects_key: self.depth == 1 }
@@ -114,7 +114,6 @@ impl ErrorsScan {
                 Place::Between { expects_key: false }
             }
             b',' => Place::Between { expects_key: self.depth == 1 },
-            b'"' if self.depth == 0 => Place::Foreign,
             b'"' => Place::Text { matched: expects_key.then_some(0), is_escaped: false },
             _ if self.depth == 0 && !byte.is_ascii_whitespace() => Place::Foreign,
             _ => Place::Between { expects_key },

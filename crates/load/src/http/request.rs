@@ -181,7 +181,7 @@ mod tests {
             User-Agent: prony/0.1.0
             Content-Type: application/json
             Accept: application/graphql-response+json, application/json;q=0.9
-            Content-Length: 57
+            Content-Length: 54
 
             {"query":"query($id: Int) { a }","variables":{"id":7}}
             ---

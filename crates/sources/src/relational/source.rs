@@ -1,7 +1,7 @@
 //! A relational database behind one face: opened by its address, planned and queried without knowing which
 //! database it is.
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
 
 use prony_graphql::{
     error::GraphqlError,
@@ -18,18 +18,21 @@ use super::{
     model::Model,
     postgres,
     settings::{RelationalSettings, SettingsFault},
+    sqlite,
 };
 
 /// Where a relational database is.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Address {
+    /// `sqlite:FILE`.
+    Sqlite(PathBuf),
     /// `postgres://…` or `postgresql://…`; may hold a password.
     Postgres(String),
 }
 
 /// A text that is no address of a relational database.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{given}` names no source: use `postgres://USER:PASSWORD@HOST/DATABASE`")]
+#[error("`{given}` names no source: use `sqlite:FILE` or `postgres://USER:PASSWORD@HOST/DATABASE`")]
 pub struct AddressError {
     pub given: String,
 }
@@ -38,7 +41,12 @@ impl FromStr for Address {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
-        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+        if let Some(path) = text.strip_prefix("sqlite:") {
+            let path = path.strip_prefix("//").unwrap_or(path);
+            if !path.is_empty() {
+                return Ok(Self::Sqlite(PathBuf::from(path)));
+            }
+        } else if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(Self::Postgres(text.to_owned()));
         }
         Err(AddressError { given: without_password(text) })
@@ -49,6 +57,7 @@ impl FromStr for Address {
 impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Sqlite(path) => write!(formatter, "sqlite:{}", path.display()),
             Self::Postgres(url) => formatter.write_str(&without_password(url)),
         }
     }
@@ -81,6 +90,8 @@ fn without_password(url: &str) -> String {
 #[derive(Debug, Error)]
 pub enum OpenError {
     #[error(transparent)]
+    Sqlite(#[from] sqlite::OpenError),
+    #[error(transparent)]
     Postgres(#[from] postgres::OpenError),
     /// Settings that do not fit the catalog, all of them.
     #[error("{}", faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
@@ -98,6 +109,7 @@ pub struct RelationalSource {
 
 #[derive(Debug)]
 enum Database {
+    Sqlite(sqlite::Database),
     Postgres(postgres::Database),
 }
 
@@ -107,6 +119,7 @@ pub struct PreparedRoot(Prepared);
 
 #[derive(Debug, Clone)]
 enum Prepared {
+    Sqlite(Arc<sqlite::Prepared>),
     Postgres(Arc<postgres::Prepared>),
 }
 
@@ -114,15 +127,24 @@ impl PreparedRoot {
     /// Bytes that the plan cache accounts for it.
     pub fn weight_bytes(&self) -> usize {
         match &self.0 {
+            Prepared::Sqlite(prepared) => prepared.weight_bytes(),
             Prepared::Postgres(prepared) => prepared.weight_bytes(),
         }
     }
 }
 
 impl PreparedRoot {
+    fn sqlite(&self) -> Option<Arc<sqlite::Prepared>> {
+        match &self.0 {
+            Prepared::Sqlite(prepared) => Some(Arc::clone(prepared)),
+            Prepared::Postgres(_) => None,
+        }
+    }
+
     fn postgres(&self) -> Option<Arc<postgres::Prepared>> {
         match &self.0 {
             Prepared::Postgres(prepared) => Some(Arc::clone(prepared)),
+            Prepared::Sqlite(_) => None,
         }
     }
 }
@@ -131,9 +153,11 @@ impl RelationalSource {
     /// Connects, discovers, and makes the model.
     pub async fn open(address: &Address, settings: RelationalSettings) -> Result<Arc<Self>, OpenError> {
         let database = match address {
+            Address::Sqlite(path) => Database::Sqlite(sqlite::Database::open(path, &settings)?),
             Address::Postgres(url) => Database::Postgres(postgres::Database::open(url, &settings).await?),
         };
         let catalog = match &database {
+            Database::Sqlite(database) => database.catalog(),
             Database::Postgres(database) => database.catalog(),
         };
         let model = Model::build(catalog, &settings).map_err(|faults| OpenError::Settings { faults })?;
@@ -158,10 +182,20 @@ impl RelationalSource {
         contribution(&self.model)
     }
 
+    /// # Panics
+    /// For a source that is not SQLite: only its own sessions ask.
+    fn sqlite(&self) -> &sqlite::Database {
+        match &self.database {
+            Database::Sqlite(database) => database,
+            Database::Postgres(_) => unreachable!("a SQLite session belongs to a SQLite source"),
+        }
+    }
+
     /// Plans one root field.
     pub fn plan(&self, kind: OperationKind, field: &Field) -> Result<PreparedRoot, GraphqlError> {
         let root = lower(&self.model, &self.roots, kind, field)?;
         Ok(PreparedRoot(match &self.database {
+            Database::Sqlite(database) => Prepared::Sqlite(Arc::new(database.prepare(&self.model, root)?)),
             Database::Postgres(database) => {
                 Prepared::Postgres(Arc::new(database.prepare(&self.model, root)?))
             }
@@ -172,6 +206,7 @@ impl RelationalSource {
     pub fn attach(self: &Arc<Self>) -> RelationalHandle {
         RelationalHandle {
             session: match &self.database {
+                Database::Sqlite(database) => Session::Sqlite(database.attach(), Arc::clone(self)),
                 Database::Postgres(database) => Session::Postgres(database.attach()),
             },
         }
@@ -186,6 +221,8 @@ pub struct RelationalHandle {
 
 #[derive(Debug)]
 enum Session {
+    /// Mutations and health are the source's, which all cores share.
+    Sqlite(sqlite::Reader, Arc<RelationalSource>),
     Postgres(postgres::Session),
 }
 
@@ -193,15 +230,23 @@ impl RelationalHandle {
     /// Answers a list or an aggregate. Dropping the future stops the work at the database.
     pub async fn query(&self, root: &PreparedRoot, variables: &Variables) -> FieldResult {
         match (&self.session, &root.0) {
+            (Session::Sqlite(reader, _), Prepared::Sqlite(prepared)) => {
+                reader.query(prepared, variables).await
+            }
             (Session::Postgres(session), Prepared::Postgres(prepared)) => {
                 session.query(prepared, variables).await
             }
+            _ => unreachable!("a source's plans are given to its own handle"),
         }
     }
 
     /// Runs mutations in order in one transaction: all or nothing.
     pub async fn mutate(&self, roots: &[&PreparedRoot], variables: &Variables) -> Vec<FieldResult> {
         match &self.session {
+            Session::Sqlite(_, source) => {
+                let prepared: Vec<_> = roots.iter().filter_map(|root| root.sqlite()).collect();
+                source.sqlite().mutate(prepared, Arc::new(variables.clone())).await
+            }
             Session::Postgres(session) => {
                 let prepared: Vec<_> = roots.iter().filter_map(|root| root.postgres()).collect();
                 session.mutate(&prepared, variables).await
@@ -212,6 +257,9 @@ impl RelationalHandle {
     /// Whether the database can be asked now; the text is for people who run the server.
     pub async fn health(&self) -> Result<(), String> {
         match &self.session {
+            Session::Sqlite(_, source) => {
+                source.sqlite().health().await.map_err(|error| error.detail.unwrap_or(error.message))
+            }
             Session::Postgres(session) => session.health(),
         }
     }

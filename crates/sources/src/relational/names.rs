@@ -12,7 +12,11 @@ pub fn type_name(table: &str) -> String {
 
 /// The list field of a table: snake_case of its last word's plural (`InvoiceLine` → `invoice_lines`).
 pub fn list_name(table: &str) -> String {
-    on_last_word(&snake_case(table), pluralize)
+    match on_last_word(&snake_case(table), pluralize) {
+        // Not a letter in it: `_` would make `__aggregate`, a reserved name.
+        nothing if nothing == "_" => "_rows".to_owned(),
+        name => name,
+    }
 }
 
 /// snake_case of the last word's singular (`people` → `person`).
@@ -88,6 +92,11 @@ pub fn graphql_name(name: &str) -> String {
         out.insert(0, '_');
     }
     out
+}
+
+/// Whether a schema may define `name` and `name_aggregate`.
+pub fn is_list_name(name: &str) -> bool {
+    is_graphql_name(name) && name != "_"
 }
 
 /// Whether a schema may define `name`: `[_A-Za-z][_0-9A-Za-z]*` without the prefix `__`.

@@ -7,6 +7,8 @@ mod names;
 #[cfg(test)]
 mod postgres;
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod requests;
 #[cfg(test)]
 mod scale;

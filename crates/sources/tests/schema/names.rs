@@ -109,7 +109,7 @@ fn tables_become_types_and_fields() {
         ("straßen", "Strassen", "strassens"),
         ("заказы", "Zakazy", "zakazies"),
         ("\"quoted\"", "Quoted", "quoteds"),
-        ("", "_", "_"),
+        ("", "_", "_rows"),
     ] {
         assert_eq!(type_name(table), expected_type, "{table}");
         assert_eq!(list_name(table), expected_list, "{table}");

@@ -146,7 +146,7 @@ fn awkward_names() {
          CREATE TABLE \"__private\" (id INT); CREATE TABLE \"2020 reports\" (id INT); CREATE TABLE \"--\" (id INT);
          CREATE TABLE \"straße\" (id INT); CREATE TABLE HTTPRequestLog (id INT);",
         &expect![[r#"
-            _ _ (id:Int) key []
+            _ _rows (id:Int) key []
             _2020Report _2020_reports (id:Int) key []
             HttpRequestLog http_request_logs (id:Int) key []
             Private _privates (id:Int) key []

@@ -109,7 +109,7 @@ pub(super) fn free_name(name: &str, is_free: impl Fn(&str) -> bool) -> Box<str> 
     if is_free(name) {
         return name.into();
     }
-    let numbered = |number: u32| format!("{name}_{number}");
+    let numbered = |number: u32| graphql_name(&format!("{name}_{number}"));
     (2..=u32::MAX).map(numbered).find(|name| is_free(name)).expect("numbers do not run out").into()
 }
 

@@ -113,7 +113,7 @@ impl Taken {
         }
         if let Some(name) = &settings.list_name {
             let path = ["tables", key, "list_name"];
-            if !names::is_graphql_name(name) {
+            if !names::is_list_name(name) {
                 faults.add(&path, invalid_name(name));
             } else if !self.claim_list(name) {
                 faults.add(&path, format!("the root field `{name}` is already in use"));
@@ -176,7 +176,8 @@ impl Taken {
 
     fn claim_list(&mut self, name: &str) -> bool {
         let aggregate = format!("{name}_aggregate");
-        if self.root_fields.contains(name) || self.root_fields.contains(&aggregate) {
+        let in_use = self.root_fields.contains(name) || self.root_fields.contains(&aggregate);
+        if in_use || !names::is_list_name(name) {
             return false;
         }
         self.root_fields.extend([name.to_owned(), aggregate]);

@@ -171,7 +171,7 @@ impl<'a> Namer<'a> {
             ] {
                 let Some(name) = name else { continue };
                 let path = [path[0], path[1], path[2], path[3], last];
-                if !names::is_graphql_name(name) {
+                if !names::is_graphql_name(name) || (many && !names::is_list_name(name)) {
                     faults.add(&path, invalid_name(name));
                 } else if !self.is_free(table, name, many) {
                     let table = described(self.served[table].source);
@@ -187,7 +187,7 @@ impl<'a> Namer<'a> {
         for link in links.iter_mut().filter(|link| link.one.is_none()) {
             let target = self.singular(link.to);
             let columns = self.columns(link);
-            let long = format!("{}_{target}", columns.join("_"));
+            let long = names::graphql_name(&format!("{}_{target}", columns.join("_")));
             let short = match &*columns {
                 [column] => match column.strip_suffix("_id") {
                     Some(stem) if !stem.is_empty() => stem.to_owned(),

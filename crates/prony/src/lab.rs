@@ -5,6 +5,7 @@ use std::{io::Write, path::PathBuf, process::ExitCode};
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
 use prony_lab::relational::{self, Database, Operation, Options, Pace, dataset::DatasetPlan};
+use prony_load_model::Nanos;
 
 use crate::interrupt;
 
@@ -25,6 +26,15 @@ struct RelationalArguments {
     /// Take the study's durations, 30 s of ramp and 30 s of hold a step, instead of a few seconds.
     #[arg(long)]
     full: bool,
+    /// Length of each step's ramp, instead of the quick or the full one.
+    #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
+    ramp: Option<Nanos>,
+    /// Length of each step's hold, which the verdict is about.
+    #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
+    hold: Option<Nanos>,
+    /// Steps of each search at most.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    steps: Option<u32>,
     /// Processors for the engine, each number a table of its own.
     #[arg(long, value_name = "N,…", value_delimiter = ',')]
     cpus: Vec<usize>,
@@ -99,11 +109,12 @@ fn list() -> anyhow::Result<ExitCode> {
 
 fn run_relational(arguments: RelationalArguments) -> anyhow::Result<ExitCode> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let pace = pace(&arguments);
     let options = Options {
         program,
         database: arguments.database.map_or(Database::Sqlite, Database::Postgres),
         dataset: DatasetPlan { seed: arguments.seed, rows: arguments.rows },
-        pace: if arguments.full { Pace::FULL } else { Pace::QUICK },
+        pace,
         processors: arguments.cpus,
         operations: arguments.queries.iter().map(|query| query.operation()).collect(),
         limits: arguments.limits,
@@ -122,4 +133,14 @@ fn run_relational(arguments: RelationalArguments) -> anyhow::Result<ExitCode> {
         report.directory.display()
     )?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn pace(arguments: &RelationalArguments) -> Pace {
+    let preset = if arguments.full { Pace::FULL } else { Pace::QUICK };
+    Pace {
+        ramp: arguments.ramp.unwrap_or(preset.ramp),
+        hold: arguments.hold.unwrap_or(preset.hold),
+        steps_max: arguments.steps.unwrap_or(preset.steps_max),
+        ..preset
+    }
 }

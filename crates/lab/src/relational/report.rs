@@ -9,7 +9,7 @@ use super::{
     outcome::{DatabaseKind, Outcome},
     published::{CONDITIONS, Published, STUDY},
     resolvers::{CONNECTIONS, ResolverRow},
-    study::{ERROR_SHARE_MAX, Operation, P95_MAX},
+    study::{ERROR_SHARE_MAX, Operation, P95_MAX, Pace},
 };
 use crate::markdown::{Table, milliseconds, thousands};
 
@@ -60,7 +60,7 @@ fn setting(outcome: &Outcome) -> String {
 
 fn method(outcome: &Outcome) -> String {
     let pace = &outcome.pace;
-    let as_in_study = if pace.name == "full" {
+    let as_in_study = if (pace.ramp, pace.hold) == (Pace::FULL.ramp, Pace::FULL.hold) {
         "as in the study"
     } else {
         "short: the study took 30 s and 30 s, as `--full` does"
@@ -247,10 +247,7 @@ mod tests {
     use prony_load_model::result::Machine;
 
     use super::{
-        super::{
-            dataset::DatasetPlan,
-            study::{Pace, Workload},
-        },
+        super::{dataset::DatasetPlan, study::Workload},
         *,
     };
     use crate::{processors::Assignment, search::Interval};

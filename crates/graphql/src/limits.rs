@@ -32,8 +32,10 @@ pub struct Limits {
     pub max_definitions: usize,
     /// Bytes of the shape of variables: about five for each key of each input object.
     pub max_shape_bytes: usize,
-    /// Bytes that `__schema` and `__type` may answer with, for each root field.
+    /// Bytes that `__schema` and `__type` may answer with, for each root field: enough for about 2,000 tables.
     pub max_introspection_bytes: usize,
+    /// `__schema` and `__type` in a document; tools send one.
+    pub max_introspection_fields: usize,
     /// Whether `__schema` and `__type` are answered.
     pub introspection: bool,
 }
@@ -52,7 +54,8 @@ impl Default for Limits {
             max_variables: 256,
             max_definitions: 100,
             max_shape_bytes: 16 << 10,
-            max_introspection_bytes: 64 << 20,
+            max_introspection_bytes: 16 << 20,
+            max_introspection_fields: 4,
             introspection: true,
         }
     }

@@ -27,7 +27,8 @@ struct Tally {
     directives: usize,
     depth: usize,
     nesting: usize,
-    introspects: bool,
+    /// `__schema` and `__type`.
+    introspecting: usize,
 }
 
 impl Tally {
@@ -38,7 +39,7 @@ impl Tally {
         self.directives = self.directives.saturating_add(other.directives);
         self.depth = self.depth.max(other.depth);
         self.nesting = self.nesting.max(other.nesting);
-        self.introspects |= other.introspects;
+        self.introspecting = self.introspecting.saturating_add(other.introspecting);
     }
 }
 
@@ -136,7 +137,7 @@ impl<'a> Counter<'a> {
         if tally.nesting > limits.max_nesting {
             self.too_nested(span);
         }
-        if tally.introspects && !limits.introspection {
+        if tally.introspecting > 0 && !limits.introspection {
             let message = "introspection is switched off on this server; ask its operator for the schema, \
                            or for `introspection` to be switched on";
             let error = GraphqlError::new(ErrorCode::ValidationFailed, message).at(self.lines.position(span));
@@ -151,6 +152,12 @@ impl<'a> Counter<'a> {
             ("root fields", total.own_fields, limits.max_root_fields, "max_root_fields"),
             ("aliases", total.aliases, limits.max_aliases, "max_aliases"),
             ("directives", total.directives, limits.max_directives, "max_directives"),
+            (
+                "introspecting fields",
+                total.introspecting,
+                limits.max_introspection_fields,
+                "max_introspection_fields",
+            ),
         ];
         for (what, count, limit, name) in counts {
             if count > limit {
@@ -200,7 +207,7 @@ impl<'a> Counter<'a> {
             tally.depth += 1;
         }
         if matches!(field.name.as_str(), "__schema" | "__type") {
-            tally.introspects = true;
+            tally.introspecting = tally.introspecting.saturating_add(1);
             tally.depth = 0;
         }
         tally.fields = tally.fields.saturating_add(1);

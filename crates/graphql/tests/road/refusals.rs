@@ -368,6 +368,17 @@ fn bombs() {
 }
 
 #[test]
+fn repeated_introspection() {
+    let fields: String = (0..5).map(|index| format!("a{index}: __schema {{ types {{ name }} }} ")).collect();
+    check(
+        &format!("{{ {fields} }}"),
+        &expect![[r#"
+        LIMIT_EXCEEDED: the document has 5 introspecting fields; the limit is 4 (max_introspection_fields)
+    "#]],
+    );
+}
+
+#[test]
 fn positions_count_characters() {
     check(
         "{\r\n  # gr\u{fc}n\r\n  venues(where: {title: {eq: \"\u{1f600}\u{fc}\"}}, nothing: 1) { id } }",

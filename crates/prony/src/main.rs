@@ -61,5 +61,12 @@ fn main() -> ExitCode {
 /// The one place where an error reaches the terminal; causes follow on the same line.
 #[expect(clippy::print_stderr, reason = "the binary's own voice")]
 fn report(error: &anyhow::Error) {
-    eprintln!("error: {error:#}");
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        // Many errors name their cause themselves.
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    eprintln!("error: {text}");
 }

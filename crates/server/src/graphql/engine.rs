@@ -81,12 +81,20 @@ async fn open_source(settings: &SourceSettings) -> Result<NamedSource, OpenError
     Ok(NamedSource { name: settings.name.clone(), relational })
 }
 
+/// List fields that the start-up log names; the schema has them all.
+const NAMED_FIELDS: usize = 20;
+
 /// Says what is served of a source, and what its names needed.
 fn log_source(name: &str, relational: &RelationalSource) {
     let tables = &relational.model().tables;
     let views = tables.iter().filter(|table| table.kind == TableKind::View).count();
     let address = relational.address();
-    tracing::info!(source = name, %address, tables = tables.len() - views, views, "serving a source");
+    let mut fields: Vec<&str> = tables.iter().take(NAMED_FIELDS).map(|table| &*table.list_name).collect();
+    if tables.len() > NAMED_FIELDS {
+        fields.push("…");
+    }
+    let (tables, fields) = (tables.len() - views, fields.join(", "));
+    tracing::info!(source = name, %address, tables, views, fields, "serving a source");
     for note in relational.notes() {
         tracing::info!(source = name, "{note}");
     }

@@ -161,7 +161,7 @@ fn control(
             Ok(cores) => cores,
             Err(error) => {
                 let _ = ready.send(Err(error));
-                return Vec::new();
+                return None;
             }
         };
         for address in &addresses {
@@ -171,8 +171,9 @@ fn control(
         if let Err(error) = accept::run(listeners, &cores, max_connections, stopping).await {
             tracing::error!(%error, "the acceptor failed");
         }
-        cores
+        Some(cores)
     });
+    let Some(cores) = cores else { return };
     for core in cores {
         drop(core.inbox);
         if core.thread.join().is_err() {

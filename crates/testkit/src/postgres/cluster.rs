@@ -107,6 +107,19 @@ impl Cluster {
         format!("postgres://postgres@{directory}:{}/{database}", self.port)
     }
 
+    /// The server's first process; its children are the sessions.
+    ///
+    /// # Panics
+    /// When the server is stopped.
+    pub fn pid(&self) -> u32 {
+        self.lock().as_ref().expect("the server runs").id()
+    }
+
+    /// A client program that came with the server, such as `pgbench`.
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.binaries.join(name)
+    }
+
     /// What the server has logged so far.
     pub fn log(&self) -> String {
         let bytes = fs::read(self.log_path()).unwrap_or_default();

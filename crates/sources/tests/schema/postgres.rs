@@ -8,11 +8,17 @@ use tokio_postgres::NoTls;
 use crate::support::{model, outline, sdl};
 
 fn catalog(database: &TestDatabase, schemas: &[&str]) -> Catalog {
+    catalog_after(database, schemas, "")
+}
+
+/// The catalog as a session sees it that has executed `preparation`.
+fn catalog_after(database: &TestDatabase, schemas: &[&str], preparation: &str) -> Catalog {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let schemas: Vec<String> = schemas.iter().map(|&schema| schema.to_owned()).collect();
     runtime.block_on(async {
         let (client, connection) = tokio_postgres::connect(&database.url(), NoTls).await.unwrap();
         let connection = tokio::spawn(connection);
+        client.batch_execute(preparation).await.unwrap();
         let catalog = discover(&client, &schemas).await.unwrap();
         drop(client);
         connection.await.unwrap().unwrap();
@@ -154,4 +160,52 @@ fn unknown_schemas_are_named() {
         discover(&client, &["public".to_owned(), "shp".to_owned()]).await.unwrap_err()
     });
     assert_eq!(error.to_string(), "the database has no schema `shp`; it has `public`");
+}
+
+#[test]
+fn what_the_user_may_not_read_is_left_out() {
+    let database = TestDatabase::create();
+    database.execute(
+        "CREATE TABLE open (id int PRIMARY KEY, secret text, name text);
+         CREATE TABLE closed (id int PRIMARY KEY, open_id int REFERENCES open);
+         CREATE TABLE half (tenant int, id int, open_id int REFERENCES open, PRIMARY KEY (tenant, id));
+         CREATE ROLE discovery_reader;
+         GRANT SELECT (id, name) ON open TO discovery_reader;
+         GRANT SELECT (id, open_id) ON half TO discovery_reader;",
+    );
+    let seen = catalog_after(&database, &[], "SET ROLE discovery_reader");
+    expect![[r#"
+        Half halves (id:Int! open_id:Int) key []
+          open -> Open on open_id=id
+        Open opens (id:Int! name:Text) key [id]
+          halves => Half on id=open_id
+    "#]]
+    .assert_eq(&outline(&model(&seen, "")));
+    database.execute("DROP OWNED BY discovery_reader; DROP ROLE discovery_reader;");
+}
+
+#[test]
+fn types_of_other_schemas_are_ready_for_a_cast() {
+    let database = TestDatabase::create();
+    database.execute(
+        "CREATE SCHEMA \"Other one\";
+         CREATE TYPE \"Other one\".\"Mood\" AS ENUM ('fine');
+         CREATE DOMAIN \"Other one\".code AS varchar(4);
+         CREATE TABLE t (mood \"Other one\".\"Mood\", moods \"Other one\".\"Mood\"[],
+             code \"Other one\".code, padded char(7), amount numeric(8, 2), at timestamp(0), bits bit(3));",
+    );
+    let catalog = catalog(&database, &[]);
+    let types: Vec<&str> = catalog.tables[0].columns.iter().map(|column| &*column.database_type).collect();
+    for database_type in &types {
+        database.query(&format!("SELECT NULL::{database_type}"));
+    }
+    expect![[r#"
+        "Other one"."Mood"
+        "Other one"."Mood"[]
+        character varying
+        bpchar
+        numeric
+        timestamp without time zone
+        "bit""#]]
+    .assert_eq(&types.join("\n"));
 }

@@ -24,12 +24,14 @@ pub(crate) struct Literals<'a> {
     lines: &'a LineIndex,
     /// None where no variable may occur: defaults.
     variables: Option<(&'a Operation, &'a Variables)>,
+    /// The argument and the fields of input objects that lead to the value at hand.
+    path: Vec<Name>,
     errors: Vec<GraphqlError>,
 }
 
 impl<'a> Literals<'a> {
     pub(crate) fn constant(schema: &'a Schema, lines: &'a LineIndex) -> Self {
-        Self { schema, lines, variables: None, errors: Vec::new() }
+        Self { schema, lines, variables: None, path: Vec::new(), errors: Vec::new() }
     }
 
     pub(crate) fn with_variables(
@@ -37,15 +39,25 @@ impl<'a> Literals<'a> {
         operation: &'a Operation,
         variables: &'a Variables,
     ) -> Self {
-        Self { schema, lines: &operation.lines, variables: Some((operation, variables)), errors: Vec::new() }
+        Self {
+            schema,
+            lines: &operation.lines,
+            variables: Some((operation, variables)),
+            path: Vec::new(),
+            errors: Vec::new(),
+        }
     }
 
     pub(crate) fn finish(self) -> Result<(), Vec<GraphqlError>> {
         if self.errors.is_empty() { Ok(()) } else { Err(self.errors) }
     }
 
-    pub(crate) fn fault(&mut self, span: Option<SourceSpan>, message: String) {
+    pub(crate) fn fault(&mut self, span: Option<SourceSpan>, mut message: String) {
         if self.errors.len() < MAX_REPORTED_ERRORS {
+            if !self.path.is_empty() {
+                let path: Vec<&str> = self.path.iter().map(Name::as_str).collect();
+                message = format!("argument \"{}\": {message}", path.join("."));
+            }
             let error = GraphqlError::new(ErrorCode::BadUserInput, message);
             self.errors.push(error.at(self.lines.position(span)));
         }
@@ -62,17 +74,16 @@ impl<'a> Literals<'a> {
         definition: &InputValueDefinition,
         given: Option<&Node<ast::Value>>,
     ) -> Option<Value> {
-        if let Some(literal) = given {
-            if let Some(value) = self.value(&definition.ty, literal) {
-                return Some(value);
-            }
-            if definition.is_required() {
-                let name = &definition.name;
-                self.fault(literal.location(), format!("{name} must be given: its variable has no value"));
-            }
+        self.path.push(definition.name.clone());
+        let value = given.and_then(|literal| self.value(&definition.ty, literal));
+        if value.is_none() && definition.is_required() {
+            let span = given.and_then(Node::location);
+            self.fault(span, format!("expected a value of type {}, found none", definition.ty));
         }
-        let default = definition.default_value.as_ref()?;
-        self.value(&definition.ty, default)
+        let default = definition.default_value.as_ref();
+        let value = value.or_else(|| default.and_then(|default| self.value(&definition.ty, default)));
+        self.path.pop();
+        value
     }
 
     /// None where the literal is a variable without a value.

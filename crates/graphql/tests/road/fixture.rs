@@ -145,3 +145,21 @@ pub(crate) fn lines(errors: &[GraphqlError]) -> String {
     };
     errors.iter().map(line).collect()
 }
+
+/// One source that contributes what a text defines; root types `Query` and `Mutation`.
+pub(crate) fn from_sdl(text: &str) -> Schema {
+    let parsed = prony_graphql::compiler::Schema::parse(text, "schema").unwrap();
+    let fields = |root: &str| match parsed.get_object(root) {
+        Some(object) => object.fields.values().map(|field| field.node.clone()).collect(),
+        None => Vec::new(),
+    };
+    let is_ours = |name: &str| !name.starts_with("__") && name != "Query" && name != "Mutation";
+    let types = parsed.types.iter().filter(|(name, definition)| is_ours(name) && !definition.is_built_in());
+    let contribution = Contribution {
+        types: types.map(|(name, definition)| (name.clone(), definition.clone())).collect(),
+        query: fields("Query"),
+        mutation: fields("Mutation"),
+        ..Contribution::default()
+    };
+    Schema::merge(vec![(SourceId(0), contribution)]).unwrap()
+}

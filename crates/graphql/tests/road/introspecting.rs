@@ -14,7 +14,7 @@ use prony_graphql::{
 };
 use serde_json::Value as Json;
 
-use crate::fixture::schema;
+use crate::fixture::{from_sdl, schema};
 
 /// What graphql-js and GraphiQL send (graphql-js, `getIntrospectionQuery` with all options).
 const FULL: &str = "query IntrospectionQuery { __schema { description queryType { name kind } mutationType { name kind }
@@ -89,7 +89,6 @@ fn deprecated_interfaces_and_unions() {
 
 /// A schema with everything that relational sources leave out.
 fn deprecating() -> Schema {
-    use prony_graphql::schema::{Contribution, SourceId};
     let text = r#"
         type Query { a(x: Int = 3, y: [In!]! = [{k: "v\"", e: RED}] @deprecated): Node @deprecated(reason: "gone") b: [[Either!]!]! }
         interface Named { name: String } interface Node implements Named { id: ID! name: String }
@@ -98,12 +97,7 @@ fn deprecating() -> Schema {
         input In { k: String = "d" e: Colour n: In old: Int @deprecated }
         "what it is" scalar Url @specifiedBy(url: "https://example.com")
         type Three { url: Url }"#;
-    let parsed = prony_graphql::compiler::Schema::parse(text, "schema").unwrap();
-    let query = parsed.get_object("Query").unwrap().fields.values().map(|field| field.node.clone()).collect();
-    let is_ours = |name: &str| !name.starts_with("__") && name != "Query";
-    let types = parsed.types.iter().filter(|(name, definition)| is_ours(name) && !definition.is_built_in());
-    let types = types.map(|(name, definition)| (name.clone(), definition.clone())).collect();
-    Schema::merge(vec![(SourceId(0), Contribution { types, query, ..Contribution::default() })]).unwrap()
+    from_sdl(text)
 }
 
 #[test]

@@ -6,6 +6,7 @@
 mod caching;
 mod fixture;
 mod introspecting;
+mod literals;
 mod merging;
 mod properties;
 mod refusals;

@@ -1,5 +1,7 @@
 //! Binds a statement's parameters: shared checking makes scalars of JSON, this gives them SQLite's types.
 
+use std::fmt::Write as _;
+
 use prony_graphql::{error::GraphqlError, variables::Variables};
 use serde_json::Value as Json;
 
@@ -143,7 +145,7 @@ pub(super) fn fingerprint(text: &StatementText, values: Values<'_>) -> Result<St
                 if *list {
                     fingerprint.push_str(&list_text(column, &json)?);
                 } else {
-                    fingerprint.push_str(&format!("{:?}", bind::scalar(column, &json)?));
+                    write!(fingerprint, "{:?}", bind::scalar(column, &json)?).expect("writing to memory");
                 }
             }
             Parameter::Limit(count) => {
@@ -206,5 +208,9 @@ fn write_key_part(out: &mut Vec<u8>, part: &KeyPart) {
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        write!(text, "{byte:02x}").expect("writing to memory");
+    }
+    text
 }

@@ -63,7 +63,7 @@ impl<'m> Compiler<'m> {
         let pieces = self.object(&mut select, "t0", plan.table, &plan.outputs, place);
         let conditions = link_conditions(&mut select, link, plan.table);
         select.write(self.model, plan.table, &conditions.texts, &Filter::everything());
-        let order = select.key_order(self.model.table(plan.table));
+        let order = Select::key_order(self.model.table(plan.table));
         if let Some(order) = order.strip_prefix(", ") {
             select.builder.push(&format!(" ORDER BY {order}"));
         }
@@ -270,13 +270,10 @@ impl<'m> Select<'m> {
 
     /// The index of an expression among the statement's columns; each is there once.
     pub(super) fn expression(&mut self, text: String) -> usize {
-        match self.columns.iter().position(|known| *known == text) {
-            Some(index) => index,
-            None => {
-                self.columns.push(text);
-                self.columns.len() - 1
-            }
-        }
+        self.columns.iter().position(|known| *known == text).unwrap_or_else(|| {
+            self.columns.push(text);
+            self.columns.len() - 1
+        })
     }
 
     /// Whether a has-one can be joined: at most one row can match, as the columns are the primary key.
@@ -357,7 +354,7 @@ impl<'m> Select<'m> {
     }
 
     /// The primary key's columns, each after a comma: a stable choice where a has-one is not unique after all.
-    pub(super) fn key_order(&self, table: &Table) -> String {
+    pub(super) fn key_order(table: &Table) -> String {
         let column = |&id| format!(", {}", column_operand("t0", table.column(id)));
         table.primary_key.iter().map(column).collect()
     }

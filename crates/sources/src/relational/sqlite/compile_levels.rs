@@ -28,7 +28,7 @@ pub(super) fn level(model: &Model, level: &Level) -> LevelProgram {
         LevelSource::One { outputs } => {
             let pieces = object(&mut select, table, outputs);
             let child_keys = child_keys(&mut select, table, level);
-            let order = select.key_order(table);
+            let order = Select::key_order(table);
             let numbers = select_from(&mut select, model, level, &Filter::everything());
             select.builder.push(&format!(" ORDER BY 1{order}"));
             LevelProgram::new(finish(select, numbers), pieces, child_keys)

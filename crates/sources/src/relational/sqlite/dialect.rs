@@ -1,5 +1,7 @@
 //! SQLite's side of the shared SQL: placeholders, memberships, LIKE and the order of nulls.
 
+use std::fmt::Write as _;
+
 use crate::relational::{
     catalog::ColumnKind,
     model::Column,
@@ -24,13 +26,13 @@ impl Dialect for Sqlite {
         let negation = if negated { " NOT" } else { "" };
         text.push_str(operand);
         text.push_str(negation);
-        text.push_str(&format!(" IN (SELECT {item} FROM json_each(?{number}))"));
+        write!(text, " IN (SELECT {item} FROM json_each(?{number}))").expect("writing to memory");
     }
 
     /// Functions of our own: SQLite's LIKE knows no case, and has no escape unless told.
     fn like(&self, text: &mut String, operand: &str, number: usize, _column: &Column, insensitive: bool) {
         let function = if insensitive { "prony_ilike" } else { "prony_like" };
-        text.push_str(&format!("{function}({operand}, ?{number})"));
+        write!(text, "{function}({operand}, ?{number})").expect("writing to memory");
     }
 
     /// SQLite sorts nulls first ascending and last descending. The explicit order keeps it from using an

@@ -41,6 +41,8 @@ struct Sum;
 struct Total {
     integers: i128,
     reals: f64,
+    /// What rounding took from `reals` (Neumaier's compensated sum, which SQLite's own `sum` uses too).
+    compensation: f64,
     any: bool,
     any_real: bool,
 }
@@ -69,7 +71,7 @@ impl Aggregate<Total, Value> for Sum {
     fn finalize(&self, _context: &mut Context<'_>, total: Option<Total>) -> Result<Value, Error> {
         let Some(total) = total.filter(|total| total.any) else { return Ok(Value::Null) };
         if total.any_real {
-            return Ok(Value::Real(total.reals + total.integers as f64));
+            return Ok(Value::Real(total.real()));
         }
         Ok(match i64::try_from(total.integers) {
             Ok(number) => Value::Integer(number),
@@ -80,7 +82,19 @@ impl Aggregate<Total, Value> for Sum {
 
 impl Total {
     fn add_real(&mut self, number: f64) {
-        self.reals += number;
+        let sum = self.reals + number;
+        self.compensation += if self.reals.abs() >= number.abs() {
+            (self.reals - sum) + number
+        } else {
+            (number - sum) + self.reals
+        };
+        self.reals = sum;
         self.any_real = true;
+    }
+
+    fn real(&self) -> f64 {
+        let sum = self.reals + self.integers as f64;
+        // An infinite sum has no compensation: it would make NaN of it.
+        if self.compensation.is_finite() { sum + self.compensation } else { sum }
     }
 }

@@ -72,13 +72,13 @@ impl Database {
         settings: &RelationalSettings,
         busy_timeout: Duration,
     ) -> Result<Self, OpenError> {
-        let opened = open::open(path, busy_timeout)?;
-        let catalog = discover::discover(&opened.connection)
+        let found = open::open(path, busy_timeout)?;
+        let catalog = discover::discover(&found.connection)
             .map_err(|source| OpenError::Discover { path: path.to_owned(), source })?;
-        let (opener, settings) = (Arc::new(opened.opener), Arc::new(settings.clone()));
+        let (opener, settings) = (Arc::new(found.opener), Arc::new(settings.clone()));
         let threads = |source| OpenError::Threads { path: path.to_owned(), source };
         let pool = Arc::new(Pool::start(&opener, &settings).map_err(threads)?);
-        let writer = match opened.read_only {
+        let writer = match found.read_only {
             Some(reason) => {
                 tracing::info!(path = %path.display(), reason, "the database is served for reading only");
                 Err(reason)
@@ -96,7 +96,7 @@ impl Database {
     ///
     /// # Errors
     /// None so far; the signature is the one of all relational databases.
-    #[expect(clippy::unnecessary_wraps, clippy::needless_pass_by_value, reason = "shared by all databases")]
+    #[expect(clippy::needless_pass_by_value, reason = "shared by all databases")]
     pub fn prepare(&self, model: &Arc<Model>, plan: RootPlan) -> Result<Prepared, GraphqlError> {
         Ok(Prepared::new(model, &plan, self.settings.resolver))
     }

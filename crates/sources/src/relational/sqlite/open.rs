@@ -1,6 +1,7 @@
 //! Opens connections to a database file, and says clearly why one cannot be opened.
 
 use std::{
+    fmt::Write as _,
     fs::{self, File},
     io::{ErrorKind, Read},
     os::unix::fs::MetadataExt,
@@ -240,7 +241,7 @@ fn uri_path(path: &Path) -> String {
         if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
             uri.push(char::from(byte));
         } else {
-            uri.push_str(&format!("%{byte:02X}"));
+            write!(uri, "%{byte:02X}").expect("writing to memory");
         }
     }
     uri

@@ -2,6 +2,7 @@
 //! interface, behind types that keep its rules. All unsafe code of the SQLite source is here.
 
 #![allow(unsafe_code, reason = "this module is the boundary to SQLite's C interface")]
+#![allow(clippy::cast_possible_wrap, reason = "SQLite allows 32766 parameters and 2000 columns")]
 
 use std::{
     ffi::{CStr, c_int},
@@ -72,7 +73,7 @@ impl Statement {
     /// Compiles one statement that will be used many times.
     pub(super) fn prepare(connection: &Rc<Connection>, sql: &str) -> Result<Self, SqliteError> {
         let mut pointer = ptr::null_mut();
-        let flags = ffi::SQLITE_PREPARE_PERSISTENT as u32;
+        let flags = ffi::SQLITE_PREPARE_PERSISTENT;
         let length = c_int::try_from(sql.len()).map_err(|_| SqliteError {
             extended_code: ffi::SQLITE_TOOBIG,
             text: "statement too long".into(),

@@ -96,10 +96,8 @@ fn write_numeric(out: &mut Vec<u8>, value: Stored<'_>) -> Result<(), Misfit> {
 
 fn write_boolean(out: &mut Vec<u8>, value: Stored<'_>) -> Result<(), Misfit> {
     let truth = match value {
-        Stored::Integer(0) => false,
-        Stored::Integer(1) => true,
-        Stored::Real(0.0) => false,
-        Stored::Real(1.0) => true,
+        Stored::Integer(0) | Stored::Real(0.0) => false,
+        Stored::Integer(1) | Stored::Real(1.0) => true,
         Stored::Text(text) if is_word(text, &["true", "t", "1"]) => true,
         Stored::Text(text) if is_word(text, &["false", "f", "0"]) => false,
         _ => return Err(misfit(value, "a Boolean (0 or 1)")),
@@ -216,11 +214,14 @@ fn misfit(value: Stored<'_>, wanted: &str) -> Misfit {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use expect_test::expect;
 
     use super::*;
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table")]
     fn each_storage_class_in_each_kind_is_defined() {
         let stored = [
             Stored::Integer(1),
@@ -260,7 +261,7 @@ mod tests {
                         text
                     }
                 };
-                table.push_str(&format!("{value:?} as {kind:?}: {written}\n"));
+                writeln!(table, "{value:?} as {kind:?}: {written}").unwrap();
             }
         }
         expect![[r#"

@@ -1,5 +1,7 @@
 //! Queries on a small database, answered the same by the three models.
 
+use std::fmt::Write as _;
+
 use expect_test::{Expect, expect};
 
 use super::harness::{MEETUPS, Made, same_answer};
@@ -35,8 +37,8 @@ fn a_missing_has_one_is_null_and_an_empty_has_many_is_a_list() {
 #[test]
 fn the_same_relation_twice_under_aliases() {
     check(
-        r#"{ v: venues(limit: 1) { first: meetups(limit: 1) { id } last: meetups(limit: 1, sort: {id: desc}) { id }
-             all: meetups_aggregate { count max { title } } } }"#,
+        "{ v: venues(limit: 1) { first: meetups(limit: 1) { id } last: meetups(limit: 1, sort: {id: desc}) { id }
+             all: meetups_aggregate { count max { title } } } }",
         &expect![[
             r#"{"data":{"v":[{"first":[{"id":1}],"last":[{"id":5}],"all":{"count":3,"max":{"title":"Zig"}}}]}}"#
         ]],
@@ -113,7 +115,7 @@ fn operators() {
         "not: {score: {gt: 0}}",
     ] {
         let answer = same_answer(&made, &ids(filter), "{}");
-        table.push_str(&format!("{filter}: {answer}\n"));
+        writeln!(table, "{filter}: {answer}").unwrap();
     }
     expect![[r#"
         score: {gt: 1.5}: {"data":{"members":[{"id":2}]}}

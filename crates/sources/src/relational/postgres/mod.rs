@@ -23,6 +23,8 @@ mod running;
 mod select;
 mod session;
 mod statement;
+#[cfg(test)]
+mod tests;
 
 pub use database::Database;
 pub use error::{OpenError, OpenErrorKind};

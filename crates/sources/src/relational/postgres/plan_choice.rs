@@ -195,7 +195,7 @@ mod tests {
         let mut choice = PlanChoice::new();
         run(&mut choice, 200, 40_000, 500);
         assert_eq!(choice.preferred(), PlanMode::Custom);
-        run(&mut choice, 20_000, 200, 500);
+        run(&mut choice, 60_000, 200, 500);
         assert_eq!(choice.preferred(), PlanMode::Generic);
     }
 

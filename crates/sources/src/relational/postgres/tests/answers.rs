@@ -49,7 +49,7 @@ fn chinook_answers_equal_hand_written_sql() {
                  artist_id limit 7) r))",
             ),
             (
-                "{ employees { last_name employee { last_name employee { last_name } } employees { first_name } } }",
+                "{ employees { last_name employee: reports_to_employee { last_name employee: reports_to_employee { last_name } } employees { first_name } } }",
                 none(),
                 "select json_build_object('employees', json_agg(json_build_object('last_name', e.last_name,
                  'employee', (select json_build_object('last_name', b.last_name, 'employee', (select

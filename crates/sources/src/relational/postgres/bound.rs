@@ -4,17 +4,12 @@
 use std::fmt::Write as _;
 
 use bytes::BytesMut;
-use prony_graphql::{
-    error::{ErrorCode, GraphqlError},
-    selection::Value,
-    variables::Variables,
-};
+use prony_graphql::{error::GraphqlError, selection::Value, variables::Variables};
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
 use super::{
     super::{
-        catalog::ColumnKind,
-        model::{Column, ColumnId, Model, TableId},
+        model::{ColumnId, Model, TableId},
         settings::RelationalSettings,
         sql::{
             Parameter,
@@ -103,33 +98,10 @@ fn bind_column(
     let json = bind::json(value, variables);
     if list {
         let scalars = bind::list(column, &json)?;
-        for scalar in &scalars {
-            check(column, scalar)?;
-        }
         return Ok(bound_list(Wire::of(&column.kind), scalars));
     }
     let scalar = bind::scalar(column, &json)?;
-    check(column, &scalar)?;
     Ok(bound_scalar(scalar, Wire::of(&column.kind)))
-}
-
-/// Refuses what the database would refuse without naming the column.
-fn check(column: &Column, scalar: &Scalar<'_>) -> Result<(), GraphqlError> {
-    match (&column.kind, scalar) {
-        (ColumnKind::Uuid, Scalar::Text(text)) if !is_uuid(text) => {
-            let message =
-                format!("`{}` takes a UUID such as 123e4567-e89b-12d3-a456-426614174000", column.field);
-            Err(GraphqlError::new(ErrorCode::BadUserInput, message))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// 32 hexadecimal digits, hyphens between groups of four and braces around as PostgreSQL takes them.
-fn is_uuid(text: &str) -> bool {
-    let inner = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(text);
-    let digits = inner.bytes().filter(u8::is_ascii_hexdigit).count();
-    digits == 32 && inner.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
 fn bound_scalar(scalar: Scalar<'_>, wire: Wire) -> Bound {
@@ -222,13 +194,5 @@ mod tests {
         ];
         write_array(&mut text, &items);
         assert_eq!(text, r#"{"a\"b\\c,{}",NULL,-1,"\\x00ff"}"#);
-    }
-
-    #[test]
-    fn uuids_are_known_by_their_digits() {
-        assert!(is_uuid("123e4567-e89b-12d3-a456-426614174000"));
-        assert!(is_uuid("{123E4567e89b12d3a456426614174000}"));
-        assert!(!is_uuid("123e4567-e89b-12d3-a456-42661417400"));
-        assert!(!is_uuid("123e4567-e89b-12d3-a456-42661417400g"));
     }
 }

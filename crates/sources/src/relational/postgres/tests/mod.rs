@@ -6,7 +6,7 @@ mod answers;
 //mod mutations;
 //mod outage;
 //mod skew;
-//mod types;
+mod types;
 
 use std::{future::Future, sync::Arc};
 

@@ -27,6 +27,8 @@ use super::{
 const STATEMENTS_PER_CONNECTION: usize = 256;
 /// A cancel request that takes longer than this is given up; the statement's own timeout ends it.
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);
+/// How long after a cancel request was sent the server may still act on it: it does so in a new process.
+const CANCEL_ECHO: Duration = Duration::from_secs(5);
 /// A cancelled statement that ran for at least this share of its time limit is taken to have reached it:
 /// completions are seen a little late, so the measured time can fall short of the backend's.
 const TIMEOUT_SHARE: f64 = 0.9;
@@ -89,8 +91,9 @@ pub(super) struct Link {
     unwanted: RefCell<Vec<u64>>,
     /// Cancel requests under way.
     cancelling: Cell<u32>,
-    /// Statements below this number may have been hit by a cancel request meant for another.
-    maybe_hit_below: Cell<u64>,
+    /// When the last cancel request was sent: the server acts on it some time later, and may hit another
+    /// statement than the one that was meant.
+    last_cancel: Cell<Option<Instant>>,
     chores: mpsc::UnboundedSender<Chore>,
 }
 
@@ -110,7 +113,7 @@ impl Link {
             busy_since: Cell::new(Instant::now()),
             unwanted: RefCell::new(Vec::new()),
             cancelling: Cell::new(0),
-            maybe_hit_below: Cell::new(0),
+            last_cancel: Cell::new(None),
             chores,
         }
     }
@@ -137,7 +140,7 @@ impl Link {
         let number = self.send();
         let result = self.client.batch_execute(commands).await;
         let service = self.complete(number);
-        result.map_err(|error| self.failure(error, number, service))
+        result.map_err(|error| self.failure(error, service))
     }
 
     /// Runs a statement, prepared here if it is not yet.
@@ -163,7 +166,7 @@ impl Link {
         let result = self.collect(&statement, parameters, answer, sent).await;
         progress.number.set(None);
         let service = self.complete(sent);
-        let result = result.and_then(|inner| inner.map_err(|error| self.failure(error, sent, service)));
+        let result = result.and_then(|inner| inner.map_err(|error| self.failure(error, service)));
         if result.as_ref().is_err_and(|failure| failure.kind == FailureKind::StalePlan) {
             self.statements.borrow_mut().remove(&text.number);
         }
@@ -217,7 +220,7 @@ impl Link {
                 let result = self.client.prepare_typed(&text.sql, &text.types).await;
                 progress.number.set(None);
                 let service = self.complete(sent);
-                result.map_err(|error| self.failure(error, sent, service))
+                result.map_err(|error| self.failure(error, service))
             })
             .await?;
         Ok((statement.clone(), true))
@@ -260,13 +263,13 @@ impl Link {
         service
     }
 
-    fn failure(&self, error: tokio_postgres::Error, number: u64, service: Duration) -> Failure {
+    fn failure(&self, error: tokio_postgres::Error, service: Duration) -> Failure {
         let mut failure = Failure::from(error);
         if failure.kind == FailureKind::Cancelled {
             let has_limit = !self.statement_timeout.is_zero();
             if has_limit && service >= self.statement_timeout.mul_f64(TIMEOUT_SHARE) {
                 failure.kind = FailureKind::Timeout;
-            } else if self.is_cancelling() || number < self.maybe_hit_below.get() {
+            } else if self.is_cancelling() || self.last_cancel.get().is_some_and(is_recent) {
                 failure.kind = FailureKind::Bystander;
             }
         }
@@ -302,6 +305,10 @@ impl Link {
             tracing::debug!("a cancel request did not reach the database");
         }
         self.cancelling.set(self.cancelling.get() - 1);
-        self.maybe_hit_below.set(self.sent.get());
+        self.last_cancel.set(Some(Instant::now()));
     }
+}
+
+fn is_recent(cancel: Instant) -> bool {
+    cancel.elapsed() < CANCEL_ECHO
 }

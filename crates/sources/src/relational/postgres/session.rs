@@ -29,8 +29,9 @@ use super::{
 const PIPELINE_DEPTH: u32 = 16;
 /// Bytes that an answer's buffer begins with.
 const FIRST_BYTES: usize = 4096;
-/// Executions of one read at most: a broken connection, a cancel request that hit the wrong statement.
-const MAX_EXECUTIONS: u32 = 2;
+/// Executions of one read at most when cancel requests for others hit it; each needs a client that left at the
+/// wrong moment.
+const MAX_BYSTANDER_EXECUTIONS: u32 = 16;
 
 /// Connections of one core. Dropping it closes them.
 pub struct Session {
@@ -205,11 +206,12 @@ impl Core {
         Err(failure.to_graphql(&statement.text_columns, self.statement_timeout_ms))
     }
 
-    /// Each connection may hold a prepared statement that no longer fits the tables.
+    /// How often a statement may be run that fails so. Each connection may be broken, or hold a prepared
+    /// statement that no longer fits the tables.
     fn allowed(&self, failure: &Failure) -> u32 {
         match failure.kind {
-            FailureKind::StalePlan => u32::from(self.settings.connections_per_core) + 1,
-            _ => MAX_EXECUTIONS,
+            FailureKind::Bystander => MAX_BYSTANDER_EXECUTIONS,
+            _ => u32::from(self.settings.connections_per_core) + 1,
         }
     }
 

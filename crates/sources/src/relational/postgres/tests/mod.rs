@@ -1,10 +1,10 @@
 //! PostgreSQL as a source against a temporary server: GraphQL text in, JSON out.
 
 mod answers;
-//mod cancel;
+mod cancel;
 //mod models;
-//mod mutations;
-//mod outage;
+mod mutations;
+mod outage;
 //mod skew;
 mod types;
 

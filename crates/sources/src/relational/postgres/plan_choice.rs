@@ -20,8 +20,11 @@ const LAST_INTERVAL: u32 = 4096;
 const TRIES: u32 = 4;
 /// Executions of a mode that its mean needs before it is compared.
 const ENOUGH: u32 = 4;
-/// The mode in use is left when its mean is more than the other's times this.
+/// The mode in use is left when its mean is more than the other's times this in two series of tries running:
+/// on a busy machine one series says little.
 const CLEARLY_WORSE: f64 = 1.5;
+/// More than this many times worse, one series is enough.
+const FAR_WORSE: f64 = 8.0;
 /// Older executions fade: at this count, count and sum are halved.
 const MEMORY: u32 = 64;
 
@@ -63,6 +66,8 @@ pub(super) struct PlanChoice {
     interval: u32,
     /// Tries of the other mode that are still to be made.
     tries_left: u32,
+    /// The last series of tries found the mode in use clearly worse.
+    is_doubted: bool,
 }
 
 impl PlanChoice {
@@ -74,6 +79,7 @@ impl PlanChoice {
             since_tries: 0,
             interval: FIRST_INTERVAL,
             tries_left: 0,
+            is_doubted: false,
         }
     }
 
@@ -113,11 +119,14 @@ impl PlanChoice {
         else {
             return;
         };
-        if used > tried * CLEARLY_WORSE {
+        let is_worse = used > tried * CLEARLY_WORSE;
+        let is_certain = self.is_doubted || used > tried * FAR_WORSE;
+        self.is_doubted = is_worse && !is_certain;
+        if is_worse && is_certain {
             self.preferred = self.other();
             self.interval = FIRST_INTERVAL;
             self.since_tries = 0;
-        } else {
+        } else if !is_worse {
             self.interval = (self.interval * 2).min(LAST_INTERVAL);
         }
     }

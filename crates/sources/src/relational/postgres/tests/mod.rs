@@ -2,10 +2,10 @@
 
 mod answers;
 mod cancel;
-//mod models;
+mod models;
 mod mutations;
 mod outage;
-//mod skew;
+mod skew;
 mod types;
 
 use std::{future::Future, sync::Arc};

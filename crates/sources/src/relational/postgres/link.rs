@@ -36,7 +36,7 @@ const TIMEOUT_SHARE: f64 = 0.9;
 /// The text of a statement under a number of its own, by which connections know it.
 #[derive(Debug)]
 pub(super) struct StatementText {
-    number: u64,
+    pub(super) number: u64,
     pub(super) sql: Box<str>,
     pub(super) types: Box<[Type]>,
 }

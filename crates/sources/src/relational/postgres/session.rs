@@ -317,8 +317,9 @@ impl Fetch for LevelFetch {
         })
     }
 
+    /// The statement's number, not its text: equal texts may stand for rows that are written differently.
     fn merge_key(&self, level: usize, variables: &Variables) -> Result<MergeKey, GraphqlError> {
-        let mut key = self.levels.statements[level].statement.text.sql.as_bytes().to_vec();
+        let mut key = self.levels.statements[level].statement.text.number.to_ne_bytes().to_vec();
         for value in self.values(level, variables)? {
             key.push(0);
             key.extend_from_slice(format!("{value:?}").as_bytes());

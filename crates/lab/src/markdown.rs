@@ -45,8 +45,11 @@ impl Table {
         line(&self.header) + &rule + &body
     }
 
-    /// Every cell begins with a figure, or with a sign before one.
+    /// Every cell begins with a figure, or with a sign before one. The first column names the rows.
     fn is_numeric(&self, column: usize) -> bool {
+        if column == 0 {
+            return false;
+        }
         let figure = |cell: &String| {
             let text = cell.trim_start_matches(['≥', '<', '≈', ' ']);
             text.is_empty() || text == "-" || text.starts_with(|c: char| c.is_ascii_digit())

@@ -118,6 +118,8 @@ struct Experiment<'a> {
     /// The engine's first argument after `serve`.
     source: String,
     users_max: u32,
+    /// Of the machine, as far as we may use them.
+    processors: u32,
 }
 
 impl<'a> Experiment<'a> {
@@ -134,7 +136,8 @@ impl<'a> Experiment<'a> {
         let source = provide(options, &directory, display)?;
         let descriptors = raise_descriptor_limit().saturating_sub(DESCRIPTORS_RESERVED);
         let users_max = u32::try_from(descriptors).unwrap_or(u32::MAX).min(USERS_MAX);
-        Ok(Self { options, display, assignments, directory, source, users_max })
+        let processors = available.len() as u32;
+        Ok(Self { options, display, assignments, directory, source, users_max, processors })
     }
 
     fn measure(&self, started_at: String) -> Result<Outcome, LabError> {
@@ -146,7 +149,7 @@ impl<'a> Experiment<'a> {
             self.compare_resolvers(&mut outcome)?;
         }
         outcome.stopped = self.options.stop.is_stopped();
-        outcome.machine = self.machine();
+        outcome.machine = Machine { processors: self.processors, ..self.machine() };
         Ok(outcome)
     }
 

@@ -48,7 +48,7 @@ fn main() {
     let directory = tempfile::tempdir().expect("a temporary directory can be made");
     let path = directory.path().join("many.sqlite");
     let filling = Connection::open(&path).expect("a new file can be opened");
-    filling.execute_batch(&sql("INTEGER")).expect("the tables can be made");
+    filling.execute_batch(&format!("BEGIN; {} COMMIT", sql("INTEGER"))).expect("the tables can be made");
     drop(filling);
     report("sqlite", || {
         let connection = Connection::open(&path).expect("the file can be opened");

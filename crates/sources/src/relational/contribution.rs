@@ -12,7 +12,7 @@ mod columns;
 
 use apollo_compiler::{
     Name, Node,
-    ast::{FieldDefinition, InputValueDefinition, Type},
+    ast::{DirectiveList, FieldDefinition, InputValueDefinition, Type},
     name,
 };
 use prony_graphql::schema::{
@@ -30,8 +30,13 @@ use columns::{ColumnTypes, is_sortable};
 pub fn contribution(model: &Model) -> Contribution {
     let mut pool = Pool::default();
     let tables = model.tables.iter().map(|table| TableNames::new(table, &mut pool)).collect();
-    let mut writer =
-        Writer { columns: ColumnTypes::new(model), tables, pool, contribution: Contribution::default() };
+    let mut writer = Writer {
+        columns: ColumnTypes::new(model),
+        tables,
+        column_names: Vec::new(),
+        pool,
+        contribution: Contribution::default(),
+    };
     for (index, table) in model.tables.iter().enumerate() {
         writer.table(index, table);
     }
@@ -55,14 +60,14 @@ struct TableNames {
 
 impl TableNames {
     fn new(table: &Table, pool: &mut Pool) -> Self {
-        let mut derived = |suffix: &str| pool.name(&format!("{}{suffix}", table.type_name));
+        let derived = |suffix: &str| unshared_name(&format!("{}{suffix}", table.type_name));
         let (row, clauses, sort) = (derived(""), derived("Clauses"), derived("Sort"));
         let (aggregate, fields) = (derived("Aggregate"), derived("Fields"));
         let (pks, pk_columns) = (derived("Pks"), derived("PkColumns"));
-        let aggregate_arguments = vec![pool.input(&name!("where"), named(&clauses))];
+        let aggregate_arguments = vec![unshared_input(name!("where"), named(&clauses))];
         let mut list_arguments = aggregate_arguments.clone();
         if table.columns.iter().any(|column| is_sortable(&column.kind)) {
-            list_arguments.push(pool.input(&name!("sort"), list(&sort)));
+            list_arguments.push(unshared_input(name!("sort"), list(&sort)));
         }
         for count in [name!("limit"), name!("offset")] {
             list_arguments.push(pool.input(&count, named(&name!("Int"))));
@@ -75,12 +80,19 @@ struct Writer<'m> {
     columns: ColumnTypes<'m>,
     /// By table id.
     tables: Vec<TableNames>,
+    /// Of the table at hand, by column.
+    column_names: Vec<Name>,
     pool: Pool,
     contribution: Contribution,
 }
 
 impl Writer<'_> {
     fn table(&mut self, index: usize, table: &Table) {
+        self.column_names.clear();
+        for column in &table.columns {
+            self.column_names.push(self.pool.name(&column.field));
+            self.columns.see(&column.kind);
+        }
         self.row_type(index, table);
         self.clauses_type(index, table);
         self.sort_type(index, table);
@@ -94,7 +106,9 @@ impl Writer<'_> {
 
     fn row_type(&mut self, index: usize, table: &Table) {
         let mut fields = Vec::with_capacity(table.columns.len() + table.relations.len() * 2);
-        fields.extend(table.columns.iter().map(|column| self.column_field(column)));
+        for (column, name) in table.columns.iter().zip(&self.column_names) {
+            fields.push(self.pool.field(name, self.columns.value(&column.kind, column.nullable)));
+        }
         for relation in &table.relations {
             let name = self.pool.name(&relation.field);
             let target = &self.tables[relation.target.0 as usize];
@@ -117,24 +131,28 @@ impl Writer<'_> {
         {
             // A column or relation of such a name hides the operator.
             if table.row_field(&operator).is_none() {
-                fields.push(self.pool.input(&operator, operand));
+                fields.push(unshared_input(operator, operand));
             }
         }
-        for column in &table.columns {
-            let filter = self.columns.filter(&column.kind);
-            fields.push(self.input(&column.field, named(&filter)));
+        for (column, name) in table.columns.iter().zip(&self.column_names) {
+            fields.push(self.pool.input(name, named(&self.columns.filter(&column.kind))));
         }
         for relation in &table.relations {
-            let clauses = named(&self.tables[relation.target.0 as usize].clauses);
-            fields.push(self.input(&relation.field, clauses));
+            let name = self.pool.name(&relation.field);
+            let target = &self.tables[relation.target.0 as usize];
+            fields.push(self.pool.input(&name, named(&target.clauses)));
         }
         self.contribution.types.push(input_object(&own, None, fields));
     }
 
     fn sort_type(&mut self, index: usize, table: &Table) {
-        let sortable = table.columns.iter().filter(|column| is_sortable(&column.kind));
-        let operator = named(&name!("SortOperator"));
-        let fields: Vec<_> = sortable.map(|column| self.input(&column.field, operator.clone())).collect();
+        let operator = name!("SortOperator");
+        let mut fields = Vec::with_capacity(table.columns.len());
+        for (column, name) in table.columns.iter().zip(&self.column_names) {
+            if is_sortable(&column.kind) {
+                fields.push(self.pool.input(name, named(&operator)));
+            }
+        }
         if !fields.is_empty() {
             self.columns.sorts = true;
             let name = &self.tables[index].sort;
@@ -145,11 +163,10 @@ impl Writer<'_> {
 
     fn aggregate_types(&mut self, index: usize, table: &Table) {
         let mut fields = Vec::with_capacity(table.columns.len());
-        for column in &table.columns {
-            let output = self.columns.aggregated(&column.kind);
-            fields.push(self.field(&column.field, output));
+        for (column, name) in table.columns.iter().zip(&self.column_names) {
+            fields.push(self.pool.field(name, self.columns.aggregated(&column.kind)));
         }
-        let mut members = vec![self.field("count", non_null(&name!("Int")))];
+        let mut members = vec![self.pool.field(&name!("count"), non_null(&name!("Int")))];
         let names = &self.tables[index];
         for function in [name!("sum"), name!("avg"), name!("max"), name!("min")] {
             members.push(field_with_arguments(&function, Vec::new(), named(&names.fields)));
@@ -159,8 +176,8 @@ impl Writer<'_> {
     }
 
     fn queries(&mut self, index: usize, table: &Table) {
-        let list_name = self.pool.name(&table.list_name);
-        let aggregate_name = self.pool.name(&format!("{}_aggregate", table.list_name));
+        let list_name = unshared_name(&table.list_name);
+        let aggregate_name = unshared_name(&format!("{}_aggregate", table.list_name));
         let names = &self.tables[index];
         let fields = [list_field(&list_name, names), aggregate_field(&aggregate_name, names)];
         self.contribution.query.extend(fields);
@@ -168,14 +185,21 @@ impl Writer<'_> {
 
     /// The answer of a creation, and the key's input.
     fn key_types(&mut self, index: usize, table: &Table) {
-        let key: Vec<&Column> = table.primary_key.iter().map(|&id| table.column(id)).collect();
-        let answered = if key.is_empty() { table.columns.iter().collect() } else { key.clone() };
-        let outputs: Vec<_> = answered.into_iter().map(|column| self.column_field(column)).collect();
-        self.contribution.types.push(object(&self.tables[index].pks, None, outputs));
-        if !key.is_empty() {
-            let inputs: Vec<_> = key.into_iter().map(|column| self.column_input(column, false)).collect();
-            self.contribution.types.push(input_object(&self.tables[index].pk_columns, None, inputs));
+        let names = &self.tables[index];
+        let (mut outputs, mut inputs) = (Vec::new(), Vec::new());
+        for &id in &table.primary_key {
+            let (column, name) = (table.column(id), &self.column_names[usize::from(id.0)]);
+            outputs.push(self.pool.field(name, self.columns.value(&column.kind, column.nullable)));
+            inputs.push(self.pool.input(name, self.columns.value(&column.kind, false)));
         }
+        if inputs.is_empty() {
+            for (column, name) in table.columns.iter().zip(&self.column_names) {
+                outputs.push(self.pool.field(name, self.columns.value(&column.kind, column.nullable)));
+            }
+        } else {
+            self.contribution.types.push(input_object(&names.pk_columns, None, inputs));
+        }
+        self.contribution.types.push(object(&names.pks, None, outputs));
     }
 
     fn mutations(&mut self, index: usize, table: &Table) {
@@ -186,7 +210,7 @@ impl Writer<'_> {
             return;
         }
         self.columns.changes = true;
-        let key = self.pool.input(&name!("pk_columns"), non_null(&self.tables[index].pk_columns));
+        let key = unshared_input(name!("pk_columns"), non_null(&self.tables[index].pk_columns));
         let mut arguments = vec![key.clone()];
         // A column of that name can be created but not updated: the key has the name.
         let columns = self.arguments(table, |_| true);
@@ -200,8 +224,14 @@ impl Writer<'_> {
         table: &Table,
         is_optional: impl Fn(&Column) -> bool,
     ) -> Vec<Node<InputValueDefinition>> {
-        let writable = table.columns.iter().filter(|column| column.writable);
-        writable.map(|column| self.column_input(column, is_optional(column))).collect()
+        let mut arguments = Vec::with_capacity(table.columns.len());
+        for (column, name) in table.columns.iter().zip(&self.column_names) {
+            if column.writable {
+                let input = self.columns.value(&column.kind, is_optional(column));
+                arguments.push(self.pool.input(name, input));
+            }
+        }
+        arguments
     }
 
     fn mutation(
@@ -211,29 +241,21 @@ impl Writer<'_> {
         arguments: Vec<Node<InputValueDefinition>>,
         answer: Type,
     ) {
-        let name = self.pool.name(&format!("{verb}{}", table.type_name));
+        let name = unshared_name(&format!("{verb}{}", table.type_name));
         self.contribution.mutation.push(field_with_arguments(&name, arguments, answer));
     }
+}
 
-    fn column_field(&mut self, column: &Column) -> Node<FieldDefinition> {
-        let output = self.columns.value(&column.kind, column.nullable);
-        self.field(&column.field, output)
-    }
+/// A name that no other table has.
+fn unshared_name(text: &str) -> Name {
+    Name::new(text).expect("the model holds only GraphQL names")
+}
 
-    fn column_input(&mut self, column: &Column, is_optional: bool) -> Node<InputValueDefinition> {
-        let input = self.columns.value(&column.kind, is_optional);
-        self.input(&column.field, input)
-    }
-
-    fn field(&mut self, name: &str, output: Type) -> Node<FieldDefinition> {
-        let name = self.pool.name(name);
-        self.pool.field(&name, output)
-    }
-
-    fn input(&mut self, name: &str, input: Type) -> Node<InputValueDefinition> {
-        let name = self.pool.name(name);
-        self.pool.input(&name, input)
-    }
+/// An argument or a field of an input object whose type no other table has.
+fn unshared_input(name: Name, input: Type) -> Node<InputValueDefinition> {
+    let (description, default_value) = (None, None);
+    let directives = DirectiveList::default();
+    Node::new(InputValueDefinition { description, name, ty: Node::new(input), default_value, directives })
 }
 
 fn list_field(name: &Name, target: &TableNames) -> Node<FieldDefinition> {

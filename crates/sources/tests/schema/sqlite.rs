@@ -4,7 +4,7 @@ use expect_test::{Expect, expect, expect_file};
 use prony_sources::relational::sqlite::discover::discover;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::support::{model, outline, sdl, sqlite_catalog};
+use crate::support::{model, outline, schema, sdl, sqlite_catalog};
 
 fn check(sql: &str, expected: &Expect) {
     expected.assert_eq(&outline(&model(&sqlite_catalog(sql), "")));
@@ -245,4 +245,23 @@ fn what_is_left_out() {
             note: table `knex_migrations_lock` is left out because its name contains `migration`; name it in `include_tables` to serve it
         "#]],
     );
+}
+
+/// A table with the name of any type that tables share gets another type.
+#[test]
+fn shared_types_are_kept_apart_from_tables() {
+    let everything =
+        "CREATE TABLE everything (a INTEGER PRIMARY KEY, b BIGINT, c BLOB, d NUMERIC, e REAL, f JSON,
+        g BOOLEAN, h TEXT, i UUID, j DECIMAL);";
+    let as_decimal = "tables.everything.columns.j.type = 'Decimal'";
+    let types: Vec<String> = schema(&model(&sqlite_catalog(everything), as_decimal))
+        .valid()
+        .types
+        .keys()
+        .filter(|name| !name.starts_with("__"))
+        .map(|name| format!("CREATE TABLE \"{name}\" (x INT);"))
+        .collect();
+    assert!(types.len() > 30, "{types:?}");
+    // Merging refuses types that are defined twice.
+    schema(&model(&sqlite_catalog(&(everything.to_owned() + &types.concat())), as_decimal));
 }

@@ -67,8 +67,8 @@ const FILTERS: &[(Name, Name, &[Name])] = &[
 /// Types of columns, and which of them are in use.
 pub(super) struct ColumnTypes<'m> {
     model: &'m Model,
-    scalars: BTreeSet<Name>,
-    filters: BTreeSet<Name>,
+    /// Kinds of the columns seen, each once; there are few.
+    kinds: Vec<ColumnKind>,
     /// Whether there is a sort input.
     pub(super) sorts: bool,
     /// Whether there is an update or a deletion.
@@ -82,11 +82,18 @@ pub(super) fn is_sortable(kind: &ColumnKind) -> bool {
 
 impl<'m> ColumnTypes<'m> {
     pub(super) fn new(model: &'m Model) -> Self {
-        Self { model, scalars: BTreeSet::new(), filters: BTreeSet::new(), sorts: false, changes: false }
+        Self { model, kinds: Vec::new(), sorts: false, changes: false }
+    }
+
+    /// Takes note of a column, so that the types that it needs are written.
+    pub(super) fn see(&mut self, kind: &ColumnKind) {
+        if !self.kinds.contains(kind) {
+            self.kinds.push(kind.clone());
+        }
     }
 
     /// The type of a column's value: in the row type, as an argument, in a key.
-    pub(super) fn value(&mut self, kind: &ColumnKind, nullable: bool) -> Type {
+    pub(super) fn value(&self, kind: &ColumnKind, nullable: bool) -> Type {
         let named = match kind {
             ColumnKind::Array(item) => self.value(item, true).list(),
             _ => Type::Named(self.scalar(kind)),
@@ -96,7 +103,7 @@ impl<'m> ColumnTypes<'m> {
 
     /// The type below `sum`, `avg`, `max` and `min`: an average of integers is no integer, and their sum may
     /// have more bits.
-    pub(super) fn aggregated(&mut self, kind: &ColumnKind) -> Type {
+    pub(super) fn aggregated(&self, kind: &ColumnKind) -> Type {
         match kind {
             ColumnKind::Int | ColumnKind::BigInt => named(&name!("Float")),
             _ => self.value(kind, true),
@@ -104,8 +111,8 @@ impl<'m> ColumnTypes<'m> {
     }
 
     /// The filter input.
-    pub(super) fn filter(&mut self, kind: &ColumnKind) -> Name {
-        let name = match kind {
+    pub(super) fn filter(&self, kind: &ColumnKind) -> Name {
+        match kind {
             ColumnKind::Int => name!("IntWhere"),
             ColumnKind::BigInt => name!("BigIntWhere"),
             ColumnKind::Float | ColumnKind::Numeric => name!("FloatWhere"),
@@ -117,15 +124,13 @@ impl<'m> ColumnTypes<'m> {
             ColumnKind::Bytes => name!("BytesWhere"),
             ColumnKind::Array(_) => name!("ListWhere"),
             ColumnKind::Enum(index) => enum_filter(&self.model.enums[*index].name),
-        };
-        self.filters.insert(name.clone());
-        name
+        }
     }
 
     /// # Panics
     /// For arrays, which have no name.
-    fn scalar(&mut self, kind: &ColumnKind) -> Name {
-        let name = match kind {
+    fn scalar(&self, kind: &ColumnKind) -> Name {
+        match kind {
             ColumnKind::Int => name!("Int"),
             ColumnKind::BigInt => name!("BigInt"),
             ColumnKind::Float | ColumnKind::Numeric => name!("Float"),
@@ -137,29 +142,30 @@ impl<'m> ColumnTypes<'m> {
             ColumnKind::Bytes => name!("Bytes"),
             ColumnKind::Enum(index) => enum_name(&self.model.enums[*index].name),
             ColumnKind::Array(_) => unreachable!("arrays are lists of their items' type"),
-        };
-        self.scalars.insert(name.clone());
-        name
+        }
     }
 
     /// Adds the types in use to the contribution.
     pub(super) fn write_used(self, pool: &mut Pool, contribution: &mut Contribution) {
+        let filters: BTreeSet<Name> = self.kinds.iter().map(|kind| self.filter(kind)).collect();
+        let scalars = self.kinds.iter().map(|kind| self.value(kind, true).inner_named_type().clone());
+        let scalars: BTreeSet<Name> = scalars.collect();
         let types = &mut contribution.types;
         for found in &self.model.enums {
             let (name, filter) = (enum_name(&found.name), enum_filter(&found.name));
-            if self.filters.contains(&filter) {
+            if filters.contains(&filter) {
                 types.push(filter_input(&filter, &name, EQUALITY, pool));
             }
             types.push(enumeration(&name, None, found.labels.iter().map(|label| pool.name(label))));
         }
         for (name, operand, operators) in FILTERS {
-            if self.filters.contains(name) {
+            if filters.contains(name) {
                 types.push(filter_input(name, operand, operators, pool));
             }
         }
         // Operands of filters are among the columns' own types.
         for (name, description, specified_by) in CUSTOM_SCALARS {
-            if self.scalars.contains(name) {
+            if scalars.contains(name) {
                 types.push(scalar(name, Some(description), Some(specified_by)));
             }
         }

@@ -152,13 +152,16 @@ struct Namer<'a> {
     taken: Vec<HashSet<Box<str>>>,
     served: &'a [Served<'a>],
     tables: &'a [Table],
+    /// By table; made when first asked for.
+    singulars: Vec<Option<Box<str>>>,
     notes: &'a mut Vec<String>,
 }
 
 impl<'a> Namer<'a> {
     fn new(served: &'a [Served<'a>], tables: &'a [Table], notes: &'a mut Vec<String>) -> Self {
         let fields = |table: &Table| table.columns.iter().map(|column| column.field.clone()).collect();
-        Self { taken: tables.iter().map(fields).collect(), served, tables, notes }
+        let taken = tables.iter().map(fields).collect();
+        Self { taken, served, tables, singulars: vec![None; tables.len()], notes }
     }
 
     fn take_given(&mut self, links: &mut [Link], faults: &mut Faults) {
@@ -193,7 +196,7 @@ impl<'a> Namer<'a> {
                     Some(stem) if !stem.is_empty() => stem.to_owned(),
                     _ => long.clone(),
                 },
-                _ => target,
+                _ => target.into_string(),
             };
             link.one = Some(self.claim(link.from, &short, &long, false));
         }
@@ -219,9 +222,13 @@ impl<'a> Namer<'a> {
         link.pairs.iter().map(|&(own, _)| names::snake_case(&table.column(own).name)).collect()
     }
 
-    fn singular(&self, table: usize) -> String {
-        let given = self.served[table].overrides.and_then(|(_, settings)| settings.type_name.as_deref());
-        given.map_or_else(|| names::singular_snake(&self.served[table].source.name), names::snake_case)
+    fn singular(&mut self, table: usize) -> Box<str> {
+        let served = &self.served[table];
+        let singular = self.singulars[table].get_or_insert_with(|| {
+            let given = served.overrides.and_then(|(_, settings)| settings.type_name.as_deref());
+            given.map_or_else(|| names::singular_snake(&served.source.name), names::snake_case).into()
+        });
+        singular.clone()
     }
 
     fn claim(&mut self, table: usize, short: &str, long: &str, many: bool) -> Box<str> {

@@ -36,19 +36,20 @@ struct Draft {
 }
 
 impl Draft {
+    /// From a row of [`COLUMN_FIELDS`].
     fn add_column(&mut self, row: &Row<'_>) -> Result<(), Error> {
-        let declared: Box<str> = row.get("type")?;
-        let key_position: u16 = row.get("pk")?;
+        let declared: Box<str> = row.get(1)?;
+        let key_position: u16 = row.get(4)?;
         // 2 and 3: generated columns (https://sqlite.org/pragma.html#pragma_table_xinfo).
-        let generated = row.get::<_, u8>("hidden")? != 0;
+        let generated = row.get::<_, u8>(5)? != 0;
         if key_position > 0 {
             self.key.push((key_position, self.catalog.columns.len()));
         }
         self.catalog.columns.push(CatalogColumn {
-            name: row.get("name")?,
+            name: row.get(0)?,
             kind: kind_of(&declared),
-            nullable: !row.get::<_, bool>("notnull")?,
-            has_default: row.get::<_, bool>("has_default")?,
+            nullable: !row.get::<_, bool>(2)?,
+            has_default: row.get(3)?,
             writable: !generated && self.catalog.kind == TableKind::Table,
             database_type: declared,
         });
@@ -109,20 +110,19 @@ fn read_tables(connection: &Connection, notes: &mut Vec<String>) -> Result<Vec<D
     Ok(tables)
 }
 
-/// Columns of a table-valued pragma; `hidden = 1` are those of virtual tables only.
-const COLUMN_FIELDS: &str =
-    "c.name, c.type, c.\"notnull\", c.dflt_value IS NOT NULL AS has_default, c.pk, c.hidden";
+/// Of a table-valued pragma; columns with `hidden = 1` are those of virtual tables only.
+const COLUMN_FIELDS: &str = "c.name, c.type, c.\"notnull\", c.dflt_value IS NOT NULL, c.pk, c.hidden";
 
 fn read_columns(connection: &Connection, tables: &mut [Draft]) -> Result<(), Error> {
     let by_name = index_by_name(tables);
     let mut statement = connection.prepare(&format!(
-        "SELECT {COLUMN_FIELDS}, m.name AS table_name
+        "SELECT {COLUMN_FIELDS}, m.name
          FROM sqlite_master AS m, pragma_table_xinfo(m.name, 'main') AS c
          WHERE m.type = 'table' AND m.rootpage > 0 AND c.hidden <> 1 ORDER BY m.rowid, c.cid"
     ))?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let table = row.get_ref("table_name")?.as_str()?.to_ascii_lowercase();
+        let table = row.get_ref(6)?.as_str()?.to_ascii_lowercase();
         if let Some(&index) = by_name.get(&table) {
             tables[index].add_column(row)?;
         }

@@ -1,5 +1,7 @@
 //! A schema of the shape that relational sources contribute, and the stages of the road in one call.
 
+use std::sync::LazyLock;
+
 use prony_graphql::{
     Name,
     error::GraphqlError,
@@ -113,6 +115,12 @@ pub(crate) fn schema() -> Schema {
     table(&mut pool, &mut contribution, "Meetup", "meetups", &[("members", "Member")]);
     table(&mut pool, &mut contribution, "Member", "members", &[("meetups", "Meetup")]);
     Schema::merge(vec![(SourceId(0), contribution)]).unwrap()
+}
+
+/// The same, made once.
+pub(crate) fn shared_schema() -> &'static Schema {
+    static SCHEMA: LazyLock<Schema> = LazyLock::new(schema);
+    &SCHEMA
 }
 
 /// Parameters without an operation name.

@@ -8,7 +8,7 @@ use prony_graphql::{
 use proptest::{prelude::*, sample::select};
 use serde_json::{Map, Value as Json, json};
 
-use crate::fixture::schema;
+use crate::fixture::shared_schema;
 
 fn limits() -> Limits {
     Limits::default()
@@ -149,11 +149,8 @@ proptest! {
 
     #[test]
     fn words_never_panic(words in prop::collection::vec(select(&WORDS[..]), 0..40), given in variables()) {
-        thread_local!(static SCHEMA: Schema = schema());
-        SCHEMA.with(|schema| {
-            run(schema, &words.join(" "), given.clone());
-            run(schema, &words.concat(), given);
-        });
+        run(shared_schema(), &words.join(" "), given.clone());
+        run(shared_schema(), &words.concat(), given);
     }
 
     #[test]
@@ -161,17 +158,17 @@ proptest! {
         let mut characters: Vec<char> = text.chars().collect();
         let at = cut.index(characters.len());
         characters.splice(at..=at, word.chars());
-        run(&schema(), &characters.into_iter().collect::<String>(), given);
+        run(shared_schema(), &characters.into_iter().collect::<String>(), given);
     }
 
     #[test]
     fn printed_documents_select_the_same(text in document(), given in variables()) {
-        let schema = schema();
+        let schema = shared_schema();
         let printed = Document::parse(text.as_str(), "text").unwrap().to_string();
         let selected = [text, printed].map(|text| {
-            let operation = Operation::parse(&schema, &text, None, &limits()).unwrap();
-            let (variables, shape) = operation.coerce(&schema, given.clone()).unwrap();
-            let selection = operation.select(&schema, &variables).unwrap().to_string();
+            let operation = Operation::parse(schema, &text, None, &limits()).unwrap();
+            let (variables, shape) = operation.coerce(schema, given.clone()).unwrap();
+            let selection = operation.select(schema, &variables).unwrap().to_string();
             let without_places = selection.lines().map(|line| line.rsplit_once(" @").map_or(line, |(line, _)| line).to_owned());
             (without_places.collect::<Vec<_>>(), shape)
         });
@@ -180,12 +177,12 @@ proptest! {
 
     #[test]
     fn a_shape_has_one_selection(text in document(), several in prop::collection::vec(variables(), 24)) {
-        let schema = schema();
-        let operation = Operation::parse(&schema, &text, None, &limits()).unwrap();
+        let schema = shared_schema();
+        let operation = Operation::parse(schema, &text, None, &limits()).unwrap();
         let mut by_shape: HashMap<Shape, String> = HashMap::new();
         for given in several {
-            let (variables, shape) = operation.coerce(&schema, given).unwrap();
-            let selection = operation.select(&schema, &variables).unwrap().to_string();
+            let (variables, shape) = operation.coerce(schema, given).unwrap();
+            let selection = operation.select(schema, &variables).unwrap().to_string();
             let known = by_shape.entry(shape).or_insert_with(|| selection.clone());
             prop_assert_eq!(known, &selection);
         }
@@ -194,11 +191,11 @@ proptest! {
     /// A value of a variable and the same value written in the document come to the same.
     #[test]
     fn variables_equal_literals(clauses in clauses(), limit in any::<i32>()) {
-        let schema = schema();
+        let schema = shared_schema();
         let resolved = |text: &str, given: Json| {
-            let operation = Operation::parse(&schema, text, None, &limits()).unwrap();
-            let (variables, _) = operation.coerce(&schema, serde_json::from_value(given).unwrap()).unwrap();
-            let selection = operation.select(&schema, &variables).unwrap();
+            let operation = Operation::parse(schema, text, None, &limits()).unwrap();
+            let (variables, _) = operation.coerce(schema, serde_json::from_value(given).unwrap()).unwrap();
+            let selection = operation.select(schema, &variables).unwrap();
             let arguments = &selection.fields[0].arguments;
             arguments.iter().map(|(name, value)| (name.to_string(), value.resolve(&variables))).collect::<Vec<_>>()
         };

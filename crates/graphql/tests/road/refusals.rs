@@ -3,14 +3,14 @@
 use expect_test::{Expect, expect};
 use prony_graphql::{document::Operation, error::ErrorCode, limits::Limits, request::RequestParameters};
 
-use crate::fixture::{lines, parameters, road, schema};
+use crate::fixture::{lines, parameters, road, shared_schema};
 
 fn check(query: &str, expected: &Expect) {
     check_with(parameters(query, "{}"), expected);
 }
 
 fn check_with(parameters: RequestParameters, expected: &Expect) {
-    let outcome = road(&schema(), parameters, &Limits::default());
+    let outcome = road(shared_schema(), parameters, &Limits::default());
     expected.assert_eq(&outcome.unwrap_or_else(|errors| lines(&errors)));
 }
 
@@ -258,7 +258,7 @@ fn depth() {
         format!("{{ venues {{ {open} id {} }} }}", "} }".repeat(levels))
     };
     let limits = Limits::default();
-    assert!(road(&schema(), parameters(&nested(7), "{}"), &limits).is_ok(), "15 levels are allowed");
+    assert!(road(shared_schema(), parameters(&nested(7), "{}"), &limits).is_ok(), "15 levels are allowed");
     check(
         &nested(8),
         &expect![[r#"
@@ -273,12 +273,15 @@ fn depth() {
     );
     let through_fragments = "{ venues { ...A } } fragment A on Venue { meetups { ...B } } fragment B on Meetup { members { id } }";
     let limits = Limits { max_depth: 2, ..limits };
-    let errors = road(&schema(), parameters(through_fragments, "{}"), &limits).unwrap_err();
+    let errors = road(shared_schema(), parameters(through_fragments, "{}"), &limits).unwrap_err();
     assert_eq!(errors[0].message, "Exceeded maximum nest level.");
     assert_eq!(errors[0].code, ErrorCode::LimitExceeded);
     let introspection =
         "{ __schema { types { fields { type { ofType { ofType { name } } } } } } venues { id } }";
-    assert!(road(&schema(), parameters(introspection, "{}"), &limits).is_ok(), "introspection is exempt");
+    assert!(
+        road(shared_schema(), parameters(introspection, "{}"), &limits).is_ok(),
+        "introspection is exempt"
+    );
 }
 
 #[test]
@@ -391,13 +394,13 @@ fn positions_count_characters() {
 #[test]
 fn introspection_switched_off() {
     let limits = Limits { introspection: false, ..Limits::default() };
-    let refusal = |query| lines(&Operation::parse(&schema(), query, None, &limits).unwrap_err());
+    let refusal = |query| lines(&Operation::parse(shared_schema(), query, None, &limits).unwrap_err());
     let expected = expect![[r#"
         GRAPHQL_VALIDATION_FAILED 1:1: introspection is switched off on this server; ask its operator for the schema, or for `introspection` to be switched on
     "#]];
     expected.assert_eq(&refusal("{ __schema { types { name } } }"));
     expected.assert_eq(&refusal("{ ...F } fragment F on Query { __type(name: \"A\") { name } }"));
-    assert!(Operation::parse(&schema(), "{ __typename venues { __typename } }", None, &limits).is_ok());
+    assert!(Operation::parse(shared_schema(), "{ __typename venues { __typename } }", None, &limits).is_ok());
 }
 
 #[test]

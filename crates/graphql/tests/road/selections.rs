@@ -3,10 +3,10 @@
 use expect_test::{Expect, expect};
 use prony_graphql::limits::Limits;
 
-use crate::fixture::{lines, parameters, road, schema};
+use crate::fixture::{lines, parameters, road, shared_schema};
 
 fn check(query: &str, variables: &str, expected: &Expect) {
-    let outcome = road(&schema(), parameters(query, variables), &Limits::default());
+    let outcome = road(shared_schema(), parameters(query, variables), &Limits::default());
     expected.assert_eq(&outcome.unwrap_or_else(|errors| lines(&errors)));
 }
 

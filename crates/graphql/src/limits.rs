@@ -15,7 +15,8 @@ pub struct Limits {
     /// Nesting of selection sets, fragments included, and of list and object literals. Bounds the stack.
     pub max_nesting: usize,
     /// Nested object levels below the root: 1 for `{ members { id } }`. `__schema` and `__type` are exempt; what
-    /// they may cost is bounded by `max_nesting` and `max_introspection_bytes`.
+    /// they may cost is bounded by `max_nesting` and `max_introspection_bytes`. Beyond 60, `max_nesting` must grow
+    /// with it.
     pub max_depth: usize,
     /// Fields with an alias: the cheap way to ask for one thing many times.
     pub max_aliases: usize,

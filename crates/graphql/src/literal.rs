@@ -59,7 +59,10 @@ impl<'a> Literals<'a> {
                 message = format!("argument \"{}\": {message}", path.join("."));
             }
             let error = GraphqlError::new(ErrorCode::BadUserInput, message);
-            self.errors.push(error.at(self.lines.position(span)));
+            self.errors.push(match span {
+                Some(_) => error.at(self.lines.position(span)),
+                None => error,
+            });
         }
     }
 

@@ -13,14 +13,15 @@ use tokio::net::TcpStream;
 
 use super::{
     core::{Arrival, Connections},
-    stream::BoundedStream,
+    stream::{BoundedStream, Progress},
 };
 use crate::{config::Settings, graphql::CoreEngine, http};
 
 /// Bytes that hyper reads ahead and keeps to write; a larger body is still taken, piece by piece.
 const SMALLEST_BUFFER_BYTES: usize = 64 << 10;
 
-/// The protocol's settings, the same for each connection.
+/// The protocol's settings, the same for each connection. Not `pipeline_flush`: with it hyper keeps back its answer to
+/// a head that is too large, because it holds bytes that it has not read.
 pub(crate) fn protocol(settings: &Settings) -> http1::Builder {
     let mut protocol = http1::Builder::new();
     protocol
@@ -28,13 +29,12 @@ pub(crate) fn protocol(settings: &Settings) -> http1::Builder {
         .header_read_timeout(settings.header_timeout)
         .max_headers(settings.max_headers)
         .max_buf_size(settings.max_header_bytes.max(SMALLEST_BUFFER_BYTES))
-        .max_header_size(settings.max_header_bytes)
-        .pipeline_flush(true);
+        .max_header_size(settings.max_header_bytes);
     protocol
 }
 
 /// Serves the connection until it ends. A client that closes it in mid-request cancels the request, because
-/// hyper then drops the request's future.
+/// hyper then drops the request's future; the stream tells it of the end a moment later.
 pub(crate) async fn serve(
     arrival: Arrival,
     protocol: http1::Builder,
@@ -44,8 +44,14 @@ pub(crate) async fn serve(
     let Arrival { socket, place: _place } = arrival;
     let Ok(socket) = TcpStream::from_std(socket) else { return };
     let write_timeout: Duration = engine.settings().write_timeout;
-    let io = TokioIo::new(BoundedStream::new(socket, write_timeout));
-    let service = service_fn(|request| http::answer(&engine, request));
+    let progress = Rc::new(Progress::default());
+    let io = TokioIo::new(BoundedStream::new(socket, write_timeout, Rc::clone(&progress)));
+    let service = service_fn(|request| async {
+        progress.begin();
+        let response = http::answer(&engine, request).await;
+        progress.end();
+        response
+    });
     let mut connection = pin!(protocol.serve_connection(io, service));
     let entry = connections.enter();
     let mut registered = false;

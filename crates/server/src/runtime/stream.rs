@@ -1,10 +1,13 @@
-//! A TCP stream whose writes are bounded in time: a client that does not read loses its connection, and with
-//! it the memory that its response holds.
+//! A TCP stream with manners: writes are bounded in time, so that a client that does not read loses its connection;
+//! the end of a client's sending does not cancel its request at once; and closing does not take back the last answer.
 
 use std::{
+    cell::Cell,
     future::Future,
     io::{self, IoSlice},
+    mem::MaybeUninit,
     pin::Pin,
+    rc::Rc,
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -15,18 +18,98 @@ use tokio::{
     time::Sleep,
 };
 
-/// Fails a write that stays blocked for `write_timeout`.
+/// How long a request runs on after its client has ended sending. A client that half-closes waits for its answer, one
+/// that is gone does not, and until we write the two look the same.
+const PATIENCE_AFTER_END: Duration = Duration::from_secs(1);
+
+/// How long, and how much, a client may go on sending after the last answer; to close with unread bytes would reset
+/// the connection before the client has read why.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 4 << 20;
+
+type Timer = Pin<Box<Sleep>>;
+
+/// A connection's stream; it lives on its core's thread.
 #[derive(Debug)]
-pub(crate) struct BoundedStream {
+pub(super) struct BoundedStream {
     stream: TcpStream,
     write_timeout: Duration,
+    progress: Rc<Progress>,
+    /// Nothing was there to be read at a time when nothing was being answered: hyper has no request in hand.
+    idle: bool,
     /// Armed only while the kernel's buffer is full.
-    blocked: Option<Pin<Box<Sleep>>>,
+    blocked: Option<Timer>,
+    ended: End,
+    lingering: Option<Timer>,
+    lingered_bytes: usize,
+}
+
+/// What is known of the end of the client's sending.
+#[derive(Debug)]
+enum End {
+    NotYet,
+    /// It came behind a request that is not answered yet, after so many that were.
+    Early {
+        timer: Timer,
+        answered: u64,
+    },
+    Told,
+}
+
+/// How far a connection's requests are; the connection writes it, its stream reads it.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    busy: Cell<bool>,
+    answered: Cell<u64>,
+}
+
+impl Progress {
+    pub(super) fn begin(&self) {
+        self.busy.set(true);
+    }
+
+    pub(super) fn end(&self) {
+        self.busy.set(false);
+        self.answered.set(self.answered.get() + 1);
+    }
 }
 
 impl BoundedStream {
-    pub(crate) fn new(stream: TcpStream, write_timeout: Duration) -> Self {
-        Self { stream, write_timeout, blocked: None }
+    pub(super) fn new(stream: TcpStream, write_timeout: Duration, progress: Rc<Progress>) -> Self {
+        Self {
+            stream,
+            write_timeout,
+            progress,
+            idle: true,
+            blocked: None,
+            ended: End::NotYet,
+            lingering: None,
+            lingered_bytes: 0,
+        }
+    }
+
+    /// Reads and drops what the client still sends; ready when nothing has come, it has ended, or patience has.
+    fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let mut scratch = [MaybeUninit::uninit(); 4096];
+        loop {
+            if let Some(timer) = &mut self.lingering
+                && timer.as_mut().poll(context).is_ready()
+            {
+                return Poll::Ready(());
+            }
+            let mut buffer = ReadBuf::uninit(&mut scratch);
+            match Pin::new(&mut self.stream).poll_read(context, &mut buffer) {
+                Poll::Pending if self.lingering.is_some() => return Poll::Pending,
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
+                    self.lingered_bytes += buffer.filled().len();
+                    if self.lingered_bytes > LINGER_BYTES {
+                        return Poll::Ready(());
+                    }
+                    self.lingering.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER)));
+                }
+                _ => return Poll::Ready(()),
+            }
+        }
     }
 
     fn bound<T>(&mut self, context: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -47,7 +130,28 @@ impl AsyncRead for BoundedStream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let this = &mut *self;
+        if let End::NotYet = this.ended {
+            let before = buffer.filled().len();
+            let Poll::Ready(outcome) = Pin::new(&mut this.stream).poll_read(context, buffer) else {
+                this.idle |= !this.progress.busy.get();
+                return Poll::Pending;
+            };
+            if buffer.filled().len() > before || this.idle || outcome.is_err() {
+                this.idle = false;
+                return Poll::Ready(outcome);
+            }
+            let timer = Box::pin(tokio::time::sleep(PATIENCE_AFTER_END));
+            this.ended = End::Early { timer, answered: this.progress.answered.get() };
+        }
+        if let End::Early { timer, answered } = &mut this.ended {
+            let is_answered = !this.progress.busy.get() && this.progress.answered.get() > *answered;
+            if !is_answered {
+                ready!(timer.as_mut().poll(context));
+            }
+        }
+        this.ended = End::Told;
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -79,6 +183,7 @@ impl AsyncWrite for BoundedStream {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
+        self.poll_linger(context).map(Ok)
     }
 }

@@ -1,0 +1,172 @@
+//! Limits on what a request may have: each has its status, and the connection's next request is not confused.
+
+use expect_test::expect;
+
+use crate::support::{Server, check, get, post, post_with, query};
+
+#[test]
+fn headers_are_limited() {
+    let server = Server::start();
+    let many: String = (0..101).map(|index| format!("h{index}: x\r\n")).collect();
+    for headers in [format!("big: {}\r\n", "x".repeat(40_000)), many] {
+        let response = server.ask(format!("GET /health HTTP/1.1\r\nhost: test\r\n{headers}\r\n"));
+        assert!(response.starts_with("HTTP/1.1 431 Request Header Fields Too Large"), "{response}");
+    }
+}
+
+#[test]
+fn the_path_is_limited() {
+    let server = Server::start();
+    check(
+        &server,
+        get(&format!("/graphql?query={}", "x".repeat(17_000))),
+        expect![[r#"
+        HTTP/1.1 414 URI Too Long
+        content-type: application/json; charset=utf-8
+        {"errors":[{"message":"path and query are over the limit of 16384 bytes (max_uri_bytes)"}]}
+    "#]],
+    );
+    let longest = get(&format!("/graphql?query={{__typename}}&x={}", "x".repeat(15_000)));
+    assert!(server.ask(longest.replace('{', "%7B").replace('}', "%7D")).contains("\"Query\""));
+}
+
+#[test]
+fn the_body_is_limited_whether_it_says_its_length_or_not() {
+    let server = Server::with(|settings| settings.max_body_bytes = 1000);
+    let long = format!("{{\"query\":\"{{ __typename }} #{}\"}}", "x".repeat(1000));
+    check(
+        &server,
+        post(&long),
+        expect![[r#"
+        HTTP/1.1 413 Payload Too Large
+        content-type: application/json; charset=utf-8
+        connection: close
+        {"errors":[{"message":"the body is over the limit of 1000 bytes (max_body_bytes)"}]}
+    "#]],
+    );
+    let chunked = format!(
+        "POST /graphql HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\n\
+         transfer-encoding: chunked\r\n\r\n{:x}\r\n{long}\r\n0\r\n\r\n",
+        long.len()
+    );
+    assert!(server.ask(chunked).starts_with("HTTP/1.1 413 Payload Too Large"));
+    let fits = format!("{{\"query\":\"{{ __typename }} #{}\"}}", "x".repeat(900));
+    assert!(server.ask(post(&fits)).contains("\"Query\""));
+}
+
+#[test]
+fn ten_thousand_aliases_are_refused() {
+    let server = Server::start();
+    let fields: String = (0..10_000).map(|index| format!("a{index}:__typename ")).collect();
+    let patient = Server::with(|settings| {
+        settings.limits.max_document_bytes = 1 << 20;
+        settings.limits.max_tokens = 1_000_000;
+    });
+    assert!(patient.ask(query(&format!("{{{fields}}}"))).contains("(max_aliases)"));
+    let response = server.ask(query(&format!("{{{fields}}}")));
+    expect![[r#"
+        HTTP/1.1 200 OK
+        content-type: application/json; charset=utf-8
+        {"errors":[{"message":"the document has 168892 bytes; the limit is 131072 (max_document_bytes)","extensions":{"code":"LIMIT_EXCEEDED"}}]}
+    "#]].assert_eq(&response);
+}
+
+#[test]
+fn depth_is_limited() {
+    let server = Server::with(|settings| settings.limits.max_depth = 2);
+    check(
+        &server,
+        query("{ artists { albums { tracks { Name } } } }"),
+        expect![[r#"
+        HTTP/1.1 200 OK
+        content-type: application/json; charset=utf-8
+        {"errors":[{"message":"Exceeded maximum nest level.","locations":[{"line":1,"column":1}],"extensions":{"code":"LIMIT_EXCEEDED"}}]}
+    "#]],
+    );
+}
+
+#[test]
+fn bytes_that_are_no_request_do_no_harm() {
+    let server = Server::start();
+    for garbage in [
+        &b"\0\0\0\0\r\n\r\n"[..],
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET /\0 HTTP/1.1\r\nhost: test\r\n\r\n",
+        b"POST /graphql HTTP/1.1\r\nhost: test\r\ncontent-length: -1\r\n\r\n",
+        b"POST /graphql HTTP/1.1\r\nhost: test\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    ] {
+        let mut wire = server.connect();
+        wire.send(garbage);
+        wire.stream.shutdown(std::net::Shutdown::Write).expect("it is open");
+        let answer = wire.rest();
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{garbage:?}: {answer}");
+    }
+    let smuggled = "POST /graphql HTTP/1.1\r\nhost: test\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /metrics HTTP/1.1\r\nhost: test\r\n\r\n";
+    assert!(!server.ask(smuggled).contains("prony_http_requests"));
+    assert!(server.ask(get("/health")).starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn broken_json_and_nul_bytes_are_explained() {
+    let server = Server::start();
+    check(
+        &server,
+        post("{\"query\": \"{ __typename }\",}"),
+        expect![[r#"
+        HTTP/1.1 400 Bad Request
+        content-type: application/json; charset=utf-8
+        {"errors":[{"message":"the request is not JSON: trailing comma at line 1, column 28"}]}
+    "#]],
+    );
+    check(
+        &server,
+        post("{\"query\": \"{ __type\0name }\"}"),
+        expect![[r#"
+        HTTP/1.1 400 Bad Request
+        content-type: application/json; charset=utf-8
+        {"errors":[{"message":"the request is not JSON: control character (\\u0000-\\u001F) found while parsing a string at line 1, column 20"}]}
+    "#]],
+    );
+    check(
+        &server,
+        query("{ __type\0name }"),
+        expect![[r#"
+        HTTP/1.1 200 OK
+        content-type: application/json; charset=utf-8
+        {"errors":[{"message":"syntax error: Unexpected character \"\\u{0}\"","locations":[{"line":1,"column":9}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}}]}
+    "#]],
+    );
+    check(
+        &server,
+        post(
+            r#"{"query":"query($n: String!) { artists(where: {Name: {eq: $n}}) { Name } }","variables":{"n":"AC\u0000DC"}}"#,
+        ),
+        expect![[r#"
+            HTTP/1.1 200 OK
+            content-type: application/json; charset=utf-8
+            {"data":null,"errors":[{"message":"`Name` takes text without NUL, not \"AC\\u0000DC\"","locations":[{"line":1,"column":22}],"path":["artists"],"extensions":{"code":"BAD_USER_INPUT"}}]}
+        "#]],
+    );
+    let mut invalid = post("{\"query\":\"{ __typename } #XX\"}").into_bytes();
+    let end = invalid.len();
+    invalid[end - 4] = 0xff;
+    check(
+        &server,
+        invalid,
+        expect![[r#"
+        HTTP/1.1 400 Bad Request
+        content-type: application/json; charset=utf-8
+        {"errors":[{"message":"the request is not JSON: invalid unicode code point at line 1, column 27"}]}
+    "#]],
+    );
+    check(
+        &server,
+        post_with("content-type: application/json\r\n", ""),
+        expect![[r#"
+        HTTP/1.1 400 Bad Request
+        content-type: application/json; charset=utf-8
+        {"errors":[{"message":"the request is not JSON: EOF while parsing a value at line 1, column 0"}]}
+    "#]],
+    );
+}

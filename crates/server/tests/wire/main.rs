@@ -1,0 +1,8 @@
+//! Bytes in, bytes out: the server in this process, over real sockets, on a copy of the sample database.
+
+mod connections;
+mod graphql;
+mod limits;
+mod paths;
+mod stopping;
+mod support;

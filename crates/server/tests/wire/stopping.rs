@@ -1,0 +1,64 @@
+//! Starting where somebody is already, and stopping while somebody is served.
+
+use std::time::Duration;
+
+use prony_server::runtime;
+use prony_testkit::chinook::sqlite_copy;
+
+use crate::support::{Server, Wire, query, settings};
+
+#[test]
+fn requests_in_flight_finish_and_their_connections_close() {
+    let server = Server::start();
+    let address = server.address();
+    let mut idle = server.connect();
+    idle.send(query("{ __typename }"));
+    idle.response();
+    let mut busy = server.connect();
+    let request = query("{ artists(limit: 1) { Name } }");
+    let (first, rest) = request.split_at(request.len() - 10);
+    // The server has the headers, and answers only when it has the body.
+    busy.send(format!("{}{first}", query("{ __typename }")));
+    busy.response();
+    let stopping = std::thread::spawn(move || server.running.stop());
+    assert_eq!(idle.rest(), "", "an idle connection is closed");
+    assert!(std::net::TcpStream::connect(address).is_err(), "nobody listens any more");
+    busy.send(rest);
+    let response = busy.response();
+    assert!(response.contains("AC/DC"), "{response}");
+    assert_eq!(busy.rest(), "");
+    stopping.join().expect("it stops");
+}
+
+#[test]
+fn the_grace_ends() {
+    let server = Server::with(|settings| settings.grace = Duration::from_millis(50));
+    let mut stuck = server.connect();
+    let request = query("{ __typename }");
+    stuck.send(&request[..request.len() - 3]);
+    server.running.stop();
+    assert_eq!(stuck.rest(), "");
+}
+
+#[test]
+fn a_second_server_on_the_port_says_who_holds_it() {
+    let server = Server::start();
+    let address = server.address();
+    let database = sqlite_copy();
+    let error = runtime::start(settings(&database.path(), |settings| settings.listen = vec![address]))
+        .expect_err("the port is taken");
+    let text = error.to_string();
+    assert!(text.starts_with(&format!("cannot listen on {address}: the port is in use")), "{text}");
+    assert!(text.contains("try --listen 127.0.0.1:"), "{text}");
+}
+
+#[test]
+fn several_addresses_are_served() {
+    let server =
+        Server::with(|settings| settings.listen = vec![settings.listen[0], ([127, 0, 0, 1], 0).into()]);
+    for &address in server.running.addresses() {
+        let mut wire = Wire::to(address);
+        wire.send(query("{ __typename }"));
+        assert!(wire.response().contains("\"Query\""));
+    }
+}

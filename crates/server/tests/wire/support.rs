@@ -1,0 +1,149 @@
+//! A server to talk to, and a client that shows exactly what comes back.
+
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
+    path::Path,
+    time::Duration,
+};
+
+use expect_test::Expect;
+use prony_server::{
+    config::{self, CommandLine, Settings},
+    runtime::{self, Running},
+};
+use prony_testkit::chinook::{SqliteCopy, sqlite_copy};
+
+/// Long enough for a loaded machine; only a failing test waits for it.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Stops when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) running: Running,
+    _database: SqliteCopy,
+}
+
+impl Server {
+    pub(crate) fn start() -> Self {
+        Self::with(|_| {})
+    }
+
+    pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        let database = sqlite_copy();
+        let running = runtime::start(settings(&database.path(), change)).expect("the server starts");
+        Self { running, _database: database }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.running.addresses()[0]
+    }
+
+    pub(crate) fn connect(&self) -> Wire {
+        Wire::to(self.address())
+    }
+
+    /// One request over a connection of its own.
+    pub(crate) fn ask(&self, request: impl AsRef<[u8]>) -> String {
+        let mut wire = self.connect();
+        wire.send(request);
+        wire.response()
+    }
+}
+
+pub(crate) fn settings(database: &Path, change: impl FnOnce(&mut Settings)) -> Settings {
+    let line = CommandLine { sources: vec![format!("sqlite:{}", database.display())], flags: Vec::new() };
+    let mut settings = config::load(None, line, &|_| None).expect("the source is right");
+    settings.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+    settings.cores = config::CoreChoice::Count(2);
+    settings.sources[0].name = "chinook".to_owned();
+    change(&mut settings);
+    settings
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    pub(crate) stream: TcpStream,
+    received: Vec<u8>,
+}
+
+impl Wire {
+    pub(crate) fn to(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).expect("the server listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("the timeout is not zero");
+        stream.set_nodelay(true).expect("TCP has the option");
+        Self { stream, received: Vec::new() }
+    }
+
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.stream.write_all(bytes.as_ref()).expect("the server reads");
+    }
+
+    /// The next response without its body's length and date, which say nothing.
+    pub(crate) fn response(&mut self) -> String {
+        let head_end = loop {
+            if let Some(found) = self.received.windows(4).position(|window| window == b"\r\n\r\n") {
+                break found + 4;
+            }
+            assert!(self.read() > 0, "closed after {:?}", String::from_utf8_lossy(&self.received));
+        };
+        let head = String::from_utf8(self.received[..head_end].to_vec()).expect("heads are ASCII");
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok())
+            .unwrap_or(0);
+        while self.received.len() < head_end + length {
+            assert!(self.read() > 0, "closed in the middle of a body");
+        }
+        let rest = self.received.split_off(head_end + length);
+        let body = String::from_utf8(self.received[head_end..].to_vec()).expect("bodies are UTF-8");
+        self.received = rest;
+        let telling = |line: &&str| !line.starts_with("content-length: ") && !line.starts_with("date: ");
+        let head: Vec<&str> = head.lines().filter(telling).collect();
+        format!("{}\n{body}\n", head.join("\n").trim_end())
+    }
+
+    /// What comes until the server closes; an error of the connection counts as its end.
+    pub(crate) fn rest(&mut self) -> String {
+        while self.read() > 0 {}
+        String::from_utf8_lossy(&std::mem::take(&mut self.received)).into_owned()
+    }
+
+    fn read(&mut self) -> usize {
+        let mut piece = [0; 65_536];
+        match self.stream.read(&mut piece) {
+            Ok(count) => {
+                self.received.extend_from_slice(&piece[..count]);
+                count
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => 0,
+            Err(error) => {
+                panic!("nothing came: {error}; so far {:?}", String::from_utf8_lossy(&self.received))
+            }
+        }
+    }
+}
+
+pub(crate) fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nhost: test\r\n\r\n")
+}
+
+/// A GraphQL request by POST.
+pub(crate) fn post(body: &str) -> String {
+    post_with("content-type: application/json\r\n", body)
+}
+
+pub(crate) fn post_with(headers: &str, body: &str) -> String {
+    format!("POST /graphql HTTP/1.1\r\nhost: test\r\n{headers}content-length: {}\r\n\r\n{body}", body.len())
+}
+
+/// A GraphQL request with only a query.
+pub(crate) fn query(text: &str) -> String {
+    post(&serde_json::json!({ "query": text }).to_string())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "reads like the bytes beside it")]
+pub(crate) fn check(server: &Server, request: impl AsRef<[u8]>, expected: Expect) {
+    expected.assert_eq(&server.ask(request));
+}

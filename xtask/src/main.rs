@@ -6,6 +6,7 @@ mod prerequisites;
 mod stages;
 mod test;
 mod tidy;
+mod web;
 
 use std::{
     env,

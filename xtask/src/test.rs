@@ -8,6 +8,7 @@ use crate::{
     counts::Counts,
     prerequisites,
     stages::{StageOutcome, run_command, run_stage, summary},
+    web,
 };
 
 const STAGES: &[&str] = &["prerequisites", "format", "lints", "build", "tests", "web"];
@@ -39,22 +40,7 @@ fn work(root: &Path, stage: &str) -> Result<(bool, Counts)> {
         // Tests of several crates run the program, which Cargo hands only to tests of its own package.
         "build" => run_command(root, &["cargo", "build", "--workspace", "--bins", "--locked"]),
         "tests" => run_command(root, &["cargo", "test", "--workspace", "--locked", "--no-fail-fast"]),
-        "web" => web(&root.join("web")),
+        "web" => web::check(root),
         _ => bail!("stage {stage} has no work"),
     }
-}
-
-/// The npm scripts that check the pages, each where `web/package.json` has it.
-const WEB_CHECKS: &[&str] = &["check", "test:audit", "test:browser"];
-
-fn web(directory: &Path) -> Result<(bool, Counts)> {
-    let (mut succeeded, mut counts) = run_command(directory, &["npm", "ci", "--no-audit", "--no-fund"])?;
-    if succeeded {
-        for check in WEB_CHECKS {
-            let (passed, found) = run_command(directory, &["npm", "run", "--if-present", check])?;
-            succeeded &= passed;
-            counts += found;
-        }
-    }
-    Ok((succeeded, counts))
 }

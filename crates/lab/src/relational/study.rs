@@ -213,7 +213,7 @@ impl Pace {
         hold: Nanos::from_secs(4),
         growth: 1.15,
         resolution: 1.15,
-        steps_max: 4,
+        steps_max: 3,
         saturation: Nanos::from_millis(1_500),
     };
 

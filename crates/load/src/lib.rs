@@ -10,6 +10,7 @@ mod http;
 mod machine;
 mod network;
 mod options;
+mod plan;
 mod poller;
 mod runner;
 mod store;
@@ -19,4 +20,5 @@ mod worker;
 
 pub use error::RunError;
 pub use options::{Output, Progress, RunOptions, StopFlag};
+pub use plan::{Mistake, Mistakes, PlanError, read_plan};
 pub use runner::run;

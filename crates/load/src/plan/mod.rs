@@ -1,0 +1,266 @@
+//! Plan files: TOML in, a checked [`Scenario`] out, or every mistake with its line and column.
+
+mod feed;
+mod reader;
+mod request;
+mod sections;
+
+use prony_load_model::Scenario;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Why a plan cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    #[error("cannot read the plan {path}: {cause}")]
+    Unreadable { path: PathBuf, cause: io::Error },
+    #[error("{0}")]
+    Mistakes(Mistakes),
+}
+
+/// All mistakes in a plan, in the order of their places. Shown one a line as `file:line:column: message`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistakes {
+    pub file: String,
+    pub list: Vec<Mistake>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// From 1; the column counts characters.
+    pub line: usize,
+    pub column: usize,
+    pub message: String,
+}
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, mistake) in self.list.iter().enumerate() {
+            let Mistake { line, column, message } = mistake;
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}{}:{line}:{column}: {message}", self.file)?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a plan file. Files that it names are looked for beside it.
+pub fn read_plan(path: &Path) -> Result<Scenario, PlanError> {
+    let text =
+        fs::read_to_string(path).map_err(|cause| PlanError::Unreadable { path: path.to_owned(), cause })?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let directory = path.parent().unwrap_or(Path::new(""));
+    parse_plan(&text, &stem, directory).map_err(|list| {
+        PlanError::Mistakes(Mistakes { file: path.display().to_string(), list: located(&text, list) })
+    })
+}
+
+/// A mistake before its place was turned into line and column.
+#[derive(Debug)]
+struct Found {
+    span: Range<usize>,
+    message: String,
+}
+
+fn parse_plan(text: &str, default_name: &str, directory: &Path) -> Result<Scenario, Vec<Found>> {
+    let (table, errors) = toml::de::DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        let found = errors
+            .into_iter()
+            .map(|error| Found { span: error.span().unwrap_or(0..0), message: error.message().to_owned() });
+        return Err(found.collect());
+    }
+    sections::scenario(&table, default_name, directory)
+}
+
+fn located(text: &str, mut found: Vec<Found>) -> Vec<Mistake> {
+    found.sort_by_key(|found| found.span.start);
+    let place = |found: Found| {
+        let before = &text[..found.span.start.min(text.len())];
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        Mistake {
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+            message: found.message,
+        }
+    };
+    found.into_iter().map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+    use prony_load_model::result::ScenarioSummary;
+
+    fn check(plan: &str, expected: &Expect) {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("users.csv"), "id,mail\n7,a@x\n08,b@x\n").unwrap();
+        fs::write(directory.path().join("empty.csv"), "id,mail\n").unwrap();
+        fs::write(directory.path().join("ragged.csv"), "id,mail\n1\n").unwrap();
+        let path = directory.path().join("plan.toml");
+        fs::write(&path, plan).unwrap();
+        let shown = match read_plan(&path) {
+            Ok(scenario) => serde_json::to_string_pretty(&ScenarioSummary::of(&scenario)).unwrap(),
+            Err(PlanError::Mistakes(mistakes)) => {
+                Mistakes { file: "plan.toml".to_owned(), ..mistakes }.to_string()
+            }
+            Err(error) => error.to_string(),
+        };
+        expected.assert_eq(&shown.replace(&*directory.path().to_string_lossy(), "DIR"));
+    }
+
+    #[test]
+    fn a_whole_plan_is_read() {
+        check(
+            r#"
+target = "http://localhost:8080/api"
+seed = 42
+timeout = "5s"
+think_time = { min = "1s", max = "3s" }
+connections = "fresh"
+warm_up = "2s"
+stages = [{ duration = "30s", users = 100 }, { duration = "1m", users = 100 }]
+thresholds = ["p95<500ms, errors<1%", "p99{name:one}<1s"]
+headers = { Authorization = "Bearer ${user.id}" }
+
+[variables]
+offset = { range = [0, 100] }
+city = { list = ["Oslo", 7], order = "sequential" }
+user = { csv = "users.csv" }
+
+[[requests]]
+name = "one"
+weight = 3
+path = "/v/${offset}?c=${city}"
+
+[[requests]]
+name = "two"
+graphql = { query = "query($o: Int) { a(o: $o) }", variables = { o = "${offset}", m = "x ${user.mail}" }, operation_name = "Q" }
+"#,
+            &expect![[r#"
+                {
+                  "name": "plan",
+                  "target": "http://localhost:8080/api",
+                  "load": {
+                    "model": "closed",
+                    "stages": [
+                      {
+                        "duration_ns": 30000000000,
+                        "users": 100
+                      },
+                      {
+                        "duration_ns": 60000000000,
+                        "users": 100
+                      }
+                    ]
+                  },
+                  "think_time": {
+                    "distribution": "uniform",
+                    "min_ns": 1000000000,
+                    "max_ns": 3000000000
+                  },
+                  "timeout_ns": 5000000000,
+                  "connections": "fresh",
+                  "warm_up_ns": 2000000000,
+                  "seed": 42,
+                  "requests": [
+                    {
+                      "name": "one",
+                      "method": "GET",
+                      "weight": 3
+                    },
+                    {
+                      "name": "two",
+                      "method": "POST",
+                      "weight": 1
+                    }
+                  ]
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn three_mistakes_are_three_lines() {
+        check(
+            r#"target = "http://localhost"
+usrs = 10
+duration = "10 parsecs"
+users = 10
+
+[[requests]]
+name = "é"
+path = "/a/${nobody}"
+"#,
+            &expect![[r#"
+                plan.toml:2:1: unknown key `usrs`; did you mean `users`?
+                plan.toml:3:12: `10 parsecs` is not a duration; write for example `500ms`, `30s`, `1m30s` or `2h`
+                plan.toml:8:8: unknown variable `nobody`; no variable is defined"#]],
+        );
+    }
+
+    #[test]
+    fn each_mistake_says_what_to_write() {
+        check(
+            r#"target = "https://localhost"
+think_time = 2
+connections = "keep"
+stages = [{ duration = "1s" }, { duration = "1s", users = -1, user = 3 }, 5]
+thresholds = ["p95<500ms", "p99", "p95{name:nobody}<1s"]
+seed = "x"
+
+[variables]
+a = { range = [5, 1] }
+b = { list = [] }
+c = { rang = [1, 2] }
+d = { csv = "none.csv" }
+e = { csv = "empty.csv" }
+f = { csv = "ragged.csv" }
+g = 5
+h = { list = [1], range = [1, 2] }
+
+[[requests]]
+path = "no/slash"
+method = "GE T"
+body = "x"
+graphql = { query = "{ a }" }
+expect_status = [99]
+
+[[requests]]
+weight = "many"
+"#,
+            &expect![[r#"
+                plan.toml:1:10: target `https://localhost` needs TLS, which this version cannot speak; use an `http://` address of the same server
+                plan.toml:2:14: expected `"2s"`, `{ min = "1s", max = "3s" }` or `{ mean = "2s" }`, not a whole number
+                plan.toml:3:15: unknown connections `keep`; did you mean `kept`?
+                plan.toml:4:11: `users` is missing; write for example `users = 100`
+                plan.toml:4:59: `users` must be from 0 to 4294967295, not -1
+                plan.toml:4:63: unknown key `user`; did you mean `users`?
+                plan.toml:4:75: expected a table with `duration`, `users`
+                plan.toml:5:28: threshold `p99`: has no comparison; write for example `p95<500ms`
+                plan.toml:5:35: threshold is for `nobody`; requests are: request 1, request 2
+                plan.toml:6:8: expected a whole number, not a text
+                plan.toml:9:5: range of `a` is empty: 5 is above 1; write the smaller one first
+                plan.toml:10:5: `b` has no values; give it at least one
+                plan.toml:11:7: unknown key `rang`; did you mean `range`?
+                plan.toml:12:13: cannot use the CSV file `none.csv`: DIR/none.csv: No such file or directory (os error 2)
+                plan.toml:13:13: cannot use the CSV file `empty.csv`: it has a header but no rows; add at least one
+                plan.toml:14:13: cannot use the CSV file `ragged.csv`: CSV error: record 1 (line: 2, byte: 8): found record with 1 fields, but the previous record has 2 fields
+                plan.toml:15:5: expected `{ range = [0, 100] }`, `{ list = ["a", "b"] }` or `{ csv = "users.csv" }`, not a whole number
+                plan.toml:16:5: needs only one of `range`, `list`, `csv`
+                plan.toml:20:10: `GE T` is not an HTTP method
+                plan.toml:21:8: `body` and `graphql` exclude each other; leave one out
+                plan.toml:23:17: status 99 cannot be expected; use 200 to 599
+                plan.toml:25:1: `path` is missing; write for example `path = "/items"`
+                plan.toml:26:10: expected a whole number, not a text"#]],
+        );
+        check("target = 'http://x'\nusers = [\n", &expect!["plan.toml:2:10: unclosed array, expected `]`"]);
+        check("", &expect![[r#"
+            plan.toml:1:1: there is no request; add `[[requests]]` with a `path` or `graphql`
+            plan.toml:1:1: `target` is missing; write for example `target = "http://127.0.0.1:8080"`
+            plan.toml:1:1: `stages` is missing; write for example `stages = [{ duration = "30s", users = 100 }]`"#]]);
+    }
+}

@@ -116,6 +116,7 @@ impl<'a> Collector<'a> {
             requests: total,
             failures,
             warning,
+            is_last: false,
         }
     }
 

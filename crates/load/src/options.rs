@@ -76,4 +76,6 @@ pub struct Progress {
     pub failures: u64,
     /// Something that the user should know at once, such as a result file that cannot be written.
     pub warning: Option<String>,
+    /// The run is over; no more progress follows.
+    pub is_last: bool,
 }

@@ -5,7 +5,7 @@ use crate::error::RunError;
 use crate::http::request::Prepared;
 use crate::machine;
 use crate::network::Network;
-use crate::options::RunOptions;
+use crate::options::{Progress, RunOptions};
 use crate::store::Store;
 use crate::worker::{Handover, Shared, Worker};
 use prony_load_model::result::{Origin, RunState};
@@ -100,7 +100,7 @@ fn gather(
     let state = if was_stopped { RunState::Stopped } else { RunState::Completed };
     let result = collector.result(state, now);
     let warning = store.write(&result, now);
-    (options.progress)(&collector.progress(now, warning));
+    (options.progress)(&Progress { is_last: true, ..collector.progress(now, warning) });
     lost.map_or(Ok(result), Err)
 }
 

@@ -258,9 +258,12 @@ weight = "many"
                 plan.toml:26:10: expected a whole number, not a text"#]],
         );
         check("target = 'http://x'\nusers = [\n", &expect!["plan.toml:2:10: unclosed array, expected `]`"]);
-        check("", &expect![[r#"
+        check(
+            "",
+            &expect![[r#"
             plan.toml:1:1: there is no request; add `[[requests]]` with a `path` or `graphql`
             plan.toml:1:1: `target` is missing; write for example `target = "http://127.0.0.1:8080"`
-            plan.toml:1:1: `stages` is missing; write for example `stages = [{ duration = "30s", users = 100 }]`"#]]);
+            plan.toml:1:1: `stages` is missing; write for example `stages = [{ duration = "30s", users = 100 }]`"#]],
+        );
     }
 }

@@ -1,15 +1,13 @@
-// Runs every audit of the npm package `graphql-http` against a server: `node tests/audit.mjs URL`. Anything but ok is
-// a failure.
+// Runs every audit of the npm package `graphql-http`: `node tests/audit.mjs [URL]`. Anything but ok is a failure, be it
+// a warning only.
 import { auditServer } from 'graphql-http';
+import { withServer } from './server.mjs';
 
-const url = process.argv[2];
-if (!url) {
-  console.error('usage: node tests/audit.mjs http://127.0.0.1:8080/graphql');
-  process.exit(2);
-}
-
-const results = await auditServer({ url });
-const failed = results.filter((result) => result.status !== 'ok');
-for (const { id, name, status, reason } of failed) console.error(`${status} ${id}: ${name}: ${reason}`);
-console.log(`${results.length - failed.length} of ${results.length} audits are ok`);
-process.exit(failed.length === 0 && results.length > 0 ? 0 : 1);
+const failed = await withServer(process.argv[2], async (url) => {
+  const results = await auditServer({ url: `${url}/graphql` });
+  const failures = results.filter((result) => result.status !== 'ok');
+  for (const { id, name, status, reason } of failures) console.error(`${status} ${id}: ${name}: ${reason}`);
+  console.log(`${results.length - failures.length} passed, ${failures.length} failed`);
+  return failures.length > 0 || results.length === 0;
+});
+process.exit(failed ? 1 : 0);

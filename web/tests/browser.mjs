@@ -1,15 +1,12 @@
-// Opens the console in a real browser: `node tests/browser.mjs URL [SCREENSHOT-FOLDER]`. It must load without any other
+// Opens the console in a real browser: `node tests/browser.mjs [URL [SCREENSHOT-FOLDER]]`. It must load without any other
 // server, break no rule of its policy, run the example query by keyboard and show its result, dark and light, on a
 // desk and on a phone. CHROMIUM names the browser's program where it is not found by itself.
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
+import { withServer } from './server.mjs';
 
-const [url, folder] = process.argv.slice(2);
-if (!url) {
-  console.error('usage: node tests/browser.mjs http://127.0.0.1:8080 [SCREENSHOT-FOLDER]');
-  process.exit(2);
-}
+const [given, folder] = process.argv.slice(2);
 const program = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
   .filter(Boolean)
   .find((path) => existsSync(path));
@@ -28,7 +25,7 @@ function demand(condition, message) {
   if (!condition) throw new Error(message);
 }
 
-async function check(browser, { name, ...options }) {
+async function check(browser, url, { name, ...options }) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
   const faults = [];
@@ -71,16 +68,19 @@ async function check(browser, { name, ...options }) {
   await context.close();
 }
 
-const browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
-let failed = false;
-for (const view of views) {
-  try {
-    await check(browser, view);
-    console.log(`${view.name}: ok`);
-  } catch (error) {
-    failed = true;
-    console.error(`${view.name}: ${error.message}`);
+const failed = await withServer(given, async (url) => {
+  const browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
+  let failures = 0;
+  for (const view of views) {
+    try {
+      await check(browser, url, view);
+    } catch (error) {
+      failures += 1;
+      console.error(`${view.name}: ${error.message}`);
+    }
   }
-}
-await browser.close();
+  await browser.close();
+  console.log(`${views.length - failures} passed, ${failures} failed`);
+  return failures > 0;
+});
 process.exit(failed ? 1 : 0);

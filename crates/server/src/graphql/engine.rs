@@ -22,7 +22,7 @@ pub enum OpenError {
     #[error(transparent)]
     Address(#[from] AddressError),
     #[error("source `{name}` cannot be opened: {source}")]
-    Source { name: String, source: source::OpenError },
+    Source { name: String, source: Box<source::OpenError> },
     #[error("the sources do not make a schema: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Schema(Vec<SchemaFault>),
     #[error("the schema cannot be introspected: {message}")]
@@ -76,7 +76,7 @@ async fn open_source(settings: &SourceSettings) -> Result<NamedSource, OpenError
     let address: Address = settings.url.0.parse()?;
     let relational = RelationalSource::open(&address, settings.relational.clone())
         .await
-        .map_err(|source| OpenError::Source { name: settings.name.clone(), source })?;
+        .map_err(|source| OpenError::Source { name: settings.name.clone(), source: Box::new(source) })?;
     log_source(&settings.name, &relational);
     Ok(NamedSource { name: settings.name.clone(), relational })
 }

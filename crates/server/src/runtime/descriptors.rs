@@ -17,9 +17,9 @@ pub(super) fn connections(wanted: usize) -> usize {
     if room < wanted {
         let hint = "the limit on open files is lower than max_connections; raise it with `ulimit -n`";
         if room < FEW {
-            tracing::warn!(wanted, room, "{hint}")
+            tracing::warn!(wanted, room, "{hint}");
         } else {
-            tracing::info!(wanted, room, "{hint}")
+            tracing::info!(wanted, room, "{hint}");
         }
     }
     wanted.min(room)

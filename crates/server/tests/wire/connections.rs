@@ -118,8 +118,9 @@ fn a_client_that_does_not_read_loses_its_connection() {
         settings.limits.max_aliases = 10_000;
         settings.limits.max_root_fields = 1000;
     });
-    let fields: String =
-        (0..60).map(|index| format!("t{index}: tracks(limit: 3503) {{ Name Composer }} ")).collect();
+    let fields = (0..60).fold(String::new(), |text, index| {
+        format!("{text}t{index}: tracks(limit: 3503) {{ Name Composer }} ")
+    });
     let mut deaf = server.connect();
     deaf.send(query(&format!("{{ {fields} }}")));
     let mut other = server.connect();
@@ -151,8 +152,30 @@ fn one_connection_too_many_is_told_so() {
         content-length: 79
 
         {"errors":[{"message":"the server is at its limit of connections; try later"}]}"#]]
-    .assert_eq(&server.connect().rest());
+    .assert_eq(&server.connect().rest().replace("\r\n", "\n"));
     drop(first);
     second.send(post("{}"));
     assert!(second.response().starts_with("HTTP/1.1 400"));
+}
+
+/// The gauge counts the request until it is dropped, and the request for the metrics itself.
+#[test]
+fn a_request_whose_client_has_gone_is_dropped() {
+    let server = Server::start();
+    let mut gone = server.connect();
+    let request = query(ONE);
+    gone.send(&request[..request.len() - 5]);
+    let mut other = server.connect();
+    let mut wait_for = |line: &str| {
+        loop {
+            other.send(get("/metrics"));
+            if other.response().contains(line) {
+                break;
+            }
+            std::thread::yield_now();
+        }
+    };
+    wait_for("prony_requests_in_flight{} 2.0");
+    drop(gone);
+    wait_for("prony_requests_in_flight{} 1.0");
 }

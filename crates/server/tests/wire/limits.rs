@@ -7,7 +7,7 @@ use crate::support::{Server, check, get, post, post_with, query};
 #[test]
 fn headers_are_limited() {
     let server = Server::start();
-    let many: String = (0..101).map(|index| format!("h{index}: x\r\n")).collect();
+    let many = "h: x\r\n".repeat(101);
     for headers in [format!("big: {}\r\n", "x".repeat(40_000)), many] {
         let response = server.ask(format!("GET /health HTTP/1.1\r\nhost: test\r\n{headers}\r\n"));
         assert!(response.starts_with("HTTP/1.1 431 Request Header Fields Too Large"), "{response}");
@@ -57,7 +57,7 @@ fn the_body_is_limited_whether_it_says_its_length_or_not() {
 #[test]
 fn ten_thousand_aliases_are_refused() {
     let server = Server::start();
-    let fields: String = (0..10_000).map(|index| format!("a{index}:__typename ")).collect();
+    let fields = (0..10_000).map(|index| format!("a{index}:__typename")).collect::<Vec<_>>().join(" ");
     let patient = Server::with(|settings| {
         settings.limits.max_document_bytes = 1 << 20;
         settings.limits.max_tokens = 1_000_000;
@@ -67,7 +67,7 @@ fn ten_thousand_aliases_are_refused() {
     expect![[r#"
         HTTP/1.1 200 OK
         content-type: application/json; charset=utf-8
-        {"errors":[{"message":"the document has 168892 bytes; the limit is 131072 (max_document_bytes)","extensions":{"code":"LIMIT_EXCEEDED"}}]}
+        {"errors":[{"message":"the document has 168891 bytes; the limit is 131072 (max_document_bytes)","extensions":{"code":"LIMIT_EXCEEDED"}}]}
     "#]].assert_eq(&response);
 }
 

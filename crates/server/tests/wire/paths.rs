@@ -39,11 +39,11 @@ fn unknown_paths_and_methods_say_what_there_is() {
     check(
         &server,
         "OPTIONS /graphql HTTP/1.1\r\nhost: test\r\norigin: https://a.test\r\n\r\n",
-        expect![[r#"
+        expect![[r"
             HTTP/1.1 204 No Content
             allow: GET, HEAD, POST, OPTIONS
 
-        "#]],
+        "]],
     );
 }
 
@@ -116,7 +116,7 @@ fn pages_of_allowed_origins_may_call() {
             "OPTIONS /graphql HTTP/1.1\r\nhost: test\r\norigin: {origin}\r\naccess-control-request-method: POST\r\n\r\n"
         ))
     };
-    expect![[r#"
+    expect![[r"
         HTTP/1.1 204 No Content
         allow: GET, HEAD, POST, OPTIONS
         access-control-allow-methods: GET, HEAD, POST
@@ -126,7 +126,7 @@ fn pages_of_allowed_origins_may_call() {
         access-control-expose-headers: server-timing
         vary: origin
 
-    "#]]
+    "]]
     .assert_eq(&preflight("https://a.test"));
     assert!(!preflight("https://b.test").contains("access-control"));
     let answer = server

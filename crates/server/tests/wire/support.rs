@@ -56,7 +56,7 @@ pub(crate) fn settings(database: &Path, change: impl FnOnce(&mut Settings)) -> S
     let mut settings = config::load(None, line, &|_| None).expect("the source is right");
     settings.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
     settings.cores = config::CoreChoice::Count(2);
-    settings.sources[0].name = "chinook".to_owned();
+    "chinook".clone_into(&mut settings.sources[0].name);
     change(&mut settings);
     settings
 }
@@ -111,7 +111,7 @@ impl Wire {
     }
 
     fn read(&mut self) -> usize {
-        let mut piece = [0; 65_536];
+        let mut piece = [0; 8192];
         match self.stream.read(&mut piece) {
             Ok(count) => {
                 self.received.extend_from_slice(&piece[..count]);

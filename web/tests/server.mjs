@@ -1,0 +1,48 @@
+// The server that the tests talk to: the one that is named on the command line, or the program that cargo has built,
+// started on a copy of the sample database and stopped at the end.
+import { spawn } from 'node:child_process';
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const repository = fileURLToPath(new URL('../..', import.meta.url));
+
+function program() {
+  const target = process.env.CARGO_TARGET_DIR ?? join(repository, 'target');
+  const found = [process.env.PRONY, join(target, 'debug/prony'), join(target, 'release/prony')]
+    .filter(Boolean)
+    .find((path) => existsSync(path));
+  if (!found) throw new Error('prony is not built: run `cargo build -p prony`, or name the program in PRONY');
+  return found;
+}
+
+/** Calls `work` with the URL of a server, without a slash at its end. */
+export async function withServer(given, work) {
+  if (given) return work(given.replace(/\/+$/, ''));
+  const folder = mkdtempSync(join(tmpdir(), 'prony-web-'));
+  const database = join(folder, 'chinook.sqlite');
+  copyFileSync(join(repository, 'crates/testkit/data/chinook/chinook.sqlite'), database);
+  const child = spawn(program(), ['serve', `sqlite:${database}`, '--listen', '127.0.0.1:0']);
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  try {
+    return await work(await address(child));
+  } finally {
+    child.kill('SIGTERM');
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function address(child) {
+  return new Promise((resolve, reject) => {
+    let log = '';
+    child.stderr.on('data', (piece) => {
+      log += piece;
+      const found = /listening on (http:\/\/[\d.:]+)/.exec(log);
+      if (found) resolve(found[1]);
+    });
+    child.once('error', reject);
+    child.once('exit', (code) => reject(new Error(`prony ended with ${code}:\n${log}`)));
+  });
+}

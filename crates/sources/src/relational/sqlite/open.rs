@@ -80,6 +80,9 @@ impl Opener {
     /// The connection that writes.
     pub(super) fn writer(&self) -> Result<Connection, rusqlite::Error> {
         let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE, self.busy_timeout)?;
+        // A column that is gone must not become a text of its name. Readers name their tables with each column
+        // and leave this to the views of older databases, which may write texts in double quotes.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
         connection.pragma_update(None, "foreign_keys", true)?;
         connection.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)?;
         Ok(connection)
@@ -100,7 +103,6 @@ impl Opener {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         // A schema is data from elsewhere: its views and triggers call no functions with effects.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
         connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
         functions::register(&connection)?;
         Ok(connection)

@@ -187,6 +187,9 @@ fn do_job(slot: &mut Slot, job: &Job, settings: &RelationalSettings) -> Result<D
     if Instant::now() >= job.deadline {
         return Err(error::of_interruption(Interruption::Timeout, settings));
     }
+    if matches!(job.work, Work::Health) {
+        slot.distrust();
+    }
     let session = slot.session()?;
     let started = Instant::now();
     session.watch().start_blocking(job.deadline, Some(Arc::clone(&job.cancelled)));

@@ -52,6 +52,11 @@ impl Slot {
         Ok(self.session.as_mut().expect("opened where it was missing"))
     }
 
+    /// Has the file looked at before the next use.
+    pub(super) fn distrust(&mut self) {
+        self.checked = None;
+    }
+
     /// Starts anew, after an error that leaves the connection in doubt.
     pub(super) fn discard(&mut self) {
         self.session = None;

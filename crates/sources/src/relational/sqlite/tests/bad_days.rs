@@ -95,6 +95,24 @@ fn a_writer_held_up_by_another_program_does_not_hold_up_readers() {
 }
 
 #[test]
+fn a_mutation_that_cannot_get_the_lock_says_so() {
+    let made = Made::new(MEETUPS);
+    let settings = RelationalSettings::default();
+    let database = Database::open_waiting(&made.path(), &settings, Duration::from_millis(20)).unwrap();
+    let served = Served::over(database, &settings);
+    let other = made.connection();
+    other.execute_batch("BEGIN IMMEDIATE;").unwrap();
+    let create = r#"mutation { createVenue(name: "x") { id } }"#;
+    let refused = served.answer(create, "{}");
+    assert!(
+        refused.contains("locked by another program") && refused.contains("SOURCE_UNAVAILABLE"),
+        "{refused}"
+    );
+    other.execute_batch("ROLLBACK;").unwrap();
+    assert_eq!(served.answer(create, "{}"), r#"{"data":{"createVenue":{"id":4}}}"#);
+}
+
+#[test]
 fn a_replaced_file_is_opened_anew() {
     let made = Made::new(
         "CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO things VALUES (1, 'old');",

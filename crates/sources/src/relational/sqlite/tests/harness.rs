@@ -86,7 +86,10 @@ pub(super) fn with_model(resolver: ResolverModel) -> RelationalSettings {
 
 impl Served {
     pub(super) fn open(path: &std::path::Path, settings: &RelationalSettings) -> Self {
-        let database = Database::open(path, settings).unwrap();
+        Self::over(Database::open(path, settings).unwrap(), settings)
+    }
+
+    pub(super) fn over(database: Database, settings: &RelationalSettings) -> Self {
         let model = Model::build(database.catalog(), settings).unwrap();
         let schema = Schema::merge(vec![(SourceId(0), contribution(&model))]).unwrap();
         let roots = RootIndex::new(&model);

@@ -2,7 +2,8 @@
 //! requests per second and the CPU time per request of this process and of the server's backends.
 //!
 //! `cargo run --release -p prony-sources --example postgres_saturation -- URL QUERY [RESOLVER] [SECONDS]`,
-//! where QUERY is `flat`, `one`, `many` (the meetup data set) or GraphQL text with `$offset` and `$id_gt`.
+//! where QUERY is `flat`, `one`, `two` (the meetup data set) or GraphQL text with `$limit`, `$offset` and
+//! `$id_gt`.
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
 
 use std::{
@@ -33,15 +34,15 @@ use tokio::task::LocalSet;
 const CORES: usize = 2;
 const USERS_PER_CORE: usize = 32;
 
-const FLAT: &str =
-    "query($offset: Int, $id_gt: Int) { venues(limit: 50, offset: $offset, where: {id: {gt: $id_gt}})
-    { id name postal_code } }";
-const ONE: &str =
-    "query($offset: Int, $id_gt: Int) { meetups(limit: 50, offset: $offset, where: {id: {gt: $id_gt}})
-    { id title start_at venue { id name } } }";
-const MANY: &str =
-    "query($offset: Int, $id_gt: Int) { meetups(limit: 50, offset: $offset, where: {id: {gt: $id_gt}})
-    { id title start_at meetups_members(limit: 100) { member { id first_name last_name } } } }";
+/// The published study's queries: no, one and two nests.
+const FLAT: &str = "query($limit: Int!, $offset: Int!, $id_gt: Int!) {
+    venues(limit: $limit, offset: $offset, where: {id: {gt: $id_gt}}) { id name postal_code } }";
+const ONE: &str = "query($limit: Int!, $offset: Int!, $id_gt: Int!) {
+    venues(limit: $limit, offset: $offset, where: {id: {gt: $id_gt}}) { id name postal_code
+    meetups(limit: $limit, sort: {id: desc}) { id title } } }";
+const TWO: &str = "query($limit: Int!, $offset: Int!, $id_gt: Int!) {
+    meetups(limit: $limit, offset: $offset, where: {id: {gt: $id_gt}}) { id title
+    meetups_members(limit: $limit) { member { id first_name } } } }";
 
 struct Target {
     database: Database,
@@ -56,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let text = match arguments.get(1).map_or("flat", String::as_str) {
         "flat" => FLAT,
         "one" => ONE,
-        "many" => MANY,
+        "two" => TWO,
         text => text,
     };
     let resolver = match arguments.get(2).map_or("subquery", String::as_str) {
@@ -116,7 +117,7 @@ async fn open(url: &str, text: &str, settings: RelationalSettings) -> Result<Tar
 /// A different page for each request, from a fixed sequence.
 fn variables(number: u64) -> Json {
     let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    json!({"offset": (mixed >> 32) % 101, "id_gt": (mixed >> 40) % 100_001})
+    json!({"limit": 50, "offset": (mixed >> 32) % 101, "id_gt": (mixed >> 40) % 100_001})
 }
 
 fn drive(target: &Target, core: u64, span: Duration) -> (u64, u64) {

@@ -1,5 +1,7 @@
 //! The three resolver models give the same bytes for generated schemas, rows and selections.
 
+use std::fmt::Write as _;
+
 use prony_testkit::postgres::TestDatabase;
 use proptest::{
     prelude::*,
@@ -77,13 +79,14 @@ fn ddl(drafts: &[TableDraft]) -> String {
             values.push(format!("'p' || {target} % 2"));
         }
         let key = if draft.composite_key { "id, part" } else { "id" };
-        sql.push_str(&format!(
+        let _ = write!(
+            sql,
             "create table item{number} ({}, primary key ({key}));\n\
              insert into item{number} select {} from generate_series(1, {}) i;\n",
             columns.join(", "),
             values.join(", "),
             draft.rows
-        ));
+        );
     }
     sql
 }
@@ -97,7 +100,7 @@ fn selection(
     model: &Model,
     table: &crate::relational::model::Table,
     depth: usize,
-    picks: &mut Picks,
+    picks: &mut Picks<'_>,
 ) -> String {
     let mut fields = vec!["__typename".to_owned(), format!("key: {}", table.columns[0].field)];
     for column in &table.columns {
@@ -121,7 +124,7 @@ fn selection(
     format!("{{ {} }}", fields.join(" "))
 }
 
-fn with_arguments(field: &str, picks: &mut Picks) -> String {
+fn with_arguments(field: &str, picks: &mut Picks<'_>) -> String {
     let mut arguments = Vec::new();
     match picks.next(4) {
         0 => arguments.push(format!("limit: {}", picks.next(5))),
@@ -140,11 +143,11 @@ fn with_arguments(field: &str, picks: &mut Picks) -> String {
     if arguments.is_empty() { field.to_owned() } else { format!("{field}({})", arguments.join(", ")) }
 }
 
-struct Picks(std::vec::IntoIter<u32>);
+struct Picks<'a>(std::slice::Iter<'a, u32>);
 
-impl Picks {
+impl Picks<'_> {
     fn next(&mut self, below: u32) -> u32 {
-        self.0.next().unwrap_or(7) % below
+        self.0.next().unwrap_or(&7) % below
     }
 }
 
@@ -155,7 +158,7 @@ async fn answers(database: &TestDatabase, resolver: ResolverModel, picks: &[u32]
     let session = served.database.attach();
     let mut answers = Vec::new();
     for table in &served.model.tables {
-        let mut picks = Picks(picks.to_vec().into_iter());
+        let mut picks = Picks(picks.iter());
         let list = with_arguments(&table.list_name, &mut picks);
         let inner = selection(&served.model, table, 2, &mut picks);
         let text = format!(

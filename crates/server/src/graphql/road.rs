@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use prony_graphql::{
     document::Operation,
-    error::GraphqlError,
+    error::{ErrorCode, GraphqlError},
     introspection,
     request::{RequestFault, RequestParameters},
     response::{self, FieldResult},
@@ -203,11 +203,20 @@ fn note_errors(core: &CoreEngine, plan: &Plan, results: &mut [FieldResult]) -> b
     any
 }
 
-/// Joins an error that has a detail with a line of the log.
+/// Joins an error that has a detail with a line of the log. What the client's own values caused is no failure of ours.
 fn refer(core: &CoreEngine, source: &str, error: &mut GraphqlError) {
-    if let Some(detail) = &error.detail {
-        let reference = core.site().references.next();
-        tracing::error!(%reference, source, code = error.code.as_str(), message = %error.message, detail, "a request failed");
-        error.reference = Some(reference);
+    let Some(detail) = &error.detail else { return };
+    let references = &core.site().references;
+    let reference = references.next();
+    if references.may_log() {
+        let kind = error.code.as_str();
+        let what = error.message.as_str();
+        match error.code {
+            ErrorCode::ConstraintViolation | ErrorCode::BadUserInput | ErrorCode::ValueOutOfRange => {
+                tracing::info!(%reference, source, code = kind, what, detail, "a request was refused");
+            }
+            _ => tracing::error!(%reference, source, code = kind, what, detail, "a request failed"),
+        }
     }
+    error.reference = Some(reference);
 }

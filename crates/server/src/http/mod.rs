@@ -76,6 +76,9 @@ pub(crate) async fn answer(core: &CoreEngine, request: Request<Incoming>) -> Res
     let _in_flight = core.metrics().request_begins();
     let settings = core.settings();
     let origin = cors::allowed(request.headers(), &settings.cors_origins);
+    // Only where somebody looks: the copies cost more than the rest of this function.
+    let noted = tracing::enabled!(tracing::Level::DEBUG)
+        .then(|| (request.method().clone(), request.uri().path().to_owned()));
     let mut response = if uri_bytes(&request) > settings.max_uri_bytes {
         let message =
             format!("path and query are over the limit of {} bytes (max_uri_bytes)", settings.max_uri_bytes);
@@ -85,6 +88,9 @@ pub(crate) async fn answer(core: &CoreEngine, request: Request<Incoming>) -> Res
     };
     if let Some(origin) = origin {
         cors::mark(&mut response, origin);
+    }
+    if let Some((method, path)) = noted {
+        tracing::debug!(%method, path, status = response.status().as_u16(), "answered");
     }
     Ok(response)
 }

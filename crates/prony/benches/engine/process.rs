@@ -1,0 +1,39 @@
+//! What processes used, read from `/proc`: processor time of a whole tree and resident memory.
+
+use std::fs;
+
+/// Clock ticks a second, the unit of `/proc/PID/stat`; 100 on every Linux that Rust supports (`USER_HZ`).
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Processor seconds of a process, its living descendants, and those that it has waited for.
+pub(crate) fn cpu_seconds(pid: u32) -> f64 {
+    let own = stat_ticks(pid);
+    let children: f64 = children(pid).into_iter().map(cpu_seconds).sum();
+    own + children
+}
+
+/// Resident memory in KiB.
+pub(crate) fn resident_kib(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+/// User and system time of the process and of the children that it has waited for (proc(5), fields 14 to 17).
+fn stat_ticks(pid: u32) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The second field is the name in parentheses and may hold spaces.
+    let Some((_, rest)) = stat.rsplit_once(')') else { return 0.0 };
+    let ticks: f64 =
+        rest.split_whitespace().skip(11).take(4).filter_map(|field| field.parse::<f64>().ok()).sum();
+    ticks / TICKS_PER_SECOND
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    tasks
+        .flatten()
+        .filter_map(|task| fs::read_to_string(task.path().join("children")).ok())
+        .flat_map(|list| list.split_whitespace().filter_map(|child| child.parse().ok()).collect::<Vec<u32>>())
+        .collect()
+}

@@ -116,6 +116,10 @@ pub(super) enum FailureKind {
     StalePlan,
     /// A value that the type of its column refuses.
     BadValue,
+    /// A number beyond the range of its type: a given one in a write, a stored one in a read.
+    OutOfRange,
+    /// More than PostgreSQL takes in one statement: columns, arguments, nesting.
+    TooComplex,
     Constraint(Constraint),
     /// Lost against a concurrent transaction; nothing was written.
     Conflict,
@@ -190,6 +194,13 @@ impl Failure {
             FailureKind::Cancelled | FailureKind::Bystander => {
                 (ErrorCode::Timeout, "the statement was cancelled at the database")
             }
+            FailureKind::OutOfRange => {
+                (ErrorCode::ValueOutOfRange, "a stored number is beyond the range of its field's type")
+            }
+            FailureKind::TooComplex => (
+                ErrorCode::LimitExceeded,
+                "the field asks for more than one statement can hold; ask for less",
+            ),
             FailureKind::BadValue => return (ErrorCode::BadUserInput, bad_value_message(values)),
             FailureKind::Constraint(constraint) => {
                 return (ErrorCode::ConstraintViolation, self.constraint_message(constraint));
@@ -273,11 +284,13 @@ fn kind_of(error: &DbError) -> FailureKind {
         // Feature not supported (cached plan must not change result type), no such prepared statement.
         "0A000" | "26000" => FailureKind::StalePlan,
         "40001" | "40P01" => FailureKind::Conflict,
+        "22003" => FailureKind::OutOfRange,
         "25006" => FailureKind::ReadOnly,
         // Admin shutdown, crash shutdown, database dropped, idle-session timeout.
         "57P01" | "57P02" | "57P03" | "57P04" | "57P05" => FailureKind::ConnectionLost,
         _ => match &code[..2] {
             "22" => FailureKind::BadValue,
+            "54" => FailureKind::TooComplex,
             "08" => FailureKind::ConnectionLost,
             _ => FailureKind::Failed,
         },

@@ -190,7 +190,12 @@ async fn execute(link: &Rc<Link>, step: &Step) -> Result<Vec<u8>, Failure> {
     let answer = MutationAnswer { mutation: Arc::clone(&step.mutation), row: None, affected: 0 };
     let text = &step.mutation.statement.text;
     let Executed { result, .. } = link.execute(text, &step.values, answer, &Progress::default()).await;
-    result.map(MutationAnswer::finish)
+    result.map(MutationAnswer::finish).map_err(|mut failure| {
+        if failure.kind == FailureKind::OutOfRange {
+            failure.kind = FailureKind::BadValue;
+        }
+        failure
+    })
 }
 
 /// A connection that breaks while the server may be committing leaves the outcome open.

@@ -4,6 +4,7 @@ use expect_test::{Expect, expect};
 use prony_testkit::postgres::TestDatabase;
 
 use super::*;
+use crate::relational::settings::{ColumnSettings, ColumnTypeOverride, TableSettings};
 
 const EVERYTHING: &str = r#"
 create type mood as enum ('sad', 'happy');
@@ -150,5 +151,48 @@ fn every_type_is_written_as_it_is_read() {
         let text = format!("{{ things(where: {{id: {{eq: 10}}}}) {{ {ALL} }} }}");
         let row = served.plan(&text, none()).outcome(&session).await.unwrap();
         expect![[r#"[{"id":10,"small":7,"big":9007199254740993,"r":0.5,"f":2.25,"n":1.2345,"b":true,"t":"x'y","v":"v","c":"c","e":"a@b","m":"happy","om":"a b","u":"123e4567-e89b-12d3-a456-426614174000","j":{"a":[1,null]},"jb":[true],"raw":"AP8Q","ts":"2021-01-01T18:00:00","tz":"2021-01-01T18:00:00+00:00","d":"2021-12-31","ti":"23:59:00","iv":"1 day","ip":"10.0.0.1/32","p":"(1,2)","ints":[1,null],"texts":["a\"b","{,}"],"floats":[1.5],"moods":["sad"],"stamps":["2021-01-01T18:00:00"],"blobs":["AP8Q"],"nums":[1.1]}]"#]].assert_eq(&row);
+    });
+}
+
+#[test]
+fn a_stored_number_beyond_its_field_is_told() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create table t (id int primary key, big bigint); insert into t values (1, 5), (2, 5000000000)",
+    );
+    for resolver in MODELS {
+        on_a_core(async {
+            let mut settings = settings(resolver);
+            let column =
+                ColumnSettings { r#type: Some(ColumnTypeOverride::Int), ..ColumnSettings::default() };
+            let table =
+                TableSettings { columns: [("big".into(), column)].into(), ..TableSettings::default() };
+            settings.tables.insert("t".into(), table);
+            let served = Served::open(&database.url(), &settings).await;
+            let session = served.database.attach();
+            let fits = served.plan("{ ts(where: {id: {eq: 1}}) { big } }", none());
+            assert_eq!(fits.outcome(&session).await, Ok("[{\"big\":5}]".into()));
+            let beyond = served.plan("{ ts { big } }", none());
+            assert_eq!(beyond.outcome(&session).await, Err(ErrorCode::ValueOutOfRange));
+        });
+    }
+}
+
+#[test]
+fn wide_tables_and_many_aliases_fit_one_statement() {
+    let database = TestDatabase::create();
+    let columns: Vec<String> = (0..400).map(|number| format!("c{number} int default {number}")).collect();
+    database.execute(&format!(
+        "create table wide (id int primary key, wide_id int references wide, {}); insert into wide values (1, 1)",
+        columns.join(", ")
+    ));
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let session = served.database.attach();
+        let all: Vec<String> = (0..400).map(|number| format!("c{number} a{number}: c{number}")).collect();
+        let all = all.join(" ");
+        let data = served.data(&session, &format!("{{ wides {{ {all} wide {{ {all} }} }} }}"), none()).await;
+        assert_eq!(data["wides"][0]["c399"], json!(399));
+        assert_eq!(data["wides"][0]["wide"]["a399"], json!(399));
     });
 }

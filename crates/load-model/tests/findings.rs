@@ -1,0 +1,234 @@
+//! Each finding: a run in which it must appear, and the same run a little better, in which it must not.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
+
+use prony_load_model::figures::LatencyFigures;
+use prony_load_model::findings::{Finding, FindingKind, TargetPlace, judge};
+use prony_load_model::histogram::Latencies;
+use prony_load_model::result::{
+    LabFigures, Origin, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, ScenarioSummary, verdicts,
+    window_results,
+};
+use prony_load_model::tally::Tally;
+use prony_load_model::verdict::Judgement;
+use prony_load_model::{
+    Connections, LoadModel, Nanos, Outcome, Record, RequestDraft, Scenario, ScenarioDraft, Stage, Target,
+    ThinkTime, Threshold, TransportError, Windows,
+};
+
+/// A run that nothing is wrong with, unless something in it is changed.
+struct Run {
+    users: u32,
+    hold: Nanos,
+    holds: bool,
+    successes: u64,
+    failures: Vec<Outcome>,
+    connections: Connections,
+    think: Nanos,
+    lab: LabFigures,
+    place: TargetPlace,
+    thresholds: &'static str,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            users: 10,
+            hold: Nanos::from_secs(10),
+            holds: true,
+            successes: 1_000,
+            failures: Vec::new(),
+            connections: Connections::Kept,
+            think: Nanos::from_millis(10),
+            lab: LabFigures::default(),
+            place: TargetPlace::OtherMachine,
+            thresholds: "p95<1s",
+        }
+    }
+}
+
+impl Run {
+    fn scenario(&self) -> Scenario {
+        let last = if self.holds { self.users } else { self.users + 1 };
+        let stages = vec![Stage::new(Nanos::ZERO, self.users), Stage::new(self.hold, last)];
+        let mut draft = ScenarioDraft::new("f", Target::new("t", 80), LoadModel::Closed { stages });
+        draft.requests = vec![RequestDraft::get("a", "/")];
+        draft.think_time = ThinkTime::constant(self.think);
+        draft.connections = self.connections;
+        draft.thresholds = Threshold::parse_list(self.thresholds).unwrap();
+        draft.check().unwrap()
+    }
+
+    fn result(&self, scenario: &Scenario) -> ResultFile {
+        let windows = Windows::of(scenario.load(), scenario.warm_up());
+        let mut tally = Tally::new(&windows, 1);
+        let all = (0..self.successes).map(|_| Outcome::Success).chain(self.failures.iter().copied());
+        for outcome in all {
+            let (start, end) = (Nanos::from_secs(1), Nanos::from_millis(1_010));
+            let record = Record {
+                request: 0,
+                scheduled: start,
+                started: start,
+                first_byte: Some(end),
+                ended: end,
+                outcome,
+                bytes_sent: 1,
+                bytes_received: 1,
+            };
+            tally.record(&windows, &record);
+        }
+        let windows = window_results(scenario, &windows, &tally, scenario.load().duration());
+        ResultFile {
+            schema: SCHEMA.to_owned(),
+            schema_version: SCHEMA_VERSION,
+            state: RunState::Completed,
+            origin: Origin::default(),
+            scenario: ScenarioSummary::of(scenario),
+            findings: Vec::new(),
+            thresholds: verdicts(scenario, &windows),
+            windows,
+            series: Vec::new(),
+            lab: self.lab.clone(),
+        }
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let scenario = self.scenario();
+        judge(&scenario, &self.result(&scenario), &self.place)
+    }
+}
+
+/// In the first run exactly this finding appears, with this number in its text; in the second none does.
+fn check(kind: FindingKind, number: &str, with: &Run, without: &Run) {
+    let findings = with.findings();
+    let kinds: Vec<_> = findings.iter().map(|finding| finding.kind).collect();
+    assert_eq!(kinds, [kind], "{findings:?}");
+    assert!(findings[0].seen.contains(number), "{}", findings[0].seen);
+    assert!(!findings[0].cause.is_empty() && !findings[0].try_next.is_empty());
+    assert_eq!(without.findings(), [], "{}", kind.name());
+}
+
+fn late_by(time: Nanos) -> LabFigures {
+    let mut lateness = Latencies::default();
+    (0..1_000).for_each(|_| lateness.record(time));
+    LabFigures { lateness: LatencyFigures::of(&lateness), ..LabFigures::default() }
+}
+
+#[test]
+fn a_plain_run_has_no_findings() {
+    assert_eq!(Run::default().findings(), []);
+}
+
+#[test]
+fn generator_bound() {
+    let busy = |share| Run {
+        lab: LabFigures { busiest_thread_share: share, ..LabFigures::default() },
+        ..Run::default()
+    };
+    check(FindingKind::GeneratorBound, "81 %", &busy(0.81), &busy(0.80));
+    let late = |ms| Run { lab: late_by(Nanos::from_millis(ms)), ..Run::default() };
+    check(FindingKind::GeneratorBound, "20 %", &late(2), &late(1));
+}
+
+#[test]
+fn ports_exhausted() {
+    let run = |count| {
+        let mut run = Run::default();
+        run.lab.connections.ports_exhausted = count;
+        run
+    };
+    check(FindingKind::PortsExhausted, "7 connections", &run(7), &run(0));
+}
+
+#[test]
+fn errors_dominate() {
+    let run = |count| Run { failures: vec![Outcome::Status(503); count], ..Run::default() };
+    check(FindingKind::ErrorsDominate, "5.7 %", &run(60), &run(50));
+}
+
+#[test]
+fn ramp_in_verdict() {
+    check(FindingKind::RampInVerdict, "10.0 s", &Run { holds: false, ..Run::default() }, &Run::default());
+}
+
+#[test]
+fn too_few_samples() {
+    let run = |successes| Run { successes, ..Run::default() };
+    check(FindingKind::TooFewSamples, "499 successes", &run(499), &run(500));
+}
+
+#[test]
+fn too_short() {
+    let run = |ms| Run { hold: Nanos::from_millis(ms), users: 100, ..Run::default() };
+    check(FindingKind::TooShort, "4.90 s", &run(4_900), &run(5_000));
+}
+
+#[test]
+fn timeouts_censor() {
+    let run =
+        |count| Run { failures: vec![Outcome::Transport(TransportError::Timeout); count], ..Run::default() };
+    // 10 of 1,010.
+    check(FindingKind::TimeoutsCensor, "percentiles above 99.010 are at least 30.0 s", &run(10), &run(0));
+}
+
+#[test]
+fn target_shares_cpu() {
+    let place = TargetPlace::SameProcessors { process: Some("the target (nginx)".to_owned()), processors: 2 };
+    let apart = Run { place: TargetPlace::OtherProcessors, ..Run::default() };
+    check(
+        FindingKind::TargetSharesCpu,
+        "2 of the lab's processors",
+        &Run { place, ..Run::default() },
+        &apart,
+    );
+}
+
+#[test]
+fn connection_churn() {
+    let run = |reopened, connections| {
+        let mut run = Run { connections, ..Run::default() };
+        run.lab.connections.reopened = reopened;
+        run
+    };
+    check(
+        FindingKind::ConnectionChurn,
+        "11 connections",
+        &run(11, Connections::Kept),
+        &run(10, Connections::Kept),
+    );
+    assert_eq!(run(1_000, Connections::Fresh).findings(), []);
+}
+
+#[test]
+fn offered_load_limited() {
+    // 10 users that think 100 ms can ask for 100 a second; 1,000 in 10 s are just that.
+    let run = |ms| Run { think: Nanos::from_millis(ms), ..Run::default() };
+    check(FindingKind::OfferedLoadLimited, "100.0/s of the 100.0/s", &run(100), &run(80));
+}
+
+#[test]
+fn findings_that_void_the_claim_come_first() {
+    let run = Run { successes: 10, failures: vec![Outcome::Status(500); 5], ..Run::default() };
+    let kinds: Vec<_> = run.findings().iter().map(|finding| finding.kind).collect();
+    assert_eq!(kinds, [FindingKind::ErrorsDominate, FindingKind::TooFewSamples]);
+}
+
+#[test]
+fn thresholds_are_kept_failed_or_undecided() {
+    let run = Run {
+        thresholds: "p95<1s, p95<1ms, p99.99<1s, errors<1%, rate>=100/s, requests>1000",
+        ..Run::default()
+    };
+    let judgements: Vec<_> = run.result(&run.scenario()).thresholds.iter().map(|v| v.judgement).collect();
+    let (kept, failed, undecided) = (Judgement::Kept, Judgement::Failed, Judgement::Undecided);
+    assert_eq!(judgements, [kept, failed, undecided, kept, kept, failed]);
+}
+
+#[test]
+fn a_result_reads_back_as_it_was_written() {
+    let run = Run { failures: vec![Outcome::Status(503), Outcome::GraphQlErrors], ..Run::default() };
+    let mut result = run.result(&run.scenario());
+    result.findings = run.findings();
+    let text = serde_json::to_string(&result).unwrap();
+    assert_eq!(serde_json::from_str::<ResultFile>(&text).unwrap(), result);
+}

@@ -27,6 +27,26 @@ impl Usage {
     }
 }
 
+/// Time that these processors worked for any process, or that the hypervisor kept from them. Interrupts are left
+/// out: they are the network's work for whoever is measured.
+pub fn busy_time(processors: &[usize]) -> io::Result<Duration> {
+    let stat = fs::read_to_string("/proc/stat")?;
+    parse_busy(&stat, processors, rustix::param::clock_ticks_per_second())
+        .ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+fn parse_busy(stat: &str, processors: &[usize], ticks_per_second: u64) -> Option<Duration> {
+    let mut ticks = 0;
+    for processor in processors {
+        let name = format!("cpu{processor} ");
+        let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
+        // user, nice, system, idle, iowait, irq, softirq, steal
+        let fields: Vec<u64> = line.split_whitespace().filter_map(|field| field.parse().ok()).collect();
+        ticks += fields.get(..3)?.iter().sum::<u64>() + fields.get(7)?;
+    }
+    Some(Duration::from_secs_f64(ticks as f64 / ticks_per_second as f64))
+}
+
 fn parse(stat: &str, status: &str, ticks_per_second: u64) -> Option<Usage> {
     // The program's name stands in parentheses and may hold spaces and parentheses itself.
     let (_, fields) = stat.rsplit_once(')')?;
@@ -55,6 +75,15 @@ mod tests {
         assert_eq!(usage.processor_time, Duration::from_secs(4));
         assert_eq!((usage.resident_bytes, usage.resident_bytes_max), (1 << 20, 2 << 20));
         assert_eq!(parse("", status, 100), None);
+    }
+
+    #[test]
+    fn busy_time_is_that_of_the_named_processors() {
+        let stat =
+            "cpu  0 0 0 0\ncpu0 100 20 30 999 5 6 7 50 0 0\ncpu1 1 1 1 1 1 1 1 1\ncpu10 9 9 9 9 9 9 9 9\n";
+        assert_eq!(parse_busy(stat, &[0], 100), Some(Duration::from_secs(2)));
+        assert_eq!(parse_busy(stat, &[0, 1], 100), Some(Duration::from_millis(2_040)));
+        assert_eq!(parse_busy(stat, &[2], 100), None);
     }
 
     #[test]

@@ -28,9 +28,9 @@ pub struct Capacity {
     pub interval: Interval,
     /// In the order in which they were measured.
     pub steps: Vec<Step>,
-    /// Set when a failing step, or the end of the search, was the lab's own limit: then the engine serves at
+    /// Set when a failing step, or the end of the search, was no limit of the engine: then the engine serves at
     /// least the users that passed.
-    pub lab_limit: Option<String>,
+    pub outside_limit: Option<String>,
     /// Ended by the user before the interval was as narrow as it should be.
     pub stopped: bool,
 }
@@ -60,7 +60,7 @@ pub(super) fn search(
         saturation_per_second,
         interval: search.interval(),
         steps: Vec::new(),
-        lab_limit: None,
+        outside_limit: None,
         stopped: false,
     };
     while let Some(users) = search.next_load() {
@@ -77,7 +77,7 @@ pub(super) fn search(
         capacity.steps.push(step);
     }
     capacity.stopped |= surroundings.stop.is_stopped();
-    capacity.lab_limit = lab_limit(&capacity, users_max);
+    capacity.outside_limit = outside_limit(&capacity, users_max);
     Ok(capacity)
 }
 
@@ -120,7 +120,7 @@ fn plan(workload: &Workload, pace: &Pace, saturation_per_second: f64, users_max:
     }
 }
 
-fn lab_limit(capacity: &Capacity, users_max: u32) -> Option<String> {
+fn outside_limit(capacity: &Capacity, users_max: u32) -> Option<String> {
     if capacity.stopped {
         return None;
     }
@@ -132,7 +132,7 @@ fn lab_limit(capacity: &Capacity, users_max: u32) -> Option<String> {
             "the search ended before a number of users failed".to_owned()
         });
     };
-    capacity.steps.iter().find(|step| step.users == failed)?.lab_limit.clone()
+    capacity.steps.iter().find(|step| step.users == failed)?.outside_limit.clone()
 }
 
 #[cfg(test)]

@@ -122,8 +122,8 @@ fn live_text(text: &str, progress: &Progress, left: Duration) -> String {
 fn step_line(workload: &Workload, processors: usize, step: &Step) -> String {
     let p95 = step.hold.p95_ms.map_or("-".to_owned(), milliseconds);
     let verdict = if step.passed { "served" } else { "not served" };
-    let limit = step.lab_limit.as_ref().filter(|_| !step.passed);
-    let limit = limit.map_or(String::new(), |limit| format!(" (the lab's limit: {limit})"));
+    let limit = step.outside_limit.as_ref().filter(|_| !step.passed);
+    let limit = limit.map_or(String::new(), |limit| format!(" (not the engine's limit: {limit})"));
     format!(
         "{}, {}: {:>6} users, {:>6}/s, p95 {p95}, {:.1} % errors: {verdict}{limit}",
         title(workload),
@@ -180,13 +180,14 @@ mod tests {
             engine_processors: None,
             engine_resident_bytes: None,
             lab_busy_share: 0.9,
-            lab_limit: Some("busy".into()),
+            others_processors: None,
+            outside_limit: Some("busy".into()),
             file: String::new(),
         };
         assert_eq!(
             step_line(&WORKLOAD, 1, &step),
             "1 nest, limit 50, 1 processor: 21,000 users,  9,876/s, p95 512 ms, 2.1 % errors: not served \
-             (the lab's limit: busy)"
+             (not the engine's limit: busy)"
         );
     }
 

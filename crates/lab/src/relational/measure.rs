@@ -1,6 +1,12 @@
 //! One step: a number of users for ramp and hold, and whether they were served.
 
-use std::{cell::RefCell, num::NonZeroUsize, path::PathBuf, rc::Rc, time::Instant};
+use std::{
+    cell::RefCell,
+    num::NonZeroUsize,
+    path::PathBuf,
+    rc::Rc,
+    time::{Duration, Instant},
+};
 
 use prony_load::{Output, Progress, RunError, RunOptions, StopFlag};
 use prony_load_model::{
@@ -12,8 +18,17 @@ use prony_load_model::{
 };
 use serde::Serialize;
 
-use super::study::{ERROR_SHARE_MAX, P95_MAX};
-use crate::{engine::Engine, usage::Usage};
+use super::{
+    display::count_of_processors,
+    study::{ERROR_SHARE_MAX, P95_MAX},
+};
+use crate::{
+    engine::Engine,
+    usage::{Usage, busy_time},
+};
+
+/// Other processes may take this share of the engine's processors before a failed step says nothing any more.
+const OTHERS_SHARE_MAX: f64 = 0.15;
 
 /// The columns of the study.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -55,8 +70,10 @@ pub struct Step {
     pub engine_resident_bytes: Option<u64>,
     /// Busy share of the lab's busiest thread.
     pub lab_busy_share: f64,
-    /// The lab's own fault, in its words; then a failed step says nothing about the engine.
-    pub lab_limit: Option<String>,
+    /// Processors' worth of the engine's processors that other processes used.
+    pub others_processors: Option<f64>,
+    /// What beside the engine was short; then a failed step says nothing about the engine.
+    pub outside_limit: Option<String>,
     /// The result file, next to the table.
     pub file: String,
 }
@@ -64,6 +81,8 @@ pub struct Step {
 /// What a measurement needs beside its scenario.
 pub(super) struct Surroundings<'a> {
     pub engine: &'a Engine,
+    /// `None` where a database server works on them as well, rightly.
+    pub engine_processors: Option<&'a [usize]>,
     pub stop: &'a StopFlag,
     pub command_line: &'a [String],
     /// Directory of result files.
@@ -99,15 +118,16 @@ impl Surroundings<'_> {
         mut watch: impl FnMut(&Progress) + 'static,
     ) -> Result<Option<Step>, RunError> {
         let hold_begins = scenario.load().stages().first().map_or(Nanos::ZERO, |ramp| ramp.duration_ns);
-        let readings: Rc<RefCell<Vec<(Instant, Usage)>>> = Rc::default();
-        let process = self.engine.process();
+        let readings: Rc<RefCell<Vec<Reading>>> = Rc::default();
+        let (process, processors) = (self.engine.process(), self.engine_processors.map(<[usize]>::to_vec));
         let kept = Rc::clone(&readings);
         let result = self.run(scenario, &file, move |progress| {
             // Later answers than those of the hold window must not thin out its processor time.
             if (hold_begins..=progress.duration).contains(&progress.elapsed)
-                && let Ok(usage) = Usage::of(process)
+                && let Ok(engine) = Usage::of(process)
             {
-                kept.borrow_mut().push((Instant::now(), usage));
+                let all = processors.as_ref().and_then(|processors| busy_time(processors).ok());
+                kept.borrow_mut().push(Reading { at: Instant::now(), engine, all });
             }
             watch(progress);
         })?;
@@ -115,11 +135,29 @@ impl Surroundings<'_> {
             return Ok(None);
         }
         let readings = readings.borrow();
-        Ok(Some(step_of(&result, scenario.load().users_max(), file, &readings)))
+        let shares = shares(&readings);
+        Ok(Some(Step {
+            engine_resident_bytes: readings.last().map(|reading| reading.engine.resident_bytes),
+            engine_processors: shares.map(|(engine, _)| engine),
+            others_processors: shares.and_then(|(_, others)| others),
+            outside_limit: outside_limit(
+                &result.findings,
+                shares,
+                self.engine_processors.map_or(0, <[usize]>::len),
+            ),
+            ..step_of(&result, scenario.load().users_max(), file)
+        }))
     }
 }
 
-fn step_of(result: &ResultFile, users: u32, file: String, readings: &[(Instant, Usage)]) -> Step {
+/// The engine's use at one moment, and that of its processors by everybody.
+struct Reading {
+    at: Instant,
+    engine: Usage,
+    all: Option<Duration>,
+}
+
+fn step_of(result: &ResultFile, users: u32, file: String) -> Step {
     let hold = &result.headline().all;
     let whole = &result.windows.last().unwrap_or(result.headline()).all;
     Step {
@@ -127,10 +165,11 @@ fn step_of(result: &ResultFile, users: u32, file: String, readings: &[(Instant, 
         passed: is_served(hold),
         hold: Columns::of(hold),
         whole: Columns::of(whole),
-        engine_processors: processors_used(readings),
-        engine_resident_bytes: readings.last().map(|(_, usage)| usage.resident_bytes),
+        engine_processors: None,
+        engine_resident_bytes: None,
         lab_busy_share: result.lab.busiest_thread_share,
-        lab_limit: lab_limit(&result.findings),
+        others_processors: None,
+        outside_limit: None,
         file,
     }
 }
@@ -141,14 +180,60 @@ fn is_served(hold: &Figures) -> bool {
     p95.is_some_and(|p95| p95 < P95_MAX.0 as f64) && hold.error_share() < ERROR_SHARE_MAX
 }
 
-fn processors_used(readings: &[(Instant, Usage)]) -> Option<f64> {
-    let ((first_at, first), (last_at, last)) = (readings.first()?, readings.last()?);
-    let seconds = (*last_at - *first_at).as_secs_f64();
-    let used = last.processor_time.checked_sub(first.processor_time)?;
-    (seconds > 0.0).then(|| used.as_secs_f64() / seconds)
+/// Processors' worth of time used by the engine and, on its processors, by others.
+fn shares(readings: &[Reading]) -> Option<(f64, Option<f64>)> {
+    let (first, last) = (readings.first()?, readings.last()?);
+    let seconds = (last.at - first.at).as_secs_f64();
+    if seconds <= 0.0 {
+        return None;
+    }
+    let share = |from: Duration, to: Duration| to.saturating_sub(from).as_secs_f64() / seconds;
+    let engine = share(first.engine.processor_time, last.engine.processor_time);
+    let others = first.all.zip(last.all).map(|(from, to)| (share(from, to) - engine).max(0.0));
+    Some((engine, others))
 }
 
-fn lab_limit(findings: &[Finding]) -> Option<String> {
+fn outside_limit(
+    findings: &[Finding],
+    shares: Option<(f64, Option<f64>)>,
+    processors: usize,
+) -> Option<String> {
     let kinds = [FindingKind::GeneratorBound, FindingKind::TargetSharesCpu];
+    if let Some((_, Some(others))) = shares
+        && others > OTHERS_SHARE_MAX * processors as f64
+    {
+        let processors = count_of_processors(processors);
+        return Some(format!("other processes used {others:.2} of the engine's {processors}"));
+    }
     findings.iter().find(|finding| kinds.contains(&finding.kind)).map(|finding| finding.seen.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(start: Instant, second: u64, engine_ms: u64, all_ms: u64) -> Reading {
+        let engine = Usage { processor_time: Duration::from_millis(engine_ms), ..Usage::default() };
+        let all = Some(Duration::from_millis(all_ms));
+        Reading { at: start + Duration::from_secs(second), engine, all }
+    }
+
+    #[test]
+    fn what_others_take_is_told_apart() {
+        let start = Instant::now();
+        let (engine, others) = shares(&[reading(start, 0, 0, 0), reading(start, 4, 2_000, 3_200)]).unwrap();
+        assert!((engine - 0.5).abs() < 1e-9);
+        assert!((others.unwrap() - 0.3).abs() < 1e-9);
+        assert!(shares(&[reading(start, 0, 0, 0)]).is_none());
+    }
+
+    #[test]
+    fn a_busy_machine_is_no_fault_of_the_engine() {
+        assert_eq!(outside_limit(&[], Some((0.9, Some(0.1))), 1), None);
+        assert_eq!(
+            outside_limit(&[], Some((0.5, Some(0.4))), 1).unwrap(),
+            "other processes used 0.40 of the engine's 1 processor"
+        );
+        assert_eq!(outside_limit(&[], Some((1.5, Some(0.25))), 2), None);
+    }
 }

@@ -132,11 +132,11 @@ fn capacity_table(cells: &[&Capacity], resolver: &str) -> Table {
 fn users_text(cell: &Capacity) -> String {
     let failed = cell.interval.failed.map(|users| thousands(users.into()));
     match (cell.interval.passed, failed) {
-        (Some(passed), _) if cell.lab_limit.is_some() => format!("≥ {}", thousands(passed.into())),
+        (Some(passed), _) if cell.outside_limit.is_some() => format!("≥ {}", thousands(passed.into())),
         (Some(passed), Some(failed)) => format!("{} ({failed} fail)", thousands(passed.into())),
         (Some(passed), None) => format!("≥ {}", thousands(passed.into())),
-        (None, Some(failed)) => format!("< {failed}"),
-        (None, None) => "-".to_owned(),
+        (None, Some(failed)) if cell.outside_limit.is_none() => format!("< {failed}"),
+        (None, _) => "-".to_owned(),
     }
 }
 
@@ -209,10 +209,10 @@ fn notes(outcome: &Outcome) -> Vec<String> {
         ));
     }
     for cell in &outcome.cells {
-        if let Some(limit) = &cell.lab_limit {
+        if let Some(limit) = &cell.outside_limit {
             let operation = cell.workload.operation.label().to_lowercase();
             notes.push(format!(
-                "{operation}, limit {}, {}: at least that many, because the lab was the limit ({limit}).",
+                "{operation}, limit {}, {}: at least what is shown, because the engine was not the limit ({limit}).",
                 cell.workload.limit,
                 count_of_processors(cell.processors)
             ));
@@ -269,7 +269,8 @@ mod tests {
             engine_processors: Some(0.98),
             engine_resident_bytes: Some(123_000_000),
             lab_busy_share: 0.61,
-            lab_limit: None,
+            others_processors: Some(0.02),
+            outside_limit: None,
             file: "x".into(),
         }
     }
@@ -281,14 +282,14 @@ mod tests {
             saturation_per_second: 10_000.0,
             interval: Interval { passed, failed },
             steps: passed.iter().map(|users| step(*users, true)).collect(),
-            lab_limit: None,
+            outside_limit: None,
             stopped: false,
         }
     }
 
     fn outcome() -> Outcome {
         let limited = Capacity {
-            lab_limit: Some("the busiest thread was busy for 91 % of the run".into()),
+            outside_limit: Some("the busiest thread was busy for 91 % of the run".into()),
             ..cell(Operation::OneNest, Some(9_000), Some(9_500))
         };
         let resolver = |resolver| ResolverRow {
@@ -373,7 +374,7 @@ mod tests {
 
             ## Limits of these figures
 
-            * 1 nest, limit 50, 1 processor: at least that many, because the lab was the limit (the busiest thread was busy for 91 % of the run).
+            * 1 nest, limit 50, 1 processor: at least what is shown, because the engine was not the limit (the busiest thread was busy for 91 % of the run).
             * In the steps shown the engine used 0.98 to 0.98 processors and at most 123 MB; the lab's busiest thread was busy for at most 61 % of the time.
         "]].assert_eq(&render(&outcome()));
     }

@@ -226,9 +226,11 @@ impl<'a> Experiment<'a> {
         })?)
     }
 
-    fn surroundings<'s>(&'s self, engine: &'s Engine, assignment: &Assignment) -> Surroundings<'s> {
+    fn surroundings<'s>(&'s self, engine: &'s Engine, assignment: &'s Assignment) -> Surroundings<'s> {
         Surroundings {
             engine,
+            engine_processors: matches!(self.options.database, Database::Sqlite)
+                .then_some(&assignment.server),
             stop: &self.options.stop,
             command_line: &self.options.command_line,
             directory: &self.directory,
@@ -248,8 +250,8 @@ impl<'a> Experiment<'a> {
     }
 
     fn tell_answer(&self, found: &Capacity) {
-        if let Some(limit) = &found.lab_limit {
-            self.display.line(&format!("  at least: the lab was the limit ({limit})"));
+        if let Some(limit) = &found.outside_limit {
+            self.display.line(&format!("  at least: the engine was not the limit ({limit})"));
         }
     }
 

@@ -1,8 +1,9 @@
 //! Reading a request's body within its limits of bytes and time.
 
-use std::time::Duration;
+use std::{pin::pin, task::Poll, time::Duration};
 
 use bytes::{Bytes, BytesMut};
+use futures_util::poll;
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
@@ -25,7 +26,12 @@ pub(crate) async fn read(
     if announced.is_some_and(|bytes: u64| bytes > max_bytes as u64) {
         return Err(too_large(max_bytes));
     }
-    tokio::time::timeout(timeout, collect(body, max_bytes)).await.unwrap_or_else(|_| {
+    let mut whole = pin!(collect(body, max_bytes));
+    // Most bodies have come with their headers, and need no timer.
+    if let Poll::Ready(outcome) = poll!(whole.as_mut()) {
+        return outcome;
+    }
+    tokio::time::timeout(timeout, whole).await.unwrap_or_else(|_| {
         let message = format!("the body took longer than {} ms (body_timeout_ms)", timeout.as_millis());
         Err(BodyFault { status: StatusCode::REQUEST_TIMEOUT, message })
     })

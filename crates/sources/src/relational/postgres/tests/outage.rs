@@ -167,3 +167,38 @@ fn sqlstates_are_sorted_into_kinds() {
         assert_eq!(error.detail.as_deref(), Some("inside"));
     }
 }
+
+#[test]
+fn passwords_are_asked_for_and_never_shown() {
+    let cluster = Cluster::start_new().unwrap();
+    cluster
+        .execute(
+            "postgres",
+            "create role app login password 'right-secret'; create table t (id int primary key)",
+        )
+        .unwrap();
+    cluster.execute("postgres", "grant select on t to app").unwrap();
+    let file = cluster.query("postgres", "show hba_file").unwrap()[0][0].clone().unwrap();
+    let rules = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("host all app 127.0.0.1/32 scram-sha-256\n{rules}")).unwrap();
+    cluster.restart().unwrap();
+    let url = |user: &str| cluster.url("postgres").replace("postgres@", &format!("{user}@"));
+    on_a_core(async {
+        let served = Served::open(&url("app:right-secret"), &settings(ResolverModel::Subquery)).await;
+        let session = served.database.attach();
+        assert_eq!(served.data(&session, "{ ts { id } }", none()).await, json!({"ts": []}));
+        for user in ["app", "app:wrong-secret"] {
+            let opened = Served::try_open(&url(user), &RelationalSettings::default()).await;
+            let Err(error) = opened else { panic!("{user} was let in") };
+            assert_eq!(error.kind, OpenErrorKind::Rejected, "{error}");
+            assert!(error.to_string().contains("password"), "{error}");
+            assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
+        }
+        // What was right is wrong from now on: requests are told so at once.
+        cluster.execute("postgres", "alter role app password 'other'").unwrap();
+        cluster.restart().unwrap();
+        let read = served.plan("{ ts { id } }", none());
+        until(&read, &session, |outcome| *outcome == Err(ErrorCode::SourceUnavailable)).await;
+        assert!(!session.health().unwrap_err().contains("secret"));
+    });
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use apollo_compiler::{Name, ast::Type, name, schema::ExtendedType};
 use prony_graphql::schema::{
     Contribution,
-    build::{Pool, enumeration, input_object, list, named, non_null, object, scalar},
+    build::{Pool, enumeration, input_object, named, non_null, object, scalar},
 };
 
 use crate::relational::{catalog::ColumnKind, model::Model};
@@ -191,7 +191,8 @@ fn enum_filter(name: &str) -> Name {
 fn filter_input(name: &Name, operand: &Name, operators: &[Name], pool: &mut Pool) -> (Name, ExtendedType) {
     let fields = operators.iter().map(|operator| {
         let input = match operator.as_str() {
-            "in" | "not_in" => list(operand),
+            // Items may be null, so that clients that declare `[Int]` fit as well as those with `[Int!]`.
+            "in" | "not_in" => Type::List(Box::new(named(operand))),
             "is_null" => named(&name!("Boolean")),
             _ => named(operand),
         };

@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     let outcome = match line.command {
         Command::Serve(arguments) => serve::execute(arguments),
         Command::Schema(arguments) => schema::execute(arguments),
-        Command::Run(arguments) => run::execute(arguments),
+        Command::Run(arguments) => run::execute(&arguments),
         Command::Lab(arguments) => lab::execute(arguments),
     };
     outcome.unwrap_or_else(|error| {

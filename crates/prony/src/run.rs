@@ -1,7 +1,7 @@
 //! `prony run`: runs the load test that a plan describes, shows how it goes, and prints the result.
 
 use anyhow::Context as _;
-use prony_load::{Output, Progress, RunOptions, StopFlag, read_plan, run};
+use prony_load::{Output, Progress, RunOptions, read_plan, run};
 use prony_load_model::{ResultFile, Scenario};
 use prony_report::{ProgressDisplay, ProgressLine};
 use std::io::{IsTerminal as _, Write as _};
@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::interrupt;
+
 const THRESHOLD_FAILED: u8 = 1;
-const INTERRUPTED: i32 = 130;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -35,13 +36,13 @@ pub(crate) struct Arguments {
     quiet: bool,
 }
 
-pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut scenario = read_plan(&arguments.plan)?;
     if let Some(seed) = arguments.seed {
         scenario = scenario.with_seed(seed);
     }
     let path = result_path(&arguments.output, &scenario);
-    let stop = stop_on_interrupt()?;
+    let stop = interrupt::stop_flag()?;
     let mut display = display(arguments.quiet);
     let mut options = RunOptions {
         output: Output::File(path.clone()),
@@ -97,23 +98,4 @@ fn result_path(directory: &Path, scenario: &Scenario) -> PathBuf {
     let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let name: String = scenario.name().chars().map(safe).collect();
     directory.join(format!("{name}-{seconds}.prony.json"))
-}
-
-/// The first Ctrl-C ends the run and reports what was measured, the second ends the process.
-fn stop_on_interrupt() -> anyhow::Result<StopFlag> {
-    let stop = StopFlag::default();
-    let flag = stop.clone();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    let wait = move || {
-        runtime.block_on(async {
-            if tokio::signal::ctrl_c().await.is_ok() {
-                flag.stop();
-            }
-            if tokio::signal::ctrl_c().await.is_ok() {
-                std::process::exit(INTERRUPTED);
-            }
-        });
-    };
-    std::thread::Builder::new().name("prony-interrupt".to_owned()).spawn(wait)?;
-    Ok(stop)
 }

@@ -199,13 +199,15 @@ mod tests {
     use expect_test::{Expect, expect};
 
     fn check(text: &str, expected: &Expect) {
-        let shown = match Threshold::parse_list(text) {
-            Ok(list) => list
-                .iter()
-                .map(|t| format!("{:?} {:?} {:?} {}\n", t.metric, t.scope, t.comparison, t.bound))
-                .collect::<String>(),
-            Err(errors) => errors.iter().map(|error| format!("{error}\n")).collect(),
+        let lines: Vec<_> = match Threshold::parse_list(text) {
+            Ok(list) => {
+                let line =
+                    |t: &Threshold| format!("{:?} {:?} {:?} {}", t.metric, t.scope, t.comparison, t.bound);
+                list.iter().map(line).collect()
+            }
+            Err(errors) => errors.iter().map(ToString::to_string).collect(),
         };
+        let shown = lines.join("\n") + "\n";
         expected.assert_eq(&shown);
     }
 

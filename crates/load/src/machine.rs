@@ -97,7 +97,7 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         assert_eq!(
             listening_process(port).map(|pid| pid.as_raw_nonzero().get()),
-            Some(std::process::id() as i32)
+            Some(std::process::id().cast_signed())
         );
     }
 }

@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn answers_end_where_their_framing_says() {
         let shown: Vec<_> = ANSWERS.iter().map(|answer| scan(&[answer.as_bytes()], false)).collect();
-        expect![[r#"
+        expect![[r"
             200 keeps=true end=50 failure=false
             200 keeps=true end=94 failure=false
             404 keeps=true end=101 failure=true
@@ -401,7 +401,7 @@ mod tests {
             200 keeps=false end=59 failure=false
             200 keeps=true end=64 failure=false
             200 keeps=true end=37 failure=false
-            200 keeps=true end=54 failure=true"#]]
+            200 keeps=true end=54 failure=true"]]
         .assert_eq(&shown.join("\n"));
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n";
         expect!["200 keeps=true end=39 failure=true"].assert_eq(&scan(&[head.as_bytes()], true));

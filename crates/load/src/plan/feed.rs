@@ -143,6 +143,9 @@ fn read_csv(path: &Path, as_text: bool) -> Result<Table, String> {
 fn cell(field: &str, as_text: bool) -> Cell {
     let typed = serde_json::from_str::<serde_json::Value>(field).ok();
     let typed = typed.filter(|value| !as_text && (value.is_number() || value.is_boolean()));
-    let typed = typed.filter(|value| value.to_string() == field);
+    let typed = typed.filter(|value| {
+        let written = value.to_string();
+        written == field
+    });
     typed.and_then(|value| Cell::new(&value)).unwrap_or_else(|| Cell::text(field))
 }

@@ -195,10 +195,10 @@ users = 10
 name = "é"
 path = "/a/${nobody}"
 "#,
-            &expect![[r#"
+            &expect![[r"
                 plan.toml:2:1: unknown key `usrs`; did you mean `users`?
                 plan.toml:3:12: `10 parsecs` is not a duration; write for example `500ms`, `30s`, `1m30s` or `2h`
-                plan.toml:8:8: unknown variable `nobody`; no variable is defined"#]],
+                plan.toml:8:8: unknown variable `nobody`; no variable is defined"]],
         );
     }
 

@@ -93,16 +93,15 @@ fn graphql_body(value: Value<'_>, notes: &mut Notes) -> Option<BodyDraft> {
     Some(BodyDraft::GraphQl { query: query?, variables: variables.unwrap_or_default(), operation_name })
 }
 
+type Headers = Vec<(String, String)>;
+
 /// Names and values, and where each value stands.
-pub(super) fn headers(
-    value: Option<Value<'_>>,
-    notes: &mut Notes,
-) -> (Vec<(String, String)>, Vec<(Field, Range<usize>)>) {
-    let Some(value) = value else { return Default::default() };
+pub(super) fn headers(value: Option<Value<'_>>, notes: &mut Notes) -> (Headers, Vec<(Field, Range<usize>)>) {
+    let Some(value) = value else { return (Vec::new(), Vec::new()) };
     let Some(table) = value.get_ref().as_table() else {
         let message = format!("expected a table such as `{{ Accept = \"text/html\" }}`, not {}", kind(value));
         notes.add(value.span(), message);
-        return Default::default();
+        return (Vec::new(), Vec::new());
     };
     let (mut headers, mut spans) = (Vec::new(), Vec::new());
     for (name, value) in table {

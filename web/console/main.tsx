@@ -10,7 +10,7 @@ import { createRoot } from 'react-dom/client';
 
 interface Source {
   name: string;
-  address: string;
+  database: string;
   tables: number;
 }
 
@@ -35,7 +35,7 @@ function Sources({ sources, version }: Description) {
     <header className="sources" aria-label="Sources">
       <strong title={`version ${version}`}>Prony</strong>
       {sources.map((source) => (
-        <span key={source.name} title={source.address}>
+        <span key={source.name} title={source.database}>
           {source.name} <small>{tables(source.tables)}</small>
         </span>
       ))}

@@ -4,7 +4,7 @@ const element = (id) => document.getElementById(id);
 fetch('/console.json')
   .then((response) => response.json())
   .then(({ sources, example }) => {
-    element('sources').textContent = sources.map((source) => `${source.name} (${source.address})`).join(', ');
+    element('sources').textContent = sources.map((source) => `${source.name} (${source.database})`).join(', ');
     element('query').value = example;
   });
 

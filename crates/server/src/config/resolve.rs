@@ -62,7 +62,12 @@ fn resolve_source(
         return None;
     }
     let relational = relational(&source, common, faults);
-    let name = source.name.unwrap_or_else(|| name_of(&url));
+    let is_argument = origin == Origin::Argument;
+    let mut name = source.name.unwrap_or_else(|| name_of(&url));
+    if is_argument && names.contains(&name) {
+        // The command line has no way to name a source.
+        name = format!("{name}-{}", names.len() + 1);
+    }
     if !names.insert(name.clone()) {
         faults.push(origin, format!("two sources are named `{name}`; give one another `name`"));
         return None;

@@ -36,6 +36,16 @@ pub(crate) struct NamedSource {
     pub(crate) relational: Arc<RelationalSource>,
 }
 
+impl NamedSource {
+    /// The database's product. Host, user and path are not for clients.
+    pub(crate) fn database(&self) -> &'static str {
+        match self.relational.address() {
+            Address::Sqlite(_) => "SQLite",
+            Address::Postgres(_) => "PostgreSQL",
+        }
+    }
+}
+
 /// Schema, sources and caches.
 #[derive(Debug)]
 pub struct Engine {

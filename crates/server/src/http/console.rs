@@ -57,7 +57,7 @@ struct Description {
 #[derive(Debug, Serialize)]
 struct SourceDescription {
     name: String,
-    address: String,
+    database: &'static str,
     tables: usize,
 }
 
@@ -70,7 +70,7 @@ impl Console {
     pub(super) fn new(engine: &Engine) -> Self {
         let sources = engine.sources.iter().map(|source| SourceDescription {
             name: source.name.clone(),
-            address: source.relational.address().to_string(),
+            database: source.database(),
             tables: source.relational.model().tables.len(),
         });
         let example = engine.sources.first().and_then(|source| example(source.relational.model()));

@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 use http::StatusCode;
+use prony_graphql::response::Detail;
 use serde::Serialize;
 
 use super::reply::{JSON, Reply, reply};
@@ -17,20 +18,22 @@ struct Health<'a> {
 #[derive(Debug, Serialize)]
 struct SourceHealth<'a> {
     name: &'a str,
-    address: String,
+    database: &'static str,
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
 }
 
 pub(super) async fn answer(core: &CoreEngine) -> Reply {
+    // The database's own text, as in the errors of requests.
+    let shown = core.engine().detail == Detail::Shown;
     let sources = core.engine().sources.iter().zip(&core.handles).map(|(source, handle)| async {
         let failure = handle.health().await.err();
         SourceHealth {
             name: &source.name,
-            address: source.relational.address().to_string(),
+            database: source.database(),
             status: if failure.is_none() { "ok" } else { "unreachable" },
-            message: failure,
+            message: failure.filter(|_| shown),
         }
     });
     let sources = join_all(sources).await;

@@ -161,6 +161,16 @@ fn sources_of_the_command_line_come_instead_of_the_files() {
     assert_eq!(settings.sources[0].name, "b");
 }
 
+#[test]
+fn sources_of_the_command_line_get_names_of_their_own() {
+    let sources =
+        ["sqlite:a/shop.db", "sqlite:b/shop.db", "postgres://host/shop"].map(str::to_owned).to_vec();
+    let settings =
+        config::load(None, CommandLine { sources, flags: Vec::new() }, &|_| None).expect("they are right");
+    let names: Vec<&str> = settings.sources.iter().map(|source| &*source.name).collect();
+    assert_eq!(names, ["shop", "shop-2", "shop-3"]);
+}
+
 /// The table's texts are what the program does: each default, written in a file, changes nothing.
 #[test]
 fn defaults_of_the_table_are_the_defaults() {

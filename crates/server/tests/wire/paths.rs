@@ -66,6 +66,8 @@ fn health_names_the_sources() {
     assert_eq!(body["status"], "ok");
     assert_eq!(body["sources"][0]["name"], "chinook");
     assert_eq!(body["sources"][0]["status"], "ok");
+    assert_eq!(body["sources"][0]["database"], "SQLite");
+    assert!(!response.contains("sqlite:"), "where the database is, is not for clients: {response}");
 }
 
 #[test]

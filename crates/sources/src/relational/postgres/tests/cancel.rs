@@ -72,7 +72,7 @@ fn a_client_that_goes_takes_its_statement_along() {
             let asked = timeout(Duration::from_millis(300), slow.outcome(&session)).await;
             assert!(asked.is_err(), "{asked:?}");
             // Answered by the only connection, long before the slow statement would have ended.
-            let next = timeout(Duration::from_secs(10), quick.outcome(&session)).await;
+            let next = timeout(Duration::from_secs(6), quick.outcome(&session)).await;
             assert_eq!(next.unwrap(), Ok("[{\"id\":1}]".into()));
             until_running(&database, 0).await;
         });
@@ -92,14 +92,17 @@ fn others_on_the_connection_are_not_harmed() {
         let brief = served.plan("{ briefs(limit: 3) { id } }", none());
         assert!(brief.outcome(&session).await.is_ok());
         let dropped = async {
-            let limit = Duration::from_millis(200);
+            let limit = Duration::from_millis(500);
             let (one, two) =
                 tokio::join!(timeout(limit, slow.outcome(&session)), timeout(limit, slow.outcome(&session)));
             assert!(one.is_err() && two.is_err());
         };
-        let innocent = futures_util::future::join_all((0..10).map(|_| brief.outcome(&session)));
+        let innocent = async {
+            until_running(&database, 1).await;
+            futures_util::future::join_all((0..10).map(|_| brief.outcome(&session))).await
+        };
         let all = async { tokio::join!(dropped, innocent) };
-        let ((), outcomes) = timeout(Duration::from_secs(15), all).await.expect("nothing waits for the slow");
+        let ((), outcomes) = timeout(Duration::from_secs(6), all).await.expect("nothing waits for the slow");
         for outcome in outcomes {
             assert!(outcome.is_ok(), "{outcome:?}");
         }

@@ -119,7 +119,7 @@ impl Stage {
     }
 
     fn end(&mut self, name: &str) {
-        let ms = (processor_time() - self.started).as_secs_f64() * 1e3;
+        let ms = processor_time().saturating_sub(self.started).as_secs_f64() * 1e3;
         let megabytes = (LIVE_BYTES.load(Ordering::Relaxed) - self.bytes_before) as f64 / 1e6;
         write!(self.line, "  {name} {ms:.0} ms ({megabytes:.1} MB in use)")
             .expect("strings can be written to");

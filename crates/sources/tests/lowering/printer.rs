@@ -91,7 +91,7 @@ impl Printer<'_> {
             match &output.kind {
                 OutputKind::Typename(name) => self.line(depth, &format!("{key}: {name:?}")),
                 OutputKind::Column(id) => {
-                    self.line(depth, &format!("{key}: column {}", table.column(*id).name))
+                    self.line(depth, &format!("{key}: column {}", table.column(*id).name));
                 }
                 OutputKind::One(_, row) => {
                     let target = self.model.table(row.table);

@@ -4,11 +4,42 @@
 /// Appends `text` as a JSON string with its quotes. Escaped are `"`, `\`, and U+0000 to U+001F (`\b`, `\f`,
 /// `\n`, `\r`, `\t` by their short forms, the others as `\u00xx` in lower-case hexadecimal).
 pub fn write_string(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
     let bytes = text.as_bytes();
+    out.reserve(bytes.len() + 2);
+    out.push(b'"');
+    if has_escapes(bytes) {
+        write_escaped(out, bytes);
+    } else {
+        out.extend_from_slice(bytes);
+    }
+    out.push(b'"');
+}
+
+/// Whether any byte must be escaped, eight at a time: most texts have none.
+fn has_escapes(bytes: &[u8]) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+    // Sets the high bit of at least one byte if a byte of the word is below `limit`, and of none otherwise
+    // (Mycroft's test; bytes from 0x80 are masked out).
+    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGH_BITS;
+    let (words, rest) = bytes.as_chunks::<8>();
+    let in_word = |word: &[u8; 8]| {
+        let word = u64::from_le_bytes(*word);
+        let quote = below(word ^ (ONES * u64::from(b'"')), 1);
+        let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
+        below(word, 0x20) | quote | backslash != 0
+    };
+    words.iter().any(in_word) || rest.iter().any(|&byte| must_escape(byte))
+}
+
+fn must_escape(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
+}
+
+fn write_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
     let mut plain_from = 0;
     for (index, &byte) in bytes.iter().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+        if !must_escape(byte) {
             continue;
         }
         out.extend_from_slice(&bytes[plain_from..index]);
@@ -16,7 +47,6 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
         plain_from = index + 1;
     }
     out.extend_from_slice(&bytes[plain_from..]);
-    out.push(b'"');
 }
 
 fn write_escape(out: &mut Vec<u8>, byte: u8) {
@@ -61,6 +91,17 @@ mod tests {
         let all: String = (0..0x80u8).map(char::from).collect();
         for text in ["", "plain", "\"quoted\" \\ back", "gr\u{fc}n \u{1f600}", &all] {
             check(text);
+        }
+    }
+
+    #[test]
+    fn each_byte_at_each_place_reads_back() {
+        for place in 0..20 {
+            for byte in 0..0x80u8 {
+                let mut text = "\u{e9}aaaaaaaaaaaaaaaaaaaaaaaaa".to_owned();
+                text.insert(place + if place == 0 { 0 } else { 2 }, char::from(byte));
+                check(&text);
+            }
         }
     }
 

@@ -1,6 +1,8 @@
 //! From a root field to statements for the `subquery` model: has-one relations by a unique key are joined,
 //! everything else below a row has a statement of its own, bound again for each parent row.
 
+use std::sync::atomic::AtomicUsize;
+
 use prony_graphql::json;
 
 use super::{
@@ -27,13 +29,13 @@ const MAX_COLUMNS: usize = 1500;
 pub(super) fn list(model: &Model, plan: &ListPlan) -> RowsProgram {
     let mut compiler = Compiler { model, statements: Vec::new() };
     let root = compiler.list(plan, None);
-    RowsProgram { statements: compiler.statements, root }
+    RowsProgram { statements: compiler.statements, root, answer_bytes: AtomicUsize::new(0) }
 }
 
 pub(super) fn aggregate(model: &Model, plan: &AggregatePlan) -> RowsProgram {
     let mut compiler = Compiler { model, statements: Vec::new() };
     let root = compiler.aggregate(plan, None);
-    RowsProgram { statements: compiler.statements, root }
+    RowsProgram { statements: compiler.statements, root, answer_bytes: AtomicUsize::new(0) }
 }
 
 /// A parent's statement under construction and the relation that leads from its rows.

@@ -1,5 +1,7 @@
 //! What a prepared root field is for SQLite: statements' texts, and for each how its rows become JSON.
 
+use std::sync::atomic::AtomicUsize;
+
 use prony_graphql::error::Position;
 
 use crate::relational::{catalog::ColumnKind, nest::NestPlan, sql::Parameter};
@@ -20,6 +22,8 @@ pub(super) struct StatementText {
 pub(super) struct RowsProgram {
     pub(super) statements: Vec<StatementText>,
     pub(super) root: Node,
+    /// Of the last answer: the next one will need about as much.
+    pub(super) answer_bytes: AtomicUsize,
 }
 
 /// One statement and how its rows are written.

@@ -161,20 +161,22 @@ impl Statement {
 
     /// A column of the current row. It borrows the statement: the next step ends its life.
     pub(super) fn column(&self, index: usize) -> Stored<'_> {
-        let (statement, index) = (self.pointer.as_ptr(), index as c_int);
-        // SAFETY: the statement is valid, and SQLite answers NULL for columns that are not there. Text and
-        // blobs live until the next step, reset or conversion; the type is read first and none is converted.
+        // SAFETY: the statement is valid, and SQLite answers NULL for columns that are not there. The value is read
+        // in place: connections are opened without mutexes and used by one thread, so that it is protected
+        // (https://sqlite.org/c3ref/value.html), and asking it takes a third of the time of the column functions.
+        // Text and blobs live until the next step or reset; the type is read first, so that none is converted.
         unsafe {
-            match ffi::sqlite3_column_type(statement, index) {
-                ffi::SQLITE_INTEGER => Stored::Integer(ffi::sqlite3_column_int64(statement, index)),
-                ffi::SQLITE_FLOAT => Stored::Real(ffi::sqlite3_column_double(statement, index)),
+            let value = ffi::sqlite3_column_value(self.pointer.as_ptr(), index as c_int);
+            match ffi::sqlite3_value_type(value) {
+                ffi::SQLITE_INTEGER => Stored::Integer(ffi::sqlite3_value_int64(value)),
+                ffi::SQLITE_FLOAT => Stored::Real(ffi::sqlite3_value_double(value)),
                 ffi::SQLITE_TEXT => {
-                    let start = ffi::sqlite3_column_text(statement, index);
-                    Stored::Text(bytes(start, ffi::sqlite3_column_bytes(statement, index)))
+                    let start = ffi::sqlite3_value_text(value);
+                    Stored::Text(bytes(start, ffi::sqlite3_value_bytes(value)))
                 }
                 ffi::SQLITE_BLOB => {
-                    let start = ffi::sqlite3_column_blob(statement, index);
-                    Stored::Blob(bytes(start.cast(), ffi::sqlite3_column_bytes(statement, index)))
+                    let start = ffi::sqlite3_value_blob(value);
+                    Stored::Blob(bytes(start.cast(), ffi::sqlite3_value_bytes(value)))
                 }
                 _ => Stored::Null,
             }

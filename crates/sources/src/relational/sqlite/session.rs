@@ -83,7 +83,7 @@ impl Session {
             for (statement, text) in statements.iter_mut().zip(&program.statements) {
                 bind::bind(statement, text, values).map_err(bind_stop)?;
             }
-            write_rows::write(&program.root, response_key, statements, &watch, max)
+            write_rows::write(program, response_key, statements, &watch, max)
         });
         self.finish(written, values)
     }

@@ -1,13 +1,15 @@
 //! Steps the statements of a root field and writes their rows as JSON: the `subquery` model. Nulls rise to
 //! the nearest nullable member (GraphQL specification, section 6.4.4).
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use prony_graphql::{
     error::{ErrorCode, GraphqlError, PathSegment},
     response::FieldResult,
 };
 
 use super::{
-    program::{ColumnPiece, Inner, Nested, Node, NodeKind, Piece, Presence},
+    program::{ColumnPiece, Inner, Nested, Node, NodeKind, Piece, Presence, RowsProgram},
     raw::{SqliteError, Statement, Stored},
     value,
     watch::Watch,
@@ -19,6 +21,9 @@ const MAX_ERRORS: usize = 100;
 
 /// Rows between two looks at the clock; a power of two.
 const ROWS_PER_CHECK: u32 = 64;
+
+/// Bytes that an answer is given before it needs them.
+const MAX_CAPACITY: usize = 64 << 10;
 
 /// Why no value could be written.
 #[derive(Debug)]
@@ -55,25 +60,34 @@ struct RowWriter<'p> {
 
 /// Writes a root field; its statements are bound. `Err` is never [`Stop::Null`].
 pub(super) fn write(
-    root: &Node,
+    program: &RowsProgram,
     response_key: &str,
     statements: &mut [Statement],
     watch: &Watch,
     max_response_bytes: usize,
 ) -> Result<FieldResult, Stop> {
     let mut writer = RowWriter {
-        out: Vec::with_capacity(1024),
+        out: Vec::with_capacity(capacity(program)),
         path: vec![Frame::Key(response_key)],
         errors: Vec::new(),
         rows: 0,
         watch,
         max_response_bytes,
     };
-    match writer.node(root, statements) {
-        Ok(()) => Ok(FieldResult { data: Some(writer.out), errors: writer.errors }),
+    match writer.node(&program.root, statements) {
+        Ok(()) => {
+            program.answer_bytes.store(writer.out.len(), Relaxed);
+            Ok(FieldResult { data: Some(writer.out), errors: writer.errors })
+        }
         Err(Stop::Null) => Ok(FieldResult { data: None, errors: writer.errors }),
         Err(stop) => Err(stop),
     }
+}
+
+/// Room for an answer like the last one, within bounds.
+fn capacity(program: &RowsProgram) -> usize {
+    let last = program.answer_bytes.load(Relaxed);
+    (last + last / 8).clamp(256, MAX_CAPACITY)
 }
 
 /// Writes the object of one row, such as the key of a created one.

@@ -16,7 +16,7 @@ use crate::relational::{
         AggregateField, AggregateFunction, AggregateKind, AggregatePlan, Filter, ListPlan, OrderKey, Output,
         OutputKind, RowCount, RowPlan,
     },
-    sql::{Parameter, SqlBuilder, column_operand, push_identifier},
+    sql::{Dialect as _, Parameter, SqlBuilder, column_operand, push_identifier},
 };
 
 /// Joins of one statement; further has-one relations get statements of their own. SQLite plans joins of many
@@ -362,19 +362,26 @@ impl<'m> Select<'m> {
     }
 
     pub(super) fn order_by(&mut self, table: &Table, order: &[OrderKey]) {
-        let text = self.order_text(table, order);
+        let text = Self::order_text(table, order);
         self.builder.push(&text);
     }
 
     /// ` ORDER BY …`. Tables without a primary key come by rowid at last, so that pages are stable and all
     /// resolver models agree.
-    pub(super) fn order_text(&mut self, table: &Table, order: &[OrderKey]) -> String {
-        let start = self.builder.text.len();
-        self.builder.order_by(table, "t0", order);
-        if table.kind == TableKind::Table && table.primary_key.is_empty() {
-            self.builder.push(if order.is_empty() { " ORDER BY t0.rowid" } else { ", t0.rowid" });
+    pub(super) fn order_text(table: &Table, order: &[OrderKey]) -> String {
+        let mut text = String::new();
+        for (index, &key) in order.iter().enumerate() {
+            text.push_str(if index == 0 { " ORDER BY " } else { ", " });
+            let mut column = table.column(key.column).clone();
+            // SQLite lets keys be null for the sake of old schemas. An explicit order of nulls would scan their
+            // index twice for each parent; keys that really are null come first instead.
+            column.nullable &= !table.primary_key.contains(&key.column);
+            Sqlite.order_key(&mut text, &column_operand("t0", &column), &column, key);
         }
-        self.builder.text.split_off(start)
+        if table.kind == TableKind::Table && table.primary_key.is_empty() {
+            text.push_str(if order.is_empty() { " ORDER BY t0.rowid" } else { ", t0.rowid" });
+        }
+        text
     }
 
     pub(super) fn limit(&mut self, limit: Option<RowCount>, offset: Option<RowCount>) {

@@ -87,7 +87,7 @@ fn list_statement(
         select.limit(page.limit, page.offset);
         return select.finish();
     }
-    let order = select.order_text(table, page.order);
+    let order = Select::order_text(table, page.order);
     let names: Vec<String> = (0..select.columns().len()).map(|index| format!("c{index}")).collect();
     select.name_columns(&names);
     select.expression(format!("row_number() OVER (PARTITION BY k.key{order}) AS n"));

@@ -127,7 +127,7 @@ fn outside_limit(capacity: &Capacity, users_max: u32) -> Option<String> {
     let Some(failed) = capacity.interval.failed else {
         let reached = capacity.interval.passed == Some(users_max);
         return Some(if reached {
-            format!("{users_max} users are as many as the lab has descriptors for")
+            format!("{users_max} users are as many as the limit of open files allows; `ulimit -Hn` raises it")
         } else {
             "the search ended before a number of users failed".to_owned()
         });

@@ -112,13 +112,13 @@ fn measure(mut request: impl FnMut(i64, i64)) -> f64 {
     for _ in 0..ROUNDS {
         let mut random = Random(88_172_645_463_325_252);
         let (started, mut count) = (processor_time(), 0);
-        while processor_time() - started < ROUND {
+        while processor_time().saturating_sub(started) < ROUND {
             for _ in 0..16 {
                 request(random.below(ROWS), random.below(101));
             }
             count += 16;
         }
-        best = best.min((processor_time() - started).as_secs_f64() * 1e6 / f64::from(count));
+        best = best.min(processor_time().saturating_sub(started).as_secs_f64() * 1e6 / f64::from(count));
     }
     best
 }

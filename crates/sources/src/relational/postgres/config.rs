@@ -1,7 +1,7 @@
 //! Where the database is and what each session is told at its start. Parsing is the driver's; what it cannot
 //! honour is refused here.
 
-use std::time::Duration;
+use std::{net::IpAddr, time::Duration};
 
 use tokio_postgres::config::{Config, Host, SslMode};
 
@@ -38,6 +38,8 @@ pub(super) struct Target {
     /// `host:port/database`, for logs and errors.
     pub(super) description: String,
     pub(super) statement_timeout_ms: u32,
+    /// The database runs on this machine: more busy backends than processors only take turns with the engine.
+    pub(super) shares_processors: bool,
 }
 
 impl Target {
@@ -65,7 +67,9 @@ impl Target {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_TIMEOUT);
         }
-        Ok(Self { config, description, statement_timeout_ms: settings.statement_timeout_ms })
+        let shares_processors = is_on_this_machine(&config);
+        let statement_timeout_ms = settings.statement_timeout_ms;
+        Ok(Self { config, description, statement_timeout_ms, shares_processors })
     }
 
     /// The longest that an attempt may take from the first packet until the session is set up.
@@ -83,6 +87,22 @@ impl Target {
             self.statement_timeout_ms,
             mode.setting(),
         )
+    }
+}
+
+/// Unix sockets, loopback addresses and `localhost`. A tunnel looks the same, and costs only parallelism.
+fn is_on_this_machine(config: &Config) -> bool {
+    let is_local = |host: &Host| match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) => {
+            name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+        }
+    };
+    let addresses = config.get_hostaddrs();
+    if addresses.is_empty() {
+        config.get_hosts().iter().all(is_local)
+    } else {
+        addresses.iter().all(IpAddr::is_loopback)
     }
 }
 
@@ -122,6 +142,19 @@ mod tests {
             let target = target(text).unwrap();
             assert_eq!(target.description, description);
             assert!(!format!("{target:?}").contains("secret"));
+        }
+    }
+
+    #[test]
+    fn a_database_on_this_machine_is_known() {
+        for (text, expected) in [
+            ("postgres://me@localhost/shop", true),
+            ("postgres://me@127.0.0.1,[::1]/shop", true),
+            ("host=/run/postgresql user=me", true),
+            ("postgres://me@db.example/shop", false),
+            ("host=localhost hostaddr=10.0.0.7 user=me", false),
+        ] {
+            assert_eq!(target(text).unwrap().shares_processors, expected, "{text}");
         }
     }
 

@@ -126,13 +126,16 @@ impl Link {
         self.cancelling.get() > 0
     }
 
+    /// For how long the backend has been at its present statement; `None` while it has none.
+    pub(super) fn busy_for(&self) -> Option<Duration> {
+        (self.sent.get() > self.done.get()).then(|| self.busy_since.get().elapsed())
+    }
+
     /// For how much longer than its time limit the backend has been silent about a statement; `None` while it
     /// is not, and without a time limit.
     pub(super) fn overdue(&self) -> Option<Duration> {
-        let is_busy = self.sent.get() > self.done.get() && !self.statement_timeout.is_zero();
-        is_busy
-            .then(|| self.busy_since.get().elapsed())
-            .and_then(|busy| busy.checked_sub(self.statement_timeout))
+        let limit = Some(self.statement_timeout).filter(|limit| !limit.is_zero())?;
+        self.busy_for()?.checked_sub(limit)
     }
 
     /// Runs commands without parameters.

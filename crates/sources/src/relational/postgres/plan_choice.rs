@@ -109,6 +109,11 @@ impl PlanChoice {
         }
     }
 
+    /// What an execution in the preferred mode takes; `None` before there are enough of them.
+    pub(super) fn mean_service(&self) -> Option<Duration> {
+        self.mean(self.preferred).seconds().map(Duration::from_secs_f64)
+    }
+
     pub(super) fn preferred(&self) -> PlanMode {
         self.preferred
     }

@@ -34,10 +34,16 @@ const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 /// A backend that is silent for this much longer than a statement may run is taken to be gone.
 const SILENCE_GRACE: Duration = Duration::from_secs(5);
 
+/// A statement that runs for longer than this holds up its connection: others avoid it.
+const STUCK: Duration = Duration::from_millis(10);
+
 /// How many connections a pool has, and how many statements each carries at once.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Capacity {
     pub(super) connections: usize,
+    /// These carry all statements as long as they can; the others those that are slow, and all when these are
+    /// full or held up. Equal to `connections` where there is no such difference.
+    pub(super) preferred: usize,
     pub(super) pipeline_depth: u32,
     /// Opened at once; the others when all that are open are full.
     pub(super) opened_first: usize,
@@ -51,6 +57,19 @@ pub(super) struct Pool {
     changed: Notify,
     waiting: Cell<usize>,
     last_error: RefCell<Option<String>>,
+}
+
+/// Smaller is better: the kind of connection first, then how many statements it carries.
+type Rank = (Tier, u32);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Tier {
+    Preferred,
+    Reserve,
+    /// Its statement runs for longer than statements usually do.
+    Stuck,
+    /// A cancel request under way could hit the next statement.
+    Cancelling,
 }
 
 /// Where a connection is or will be.
@@ -130,10 +149,10 @@ impl Pool {
         places.push(Place { state: State::Connecting, active: Rc::new(Cell::new(0)), keeper });
     }
 
-    /// A place on the least loaded connection.
-    pub(super) async fn acquire(self: &Rc<Self>) -> Result<Permit, Failure> {
+    /// A place on the connection that suits best; `is_slow` says that the statement would hold up others.
+    pub(super) async fn acquire(self: &Rc<Self>, is_slow: bool) -> Result<Permit, Failure> {
         if self.waiting.get() == 0
-            && let Some(permit) = self.try_acquire()?
+            && let Some(permit) = self.try_acquire(is_slow)?
         {
             return Ok(permit);
         }
@@ -143,16 +162,16 @@ impl Pool {
         }
         self.waiting.set(self.waiting.get() + 1);
         let _counted = Waiting(&self.waiting);
-        timeout(MAX_WAIT, self.wait_for_place()).await.unwrap_or_else(|_| {
+        timeout(MAX_WAIT, self.wait_for_place(is_slow)).await.unwrap_or_else(|_| {
             let detail = format!("waited {} s for a connection", MAX_WAIT.as_secs());
             Err(Failure::new(FailureKind::Overloaded, detail))
         })
     }
 
-    async fn wait_for_place(self: &Rc<Self>) -> Result<Permit, Failure> {
+    async fn wait_for_place(self: &Rc<Self>, is_slow: bool) -> Result<Permit, Failure> {
         loop {
             let changed = self.changed.notified();
-            if let Some(permit) = self.try_acquire()? {
+            if let Some(permit) = self.try_acquire(is_slow)? {
                 return Ok(permit);
             }
             changed.await;
@@ -160,24 +179,22 @@ impl Pool {
     }
 
     /// `None` where one has to wait; an error where waiting is pointless.
-    fn try_acquire(self: &Rc<Self>) -> Result<Option<Permit>, Failure> {
-        let mut best: Option<(u32, &Place, &Rc<Link>)> = None;
+    fn try_acquire(self: &Rc<Self>, is_slow: bool) -> Result<Option<Permit>, Failure> {
+        let mut best: Option<(Rank, &Place, &Rc<Link>)> = None;
         let places = self.places.borrow();
         let mut is_hopeful = places.len() < self.capacity.connections;
         let is_growing = places.iter().any(|place| matches!(place.state, State::Connecting));
         is_hopeful |= is_growing;
-        for place in places.iter() {
+        for (index, place) in places.iter().enumerate() {
             let State::Open(link) = &place.state else { continue };
             if link.is_closed() {
                 continue;
             }
             is_hopeful = true;
-            // A connection with a cancel request under way is used only when no other has a place.
-            let load =
-                place.active.get() + if link.is_cancelling() { self.capacity.pipeline_depth } else { 0 };
+            let rank = self.rank(index, place.active.get(), link, is_slow);
             let is_full = place.active.get() >= self.capacity.pipeline_depth;
-            if !is_full && best.is_none_or(|(least, _, _)| load < least) {
-                best = Some((load, place, link));
+            if !is_full && best.is_none_or(|(least, _, _)| rank < least) {
+                best = Some((rank, place, link));
             }
         }
         if let Some((_, place, link)) = best {
@@ -196,6 +213,19 @@ impl Pool {
             self.add_place();
         }
         Ok(None)
+    }
+
+    fn rank(&self, index: usize, active: u32, link: &Link, is_slow: bool) -> Rank {
+        let tier = if link.is_cancelling() {
+            Tier::Cancelling
+        } else if link.busy_for().is_some_and(|busy| busy > STUCK) {
+            Tier::Stuck
+        } else if (index < self.capacity.preferred) == is_slow {
+            Tier::Reserve
+        } else {
+            Tier::Preferred
+        };
+        (tier, active)
     }
 
     fn unavailable(&self) -> Failure {

@@ -63,8 +63,9 @@ impl Session {
         let (chores, todo) = mpsc::unbounded_channel();
         spawn_local(do_chores(todo));
         let connections = usize::from(settings.connections_per_core.max(1));
+        let preferred = if target.shares_processors { 1 } else { connections };
         let pool = |mode, pipeline_depth, opened_first| {
-            let capacity = Capacity { connections, pipeline_depth, opened_first };
+            let capacity = Capacity { connections, preferred, pipeline_depth, opened_first };
             Pool::new(Arc::clone(target), mode, capacity, chores.clone())
         };
         let core = Core {
@@ -190,7 +191,7 @@ impl Core {
         let failure = loop {
             executions += 1;
             let mode = statement.next_mode();
-            let executed = match self.permit(mode).await {
+            let executed = match self.permit(mode, statement.is_slow()).await {
                 Ok(permit) => self.start(permit, statement, &values, answer()).await,
                 Err(failure) => break failure,
             };
@@ -216,12 +217,12 @@ impl Core {
     }
 
     /// Where no further connection can be had for planning, held plans have to do.
-    async fn permit(&self, mode: PlanMode) -> Result<Permit, Failure> {
+    async fn permit(&self, mode: PlanMode, is_slow: bool) -> Result<Permit, Failure> {
         match mode {
-            PlanMode::Generic => self.readers.acquire().await,
-            PlanMode::Custom => match self.planners.acquire().await {
+            PlanMode::Generic => self.readers.acquire(is_slow).await,
+            PlanMode::Custom => match self.planners.acquire(is_slow).await {
                 Ok(permit) => Ok(permit),
-                Err(_) => self.readers.acquire().await,
+                Err(_) => self.readers.acquire(is_slow).await,
             },
         }
     }
@@ -249,7 +250,7 @@ impl Core {
         let mut executions = 0;
         loop {
             executions += 1;
-            let permit = match self.writers.acquire().await {
+            let permit = match self.writers.acquire(false).await {
                 Ok(permit) => permit,
                 Err(failure) => return Err(StepFailure { step: 0, failure }),
             };

@@ -19,6 +19,9 @@ use super::{
     plan_choice::PlanChoice,
 };
 
+/// Many times what a statement over an index takes.
+const SLOW: Duration = Duration::from_millis(5);
+
 #[derive(Debug)]
 pub(super) struct Statement {
     pub(super) text: StatementText,
@@ -70,6 +73,11 @@ impl Statement {
 
     pub(super) fn record(&self, mode: PlanMode, service: Duration) {
         self.choice().record(mode, service);
+    }
+
+    /// Whether it takes so long that others had better not stand behind it.
+    pub(super) fn is_slow(&self) -> bool {
+        self.choice().mean_service().is_some_and(|mean| mean > SLOW)
     }
 
     pub(super) fn preferred_mode(&self) -> PlanMode {

@@ -15,8 +15,9 @@ use thiserror::Error;
 use super::functions;
 use crate::relational::catalog::DiscoverError;
 
-/// Bytes of pages that one connection keeps. The operating system's cache stands behind it.
-const CACHE_KIB: i32 = 16 * 1024;
+/// KiB of pages that one connection keeps at most, taken as they are read. The operating system's cache stands
+/// behind it at the price of a system call a page, which random look-ups in a larger file pay again and again.
+const CACHE_KIB: i32 = 64 * 1024;
 
 /// Bytes of the WAL file that are kept after a checkpoint.
 const WAL_LIMIT_BYTES: i32 = 64 << 20;

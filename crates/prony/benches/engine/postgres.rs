@@ -17,7 +17,8 @@ use crate::{
     subject::Subject,
 };
 
-/// Connections to PostgreSQL of each contender: the engine's default of 4 on each of 2 cores.
+/// Connections that the others hold and that the engine may open (4 on each of 2 cores). On one machine with the
+/// database it mostly uses one a core: the contenders do not have the same number at work.
 const DATABASE_CONNECTIONS: u32 = 8;
 /// HTTP connections that wrk opens.
 const HTTP_CONNECTIONS: u32 = 32;

@@ -7,6 +7,8 @@ pub mod figures;
 pub mod findings;
 pub mod histogram;
 pub mod load;
+pub mod observation;
+pub mod program;
 pub mod record;
 pub mod result;
 pub mod scenario;

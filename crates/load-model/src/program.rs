@@ -1,0 +1,144 @@
+//! What users do, as the runner sees it: a [`Program`] is asked for each user's next step and never waits itself.
+//!
+//! The runner owns sockets, clocks and pacing; a program owns what is sent and what counts as a success. The requests
+//! of a plan, a Lua script and a JavaScript one are programs. A program writes HTTP/1.1 text whatever the protocol on
+//! the wire is; the runner translates it for HTTP/2.
+
+use crate::record::{Outcome, TransportError};
+use crate::units::Nanos;
+use std::fmt;
+use std::net::SocketAddr;
+
+/// Makes the programs of a run, one a thread.
+pub trait Workload: Sync {
+    /// Called once on each thread before its first user is due.
+    fn program(&self, thread: ThreadPlace) -> Result<Box<dyn Program + '_>, ProgramError>;
+
+    /// The address that all connections of a thread go to, where it is not the target's.
+    fn address(&self, _thread: ThreadPlace) -> Option<SocketAddr> {
+        None
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadPlace {
+    /// From 0.
+    pub number: u32,
+    pub threads: u32,
+}
+
+/// A user of a run. Numbers go over all scenarios and threads, from 0, and say nothing of the thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct UserPlace {
+    pub number: u32,
+    /// Index into the plan's scenarios.
+    pub scenario: usize,
+}
+
+/// What the users of one thread do.
+pub trait Program {
+    /// The user's next step. After [`Step::Send`] it is asked again once every request was answered or one has failed.
+    fn next(&mut self, user: UserPlace, event: Event, out: &mut Outgoing) -> Result<Step, ProgramError>;
+
+    /// Judges one whole answer; called before `next`, in the order of the requests.
+    fn judge(
+        &mut self,
+        user: UserPlace,
+        request: usize,
+        answer: &Answer<'_>,
+    ) -> Result<Outcome, ProgramError>;
+}
+
+/// Why a program is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// An iteration begins.
+    Begin,
+    /// A pause that the program asked for is over.
+    Paused,
+    /// All requests of the last [`Step::Send`] were answered.
+    Answered,
+    /// The last [`Step::Send`] was given up; requests that were answered before have been judged.
+    Failed(TransportError),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Write what [`Outgoing`] holds; several requests are pipelined on one connection.
+    Send,
+    Pause(Nanos),
+    /// The iteration is over; think time and pacing follow.
+    EndIteration,
+    /// The user takes part no more.
+    Leave,
+    /// No user of this thread starts anything any more.
+    StopThread,
+}
+
+/// The requests of one step.
+#[derive(Debug, Default)]
+pub struct Outgoing {
+    pub text: Vec<u8>,
+    pub requests: Vec<Sent>,
+}
+
+/// One request within [`Outgoing::text`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sent {
+    /// Index into the plan's requests, under which it is counted.
+    pub request: usize,
+    /// Index into the plan's targets; the same for all requests of one step.
+    pub target: usize,
+    /// Where its text ends.
+    pub text_end: usize,
+    /// An answer to HEAD has no body, whatever its headers say.
+    pub is_head: bool,
+    pub keep: Keep,
+}
+
+/// What of an answer the program wants to see; less is faster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// The status alone.
+    Status,
+    /// Whether a JSON answer has GraphQL `errors`, found while it streams by.
+    GraphQlErrors,
+    /// Head and body.
+    Whole,
+}
+
+/// An answer as far as [`Keep`] asked for it.
+#[derive(Debug, Clone, Copy)]
+pub struct Answer<'a> {
+    pub status: u16,
+    /// Status line and headers as received, the empty line included; empty unless [`Keep::Whole`].
+    pub head: &'a [u8],
+    /// Without the transfer coding; empty unless [`Keep::Whole`].
+    pub body: &'a [u8],
+    /// With [`Keep::GraphQlErrors`]: the body was no JSON object or had `errors` that are neither null nor empty.
+    pub has_graphql_errors: bool,
+}
+
+impl Outgoing {
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.requests.clear();
+    }
+
+    /// Ends the request whose text was just appended.
+    pub fn end_request(&mut self, request: usize, target: usize, is_head: bool, keep: Keep) {
+        self.requests.push(Sent { request, target, text_end: self.text.len(), is_head, keep });
+    }
+}
+
+/// A program that cannot go on, such as a script with an error: the run ends with this message, which names the place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramError(pub String);
+
+impl fmt::Display for ProgramError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ProgramError {}

@@ -13,20 +13,24 @@ pub mod record;
 pub mod result;
 pub mod scenario;
 pub mod tally;
+pub mod target;
 pub mod template;
 pub mod threshold;
 pub mod units;
 pub mod variable;
 pub mod verdict;
 pub mod windows;
+pub mod wire;
 
 pub use load::{LoadModel, Stage, ThinkTime};
 pub use record::{Outcome, Record, TransportError};
 pub use result::ResultFile;
 pub use scenario::{
-    BodyDraft, Connections, ExpectedStatus, RequestDraft, Scenario, ScenarioDraft, ScenarioFaults, Target,
+    BodyDraft, Connections, ExpectedStatus, RequestDraft, Scenario, ScenarioDraft, ScenarioFaults,
 };
+pub use target::{Scheme, Target};
 pub use threshold::Threshold;
 pub use units::Nanos;
 pub use variable::Variable;
 pub use windows::{WindowKind, Windows};
+pub use wire::WireOptions;

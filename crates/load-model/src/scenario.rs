@@ -4,10 +4,12 @@
 //! [`Scenario`] or reports all its faults, each with its place.
 
 use crate::load::{LoadModel, ThinkTime};
+use crate::target::Target;
 use crate::template::{Encoding, Part, Template};
 use crate::threshold::{Metric, Scope, Threshold};
 use crate::units::Nanos;
 use crate::variable::Variable;
+pub use crate::wire::Connections;
 use serde_json::{Map, Value};
 use std::fmt;
 
@@ -15,97 +17,6 @@ use std::fmt;
 pub const USERS_MAX: u32 = 1_000_000;
 /// Named requests in one scenario: each has histograms of its own.
 pub const REQUESTS_MAX: usize = 200;
-
-/// Where requests go. The host is a name or an address; resolving it is the runner's work.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
-    pub host: String,
-    pub port: u16,
-    /// Put before each request's path; empty or starting with `/`, never ending with it.
-    pub path_prefix: String,
-}
-
-impl Target {
-    pub fn new(host: &str, port: u16) -> Self {
-        Self { host: host.to_owned(), port, path_prefix: String::new() }
-    }
-
-    /// Reads `http://host[:port][/prefix]`.
-    pub fn parse(url: &str) -> Result<Self, TargetError> {
-        let fault = |reason| TargetError { url: url.to_owned(), reason };
-        let rest = match url.split_once("://") {
-            Some(("http", rest)) => rest,
-            Some(("https", _)) => return Err(fault(TargetFault::Tls)),
-            _ => return Err(fault(TargetFault::Scheme)),
-        };
-        let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-        if authority.contains('@') || path.contains(['?', '#', ' ']) {
-            return Err(fault(TargetFault::Extra));
-        }
-        let (host, port) = split_port(authority).ok_or_else(|| fault(TargetFault::Port))?;
-        if host.is_empty() || host.contains(|c: char| !c.is_ascii_graphic()) {
-            return Err(fault(TargetFault::Host));
-        }
-        Ok(Self { host: host.to_owned(), port, path_prefix: path.trim_end_matches('/').to_owned() })
-    }
-
-    /// What the `Host` header says.
-    pub fn authority(&self) -> String {
-        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        if self.port == 80 { host } else { format!("{host}:{}", self.port) }
-    }
-}
-
-fn split_port(authority: &str) -> Option<(&str, u16)> {
-    if let Some(rest) = authority.strip_prefix('[') {
-        let (host, after) = rest.split_once(']')?;
-        return match after {
-            "" => Some((host, 80)),
-            _ => Some((host, after.strip_prefix(':')?.parse().ok()?)),
-        };
-    }
-    match authority.split_once(':') {
-        None => Some((authority, 80)),
-        Some((host, port)) => Some((host, port.parse().ok()?)),
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}{}", self.authority(), self.path_prefix)
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("target `{url}` {reason}")]
-pub struct TargetError {
-    pub url: String,
-    pub reason: TargetFault,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum TargetFault {
-    #[error("must start with `http://`")]
-    Scheme,
-    #[error("needs TLS, which this version cannot speak; use an `http://` address of the same server")]
-    Tls,
-    #[error("has no usable host; write for example `http://127.0.0.1:8080`")]
-    Host,
-    #[error("has a port that is not a number from 0 to 65535")]
-    Port,
-    #[error("holds more than host, port and path; user names go into headers, queries into requests")]
-    Extra,
-}
-
-/// Whether a user keeps its connection from one request to the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Connections {
-    /// One connection a user, opened again only when it was lost.
-    Kept,
-    /// A connection of its own for each request.
-    Fresh,
-}
 
 /// A request as it was asked for; slots in it are not read yet.
 #[derive(Debug, Clone, PartialEq)]

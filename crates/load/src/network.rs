@@ -52,9 +52,13 @@ impl Network {
 
 fn reach(scenario: &Scenario) -> Result<SocketAddr, RunError> {
     let target = scenario.target();
-    let fault = |cause| RunError::Resolve { host: target.host.clone(), cause };
-    let addresses = (target.host.as_str(), target.port).to_socket_addrs().map_err(fault)?;
+    let fault = |cause| RunError::Resolve { host: target.host().to_owned(), cause };
+    let addresses = (target.host(), target.port().unwrap_or(0)).to_socket_addrs().map_err(fault)?;
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    if target.is_tls() || target.port().is_none() {
+        let cause = io::Error::new(io::ErrorKind::Unsupported, "only `http://HOST` can be loaded");
+        return Err(RunError::Unreachable { target: target.to_string(), cause });
+    }
     for address in addresses {
         match TcpStream::connect_timeout(&address, REACH_TIMEOUT) {
             Ok(_) => return Ok(address),

@@ -205,7 +205,7 @@ path = "/a/${nobody}"
     #[test]
     fn each_mistake_says_what_to_write() {
         check(
-            r#"target = "https://localhost"
+            r#"target = "ftp://localhost"
 think_time = 2
 connections = "keep"
 stages = [{ duration = "1s" }, { duration = "1s", users = -1, user = 3 }, 5]
@@ -233,7 +233,7 @@ expect_status = [99]
 weight = "many"
 "#,
             &expect![[r#"
-                plan.toml:1:10: target `https://localhost` needs TLS, which this version cannot speak; use an `http://` address of the same server
+                plan.toml:1:10: target `ftp://localhost` must start with `http://` or `https://`
                 plan.toml:2:14: expected `"2s"`, `{ min = "1s", max = "3s" }` or `{ mean = "2s" }`, not a whole number
                 plan.toml:3:15: unknown connections `keep`; did you mean `kept`?
                 plan.toml:4:11: `users` is missing; write for example `users = 100`

@@ -11,6 +11,7 @@ pub mod observation;
 pub mod program;
 pub mod record;
 pub mod result;
+pub mod rows;
 pub mod scenario;
 pub mod tally;
 pub mod target;

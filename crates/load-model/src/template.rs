@@ -1,6 +1,6 @@
 //! Texts with `${name}` slots: read once when a scenario is checked, rendered for each request.
 
-use crate::variable::{Cell, Drawn, Variable};
+use crate::variable::{Drawn, Variable};
 use serde_json::Value;
 
 /// Which variable, and which of its columns, a slot takes its value from.
@@ -15,6 +15,8 @@ pub struct SlotSource {
 pub enum Encoding {
     /// As it is.
     Plain,
+    /// In a header: control characters, which would end it, become spaces.
+    Header,
     /// In a request target: bytes that cannot stand in a URI are percent-encoded, `/ ? & =` stay.
     Target,
     /// As a JSON value of its own type: numbers bare, texts quoted.
@@ -158,7 +160,7 @@ impl Template {
         for part in &inner.parts {
             match part {
                 Part::Text(bytes) => {
-                    self.push_text(Cell::escaped(&String::from_utf8_lossy(bytes)).as_bytes());
+                    self.push_text(escaped(&String::from_utf8_lossy(bytes)).as_bytes());
                 }
                 slot @ Part::Slot { .. } => self.parts.push(slot.clone()),
             }
@@ -174,6 +176,12 @@ impl Part {
             Self::Slot { source, .. } => Some(*source),
         }
     }
+}
+
+/// The text as it stands within a JSON string.
+fn escaped(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
 }
 
 fn whole_slot(text: &str) -> Option<&str> {
@@ -215,23 +223,18 @@ fn find_source(name: &str, variables: &[Variable]) -> Result<SlotSource, String>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::variable::{Order, Values};
+    use crate::rows::{Cell, CellKind, Rows};
+    use crate::variable::{Feeder, Order, Values};
     use expect_test::{Expect, expect};
     use serde_json::json;
 
     fn variables() -> Vec<Variable> {
-        let cell = |value: Value| Cell::new(&value).unwrap();
-        vec![
-            Variable::range("n", 7, 7),
-            Variable {
-                name: "who".to_owned(),
-                values: Values::Rows {
-                    columns: vec!["name".to_owned(), "age".to_owned()],
-                    rows: vec![vec![cell(json!("Ann \"A\" Ö")), cell(json!(3))]],
-                    order: Order::Sequential,
-                },
-            },
-        ]
+        let mut rows = Rows::new(vec!["name".to_owned(), "age".to_owned()]);
+        rows.push(Cell { kind: CellKind::Text, text: "Ann \"A\" Ö".as_bytes() }).unwrap();
+        rows.push(Cell { kind: CellKind::Json, text: b"3" }).unwrap();
+        let who = Values::Rows(Feeder::new(rows, Order::Sequential, "who.csv"));
+        let who = Variable { name: "who".to_owned(), values: who };
+        vec![Variable::range("n", 7, 7), who, Variable::captured("token")]
     }
 
     fn rendered(template: Result<Template, Vec<String>>) -> String {
@@ -239,9 +242,10 @@ mod tests {
         match template {
             Err(faults) => faults.join("\n"),
             Ok(template) => {
-                let Values::Rows { rows, .. } = &variables[1].values else { unreachable!() };
+                let rows = &variables[1].feeder().unwrap().rows;
+                let token = Drawn::Captured(Cell { kind: CellKind::Text, text: b"a\r\nb" });
                 let mut out = Vec::new();
-                template.render(&[Drawn::Integer(7), Drawn::Row(&rows[0])], &mut out);
+                template.render(&[Drawn::Integer(7), Drawn::Row(rows, 0), token], &mut out);
                 String::from_utf8(out).unwrap()
             }
         }
@@ -255,6 +259,7 @@ mod tests {
     fn slots_are_written_as_their_place_needs() {
         check("/a/${n}?q=${who.name}", Encoding::Target, &expect!["/a/7?q=Ann%20%22A%22%20%C3%96"]);
         check("n=${n} $${n} $5 ${who.age}", Encoding::Plain, &expect!["n=7 ${n} $5 3"]);
+        check("${token}", Encoding::Header, &expect!["a  b"]);
         let value =
             json!({"id": "${n}", "t": "no. ${n}\n", "who": ["${who.name}", "<${who.name}>", null], "e": {}});
         expect![[r#"{"id":7,"t":"no. 7\n","who":["Ann \"A\" Ö","<Ann \"A\" Ö>",null],"e":{}}"#]]
@@ -267,7 +272,7 @@ mod tests {
             "${m} ${who} ${who.x} ${n.x} ${n",
             Encoding::Plain,
             &expect![[r"
-            unknown variable `m`; known are: n, who
+            unknown variable `m`; known are: n, who, token
             `${who}` has 2 columns; write `${who.name}` for one of: name, age
             unknown column in `${who.x}`; columns of `who`: name, age
             unknown column in `${n.x}`; columns of `n`: it has none

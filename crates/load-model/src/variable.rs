@@ -1,53 +1,66 @@
-//! Where the values in requests come from: ranges of whole numbers, lists and tables, drawn at random or in order.
+//! Where the values in requests come from: ranges of whole numbers, rows of lists and tables, earlier answers.
 
+use crate::rows::{Cell, CellKind, Rows, cell_of};
 use crate::template::Encoding;
 use rand::{Rng, RngExt};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::Write as _;
+use std::sync::Arc;
 
-/// The order in which rows are taken. Sequential starts again after the last row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The order in which rows are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Order {
+    /// Any row each time.
     Random,
+    /// One after the other, starting again after the last.
     Sequential,
+    /// One after the other, none twice: a user that needs a row when none is left stops.
+    Unique,
+}
+
+/// Among whom the rows of a sequential or unique feeder are counted out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Share {
+    /// All users take from one stack.
+    AllUsers,
+    /// Each user goes through all rows by itself.
+    EachUser,
+}
+
+/// When a user takes a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Take {
+    /// In each iteration, when the first request needs it.
+    EachIteration,
+    /// Once, and keeps it as long as it lives.
+    Once,
+}
+
+/// Rows and how they are taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Feeder {
+    pub rows: Arc<Rows>,
+    pub order: Order,
+    pub share: Share,
+    pub take: Take,
+    /// For people: the file's name, or `list`.
+    pub origin: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Values {
     /// Whole numbers from `min` to `max`, both included, at random.
-    Range { min: i64, max: i64 },
-    /// Rows with one cell a column; a plain list has one column without a name to ask for.
-    Rows { columns: Vec<String>, rows: Vec<Vec<Cell>>, order: Order },
-}
-
-/// A value in each form in which a request may want it, so that rendering only copies.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cell {
-    pub plain: Box<str>,
-    pub json: Box<str>,
-}
-
-impl Cell {
-    /// A text, number, boolean or null; nothing for arrays and objects.
-    pub fn new(value: &Value) -> Option<Self> {
-        let plain = match value {
-            Value::Array(_) | Value::Object(_) => return None,
-            Value::String(text) => text.clone(),
-            Value::Null => String::new(),
-            other => other.to_string(),
-        };
-        Some(Self { plain: plain.into(), json: value.to_string().into() })
-    }
-
-    pub fn text(text: &str) -> Self {
-        Self { plain: text.into(), json: Value::from(text).to_string().into() }
-    }
-
-    /// The text as it stands within a JSON string.
-    pub(crate) fn escaped(text: &str) -> String {
-        let quoted = Value::from(text).to_string();
-        quoted[1..quoted.len() - 1].to_owned()
-    }
+    Range {
+        min: i64,
+        max: i64,
+    },
+    Rows(Feeder),
+    /// Taken from an answer; see [`crate::capture`].
+    Captured,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,11 +69,57 @@ pub struct Variable {
     pub values: Values,
 }
 
+/// What was chosen for a user, small enough to be kept for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    Integer(i64),
+    Row(u32),
+}
+
 /// What one request got for a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Drawn<'a> {
     Integer(i64),
-    Row(&'a [Cell]),
+    Row(&'a Rows, u32),
+    Captured(Cell<'a>),
+}
+
+/// A feeder has no row left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exhausted;
+
+impl Feeder {
+    /// A row each iteration, counted over all users.
+    pub fn new(rows: Rows, order: Order, origin: &str) -> Self {
+        Self {
+            rows: Arc::new(rows),
+            order,
+            share: Share::AllUsers,
+            take: Take::EachIteration,
+            origin: origin.to_owned(),
+        }
+    }
+
+    /// True where a row depends on how many were taken before.
+    pub fn is_counted(&self) -> bool {
+        self.order != Order::Random
+    }
+
+    /// The row at this position of a counted feeder, or any row of a random one.
+    pub fn choose(&self, random: &mut impl Rng, position: u64) -> Result<u32, Exhausted> {
+        let rows = self.rows.len() as u64;
+        match self.order {
+            Order::Random => Ok(random.random_range(0..rows) as u32),
+            Order::Sequential => Ok((position % rows) as u32),
+            Order::Unique => {
+                if position < rows {
+                    Ok(position as u32)
+                } else {
+                    Err(Exhausted)
+                }
+            }
+        }
+    }
 }
 
 impl Variable {
@@ -69,47 +128,84 @@ impl Variable {
         Self { name: name.to_owned(), values: Values::Range { min, max } }
     }
 
-    /// One of these values each time. Arrays and objects are not values of a variable and are left out.
+    /// One of these values each time.
     pub fn list(name: &str, values: &[Value], order: Order) -> Self {
-        let rows = values.iter().filter_map(Cell::new).map(|cell| vec![cell]).collect();
-        Self { name: name.to_owned(), values: Values::Rows { columns: Vec::new(), rows, order } }
+        let mut rows = Rows::new(Vec::new());
+        for value in values {
+            let (kind, text) = cell_of(value);
+            rows.push(Cell { kind, text: text.as_bytes() }).expect("a list in memory is below the limits");
+        }
+        Self { name: name.to_owned(), values: Values::Rows(Feeder::new(rows, order, "list")) }
+    }
+
+    /// A value that an answer will give.
+    pub fn captured(name: &str) -> Self {
+        Self { name: name.to_owned(), values: Values::Captured }
     }
 
     pub fn columns(&self) -> &[String] {
         match &self.values {
-            Values::Range { .. } => &[],
-            Values::Rows { columns, .. } => columns,
+            Values::Range { .. } | Values::Captured => &[],
+            Values::Rows(feeder) => feeder.rows.columns(),
         }
+    }
+
+    pub fn feeder(&self) -> Option<&Feeder> {
+        match &self.values {
+            Values::Rows(feeder) => Some(feeder),
+            _ => None,
+        }
+    }
+
+    pub fn is_captured(&self) -> bool {
+        self.values == Values::Captured
     }
 
     /// True where the value depends on how many were taken before.
     pub fn is_sequential(&self) -> bool {
-        matches!(self.values, Values::Rows { order: Order::Sequential, .. })
+        self.feeder().is_some_and(Feeder::is_counted)
     }
 
-    /// Draws a value. `position` counts the draws of a sequential variable over the whole run.
-    pub fn draw(&self, random: &mut impl Rng, position: u64) -> Drawn<'_> {
+    /// Chooses a value. `position` counts the choices of a sequential or unique feeder, from 0.
+    pub fn choose(&self, random: &mut impl Rng, position: u64) -> Result<Choice, Exhausted> {
         match &self.values {
-            Values::Range { min, max } => Drawn::Integer(random.random_range(*min..=*max)),
-            Values::Rows { rows, order, .. } => {
-                let index = match order {
-                    Order::Random => random.random_range(0..rows.len()),
-                    Order::Sequential => (position % rows.len() as u64) as usize,
-                };
-                Drawn::Row(&rows[index])
-            }
+            Values::Range { min, max } => Ok(Choice::Integer(random.random_range(*min..=*max))),
+            Values::Rows(feeder) => feeder.choose(random, position).map(Choice::Row),
+            Values::Captured => Ok(Choice::Integer(0)),
         }
+    }
+
+    /// The value that was chosen before.
+    pub fn drawn(&self, choice: Choice) -> Drawn<'_> {
+        match (&self.values, choice) {
+            (Values::Rows(feeder), Choice::Row(row)) => Drawn::Row(&feeder.rows, row),
+            (_, Choice::Integer(number)) => Drawn::Integer(number),
+            (_, Choice::Row(_)) => Drawn::Captured(Cell { kind: CellKind::Null, text: b"" }),
+        }
+    }
+
+    /// Chooses and draws. A unique feeder that has no row left starts again.
+    pub fn draw(&self, random: &mut impl Rng, position: u64) -> Drawn<'_> {
+        let rows = self.feeder().map_or(1, |feeder| feeder.rows.len().max(1) as u64);
+        let choice = self.choose(random, position % rows);
+        self.drawn(choice.expect("the position is below the number of rows"))
     }
 
     /// What is wrong with the values themselves, if anything.
     pub(crate) fn fault(&self) -> Option<String> {
+        let name = &self.name;
         match &self.values {
-            Values::Range { min, max } if min > max => Some(format!(
-                "range of `{}` is empty: {min} is above {max}; write the smaller one first",
-                self.name
-            )),
-            Values::Rows { rows, .. } if rows.is_empty() => {
-                Some(format!("`{}` has no values; give it at least one", self.name))
+            Values::Range { min, max } if min > max => {
+                Some(format!("range of `{name}` is empty: {min} is above {max}; write the smaller one first"))
+            }
+            Values::Rows(feeder) if feeder.rows.is_empty() => {
+                Some(format!("`{name}` has no values; give it at least one"))
+            }
+            Values::Rows(feeder) if feeder.order == Order::Random && feeder.share == Share::EachUser => {
+                Some(format!(
+                    "`{name}` takes rows at random, which are not counted out among users; \
+                     leave `share` out or write `order = \"sequential\"`"
+                ))
             }
             _ => None,
         }
@@ -117,8 +213,7 @@ impl Variable {
 
     /// True where a value of this column would break the head of an HTTP request.
     pub(crate) fn has_control_characters(&self, column: usize) -> bool {
-        let Values::Rows { rows, .. } = &self.values else { return false };
-        rows.iter().any(|row| row[column].plain.bytes().any(|byte| byte < b' ' || byte == 0x7f))
+        self.feeder().is_some_and(|feeder| feeder.rows.has_control_characters(column))
     }
 }
 
@@ -128,32 +223,31 @@ impl Drawn<'_> {
             Self::Integer(number) => {
                 write!(out, "{number}").expect("writing into memory does not fail");
             }
-            Self::Row(cells) => cells[column].write(encoding, out),
+            Self::Row(rows, row) => rows.cell(*row as usize, column).write(encoding, out),
+            Self::Captured(cell) => cell.write(encoding, out),
         }
     }
 }
 
-impl Cell {
-    fn write(&self, encoding: Encoding, out: &mut Vec<u8>) {
-        match encoding {
-            Encoding::Json => out.extend_from_slice(self.json.as_bytes()),
-            Encoding::JsonText if self.json.starts_with('"') => {
-                out.extend_from_slice(&self.json.as_bytes()[1..self.json.len() - 1]);
-            }
-            Encoding::Plain | Encoding::JsonText => out.extend_from_slice(self.plain.as_bytes()),
-            Encoding::Target => write_target(&self.plain, out),
-        }
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_chacha::ChaCha8Rng;
+    use rand_chacha::rand_core::SeedableRng as _;
+    use serde_json::json;
 
-/// RFC 3986: a URI holds visible ASCII without a few delimiters; every other byte is percent-encoded.
-fn write_target(text: &str, out: &mut Vec<u8>) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in text.bytes() {
-        if byte.is_ascii_graphic() && !br#""<>\^`{|}#"#.contains(&byte) {
-            out.push(byte);
-        } else {
-            out.extend_from_slice(&[b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
-        }
+    fn taken(order: Order, count: u64) -> Vec<Result<u32, Exhausted>> {
+        let variable = Variable::list("v", &[json!("a"), json!("b"), json!("c")], order);
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let feeder = variable.feeder().unwrap();
+        (0..count).map(|position| feeder.choose(&mut random, position)).collect()
+    }
+
+    #[test]
+    fn rows_are_taken_in_their_order() {
+        assert_eq!(taken(Order::Sequential, 5), [Ok(0), Ok(1), Ok(2), Ok(0), Ok(1)]);
+        assert_eq!(taken(Order::Unique, 5), [Ok(0), Ok(1), Ok(2), Err(Exhausted), Err(Exhausted)]);
+        let random = taken(Order::Random, 100);
+        assert!((0..3).all(|row| random.contains(&Ok(row))));
     }
 }

@@ -1,13 +1,21 @@
-//! The `[variables]` of a plan: ranges, lists and CSV files.
+//! The `[variables]` of a plan: ranges, lists, and the files that feed rows.
 
-use super::reader::{Notes, Section, Value, array, integer, json, kind, nearest};
+use super::reader::{Notes, Section, Value, array, choice, integer, json, kind};
+use super::table_file::{Types, read_csv, read_json_lines};
 use prony_load_model::Variable;
-use prony_load_model::variable::{Cell, Order, Values};
+use prony_load_model::rows::{Cell, Rows, cell_of};
+use prony_load_model::variable::{Feeder, Order, Share, Take, Values};
 use std::path::Path;
 
-/// Rows of a CSV file are kept in memory; larger ones are a slip, or a case for a feeder that streams.
-const ROWS_MAX: usize = 1_000_000;
-const KEYS: [&str; 5] = ["range", "list", "csv", "order", "types"];
+const KEYS: [&str; 8] = ["range", "list", "csv", "jsonl", "order", "share", "take", "types"];
+/// Where values come from; a variable has one of these.
+const SOURCES: usize = 4;
+
+const ORDERS: [(&str, Order); 3] =
+    [("random", Order::Random), ("sequential", Order::Sequential), ("unique", Order::Unique)];
+const SHARES: [(&str, Share); 2] = [("all_users", Share::AllUsers), ("each_user", Share::EachUser)];
+const TAKES: [(&str, Take); 2] = [("each_iteration", Take::EachIteration), ("once", Take::Once)];
+const TYPES: [(&str, Types); 2] = [("auto", Types::Auto), ("text", Types::Text)];
 
 /// One variable. Where it is broken, a stand-in that lets the rest of the plan be checked, and `false`.
 pub(super) fn variable(
@@ -31,38 +39,38 @@ fn values(value: Value<'_>, directory: &Path, notes: &mut Notes) -> Option<Value
     }
     let before = notes.found.len();
     let section = Section::of(value, &KEYS, notes)?;
-    let order = order(&section, notes);
-    let given: Vec<_> = KEYS[..3].iter().filter_map(|key| Some((*key, section.get(key)?))).collect();
-    match given.as_slice() {
-        [("range", range)] => range_of(range, notes),
-        [("list", list)] => list_of(list, order, notes),
-        [("csv", file)] => csv_rows(file, &section, order, directory, notes),
+    let given: Vec<_> = KEYS[..SOURCES].iter().filter_map(|key| Some((*key, section.get(key)?))).collect();
+    let (rows, origin) = match given.as_slice() {
+        [("range", range)] => return range_of(range, &section, notes),
+        [("list", list)] => (list_of(list, notes)?, "list".to_owned()),
+        [("csv", file)] => {
+            let types = choice(&section, "types", &TYPES, notes);
+            file_rows(file, directory, "CSV", notes, |path| read_csv(path, types))?
+        }
+        [("jsonl", file)] => file_rows(file, directory, "JSON lines", notes, read_json_lines)?,
         [] => {
             if notes.found.len() == before {
-                notes.add(value.span(), "needs one of `range`, `list`, `csv`");
+                notes.add(value.span(), "needs one of `range`, `list`, `csv`, `jsonl`");
             }
-            None
+            return None;
         }
         _ => {
-            notes.add(value.span(), "needs only one of `range`, `list`, `csv`");
-            None
+            notes.add(value.span(), "needs only one of `range`, `list`, `csv`, `jsonl`");
+            return None;
         }
-    }
+    };
+    let mut feeder = Feeder::new(rows, choice(&section, "order", &ORDERS, notes), &origin);
+    feeder.share = choice(&section, "share", &SHARES, notes);
+    feeder.take = choice(&section, "take", &TAKES, notes);
+    Some(Values::Rows(feeder))
 }
 
-fn order(section: &Section<'_>, notes: &mut Notes) -> Order {
-    match section.text("order", notes).as_deref() {
-        None | Some("random") => Order::Random,
-        Some("sequential") => Order::Sequential,
-        Some(other) => {
-            let message = format!("unknown order `{other}`; {}", nearest(other, &["random", "sequential"]));
-            notes.add(section.span_of("order"), message);
-            Order::Random
+fn range_of(value: Value<'_>, section: &Section<'_>, notes: &mut Notes) -> Option<Values> {
+    for key in &KEYS[SOURCES..] {
+        if section.get(key).is_some() {
+            notes.add(section.span_of(key), format!("`{key}` is for rows; a range has none, leave it out"));
         }
     }
-}
-
-fn range_of(value: Value<'_>, notes: &mut Notes) -> Option<Values> {
     let bounds = array(value, "two whole numbers such as `[0, 100]`", notes);
     let &[min, max] = bounds.as_slice() else {
         if value.get_ref().is_array() {
@@ -74,78 +82,35 @@ fn range_of(value: Value<'_>, notes: &mut Notes) -> Option<Values> {
     Some(Values::Range { min: min?, max: max? })
 }
 
-fn list_of(value: Value<'_>, order: Order, notes: &mut Notes) -> Option<Values> {
+fn list_of(value: Value<'_>, notes: &mut Notes) -> Option<Rows> {
     if !value.get_ref().is_array() {
         array(value, "a list of values", notes);
         return None;
     }
-    let mut rows = Vec::new();
+    let mut rows = Rows::new(Vec::new());
     for item in array(value, "a list of values", notes) {
-        match Cell::new(&json(item.get_ref())) {
-            Some(cell) => rows.push(vec![cell]),
-            None => notes.add(
-                item.span(),
-                format!("a value is a text, a number or true or false, not {}", kind(item)),
-            ),
+        let (kind, text) = cell_of(&json(item.get_ref()));
+        if let Err(full) = rows.push(Cell { kind, text: text.as_bytes() }) {
+            notes.add(item.span(), format!("the list is too large: {full}"));
+            return None;
         }
     }
-    Some(Values::Rows { columns: Vec::new(), rows, order })
+    Some(rows)
 }
 
-fn csv_rows(
+fn file_rows(
     file: Value<'_>,
-    section: &Section<'_>,
-    order: Order,
     directory: &Path,
+    kind: &str,
     notes: &mut Notes,
-) -> Option<Values> {
+    read: impl FnOnce(&Path) -> Result<Rows, String>,
+) -> Option<(Rows, String)> {
     let name = super::reader::text(file, notes)?;
-    let as_text = match section.text("types", notes).as_deref() {
-        None | Some("auto") => false,
-        Some("text") => true,
-        Some(other) => {
-            let message = format!("unknown types `{other}`; {}", nearest(other, &["auto", "text"]));
-            notes.add(section.span_of("types"), message);
-            false
+    match read(&directory.join(&name)) {
+        Ok(rows) => Some((rows, name)),
+        Err(reason) => {
+            notes.add(file.span(), format!("cannot use the {kind} file `{name}`: {reason}"));
+            None
         }
-    };
-    read_csv(&directory.join(&name), as_text)
-        .map(|(columns, rows)| Values::Rows { columns, rows, order })
-        .map_err(|reason| notes.add(file.span(), format!("cannot use the CSV file `{name}`: {reason}")))
-        .ok()
-}
-
-type Table = (Vec<String>, Vec<Vec<Cell>>);
-
-fn read_csv(path: &Path, as_text: bool) -> Result<Table, String> {
-    let file = std::fs::File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let mut reader = csv::ReaderBuilder::new().from_reader(file);
-    let headers = reader.headers().map_err(|error| error.to_string())?;
-    let columns: Vec<_> = headers.iter().map(|name| name.trim().to_owned()).collect();
-    if columns.iter().any(String::is_empty) || columns.is_empty() {
-        return Err("its first line must name every column".to_owned());
     }
-    let mut rows = Vec::new();
-    for record in reader.records() {
-        if rows.len() == ROWS_MAX {
-            return Err(format!("it has more than the limit of {ROWS_MAX} rows"));
-        }
-        let record = record.map_err(|error| error.to_string())?;
-        rows.push(record.iter().map(|field| cell(field, as_text)).collect());
-    }
-    if rows.is_empty() {
-        return Err("it has a header but no rows; add at least one".to_owned());
-    }
-    Ok((columns, rows))
-}
-
-/// What JSON would write the same way is taken as that: `7` is a number, `08` a text.
-fn cell(field: &str, as_text: bool) -> Cell {
-    let typed = serde_json::from_str::<serde_json::Value>(field).ok();
-    let typed = typed.filter(|value| !as_text && (value.is_number() || value.is_boolean()));
-    let typed = typed.filter(|value| {
-        let written = value.to_string();
-        written == field
-    });
-    typed.and_then(|value| Cell::new(&value)).unwrap_or_else(|| Cell::text(field))
 }

@@ -4,6 +4,7 @@ mod feed;
 mod reader;
 mod request;
 mod sections;
+mod table_file;
 
 use prony_load_model::Scenario;
 use std::fmt;
@@ -250,7 +251,7 @@ weight = "many"
                 plan.toml:13:13: cannot use the CSV file `empty.csv`: it has a header but no rows; add at least one
                 plan.toml:14:13: cannot use the CSV file `ragged.csv`: CSV error: record 1 (line: 2, byte: 8): found record with 1 fields, but the previous record has 2 fields
                 plan.toml:15:5: expected `{ range = [0, 100] }`, `{ list = ["a", "b"] }` or `{ csv = "users.csv" }`, not a whole number
-                plan.toml:16:5: needs only one of `range`, `list`, `csv`
+                plan.toml:16:5: needs only one of `range`, `list`, `csv`, `jsonl`
                 plan.toml:20:10: `GE T` is not an HTTP method
                 plan.toml:21:8: `body` and `graphql` exclude each other; leave one out
                 plan.toml:23:17: status 99 cannot be expected; use 200 to 599

@@ -124,6 +124,21 @@ pub(super) fn array<'a>(value: Value<'a>, what: &str, notes: &mut Notes) -> Vec<
     items.iter().collect()
 }
 
+/// One of a few words; the first where the key is absent or its word unknown.
+pub(super) fn choice<T: Copy>(section: &Section<'_>, key: &str, words: &[(&str, T)], notes: &mut Notes) -> T {
+    let default = words[0].1;
+    let Some(word) = section.text(key, notes) else { return default };
+    let found = words.iter().find(|(known, _)| *known == word);
+    found.map_or_else(
+        || {
+            let known: Vec<_> = words.iter().map(|(known, _)| *known).collect();
+            notes.add(section.span_of(key), format!("unknown {key} `{word}`; {}", nearest(&word, &known)));
+            default
+        },
+        |(_, value)| *value,
+    )
+}
+
 /// The JSON value with the same content; dates become texts.
 pub(super) fn json(value: &DeValue<'_>) -> serde_json::Value {
     use serde_json::Value as Json;

@@ -23,7 +23,7 @@ pub mod verdict;
 pub mod windows;
 pub mod wire;
 
-pub use load::{LoadModel, Stage, ThinkTime};
+pub use load::{LoadModel, Pacing, RateStage, Rates, Spacing, Stage, Starts, ThinkTime};
 pub use record::{Outcome, Record, TransportError};
 pub use result::ResultFile;
 pub use scenario::{

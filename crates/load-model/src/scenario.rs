@@ -13,8 +13,6 @@ pub use crate::wire::Connections;
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// Users in one scenario. Far above what one machine has descriptors for; it catches slips of the keyboard.
-pub const USERS_MAX: u32 = 1_000_000;
 /// Named requests in one scenario: each has histograms of its own.
 pub const REQUESTS_MAX: usize = 200;
 
@@ -129,14 +127,8 @@ impl ScenarioDraft {
 
     fn check_load(&self, faults: &mut Vec<Fault>) {
         let mut fault = |place, message: String| faults.push(Fault { place, message });
-        if self.load.stages().is_empty() || self.load.duration() == Nanos::ZERO {
-            fault(Place::Stages, "stages last no time; give at least one a duration".to_owned());
-        }
-        let users = self.load.users_max();
-        if users == 0 {
-            fault(Place::Stages, "stages have no users; give at least one some".to_owned());
-        } else if users > USERS_MAX {
-            fault(Place::Stages, format!("{users} users are more than the limit of {USERS_MAX}"));
+        for message in self.load.faults() {
+            fault(Place::Stages, message);
         }
         if self.timeout == Nanos::ZERO {
             fault(
@@ -144,10 +136,8 @@ impl ScenarioDraft {
                 "a timeout of zero fails every request; write for example `30s`".to_owned(),
             );
         }
-        if let ThinkTime::Uniform { min_ns, max_ns } = self.think_time
-            && min_ns > max_ns
-        {
-            fault(Place::ThinkTime, format!("think time is empty: {min_ns} is above {max_ns}"));
+        if let Some(message) = self.think_time.fault() {
+            fault(Place::ThinkTime, message);
         }
     }
 
@@ -179,9 +169,8 @@ impl ScenarioDraft {
                 fault(Place::Request(index, Field::Name), message);
             }
         }
-        let LoadModel::Closed { .. } = self.load;
         for (index, threshold) in self.thresholds.iter().enumerate() {
-            if threshold.metric == Metric::RateReached {
+            if threshold.metric == Metric::RateReached && self.load.rate_max().is_none() {
                 let message = format!(
                     "threshold `{threshold}` is a share of an asked rate, and users ask for none; \
                      write requests a second, as in `rate>=500/s`"
@@ -423,8 +412,12 @@ impl Scenario {
         self.draft.warm_up
     }
 
-    /// The highest rate that think times allow, were every answer immediate; none without think time.
+    /// The highest rate that think times allow, were every answer immediate; none without think time, and none where
+    /// the load model asks for a rate itself.
     pub fn rate_cap(&self) -> Option<f64> {
+        if self.load().rate_max().is_some() {
+            return None;
+        }
         let think = self.think_time().mean().as_secs_f64();
         (think > 0.0).then(|| f64::from(self.load().users_max()) / think)
     }

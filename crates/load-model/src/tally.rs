@@ -213,7 +213,8 @@ mod tests {
 
     #[test]
     fn each_request_is_counted_once_and_only_successes_enter_the_latencies() {
-        let windows = Windows::of(&LoadModel::constant(1, Nanos::from_secs(10)), Nanos::ZERO);
+        let windows =
+            Windows::of(&[(Nanos::ZERO, &LoadModel::constant(1, Nanos::from_secs(10)))], Nanos::ZERO);
         let mut tally = Tally::new(&windows, 1);
         for outcome in [
             Outcome::Success,
@@ -234,7 +235,7 @@ mod tests {
     #[test]
     fn latency_belongs_to_the_due_time_and_delivery_to_the_end() {
         let load = LoadModel::ramp_and_hold(1, Nanos::from_secs(1), Nanos::from_secs(1));
-        let windows = Windows::of(&load, Nanos::ZERO);
+        let windows = Windows::of(&[(Nanos::ZERO, &load)], Nanos::ZERO);
         let mut tally = Tally::new(&windows, 1);
         tally.record(&windows, &record(900, 1_100, Outcome::Success));
         tally.record(&windows, &record(1_900, 2_100, Outcome::Success));

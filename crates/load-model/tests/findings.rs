@@ -60,7 +60,7 @@ impl Run {
     }
 
     fn result(&self, scenario: &Scenario) -> ResultFile {
-        let windows = Windows::of(scenario.load(), scenario.warm_up());
+        let windows = Windows::of(&[(Nanos::ZERO, scenario.load())], scenario.warm_up());
         let mut tally = Tally::new(&windows, 1);
         let all = (0..self.successes).map(|_| Outcome::Success).chain(self.failures.iter().copied());
         for outcome in all {

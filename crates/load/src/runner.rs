@@ -20,7 +20,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 /// Blocks the calling thread.
 pub fn run(scenario: &Scenario, options: RunOptions) -> Result<ResultFile, RunError> {
     let network = Network::prepare(scenario)?;
-    let windows = Windows::of(scenario.load(), scenario.warm_up());
+    let windows = Windows::of(&[(Nanos::ZERO, scenario.load())], scenario.warm_up());
     let prepared = Prepared::all(scenario);
     let positions: Vec<_> = scenario.variables().iter().map(|_| AtomicU64::new(0)).collect();
     // A thread without a user would only wait.

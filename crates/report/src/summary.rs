@@ -7,7 +7,7 @@ use prony_load_model::findings::Finding;
 use prony_load_model::record::OutcomeKind;
 use prony_load_model::result::{ResultFile, RunState, WindowResult};
 use prony_load_model::verdict::{Judgement, Verdict};
-use prony_load_model::{LoadModel, Nanos, ThinkTime, WindowKind};
+use prony_load_model::{LoadModel, Nanos, Spacing, ThinkTime, WindowKind};
 use std::fmt::Write as _;
 
 /// The whole summary, each line ended.
@@ -42,13 +42,14 @@ pub fn summary(result: &ResultFile) -> String {
 
 fn heading(result: &ResultFile) -> String {
     let scenario = &result.scenario;
-    let LoadModel::Closed { .. } = scenario.load;
-    let users = grouped(scenario.load.users_max().into());
     let think = match scenario.think_time {
         ThinkTime::None => "no think time".to_owned(),
         ThinkTime::Constant { time_ns } => format!("think time {time_ns}"),
         ThinkTime::Uniform { min_ns, max_ns } => format!("think time {min_ns} to {max_ns}"),
         ThinkTime::Exponential { mean_ns } => format!("think time {mean_ns} in the mean, exponential"),
+        ThinkTime::Normal { mean_ns, deviation_ns } => {
+            format!("think time {mean_ns} ± {deviation_ns}, normal")
+        }
     };
     let state = match result.state {
         RunState::Completed => "",
@@ -56,9 +57,33 @@ fn heading(result: &ResultFile) -> String {
         RunState::Running => "\nthe run had not ended when this was written",
     };
     format!(
-        "{}: {}, closed loop, up to {users} users, {think}, seed {}{state}\n",
-        scenario.name, scenario.target, scenario.seed
+        "{}: {}, {}, {think}, seed {}{state}\n",
+        scenario.name,
+        scenario.target,
+        load(&scenario.load),
+        scenario.seed
     )
+}
+
+fn load(load: &LoadModel) -> String {
+    let users = grouped(load.users_max().into());
+    match load {
+        LoadModel::Closed { .. } => format!("closed loop, up to {users} users"),
+        LoadModel::PerUserIterations { iterations, .. } => {
+            format!("{users} users, {} iterations each", grouped(*iterations))
+        }
+        LoadModel::SharedIterations { iterations, .. } => {
+            format!("{users} users, {} iterations together", grouped(*iterations))
+        }
+        LoadModel::Open { spacing, .. } => {
+            let spacing = match spacing {
+                Spacing::Even => "even",
+                Spacing::Poisson => "Poisson",
+            };
+            let rate = load.rate_max().unwrap_or(0.0);
+            format!("open, up to {rate} starts a second ({spacing}), served by {users} users")
+        }
+    }
 }
 
 fn shown_finding(finding: &Finding) -> String {

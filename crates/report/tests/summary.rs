@@ -22,7 +22,7 @@ fn result() -> ResultFile {
     draft.think_time = ThinkTime::constant(Nanos::from_secs(2));
     draft.thresholds = Threshold::parse_list("p95<500ms, errors<1%, p99<1s").unwrap();
     let scenario = draft.check().unwrap();
-    let windows = Windows::of(scenario.load(), Nanos::ZERO);
+    let windows = Windows::of(&[(Nanos::ZERO, scenario.load())], Nanos::ZERO);
     let mut tally = Tally::new(&windows, 2);
     for index in 0..300_u64 {
         let start = Nanos::from_millis(index * 100);

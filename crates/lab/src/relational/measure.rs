@@ -10,7 +10,7 @@ use std::{
 
 use prony_load::{Output, Progress, RunError, RunOptions, StopFlag};
 use prony_load_model::{
-    Nanos, ResultFile, Scenario,
+    Nanos, ResultFile, Scenario, WindowKind, Windows,
     figures::Figures,
     findings::{Finding, FindingKind},
     result::RunState,
@@ -117,7 +117,9 @@ impl Surroundings<'_> {
         file: String,
         mut watch: impl FnMut(&Progress) + 'static,
     ) -> Result<Option<Step>, RunError> {
-        let hold_begins = scenario.load().stages().first().map_or(Nanos::ZERO, |ramp| ramp.duration_ns);
+        let windows = Windows::of(&[(Nanos::ZERO, scenario.load())], Nanos::ZERO);
+        let hold = windows.all().iter().find(|window| window.kind == WindowKind::Steady);
+        let hold_begins = hold.map_or(Nanos::ZERO, |window| window.from_ns);
         let readings: Rc<RefCell<Vec<Reading>>> = Rc::default();
         let (process, processors) = (self.engine.process(), self.engine_processors.map(<[usize]>::to_vec));
         let kept = Rc::clone(&readings);

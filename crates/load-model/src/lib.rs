@@ -3,11 +3,17 @@
 //! Pure: no sockets, files, clocks, threads or global randomness. Times and generators of random numbers come in
 //! as arguments. The runner (`prony-load`) drives it; `prony-report` shows what leaves it.
 
+pub mod answer;
+pub mod capture;
+pub mod check;
+pub mod counts;
 pub mod figures;
 pub mod findings;
 pub mod histogram;
 pub mod load;
 pub mod observation;
+pub mod pattern;
+pub mod pointer;
 pub mod program;
 pub mod record;
 pub mod result;

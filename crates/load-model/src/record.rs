@@ -39,6 +39,8 @@ pub enum Outcome {
     Status(u16),
     /// A GraphQL answer with the right status and a list of `errors`.
     GraphQlErrors,
+    /// Answered, but not with what a check of the plan asks for, or without a value that later requests need.
+    FailedCheck,
     Success,
 }
 
@@ -66,6 +68,7 @@ impl Outcome {
             Self::Transport(TransportError::Protocol) => OutcomeKind::Protocol,
             Self::Status(_) => OutcomeKind::Status,
             Self::GraphQlErrors => OutcomeKind::GraphQlErrors,
+            Self::FailedCheck => OutcomeKind::FailedCheck,
         }
     }
 }
@@ -83,10 +86,11 @@ pub enum OutcomeKind {
     Protocol,
     Status,
     GraphQlErrors,
+    FailedCheck,
 }
 
 impl OutcomeKind {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Success,
         Self::Connect,
         Self::Tls,
@@ -96,11 +100,12 @@ impl OutcomeKind {
         Self::Protocol,
         Self::Status,
         Self::GraphQlErrors,
+        Self::FailedCheck,
     ];
 
     /// True where a whole answer came, whatever it said.
     pub const fn is_answered(self) -> bool {
-        matches!(self, Self::Success | Self::Status | Self::GraphQlErrors)
+        matches!(self, Self::Success | Self::Status | Self::GraphQlErrors | Self::FailedCheck)
     }
 
     /// For people.
@@ -115,6 +120,7 @@ impl OutcomeKind {
             Self::Protocol => "answer not HTTP",
             Self::Status => "unexpected status",
             Self::GraphQlErrors => "GraphQL errors",
+            Self::FailedCheck => "failed check",
         }
     }
 }

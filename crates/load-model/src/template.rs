@@ -42,6 +42,15 @@ impl Template {
         &self.parts
     }
 
+    /// The whole text, where no slot is in it.
+    pub fn fixed_text(&self) -> Option<&[u8]> {
+        match self.parts.as_slice() {
+            [] => Some(b""),
+            [Part::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+
     pub fn fixed(text: impl Into<Vec<u8>>) -> Self {
         let mut template = Self::default();
         template.push_text(&text.into());

@@ -1,0 +1,186 @@
+//! What an answer must say to count as a success, beyond its status: named checks, each counted by itself.
+
+use crate::answer::Subject;
+use crate::pattern::Pattern;
+use crate::program::Answer;
+use crate::rows::CellKind;
+use crate::template::Template;
+use crate::variable::Drawn;
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// One check of one request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Check {
+    /// As it is counted; names are unique within a request.
+    pub name: String,
+    pub rule: Rule,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Rule {
+    /// One of these.
+    Status(Vec<u16>),
+    /// Length of the body.
+    Bytes {
+        min: u64,
+        max: u64,
+    },
+    Value(Subject, Relation),
+}
+
+/// What must hold for a value. A value that is not there fails all but [`Relation::Absent`] and [`Relation::Lacks`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Relation {
+    Exists,
+    Absent,
+    /// The same JSON value; numbers are compared as numbers.
+    EqualsJson(Value),
+    EqualsText(Template),
+    Contains(Template),
+    Lacks(Template),
+    Matches(Pattern),
+}
+
+impl Rule {
+    /// The part with slots, if any.
+    pub fn template(&self) -> Option<&Template> {
+        match self {
+            Self::Value(_, Relation::EqualsText(text) | Relation::Contains(text) | Relation::Lacks(text)) => {
+                Some(text)
+            }
+            _ => None,
+        }
+    }
+
+    /// True where the answer keeps the rule; slots take the values that the request had.
+    pub fn is_kept_by(&self, answer: &Answer<'_>, drawn: &[Drawn<'_>]) -> bool {
+        match self {
+            Self::Status(list) => list.contains(&answer.status),
+            Self::Bytes { min, max } => (*min..=*max).contains(&(answer.body.len() as u64)),
+            Self::Value(subject, relation) => {
+                let found = subject.find(answer);
+                match (relation, found) {
+                    (Relation::Exists, found) => found.is_ok(),
+                    (Relation::Absent, found) => found.is_err(),
+                    (Relation::Lacks(_), Err(_)) => true,
+                    (_, Err(_)) => false,
+                    (relation, Ok(taken)) => relation.holds(taken.kind, &taken.text, drawn),
+                }
+            }
+        }
+    }
+}
+
+impl Relation {
+    fn holds(&self, kind: CellKind, text: &[u8], drawn: &[Drawn<'_>]) -> bool {
+        match self {
+            Self::Exists => true,
+            Self::Absent => false,
+            Self::EqualsJson(expected) => equals_json(expected, kind, text),
+            Self::EqualsText(expected) => kind != CellKind::Null && rendered(expected, drawn) == text,
+            Self::Contains(part) => contains(text, &rendered(part, drawn)),
+            Self::Lacks(part) => !contains(text, &rendered(part, drawn)),
+            Self::Matches(pattern) => pattern.is_match(text),
+        }
+    }
+}
+
+fn rendered<'t>(template: &'t Template, drawn: &[Drawn<'_>]) -> Cow<'t, [u8]> {
+    if let Some(text) = template.fixed_text() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = Vec::new();
+    template.render(drawn, &mut out);
+    Cow::Owned(out)
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    memchr::memmem::find(text, part).is_some()
+}
+
+fn equals_json(expected: &Value, kind: CellKind, text: &[u8]) -> bool {
+    match (expected, kind) {
+        (Value::Null, kind) => kind == CellKind::Null,
+        (Value::String(expected), CellKind::Text) => expected.as_bytes() == text,
+        (expected, CellKind::Json) => {
+            serde_json::from_slice::<Value>(text).is_ok_and(|found| same(expected, &found))
+        }
+        _ => false,
+    }
+}
+
+/// JSON has one kind of number: 1 and 1.0 are the same.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        _ => a == b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::tests::answer;
+    use crate::pointer::Pointer;
+    use crate::template::Encoding;
+    use crate::variable::Variable;
+    use serde_json::json;
+
+    const BODY: &[u8] = br#"{"n":1.0,"list":[1,{"a":"x 7"}],"none":null,"t":"true"}"#;
+
+    fn keeps(rule: &Rule) -> bool {
+        rule.is_kept_by(&answer(BODY), &[Drawn::Integer(7)])
+    }
+
+    fn text(text: &str) -> Template {
+        Template::read(text, Encoding::Plain, &[Variable::range("n", 7, 7)]).unwrap()
+    }
+
+    #[test]
+    fn values_are_compared_as_what_they_are() {
+        let json = |pointer, relation| {
+            keeps(&Rule::Value(Subject::Json(Pointer::parse(pointer).unwrap()), relation))
+        };
+        assert!(json("/n", Relation::EqualsJson(json!(1))));
+        assert!(!json("/n", Relation::EqualsJson(json!("1.0"))));
+        assert!(json("/n", Relation::EqualsText(text("1.0"))));
+        assert!(json("/list", Relation::EqualsJson(json!([1.0, {"a": "x 7"}]))));
+        assert!(!json("/list", Relation::EqualsJson(json!([1]))));
+        assert!(json("/list/1/a", Relation::EqualsText(text("x ${n}"))));
+        assert!(json("/list/1/a", Relation::EqualsJson(json!("x 7"))));
+        assert!(json("/none", Relation::EqualsJson(Value::Null)));
+        assert!(json("/none", Relation::Exists));
+        assert!(!json("/none", Relation::EqualsText(text(""))));
+        assert!(json("/t", Relation::EqualsJson(json!("true"))));
+        assert!(!json("/t", Relation::EqualsJson(json!(true))));
+        assert!(json("/gone", Relation::Absent));
+        assert!(!json("/gone", Relation::Exists));
+        assert!(!json("/gone", Relation::EqualsText(text(""))));
+        assert!(json("/gone", Relation::Lacks(text("x"))));
+    }
+
+    #[test]
+    fn bodies_headers_statuses_and_sizes_are_checked() {
+        let body = |relation| keeps(&Rule::Value(Subject::Body, relation));
+        assert!(body(Relation::Contains(text("\"x ${n}\""))));
+        assert!(!body(Relation::Contains(text("x 8"))));
+        assert!(body(Relation::Lacks(text("x 8"))));
+        assert!(body(Relation::Matches(Pattern::parse(r"x \d").unwrap())));
+        assert!(!body(Relation::EqualsText(text("x"))));
+        let header = |relation| keeps(&Rule::Value(Subject::header("X-Id"), relation));
+        assert!(header(Relation::EqualsText(text("${n}"))));
+        assert!(header(Relation::Exists));
+        assert!(!header(Relation::Absent));
+        assert!(keeps(&Rule::Status(vec![201, 200])));
+        assert!(!keeps(&Rule::Status(vec![201])));
+        let length = BODY.len() as u64;
+        assert!(keeps(&Rule::Bytes { min: length, max: length }));
+        assert!(!keeps(&Rule::Bytes { min: length + 1, max: u64::MAX }));
+        assert!(!keeps(&Rule::Bytes { min: 0, max: length - 1 }));
+    }
+}

@@ -1,0 +1,63 @@
+//! What the programs of a run count beside its requests: how checks went, and which rows were taken.
+
+use serde::{Deserialize, Serialize};
+
+/// How often a check was kept and failed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckCount {
+    pub passed: u64,
+    pub failed: u64,
+}
+
+/// How often a feeder gave a row, and how many users stopped because it had none left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FeederCount {
+    pub rows_taken: u64,
+    pub users_stopped: u64,
+}
+
+/// Of one program since it was last asked, or of a whole run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// By the plan's checks: those of the first request, then those of the second, and so on.
+    pub checks: Vec<CheckCount>,
+    /// By the plan's variables.
+    pub feeders: Vec<FeederCount>,
+    /// Iterations that ended early because a request in them failed.
+    pub iterations_cut: u64,
+}
+
+impl Counts {
+    pub fn merge(&mut self, other: &Self) {
+        self.checks.resize(self.checks.len().max(other.checks.len()), CheckCount::default());
+        self.feeders.resize(self.feeders.len().max(other.feeders.len()), FeederCount::default());
+        for (sum, count) in self.checks.iter_mut().zip(&other.checks) {
+            sum.passed += count.passed;
+            sum.failed += count.failed;
+        }
+        for (sum, count) in self.feeders.iter_mut().zip(&other.feeders) {
+            sum.rows_taken += count.rows_taken;
+            sum.users_stopped += count.users_stopped;
+        }
+        self.iterations_cut += other.iterations_cut;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_that_count_different_things_are_merged() {
+        let check = |passed, failed| CheckCount { passed, failed };
+        let mut sum = Counts::default();
+        sum.merge(&Counts { checks: vec![check(1, 2)], ..Counts::default() });
+        let feeders = vec![FeederCount { rows_taken: 3, users_stopped: 1 }];
+        sum.merge(&Counts {
+            checks: vec![check(1, 0), check(0, 5)],
+            feeders: feeders.clone(),
+            iterations_cut: 2,
+        });
+        assert_eq!(sum, Counts { checks: vec![check(2, 2), check(0, 5)], feeders, iterations_cut: 2 });
+    }
+}

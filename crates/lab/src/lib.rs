@@ -6,7 +6,6 @@ pub mod engine;
 pub mod markdown;
 pub mod processors;
 pub mod relational;
-pub mod search;
 pub mod usage;
 
 /// An experiment as `prony lab` lists it.

@@ -19,6 +19,7 @@ pub mod record;
 pub mod result;
 pub mod rows;
 pub mod scenario;
+pub mod search;
 pub mod tally;
 pub mod target;
 pub mod template;

@@ -1,6 +1,7 @@
 //! The search of one cell: how many users does the engine serve?
 
 use prony_load::RunError;
+use prony_load_model::search::{Interval, Search, SearchPlan, Trial};
 use prony_load_model::{Nanos, Target};
 use serde::Serialize;
 
@@ -9,7 +10,6 @@ use super::{
     measure::{Step, Surroundings},
     study::{Pace, Workload},
 };
-use crate::search::{Interval, Search, SearchPlan};
 
 /// Connections of the probe: enough to keep the engine busy, few enough to cost it nothing.
 const PROBE_USERS: u32 = 64;
@@ -72,7 +72,7 @@ pub(super) fn search(
             break;
         };
         display.end_step(&workload, processors, &step);
-        search.record(users, step.passed);
+        search.record(users, if step.passed { Trial::Passed } else { Trial::Failed });
         capacity.interval = search.interval();
         capacity.steps.push(step);
     }
@@ -116,6 +116,7 @@ fn plan(workload: &Workload, pace: &Pace, saturation_per_second: f64, users_max:
         highest: users_max,
         growth: pace.growth,
         resolution: pace.resolution,
+        repeats: 1,
         steps_max: pace.steps_max,
     }
 }

@@ -259,7 +259,8 @@ mod tests {
         super::{dataset::DatasetPlan, study::Workload},
         *,
     };
-    use crate::{processors::Assignment, search::Interval};
+    use crate::processors::Assignment;
+    use prony_load_model::search::Interval;
 
     fn step(users: u32, passed: bool) -> Step {
         let hold = Columns {
@@ -289,7 +290,7 @@ mod tests {
             workload: Workload { operation, limit: 50, rows: 100_000, seed: 42 },
             processors: 1,
             saturation_per_second: 10_000.0,
-            interval: Interval { passed, failed },
+            interval: Interval { passed, failed, ..Interval::default() },
             steps: passed.iter().map(|users| step(*users, true)).collect(),
             outside_limit: None,
             stopped: false,

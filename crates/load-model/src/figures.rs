@@ -44,6 +44,7 @@ impl LatencyFigures {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Histograms {
     pub response: String,
+    pub service: String,
     pub first_byte: String,
     pub errors: String,
     pub timeouts: String,
@@ -64,8 +65,10 @@ pub struct Figures {
     pub statuses: BTreeMap<u16, u64>,
     pub bytes_sent: u64,
     pub bytes_received: u64,
-    /// From when a request was due. In a closed loop that is also when work on it began.
+    /// From when a request was due.
     pub response_time: LatencyFigures,
+    /// From when work on a request began; absent where that was always when it was due.
+    pub service_time: Option<LatencyFigures>,
     pub first_byte_time: LatencyFigures,
     pub histograms: Histograms,
 }
@@ -85,9 +88,11 @@ impl Figures {
             bytes_sent: cell.bytes_sent,
             bytes_received: cell.bytes_received,
             response_time: LatencyFigures::of(&cell.response),
+            service_time: (!cell.service.is_empty()).then(|| LatencyFigures::of(&cell.service)),
             first_byte_time: LatencyFigures::of(&cell.first_byte),
             histograms: Histograms {
                 response: cell.response.to_base64(),
+                service: cell.service.to_base64(),
                 first_byte: cell.first_byte.to_base64(),
                 errors: cell.errors.to_base64(),
                 timeouts: cell.timeouts.to_base64(),

@@ -2,11 +2,12 @@
 
 use crate::figures::share;
 use crate::histogram::SAMPLES_BEYOND_MIN;
+use crate::plan::Plan;
 use crate::record::OutcomeKind;
 use crate::result::{LabFigures, ResultFile};
-use crate::scenario::{Connections, Scenario};
 use crate::units::Nanos;
 use crate::windows::WindowKind;
+use crate::wire::Connections;
 use serde::{Deserialize, Serialize};
 
 /// A thread busier than this cannot be trusted to send and to read on time.
@@ -91,7 +92,7 @@ pub enum TargetPlace {
 }
 
 /// All findings on a result whose figures are complete; those that void the claim first.
-pub fn judge(scenario: &Scenario, result: &ResultFile, place: &TargetPlace) -> Vec<Finding> {
+pub fn judge(plan: &Plan, result: &ResultFile, place: &TargetPlace) -> Vec<Finding> {
     let candidates = [
         generator_bound(result),
         ports_exhausted(&result.lab),
@@ -99,10 +100,10 @@ pub fn judge(scenario: &Scenario, result: &ResultFile, place: &TargetPlace) -> V
         ramp_in_verdict(result),
         too_few_samples(result),
         too_short(result),
-        timeouts_censor(scenario, result),
+        timeouts_censor(plan, result),
         target_shares_cpu(place),
-        connection_churn(scenario, &result.lab, result),
-        offered_load_limited(scenario, result),
+        connection_churn(plan, &result.lab, result),
+        offered_load_limited(plan, result),
     ];
     let mut findings: Vec<_> = candidates.into_iter().flatten().collect();
     findings.sort_by_key(|finding| (!finding.voids_claim, finding.kind));
@@ -189,14 +190,14 @@ fn too_short(result: &ResultFile) -> Option<Finding> {
     })
 }
 
-fn timeouts_censor(scenario: &Scenario, result: &ResultFile) -> Option<Finding> {
+fn timeouts_censor(plan: &Plan, result: &ResultFile) -> Option<Finding> {
     let all = &result.headline().all;
     let timeouts = all.outcomes.get(&OutcomeKind::Timeout).copied().unwrap_or(0);
     (timeouts > 0).then(|| {
         let known = 100.0 * (1.0 - share(timeouts, all.requests));
         let seen = format!(
             "{timeouts} requests timed out: percentiles above {known:.3} are at least {}",
-            scenario.timeout()
+            plan.timeout()
         );
         let cause = "how long they would have taken is unknown; latencies hold successes only";
         Finding::new(
@@ -217,10 +218,10 @@ fn target_shares_cpu(place: &TargetPlace) -> Option<Finding> {
     Some(Finding::new(FindingKind::TargetSharesCpu, seen, cause, remedy))
 }
 
-fn connection_churn(scenario: &Scenario, lab: &LabFigures, result: &ResultFile) -> Option<Finding> {
+fn connection_churn(plan: &Plan, lab: &LabFigures, result: &ResultFile) -> Option<Finding> {
     let requests = result.windows.last().map_or(0, |whole| whole.all.requests);
     let reopened = lab.connections.reopened;
-    let churns = scenario.connections() == Connections::Kept && share(reopened, requests) > CHURN_SHARE_MAX;
+    let churns = plan.connections() == Connections::Kept && share(reopened, requests) > CHURN_SHARE_MAX;
     churns.then(|| {
         let seen = format!("{reopened} connections were opened anew in {requests} requests");
         let cause =
@@ -230,13 +231,15 @@ fn connection_churn(scenario: &Scenario, lab: &LabFigures, result: &ResultFile) 
     })
 }
 
-fn offered_load_limited(scenario: &Scenario, result: &ResultFile) -> Option<Finding> {
-    let (cap, rate) = (scenario.rate_cap()?, result.headline().all.rate_per_s);
+fn offered_load_limited(plan: &Plan, result: &ResultFile) -> Option<Finding> {
+    let (cap, rate) = (plan.rate_cap()?, result.headline().all.rate_per_s);
     (rate >= cap * OFFERED_SHARE).then(|| {
-        let users = scenario.load().users_max();
-        let think = scenario.think_time().mean();
-        let seen =
-            format!("{rate:.1}/s of the {cap:.1}/s that {users} users with {think} think time can ask for");
+        let users = plan.users();
+        let waits = match plan.scenarios() {
+            [one] => format!("a wait of {}", one.pacing.interval_min()),
+            several => format!("the waits of {} scenarios", several.len()),
+        };
+        let seen = format!("{rate:.1}/s of the {cap:.1}/s that {users} users with {waits} can ask for");
         let cause = "users set the rate, not the target: this is no measure of what it can carry";
         Finding::new(FindingKind::OfferedLoadLimited, seen, cause, "more users, to find the target's limit")
     })

@@ -13,9 +13,11 @@ pub mod histogram;
 pub mod load;
 pub mod observation;
 pub mod pattern;
+pub mod plan;
 pub mod pointer;
 pub mod program;
 pub mod record;
+pub mod request;
 pub mod result;
 pub mod rows;
 pub mod scenario;
@@ -31,11 +33,11 @@ pub mod windows;
 pub mod wire;
 
 pub use load::{LoadModel, Pacing, RateStage, Rates, Spacing, Stage, Starts, ThinkTime};
+pub use plan::{NamedTarget, Plan, PlanDraft, PlanFaults};
 pub use record::{Outcome, Record, TransportError};
+pub use request::{BodyDraft, ExpectedStatus, RequestDraft};
 pub use result::ResultFile;
-pub use scenario::{
-    BodyDraft, Connections, ExpectedStatus, RequestDraft, Scenario, ScenarioDraft, ScenarioFaults,
-};
+pub use scenario::{FlowDraft, ScenarioDraft, StepDraft};
 pub use target::{Scheme, Target};
 pub use threshold::Threshold;
 pub use units::Nanos;

@@ -4,16 +4,19 @@
 
 use crate::figures::Figures;
 use crate::findings::Finding;
-use crate::load::{LoadModel, ThinkTime};
-use crate::scenario::{Connections, Scenario};
-use crate::tally::{ConnectionCounts, Tally};
+use crate::load::{LoadModel, Pacing};
+use crate::observation::Observation;
+use crate::plan::Plan;
+use crate::tally::{ConnectionCounts, StartCounts, Tally};
 use crate::units::Nanos;
 use crate::verdict::{Judgement, Verdict};
 use crate::windows::{Window, WindowKind, Windows};
+use crate::wire::WireOptions;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 pub const SCHEMA: &str = "prony-result";
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResultFile {
@@ -22,7 +25,7 @@ pub struct ResultFile {
     pub schema_version: u32,
     pub state: RunState,
     pub origin: Origin,
-    pub scenario: ScenarioSummary,
+    pub plan: PlanSummary,
     /// Findings that void the claim stand first.
     pub findings: Vec<Finding>,
     pub thresholds: Vec<Verdict>,
@@ -31,6 +34,9 @@ pub struct ResultFile {
     /// One row for each second, by when requests ended.
     pub series: Vec<SecondRow>,
     pub lab: LabFigures,
+    /// What was seen beside the load: processes, databases, collectors, and the lab itself.
+    #[serde(default)]
+    pub observers: Vec<Observation>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,17 +68,30 @@ pub struct Machine {
     pub memory_bytes: u64,
 }
 
+/// What was run, as far as a reader of the result needs it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ScenarioSummary {
+pub struct PlanSummary {
     pub name: String,
-    pub target: String,
-    pub load: LoadModel,
-    pub think_time: ThinkTime,
+    /// The first is that of requests which name none.
+    pub targets: Vec<String>,
+    pub scenarios: Vec<ScenarioSummary>,
     pub timeout_ns: Nanos,
-    pub connections: Connections,
+    pub wire: WireOptions,
     pub warm_up_ns: Nanos,
     pub seed: u64,
     pub requests: Vec<RequestSummary>,
+    pub tags: BTreeMap<String, String>,
+    /// The most requests a second that waits allow, were every answer immediate.
+    pub rate_cap_per_s: Option<f64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScenarioSummary {
+    pub name: String,
+    pub start_ns: Nanos,
+    pub load: LoadModel,
+    pub pacing: Pacing,
+    pub tags: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,24 +101,41 @@ pub struct RequestSummary {
     pub weight: u32,
 }
 
-impl ScenarioSummary {
-    pub fn of(scenario: &Scenario) -> Self {
-        let requests = scenario.requests().iter().map(|request| RequestSummary {
+impl PlanSummary {
+    pub fn of(plan: &Plan) -> Self {
+        let requests = plan.requests().iter().map(|request| RequestSummary {
             name: request.name.clone(),
             method: request.method.clone(),
             weight: request.weight,
         });
+        let scenarios = plan.scenarios().iter().map(|scenario| ScenarioSummary {
+            name: scenario.name.clone(),
+            start_ns: scenario.start,
+            load: scenario.load.clone(),
+            pacing: scenario.pacing,
+            tags: scenario.tags.clone(),
+        });
         Self {
-            name: scenario.name().to_owned(),
-            target: scenario.target().to_string(),
-            load: scenario.load().clone(),
-            think_time: scenario.think_time(),
-            timeout_ns: scenario.timeout(),
-            connections: scenario.connections(),
-            warm_up_ns: scenario.warm_up(),
-            seed: scenario.seed(),
+            name: plan.name().to_owned(),
+            targets: plan.targets().iter().map(|target| target.target.to_string()).collect(),
+            scenarios: scenarios.collect(),
+            timeout_ns: plan.timeout(),
+            wire: plan.wire().clone(),
+            warm_up_ns: plan.warm_up(),
+            seed: plan.seed(),
             requests: requests.collect(),
+            tags: plan.tags().clone(),
+            rate_cap_per_s: plan.rate_cap(),
         }
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.scenarios.iter().any(|scenario| scenario.load.rate_max().is_some())
+    }
+
+    /// Over all scenarios.
+    pub fn users(&self) -> u32 {
+        self.scenarios.iter().map(|scenario| scenario.load.users_max()).sum()
     }
 }
 
@@ -109,6 +145,15 @@ pub struct WindowResult {
     pub window: Window,
     pub all: Figures,
     pub by_request: Vec<NamedFigures>,
+    pub by_scenario: Vec<ScenarioFigures>,
+}
+
+/// The iterations of one scenario that were due in one window.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScenarioFigures {
+    pub name: String,
+    #[serde(flatten)]
+    pub starts: StartCounts,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -121,8 +166,12 @@ pub struct NamedFigures {
 pub struct SecondRow {
     /// From the start of the run.
     pub second: u64,
+    /// With something to do at its end: in an iteration, or (where users have waits) between two.
     pub users: u32,
+    /// Requests.
     pub started: u64,
+    /// Starts of open models that were due and for which no user became free in time.
+    pub dropped: u64,
     pub successes: u64,
     pub failures: u64,
     pub timeouts: u64,
@@ -135,12 +184,13 @@ pub struct SecondRow {
 }
 
 impl SecondRow {
-    pub fn of(second: u64, users: u32, tally: &Tally) -> Self {
+    pub fn of(second: u64, tally: &Tally) -> Self {
         let times = &tally.interval;
         Self {
             second,
-            users,
+            users: tally.users_active,
             started: tally.started,
+            dropped: tally.interval_dropped,
             successes: times.count(),
             failures: tally.interval_failures,
             timeouts: tally.interval_timeouts,
@@ -188,12 +238,7 @@ impl ResultFile {
 }
 
 /// Figures for each window that has begun by `elapsed` (windows end there if they have not yet), the whole run last.
-pub fn window_results(
-    scenario: &Scenario,
-    windows: &Windows,
-    tally: &Tally,
-    elapsed: Nanos,
-) -> Vec<WindowResult> {
+pub fn window_results(plan: &Plan, windows: &Windows, tally: &Tally, elapsed: Nanos) -> Vec<WindowResult> {
     let all: Vec<usize> = (0..windows.all().len()).collect();
     let parts = windows.all().iter().enumerate().map(|(index, window)| (*window, vec![index]));
     let begun = parts
@@ -202,22 +247,27 @@ pub fn window_results(
     begun
         .map(|(window, indices)| {
             let window = Window { to_ns: window.to_ns.min(elapsed), ..window };
-            let requests = scenario.requests().iter().enumerate();
+            let requests = plan.requests().iter().enumerate();
             let by_request = requests.map(|(index, request)| NamedFigures {
                 name: request.name.clone(),
                 figures: Figures::of(&tally.sum_of_request(&indices, index), window.length()),
             });
+            let scenarios = plan.scenarios().iter().enumerate().map(|(index, scenario)| ScenarioFigures {
+                name: scenario.name.clone(),
+                starts: tally.starts_of(&indices, index),
+            });
             WindowResult {
                 window,
                 by_request: by_request.collect(),
+                by_scenario: scenarios.collect(),
                 all: Figures::of(&tally.sum(&indices), window.length()),
             }
         })
         .collect()
 }
 
-pub fn verdicts(scenario: &Scenario, windows: &[WindowResult]) -> Vec<Verdict> {
+pub fn verdicts(plan: &Plan, windows: &[WindowResult]) -> Vec<Verdict> {
     let steady = windows.iter().find(|window| window.window.kind == WindowKind::Steady);
     let Some(window) = steady.or(windows.last()) else { return Vec::new() };
-    scenario.thresholds().iter().map(|threshold| Verdict::of(threshold, window)).collect()
+    plan.thresholds().iter().map(|threshold| Verdict::of(threshold, window)).collect()
 }

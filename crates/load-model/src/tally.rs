@@ -1,6 +1,7 @@
 //! Counting records: one tally a thread, handed over and begun anew each second, merged by whoever collects them.
 
 use crate::histogram::Latencies;
+use crate::plan::Plan;
 use crate::record::{Outcome, OutcomeKind, Record};
 use crate::units::Nanos;
 use crate::windows::Windows;
@@ -16,8 +17,10 @@ pub struct Cell {
     pub delivered: u64,
     pub bytes_sent: u64,
     pub bytes_received: u64,
-    /// Response times of successes.
+    /// From when a request was due, successes only.
     pub response: Latencies,
+    /// From when work on a request began, successes only; empty where that is when it was due.
+    pub service: Latencies,
     /// From when work on a request began to the first byte of its answer, successes only.
     pub first_byte: Latencies,
     pub errors: Latencies,
@@ -45,7 +48,7 @@ impl Cell {
         OutcomeKind::ALL.iter().filter(|kind| kind.is_answered()).map(|kind| self.outcome(*kind)).sum()
     }
 
-    fn record(&mut self, record: &Record) {
+    fn record(&mut self, record: &Record, keeps_service: bool) {
         let kind = record.outcome.kind();
         self.outcomes[kind as usize] += 1;
         self.bytes_sent += record.bytes_sent;
@@ -54,6 +57,9 @@ impl Cell {
         match kind {
             OutcomeKind::Success => {
                 self.response.record(time);
+                if keeps_service {
+                    self.service.record(record.service_time());
+                }
                 if let Some(first) = record.first_byte {
                     self.first_byte.record(first.since(record.started));
                 }
@@ -77,6 +83,7 @@ impl Cell {
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.response.merge(&other.response);
+        self.service.merge(&other.service);
         self.first_byte.merge(&other.first_byte);
         self.errors.merge(&other.errors);
         self.timeouts.merge(&other.timeouts);
@@ -94,18 +101,67 @@ pub struct ConnectionCounts {
     pub ports_exhausted: u64,
 }
 
+/// Iterations of one scenario that were due in one window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct StartCounts {
+    /// Asked for by the load model: `started` and `dropped` together, once all have had their time.
+    pub due: u64,
+    pub started: u64,
+    /// Of `started`: had to wait until a user was free.
+    pub waited: u64,
+    /// Found no free user within the longest wait.
+    pub dropped: u64,
+    /// Of `started`: came to their end.
+    pub completed: u64,
+}
+
+impl StartCounts {
+    pub fn merge(&mut self, other: &Self) {
+        self.due += other.due;
+        self.started += other.started;
+        self.waited += other.waited;
+        self.dropped += other.dropped;
+        self.completed += other.completed;
+    }
+}
+
+/// How many of what a tally has to keep apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TallyShape {
+    pub requests: usize,
+    pub scenarios: usize,
+    /// False where requests always begin when they are due.
+    pub keeps_service: bool,
+}
+
+impl TallyShape {
+    pub fn of(plan: &Plan) -> Self {
+        Self {
+            requests: plan.requests().len(),
+            scenarios: plan.scenarios().len(),
+            keeps_service: plan.is_open(),
+        }
+    }
+}
+
 /// What one thread saw since its last hand-over, all windows and names.
 #[derive(Debug, Clone)]
 pub struct Tally {
     /// By window, then by request.
     cells: Vec<Cell>,
-    requests: usize,
+    /// By window, then by scenario.
+    starts: Vec<StartCounts>,
+    shape: TallyShape,
     /// All names, for the second's row in the series: response times of successes by when they ended.
     pub interval: Latencies,
     pub interval_failures: u64,
     pub interval_timeouts: u64,
     pub interval_bytes_received: u64,
+    /// Requests.
     pub started: u64,
+    pub interval_dropped: u64,
+    /// Users in an iteration or between two when it was handed over.
+    pub users_active: u32,
     /// How late the lab itself was with each start.
     pub lateness: Latencies,
     pub connections: ConnectionCounts,
@@ -116,15 +172,18 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub fn new(windows: &Windows, requests: usize) -> Self {
+    pub fn new(windows: &Windows, shape: TallyShape) -> Self {
         Self {
-            cells: vec![Cell::default(); windows.all().len() * requests],
-            requests,
+            cells: vec![Cell::default(); windows.all().len() * shape.requests],
+            starts: vec![StartCounts::default(); windows.all().len() * shape.scenarios],
+            shape,
             interval: Latencies::default(),
             interval_failures: 0,
             interval_timeouts: 0,
             interval_bytes_received: 0,
             started: 0,
+            interval_dropped: 0,
+            users_active: 0,
             lateness: Latencies::default(),
             connections: ConnectionCounts::default(),
             longest_silence: Nanos::ZERO,
@@ -136,13 +195,13 @@ impl Tally {
     pub fn record(&mut self, windows: &Windows, record: &Record) {
         let last = windows.all().len() - 1;
         let due = windows.index_at(record.scheduled).unwrap_or(last);
-        self.cells[due * self.requests + record.request].record(record);
+        self.cells[due * self.shape.requests + record.request].record(record, self.shape.keeps_service);
         self.interval_bytes_received += record.bytes_received;
         match record.outcome.kind() {
             OutcomeKind::Success => {
                 self.interval.record(record.response_time());
                 if let Some(end) = windows.index_at(record.ended) {
-                    self.cells[end * self.requests + record.request].delivered += 1;
+                    self.cells[end * self.shape.requests + record.request].delivered += 1;
                 }
             }
             OutcomeKind::Timeout => self.interval_timeouts += 1,
@@ -150,10 +209,30 @@ impl Tally {
         }
     }
 
+    /// Where the iterations of a scenario that are due at a time are counted.
+    pub fn starts_at(&mut self, windows: &Windows, due: Nanos, scenario: usize) -> &mut StartCounts {
+        let window = windows.index_at(due).unwrap_or(windows.all().len() - 1);
+        &mut self.starts[window * self.shape.scenarios + scenario]
+    }
+
+    /// One scenario over several windows.
+    pub fn starts_of(&self, windows: &[usize], scenario: usize) -> StartCounts {
+        let mut sum = StartCounts::default();
+        for window in windows {
+            sum.merge(&self.starts[window * self.shape.scenarios + scenario]);
+        }
+        sum
+    }
+
     pub fn merge(&mut self, other: &Self) {
         for (cell, others) in self.cells.iter_mut().zip(&other.cells) {
             cell.merge(others);
         }
+        for (counts, others) in self.starts.iter_mut().zip(&other.starts) {
+            counts.merge(others);
+        }
+        self.interval_dropped += other.interval_dropped;
+        self.users_active += other.users_active;
         self.interval.merge(&other.interval);
         self.interval_failures += other.interval_failures;
         self.interval_timeouts += other.interval_timeouts;
@@ -169,7 +248,7 @@ impl Tally {
     }
 
     pub fn cell(&self, window: usize, request: usize) -> &Cell {
-        &self.cells[window * self.requests + request]
+        &self.cells[window * self.shape.requests + request]
     }
 
     /// One name over several windows.
@@ -184,7 +263,7 @@ impl Tally {
     /// All names over several windows.
     pub fn sum(&self, windows: &[usize]) -> Cell {
         let mut sum = Cell::default();
-        for request in 0..self.requests {
+        for request in 0..self.shape.requests {
             sum.merge(&self.sum_of_request(windows, request));
         }
         sum
@@ -196,6 +275,8 @@ mod tests {
     use super::*;
     use crate::load::LoadModel;
     use crate::record::TransportError;
+
+    const ONE: TallyShape = TallyShape { requests: 1, scenarios: 1, keeps_service: false };
 
     fn record(scheduled: u64, ended: u64, outcome: Outcome) -> Record {
         let at = Nanos::from_millis;
@@ -215,7 +296,7 @@ mod tests {
     fn each_request_is_counted_once_and_only_successes_enter_the_latencies() {
         let windows =
             Windows::of(&[(Nanos::ZERO, &LoadModel::constant(1, Nanos::from_secs(10)))], Nanos::ZERO);
-        let mut tally = Tally::new(&windows, 1);
+        let mut tally = Tally::new(&windows, ONE);
         for outcome in [
             Outcome::Success,
             Outcome::Status(503),
@@ -236,7 +317,7 @@ mod tests {
     fn latency_belongs_to_the_due_time_and_delivery_to_the_end() {
         let load = LoadModel::ramp_and_hold(1, Nanos::from_secs(1), Nanos::from_secs(1));
         let windows = Windows::of(&[(Nanos::ZERO, &load)], Nanos::ZERO);
-        let mut tally = Tally::new(&windows, 1);
+        let mut tally = Tally::new(&windows, ONE);
         tally.record(&windows, &record(900, 1_100, Outcome::Success));
         tally.record(&windows, &record(1_900, 2_100, Outcome::Success));
         let (ramp, hold) = (tally.cell(0, 0), tally.cell(1, 0));

@@ -6,14 +6,14 @@ use prony_load_model::figures::LatencyFigures;
 use prony_load_model::findings::{Finding, FindingKind, TargetPlace, judge};
 use prony_load_model::histogram::Latencies;
 use prony_load_model::result::{
-    LabFigures, Origin, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, ScenarioSummary, verdicts,
-    window_results,
+    LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, verdicts, window_results,
 };
-use prony_load_model::tally::Tally;
+use prony_load_model::tally::{Tally, TallyShape};
 use prony_load_model::verdict::Judgement;
+use prony_load_model::wire::Connections;
 use prony_load_model::{
-    Connections, LoadModel, Nanos, Outcome, Record, RequestDraft, Scenario, ScenarioDraft, Stage, Target,
-    ThinkTime, Threshold, TransportError, Windows,
+    LoadModel, Nanos, Outcome, Plan, PlanDraft, Record, RequestDraft, Stage, Target, ThinkTime, Threshold,
+    TransportError,
 };
 
 /// A run that nothing is wrong with, unless something in it is changed.
@@ -48,20 +48,20 @@ impl Default for Run {
 }
 
 impl Run {
-    fn scenario(&self) -> Scenario {
+    fn plan(&self) -> Plan {
         let last = if self.holds { self.users } else { self.users + 1 };
         let stages = vec![Stage::new(Nanos::ZERO, self.users), Stage::new(self.hold, last)];
-        let mut draft = ScenarioDraft::new("f", Target::new("t", 80), LoadModel::Closed { stages });
+        let mut draft = PlanDraft::new("f", Target::new("t", 80), LoadModel::Closed { stages })
+            .with_think_time(ThinkTime::constant(self.think));
         draft.requests = vec![RequestDraft::get("a", "/")];
-        draft.think_time = ThinkTime::constant(self.think);
-        draft.connections = self.connections;
+        draft.wire.connections = self.connections;
         draft.thresholds = Threshold::parse_list(self.thresholds).unwrap();
         draft.check().unwrap()
     }
 
-    fn result(&self, scenario: &Scenario) -> ResultFile {
-        let windows = Windows::of(&[(Nanos::ZERO, scenario.load())], scenario.warm_up());
-        let mut tally = Tally::new(&windows, 1);
+    fn result(&self, plan: &Plan) -> ResultFile {
+        let windows = plan.windows();
+        let mut tally = Tally::new(&windows, TallyShape::of(plan));
         let all = (0..self.successes).map(|_| Outcome::Success).chain(self.failures.iter().copied());
         for outcome in all {
             let (start, end) = (Nanos::from_secs(1), Nanos::from_millis(1_010));
@@ -77,24 +77,25 @@ impl Run {
             };
             tally.record(&windows, &record);
         }
-        let windows = window_results(scenario, &windows, &tally, scenario.load().duration());
+        let windows = window_results(plan, &windows, &tally, plan.duration());
         ResultFile {
             schema: SCHEMA.to_owned(),
             schema_version: SCHEMA_VERSION,
             state: RunState::Completed,
             origin: Origin::default(),
-            scenario: ScenarioSummary::of(scenario),
+            plan: PlanSummary::of(plan),
             findings: Vec::new(),
-            thresholds: verdicts(scenario, &windows),
+            thresholds: verdicts(plan, &windows),
             windows,
             series: Vec::new(),
             lab: self.lab.clone(),
+            observers: Vec::new(),
         }
     }
 
     fn findings(&self) -> Vec<Finding> {
-        let scenario = self.scenario();
-        judge(&scenario, &self.result(&scenario), &self.place)
+        let plan = self.plan();
+        judge(&plan, &self.result(&plan), &self.place)
     }
 }
 
@@ -219,7 +220,7 @@ fn thresholds_are_kept_failed_or_undecided() {
         thresholds: "p95<1s, p95<1ms, p99.99<1s, errors<1%, rate>=100/s, requests>1000",
         ..Run::default()
     };
-    let judgements: Vec<_> = run.result(&run.scenario()).thresholds.iter().map(|v| v.judgement).collect();
+    let judgements: Vec<_> = run.result(&run.plan()).thresholds.iter().map(|v| v.judgement).collect();
     let (kept, failed, undecided) = (Judgement::Kept, Judgement::Failed, Judgement::Undecided);
     assert_eq!(judgements, [kept, failed, undecided, kept, kept, failed]);
 }
@@ -227,7 +228,7 @@ fn thresholds_are_kept_failed_or_undecided() {
 #[test]
 fn a_result_reads_back_as_it_was_written() {
     let run = Run { failures: vec![Outcome::Status(503), Outcome::GraphQlErrors], ..Run::default() };
-    let mut result = run.result(&run.scenario());
+    let mut result = run.result(&run.plan());
     result.findings = run.findings();
     let text = serde_json::to_string(&result).unwrap();
     assert_eq!(serde_json::from_str::<ResultFile>(&text).unwrap(), result);

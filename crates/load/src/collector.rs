@@ -5,16 +5,16 @@ use crate::worker::Handover;
 use prony_load_model::figures::LatencyFigures;
 use prony_load_model::findings::{TargetPlace, judge};
 use prony_load_model::result::{
-    LabFigures, Origin, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, ScenarioSummary, SecondRow, verdicts,
+    LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, SecondRow, verdicts,
     window_results,
 };
-use prony_load_model::tally::Tally;
-use prony_load_model::{Nanos, Scenario, WindowKind, Windows};
+use prony_load_model::tally::{Tally, TallyShape};
+use prony_load_model::{Nanos, Plan, WindowKind, Windows};
 use std::collections::BTreeMap;
 
 #[derive(Debug)]
 pub(crate) struct Collector<'a> {
-    scenario: &'a Scenario,
+    plan: &'a Plan,
     windows: &'a Windows,
     origin: Origin,
     place: TargetPlace,
@@ -36,18 +36,18 @@ struct Busy {
 
 impl<'a> Collector<'a> {
     pub(crate) fn new(
-        scenario: &'a Scenario,
+        plan: &'a Plan,
         windows: &'a Windows,
         origin: Origin,
         place: TargetPlace,
         threads: u32,
     ) -> Self {
         Self {
-            scenario,
+            plan,
             windows,
             origin,
             place,
-            total: Tally::new(windows, scenario.requests().len()),
+            total: Tally::new(windows, TallyShape::of(plan)),
             series: Vec::new(),
             open: BTreeMap::new(),
             busy: vec![Busy::default(); threads as usize],
@@ -84,8 +84,7 @@ impl<'a> Collector<'a> {
             && *entry.key() <= second
         {
             let (second, (_, tally)) = entry.remove_entry();
-            let users = self.scenario.load().users_active_at(Nanos::from_secs(second));
-            self.series.push(SecondRow::of(second, users, &tally));
+            self.series.push(SecondRow::of(second, &tally));
             self.total.merge(&tally);
         }
     }
@@ -103,7 +102,7 @@ impl<'a> Collector<'a> {
 
     pub(crate) fn progress(&self, elapsed: Nanos, warning: Option<String>) -> Progress {
         let windows: Vec<_> = (0..self.windows.all().len()).collect();
-        let requests = 0..self.scenario.requests().len();
+        let requests = 0..self.plan.requests().len();
         let cells = requests.flat_map(|request| windows.iter().map(move |window| (*window, request)));
         let (total, failures) = cells.fold((0, 0), |(total, failures), (window, request)| {
             let cell = self.total.cell(window, request);
@@ -111,7 +110,7 @@ impl<'a> Collector<'a> {
         });
         Progress {
             elapsed,
-            duration: self.scenario.load().duration(),
+            duration: self.plan.duration(),
             last: self.series.last().copied().unwrap_or_default(),
             requests: total,
             failures,
@@ -122,21 +121,22 @@ impl<'a> Collector<'a> {
 
     /// The result as it stands at `elapsed`.
     pub(crate) fn result(&self, state: RunState, elapsed: Nanos) -> ResultFile {
-        let elapsed = elapsed.min(self.scenario.load().duration());
-        let windows = window_results(self.scenario, self.windows, &self.total, elapsed);
+        let elapsed = elapsed.min(self.plan.duration());
+        let windows = window_results(self.plan, self.windows, &self.total, elapsed);
         let mut result = ResultFile {
             schema: SCHEMA.to_owned(),
             schema_version: SCHEMA_VERSION,
             state,
             origin: self.origin.clone(),
-            scenario: ScenarioSummary::of(self.scenario),
+            plan: PlanSummary::of(self.plan),
             findings: Vec::new(),
-            thresholds: verdicts(self.scenario, &windows),
+            thresholds: verdicts(self.plan, &windows),
             windows,
             series: self.series.clone(),
             lab: self.lab(elapsed),
+            observers: Vec::new(),
         };
-        result.findings = judge(self.scenario, &result, &self.place);
+        result.findings = judge(self.plan, &result, &self.place);
         result
     }
 

@@ -1,7 +1,7 @@
 //! The target's address, the addresses to connect from, and the limits of the system that many users meet.
 
 use crate::error::RunError;
-use prony_load_model::Scenario;
+use prony_load_model::Plan;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use socket2::Socket;
 use std::fs;
@@ -24,10 +24,10 @@ pub(crate) struct Network {
 
 impl Network {
     /// Resolves, raises the limits, and tries the target once, so that a wrong address is an error and not a result.
-    pub(crate) fn prepare(scenario: &Scenario) -> Result<Self, RunError> {
-        let users = scenario.load().users_max();
+    pub(crate) fn prepare(plan: &Plan) -> Result<Self, RunError> {
+        let users = plan.users();
         raise_descriptors(users)?;
-        let target = reach(scenario)?;
+        let target = reach(plan)?;
         let sources = sources_for(target.ip(), users, ports_available())?;
         Ok(Self { target, sources })
     }
@@ -50,8 +50,8 @@ impl Network {
     }
 }
 
-fn reach(scenario: &Scenario) -> Result<SocketAddr, RunError> {
-    let target = scenario.target();
+fn reach(plan: &Plan) -> Result<SocketAddr, RunError> {
+    let target = plan.target();
     let fault = |cause| RunError::Resolve { host: target.host().to_owned(), cause };
     let addresses = (target.host(), target.port().unwrap_or(0)).to_socket_addrs().map_err(fault)?;
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");

@@ -9,27 +9,27 @@ use crate::options::{Progress, RunOptions};
 use crate::store::Store;
 use crate::worker::{Handover, Shared, Worker};
 use prony_load_model::result::{Origin, RunState};
-use prony_load_model::{Nanos, ResultFile, Scenario, Windows};
+use prony_load_model::{Nanos, Plan, ResultFile};
 use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Runs a scenario to its end, or until it is stopped, on threads of its own, and returns what was measured.
+/// Runs a plan to its end, or until it is stopped, on threads of its own, and returns what was measured.
 /// Blocks the calling thread.
-pub fn run(scenario: &Scenario, options: RunOptions) -> Result<ResultFile, RunError> {
-    let network = Network::prepare(scenario)?;
-    let windows = Windows::of(&[(Nanos::ZERO, scenario.load())], scenario.warm_up());
-    let prepared = Prepared::all(scenario);
-    let positions: Vec<_> = scenario.variables().iter().map(|_| AtomicU64::new(0)).collect();
+pub fn run(plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
+    let network = Network::prepare(plan)?;
+    let windows = plan.windows();
+    let prepared = Prepared::all(plan);
+    let positions: Vec<_> = plan.variables().iter().map(|_| AtomicU64::new(0)).collect();
     // A thread without a user would only wait.
-    let threads = (options.threads.get() as u32).clamp(1, scenario.load().users_max());
+    let threads = (options.threads.get() as u32).clamp(1, plan.users());
     let place = machine::place_of(&network);
-    let collector = Collector::new(scenario, &windows, origin(&options), place, threads);
+    let collector = Collector::new(plan, &windows, origin(&options), place, threads);
     let stop = options.stop.clone();
     let shared = Shared {
-        scenario,
+        plan,
         windows: &windows,
         prepared: &prepared,
         positions: &positions,
@@ -96,7 +96,7 @@ fn gather(
     let now = elapsed();
     let lost = join(handles);
     collector.close();
-    let was_stopped = shared.stop.is_stopped() && now < shared.scenario.load().duration();
+    let was_stopped = shared.stop.is_stopped() && now < shared.plan.duration();
     let state = if was_stopped { RunState::Stopped } else { RunState::Completed };
     let result = collector.result(state, now);
     let warning = store.write(&result, now);

@@ -11,10 +11,12 @@ use crate::options::StopFlag;
 use crate::poller::{Poller, Ready};
 use crate::timers::{Alarm, Timers};
 use crate::user::{InFlight, State, User};
-use prony_load_model::scenario::{Connections, Scenario};
-use prony_load_model::tally::Tally;
+use prony_load_model::Plan;
+use prony_load_model::load::Pacing;
+use prony_load_model::tally::{Tally, TallyShape};
 use prony_load_model::variable::Drawn;
-use prony_load_model::{Nanos, Outcome, Record, TransportError, Windows};
+use prony_load_model::wire::Connections;
+use prony_load_model::{Nanos, Outcome, Record, ThinkTime, TransportError, Windows};
 use rand::RngExt as _;
 use rustix::time::{ClockId, clock_gettime};
 use std::io;
@@ -34,7 +36,7 @@ const READ_BUFFER_BYTES: usize = 256 * 1024;
 /// What all threads of a run share.
 #[derive(Debug)]
 pub(crate) struct Shared<'a> {
-    pub(crate) scenario: &'a Scenario,
+    pub(crate) plan: &'a Plan,
     pub(crate) windows: &'a Windows,
     pub(crate) prepared: &'a [Prepared],
     /// How often each sequential variable was drawn.
@@ -44,6 +46,15 @@ pub(crate) struct Shared<'a> {
     /// The start of the run, from which all times are counted.
     pub(crate) epoch: Instant,
     pub(crate) threads: u32,
+}
+
+impl Shared<'_> {
+    fn think_time(&self) -> ThinkTime {
+        match self.plan.scenarios()[0].pacing {
+            Pacing::ThinkTime(think_time) => think_time,
+            Pacing::Fixed { interval_ns } => ThinkTime::constant(interval_ns),
+        }
+    }
 }
 
 /// A second of one thread's work.
@@ -77,23 +88,23 @@ pub(crate) struct Worker<'a> {
 
 impl<'a> Worker<'a> {
     pub(crate) fn new(shared: &'a Shared<'a>, number: u32, hand_over: Sender<Handover>) -> io::Result<Self> {
-        let scenario = shared.scenario;
-        let users = (number..scenario.load().users_max()).step_by(shared.threads as usize);
-        let users: Vec<User> = users.map(|user| User::new(scenario.seed(), user)).collect();
+        let plan = shared.plan;
+        let users = (number..plan.users()).step_by(shared.threads as usize);
+        let users: Vec<User> = users.map(|user| User::new(plan.seed(), user)).collect();
         let mut worker = Self {
             shared,
             number,
             users,
             poller: Poller::new()?,
             timers: Timers::default(),
-            tally: Tally::new(shared.windows, scenario.requests().len()),
+            tally: Tally::new(shared.windows, TallyShape::of(plan)),
             hand_over,
             second: 0,
             busy_before: Nanos::ZERO,
             in_flight: 0,
             last_sign: Nanos::ZERO,
-            weights_sum: scenario.requests().iter().map(|request| request.weight).sum(),
-            drawn: vec![Drawn::Integer(0); scenario.variables().len()],
+            weights_sum: plan.requests().iter().map(|request| request.weight).sum(),
+            drawn: vec![Drawn::Integer(0); plan.variables().len()],
             scratch: Scratch::default(),
             buffer: vec![0; READ_BUFFER_BYTES],
         };
@@ -104,8 +115,8 @@ impl<'a> Worker<'a> {
     /// Runs until the last answer, the last timeout, or the stop.
     pub(crate) fn run(mut self) -> io::Result<()> {
         self.busy_before = processor_time();
-        let end = self.shared.scenario.load().duration();
-        let last_moment = end.plus(self.shared.scenario.timeout()).plus(SECOND);
+        let end = self.shared.plan.duration();
+        let last_moment = end.plus(self.shared.plan.timeout()).plus(SECOND);
         loop {
             let now = self.now();
             self.hand_over_seconds(now);
@@ -157,7 +168,7 @@ impl<'a> Worker<'a> {
     /// Sets the user's next start at `at`, or at its next activity where none holds `at`.
     fn plan_activity(&mut self, user: u32, at: Nanos) {
         let number = self.users[user as usize].number;
-        let activities = self.shared.scenario.load().activities_of(number);
+        let activities = self.shared.plan.scenarios()[0].load.activities_of(number);
         let next = activities.into_iter().find(|activity| at < activity.stop);
         let state = match next {
             None => State::Gone,
@@ -177,7 +188,7 @@ impl<'a> Worker<'a> {
             self.last_sign = started;
         }
         self.in_flight += 1;
-        let deadline = started.plus(self.shared.scenario.timeout());
+        let deadline = started.plus(self.shared.plan.timeout());
         let entry = &mut self.users[user as usize];
         entry.state = State::Waiting(InFlight::new(
             request,
@@ -197,7 +208,7 @@ impl<'a> Worker<'a> {
     }
 
     fn choose_request(&mut self, user: u32) -> usize {
-        let requests = self.shared.scenario.requests();
+        let requests = self.shared.plan.requests();
         if requests.len() == 1 {
             return 0;
         }
@@ -249,7 +260,7 @@ impl<'a> Worker<'a> {
         };
         let prepared = &self.shared.prepared[in_flight.request];
         for variable in &prepared.variables {
-            let drawn = &self.shared.scenario.variables()[*variable];
+            let drawn = &self.shared.plan.variables()[*variable];
             let position = if drawn.is_sequential() {
                 self.shared.positions[*variable].fetch_add(1, Ordering::Relaxed)
             } else {
@@ -368,7 +379,7 @@ impl<'a> Worker<'a> {
     fn answered(&mut self, user: u32, answer: Answer, fed: usize, now: Nanos) -> io::Result<()> {
         let entry = &mut self.users[user as usize];
         let State::Waiting(in_flight) = &entry.state else { return Ok(()) };
-        let is_fresh = self.shared.scenario.connections() == Connections::Fresh;
+        let is_fresh = self.shared.plan.connections() == Connections::Fresh;
         let outcome = if !self.shared.prepared[in_flight.request].expect.accepts(answer.status) {
             Outcome::Status(answer.status)
         } else if in_flight.watch.is_failure() {
@@ -393,7 +404,7 @@ impl<'a> Worker<'a> {
             return Ok(());
         }
         self.record(user, Outcome::Transport(error), now)?;
-        let think = self.shared.scenario.think_time().draw(&mut self.users[user as usize].random);
+        let think = self.shared.think_time().draw(&mut self.users[user as usize].random);
         let pause = if error == TransportError::Connect { CONNECT_RETRY_PAUSE } else { Nanos::ZERO };
         self.plan_activity(user, now.plus(think.max(pause)));
         Ok(())
@@ -439,7 +450,7 @@ impl<'a> Worker<'a> {
 
     fn think(&mut self, user: u32, now: Nanos) -> io::Result<()> {
         let entry = &mut self.users[user as usize];
-        let due = now.plus(self.shared.scenario.think_time().draw(&mut entry.random));
+        let due = now.plus(self.shared.think_time().draw(&mut entry.random));
         if due >= entry.active_until {
             self.plan_activity(user, due);
             return Ok(());
@@ -460,7 +471,7 @@ impl<'a> Worker<'a> {
     }
 
     fn send_tally(&mut self) {
-        let fresh = Tally::new(self.shared.windows, self.shared.scenario.requests().len());
+        let fresh = Tally::new(self.shared.windows, TallyShape::of(self.shared.plan));
         let tally = mem::replace(&mut self.tally, fresh);
         let busy = processor_time();
         let handover =

@@ -5,9 +5,9 @@
 use expect_test::{Expect, expect};
 use prony_load::{Output, RunError, RunOptions, StopFlag, run};
 use prony_load_model::result::RunState;
-use prony_load_model::scenario::Connections;
+use prony_load_model::wire::Connections;
 use prony_load_model::{
-    LoadModel, Nanos, RequestDraft, ResultFile, ScenarioDraft, Target, ThinkTime, Variable, WindowKind,
+    LoadModel, Nanos, PlanDraft, RequestDraft, ResultFile, Target, ThinkTime, Variable, WindowKind,
 };
 use prony_testkit::peer::{ScriptedPeer, Step};
 use std::num::NonZeroUsize;
@@ -15,10 +15,9 @@ use std::time::Duration;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
 
-fn draft(peer: &ScriptedPeer, users: u32, millis: u64) -> ScenarioDraft {
+fn draft(peer: &ScriptedPeer, users: u32, millis: u64) -> PlanDraft {
     let target = Target::parse(&peer.url()).unwrap();
-    let mut draft =
-        ScenarioDraft::new("wire", target, LoadModel::constant(users, Nanos::from_millis(millis)));
+    let mut draft = PlanDraft::new("wire", target, LoadModel::constant(users, Nanos::from_millis(millis)));
     draft.requests = vec![RequestDraft::graphql("q", "/graphql", "{ a }", serde_json::Map::new())];
     draft.timeout = Nanos::from_secs(20);
     draft
@@ -28,7 +27,7 @@ fn options() -> RunOptions {
     RunOptions { threads: NonZeroUsize::new(2).unwrap(), ..RunOptions::default() }
 }
 
-fn run_draft(draft: ScenarioDraft) -> ResultFile {
+fn run_draft(draft: PlanDraft) -> ResultFile {
     run(&draft.check().unwrap(), options()).unwrap()
 }
 
@@ -83,11 +82,11 @@ fn every_kind_of_answer_has_one_outcome() {
 #[test]
 fn a_target_that_is_gone_in_mid_run_is_counted_as_connect_failures() {
     let peer = ScriptedPeer::answering(OK);
-    let scenario = draft(&peer, 2, 1_500).check().unwrap();
+    let plan = draft(&peer, 2, 1_500).check().unwrap();
     let mut peer = Some(peer);
     let mut options = options();
     options.progress = Box::new(move |_| drop(peer.take()));
-    let result = run(&scenario, options).unwrap();
+    let result = run(&plan, options).unwrap();
     let outcomes = &result.window(WindowKind::Whole).unwrap().all.outcomes;
     assert!(outcomes.keys().any(|kind| kind.label() == "connect failed"), "{outcomes:?}");
     assert!(result.lab.connections.refused > 0);
@@ -97,10 +96,10 @@ fn a_target_that_is_gone_in_mid_run_is_counted_as_connect_failures() {
 fn a_target_that_is_not_there_is_an_error_and_not_a_result() {
     let port = prony_testkit::free_port();
     let mut draft = draft(&ScriptedPeer::answering(OK), 1, 100);
-    draft.target = Target::new("127.0.0.1", port);
+    draft.targets[0].target = Target::new("127.0.0.1", port);
     let error = run(&draft.clone().check().unwrap(), options()).unwrap_err();
     assert!(matches!(error, RunError::Unreachable { .. }), "{error}");
-    draft.target = Target::new("no-such-host.invalid", 80);
+    draft.targets[0].target = Target::new("no-such-host.invalid", 80);
     let error = run(&draft.check().unwrap(), options()).unwrap_err();
     assert!(matches!(error, RunError::Resolve { .. }), "{error}");
 }
@@ -111,7 +110,7 @@ fn users_keep_their_connection_and_their_values_follow_the_seed() {
         let peer = ScriptedPeer::answering(OK);
         let mut draft = draft(&peer, 1, 300);
         draft.seed = seed;
-        draft.think_time = ThinkTime::constant(Nanos::from_millis(10));
+        draft = draft.with_think_time(ThinkTime::constant(Nanos::from_millis(10)));
         draft.variables = vec![Variable::range("n", 0, 1_000_000)];
         draft.requests = vec![RequestDraft::get("a", "/a?n=${n}"), RequestDraft::get("b", "/b?n=${n}")];
         let result = run_draft(draft);
@@ -132,7 +131,7 @@ fn users_keep_their_connection_and_their_values_follow_the_seed() {
 fn fresh_connections_are_one_a_request_and_no_churn() {
     let peer = ScriptedPeer::answering(OK);
     let mut draft = draft(&peer, 1, 200);
-    draft.connections = Connections::Fresh;
+    draft.wire.connections = Connections::Fresh;
     let result = run_draft(draft);
     let requests = result.window(WindowKind::Whole).unwrap().all.requests;
     assert_eq!(result.lab.connections.opened, requests);
@@ -177,7 +176,7 @@ fn sequential_rows_are_taken_in_turn() {
     let values = [serde_json::json!("x y"), serde_json::json!(2), serde_json::json!(true)];
     draft.variables = vec![Variable::list("v", &values, prony_load_model::variable::Order::Sequential)];
     draft.requests = vec![RequestDraft::get("a", "/a?v=${v}")];
-    draft.think_time = ThinkTime::constant(Nanos::from_millis(5));
+    draft = draft.with_think_time(ThinkTime::constant(Nanos::from_millis(5)));
     run_draft(draft);
     let text = String::from_utf8(peer.received(1)).unwrap();
     let paths: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("GET ")).take(4).collect();

@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use prony_load::{Output, Progress, RunOptions, read_plan, run};
-use prony_load_model::{ResultFile, Scenario};
+use prony_load_model::{Plan, ResultFile};
 use prony_report::{ProgressDisplay, ProgressLine};
 use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
@@ -37,11 +37,11 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut scenario = read_plan(&arguments.plan)?;
+    let mut plan = read_plan(&arguments.plan)?;
     if let Some(seed) = arguments.seed {
-        scenario = scenario.with_seed(seed);
+        plan = plan.with_seed(seed);
     }
-    let path = result_path(&arguments.output, &scenario);
+    let path = result_path(&arguments.output, &plan);
     let stop = interrupt::stop_flag()?;
     let mut display = display(arguments.quiet);
     let mut options = RunOptions {
@@ -52,7 +52,7 @@ pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         ..RunOptions::default()
     };
     options.threads = arguments.threads.unwrap_or(options.threads);
-    let result = run(&scenario, options)?;
+    let result = run(&plan, options)?;
     print(&result, arguments.json, &path)?;
     Ok(if result.keeps_thresholds() { ExitCode::SUCCESS } else { ExitCode::from(THRESHOLD_FAILED) })
 }
@@ -93,9 +93,9 @@ fn print(result: &ResultFile, as_json: bool, path: &Path) -> anyhow::Result<()> 
 }
 
 /// `DIR/NAME-UNIXSECONDS.prony.json`, the name reduced to what every file system takes.
-fn result_path(directory: &Path, scenario: &Scenario) -> PathBuf {
+fn result_path(directory: &Path, plan: &Plan) -> PathBuf {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    let name: String = scenario.name().chars().map(safe).collect();
+    let name: String = plan.name().chars().map(safe).collect();
     directory.join(format!("{name}-{seconds}.prony.json"))
 }

@@ -5,9 +5,9 @@ use crate::table::{aligned, bytes, grouped};
 use prony_load_model::figures::{Figures, PERCENTILES};
 use prony_load_model::findings::Finding;
 use prony_load_model::record::OutcomeKind;
-use prony_load_model::result::{ResultFile, RunState, WindowResult};
+use prony_load_model::result::{ResultFile, RunState, ScenarioSummary, WindowResult};
 use prony_load_model::verdict::{Judgement, Verdict};
-use prony_load_model::{LoadModel, Nanos, Spacing, ThinkTime, WindowKind};
+use prony_load_model::{LoadModel, Nanos, Pacing, Spacing, ThinkTime, WindowKind};
 use std::fmt::Write as _;
 
 /// The whole summary, each line ended.
@@ -41,28 +41,44 @@ pub fn summary(result: &ResultFile) -> String {
 }
 
 fn heading(result: &ResultFile) -> String {
-    let scenario = &result.scenario;
-    let think = match scenario.think_time {
-        ThinkTime::None => "no think time".to_owned(),
-        ThinkTime::Constant { time_ns } => format!("think time {time_ns}"),
-        ThinkTime::Uniform { min_ns, max_ns } => format!("think time {min_ns} to {max_ns}"),
-        ThinkTime::Exponential { mean_ns } => format!("think time {mean_ns} in the mean, exponential"),
-        ThinkTime::Normal { mean_ns, deviation_ns } => {
-            format!("think time {mean_ns} ± {deviation_ns}, normal")
-        }
-    };
+    let plan = &result.plan;
     let state = match result.state {
         RunState::Completed => "",
         RunState::Stopped => "\nstopped early: the figures are of what ran until then",
         RunState::Running => "\nthe run had not ended when this was written",
     };
-    format!(
-        "{}: {}, {}, {think}, seed {}{state}\n",
-        scenario.name,
-        scenario.target,
-        load(&scenario.load),
-        scenario.seed
-    )
+    let loads: Vec<_> = plan.scenarios.iter().map(load_line).collect();
+    let loads = match loads.as_slice() {
+        [one] => format!("{one}, "),
+        several => {
+            several.iter().zip(&plan.scenarios).fold(String::new(), |text, (line, scenario)| {
+                format!("{text}\n  {}, from {}: {line}", scenario.name, scenario.start_ns)
+            }) + "\n  "
+        }
+    };
+    format!("{}: {}, {loads}seed {}{state}\n", plan.name, plan.targets.join(", "), plan.seed)
+}
+
+fn load_line(scenario: &ScenarioSummary) -> String {
+    match scenario.load {
+        LoadModel::Open { .. } => load(&scenario.load),
+        _ => format!("{}, {}", load(&scenario.load), pacing(scenario.pacing)),
+    }
+}
+
+fn pacing(pacing: Pacing) -> String {
+    match pacing {
+        Pacing::Fixed { interval_ns } => format!("an iteration each {interval_ns}"),
+        Pacing::ThinkTime(think_time) => match think_time {
+            ThinkTime::None => "no think time".to_owned(),
+            ThinkTime::Constant { time_ns } => format!("think time {time_ns}"),
+            ThinkTime::Uniform { min_ns, max_ns } => format!("think time {min_ns} to {max_ns}"),
+            ThinkTime::Exponential { mean_ns } => format!("think time {mean_ns} in the mean, exponential"),
+            ThinkTime::Normal { mean_ns, deviation_ns } => {
+                format!("think time {mean_ns} ± {deviation_ns}, normal")
+            }
+        },
+    }
 }
 
 fn load(load: &LoadModel) -> String {

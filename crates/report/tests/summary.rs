@@ -5,25 +5,24 @@
 use expect_test::expect;
 use prony_load_model::findings::{TargetPlace, judge};
 use prony_load_model::result::{
-    LabFigures, Origin, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, ScenarioSummary, verdicts,
-    window_results,
+    LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, verdicts, window_results,
 };
-use prony_load_model::tally::Tally;
+use prony_load_model::tally::{Tally, TallyShape};
 use prony_load_model::{
-    LoadModel, Nanos, Outcome, Record, RequestDraft, ScenarioDraft, Target, ThinkTime, Threshold, Windows,
+    LoadModel, Nanos, Outcome, PlanDraft, Record, RequestDraft, Target, ThinkTime, Threshold,
 };
 use prony_report::{ReadError, json, read, summary};
 
 /// 100 users for 20 s after a ramp of 10 s: each tenth of a second a request, every 20th answered with 503.
 fn result() -> ResultFile {
     let load = LoadModel::ramp_and_hold(100, Nanos::from_secs(10), Nanos::from_secs(20));
-    let mut draft = ScenarioDraft::new("shop", Target::new("shop.test", 80), load);
+    let mut draft = PlanDraft::new("shop", Target::new("shop.test", 80), load)
+        .with_think_time(ThinkTime::constant(Nanos::from_secs(2)));
     draft.requests = vec![RequestDraft::get("list", "/"), RequestDraft::get("buy", "/buy")];
-    draft.think_time = ThinkTime::constant(Nanos::from_secs(2));
     draft.thresholds = Threshold::parse_list("p95<500ms, errors<1%, p99<1s").unwrap();
-    let scenario = draft.check().unwrap();
-    let windows = Windows::of(&[(Nanos::ZERO, scenario.load())], Nanos::ZERO);
-    let mut tally = Tally::new(&windows, 2);
+    let plan = draft.check().unwrap();
+    let windows = plan.windows();
+    let mut tally = Tally::new(&windows, TallyShape::of(&plan));
     for index in 0..300_u64 {
         let start = Nanos::from_millis(index * 100);
         let ended = start.plus(Nanos::from_millis(1 + index % 50));
@@ -42,20 +41,21 @@ fn result() -> ResultFile {
         };
         tally.record(&windows, &record);
     }
-    let windows = window_results(&scenario, &windows, &tally, Nanos::from_secs(30));
+    let windows = window_results(&plan, &windows, &tally, Nanos::from_secs(30));
     let mut result = ResultFile {
         schema: SCHEMA.to_owned(),
         schema_version: SCHEMA_VERSION,
         state: RunState::Completed,
         origin: Origin::default(),
-        scenario: ScenarioSummary::of(&scenario),
+        plan: PlanSummary::of(&plan),
         findings: Vec::new(),
-        thresholds: verdicts(&scenario, &windows),
+        thresholds: verdicts(&plan, &windows),
         windows,
         series: Vec::new(),
         lab: LabFigures { threads: 2, busiest_thread_share: 0.05, ..LabFigures::default() },
+        observers: Vec::new(),
     };
-    result.findings = judge(&scenario, &result, &TargetPlace::OtherMachine);
+    result.findings = judge(&plan, &result, &TargetPlace::OtherMachine);
     result
 }
 
@@ -106,6 +106,6 @@ fn results_are_read_back_and_strangers_refused() {
     assert_eq!(read(&text).unwrap(), result());
     assert!(matches!(read("{}"), Err(ReadError::Json(_))));
     assert!(matches!(read(&text.replace("prony-result", "other")), Err(ReadError::Schema(_))));
-    let newer = text.replace("\"schema_version\": 1", "\"schema_version\": 2");
-    assert!(matches!(read(&newer), Err(ReadError::Version(2))));
+    let newer = text.replace("\"schema_version\": 2", "\"schema_version\": 3");
+    assert!(matches!(read(&newer), Err(ReadError::Version(3))));
 }

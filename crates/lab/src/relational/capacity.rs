@@ -65,9 +65,9 @@ pub(super) fn search(
     };
     while let Some(users) = search.next_load() {
         let file = format!("{}-{}cpu-{users}.prony.json", label(&workload), processors);
-        let scenario = workload.users(&target, users, pace);
+        let plan = workload.users(&target, users, pace);
         let watch = display.begin_step(&workload, processors, users, pace, search.steps_left());
-        let Some(step) = surroundings.step(&scenario, file, watch)? else {
+        let Some(step) = surroundings.step(&plan, file, watch)? else {
             capacity.stopped = true;
             break;
         };
@@ -100,9 +100,9 @@ fn probe(
     surroundings: &Surroundings<'_>,
     display: &Display,
 ) -> Result<f64, RunError> {
-    let scenario = workload.saturation(target, PROBE_USERS, pace.probe);
+    let plan = workload.saturation(target, PROBE_USERS, pace.probe);
     let watch = display.begin_probe(workload, pace);
-    let result = surroundings.run(&scenario, &format!("{}-probe.prony.json", label(workload)), watch)?;
+    let result = surroundings.run(&plan, &format!("{}-probe.prony.json", label(workload)), watch)?;
     Ok(result.headline().all.rate_per_s)
 }
 

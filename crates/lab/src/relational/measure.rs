@@ -10,7 +10,7 @@ use std::{
 
 use prony_load::{Output, Progress, RunError, RunOptions, StopFlag};
 use prony_load_model::{
-    Nanos, ResultFile, Scenario, WindowKind, Windows,
+    Nanos, Plan, ResultFile, WindowKind,
     figures::Figures,
     findings::{Finding, FindingKind},
     result::RunState,
@@ -78,7 +78,7 @@ pub struct Step {
     pub file: String,
 }
 
-/// What a measurement needs beside its scenario.
+/// What a measurement needs beside its plan.
 pub(super) struct Surroundings<'a> {
     pub engine: &'a Engine,
     /// `None` where a database server works on them as well, rightly.
@@ -92,10 +92,10 @@ pub(super) struct Surroundings<'a> {
 }
 
 impl Surroundings<'_> {
-    /// Runs a scenario and writes its result as `file`.
+    /// Runs a plan and writes its result as `file`.
     pub(super) fn run(
         &self,
-        scenario: &Scenario,
+        plan: &Plan,
         file: &str,
         watch: impl FnMut(&Progress) + 'static,
     ) -> Result<ResultFile, RunError> {
@@ -107,23 +107,23 @@ impl Surroundings<'_> {
             progress: Box::new(watch),
             stop: self.stop.clone(),
         };
-        prony_load::run(scenario, options)
+        prony_load::run(plan, options)
     }
 
     /// Runs users with think time. `None` when it was stopped before its end.
     pub(super) fn step(
         &self,
-        scenario: &Scenario,
+        plan: &Plan,
         file: String,
         mut watch: impl FnMut(&Progress) + 'static,
     ) -> Result<Option<Step>, RunError> {
-        let windows = Windows::of(&[(Nanos::ZERO, scenario.load())], Nanos::ZERO);
+        let windows = plan.windows();
         let hold = windows.all().iter().find(|window| window.kind == WindowKind::Steady);
         let hold_begins = hold.map_or(Nanos::ZERO, |window| window.from_ns);
         let readings: Rc<RefCell<Vec<Reading>>> = Rc::default();
         let (process, processors) = (self.engine.process(), self.engine_processors.map(<[usize]>::to_vec));
         let kept = Rc::clone(&readings);
-        let result = self.run(scenario, &file, move |progress| {
+        let result = self.run(plan, &file, move |progress| {
             // Later answers than those of the hold window must not thin out its processor time.
             if (hold_begins..=progress.duration).contains(&progress.elapsed)
                 && let Ok(engine) = Usage::of(process)
@@ -147,7 +147,7 @@ impl Surroundings<'_> {
                 shares,
                 self.engine_processors.map_or(0, <[usize]>::len),
             ),
-            ..step_of(&result, scenario.load().users_max(), file)
+            ..step_of(&result, plan.users(), file)
         }))
     }
 }

@@ -42,12 +42,12 @@ pub(super) fn measure(
     display: &Display,
 ) -> Result<Option<ResolverRow>, RunError> {
     let target = target_of(surroundings);
-    let scenario = workload.saturation(&target, CONNECTIONS, pace.saturation);
+    let plan = workload.saturation(&target, CONNECTIONS, pace.saturation);
     let title = format!("resolver {resolver}, {}", workload.operation.label().to_lowercase());
     let watch = display.begin_saturation(&title, pace);
     let before = surroundings.engine.usage().ok();
     let file = format!("resolver-{resolver}-{}-{}.prony.json", workload.operation.name(), workload.limit);
-    let result = surroundings.run(&scenario, &file, watch)?;
+    let result = surroundings.run(&plan, &file, watch)?;
     if result.state == RunState::Stopped {
         return Ok(None);
     }

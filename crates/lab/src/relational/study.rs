@@ -1,8 +1,6 @@
 //! What the study asks: its queries verbatim, its parameters, its objective, and how long a step takes.
 
-use prony_load_model::{
-    LoadModel, Nanos, RequestDraft, Scenario, ScenarioDraft, Target, ThinkTime, Variable,
-};
+use prony_load_model::{LoadModel, Nanos, Plan, PlanDraft, RequestDraft, Target, ThinkTime, Variable};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
@@ -128,16 +126,16 @@ pub struct Workload {
 
 impl Workload {
     /// Users with think time: the study's load.
-    pub fn users(&self, target: &Target, users: u32, pace: &Pace) -> Scenario {
+    pub fn users(&self, target: &Target, users: u32, pace: &Pace) -> Plan {
         let load = LoadModel::ramp_and_hold(users, pace.ramp, pace.hold);
         let think = ThinkTime::constant(self.operation.think_time());
-        self.scenario(target, load, think, Nanos::ZERO)
+        self.plan(target, load, think, Nanos::ZERO)
     }
 
     /// As fast as a few users get their answers: what the engine can do at all.
-    pub fn saturation(&self, target: &Target, users: u32, length: Nanos) -> Scenario {
+    pub fn saturation(&self, target: &Target, users: u32, length: Nanos) -> Plan {
         let warm_up = Nanos(length.0 / 5);
-        self.scenario(target, LoadModel::constant(users, length), ThinkTime::None, warm_up)
+        self.plan(target, LoadModel::constant(users, length), ThinkTime::None, warm_up)
     }
 
     /// Variables of one request, for a look at its answer.
@@ -148,16 +146,15 @@ impl Workload {
         }
     }
 
-    fn scenario(&self, target: &Target, load: LoadModel, think: ThinkTime, warm_up: Nanos) -> Scenario {
-        let mut draft = ScenarioDraft::new(self.operation.name(), target.clone(), load);
-        draft.think_time = think;
+    fn plan(&self, target: &Target, load: LoadModel, think: ThinkTime, warm_up: Nanos) -> Plan {
+        let mut draft = PlanDraft::new(self.operation.name(), target.clone(), load).with_think_time(think);
         draft.warm_up = warm_up;
         draft.seed = self.seed;
         draft.variables = self.variables();
         let slots = self.slots();
         draft.requests =
             vec![RequestDraft::graphql(self.operation.name(), "/graphql", self.operation.text(), slots)];
-        draft.check().expect("the study's scenarios make sense")
+        draft.check().expect("the study's plans make sense")
     }
 
     fn variables(&self) -> Vec<Variable> {
@@ -239,12 +236,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_scenario_makes_sense() {
+    fn every_plan_makes_sense() {
         let target = Target::new("127.0.0.1", 1);
         for operation in [Operation::NoNest, Operation::OneNest, Operation::TwoNests, Operation::Create] {
             let workload = Workload { operation, limit: 50, rows: 100_000, seed: 1 };
             for pace in [Pace::QUICK, Pace::FULL] {
-                assert_eq!(workload.users(&target, 1_300, &pace).load().users_max(), 1_300);
+                assert_eq!(workload.users(&target, 1_300, &pace).users(), 1_300);
                 assert!(pace.ramp >= operation.think_time());
             }
             assert_eq!(workload.saturation(&target, 64, Nanos::from_secs(5)).warm_up(), Nanos::from_secs(1));

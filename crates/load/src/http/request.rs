@@ -1,8 +1,11 @@
 //! Requests as bytes: all that never changes is rendered once, values go into its slots.
 
-use prony_load_model::scenario::{AnswerCheck, Connections, ExpectedStatus, Request, Scenario};
+use prony_load_model::Plan;
+use prony_load_model::request::{AnswerCheck, ExpectedStatus, Request};
+use prony_load_model::target::Target;
 use prony_load_model::template::Template;
 use prony_load_model::variable::Drawn;
+use prony_load_model::wire::Connections;
 use std::io::Write as _;
 
 use super::errors_scan::BodyWatch;
@@ -13,7 +16,7 @@ const USER_AGENT: &str = concat!("prony/", env!("CARGO_PKG_VERSION"));
 #[derive(Debug)]
 pub(crate) struct Prepared {
     form: Form,
-    /// The scenario's variables that it takes values from.
+    /// The plan's variables that it takes values from.
     pub(crate) variables: Vec<usize>,
     pub(crate) is_head: bool,
     pub(crate) expect: ExpectedStatus,
@@ -34,13 +37,14 @@ enum Form {
 }
 
 impl Prepared {
-    pub(crate) fn all(scenario: &Scenario) -> Vec<Self> {
-        scenario.requests().iter().map(|request| Self::new(scenario, request)).collect()
+    pub(crate) fn all(plan: &Plan) -> Vec<Self> {
+        let requests = plan.requests().iter().enumerate();
+        requests.map(|(index, request)| Self::new(plan, index, request)).collect()
     }
 
-    fn new(scenario: &Scenario, request: &Request) -> Self {
+    fn new(plan: &Plan, index: usize, request: &Request) -> Self {
         let variables = request.variables();
-        let mut head = head(scenario, request);
+        let mut head = head(plan.connections(), &plan.targets()[plan.target_of(index)].target, request);
         let form = match &request.body {
             None => {
                 if ["POST", "PUT", "PATCH"].contains(&request.method.as_str()) {
@@ -115,17 +119,17 @@ impl Form {
 }
 
 /// Request line and headers, each line ended.
-fn head(scenario: &Scenario, request: &Request) -> Template {
-    let mut head = Template::fixed(format!("{} {}", request.method, scenario.target().path_prefix));
+fn head(connections: Connections, target: &Target, request: &Request) -> Template {
+    let mut head = Template::fixed(format!("{} {}", request.method, target.path_prefix));
     head.push(&request.path);
     head.push_text(b" HTTP/1.1\r\n");
     let is_graphql = request.check == AnswerCheck::GraphQl;
-    let mut defaults = vec![("Host", scenario.target().authority()), ("User-Agent", USER_AGENT.to_owned())];
+    let mut defaults = vec![("Host", target.authority()), ("User-Agent", USER_AGENT.to_owned())];
     if is_graphql {
         defaults.push(("Content-Type", "application/json".to_owned()));
         defaults.push(("Accept", "application/graphql-response+json, application/json;q=0.9".to_owned()));
     }
-    if scenario.connections() == Connections::Fresh {
+    if connections == Connections::Fresh {
         defaults.push(("Connection", "close".to_owned()));
     }
     for (name, value) in defaults {
@@ -145,12 +149,12 @@ fn head(scenario: &Scenario, request: &Request) -> Template {
 mod tests {
     use super::*;
     use expect_test::expect;
-    use prony_load_model::{BodyDraft, LoadModel, Nanos, RequestDraft, ScenarioDraft, Target, Variable};
+    use prony_load_model::{BodyDraft, LoadModel, Nanos, PlanDraft, RequestDraft, Target, Variable};
 
     #[test]
     fn requests_are_rendered_with_their_length() {
         let load = LoadModel::constant(1, Nanos::from_secs(1));
-        let mut draft = ScenarioDraft::new("t", Target::parse("http://[::1]:8080/api/").unwrap(), load);
+        let mut draft = PlanDraft::new("t", Target::parse("http://[::1]:8080/api/").unwrap(), load);
         draft.variables = vec![Variable::range("n", 7, 7)];
         let given = serde_json::json!({"id": "${n}"}).as_object().unwrap().clone();
         let mut post = RequestDraft::get("post", "/p?n=${n}");
@@ -161,8 +165,8 @@ mod tests {
             RequestDraft::graphql("q", "/graphql", "query($id: Int) { a }", given),
             post,
         ];
-        let scenario = draft.check().unwrap();
-        let shown: Vec<_> = Prepared::all(&scenario)
+        let plan = draft.check().unwrap();
+        let shown: Vec<_> = Prepared::all(&plan)
             .iter()
             .map(|prepared| {
                 String::from_utf8(prepared.bytes(&[Drawn::Integer(7)], &mut Scratch::default()).to_vec())

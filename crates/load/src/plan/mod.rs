@@ -1,4 +1,4 @@
-//! Plan files: TOML in, a checked [`Scenario`] out, or every mistake with its line and column.
+//! Plan files: TOML in, a checked [`Plan`] out, or every mistake with its line and column.
 
 mod feed;
 mod reader;
@@ -6,7 +6,7 @@ mod request;
 mod sections;
 mod table_file;
 
-use prony_load_model::Scenario;
+use prony_load_model::Plan;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -49,7 +49,7 @@ impl fmt::Display for Mistakes {
 }
 
 /// Reads a plan file. Files that it names are looked for beside it.
-pub fn read_plan(path: &Path) -> Result<Scenario, PlanError> {
+pub fn read_plan(path: &Path) -> Result<Plan, PlanError> {
     let text =
         fs::read_to_string(path).map_err(|cause| PlanError::Unreadable { path: path.to_owned(), cause })?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -66,7 +66,7 @@ struct Found {
     message: String,
 }
 
-fn parse_plan(text: &str, default_name: &str, directory: &Path) -> Result<Scenario, Vec<Found>> {
+fn parse_plan(text: &str, default_name: &str, directory: &Path) -> Result<Plan, Vec<Found>> {
     let (table, errors) = toml::de::DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         let found = errors
@@ -74,7 +74,7 @@ fn parse_plan(text: &str, default_name: &str, directory: &Path) -> Result<Scenar
             .map(|error| Found { span: error.span().unwrap_or(0..0), message: error.message().to_owned() });
         return Err(found.collect());
     }
-    sections::scenario(&table, default_name, directory)
+    sections::plan(&table, default_name, directory)
 }
 
 fn located(text: &str, mut found: Vec<Found>) -> Vec<Mistake> {
@@ -95,7 +95,7 @@ fn located(text: &str, mut found: Vec<Found>) -> Vec<Mistake> {
 mod tests {
     use super::*;
     use expect_test::{Expect, expect};
-    use prony_load_model::result::ScenarioSummary;
+    use prony_load_model::result::PlanSummary;
 
     fn check(plan: &str, expected: &Expect) {
         let directory = tempfile::tempdir().unwrap();
@@ -105,7 +105,7 @@ mod tests {
         let path = directory.path().join("plan.toml");
         fs::write(&path, plan).unwrap();
         let shown = match read_plan(&path) {
-            Ok(scenario) => serde_json::to_string_pretty(&ScenarioSummary::of(&scenario)).unwrap(),
+            Ok(plan) => serde_json::to_string_pretty(&PlanSummary::of(&plan)).unwrap(),
             Err(PlanError::Mistakes(mistakes)) => {
                 Mistakes { file: "plan.toml".to_owned(), ..mistakes }.to_string()
             }
@@ -145,27 +145,51 @@ graphql = { query = "query($o: Int) { a(o: $o) }", variables = { o = "${offset}"
             &expect![[r#"
                 {
                   "name": "plan",
-                  "target": "http://localhost:8080/api",
-                  "load": {
-                    "model": "closed",
-                    "stages": [
-                      {
-                        "duration_ns": 30000000000,
-                        "users": 100
+                  "targets": [
+                    "http://localhost:8080/api"
+                  ],
+                  "scenarios": [
+                    {
+                      "name": "default",
+                      "start_ns": 0,
+                      "load": {
+                        "model": "closed",
+                        "stages": [
+                          {
+                            "duration_ns": 30000000000,
+                            "users": 100
+                          },
+                          {
+                            "duration_ns": 60000000000,
+                            "users": 100
+                          }
+                        ]
                       },
-                      {
-                        "duration_ns": 60000000000,
-                        "users": 100
-                      }
-                    ]
-                  },
-                  "think_time": {
-                    "distribution": "uniform",
-                    "min_ns": 1000000000,
-                    "max_ns": 3000000000
-                  },
+                      "pacing": {
+                        "pacing": "think_time",
+                        "distribution": "uniform",
+                        "min_ns": 1000000000,
+                        "max_ns": 3000000000
+                      },
+                      "tags": {}
+                    }
+                  ],
                   "timeout_ns": 5000000000,
-                  "connections": "fresh",
+                  "wire": {
+                    "protocol": "http1",
+                    "connections": "fresh",
+                    "streams": 1,
+                    "pipeline": 1,
+                    "dns": "once",
+                    "tls": {
+                      "insecure": false,
+                      "ca": [],
+                      "cert": null,
+                      "key": null,
+                      "server_name": null,
+                      "resume": true
+                    }
+                  },
                   "warm_up_ns": 2000000000,
                   "seed": 42,
                   "requests": [
@@ -179,7 +203,9 @@ graphql = { query = "query($o: Int) { a(o: $o) }", variables = { o = "${offset}"
                       "method": "POST",
                       "weight": 1
                     }
-                  ]
+                  ],
+                  "tags": {},
+                  "rate_cap_per_s": 50.0
                 }"#]],
         );
     }

@@ -1,7 +1,7 @@
 //! One entry of a plan's `[[requests]]`.
 
 use super::reader::{Notes, Section, Value, array, integer, json_object, kind};
-use prony_load_model::scenario::Field;
+use prony_load_model::plan::Field;
 use prony_load_model::{BodyDraft, ExpectedStatus, RequestDraft};
 use std::ops::Range;
 
@@ -55,6 +55,7 @@ pub(super) fn request(
     }
     let draft = RequestDraft {
         name,
+        target: None,
         weight: section.count("weight", WEIGHT_MAX, notes).unwrap_or(1) as u32,
         method: section.text("method", notes).unwrap_or_else(|| method.to_owned()),
         path: path.unwrap_or_else(|| default_path.to_owned()),

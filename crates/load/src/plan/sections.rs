@@ -4,10 +4,9 @@ use super::Found;
 use super::feed::variable;
 use super::reader::{Notes, Section, Value, array, kind, nearest, text};
 use super::request::{Located, headers, request};
-use prony_load_model::scenario::{Field, Place};
-use prony_load_model::{
-    Connections, LoadModel, Nanos, Scenario, ScenarioDraft, Stage, Target, ThinkTime, Threshold, Variable,
-};
+use prony_load_model::plan::{Field, Place};
+use prony_load_model::wire::Connections;
+use prony_load_model::{LoadModel, Nanos, Plan, PlanDraft, Stage, Target, ThinkTime, Threshold, Variable};
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
@@ -32,23 +31,22 @@ const KEYS: [&str; 14] = [
 const THINK_KEYS: [&str; 3] = ["min", "max", "mean"];
 const STAGE_KEYS: [&str; 2] = ["duration", "users"];
 
-pub(super) fn scenario(
+pub(super) fn plan(
     table: &Spanned<DeTable<'_>>,
     default_name: &str,
     directory: &Path,
-) -> Result<Scenario, Vec<Found>> {
+) -> Result<Plan, Vec<Found>> {
     let mut notes = Notes::default();
     // What is missing is missing at the beginning.
     let section = Section::new(table.get_ref(), 0..0, &KEYS, &mut notes);
     let (variables, variable_spans, feeds_are_whole) = variables(&section, directory, &mut notes);
     let (thresholds, threshold_spans) = thresholds(&section, &mut notes);
     let requests = requests(&section, &mut notes);
-    let mut draft =
-        ScenarioDraft::new(default_name, target(&section, &mut notes), load(&section, &mut notes));
+    let mut draft = PlanDraft::new(default_name, target(&section, &mut notes), load(&section, &mut notes));
     draft.name = section.text("name", &mut notes).unwrap_or(draft.name);
-    draft.think_time = think_time(&section, &mut notes);
+    draft = draft.with_think_time(think_time(&section, &mut notes));
     draft.timeout = section.duration("timeout", &mut notes).unwrap_or(draft.timeout);
-    draft.connections = connections(&section, &mut notes);
+    draft.wire.connections = connections(&section, &mut notes);
     draft.seed = section.count("seed", i64::MAX as u64, &mut notes).unwrap_or(draft.seed);
     draft.warm_up = section.duration("warm_up", &mut notes).unwrap_or(draft.warm_up);
     draft.variables = variables;
@@ -59,14 +57,14 @@ pub(super) fn scenario(
 }
 
 fn finish(
-    draft: ScenarioDraft,
+    draft: PlanDraft,
     spans: &Spans<'_>,
     feeds_are_whole: bool,
     mut notes: Notes,
-) -> Result<Scenario, Vec<Found>> {
+) -> Result<Plan, Vec<Found>> {
     let has_no_requests_noted = draft.requests.is_empty();
     match draft.check() {
-        Ok(scenario) if notes.found.is_empty() => return Ok(scenario),
+        Ok(plan) if notes.found.is_empty() => return Ok(plan),
         Ok(_) => {}
         Err(faults) => {
             for fault in faults.0 {
@@ -97,11 +95,13 @@ struct Spans<'a> {
 impl Spans<'_> {
     fn of(&self, place: Place) -> Range<usize> {
         match place {
-            Place::Stages if self.section.get("stages").is_none() => self.section.span_of("users"),
-            Place::Stages => self.section.span_of("stages"),
+            Place::Load(_) if self.section.get("stages").is_none() => self.section.span_of("users"),
+            Place::Load(_) => self.section.span_of("stages"),
+            Place::Wire(key) => self.section.span_of(key),
             Place::Timeout => self.section.span_of("timeout"),
-            Place::ThinkTime => self.section.span_of("think_time"),
-            Place::Requests => self.section.span_of("requests"),
+            Place::Pacing(_) => self.section.span_of("think_time"),
+            Place::Requests | Place::Flow(_) => self.section.span_of("requests"),
+            Place::Scenarios | Place::ScenarioName(_) => self.section.span_of("scenarios"),
             Place::Variable(index) => self.variables[index].clone(),
             Place::Request(index, field) => self.requests[index].span(field),
             Place::Threshold(index) => self.thresholds[index].clone(),

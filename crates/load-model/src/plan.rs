@@ -1,0 +1,430 @@
+//! What a run does, checked: a [`Plan`] only exists when everything in it makes sense together.
+//!
+//! [`PlanDraft`] is what a plan file, a command line or a program says; [`PlanDraft::check`] turns it into a
+//! [`Plan`] or reports all its faults, each with its place.
+
+use crate::load::{LoadModel, Pacing, ThinkTime, USERS_MAX};
+use crate::program::UserPlace;
+use crate::request::{Request, RequestDraft};
+use crate::scenario::{Flow, FlowDraft, Scenario, ScenarioDraft, Step};
+use crate::target::Target;
+use crate::threshold::{Metric, Scope, Threshold};
+use crate::units::Nanos;
+use crate::variable::Variable;
+use crate::windows::Windows;
+use crate::wire::{Connections, WireOptions};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Named requests in one plan: each has histograms of its own.
+pub const REQUESTS_MAX: usize = 200;
+/// Scenarios in one plan.
+pub const SCENARIOS_MAX: usize = 100;
+
+/// A target and the name by which requests ask for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedTarget {
+    pub name: String,
+    pub target: Target,
+}
+
+/// What a plan file, a command line or a program asks for, before it was looked at as a whole.
+#[derive(Debug, Clone)]
+pub struct PlanDraft {
+    pub name: String,
+    /// The first is that of requests which name none.
+    pub targets: Vec<NamedTarget>,
+    /// A request without a whole answer after this time is given up and counted as a timeout.
+    pub timeout: Nanos,
+    pub wire: WireOptions,
+    pub seed: u64,
+    pub variables: Vec<Variable>,
+    pub requests: Vec<RequestDraft>,
+    pub scenarios: Vec<ScenarioDraft>,
+    pub thresholds: Vec<Threshold>,
+    /// Cut off the beginning of the steady state and shown as a window of its own.
+    pub warm_up: Nanos,
+    pub tags: BTreeMap<String, String>,
+}
+
+impl PlanDraft {
+    /// One scenario with this load, no requests yet, no waits, a timeout of 30 s, kept connections and the seed 1.
+    pub fn new(name: &str, target: Target, load: LoadModel) -> Self {
+        Self {
+            name: name.to_owned(),
+            targets: vec![NamedTarget { name: "default".to_owned(), target }],
+            timeout: Nanos::from_secs(30),
+            wire: WireOptions::default(),
+            seed: 1,
+            variables: Vec::new(),
+            requests: Vec::new(),
+            scenarios: vec![ScenarioDraft::new("default", load)],
+            thresholds: Vec::new(),
+            warm_up: Nanos::ZERO,
+            tags: BTreeMap::new(),
+        }
+    }
+
+    /// The wait after each iteration, in every scenario.
+    #[must_use]
+    pub fn with_think_time(mut self, think_time: ThinkTime) -> Self {
+        for scenario in &mut self.scenarios {
+            scenario.pacing = Pacing::ThinkTime(think_time);
+        }
+        self
+    }
+
+    /// Everything that is wrong, or the plan.
+    pub fn check(self) -> Result<Plan, PlanFaults> {
+        let mut faults = Faults::default();
+        self.check_times(&mut faults);
+        self.check_variables(&mut faults);
+        self.check_requests(&mut faults);
+        self.check_thresholds(&mut faults);
+        let requests: Vec<_> = self
+            .requests
+            .iter()
+            .enumerate()
+            .map(|(index, draft)| Request::check(index, draft, &self.variables, &mut faults.0))
+            .collect();
+        let scenarios: Vec<_> = self
+            .scenarios
+            .iter()
+            .enumerate()
+            .filter_map(|(index, draft)| self.check_scenario(index, draft, &mut faults))
+            .collect();
+        if !faults.0.is_empty() {
+            return Err(PlanFaults(faults.0));
+        }
+        Ok(Plan { draft: self, requests, scenarios })
+    }
+
+    fn check_times(&self, faults: &mut Faults) {
+        if self.timeout == Nanos::ZERO {
+            faults.add(Place::Timeout, "a timeout of zero fails every request; write for example `30s`");
+        }
+        let targets: Vec<_> = self.targets.iter().map(|named| named.target.clone()).collect();
+        for fault in self.wire.faults(&targets) {
+            faults.add(Place::Wire(fault.key), fault.message);
+        }
+        let users: u64 = self.scenarios.iter().map(|scenario| u64::from(scenario.load.users_max())).sum();
+        if users > u64::from(USERS_MAX) {
+            faults.add(Place::Load(0), format!("{users} users are more than the limit of {USERS_MAX}"));
+        }
+        if self.scenarios.is_empty() {
+            faults.add(Place::Scenarios, "there is no scenario; add one with a load");
+        }
+        if self.scenarios.len() > SCENARIOS_MAX {
+            let count = self.scenarios.len();
+            faults.add(
+                Place::Scenarios,
+                format!("{count} scenarios are more than the limit of {SCENARIOS_MAX}"),
+            );
+        }
+    }
+
+    fn check_variables(&self, faults: &mut Faults) {
+        for (index, variable) in self.variables.iter().enumerate() {
+            let place = Place::Variable(index);
+            if let Some(message) = variable.fault() {
+                faults.add(place, message);
+            }
+            if self.variables[..index].iter().any(|before| before.name == variable.name) {
+                faults.add(place, format!("variable `{}` is defined twice", variable.name));
+            }
+        }
+    }
+
+    fn check_requests(&self, faults: &mut Faults) {
+        if self.requests.is_empty() {
+            faults.add(Place::Requests, "there is no request to send; add one");
+        }
+        if self.requests.len() > REQUESTS_MAX {
+            let count = self.requests.len();
+            faults
+                .add(Place::Requests, format!("{count} requests are more than the limit of {REQUESTS_MAX}"));
+        }
+        for (index, request) in self.requests.iter().enumerate() {
+            if self.requests[..index].iter().any(|before| before.name == request.name) {
+                let message = format!("two requests are named `{}`; results are kept by name", request.name);
+                faults.add(Place::Request(index, Field::Name), message);
+            }
+            if let Some(target) = &request.target
+                && !self.targets.iter().any(|known| known.name == *target)
+            {
+                let known = names(self.targets.iter().map(|target| target.name.as_str()));
+                let message = format!("unknown target `{target}`; targets are: {known}");
+                faults.add(Place::Request(index, Field::Target), message);
+            }
+        }
+    }
+
+    fn check_thresholds(&self, faults: &mut Faults) {
+        let asks_for_a_rate = self.scenarios.iter().any(|scenario| scenario.load.rate_max().is_some());
+        for (index, threshold) in self.thresholds.iter().enumerate() {
+            if threshold.metric == Metric::RateReached && !asks_for_a_rate {
+                let message = format!(
+                    "threshold `{threshold}` is a share of an asked rate, and users ask for none; \
+                     write requests a second, as in `rate>=500/s`"
+                );
+                faults.add(Place::Threshold(index), message);
+            }
+            if let Scope::Request(name) = &threshold.scope
+                && !self.requests.iter().any(|request| request.name == *name)
+            {
+                let known = names(self.requests.iter().map(|request| request.name.as_str()));
+                let message = format!("threshold is for `{name}`; requests are: {known}");
+                faults.add(Place::Threshold(index), message);
+            }
+        }
+    }
+
+    fn check_scenario(&self, index: usize, draft: &ScenarioDraft, faults: &mut Faults) -> Option<Scenario> {
+        for message in draft.load.faults() {
+            faults.add(Place::Load(index), message);
+        }
+        let fault = match draft.pacing {
+            Pacing::ThinkTime(think_time) => think_time.fault(),
+            Pacing::Fixed { interval_ns: Nanos::ZERO } => {
+                Some("a pacing of zero is none; leave it out".to_owned())
+            }
+            Pacing::Fixed { .. } => None,
+        };
+        if let Some(message) = fault {
+            faults.add(Place::Pacing(index), message);
+        }
+        if self.scenarios[..index].iter().any(|before| before.name == draft.name) {
+            faults.add(Place::ScenarioName(index), format!("two scenarios are named `{}`", draft.name));
+        }
+        let flow = self.check_flow(index, &draft.flow, faults)?;
+        Some(Scenario {
+            name: draft.name.clone(),
+            start: draft.start,
+            load: draft.load.clone(),
+            pacing: draft.pacing,
+            flow,
+            tags: draft.tags.clone(),
+        })
+    }
+
+    fn check_flow(&self, index: usize, flow: &FlowDraft, faults: &mut Faults) -> Option<Flow> {
+        let mut find = |name: &str| {
+            let found = self.requests.iter().position(|request| request.name == name);
+            if found.is_none() {
+                let known = names(self.requests.iter().map(|request| request.name.as_str()));
+                faults.add(Place::Flow(index), format!("unknown request `{name}`; requests are: {known}"));
+            }
+            found
+        };
+        let weights: Vec<_> = match flow {
+            FlowDraft::Sequence(steps) => {
+                let steps: Vec<_> = steps
+                    .iter()
+                    .filter_map(|step| {
+                        Some(Step { request: find(&step.request)?, think_time: step.think_time })
+                    })
+                    .collect();
+                if steps.is_empty() {
+                    faults.add(Place::Flow(index), "the scenario has no steps; name at least one request");
+                    return None;
+                }
+                return Some(Flow::Sequence(steps));
+            }
+            FlowDraft::AnyRequest => self.requests.iter().map(|request| request.weight).enumerate().collect(),
+            FlowDraft::Mix(weights) => {
+                weights.iter().filter_map(|(name, weight)| Some((find(name)?, *weight))).collect()
+            }
+        };
+        let sum: u64 = weights.iter().map(|(_, weight)| u64::from(*weight)).sum();
+        match u32::try_from(sum) {
+            Ok(0) if self.requests.is_empty() => None,
+            Ok(0) => {
+                faults.add(Place::Requests, "there is no request to send; add one with a weight above 0");
+                None
+            }
+            Ok(sum) => Some(Flow::Mix { weights, sum }),
+            Err(_) => {
+                faults.add(
+                    Place::Requests,
+                    format!("the weights' sum {sum} is above the limit of {}", u32::MAX),
+                );
+                None
+            }
+        }
+    }
+}
+
+fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// Where in a plan a fault is, so that a plan file can say the line. Numbers are indices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    Timeout,
+    /// With the option's key as plans write it.
+    Wire(&'static str),
+    Requests,
+    Scenarios,
+    ScenarioName(usize),
+    Load(usize),
+    Pacing(usize),
+    Flow(usize),
+    Variable(usize),
+    Request(usize, Field),
+    Threshold(usize),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Field {
+    Name,
+    Target,
+    Method,
+    Path,
+    Header(usize),
+    Body,
+    Variables,
+    Status,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    pub place: Place,
+    pub message: String,
+}
+
+#[derive(Debug, Default)]
+struct Faults(Vec<Fault>);
+
+impl Faults {
+    fn add(&mut self, place: Place, message: impl Into<String>) {
+        self.0.push(Fault { place, message: message.into() });
+    }
+}
+
+/// All that is wrong with a plan; never empty.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct PlanFaults(pub Vec<Fault>);
+
+impl fmt::Display for PlanFaults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let messages: Vec<_> = self.0.iter().map(|fault| fault.message.as_str()).collect();
+        f.write_str(&messages.join("\n"))
+    }
+}
+
+/// A plan that makes sense as a whole. Made only by [`PlanDraft::check`].
+#[derive(Debug, Clone)]
+pub struct Plan {
+    draft: PlanDraft,
+    requests: Vec<Request>,
+    scenarios: Vec<Scenario>,
+}
+
+impl Plan {
+    pub fn name(&self) -> &str {
+        &self.draft.name
+    }
+
+    /// Never empty; the first is the default.
+    pub fn targets(&self) -> &[NamedTarget] {
+        &self.draft.targets
+    }
+
+    /// The default target.
+    pub fn target(&self) -> &Target {
+        &self.draft.targets[0].target
+    }
+
+    /// The index of a request's target.
+    pub fn target_of(&self, request: usize) -> usize {
+        let name = self.draft.requests[request].target.as_ref();
+        let known = |name: &String| self.draft.targets.iter().position(|target| target.name == *name);
+        name.and_then(known).unwrap_or(0)
+    }
+
+    /// Never empty.
+    pub fn scenarios(&self) -> &[Scenario] {
+        &self.scenarios
+    }
+
+    pub fn requests(&self) -> &[Request] {
+        &self.requests
+    }
+
+    pub fn variables(&self) -> &[Variable] {
+        &self.draft.variables
+    }
+
+    pub fn thresholds(&self) -> &[Threshold] {
+        &self.draft.thresholds
+    }
+
+    pub fn timeout(&self) -> Nanos {
+        self.draft.timeout
+    }
+
+    pub fn connections(&self) -> Connections {
+        self.draft.wire.connections
+    }
+
+    pub fn wire(&self) -> &WireOptions {
+        &self.draft.wire
+    }
+
+    pub fn seed(&self) -> u64 {
+        self.draft.seed
+    }
+
+    pub fn warm_up(&self) -> Nanos {
+        self.draft.warm_up
+    }
+
+    pub fn tags(&self) -> &BTreeMap<String, String> {
+        &self.draft.tags
+    }
+
+    /// When the last scenario starts nothing any more.
+    pub fn duration(&self) -> Nanos {
+        self.scenarios.iter().map(Scenario::end).max().unwrap_or(Nanos::ZERO)
+    }
+
+    /// Over all scenarios, as if all had their most at one time: each user has its number and connection.
+    pub fn users(&self) -> u32 {
+        self.scenarios.iter().map(|scenario| scenario.load.users_max()).sum()
+    }
+
+    /// All users, by scenario.
+    pub fn user_places(&self) -> impl Iterator<Item = UserPlace> + '_ {
+        let counts = self.scenarios.iter().map(|scenario| scenario.load.users_max()).enumerate();
+        let scenarios = counts.flat_map(|(scenario, users)| (0..users).map(move |_| scenario));
+        scenarios.zip(0..).map(|(scenario, number)| UserPlace { number, scenario })
+    }
+
+    pub fn windows(&self) -> Windows {
+        let loads: Vec<_> = self.scenarios.iter().map(|scenario| (scenario.start, &scenario.load)).collect();
+        Windows::of(&loads, self.warm_up())
+    }
+
+    /// True where any scenario starts requests at a rate, so that response and service time differ.
+    pub fn is_open(&self) -> bool {
+        self.scenarios.iter().any(|scenario| scenario.load.rate_max().is_some())
+    }
+
+    /// The most requests a second that waits allow, were every answer immediate; none where a scenario has no waits.
+    pub fn rate_cap(&self) -> Option<f64> {
+        self.scenarios.iter().map(Scenario::rate_cap).sum()
+    }
+
+    /// The same plan with another seed: a seed cannot make it wrong.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.draft.seed = seed;
+        self
+    }
+
+    /// What the plan was made of, to be changed and checked again.
+    pub fn into_draft(self) -> PlanDraft {
+        self.draft
+    }
+}

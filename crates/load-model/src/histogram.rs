@@ -84,6 +84,29 @@ impl Latencies {
         self.buckets.as_ref().map_or(0, |buckets| buckets.count_between(0, time.as_micros().max(1)))
     }
 
+    /// Each value that was recorded, to the histogram's resolution, with how often; rising.
+    pub fn recorded(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
+        let buckets = self.buckets.iter();
+        buckets.flat_map(|buckets| {
+            buckets.iter_recorded().map(|step| {
+                let middle = buckets.median_equivalent(step.value_iterated_to());
+                (Nanos::from_micros(middle), step.count_at_value())
+            })
+        })
+    }
+
+    /// Rows of a percentile spectrum, denser towards 100 %: `ticks` each time the distance to it halves.
+    pub fn spectrum(&self, ticks: u32) -> Vec<SpectrumRow> {
+        let Some(buckets) = &self.buckets else { return Vec::new() };
+        let mut count_up_to = 0;
+        let rows = buckets.iter_quantiles(ticks).map(|step| {
+            count_up_to += step.count_since_last_iteration();
+            let quantile = step.quantile_iterated_to();
+            SpectrumRow { value: Nanos::from_micros(step.value_iterated_to()), quantile, count_up_to }
+        });
+        rows.collect()
+    }
+
     /// `HdrHistogram`'s V2 compressed form in base64, values in microseconds; empty without samples.
     pub fn to_base64(&self) -> String {
         let Some(buckets) = &self.buckets else { return String::new() };
@@ -109,6 +132,16 @@ impl Latencies {
             buckets: Some(Box::new(buckets)),
         })
     }
+}
+
+/// One row of a percentile spectrum.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SpectrumRow {
+    pub value: Nanos,
+    /// From 0 to 1; the last row is at 1.
+    pub quantile: f64,
+    /// How many were at or below the value.
+    pub count_up_to: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -22,6 +22,7 @@ pub mod result;
 pub mod rows;
 pub mod scenario;
 pub mod search;
+pub mod statistics;
 pub mod tally;
 pub mod target;
 pub mod template;

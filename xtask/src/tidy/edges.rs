@@ -47,7 +47,7 @@ const RULES: &[Rule] = &[
     Rule { name: "load-scripts", may_know: &["load-model"], refuses: &["tokio", "hyper", "mio", "socket2"] },
     Rule {
         name: "load",
-        may_know: &["load-model", "load-scripts"],
+        may_know: &["load-model"],
         refuses: &["apollo-compiler", "rusqlite", "tokio-postgres", "clap"],
     },
     Rule { name: "report", may_know: &["load-model"], refuses: RUNTIMES },

@@ -1,0 +1,111 @@
+-- The table `wrk`, and the functions through which the host calls a script's own.
+-- A script may replace its functions at any time, so each is looked up when it is called.
+
+local start = ...
+local concat, pairs, tostring, type = table.concat, pairs, tostring, type
+
+local wrk = {
+   scheme = start.scheme,
+   host = start.host,
+   port = start.port,
+   method = start.method,
+   path = start.path,
+   headers = start.headers,
+   body = start.body,
+   thread = start.thread,
+   lookup = start.lookup,
+   connect = start.connect,
+}
+_G.wrk = wrk
+package.loaded.wrk = wrk
+package.path = start.directory .. "/?.lua;" .. package.path
+
+-- The text of one request; what is not given comes from `wrk`. The length of a body is always ours.
+function wrk.format(method, path, headers, body)
+   local fields = headers or wrk.headers
+   local content = body or wrk.body
+   local lines = { (method or wrk.method) .. " " .. (path or wrk.path) .. " HTTP/1.1" }
+   local count = 1
+   if fields.Host == nil and wrk.headers.Host ~= nil then
+      count = 2
+      lines[2] = "Host: " .. tostring(wrk.headers.Host)
+   end
+   for name, value in pairs(fields) do
+      if name ~= "Content-Length" then
+         count = count + 1
+         lines[count] = name .. ": " .. tostring(value)
+      end
+   end
+   if content then
+      content = tostring(content)
+      lines[count + 1] = "Content-Length: " .. #content
+      count = count + 1
+   end
+   lines[count + 1] = ""
+   lines[count + 2] = content or ""
+   return concat(lines, "\r\n")
+end
+
+local function authority()
+   local name = wrk.host
+   if name:find(":", 1, true) then
+      name = "[" .. name .. "]"
+   end
+   return wrk.port and (name .. ":" .. wrk.port) or name
+end
+
+local call = {}
+
+function call.setup(thread)
+   if type(_G.setup) == "function" then
+      _G.setup(thread)
+   end
+end
+
+-- The request that scripts without `request` send is made once, after `init` had its chance to change `wrk`.
+function call.init(arguments)
+   if not wrk.headers.Host then
+      wrk.headers.Host = authority()
+   end
+   if type(_G.init) == "function" then
+      _G.init(arguments)
+   end
+   local text = wrk.format()
+   function wrk.request()
+      return text
+   end
+end
+
+function call.delay()
+   return _G.delay()
+end
+
+function call.request()
+   local request = _G.request
+   if type(request) ~= "function" then
+      request = wrk.request
+   end
+   return request()
+end
+
+function call.response(status, headers, body)
+   _G.response(status, headers, body)
+end
+
+function call.done(summary, latency, requests)
+   if type(_G.done) == "function" then
+      _G.done(summary, latency, requests)
+   end
+end
+
+function call.defines(name)
+   return type(_G[name]) == "function"
+end
+
+-- What scripts print goes through C's buffers; flushed where ours follows.
+local output = io.stdout
+function call.flush()
+   output:flush()
+end
+
+return call

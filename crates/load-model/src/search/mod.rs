@@ -5,6 +5,10 @@
 //! that ends when passes lead failures, or failures passes, by as many as are asked for (A. Wald, Sequential Tests of
 //! Statistical Hypotheses, 1945): all alike decide at once, and disagreement costs further repeats, up to a bound.
 
+mod file;
+
+pub use file::{SCHEMA, SCHEMA_VERSION, SearchFile, SearchRun, SearchStep, Vary};
+
 use serde::{Deserialize, Serialize};
 
 /// Doubling is fast enough; a larger leap could bring down what is measured.

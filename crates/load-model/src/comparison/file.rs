@@ -1,0 +1,95 @@
+//! The file that a comparison leaves: every run whole, and what they say together.
+
+use super::{Comparison, FailIf, FailVerdict, Pair};
+use crate::result::{Origin, ResultFile, RunState};
+use serde::{Deserialize, Serialize};
+
+pub const SCHEMA: &str = "prony-comparison";
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Fields are only added within a version; a reader ignores unknown ones.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ComparisonFile {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    pub schema_version: u32,
+    pub state: RunState,
+    pub origin: Origin,
+    pub a: Subject,
+    pub b: Subject,
+    /// False where the runs were made at other times: a drift between them counts as a difference.
+    pub interleaved: bool,
+    pub comparison: Comparison,
+    pub fail_if: Vec<FailVerdict>,
+    /// In the order in which they were made.
+    pub runs: Vec<ComparedRun>,
+}
+
+/// What is compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// As it was given: a plan, an address, or saved results.
+    pub given: String,
+    pub name: String,
+    pub target: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    A,
+    B,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ComparedRun {
+    pub side: Side,
+    pub result: ResultFile,
+}
+
+impl Side {
+    /// Whose turn it is after `runs` runs: A B, B A, A B, …
+    pub const fn of_run(runs: usize) -> Self {
+        if matches!(runs % 4, 0 | 3) { Self::A } else { Self::B }
+    }
+}
+
+impl ComparisonFile {
+    pub fn new(origin: Origin, a: Subject, b: Subject, interleaved: bool) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            schema_version: SCHEMA_VERSION,
+            state: RunState::Running,
+            origin,
+            a,
+            b,
+            interleaved,
+            comparison: Comparison::of(&[], &[]),
+            fail_if: Vec::new(),
+            runs: Vec::new(),
+        }
+    }
+
+    /// The n-th run of A beside the n-th of B, as far as both exist.
+    pub fn pairs(&self) -> Vec<Pair<'_>> {
+        let of = |side| self.runs.iter().filter(move |run| run.side == side);
+        of(Side::A)
+            .zip(of(Side::B))
+            .map(|(a, b)| Pair { a: &a.result.headline().all, b: &b.result.headline().all })
+            .collect()
+    }
+
+    /// Compares the runs that there are.
+    pub fn judge(&mut self, conditions: &[FailIf]) {
+        let further: Vec<_> = conditions.iter().map(|condition| condition.metric).collect();
+        let comparison = Comparison::of(&self.pairs(), &further);
+        self.fail_if = conditions.iter().map(|condition| condition.judge(&comparison)).collect();
+        self.comparison = comparison;
+    }
+
+    /// Runs whose own findings say that their figures are not about the target.
+    pub fn void_runs(&self) -> usize {
+        let is_void = |run: &&ComparedRun| run.result.findings.iter().any(|finding| finding.voids_claim);
+        self.runs.iter().filter(is_void).count()
+    }
+}

@@ -1,0 +1,76 @@
+//! The file that a search leaves: every run of every step whole, and the answer.
+
+use super::{Answer, Interval, SearchPlan, StepVerdict, Trial};
+use crate::result::{Origin, ResultFile, RunState};
+use serde::{Deserialize, Serialize};
+
+pub const SCHEMA: &str = "prony-search";
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Fields are only added within a version; a reader ignores unknown ones.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchFile {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    pub schema_version: u32,
+    pub state: RunState,
+    pub origin: Origin,
+    /// Of the plan.
+    pub name: String,
+    pub target: String,
+    pub vary: Vary,
+    /// What a load must keep to pass.
+    pub objectives: Vec<String>,
+    pub plan: SearchPlan,
+    pub interval: Interval,
+    #[serde(flatten)]
+    pub answer: Answer,
+    /// In the order in which they were measured.
+    pub steps: Vec<SearchStep>,
+}
+
+/// What a search changes from step to step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Vary {
+    Users,
+    /// Starts a second.
+    Rate,
+}
+
+/// One load and all its runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchStep {
+    pub load: u32,
+    /// Absent while it is repeated, and where the search was stopped in it.
+    pub verdict: Option<StepVerdict>,
+    pub runs: Vec<SearchRun>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchRun {
+    pub trial: Trial,
+    /// Why it did not pass, for people; empty where it did.
+    pub reason: String,
+    pub result: ResultFile,
+}
+
+impl SearchFile {
+    /// The steps by rising load, for tables and plots.
+    pub fn steps_by_load(&self) -> Vec<&SearchStep> {
+        let mut steps: Vec<_> = self.steps.iter().collect();
+        steps.sort_by_key(|step| step.load);
+        steps
+    }
+}
+
+impl Vary {
+    /// For people: `120 users`, `500/s`.
+    pub fn show(self, load: u32) -> String {
+        match self {
+            Self::Users if load == 1 => "1 user".to_owned(),
+            Self::Users => format!("{load} users"),
+            Self::Rate => format!("{load}/s"),
+        }
+    }
+}

@@ -3,11 +3,15 @@
 //! Takes a `ResultFile` and returns text; opens no sockets and reads no clock.
 
 mod progress;
+mod spectrum;
 mod summary;
 mod table;
+mod wrk;
 
 pub use progress::{ProgressDisplay, ProgressLine};
+pub use spectrum::spectrum;
 pub use summary::summary;
+pub use wrk::{WrkShown, wrk};
 
 use prony_load_model::ResultFile;
 

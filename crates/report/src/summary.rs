@@ -102,7 +102,7 @@ fn load(load: &LoadModel) -> String {
     }
 }
 
-fn shown_finding(finding: &Finding) -> String {
+pub(crate) fn shown_finding(finding: &Finding) -> String {
     let weight = if finding.voids_claim { " (the figures are not about the target)" } else { "" };
     let name = finding.kind.name();
     format!("\n! {name}{weight}: {}\n  cause: {}\n  try: {}\n", finding.seen, finding.cause, finding.try_next)

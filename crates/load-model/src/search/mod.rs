@@ -6,8 +6,12 @@
 //! Statistical Hypotheses, 1945): all alike decide at once, and disagreement costs further repeats, up to a bound.
 
 mod file;
+mod judge;
+mod scale;
 
 pub use file::{SCHEMA, SCHEMA_VERSION, SearchFile, SearchRun, SearchStep, Vary};
+pub use judge::judge;
+pub use scale::{ShapeError, StepShape, held};
 
 use serde::{Deserialize, Serialize};
 

@@ -1,0 +1,58 @@
+//! Whether a run at a load meets the objectives, and why not.
+
+use super::Trial;
+use crate::findings::FindingKind;
+use crate::result::ResultFile;
+use crate::threshold::{Metric, Threshold};
+use crate::verdict::{Judgement, Verdict};
+
+/// A load of which less than this share was started is not the load that was asked for.
+const STARTED_SHARE_MIN: f64 = 0.99;
+
+/// How a run went whose plan has the objectives as its thresholds; and the reason where it did not pass, for people.
+pub fn judge(result: &ResultFile, objectives: &[Threshold]) -> (Trial, String) {
+    let lab = |kind| matches!(kind, FindingKind::GeneratorBound | FindingKind::PortsExhausted);
+    if let Some(finding) = result.findings.iter().find(|finding| lab(finding.kind)) {
+        return (Trial::LabLimited, format!("{}: {}", finding.kind.name(), finding.seen));
+    }
+    let reasons: Vec<_> = objectives
+        .iter()
+        .zip(&result.thresholds)
+        .filter_map(|(objective, verdict)| failure(objective, verdict, result))
+        .chain(not_started(result))
+        .chain(errors_dominate(result))
+        .collect();
+    let trial = if reasons.is_empty() { Trial::Passed } else { Trial::Failed };
+    (trial, reasons.join("; "))
+}
+
+/// Of a percentile with too few samples the slowest answer stands in: it is no faster.
+fn failure(objective: &Threshold, verdict: &Verdict, result: &ResultFile) -> Option<String> {
+    let text = &verdict.threshold;
+    match (verdict.judgement, &verdict.measured) {
+        (Judgement::Kept, _) => None,
+        (Judgement::Failed, Some(measured)) => Some(format!("{text}: {measured}")),
+        _ => {
+            let slowest = Threshold { metric: Metric::Max, ..objective.clone() };
+            let is_percentile = matches!(objective.metric, Metric::Percentile(_));
+            let kept = is_percentile && Verdict::of(&slowest, result.headline()).judgement == Judgement::Kept;
+            (!kept).then(|| format!("{text}: too few samples"))
+        }
+    }
+}
+
+fn not_started(result: &ResultFile) -> Option<String> {
+    let scenarios = &result.headline().by_scenario;
+    let sum = |count: fn(&crate::tally::StartCounts) -> u64| {
+        scenarios.iter().map(|scenario| count(&scenario.starts)).sum::<u64>()
+    };
+    let (due, dropped) = (sum(|starts| starts.due), sum(|starts| starts.dropped));
+    let share = 1.0 - dropped as f64 / due.max(1) as f64;
+    (share < STARTED_SHARE_MIN)
+        .then(|| format!("{dropped} of {due} starts found no free user and were dropped"))
+}
+
+fn errors_dominate(result: &ResultFile) -> Option<String> {
+    let finding = result.findings.iter().find(|finding| finding.kind == FindingKind::ErrorsDominate);
+    finding.map(|finding| finding.seen.clone())
+}

@@ -99,6 +99,12 @@ pub struct ConnectionCounts {
     pub refused: u64,
     /// No port was left to connect from.
     pub ports_exhausted: u64,
+    /// Over connections that were opened; resumed ones are not among them.
+    #[serde(default)]
+    pub tls_full_handshakes: u64,
+    /// Handshakes that went on with the session of an earlier connection.
+    #[serde(default)]
+    pub tls_resumed: u64,
 }
 
 /// Iterations of one scenario that were due in one window.
@@ -243,6 +249,8 @@ impl Tally {
         self.connections.reopened += other.connections.reopened;
         self.connections.refused += other.connections.refused;
         self.connections.ports_exhausted += other.connections.ports_exhausted;
+        self.connections.tls_full_handshakes += other.connections.tls_full_handshakes;
+        self.connections.tls_resumed += other.connections.tls_resumed;
         self.longest_silence = self.longest_silence.max(other.longest_silence);
         self.unfinished += other.unfinished;
     }

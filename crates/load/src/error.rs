@@ -1,6 +1,7 @@
 //! Why a run could not be done at all. Failures of single requests are outcomes, not errors.
 
 use std::io;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -18,6 +19,16 @@ pub enum RunError {
     Ports { users: u32, available: u32 },
     #[error("cannot reach the target {target}: {cause}; is it running, and is the address right?")]
     Unreachable { target: String, cause: io::Error },
+    #[error("cannot speak TLS with the target {target}: {reason}")]
+    Handshake { target: String, reason: String },
+    #[error(
+        "cannot speak HTTP/2 with the target {target}: {reason}; use `protocol = \"http1\"`, or leave it to the target with \"auto\""
+    )]
+    NotHttp2 { target: String, reason: String },
+    #[error("cannot set up TLS: {message}")]
+    TlsSettings { message: String },
+    #[error("the file {path} {message}", path = path.display())]
+    TlsFile { path: PathBuf, message: String },
     #[error("cannot {what}: {cause}")]
     System { what: &'static str, cause: io::Error },
     #[error("a thread of the lab ended before the run did: {message}")]
@@ -27,5 +38,9 @@ pub enum RunError {
 impl RunError {
     pub(crate) fn system(what: &'static str) -> impl Fn(io::Error) -> Self {
         move |cause| Self::System { what, cause }
+    }
+
+    pub(crate) fn tls_file(path: &Path) -> impl Fn(String) -> Self {
+        move |message| Self::TlsFile { path: path.to_owned(), message }
     }
 }

@@ -15,6 +15,7 @@ mod poller;
 mod runner;
 mod store;
 mod timers;
+mod transport;
 mod user;
 mod worker;
 

@@ -1,6 +1,6 @@
 //! What this machine is, and whether the target's process runs on it beside the lab.
 
-use crate::network::Network;
+use crate::network::{Listener, Network};
 use prony_load_model::findings::TargetPlace;
 use prony_load_model::result::Machine;
 use rustix::process::Pid;
@@ -39,13 +39,14 @@ fn kilobytes(text: &str, name: &str) -> u64 {
 
 /// Looks up which process listens at the target's port, and which processors it may use.
 pub(crate) fn place_of(network: &Network) -> TargetPlace {
-    if !network.is_local_target() {
+    let listener = network.listener();
+    if listener == Listener::OtherMachine {
         return TargetPlace::OtherMachine;
     }
     let Ok(ours) = sched_getaffinity(None) else {
         return TargetPlace::SameProcessors { process: None, processors: 0 };
     };
-    let Some(pid) = listening_process(network.target.port()) else {
+    let Some(pid) = listening_process(&listener) else {
         return TargetPlace::SameProcessors { process: None, processors: ours.count() };
     };
     let theirs = sched_getaffinity(Some(pid)).unwrap_or(ours);
@@ -59,9 +60,20 @@ pub(crate) fn place_of(network: &Network) -> TargetPlace {
     TargetPlace::SameProcessors { process, processors: shared as u32 }
 }
 
-fn listening_process(port: u16) -> Option<Pid> {
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
-    let inode = tables.iter().flat_map(|table| table.lines()).find_map(|line| listening_inode(line, port))?;
+fn listening_process(listener: &Listener) -> Option<Pid> {
+    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    let inode = match listener {
+        Listener::OtherMachine => None,
+        Listener::Port(port) => {
+            let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(read);
+            let mut lines = tables.iter().flat_map(|table| table.lines());
+            lines.find_map(|line| listening_inode(line, *port).map(str::to_owned))
+        }
+        Listener::Socket(path) => {
+            let table = read("/proc/net/unix");
+            table.lines().find_map(|line| listening_unix_inode(line, path).map(str::to_owned))
+        }
+    }?;
     let socket = format!("socket:[{inode}]");
     let processes = fs::read_dir("/proc").ok()?.filter_map(Result::ok);
     let mut ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -75,6 +87,15 @@ fn listening_inode(line: &str, port: u16) -> Option<&str> {
     let (_, hex) = columns.get(1)?.rsplit_once(':')?;
     let is_it = u16::from_str_radix(hex, 16) == Ok(port) && columns.get(3) == Some(&LISTENS);
     is_it.then(|| columns.get(9).copied()).flatten()
+}
+
+/// A line of `/proc/net/unix`: the inode of the socket that accepts connections at this path.
+fn listening_unix_inode<'a>(line: &'a str, path: &Path) -> Option<&'a str> {
+    const ACCEPTS: &str = "00010000";
+    let columns: Vec<_> = line.split_whitespace().collect();
+    let is_it =
+        columns.get(3) == Some(&ACCEPTS) && columns.get(7).is_some_and(|column| Path::new(column) == path);
+    is_it.then(|| columns.get(6).copied()).flatten()
 }
 
 fn holds(directory: &str, socket: &str) -> bool {
@@ -96,8 +117,18 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         assert_eq!(
-            listening_process(port).map(|pid| pid.as_raw_nonzero().get()),
+            listening_process(&Listener::Port(port)).map(|pid| pid.as_raw_nonzero().get()),
             Some(std::process::id().cast_signed())
         );
+    }
+
+    #[test]
+    fn the_listener_is_found_by_its_socket() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.sock");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let found = listening_process(&Listener::Socket(path));
+        drop(listener);
+        assert_eq!(found.map(|pid| pid.as_raw_nonzero().get()), Some(std::process::id().cast_signed()));
     }
 }

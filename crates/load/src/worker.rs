@@ -3,13 +3,14 @@
 //! The road of a request: due → (connect) → write → read → judge → record → think. Each is a method here,
 //! in that order; nothing waits anywhere but in [`Poller::wait`].
 
-use crate::connection::{Connection, Read};
+use crate::connection::Connection;
 use crate::http::request::{Prepared, Scratch};
 use crate::http::scanner::Answer;
 use crate::network::Network;
 use crate::options::StopFlag;
 use crate::poller::{Poller, Ready};
 use crate::timers::{Alarm, Timers};
+use crate::transport::{Fault, Progress, Read};
 use crate::user::{InFlight, State, User};
 use prony_load_model::Plan;
 use prony_load_model::load::Pacing;
@@ -19,6 +20,7 @@ use prony_load_model::wire::Connections;
 use prony_load_model::{Nanos, Outcome, Record, ThinkTime, TransportError, Windows};
 use rand::RngExt as _;
 use rustix::time::{ClockId, clock_gettime};
+use rustls::HandshakeKind;
 use std::io;
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -201,7 +203,7 @@ impl<'a> Worker<'a> {
             self.timers.set(deadline, Alarm::Timeout, user);
         }
         match &entry.connection {
-            Some(connection) if connection.is_open => self.write_request(user),
+            Some(connection) if connection.transport.is_open() => self.write_request(user),
             Some(_) => Ok(()),
             None => self.connect(user),
         }
@@ -225,30 +227,30 @@ impl<'a> Worker<'a> {
 
     fn connect(&mut self, user: u32) -> io::Result<()> {
         let entry = &mut self.users[user as usize];
-        let opened = Connection::open(self.shared.network, entry.number);
+        let opened = self.shared.network.open(0, entry.number, entry.generation, None);
         entry.generation = entry.generation.wrapping_add(1);
         self.tally.connections.opened += 1;
         if mem::replace(&mut entry.has_connected, true) {
             self.tally.connections.reopened += 1;
         }
         match opened {
-            Ok(connection) => {
+            Ok(transport) => {
                 let token = u64::from(entry.generation) << 32 | u64::from(user);
-                self.poller.add(&connection.socket, token)?;
-                entry.connection = Some(connection);
+                self.poller.add(transport.socket(), token)?;
+                entry.connection = Some(Connection::new(transport));
                 Ok(())
             }
-            Err(error) => self.connect_failed(user, &error),
+            Err(fault) => self.connect_failed(user, &fault),
         }
     }
 
-    fn connect_failed(&mut self, user: u32, error: &io::Error) -> io::Result<()> {
-        match error.raw_os_error() {
+    fn connect_failed(&mut self, user: u32, fault: &Fault) -> io::Result<()> {
+        match fault.cause.raw_os_error() {
             Some(libc::EADDRNOTAVAIL) => self.tally.connections.ports_exhausted += 1,
             Some(libc::ECONNREFUSED) => self.tally.connections.refused += 1,
             _ => {}
         }
-        self.fail(user, TransportError::Connect)
+        self.fail(user, fault.kind)
     }
 
     // ---- write
@@ -272,9 +274,9 @@ impl<'a> Worker<'a> {
         connection.scanner.begin(prepared.is_head);
         in_flight.bytes_sent = bytes.len() as u64;
         in_flight.is_sent = true;
-        match connection.send(bytes) {
+        match connection.transport.send(bytes) {
             Ok(()) => Ok(()),
-            Err(_) => self.fail(user, TransportError::Write),
+            Err(fault) => self.fail(user, fault.kind),
         }
     }
 
@@ -289,7 +291,10 @@ impl<'a> Worker<'a> {
         if self.users[user as usize].generation != generation {
             return Ok(());
         }
-        if ready.writable {
+        let connection = self.users[user as usize].connection.as_ref();
+        if connection.is_some_and(|connection| !connection.transport.is_open()) {
+            self.go_on_opening(user)?;
+        } else if ready.writable {
             self.handle_writable(user)?;
         }
         if ready.readable && self.users[user as usize].generation == generation {
@@ -298,31 +303,42 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
+    /// What was read along with the end of a handshake is told of by no event: the same event goes on to reading.
+    fn go_on_opening(&mut self, user: u32) -> io::Result<()> {
+        let Some(connection) = &mut self.users[user as usize].connection else { return Ok(()) };
+        match connection.transport.progress() {
+            Ok(Progress::Waiting) => Ok(()),
+            Ok(Progress::Open) => {
+                match connection.transport.handshake() {
+                    None => {}
+                    Some(HandshakeKind::Resumed) => self.tally.connections.tls_resumed += 1,
+                    Some(_) => self.tally.connections.tls_full_handshakes += 1,
+                }
+                self.write_request(user)
+            }
+            Err(fault) => self.connect_failed(user, &fault),
+        }
+    }
+
     fn handle_writable(&mut self, user: u32) -> io::Result<()> {
         let Some(connection) = &mut self.users[user as usize].connection else { return Ok(()) };
-        if connection.is_open {
-            return match connection.flush() {
-                Ok(()) => Ok(()),
-                Err(_) => self.fail(user, TransportError::Write),
-            };
+        match connection.transport.flush() {
+            Ok(()) => Ok(()),
+            Err(fault) => self.fail(user, fault.kind),
         }
-        if let Some(error) = connection.socket.take_error()? {
-            return self.connect_failed(user, &error);
-        }
-        connection.is_open = true;
-        self.write_request(user)
     }
 
     /// Reads until nothing is left: readiness is told once only.
     fn handle_readable(&mut self, user: u32, is_ending: bool) -> io::Result<()> {
         let mut buffer = mem::take(&mut self.buffer);
         let mut outcome = Ok(());
-        while let Some(connection) = &self.users[user as usize].connection {
-            match connection.read(&mut buffer) {
-                Ok(Read::Bytes(count)) => {
+        while let Some(connection) = &mut self.users[user as usize].connection
+            && connection.transport.is_open()
+        {
+            match connection.transport.read(&mut buffer) {
+                Ok(Read::Bytes { count, is_all }) => {
                     outcome = self.handle_bytes(user, &buffer[..count]);
-                    // A read that leaves room has taken everything; more makes a new event.
-                    if count < buffer.len() && !is_ending || outcome.is_err() {
+                    if is_all && !is_ending || outcome.is_err() {
                         break;
                     }
                 }
@@ -331,8 +347,8 @@ impl<'a> Worker<'a> {
                     outcome = self.handle_end(user);
                     break;
                 }
-                Err(_) => {
-                    outcome = self.fail(user, TransportError::Read);
+                Err(fault) => {
+                    outcome = self.fail(user, fault.kind);
                     break;
                 }
             }
@@ -388,7 +404,8 @@ impl<'a> Worker<'a> {
             Outcome::Success
         };
         // Bytes past the answer, and requests answered before they were written, spoil the connection.
-        let has_unsent = entry.connection.as_ref().is_some_and(Connection::has_unsent);
+        let has_unsent =
+            entry.connection.as_ref().is_some_and(|connection| connection.transport.has_unsent());
         if !answer.keeps_connection || answer.consumed < fed || has_unsent || is_fresh {
             entry.drop_connection();
         }
@@ -405,7 +422,8 @@ impl<'a> Worker<'a> {
         }
         self.record(user, Outcome::Transport(error), now)?;
         let think = self.shared.think_time().draw(&mut self.users[user as usize].random);
-        let pause = if error == TransportError::Connect { CONNECT_RETRY_PAUSE } else { Nanos::ZERO };
+        let is_opening = matches!(error, TransportError::Connect | TransportError::Tls);
+        let pause = if is_opening { CONNECT_RETRY_PAUSE } else { Nanos::ZERO };
         self.plan_activity(user, now.plus(think.max(pause)));
         Ok(())
     }

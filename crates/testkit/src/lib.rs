@@ -1,15 +1,19 @@
 //! What tests share: a temporary PostgreSQL, seeded chance, scripted peers, the `prony` process and sample
 //! data. A dev-dependency only; its helpers panic with a full message where a test could do nothing else.
 
+pub mod certificates;
 pub mod chinook;
 pub mod peer;
 pub mod port;
 pub mod postgres;
 pub mod process;
+pub mod secure_peer;
 pub mod seed;
 mod watchdog;
 
+pub use certificates::Certificates;
 pub use port::free_port;
 pub use postgres::{Cluster, TestDatabase};
 pub use process::PronyProcess;
+pub use secure_peer::{SecurePeer, SecurePeerOptions};
 pub use seed::Seeded;

@@ -1,13 +1,15 @@
 //! Builds the console with npm and writes the table of its files, which the server embeds. Where npm is missing, fails,
 //! or `PRONY_WEB=off` is set, the plain page of `plain/` takes its place; the build itself never fails for it.
 
+#[path = "../../web/embed.rs"]
+mod embed;
+
 use std::{
     env,
     error::Error,
     fmt::Write as _,
     fs, io,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 /// What of `web/` the console is made of; paths that cargo watches.
@@ -15,73 +17,17 @@ const INPUTS: [&str; 6] =
     ["console", "package.json", "package-lock.json", ".npmrc", "vite.config.ts", "compress.mjs"];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let manifest = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    let web = manifest.join("../../web");
-    println!("cargo::rerun-if-env-changed=PRONY_WEB");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=plain");
-    for input in INPUTS {
-        println!("cargo::rerun-if-changed={}", web.join(input).display());
-    }
-    let console = match build_console(&web, &out) {
-        Ok(folder) => folder,
+    let console = match embed::build(&INPUTS, "build", Path::new("dist/console/index.html")) {
+        Ok(page) => page.parent().ok_or("a page lies in a folder")?.to_owned(),
         Err(reason) => {
             println!("cargo::warning=the console is the plain page: {reason}");
-            manifest.join("plain")
+            PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("plain")
         }
     };
     fs::write(out.join("pages.rs"), table(&console)?)?;
-    Ok(())
-}
-
-/// Works on a copy in the output folder: the source tree stays as it is.
-fn build_console(web: &Path, out: &Path) -> Result<PathBuf, Box<dyn Error>> {
-    if env::var("PRONY_WEB").is_ok_and(|value| value == "off") {
-        return Err("PRONY_WEB=off".into());
-    }
-    let copy = out.join("web");
-    for input in INPUTS {
-        copy_all(&web.join(input), &copy.join(input))?;
-    }
-    let lock = fs::read(copy.join("package-lock.json"))?;
-    let installed = copy.join("installed-lock.json");
-    if fs::read(&installed).ok().as_deref() != Some(lock.as_slice()) {
-        npm(&copy, &["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"])?;
-        fs::write(installed, lock)?;
-    }
-    npm(&copy, &["run", "build"])?;
-    let console = copy.join("dist/console");
-    if console.join("index.html").is_file() { Ok(console) } else { Err("npm built no index.html".into()) }
-}
-
-fn npm(folder: &Path, arguments: &[&str]) -> Result<(), Box<dyn Error>> {
-    let output = Command::new("npm").args(arguments).current_dir(folder).output().map_err(|error| {
-        if error.kind() == io::ErrorKind::NotFound {
-            "npm is not installed".to_owned()
-        } else {
-            error.to_string()
-        }
-    })?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let first = said.lines().find(|line| line.contains("rror")).unwrap_or("it does not say why");
-    Err(format!("`npm {}` failed: {first}", arguments.join(" ")).into())
-}
-
-fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
-    if !from.is_dir() {
-        return fs::copy(from, to).map(drop);
-    }
-    // What was removed in the source must not stay in the copy.
-    let _ = fs::remove_dir_all(to);
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        copy_all(&entry.path(), &to.join(entry.file_name()))?;
-    }
     Ok(())
 }
 

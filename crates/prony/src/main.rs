@@ -7,6 +7,7 @@ mod flags;
 mod interrupt;
 mod lab;
 mod logs;
+mod report;
 mod run;
 mod schema;
 mod serve;
@@ -31,6 +32,8 @@ enum Command {
     Schema(schema::Arguments),
     /// Run a load test.
     Run(run::Arguments),
+    /// Show saved results in the terminal, as a page, or as files.
+    Report(report::Arguments),
     /// List the experiments, or run one.
     Lab(lab::Arguments),
 }
@@ -50,17 +53,18 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => serve::execute(arguments),
         Command::Schema(arguments) => schema::execute(arguments),
         Command::Run(arguments) => run::execute(&arguments),
+        Command::Report(arguments) => report::execute(&arguments),
         Command::Lab(arguments) => lab::execute(arguments),
     };
     outcome.unwrap_or_else(|error| {
-        report(&error);
+        say(&error);
         ExitCode::from(COULD_NOT_RUN)
     })
 }
 
 /// The one place where an error reaches the terminal; causes follow on the same line.
 #[expect(clippy::print_stderr, reason = "the binary's own voice")]
-fn report(error: &anyhow::Error) {
+fn say(error: &anyhow::Error) {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
         // Many errors name their cause themselves.

@@ -1,16 +1,26 @@
-//! Shows results to people and to programs: the summary in a terminal, lines while a run goes, JSON.
+//! Shows results to people and to programs: terminal text, lines while a run goes, one HTML page, JSON, CSV.
 //!
-//! Takes a `ResultFile` and returns text; opens no sockets and reads no clock.
+//! Takes results as values and returns text; opens no sockets and no files, and reads no clock.
 
+mod csv_text;
+mod describe;
+mod downsample;
+mod page;
 mod progress;
+mod read;
+mod sparkline;
 mod spectrum;
 mod summary;
 mod table;
+mod tables;
 mod wrk;
 
+pub use csv_text::{figures_csv, series_csv};
+pub use page::{html, plain_html};
 pub use progress::{ProgressDisplay, ProgressLine};
+pub use read::{Document, LabelledRun, NamedDocument, ReadError, labelled_runs, read, read_document};
 pub use spectrum::spectrum;
-pub use summary::summary;
+pub use summary::{side_by_side, summary};
 pub use wrk::{WrkShown, wrk};
 
 use prony_load_model::ResultFile;
@@ -18,26 +28,4 @@ use prony_load_model::ResultFile;
 /// The result as one JSON document, for programs.
 pub fn json(result: &ResultFile) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(result)
-}
-
-/// Reads a result file's text, and refuses what is none.
-pub fn read(text: &str) -> Result<ResultFile, ReadError> {
-    let result: ResultFile = serde_json::from_str(text)?;
-    if result.schema != prony_load_model::result::SCHEMA {
-        return Err(ReadError::Schema(result.schema));
-    }
-    if result.schema_version > prony_load_model::result::SCHEMA_VERSION {
-        return Err(ReadError::Version(result.schema_version));
-    }
-    Ok(result)
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    #[error("not a result file: {0}")]
-    Json(#[from] serde_json::Error),
-    #[error("not a result file: its schema is `{0}`")]
-    Schema(String),
-    #[error("written by a newer version: schema {0}; update prony")]
-    Version(u32),
 }

@@ -1,14 +1,20 @@
-//! What a terminal shows of a result: findings first, the steady state beside the whole run, then names,
-//! failures and thresholds.
+//! What a terminal shows of a result: findings first, the steady state beside the whole run, then names, failures,
+//! thresholds, what observers saw, and what the lab says of itself.
 
-use crate::table::{aligned, bytes, grouped};
-use prony_load_model::figures::{Figures, PERCENTILES};
+use crate::describe;
+use crate::page::data::TableData;
+use crate::sparkline::{Gather, sparkline};
+use crate::table::{aligned, grouped};
+use crate::tables;
+use prony_load_model::Nanos;
 use prony_load_model::findings::Finding;
-use prony_load_model::record::OutcomeKind;
-use prony_load_model::result::{ResultFile, RunState, ScenarioSummary, WindowResult};
+use prony_load_model::observation::Observation;
+use prony_load_model::result::ResultFile;
 use prony_load_model::verdict::{Judgement, Verdict};
-use prony_load_model::{LoadModel, Nanos, Pacing, Spacing, ThinkTime, WindowKind};
 use std::fmt::Write as _;
+
+/// Bars of the small plots.
+const PLOT_WIDTH: usize = 60;
 
 /// The whole summary, each line ended.
 pub fn summary(result: &ResultFile) -> String {
@@ -17,48 +23,54 @@ pub fn summary(result: &ResultFile) -> String {
     for finding in &result.findings {
         text.push_str(&shown_finding(finding));
     }
-    let mut windows = vec![headline];
-    windows.extend(result.window(WindowKind::Whole).filter(|_| headline.window.kind == WindowKind::Steady));
-    let _ = write!(text, "\n{}", aligned(&figures_table(&windows)));
-    if headline.by_request.len() > 1 {
-        let _ =
-            write!(text, "\nby request ({})\n{}", window_name(headline), aligned(&requests_table(headline)));
-    }
-    if headline.all.failures > 0 {
-        let _ = write!(
-            text,
-            "\nfailures ({})\n{}",
-            window_name(headline),
-            aligned(&failures_table(&headline.all))
-        );
+    text.push('\n');
+    text.push_str(&shown_table(&tables::figures(result)));
+    text.push_str(&plots(result));
+    let more = [tables::scenarios(headline), tables::requests(headline), tables::failures(headline)];
+    for table in more.into_iter().flatten() {
+        let _ = write!(text, "\n{}\n{}", table.title, shown_table(&table));
     }
     if !result.thresholds.is_empty() {
         let rows: Vec<_> = result.thresholds.iter().map(verdict_row).collect();
-        let _ = write!(text, "\nthresholds ({})\n{}", window_name(headline), aligned(&rows));
+        let name = describe::window_name(headline.window.kind);
+        let _ = write!(text, "\nthresholds ({name})\n{}", aligned(&rows));
+    }
+    for observer in &result.observers {
+        text.push_str(&observed(observer));
     }
     text.push_str(&closing(result));
-    text
+    harmless(&text)
+}
+
+/// Several results, a column for each, beneath what was found on them.
+pub fn side_by_side(runs: &[(String, &ResultFile)]) -> String {
+    let mut text = String::new();
+    for (label, result) in runs {
+        let _ = write!(text, "{label}: {}", heading(result));
+        for finding in &result.findings {
+            text.push_str(&shown_finding(finding));
+        }
+    }
+    let _ = write!(text, "\n{}", shown_table(&tables::side_by_side(runs)));
+    let named = runs.iter().filter(|(_, result)| !result.thresholds.is_empty());
+    for (label, result) in named {
+        let rows: Vec<_> = result.thresholds.iter().map(verdict_row).collect();
+        let _ = write!(text, "\nthresholds of {label}\n{}", aligned(&rows));
+    }
+    harmless(&text)
 }
 
 fn heading(result: &ResultFile) -> String {
     let plan = &result.plan;
-    let state = match result.state {
-        RunState::Completed => "",
-        RunState::Stopped => "\nstopped early: the figures are of what ran until then",
-        RunState::Running => "\nthe run had not ended when this was written",
-    };
-    let loads: Vec<_> = plan.scenarios.iter().map(load_line).collect();
-    let loads = match loads.as_slice() {
+    let loads = match describe::scenario_lines(plan).as_slice() {
         [one] => format!("{one}, "),
-        several => {
-            several.iter().zip(&plan.scenarios).fold(String::new(), |text, (line, scenario)| {
-                format!("{text}\n  {}, from {}: {line}", scenario.name, scenario.start_ns)
-            }) + "\n  "
-        }
+        several => format!("\n  {}\n  ", several.join("\n  ")),
     };
+    let state = describe::state_notice(result.state).map(|notice| format!("\n{notice}")).unwrap_or_default();
     format!("{}: {}, {loads}seed {}{state}\n", plan.name, plan.targets.join(", "), plan.seed)
 }
 
+<<<<<<< HEAD
 fn load_line(scenario: &ScenarioSummary) -> String {
     match scenario.load {
         LoadModel::Open { .. } => load(&scenario.load),
@@ -103,82 +115,36 @@ fn load(load: &LoadModel) -> String {
 }
 
 pub(crate) fn shown_finding(finding: &Finding) -> String {
+=======
+fn shown_finding(finding: &Finding) -> String {
+>>>>>>> 46ae9f6 (report: saved results side by side, as CSV, and as a page of tables; errors say what keeps a file from being a result)
     let weight = if finding.voids_claim { " (the figures are not about the target)" } else { "" };
     let name = finding.kind.name();
     format!("\n! {name}{weight}: {}\n  cause: {}\n  try: {}\n", finding.seen, finding.cause, finding.try_next)
 }
 
-fn window_name(window: &WindowResult) -> &'static str {
-    match window.window.kind {
-        WindowKind::Ramp => "ramp",
-        WindowKind::WarmUp => "warm-up",
-        WindowKind::Steady => "steady state",
-        WindowKind::After => "after",
-        WindowKind::Whole => "whole run",
-    }
+fn shown_table(table: &TableData) -> String {
+    let head = table.head.iter().any(|cell| !cell.is_empty()).then(|| table.head.clone());
+    let rows: Vec<_> = head.into_iter().chain(table.rows.iter().cloned()).collect();
+    aligned(&rows)
 }
 
-/// One row for each window and figure; a figure without samples enough is a dash.
-fn figures_table(windows: &[&WindowResult]) -> Vec<Vec<String>> {
-    let row = |name: &str, cell: &dyn Fn(&WindowResult) -> String| {
-        let cells = windows.iter().map(|window| cell(window));
-        [name.to_owned()].into_iter().chain(cells).collect::<Vec<_>>()
-    };
-    let mut rows = vec![
-        row("", &|window| window_name(window).to_owned()),
-        row("from, to", &|window| format!("{} – {}", window.window.from_ns, window.window.to_ns)),
-        row("requests", &|window| grouped(window.all.requests)),
-        row("successes a second", &|window| format!("{:.1}", window.all.rate_per_s)),
-        row("errors", &|window| format!("{:.2} %", window.all.error_share() * 100.0)),
-        row("received", &|window| bytes(window.all.bytes_received)),
-        row("response time min", &|window| time(window.all.response_time.min_ns)),
-        row("mean", &|window| time(window.all.response_time.mean_ns)),
-    ];
-    for percentile in PERCENTILES.into_iter().filter(|percentile| *percentile < 100.0) {
-        let cells = |window: &WindowResult| time(window.all.response_time.percentile(percentile));
-        // Rare percentiles that no window has samples for are left out as a whole.
-        if windows.iter().any(|window| window.all.response_time.percentile(percentile).is_some()) {
-            rows.push(row(&format!("p{percentile}"), &cells));
-        }
+/// Rate and p99 over time; nothing for runs of a few seconds.
+fn plots(result: &ResultFile) -> String {
+    const SECONDS_MIN: usize = 5;
+    if result.series.len() < SECONDS_MIN {
+        return String::new();
     }
-    rows.push(row("max", &|window| time(window.all.response_time.max_ns)));
-    rows
-}
-
-fn time(time: Option<Nanos>) -> String {
-    time.map_or("-".to_owned(), |time| time.to_string())
-}
-
-fn requests_table(window: &WindowResult) -> Vec<Vec<String>> {
-    let head = ["", "requests", "a second", "errors", "p50", "p95", "p99", "max"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
-    for request in &window.by_request {
-        let (figures, times) = (&request.figures, &request.figures.response_time);
-        rows.push(vec![
-            request.name.clone(),
-            grouped(figures.requests),
-            format!("{:.1}", figures.rate_per_s),
-            format!("{:.2} %", figures.error_share() * 100.0),
-            time(times.percentile(50.0)),
-            time(times.percentile(95.0)),
-            time(times.percentile(99.0)),
-            time(times.max_ns),
-        ]);
-    }
-    rows
-}
-
-fn failures_table(figures: &Figures) -> Vec<Vec<String>> {
-    let mut rows = Vec::new();
-    for (kind, count) in figures.outcomes.iter().filter(|(kind, _)| **kind != OutcomeKind::Success) {
-        if *kind == OutcomeKind::Status {
-            let statuses = figures.statuses.iter();
-            rows.extend(statuses.map(|(status, count)| vec![format!("status {status}"), grouped(*count)]));
-        } else {
-            rows.push(vec![kind.label().to_owned(), grouped(*count)]);
-        }
-    }
-    rows
+    let rates: Vec<_> = result.series.iter().map(|row| Some(row.successes as f64)).collect();
+    let slowest: Vec<_> = result.series.iter().map(|row| row.p99_ns.map(|time| time.0 as f64)).collect();
+    let highest = |values: &[Option<f64>]| values.iter().flatten().copied().fold(0.0, f64::max);
+    format!(
+        "\n  successes/s {}  up to {}\n  p99         {}  up to {}\n",
+        sparkline(&rates, PLOT_WIDTH, Gather::Mean),
+        grouped(highest(&rates) as u64),
+        sparkline(&slowest, PLOT_WIDTH, Gather::Highest),
+        Nanos(highest(&slowest) as u64)
+    )
 }
 
 fn verdict_row(verdict: &Verdict) -> Vec<String> {
@@ -189,6 +155,19 @@ fn verdict_row(verdict: &Verdict) -> Vec<String> {
     };
     let measured = verdict.measured.clone().unwrap_or_else(|| "too few samples".to_owned());
     vec![format!("{judgement}  {}", verdict.threshold), measured]
+}
+
+/// One line of figures; beneath it what could not be seen.
+fn observed(observer: &Observation) -> String {
+    let figure = |figure: &prony_load_model::observation::ObservedFigure| {
+        format!("{} {}", figure.name, describe::observed(figure.value, figure.unit))
+    };
+    let figures: Vec<_> = observer.summary.iter().map(figure).collect();
+    let mut text = format!("\n{}: {}\n", observer.name, figures.join(", "));
+    for (time, fault) in &observer.faults {
+        let _ = writeln!(text, "  ! after {time}: {fault}");
+    }
+    text
 }
 
 fn closing(result: &ResultFile) -> String {
@@ -207,9 +186,19 @@ fn closing(result: &ResultFile) -> String {
         let _ = write!(text, ", {} requests unfinished", grouped(lab.unfinished));
     }
     let silence = lab.longest_silence_ns;
-    let _ = writeln!(
-        text,
-        "\na closed loop asks less while it waits, which hides stalls; the longest wait without any answer was {silence}"
-    );
+    let _ = if result.plan.is_open() {
+        writeln!(text, "\nthe longest wait without any answer was {silence}")
+    } else {
+        writeln!(
+            text,
+            "\na closed loop asks less while it waits, which hides stalls; the longest wait without any answer was {silence}"
+        )
+    };
     text
+}
+
+/// Names come from plans and scripts: what would steer a terminal is not passed on.
+fn harmless(text: &str) -> String {
+    let safe = |c: char| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c };
+    text.chars().map(safe).collect()
 }

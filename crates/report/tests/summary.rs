@@ -2,66 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
-use expect_test::expect;
-use prony_load_model::findings::{TargetPlace, judge};
-use prony_load_model::result::{
-    LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, verdicts, window_results,
-};
-use prony_load_model::tally::{Tally, TallyShape};
-use prony_load_model::{
-    LoadModel, Nanos, Outcome, PlanDraft, Record, RequestDraft, Target, ThinkTime, Threshold,
-};
-use prony_report::{ReadError, json, read, summary};
+mod common;
 
-/// 100 users for 20 s after a ramp of 10 s: each tenth of a second a request, every 20th answered with 503.
-fn result() -> ResultFile {
-    let load = LoadModel::ramp_and_hold(100, Nanos::from_secs(10), Nanos::from_secs(20));
-    let mut draft = PlanDraft::new("shop", Target::new("shop.test", 80), load)
-        .with_think_time(ThinkTime::constant(Nanos::from_secs(2)));
-    draft.requests = vec![RequestDraft::get("list", "/"), RequestDraft::get("buy", "/buy")];
-    draft.thresholds = Threshold::parse_list("p95<500ms, errors<1%, p99<1s").unwrap();
-    let plan = draft.check().unwrap();
-    let windows = plan.windows();
-    let mut tally = Tally::new(&windows, TallyShape::of(&plan));
-    for index in 0..300_u64 {
-        let start = Nanos::from_millis(index * 100);
-        let ended = start.plus(Nanos::from_millis(1 + index % 50));
-        let outcome = if index % 20 == 0 { Outcome::Status(503) } else { Outcome::Success };
-        let request = usize::from(index % 3 == 0);
-        let (scheduled, started, first_byte) = (start, start, Some(ended));
-        let record = Record {
-            request,
-            scheduled,
-            started,
-            first_byte,
-            ended,
-            outcome,
-            bytes_sent: 100,
-            bytes_received: 2_000,
-        };
-        tally.record(&windows, &record);
-    }
-    let windows = window_results(&plan, &windows, &tally, Nanos::from_secs(30));
-    let mut result = ResultFile {
-        schema: SCHEMA.to_owned(),
-        schema_version: SCHEMA_VERSION,
-        state: RunState::Completed,
-        origin: Origin::default(),
-        plan: PlanSummary::of(&plan),
-        findings: Vec::new(),
-        thresholds: verdicts(&plan, &windows),
-        windows,
-        series: Vec::new(),
-        lab: LabFigures { threads: 2, busiest_thread_share: 0.05, ..LabFigures::default() },
-        observers: Vec::new(),
-    };
-    result.findings = judge(&plan, &result, &TargetPlace::OtherMachine);
-    result
-}
+use common::{closed, open};
+use expect_test::expect;
+use prony_report::{ReadError, json, read, side_by_side, summary};
 
 #[test]
 fn the_summary_shows_findings_first_and_the_steady_state_beside_the_whole() {
-    expect![[r"
+    expect![[r#"
         shop: http://shop.test, closed loop, up to 100 users, think time 2.00 s, seed 1
 
         ! too-few-samples: 190 successes, under 500: high percentiles are left out
@@ -82,13 +31,17 @@ fn the_summary_shows_findings_first_and_the_steady_state_beside_the_whole() {
           p95                         48.0 ms       48.0 ms
           max                         50.0 ms       50.0 ms
 
+          successes/s ▇█▇█▇█▇█▇█▇█▇█▇█▇█▇█▇█▇█▇█▇█▇█  up to 10
+          p99         ▂▄▅▇█▂▄▅▇█▂▄▅▇█▂▄▅▇█▂▄▅▇█▂▄▅▇█  up to 50.0 ms
+
         by request (steady state)
                 requests  a second  errors      p50      p95  p99      max
           list       134       6.3  5.22 %  26.0 ms  48.0 ms    -  50.0 ms
           buy         66       3.1  4.55 %  25.0 ms        -    -  50.0 ms
 
         failures (steady state)
-          status 503  10
+                      requests  of all
+          status 503        10  5.00 %
 
         thresholds (steady state)
           kept  p95<500ms            48.0 ms
@@ -97,15 +50,138 @@ fn the_summary_shows_findings_first_and_the_steady_state_beside_the_whole() {
 
         lab: 2 threads, busiest 5 %, 0 connections (0 again)
         a closed loop asks less while it waits, which hides stalls; the longest wait without any answer was 0 s
-    "]].assert_eq(&summary(&result()));
+    "#]].assert_eq(&summary(&closed()));
 }
 
 #[test]
 fn results_are_read_back_and_strangers_refused() {
-    let text = json(&result()).unwrap();
-    assert_eq!(read(&text).unwrap(), result());
-    assert!(matches!(read("{}"), Err(ReadError::Json(_))));
-    assert!(matches!(read(&text.replace("prony-result", "other")), Err(ReadError::Schema(_))));
-    let newer = text.replace("\"schema_version\": 2", "\"schema_version\": 3");
-    assert!(matches!(read(&newer), Err(ReadError::Version(3))));
+    let text = json(&closed()).unwrap();
+    assert_eq!(read(&text).unwrap(), closed());
+    let of = |text: &str| read(text).unwrap_err().to_string();
+    let half = &text[..text.len() / 2];
+    let shown = [
+        of(""),
+        of("{}"),
+        of("no JSON"),
+        of(half).split(',').next().unwrap().replace(char::is_numeric, "#"),
+        of(&text.replace("prony-result", "other")),
+        of(&text.replace("\"schema_version\": 2", "\"schema_version\": 99")),
+        of(&text.replace("\"schema_version\": 2", "\"schema_version\": 1")),
+    ];
+    expect![[r#"
+        it is empty
+        not a result file: missing field `schema` at line 1 column 2
+        not a result file: expected ident at line 1 column 2
+        it ends in the middle
+        not a result file: its schema is `other`
+        written by a newer version (schema 99, known is 2); update prony
+        written by an older version (schema 1, known is 2); report it with that version
+    "#]].assert_eq(&(shown.join("\n") + "\n"));
+    assert!(matches!(read(half), Err(ReadError::Truncated { .. })));
+}
+
+#[test]
+fn an_open_model_shows_service_time_beside_response_time_and_what_observers_saw() {
+    expect![[r#"
+        steady rate: http://shop.test, open, up to 100 starts a second (even), served by 20 users, seed 1
+
+        ! timeouts-censor: 6 requests timed out: percentiles above 99.800 are at least 30.0 s
+          cause: how long they would have taken is unknown; latencies hold successes only
+          try: raise `timeout`, or read no percentile above that one
+
+                              steady state  service time     whole run  service time
+          from, to            0 s – 30.0 s                0 s – 30.0 s
+          requests                   3 000                       3 000
+          successes a second          99.8                        99.8
+          errors                    0.20 %                      0.20 %
+          received                  6.0 MB                      6.0 MB
+          starts that waited            60                          60
+          starts dropped                 0                           0
+          response time min        1.50 ms       1.50 ms       1.50 ms       1.50 ms
+          mean                     5.45 ms       2.50 ms       5.45 ms       2.50 ms
+          p50                      2.52 ms       2.50 ms       2.52 ms       2.50 ms
+          p75                      3.03 ms       3.00 ms       3.03 ms       3.00 ms
+          p90                      3.33 ms       3.30 ms       3.33 ms       3.30 ms
+          p95                      3.44 ms       3.40 ms       3.44 ms       3.40 ms
+          p99                       152 ms       3.48 ms        152 ms       3.48 ms
+          max                       302 ms       3.50 ms        302 ms       3.50 ms
+
+          successes/s ██████████████████████████████  up to 100
+          p99         ▁▁▁▁▁▁▁▁▁▁█▁▁▁▁▁▁▁▁▁█▁▁▁▁▁▁▁▁▁  up to 302 ms
+
+        iterations (steady state)
+                     due  started  waited  dropped  completed
+          default  3 000    3 000      60        0      3 000
+
+        failures (steady state)
+                   requests  of all
+          timeout         6  0.20 %
+
+        thresholds (steady state)
+          kept  p95<500ms  3.44 ms
+          kept  errors<5%   0.20 %
+
+        process nginx (4711): processors used at most 0.60 processors, memory at most 45.0 MB
+          ! after 3.00 s: its threads could not be counted
+
+        lab: processors used at most 0.30 processors, memory at most 45.0 MB
+          ! after 3.00 s: its threads could not be counted
+
+        lab: 2 threads, busiest 5 %, 0 connections (0 again)
+        the longest wait without any answer was 0 s
+    "#]].assert_eq(&summary(&open()));
+}
+
+#[test]
+fn several_results_stand_side_by_side() {
+    let (first, second) = (closed(), open());
+    expect![[r#"
+        a: shop: http://shop.test, closed loop, up to 100 users, think time 2.00 s, seed 1
+
+        ! too-few-samples: 190 successes, under 500: high percentiles are left out
+          cause: a percentile needs at least five samples beyond it
+          try: run longer or with more users
+        b: steady rate: http://shop.test, open, up to 100 starts a second (even), served by 20 users, seed 1
+
+        ! timeouts-censor: 6 requests timed out: percentiles above 99.800 are at least 30.0 s
+          cause: how long they would have taken is unknown; latencies hold successes only
+          try: raise `timeout`, or read no percentile above that one
+
+                                            a                b
+          from, to            10.0 s – 30.0 s     0 s – 30.0 s
+          requests                        200            3 000
+          successes a second              9.5             99.8
+          errors                       5.00 %           0.20 %
+          received                   400.0 kB           6.0 MB
+          starts that waited                0               60
+          starts dropped                    0                0
+          response time min           1.00 ms          1.50 ms
+          mean                        25.7 ms          5.45 ms
+          p50                         26.0 ms          2.52 ms
+          p75                         38.0 ms          3.03 ms
+          p90                         46.0 ms          3.33 ms
+          p95                         48.0 ms          3.44 ms
+          p99                               -           152 ms
+          max                         50.0 ms           302 ms
+          service time p50            26.0 ms          2.50 ms
+          service time p95            48.0 ms          3.40 ms
+          service time p99                  -          3.48 ms
+          findings            too-few-samples  timeouts-censor
+
+        thresholds of a
+          kept  p95<500ms            48.0 ms
+          FAILED  errors<1%           5.00 %
+          UNDECIDED  p99<1s  too few samples
+
+        thresholds of b
+          kept  p95<500ms  3.44 ms
+          kept  errors<5%   0.20 %
+    "#]].assert_eq(&side_by_side(&[("a".to_owned(), &first), ("b".to_owned(), &second)]));
+}
+
+#[test]
+fn a_name_cannot_steer_the_terminal() {
+    let mut result = closed();
+    result.plan.name = "\u{1b}[2Jgone".to_owned();
+    assert!(summary(&result).starts_with("\u{fffd}[2Jgone: "));
 }

@@ -1,0 +1,107 @@
+//! The page of one or several results: one HTML file that holds all it needs and asks no network for anything.
+//!
+//! The page itself (`web/report/`) is made by the build script; the data goes into it as JSON. Where it could not be
+//! made, a plain page of our own with the same tables takes its place and says so.
+
+pub(crate) mod data;
+mod distribution;
+mod plain;
+mod run;
+mod series;
+
+use crate::read::{NamedDocument, labelled_runs};
+use crate::tables;
+use data::PageData;
+
+pub(crate) use series::asked_at;
+
+/// The page as Vite makes it, or nothing and why.
+const TEMPLATE: Result<&str, &str> = include!(concat!(env!("OUT_DIR"), "/template.rs"));
+/// What the template holds in the place of the data and of the plain tables, which show where scripts do not run.
+const DATA_PLACE: &str = "\"prony:data\"";
+const PLAIN_PLACE: &str = "<!--prony:plain-->";
+const TITLE_PLACE: &str = "<title>Prony</title>";
+
+/// Points of one line, for a page of one run; more could not be told apart on a screen.
+const POINTS_MAX: usize = 3_000;
+/// Points of one line over all runs of a page, and the fewest for each.
+const POINTS_OF_ALL: usize = 12_000;
+const POINTS_MIN: usize = 300;
+
+/// One page for all documents.
+pub fn html(documents: &[NamedDocument]) -> String {
+    let data = page_data(documents);
+    match TEMPLATE {
+        Ok(template) => fill(template, &data),
+        Err(missing) => plain::page(&data, missing),
+    }
+}
+
+/// As [`html`], but always the plain page.
+pub fn plain_html(documents: &[NamedDocument], missing: &str) -> String {
+    plain::page(&page_data(documents), missing)
+}
+
+fn fill(template: &str, data: &PageData) -> String {
+    let json = serde_json::to_string(data).expect("page data has only texts as keys");
+    // Within a script element nothing is an escape but its own end, and `<!--`; JSON may write `<` otherwise.
+    let json = json.replace('<', "\\u003c");
+    let title = format!("<title>{}</title>", plain::escaped(&data.title));
+    // In this order: what is put in may hold the text of a place.
+    let (head, rest) = template.split_once(TITLE_PLACE).expect("the template has a title");
+    let (between, rest) = rest.split_once(DATA_PLACE).expect("the template has a place for data");
+    let (after, end) = rest.split_once(PLAIN_PLACE).expect("the template has a place for plain tables");
+    [head, &title, between, &json, after, &plain::tables(data), end].concat()
+}
+
+fn page_data(documents: &[NamedDocument]) -> PageData {
+    let runs = labelled_runs(documents);
+    let points = (POINTS_OF_ALL / runs.len().max(1)).clamp(POINTS_MIN, POINTS_MAX);
+    let labelled: Vec<_> = runs.iter().map(|run| (run.label.clone(), run.result)).collect();
+    let side_by_side = (runs.len() > 1).then(|| data::TableData {
+        title: "Side by side".to_owned(),
+        note: "the steady state of each run, or the whole of those that have none".to_owned(),
+        ..tables::side_by_side(&labelled)
+    });
+    PageData {
+        title: title(documents),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        runs: runs.iter().map(|run| run::run_data(run, points)).collect(),
+        side_by_side,
+        search: None,
+        comparison: None,
+    }
+}
+
+fn title(documents: &[NamedDocument]) -> String {
+    match documents {
+        [one] => one.document.title(),
+        several => format!("{} results", several.len()),
+    }
+}
+
+/// Rounded to so many significant digits: a plot shows no more, and JSON is shorter.
+fn digits(value: f64, count: i32) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let places = count - 1 - value.abs().log10().floor() as i32;
+    if places >= 0 {
+        let factor = 10_f64.powi(places);
+        (value * factor).round() / factor
+    } else {
+        let factor = 10_f64.powi(-places);
+        (value / factor).round() * factor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_their_leading_digits() {
+        let shown = [digits(0.001_234_567, 4), digits(123_456.7, 4), digits(0.0, 4), digits(-12.345_6, 4)];
+        assert_eq!(shown.map(|value| value.to_string()), ["0.001235", "123500", "0", "-12.35"]);
+    }
+}

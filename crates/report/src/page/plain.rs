@@ -1,0 +1,116 @@
+//! A page of tables alone, which needs neither scripts nor what npm builds.
+
+use super::data::{PageData, RunData, TableData};
+use std::fmt::Write as _;
+
+const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;\
+    color-scheme:light dark}table{border-collapse:collapse;margin:.5rem 0 1.5rem;font-variant-numeric:tabular-nums}\
+    caption{text-align:left;font-weight:600}th,td{padding:.15rem .8rem .15rem 0;text-align:right;white-space:nowrap}\
+    th:first-child,td:first-child{text-align:left}.wide{overflow-x:auto}dt{font-weight:600}";
+
+/// The whole page, with a sentence on what is `missing`.
+pub(super) fn page(data: &PageData, missing: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <title>{title}</title>\n<style>{STYLE}</style>\n\
+         <p>This page has tables but no plots: {}.</p>\n{}</html>\n",
+        escaped(missing),
+        tables(data),
+        title = escaped(&data.title),
+    )
+}
+
+/// All that can be said without plots, in the order of the page.
+pub(super) fn tables(data: &PageData) -> String {
+    let mut text = format!("<h1>{}</h1>\n", escaped(&data.title));
+    if let Some(search) = &data.search {
+        let _ = writeln!(text, "<p>{}</p>", escaped(&search.answer));
+        table(&mut text, &search.table);
+    }
+    if let Some(comparison) = &data.comparison {
+        let _ = writeln!(text, "<p>{}</p>\n<ul>", escaped(&comparison.answer));
+        for ratio in &comparison.ratios {
+            let _ = writeln!(text, "<li>{}: {}</li>", escaped(&ratio.name), escaped(&ratio.text));
+        }
+        text.push_str("</ul>\n");
+    }
+    if let Some(side_by_side) = &data.side_by_side {
+        table(&mut text, side_by_side);
+    }
+    for shown in &data.runs {
+        run(&mut text, shown);
+    }
+    text
+}
+
+fn run(text: &mut String, run: &RunData) {
+    let _ = writeln!(text, "<h2>{}</h2>", escaped(&run.label));
+    if let Some(notice) = &run.notice {
+        let _ = writeln!(text, "<p>{}</p>", escaped(notice));
+    }
+    for finding in &run.findings {
+        let weight = if finding.voids { " (the figures are not about the target)" } else { "" };
+        let _ = writeln!(
+            text,
+            "<p><strong>{}{weight}</strong>: {}. Cause: {}. Try: {}.</p>",
+            escaped(&finding.kind),
+            escaped(&finding.seen),
+            escaped(&finding.cause),
+            escaped(&finding.try_next)
+        );
+    }
+    if !run.thresholds.is_empty() {
+        text.push_str("<ul>\n");
+        for threshold in &run.thresholds {
+            let (name, measured) = (escaped(&threshold.text), escaped(&threshold.measured));
+            let _ = writeln!(text, "<li>{}: {name}, measured {measured}</li>", threshold.judgement);
+        }
+        text.push_str("</ul>\n");
+    }
+    for shown in run.tables.iter().chain(&run.observers.figures) {
+        table(text, shown);
+    }
+    text.push_str("<dl>\n");
+    for (term, what) in &run.facts {
+        let _ = writeln!(text, "<dt>{}</dt><dd>{}</dd>", escaped(term), escaped(what));
+    }
+    text.push_str("</dl>\n");
+}
+
+fn table(text: &mut String, table: &TableData) {
+    let _ = write!(text, "<div class=\"wide\"><table><caption>{}</caption>\n<tr>", escaped(&table.title));
+    for cell in &table.head {
+        let _ = write!(text, "<th scope=\"col\">{}</th>", escaped(cell));
+    }
+    text.push_str("</tr>\n");
+    for row in &table.rows {
+        text.push_str("<tr>");
+        for (column, cell) in row.iter().enumerate() {
+            let cell = escaped(cell);
+            let _ = match column {
+                0 => write!(text, "<th scope=\"row\">{cell}</th>"),
+                _ => write!(text, "<td>{cell}</td>"),
+            };
+        }
+        text.push_str("</tr>\n");
+    }
+    text.push_str("</table></div>\n");
+}
+
+/// As text and within quoted attributes.
+pub(super) fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            _ => safe.push(character),
+        }
+    }
+    safe
+}

@@ -1,0 +1,82 @@
+//! What is written for other programs: CSV of seconds and of figures.
+
+mod common;
+
+use common::{closed, open};
+use expect_test::expect;
+use prony_report::{figures_csv, series_csv};
+
+#[test]
+fn seconds_are_rows() {
+    let (first, second) = (closed(), open());
+    let text = series_csv(&[("a, \"b\"".to_owned(), &first), ("open".to_owned(), &second)]);
+    assert_eq!(text.matches("\r\n").count(), 1 + 30 + 30);
+    let lines: Vec<_> = text.lines().collect();
+    let shown = [0, 1, 30, 31, 41].map(|index: usize| lines[index]).join("\n") + "\n";
+    expect![[r#"
+        run,second,users,asked_per_s,started,dropped,successes,failures,timeouts,bytes_received,p50_ns,p95_ns,p99_ns,max_ns
+        "a, ""b""",0,100,,10,0,9,1,0,20000,6003000,10000000,10000000,10000000
+        "a, ""b""",29,100,,10,0,10,0,0,20000,45023000,50000000,50000000,50000000
+        open,0,100,100.000,100,0,99,0,1,200000,2479000,3419000,3481000,3481000
+        open,10,100,100.000,100,0,99,0,1,200000,2937000,262399000,302500000,302500000
+    "#]].assert_eq(&shown);
+}
+
+#[test]
+fn figures_are_rows_by_window_and_name() {
+    let result = open();
+    let text = figures_csv(&[("open".to_owned(), &result)]);
+    let lines: Vec<Vec<_>> = text.lines().map(|line| line.split(',').collect()).collect();
+    // Turned: one line a column.
+    let turned = (0..lines[0].len()).map(|column| {
+        let cells: Vec<_> = lines.iter().map(|line| line[column]).collect();
+        format!("{}\n", cells.join(" | "))
+    });
+    expect![[r#"
+        run | open | open | open | open
+        window | steady | steady | whole | whole
+        from_s | 0 | 0 | 0 | 0
+        to_s | 30 | 30 | 30 | 30
+        request |  | list |  | list
+        requests | 3000 | 3000 | 3000 | 3000
+        successes | 2994 | 2994 | 2994 | 2994
+        failures | 6 | 6 | 6 | 6
+        answered | 2994 | 2994 | 2994 | 2994
+        rate_per_s | 99.800 | 99.800 | 99.800 | 99.800
+        bytes_sent | 300000 | 300000 | 300000 | 300000
+        bytes_received | 6000000 | 6000000 | 6000000 | 6000000
+        response_min_ns | 1500000 | 1500000 | 1500000 | 1500000
+        response_mean_ns | 5454042 | 5454042 | 5454042 | 5454042
+        response_max_ns | 302500000 | 302500000 | 302500000 | 302500000
+        response_p50_ns | 2525000 | 2525000 | 2525000 | 2525000
+        response_p75_ns | 3031000 | 3031000 | 3031000 | 3031000
+        response_p90_ns | 3335000 | 3335000 | 3335000 | 3335000
+        response_p95_ns | 3437000 | 3437000 | 3437000 | 3437000
+        response_p99_ns | 152319000 | 152319000 | 152319000 | 152319000
+        response_p99.9_ns |  |  |  | 
+        response_p99.99_ns |  |  |  | 
+        response_p99.999_ns |  |  |  | 
+        service_min_ns | 1500000 | 1500000 | 1500000 | 1500000
+        service_mean_ns | 2501470 | 2501470 | 2501470 | 2501470
+        service_max_ns | 3499000 | 3499000 | 3499000 | 3499000
+        service_p50_ns | 2503000 | 2503000 | 2503000 | 2503000
+        service_p75_ns | 3003000 | 3003000 | 3003000 | 3003000
+        service_p90_ns | 3301000 | 3301000 | 3301000 | 3301000
+        service_p95_ns | 3401000 | 3401000 | 3401000 | 3401000
+        service_p99_ns | 3481000 | 3481000 | 3481000 | 3481000
+        service_p99.9_ns |  |  |  | 
+        service_p99.99_ns |  |  |  | 
+        service_p99.999_ns |  |  |  | 
+        first_byte_min_ns | 1500000 | 1500000 | 1500000 | 1500000
+        first_byte_mean_ns | 2501470 | 2501470 | 2501470 | 2501470
+        first_byte_max_ns | 3499000 | 3499000 | 3499000 | 3499000
+        first_byte_p50_ns | 2503000 | 2503000 | 2503000 | 2503000
+        first_byte_p75_ns | 3003000 | 3003000 | 3003000 | 3003000
+        first_byte_p90_ns | 3301000 | 3301000 | 3301000 | 3301000
+        first_byte_p95_ns | 3401000 | 3401000 | 3401000 | 3401000
+        first_byte_p99_ns | 3481000 | 3481000 | 3481000 | 3481000
+        first_byte_p99.9_ns |  |  |  | 
+        first_byte_p99.99_ns |  |  |  | 
+        first_byte_p99.999_ns |  |  |  | 
+    "#]].assert_eq(&turned.collect::<String>());
+}

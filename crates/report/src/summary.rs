@@ -70,54 +70,7 @@ fn heading(result: &ResultFile) -> String {
     format!("{}: {}, {loads}seed {}{state}\n", plan.name, plan.targets.join(", "), plan.seed)
 }
 
-<<<<<<< HEAD
-fn load_line(scenario: &ScenarioSummary) -> String {
-    match scenario.load {
-        LoadModel::Open { .. } => load(&scenario.load),
-        _ => format!("{}, {}", load(&scenario.load), pacing(scenario.pacing)),
-    }
-}
-
-fn pacing(pacing: Pacing) -> String {
-    match pacing {
-        Pacing::Fixed { interval_ns } => format!("an iteration each {interval_ns}"),
-        Pacing::ThinkTime(think_time) => match think_time {
-            ThinkTime::None => "no think time".to_owned(),
-            ThinkTime::Constant { time_ns } => format!("think time {time_ns}"),
-            ThinkTime::Uniform { min_ns, max_ns } => format!("think time {min_ns} to {max_ns}"),
-            ThinkTime::Exponential { mean_ns } => format!("think time {mean_ns} in the mean, exponential"),
-            ThinkTime::Normal { mean_ns, deviation_ns } => {
-                format!("think time {mean_ns} ± {deviation_ns}, normal")
-            }
-        },
-    }
-}
-
-fn load(load: &LoadModel) -> String {
-    let users = grouped(load.users_max().into());
-    match load {
-        LoadModel::Closed { .. } => format!("closed loop, up to {users} users"),
-        LoadModel::PerUserIterations { iterations, .. } => {
-            format!("{users} users, {} iterations each", grouped(*iterations))
-        }
-        LoadModel::SharedIterations { iterations, .. } => {
-            format!("{users} users, {} iterations together", grouped(*iterations))
-        }
-        LoadModel::Open { spacing, .. } => {
-            let spacing = match spacing {
-                Spacing::Even => "even",
-                Spacing::Poisson => "Poisson",
-            };
-            let rate = load.rate_max().unwrap_or(0.0);
-            format!("open, up to {rate} starts a second ({spacing}), served by {users} users")
-        }
-    }
-}
-
 pub(crate) fn shown_finding(finding: &Finding) -> String {
-=======
-fn shown_finding(finding: &Finding) -> String {
->>>>>>> 46ae9f6 (report: saved results side by side, as CSV, and as a page of tables; errors say what keeps a file from being a result)
     let weight = if finding.voids_claim { " (the figures are not about the target)" } else { "" };
     let name = finding.kind.name();
     format!("\n! {name}{weight}: {}\n  cause: {}\n  try: {}\n", finding.seen, finding.cause, finding.try_next)

@@ -78,5 +78,6 @@ fn figures_are_rows_by_window_and_name() {
         first_byte_p99.9_ns |  |  |  | 
         first_byte_p99.99_ns |  |  |  | 
         first_byte_p99.999_ns |  |  |  | 
-    "#]].assert_eq(&turned.collect::<String>());
+    "#]]
+    .assert_eq(&turned.collect::<String>());
 }

@@ -76,7 +76,8 @@ fn results_are_read_back_and_strangers_refused() {
         not a result file: its schema is `other`
         written by a newer version (schema 99, known is 2); update prony
         written by an older version (schema 1, known is 2); report it with that version
-    "#]].assert_eq(&(shown.join("\n") + "\n"));
+    "#]]
+    .assert_eq(&(shown.join("\n") + "\n"));
     assert!(matches!(read(half), Err(ReadError::Truncated { .. })));
 }
 
@@ -129,7 +130,8 @@ fn an_open_model_shows_service_time_beside_response_time_and_what_observers_saw(
 
         lab: 2 threads, busiest 5 %, 0 connections (0 again)
         the longest wait without any answer was 0 s
-    "#]].assert_eq(&summary(&open()));
+    "#]]
+    .assert_eq(&summary(&open()));
 }
 
 #[test]
@@ -176,7 +178,8 @@ fn several_results_stand_side_by_side() {
         thresholds of b
           kept  p95<500ms  3.44 ms
           kept  errors<5%   0.20 %
-    "#]].assert_eq(&side_by_side(&[("a".to_owned(), &first), ("b".to_owned(), &second)]));
+    "#]]
+    .assert_eq(&side_by_side(&[("a".to_owned(), &first), ("b".to_owned(), &second)]));
 }
 
 #[test]

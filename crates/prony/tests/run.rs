@@ -51,7 +51,7 @@ fn a_failed_threshold_is_exit_1() {
     assert!(output.stderr.is_empty());
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(result["thresholds"][0]["judgement"], "failed");
-    assert_eq!(result["scenario"]["seed"], 7);
+    assert_eq!(result["plan"]["seed"], 7);
     assert_eq!(results(&directory.path().join("out")).len(), 1);
 }
 

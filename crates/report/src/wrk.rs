@@ -25,7 +25,8 @@ pub struct WrkShown {
 
 /// The whole text, each line ended.
 pub fn wrk(result: &ResultFile, shown: &WrkShown) -> String {
-    let mut text: String = result.findings.iter().map(|finding| shown_finding(finding) + "\n").collect();
+    let findings: String = result.findings.iter().map(shown_finding).collect();
+    let mut text = if findings.is_empty() { findings } else { findings.trim_start().to_owned() + "\n" };
     let whole = result.windows.last().expect("a result always holds the whole run");
     let duration = result.plan.scenarios.iter().map(|scenario| scenario.load.duration()).max();
     let duration = duration.unwrap_or_default().as_secs_f64();

@@ -27,7 +27,25 @@ pub struct ThreadPlace {
     pub threads: u32,
 }
 
-/// A user of a run. Numbers go over all scenarios and threads, from 0, and say nothing of the thread.
+impl ThreadPlace {
+    /// True where a user is one of this thread's: users are dealt out to threads by their numbers.
+    pub const fn has(self, user: u32) -> bool {
+        user % self.threads == self.number
+    }
+
+    /// The place of one of this thread's users among them, from 0.
+    pub const fn index_of(self, user: u32) -> usize {
+        (user / self.threads) as usize
+    }
+
+    /// How many of a run's users are this thread's.
+    pub const fn count_of(self, users: u32) -> usize {
+        let (each, rest) = (users / self.threads, users % self.threads);
+        (if self.number < rest { each + 1 } else { each }) as usize
+    }
+}
+
+/// A user of a run. Numbers go over all scenarios and threads, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct UserPlace {
     pub number: u32,

@@ -1,5 +1,6 @@
 //! Why a run could not be done at all. Failures of single requests are outcomes, not errors.
 
+use prony_load_model::program::ProgramError;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +32,8 @@ pub enum RunError {
     TlsFile { path: PathBuf, message: String },
     #[error("cannot {what}: {cause}")]
     System { what: &'static str, cause: io::Error },
+    #[error("{0}")]
+    Program(ProgramError),
     #[error("a thread of the lab ended before the run did: {message}")]
     ThreadLost { message: String },
 }

@@ -6,6 +6,7 @@
 mod collector;
 mod connection;
 mod error;
+mod flow;
 mod http;
 mod machine;
 mod network;
@@ -22,4 +23,4 @@ mod worker;
 pub use error::RunError;
 pub use options::{Output, Progress, RunOptions, StopFlag};
 pub use plan::{Mistake, Mistakes, PlanError, read_plan};
-pub use runner::run;
+pub use runner::{run, run_workload};

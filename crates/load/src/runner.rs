@@ -2,27 +2,36 @@
 
 use crate::collector::Collector;
 use crate::error::RunError;
-use crate::http::request::Prepared;
+use crate::flow::FlowWorkload;
 use crate::machine;
 use crate::network::Network;
 use crate::options::{Progress, RunOptions};
 use crate::store::Store;
-use crate::worker::{Handover, Shared, Worker};
+use crate::worker::{Handover, Shared, Worker, WorkerError};
+use prony_load_model::program::Workload;
 use prony_load_model::result::{Origin, RunState};
-use prony_load_model::{Nanos, Plan, ResultFile};
-use std::io;
+use prony_load_model::{LoadModel, Nanos, Plan, ResultFile};
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Runs a plan to its end, or until it is stopped, on threads of its own, and returns what was measured.
-/// Blocks the calling thread.
+/// Runs a plan's own requests to its end, or until it is stopped, on threads of its own, and returns what was
+/// measured. Blocks the calling thread.
 pub fn run(plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
+    run_workload(plan, &FlowWorkload::new(plan), options)
+}
+
+/// As [`run`], where users do what the workload says; of the plan's requests only the names count.
+pub fn run_workload(
+    plan: &Plan,
+    workload: &dyn Workload,
+    options: RunOptions,
+) -> Result<ResultFile, RunError> {
     let network = Network::prepare(plan)?;
     let windows = plan.windows();
-    let prepared = Prepared::all(plan);
-    let positions: Vec<_> = plan.variables().iter().map(|_| AtomicU64::new(0)).collect();
+    let pots: Vec<_> =
+        plan.scenarios().iter().map(|scenario| AtomicU64::new(pot_of(&scenario.load))).collect();
     // A thread without a user would only wait.
     let threads = (options.threads.get() as u32).clamp(1, plan.users());
     let place = machine::place_of(&network);
@@ -31,14 +40,22 @@ pub fn run(plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
     let shared = Shared {
         plan,
         windows: &windows,
-        prepared: &prepared,
-        positions: &positions,
+        workload,
+        pots: &pots,
         network: &network,
         stop: &stop,
         epoch: Instant::now(),
         threads,
     };
     drive(&shared, collector, options)
+}
+
+/// The iterations that all users of a scenario share.
+fn pot_of(load: &LoadModel) -> u64 {
+    match load {
+        LoadModel::SharedIterations { iterations, .. } => *iterations,
+        _ => 0,
+    }
 }
 
 fn drive(shared: &Shared<'_>, collector: Collector<'_>, options: RunOptions) -> Result<ResultFile, RunError> {
@@ -80,7 +97,7 @@ fn gather(
     mut collector: Collector<'_>,
     mut options: RunOptions,
     receiver: &Receiver<Handover>,
-    handles: Vec<ScopedJoinHandle<'_, io::Result<()>>>,
+    handles: Vec<ScopedJoinHandle<'_, Result<(), WorkerError>>>,
 ) -> Result<ResultFile, RunError> {
     let elapsed = || Nanos(shared.epoch.elapsed().as_nanos() as u64);
     let mut store = Store::new(options.output);
@@ -104,15 +121,18 @@ fn gather(
     lost.map_or(Ok(result), Err)
 }
 
-fn join(handles: Vec<ScopedJoinHandle<'_, io::Result<()>>>) -> Option<RunError> {
+fn join(handles: Vec<ScopedJoinHandle<'_, Result<(), WorkerError>>>) -> Option<RunError> {
     let mut lost = None;
     for handle in handles {
-        let message = match handle.join() {
+        lost = Some(match handle.join() {
             Ok(Ok(())) => continue,
-            Ok(Err(error)) => error.to_string(),
-            Err(panic) => panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "it panicked".to_owned()),
-        };
-        lost = Some(RunError::ThreadLost { message });
+            Ok(Err(WorkerError::Program(error))) => RunError::Program(error),
+            Ok(Err(WorkerError::System(error))) => RunError::ThreadLost { message: error.to_string() },
+            Err(panic) => {
+                let message = panic.downcast_ref::<String>().cloned();
+                RunError::ThreadLost { message: message.unwrap_or_else(|| "it panicked".to_owned()) }
+            }
+        });
     }
     lost
 }

@@ -6,7 +6,8 @@ use std::collections::BinaryHeap;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Alarm {
-    Start,
+    /// The user goes on: with an iteration, after a pause, or after a failure.
+    Act,
     /// At most one a user is in the heap; where the user's deadline has moved on, it is set again.
     Timeout,
 }
@@ -39,12 +40,12 @@ mod tests {
     #[test]
     fn alarms_come_in_the_order_of_time_and_not_before() {
         let mut timers = Timers::default();
-        timers.set(Nanos(30), Alarm::Start, 1);
+        timers.set(Nanos(30), Alarm::Act, 1);
         timers.set(Nanos(10), Alarm::Timeout, 2);
-        timers.set(Nanos(20), Alarm::Start, 3);
+        timers.set(Nanos(20), Alarm::Act, 3);
         assert_eq!(timers.pop_due(Nanos(9)), None);
         assert_eq!(timers.pop_due(Nanos(25)), Some((Nanos(10), Alarm::Timeout, 2)));
-        assert_eq!(timers.pop_due(Nanos(25)), Some((Nanos(20), Alarm::Start, 3)));
+        assert_eq!(timers.pop_due(Nanos(25)), Some((Nanos(20), Alarm::Act, 3)));
         assert_eq!(timers.pop_due(Nanos(25)), None);
         assert_eq!(timers.next(), Some(Nanos(30)));
     }

@@ -1,45 +1,5 @@
 //! Looks for `errors` at the top of a GraphQL answer while it streams by, keeping nothing of it.
 
-use memchr::memmem;
-
-/// What is done with an answer's body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BodyWatch {
-    Ignore,
-    GraphQl(ErrorsScan),
-}
-
-impl BodyWatch {
-    pub(crate) const fn graphql() -> Self {
-        Self::GraphQl(ErrorsScan::START)
-    }
-
-    pub(crate) fn feed(&mut self, bytes: &[u8]) {
-        if let Self::GraphQl(scan) = self {
-            scan.feed(bytes);
-        }
-    }
-
-    /// The whole body at once, where it did not come in pieces: most have no such word anywhere.
-    pub(crate) fn feed_whole(&mut self, bytes: &[u8]) {
-        let Self::GraphQl(scan) = self else { return };
-        let starts_as_object = bytes.trim_ascii_start().first() == Some(&b'{');
-        if starts_as_object && memmem::find(bytes, b"\"errors\"").is_none() {
-            scan.depth = 1;
-        } else {
-            scan.feed(bytes);
-        }
-    }
-
-    /// True where the body was no GraphQL answer, or one with `errors` that are neither null nor empty.
-    pub(crate) fn is_failure(&self) -> bool {
-        match self {
-            Self::Ignore => false,
-            Self::GraphQl(scan) => scan.found || !scan.is_object(),
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ErrorsScan {
     /// Open braces and brackets.
@@ -66,14 +26,24 @@ enum Place {
 const WORD: &[u8] = b"errors";
 
 impl ErrorsScan {
-    const START: Self =
+    pub(crate) const START: Self =
         Self { depth: 0, place: Place::Between { expects_key: false }, found: false, is_closed: false };
+
+    /// True where the body was no GraphQL answer, or one with `errors` that are neither null nor empty.
+    pub(crate) fn is_failure(&self) -> bool {
+        self.found || !self.is_object()
+    }
+
+    /// Takes a whole object in which no such word stands anywhere.
+    pub(crate) fn pass_object(&mut self) {
+        self.depth = 1;
+    }
 
     fn is_object(&self) -> bool {
         self.place != Place::Foreign && (self.depth > 0 || self.is_closed)
     }
 
-    fn feed(&mut self, bytes: &[u8]) {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
         let mut at = 0;
         while at < bytes.len() && !self.found && self.place != Place::Foreign {
             if let Place::Text { matched: None, is_escaped: false } = self.place {
@@ -161,6 +131,8 @@ impl ErrorsScan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::sink::Sink;
+    use prony_load_model::program::Keep;
 
     const BODIES: [(&str, bool); 14] = [
         (r#"{"data":{"a":1}}"#, false),
@@ -182,11 +154,11 @@ mod tests {
     #[test]
     fn errors_count_only_at_the_top_and_in_any_pieces() {
         for (body, expected) in BODIES {
-            let mut whole = BodyWatch::graphql();
+            let mut whole = Sink::new(Keep::GraphQlErrors, &mut Vec::new());
             whole.feed_whole(body.as_bytes());
-            assert_eq!(whole.is_failure(), expected, "{body}");
+            assert_eq!(whole.answer(200).has_graphql_errors, expected, "{body}");
             for size in 1..=body.len() {
-                let mut watch = BodyWatch::graphql();
+                let mut watch = ErrorsScan::START;
                 body.as_bytes().chunks(size).for_each(|piece| watch.feed(piece));
                 assert_eq!(watch.is_failure(), expected, "{body} in pieces of {size}");
             }

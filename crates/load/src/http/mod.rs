@@ -3,3 +3,4 @@
 pub(crate) mod errors_scan;
 pub(crate) mod request;
 pub(crate) mod scanner;
+pub(crate) mod sink;

@@ -1,14 +1,13 @@
-//! Requests as bytes: all that never changes is rendered once, values go into its slots.
+//! Requests as text: all that never changes is rendered once, values go into its slots.
 
 use prony_load_model::Plan;
+use prony_load_model::program::Keep;
 use prony_load_model::request::{AnswerCheck, ExpectedStatus, Request};
 use prony_load_model::target::Target;
 use prony_load_model::template::Template;
 use prony_load_model::variable::Drawn;
 use prony_load_model::wire::Connections;
 use std::io::Write as _;
-
-use super::errors_scan::BodyWatch;
 
 const USER_AGENT: &str = concat!("prony/", env!("CARGO_PKG_VERSION"));
 
@@ -18,6 +17,8 @@ pub(crate) struct Prepared {
     form: Form,
     /// The plan's variables that it takes values from.
     pub(crate) variables: Vec<usize>,
+    /// Index into the plan's targets.
+    pub(crate) target: usize,
     pub(crate) is_head: bool,
     pub(crate) expect: ExpectedStatus,
     check: AnswerCheck,
@@ -58,61 +59,48 @@ impl Prepared {
                 Form::WithBody { head, body: body.clone() }
             }
         };
-        let form = if variables.is_empty() { Form::Fixed(form.bytes(&[])) } else { form };
+        let form = if variables.is_empty() { Form::Fixed(form.bytes()) } else { form };
         Self {
             form,
             variables,
+            target: plan.target_of(index),
             is_head: request.method == "HEAD",
             expect: request.expect.clone(),
             check: request.check.clone(),
         }
     }
 
-    /// The bytes to send: those rendered once, or those made in `scratch` with these values.
-    pub(crate) fn bytes<'a>(&'a self, drawn: &[Drawn<'_>], scratch: &'a mut Scratch) -> &'a [u8] {
-        match &self.form {
-            Form::Fixed(bytes) => bytes,
-            form => {
-                scratch.request.clear();
-                form.write(drawn, scratch);
-                &scratch.request
-            }
-        }
+    /// Appends the text with these values to `out`; `body` is memory to use again.
+    pub(crate) fn write(&self, drawn: &[Drawn<'_>], body: &mut Vec<u8>, out: &mut Vec<u8>) {
+        self.form.write(drawn, body, out);
     }
 
-    pub(crate) fn watch(&self) -> BodyWatch {
+    /// What must be seen of an answer to judge it.
+    pub(crate) fn keep(&self) -> Keep {
         match self.check {
-            AnswerCheck::Status => BodyWatch::Ignore,
-            AnswerCheck::GraphQl => BodyWatch::graphql(),
+            AnswerCheck::Status => Keep::Status,
+            AnswerCheck::GraphQl => Keep::GraphQlErrors,
         }
     }
-}
-
-/// Buffers that a thread uses again for each request.
-#[derive(Debug, Default)]
-pub(crate) struct Scratch {
-    request: Vec<u8>,
-    body: Vec<u8>,
 }
 
 impl Form {
-    fn bytes(&self, drawn: &[Drawn<'_>]) -> Vec<u8> {
-        let mut scratch = Scratch::default();
-        self.write(drawn, &mut scratch);
-        scratch.request
+    fn bytes(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        self.write(&[], &mut Vec::new(), &mut text);
+        text
     }
 
-    fn write(&self, drawn: &[Drawn<'_>], scratch: &mut Scratch) {
+    fn write(&self, drawn: &[Drawn<'_>], scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
         match self {
-            Self::Fixed(bytes) => scratch.request.extend_from_slice(bytes),
-            Self::WithoutBody { head } => head.render(drawn, &mut scratch.request),
+            Self::Fixed(bytes) => out.extend_from_slice(bytes),
+            Self::WithoutBody { head } => head.render(drawn, out),
             Self::WithBody { head, body } => {
-                scratch.body.clear();
-                body.render(drawn, &mut scratch.body);
-                head.render(drawn, &mut scratch.request);
-                let length = scratch.body.len();
-                write!(scratch.request, "{length}\r\n\r\n").expect("writing into memory does not fail");
-                scratch.request.extend_from_slice(&scratch.body);
+                scratch.clear();
+                body.render(drawn, scratch);
+                head.render(drawn, out);
+                write!(out, "{}\r\n\r\n", scratch.len()).expect("writing into memory does not fail");
+                out.extend_from_slice(scratch);
             }
         }
     }
@@ -169,8 +157,9 @@ mod tests {
         let shown: Vec<_> = Prepared::all(&plan)
             .iter()
             .map(|prepared| {
-                String::from_utf8(prepared.bytes(&[Drawn::Integer(7)], &mut Scratch::default()).to_vec())
-                    .unwrap()
+                let mut text = Vec::new();
+                prepared.write(&[Drawn::Integer(7)], &mut Vec::new(), &mut text);
+                String::from_utf8(text).unwrap()
             })
             .collect();
         expect![[r#"

@@ -2,7 +2,8 @@
 //!
 //! Only what decides framing is read: status, `Content-Length`, `Transfer-Encoding`, `Connection`.
 
-use super::errors_scan::BodyWatch;
+use super::sink::Sink;
+use std::mem;
 
 /// A head longer than this is no answer that a load test wants; servers and proxies stop at 8 to 64 KiB.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -112,17 +113,17 @@ impl Scanner {
         self.interim_seen = 0;
     }
 
-    /// Takes the next bytes; `None` where more must come. Bytes of the body are shown to `watch`.
-    pub(crate) fn feed(&mut self, bytes: &[u8], watch: &mut BodyWatch) -> Result<Option<Answer>, ScanError> {
+    /// Takes the next bytes; `None` where more must come. Bytes of the body are shown to `sink`.
+    pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut Sink) -> Result<Option<Answer>, ScanError> {
         let mut at = 0;
         while at < bytes.len() {
             let rest = &bytes[at..];
             let (taken, done) = match self.state {
-                State::Head => self.feed_head(rest)?,
-                State::Sized { left } => self.feed_sized(rest, left, watch),
-                State::Chunked(chunk) => self.feed_chunk(rest, chunk, watch)?,
+                State::Head => self.feed_head(rest, sink)?,
+                State::Sized { left } => self.feed_sized(rest, left, sink),
+                State::Chunked(chunk) => self.feed_chunk(rest, chunk, sink)?,
                 State::UntilClose => {
-                    watch.feed(rest);
+                    sink.feed(rest);
                     (rest.len(), false)
                 }
             };
@@ -147,24 +148,37 @@ impl Scanner {
         Answer { status: self.head.status, keeps_connection, consumed }
     }
 
-    fn feed_head(&mut self, bytes: &[u8]) -> Result<(usize, bool), ScanError> {
+    fn feed_head(&mut self, bytes: &[u8], sink: &mut Sink) -> Result<(usize, bool), ScanError> {
         let before = self.partial_head.len();
         if before > 0 {
-            return self.feed_partial_head(bytes, before);
+            return self.feed_partial_head(bytes, before, sink);
         }
         match Head::read(bytes)? {
-            Some((head, length)) => Ok((length, self.start_body(head)?)),
+            Some((head, length)) => {
+                if !head.is_interim() {
+                    sink.take_head(&bytes[..length]);
+                }
+                Ok((length, self.start_body(head)?))
+            }
             None => self.keep_partial_head(bytes).map(|()| (bytes.len(), false)),
         }
     }
 
-    fn feed_partial_head(&mut self, bytes: &[u8], before: usize) -> Result<(usize, bool), ScanError> {
+    fn feed_partial_head(
+        &mut self,
+        bytes: &[u8],
+        before: usize,
+        sink: &mut Sink,
+    ) -> Result<(usize, bool), ScanError> {
         self.keep_partial_head(bytes)?;
         if memchr::memchr(b'\n', bytes).is_none() {
             return Ok((bytes.len(), false));
         }
         let Some((head, length)) = Head::read(&self.partial_head)? else { return Ok((bytes.len(), false)) };
-        self.partial_head = Vec::new();
+        let text = mem::take(&mut self.partial_head);
+        if !head.is_interim() {
+            sink.take_head(&text[..length]);
+        }
         Ok((length - before, self.start_body(head)?))
     }
 
@@ -184,7 +198,7 @@ impl Scanner {
 
     /// Decides the framing (RFC 9112, 6.3); true where the answer has no body.
     fn start_body(&mut self, head: Head) -> Result<bool, ScanError> {
-        if (100..200).contains(&head.status) {
+        if head.is_interim() {
             self.interim_seen += 1;
             if head.status == 101 || self.interim_seen > INTERIM_MAX {
                 return Err(ScanError::Interim);
@@ -203,13 +217,13 @@ impl Scanner {
         Ok(self.state == State::Sized { left: 0 })
     }
 
-    fn feed_sized(&mut self, bytes: &[u8], left: u64, watch: &mut BodyWatch) -> (usize, bool) {
+    fn feed_sized(&mut self, bytes: &[u8], left: u64, sink: &mut Sink) -> (usize, bool) {
         let taken = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
         let is_whole = self.head.content_length == Some(taken as u64);
         if is_whole {
-            watch.feed_whole(&bytes[..taken]);
+            sink.feed_whole(&bytes[..taken]);
         } else {
-            watch.feed(&bytes[..taken]);
+            sink.feed(&bytes[..taken]);
         }
         let left = left - taken as u64;
         self.state = State::Sized { left };
@@ -220,13 +234,13 @@ impl Scanner {
         &mut self,
         bytes: &[u8],
         chunk: Chunk,
-        watch: &mut BodyWatch,
+        sink: &mut Sink,
     ) -> Result<(usize, bool), ScanError> {
         let (next, taken) = match chunk {
             Chunk::Size { .. } => (after_size_byte(chunk, bytes[0])?, 1),
             Chunk::Data { left } => {
                 let taken = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
-                watch.feed(&bytes[..taken]);
+                sink.feed(&bytes[..taken]);
                 let left = left - taken as u64;
                 (if left == 0 { Chunk::DataEnd { after_return: false } } else { Chunk::Data { left } }, taken)
             }
@@ -274,6 +288,11 @@ fn after_size_byte(chunk: Chunk, byte: u8) -> Result<Chunk, ScanError> {
 }
 
 impl Head {
+    /// RFC 9110, 15.2: the final answer follows.
+    const fn is_interim(&self) -> bool {
+        self.status >= 100 && self.status < 200
+    }
+
     /// The head at the start of the bytes and its length; `None` where it does not end in them.
     fn read(bytes: &[u8]) -> Result<Option<(Self, usize)>, ScanError> {
         let Some(line_end) = memchr::memchr(b'\n', bytes) else { return Ok(None) };
@@ -348,27 +367,33 @@ fn read_length(value: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
     use expect_test::{Expect, expect};
+    use prony_load_model::program::Keep;
     use proptest::prelude::*;
 
     /// Feeds the pieces as a connection would, then ends it; says what was seen.
     fn scan(pieces: &[&[u8]], is_head_request: bool) -> String {
         let mut scanner = Scanner::new();
         scanner.begin(is_head_request);
-        let mut watch = BodyWatch::graphql();
+        let mut sink = Sink::new(Keep::GraphQlErrors, &mut Vec::new());
         let mut fed = 0;
         for piece in pieces {
-            match scanner.feed(piece, &mut watch) {
+            match scanner.feed(piece, &mut sink) {
                 Ok(None) => fed += piece.len(),
                 Ok(Some(answer)) => {
                     let (status, keeps, end) =
                         (answer.status, answer.keeps_connection, fed + answer.consumed);
-                    return format!("{status} keeps={keeps} end={end} failure={}", watch.is_failure());
+                    return format!(
+                        "{status} keeps={keeps} end={end} failure={}",
+                        sink.answer(200).has_graphql_errors
+                    );
                 }
                 Err(error) => return format!("{error}"),
             }
         }
         match scanner.end() {
-            Ok(answer) => format!("{} until close failure={}", answer.status, watch.is_failure()),
+            Ok(answer) => {
+                format!("{} until close failure={}", answer.status, sink.answer(200).has_graphql_errors)
+            }
             Err(error) => format!("{error}"),
         }
     }

@@ -52,7 +52,7 @@ fn a_url_is_loaded_and_reported_in_wrks_lines() {
     ] {
         assert!(out.contains(&part), "{part} is missing in:\n{out}");
     }
-    let sent = String::from_utf8(peer.received(0)).unwrap();
+    let sent = received(&peer);
     assert!(
         sent.starts_with("GET /path?q=1 HTTP/1.1\r\n") && sent.contains("X-Test: yes\r\n"),
         "{sent:.300}"

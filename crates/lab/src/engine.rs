@@ -12,7 +12,8 @@ use std::{
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 
-use crate::{processors, usage::Usage};
+use crate::processors;
+use prony_observe::usage::Usage;
 
 const READY: &str = "listening on http://";
 /// Preparing a large schema takes about a second; a debug build on a busy machine ten times that.

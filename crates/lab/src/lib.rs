@@ -4,9 +4,9 @@
 pub mod clock;
 pub mod engine;
 pub mod markdown;
+pub mod observe;
 pub mod processors;
 pub mod relational;
-pub mod usage;
 
 /// An experiment as `prony lab` lists it.
 #[derive(Debug, Clone, Copy)]

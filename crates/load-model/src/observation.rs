@@ -39,6 +39,7 @@ pub enum ObservedUnit {
     Bytes,
     Count,
     PerSecond,
+    BytesPerSecond,
     Nanoseconds,
     /// From 0 to 1.
     Share,

@@ -21,6 +21,6 @@ mod user;
 mod worker;
 
 pub use error::RunError;
-pub use options::{Output, Progress, RunOptions, StopFlag};
+pub use options::{Observe, Output, Progress, RunOptions, StopFlag};
 pub use plan::{Mistake, Mistakes, PlanError, read_plan};
 pub use runner::{run, run_workload};

@@ -1,12 +1,14 @@
 //! How a scenario is run, apart from what it is: threads, where results go, who is told, how it is stopped.
 
 use prony_load_model::Nanos;
+use prony_load_model::observation::Observation;
 use prony_load_model::result::SecondRow;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 /// What the caller of [`crate::run`] chooses.
 pub struct RunOptions {
@@ -17,7 +19,21 @@ pub struct RunOptions {
     pub command_line: Vec<String>,
     /// Called each second, and once at the end, from the thread that called [`crate::run`].
     pub progress: Box<dyn FnMut(&Progress)>,
+    /// What watches processes, databases and the lab itself meanwhile.
+    pub observe: Option<Box<dyn Observe>>,
     pub stop: StopFlag,
+}
+
+/// Watches while a run goes; what it saw is kept in the result. Called from the thread that runs the load test.
+pub trait Observe {
+    /// The run begins, and its time line with it. Must not take long.
+    fn start(&mut self, epoch: Instant);
+
+    /// All that was seen so far.
+    fn observations(&mut self) -> Vec<Observation>;
+
+    /// The run has ended: takes a last look.
+    fn stop(&mut self);
 }
 
 /// Where the result is written while the run goes.
@@ -35,6 +51,7 @@ impl Default for RunOptions {
             output: Output::Nowhere,
             command_line: Vec::new(),
             progress: Box::new(|_| {}),
+            observe: None,
             stop: StopFlag::default(),
         }
     }

@@ -26,7 +26,7 @@ pub fn run(plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
 pub fn run_workload(
     plan: &Plan,
     workload: &dyn Workload,
-    options: RunOptions,
+    mut options: RunOptions,
 ) -> Result<ResultFile, RunError> {
     let network = Network::prepare(plan)?;
     let windows = plan.windows();
@@ -47,6 +47,9 @@ pub fn run_workload(
         epoch: Instant::now(),
         threads,
     };
+    if let Some(observe) = &mut options.observe {
+        observe.start(shared.epoch);
+    }
     drive(&shared, collector, options)
 }
 
@@ -107,7 +110,13 @@ fn gather(
         }
         let now = elapsed();
         let due = store.is_due(now);
-        let warning = if due { store.write(&collector.result(RunState::Running, now), now) } else { None };
+        let warning = if due {
+            let observers = options.observe.as_mut().map(|observe| observe.observations());
+            let result = collector.result(RunState::Running, now);
+            store.write(&ResultFile { observers: observers.unwrap_or_default(), ..result }, now)
+        } else {
+            None
+        };
         (options.progress)(&collector.progress(now, warning));
     }
     let now = elapsed();
@@ -115,7 +124,11 @@ fn gather(
     collector.close();
     let was_stopped = shared.stop.is_stopped() && now < shared.plan.duration();
     let state = if was_stopped { RunState::Stopped } else { RunState::Completed };
-    let result = collector.result(state, now);
+    let mut result = collector.result(state, now);
+    if let Some(observe) = &mut options.observe {
+        observe.stop();
+        result.observers = observe.observations();
+    }
     let warning = store.write(&result, now);
     (options.progress)(&Progress { is_last: true, ..collector.progress(now, warning) });
     lost.map_or(Ok(result), Err)

@@ -4,6 +4,7 @@ mod quantity;
 mod url;
 
 use anyhow::{Context as _, bail};
+use prony_lab::observe;
 use prony_load::{Output, Progress, RunOptions, read_plan, run};
 use prony_load_model::{Plan, ResultFile};
 use prony_report::{ProgressDisplay, ProgressLine, WrkShown};
@@ -29,6 +30,9 @@ pub(crate) struct Arguments {
     /// Seed of all random choices, in place of the plan's.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
+    /// What to watch meanwhile: pid:N, name:NAME; can be given several times. docs/observers.md describes it.
+    #[arg(long, value_name = "SPEC")]
+    observe: Vec<String>,
     /// Folder that the result file is written to.
     #[arg(long, value_name = "DIR", default_value = "results")]
     output: PathBuf,
@@ -92,6 +96,7 @@ fn options(arguments: &Arguments, shown: &Shown, path: &Path) -> anyhow::Result<
         output: Output::File(path.to_owned()),
         command_line: std::env::args().collect(),
         progress: Box::new(move |progress| show(&mut display, progress)),
+        observe: Some(observe::open(&arguments.observe)?),
         stop: interrupt::stop_flag()?,
         ..RunOptions::default()
     };

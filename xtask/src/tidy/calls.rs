@@ -14,8 +14,18 @@ struct Ban {
 
 const PURE: &[&str] = &["graphql", "load-model", "report"];
 const NO_INPUT_OR_OUTPUT: &[&str] = &["graphql", "load-model"];
-const LIBRARIES: &[&str] =
-    &["graphql", "sources", "graph-store", "server", "load-model", "load-scripts", "load", "report", "lab"];
+const LIBRARIES: &[&str] = &[
+    "graphql",
+    "sources",
+    "graph-store",
+    "server",
+    "load-model",
+    "load-scripts",
+    "load",
+    "observe",
+    "report",
+    "lab",
+];
 const ALL: &[&str] = &[
     "graphql",
     "sources",
@@ -24,6 +34,7 @@ const ALL: &[&str] = &[
     "load-model",
     "load-scripts",
     "load",
+    "observe",
     "report",
     "lab",
     "prony",

@@ -50,8 +50,14 @@ const RULES: &[Rule] = &[
         may_know: &["load-model"],
         refuses: &["apollo-compiler", "rusqlite", "tokio-postgres", "clap"],
     },
+    // Apart from `load`, so that its drivers do not weigh on the load path's build.
+    Rule { name: "observe", may_know: &["load-model"], refuses: &["apollo-compiler", "rusqlite", "clap"] },
     Rule { name: "report", may_know: &["load-model"], refuses: RUNTIMES },
-    Rule { name: "lab", may_know: &["load-model", "load", "report"], refuses: &["clap", "anyhow"] },
+    Rule {
+        name: "lab",
+        may_know: &["load-model", "load", "observe", "report"],
+        refuses: &["clap", "anyhow"],
+    },
     Rule {
         name: "prony",
         may_know: &[
@@ -62,6 +68,7 @@ const RULES: &[Rule] = &[
             "load-model",
             "load-scripts",
             "load",
+            "observe",
             "report",
             "lab",
         ],

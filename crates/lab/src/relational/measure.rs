@@ -22,10 +22,8 @@ use super::{
     display::count_of_processors,
     study::{ERROR_SHARE_MAX, P95_MAX},
 };
-use crate::{
-    engine::Engine,
-    usage::{Usage, busy_time},
-};
+use crate::engine::Engine;
+use prony_observe::usage::{Usage, busy_time};
 
 /// Other processes may take this share of the engine's processors before a failed step says nothing any more.
 const OTHERS_SHARE_MAX: f64 = 0.15;
@@ -105,6 +103,8 @@ impl Surroundings<'_> {
             output: Output::File(path),
             command_line: self.command_line.to_vec(),
             progress: Box::new(watch),
+            // The lab itself only: nothing in that can fail.
+            observe: crate::observe::open(&[]).ok(),
             stop: self.stop.clone(),
         };
         prony_load::run(plan, options)

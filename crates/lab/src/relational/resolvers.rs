@@ -11,7 +11,7 @@ use super::{
     measure::Surroundings,
     study::{Operation, Pace, Workload},
 };
-use crate::usage::Usage;
+use prony_observe::usage::Usage;
 
 /// Connections that saturate the engine. `bucket` gathers what they ask at the same time.
 pub(super) const CONNECTIONS: u32 = 64;

@@ -1,0 +1,132 @@
+//! The grammar of `--observe`: which kind, and of what. Making first contact is left to each kind's own module.
+
+use crate::error::{Problem, SpecError};
+use crate::observer::Observer;
+use crate::process::ProcessObserver;
+
+/// Each has a thread of its own, and figures of more than these are read by nobody.
+pub(crate) const OBSERVERS_MAX: usize = 16;
+
+/// What is to be watched, read from text but not yet looked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ObserverSpecs(Vec<(String, Spec)>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Spec {
+    Process(u32),
+    Named(String),
+}
+
+type Opened = Vec<(String, Box<dyn Observer>)>;
+
+impl ObserverSpecs {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// As they were written.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(text, _)| text.as_str())
+    }
+
+    /// An observer for each, and one for the lab itself; or all that cannot be reached.
+    pub(crate) fn open(&self) -> Result<Opened, Vec<SpecError>> {
+        let (mut opened, mut errors) = (Opened::new(), Vec::new());
+        for (text, spec) in &self.0 {
+            match spec.open() {
+                Ok(observer) => opened.push((text.clone(), observer)),
+                Err(problem) => errors.push(problem.of(text)),
+            }
+        }
+        opened.push(("lab".to_owned(), Box::new(ProcessObserver::own())));
+        if errors.is_empty() { Ok(opened) } else { Err(errors) }
+    }
+}
+
+impl Spec {
+    fn open(&self) -> Result<Box<dyn Observer>, Problem> {
+        Ok(match self {
+            Self::Process(id) => Box::new(ProcessObserver::of(*id)?),
+            Self::Named(name) => Box::new(ProcessObserver::named(name)?),
+        })
+    }
+
+    fn parse(text: &str) -> Result<Self, Problem> {
+        let (kind, rest) = text.split_once(':').ok_or(Problem::UnknownKind)?;
+        match kind {
+            "pid" => parse_process_id(rest),
+            "name" => Ok(Self::Named(filled(rest, "name:nginx")?)),
+            _ => Err(Problem::UnknownKind),
+        }
+    }
+}
+
+fn parse_process_id(text: &str) -> Result<Spec, Problem> {
+    let id = text.parse().ok().filter(|id| *id > 0);
+    id.map(Spec::Process).ok_or_else(|| Problem::NotAProcessId(text.to_owned()))
+}
+
+fn filled(text: &str, example: &'static str) -> Result<String, Problem> {
+    if text.is_empty() { Err(Problem::Empty(example)) } else { Ok(text.to_owned()) }
+}
+
+pub(crate) fn parse_all(texts: &[String]) -> Result<ObserverSpecs, Vec<SpecError>> {
+    let (mut specs, mut errors) = (Vec::new(), Vec::new());
+    for (index, text) in texts.iter().enumerate() {
+        match Spec::parse(text) {
+            _ if index >= OBSERVERS_MAX => errors.push(Problem::TooMany.of(text)),
+            // The same thing watched twice would be two equal columns.
+            Ok(spec) if specs.iter().any(|(_, known)| *known == spec) => {}
+            Ok(spec) => specs.push((text.clone(), spec)),
+            Err(problem) => errors.push(problem.of(text)),
+        }
+    }
+    if errors.is_empty() { Ok(ObserverSpecs(specs)) } else { Err(errors) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    fn check(texts: &[&str], expected: &Expect) {
+        let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
+        let text = match parse_all(&texts) {
+            Ok(specs) => specs.0.iter().map(|(_, spec)| format!("{spec:?}\n")).collect::<String>(),
+            Err(errors) => errors.iter().map(|error| format!("{error}\n")).collect(),
+        };
+        expected.assert_eq(&text);
+    }
+
+    #[test]
+    fn specs_are_read() {
+        check(
+            &["pid:4711", "name:nginx", "pid:4711"],
+            &expect![[r#"
+                Process(4711)
+                Named("nginx")
+            "#]],
+        );
+    }
+
+    #[test]
+    fn all_mistakes_are_told_at_once() {
+        check(
+            &["nginx", "pod:1", "pid:x", "pid:0", "name:", "pid:1"],
+            &expect![[r#"
+                observer `nginx`: no such kind of observer; write pid:NUMBER, name:NAME, prom:URL, pg:URL or gc:FILE
+                observer `pod:1`: no such kind of observer; write pid:NUMBER, name:NAME, prom:URL, pg:URL or gc:FILE
+                observer `pid:x`: `x` is not a process id; write for example pid:4711, or name:NAME
+                observer `pid:0`: `0` is not a process id; write for example pid:4711, or name:NAME
+                observer `name:`: nothing stands after the colon; write for example name:nginx
+            "#]],
+        );
+    }
+
+    #[test]
+    fn observers_are_bounded() {
+        let texts: Vec<String> = (1..=OBSERVERS_MAX + 1).map(|id| format!("pid:{id}")).collect();
+        let errors = parse_all(&texts).unwrap_err();
+        assert_eq!((errors.len(), &errors[0].problem), (1, &Problem::TooMany));
+    }
+}

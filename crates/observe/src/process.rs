@@ -233,8 +233,8 @@ impl Row {
         ];
         let permitted = [
             ("descriptors", Count, self.descriptors),
-            ("read from storage", BytesPerSecond, self.read),
-            ("written to storage", BytesPerSecond, self.written),
+            ("read from storage a second", BytesPerSecond, self.read),
+            ("written to storage a second", BytesPerSecond, self.written),
         ];
         for (name, unit, value) in always {
             notes.sample(label, name, unit, at, value);

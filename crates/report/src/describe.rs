@@ -86,6 +86,7 @@ pub(crate) fn observed(value: f64, unit: ObservedUnit) -> String {
         ObservedUnit::Bytes => bytes(value.max(0.0) as u64),
         ObservedUnit::Count => number(value),
         ObservedUnit::PerSecond => format!("{}/s", number(value)),
+        ObservedUnit::BytesPerSecond => format!("{}/s", bytes(value.max(0.0) as u64)),
         ObservedUnit::Nanoseconds => Nanos(value.max(0.0) as u64).to_string(),
         ObservedUnit::Share => format!("{:.2} %", value * 100.0),
     }

@@ -172,7 +172,8 @@ fn observed_plot(
 const fn drawn_unit(unit: ObservedUnit) -> (Unit, f64) {
     match unit {
         ObservedUnit::Processors => (Unit::Processors, 1.0),
-        ObservedUnit::Bytes => (Unit::Bytes, 1.0),
+        // The names of such series say that they are rates.
+        ObservedUnit::Bytes | ObservedUnit::BytesPerSecond => (Unit::Bytes, 1.0),
         ObservedUnit::Count => (Unit::Count, 1.0),
         ObservedUnit::PerSecond => (Unit::PerSecond, 1.0),
         ObservedUnit::Nanoseconds => (Unit::Milliseconds, 1e-6),

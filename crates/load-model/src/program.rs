@@ -6,8 +6,8 @@
 
 use crate::record::{Outcome, TransportError};
 use crate::units::Nanos;
+use core::net::SocketAddr;
 use std::fmt;
-use std::net::SocketAddr;
 
 /// Makes the programs of a run, one a thread.
 pub trait Workload: Sync {

@@ -4,6 +4,7 @@ use crate::pointer::{NotJson, Pointer};
 use crate::program::Answer;
 use crate::rows::CellKind;
 use std::borrow::Cow;
+use std::fmt;
 
 /// A body longer than this is not searched for JSON values: it would cost more than the request it belongs to.
 pub const JSON_BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -56,6 +57,17 @@ impl Subject {
                 Ok(Taken { kind: CellKind::Text, text: Cow::Borrowed(value) })
             }
             Self::Json(pointer) => json_value(answer.body, pointer),
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Body => f.write_str("body"),
+            Self::Header(name) => write!(f, "header {name}"),
+            Self::Json(pointer) if pointer.as_str().is_empty() => f.write_str("json"),
+            Self::Json(pointer) => write!(f, "json {pointer}"),
         }
     }
 }

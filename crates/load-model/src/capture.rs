@@ -5,6 +5,7 @@ use crate::pattern::Pattern;
 use crate::program::Answer;
 use crate::rows::{Cell, CellKind};
 use std::borrow::Cow;
+use std::fmt;
 
 /// A capture as it was asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,7 +39,22 @@ impl Captured {
     }
 }
 
+impl fmt::Display for CaptureDraft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "${{{}}} from {}", self.name, self.subject)?;
+        match &self.pattern {
+            Some(pattern) => write!(f, " matching {}", pattern.as_str()),
+            None => Ok(()),
+        }
+    }
+}
+
 impl CaptureDraft {
+    /// As it is counted among the checks of its request.
+    pub fn check_name(&self) -> String {
+        format!("captures {}", self.name)
+    }
+
     /// The value in this answer, else the default, else why there is none. A JSON `null` is no value.
     pub fn take(&self, answer: &Answer<'_>) -> Result<Captured, Missing> {
         match self.find(answer) {

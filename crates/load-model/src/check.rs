@@ -4,10 +4,36 @@ use crate::answer::Subject;
 use crate::pattern::Pattern;
 use crate::program::Answer;
 use crate::rows::CellKind;
-use crate::template::Template;
-use crate::variable::Drawn;
+use crate::template::{Encoding, Template};
+use crate::variable::{Drawn, Variable};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::fmt;
+
+/// A check as it was asked for; slots in it are not read yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckDraft {
+    /// Made from the rule unless given.
+    pub name: Option<String>,
+    pub rule: RuleDraft,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum RuleDraft {
+    Status(Vec<u16>),
+    Bytes { min: u64, max: u64 },
+    Value(Subject, RelationDraft),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum RelationDraft {
+    Exists,
+    Absent,
+    Equals(Value),
+    Contains(String),
+    Lacks(String),
+    Matches(Pattern),
+}
 
 /// One check of one request.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +68,75 @@ pub enum Relation {
     Matches(Pattern),
 }
 
+impl CheckDraft {
+    /// The check, or what is wrong with its slots.
+    pub(crate) fn check(&self, variables: &[Variable]) -> Result<Check, Vec<String>> {
+        let read = |text: &str| Template::read(text, Encoding::Plain, variables);
+        let rule = match &self.rule {
+            RuleDraft::Status(list) => Rule::Status(list.clone()),
+            RuleDraft::Bytes { min, max } => Rule::Bytes { min: *min, max: *max },
+            RuleDraft::Value(subject, relation) => {
+                let relation = match relation {
+                    RelationDraft::Exists => Relation::Exists,
+                    RelationDraft::Absent => Relation::Absent,
+                    RelationDraft::Equals(Value::String(text)) => equals_text(subject, text, variables)?,
+                    RelationDraft::Equals(value) => Relation::EqualsJson(value.clone()),
+                    RelationDraft::Contains(text) => Relation::Contains(read(text)?),
+                    RelationDraft::Lacks(text) => Relation::Lacks(read(text)?),
+                    RelationDraft::Matches(pattern) => Relation::Matches(pattern.clone()),
+                };
+                Rule::Value(subject.clone(), relation)
+            }
+        };
+        Ok(Check { name: self.name.clone().unwrap_or_else(|| self.rule.to_string()), rule })
+    }
+}
+
+/// Within JSON a text without slots is a text only; one with slots takes the type that its value has.
+fn equals_text(subject: &Subject, text: &str, variables: &[Variable]) -> Result<Relation, Vec<String>> {
+    let template = Template::read(text, Encoding::Plain, variables)?;
+    Ok(match (subject, template.fixed_text()) {
+        (Subject::Json(_), Some(text)) => {
+            Relation::EqualsJson(Value::from(String::from_utf8_lossy(text).into_owned()))
+        }
+        _ => Relation::EqualsText(template),
+    })
+}
+
+impl fmt::Display for RuleDraft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status(list) => {
+                let list: Vec<_> = list.iter().map(ToString::to_string).collect();
+                write!(f, "status {}", list.join(" or "))
+            }
+            Self::Bytes { min, max: u64::MAX } => write!(f, "body of at least {min} bytes"),
+            Self::Bytes { min: 0, max } => write!(f, "body of at most {max} bytes"),
+            Self::Bytes { min, max } => write!(f, "body of {min} to {max} bytes"),
+            Self::Value(subject, relation) => write!(f, "{subject} {relation}"),
+        }
+    }
+}
+
+impl fmt::Display for RelationDraft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exists => f.write_str("exists"),
+            Self::Absent => f.write_str("does not exist"),
+            Self::Equals(value) => write!(f, "equals {value}"),
+            Self::Contains(text) => write!(f, "contains {}", Value::from(text.as_str())),
+            Self::Lacks(text) => write!(f, "lacks {}", Value::from(text.as_str())),
+            Self::Matches(pattern) => write!(f, "matches {}", pattern.as_str()),
+        }
+    }
+}
+
 impl Rule {
+    /// True where the status says all.
+    pub fn is_of_status(&self) -> bool {
+        matches!(self, Self::Status(_))
+    }
+
     /// The part with slots, if any.
     pub fn template(&self) -> Option<&Template> {
         match self {

@@ -37,6 +37,7 @@ pub enum FindingKind {
     TimeoutsCensor,
     TargetSharesCpu,
     ConnectionChurn,
+    FeederExhausted,
     OfferedLoadLimited,
 }
 
@@ -53,6 +54,7 @@ impl FindingKind {
             Self::TimeoutsCensor => "timeouts-censor",
             Self::TargetSharesCpu => "target-shares-cpu",
             Self::ConnectionChurn => "connection-churn",
+            Self::FeederExhausted => "feeder-exhausted",
             Self::OfferedLoadLimited => "offered-load-limited",
         }
     }
@@ -104,6 +106,7 @@ pub fn judge(plan: &Plan, result: &ResultFile, place: &TargetPlace) -> Vec<Findi
         target_shares_cpu(place),
         connection_churn(plan, &result.lab, result),
         offered_load_limited(plan, result),
+        feeder_exhausted(result),
     ];
     let mut findings: Vec<_> = candidates.into_iter().flatten().collect();
     findings.sort_by_key(|finding| (!finding.voids_claim, finding.kind));
@@ -228,6 +231,20 @@ fn connection_churn(plan: &Plan, lab: &LabFigures, result: &ResultFile) -> Optio
             "the target closes connections, or failures lose them, so opening them is part of the latency";
         let remedy = "raise the target's keep-alive time and requests a connection, above the think time";
         Finding::new(FindingKind::ConnectionChurn, seen, cause, remedy)
+    })
+}
+
+fn feeder_exhausted(result: &ResultFile) -> Option<Finding> {
+    let feeder = result.counted.feeders.iter().max_by_key(|feeder| feeder.count.users_stopped)?;
+    let stopped = feeder.count.users_stopped;
+    (stopped > 0).then(|| {
+        let (name, origin, rows) = (&feeder.name, &feeder.origin, feeder.rows);
+        let seen = format!(
+            "{stopped} users stopped because none of the {rows} rows of `{name}` ({origin}) was left"
+        );
+        let cause = "its rows are given out once each, and the load asked for more than there are";
+        let remedy = "add rows, shorten the run, or write `order = \"sequential\"`";
+        Finding::new(FindingKind::FeederExhausted, seen, cause, remedy)
     })
 }
 

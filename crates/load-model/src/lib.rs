@@ -29,6 +29,7 @@ pub mod target;
 pub mod template;
 pub mod threshold;
 pub mod units;
+mod values;
 pub mod variable;
 pub mod verdict;
 pub mod windows;

@@ -10,6 +10,7 @@ use crate::scenario::{Flow, FlowDraft, Scenario, ScenarioDraft, Step};
 use crate::target::Target;
 use crate::threshold::{Metric, Scope, Threshold};
 use crate::units::Nanos;
+use crate::values;
 use crate::variable::Variable;
 use crate::windows::Windows;
 use crate::wire::{Connections, WireOptions};
@@ -45,6 +46,8 @@ pub struct PlanDraft {
     /// Cut off the beginning of the steady state and shown as a window of its own.
     pub warm_up: Nanos,
     pub tags: BTreeMap<String, String>,
+    /// What is watched beside the load, as the plan says it; the runner's observers read it.
+    pub observe: Vec<String>,
 }
 
 impl PlanDraft {
@@ -62,6 +65,7 @@ impl PlanDraft {
             thresholds: Vec::new(),
             warm_up: Nanos::ZERO,
             tags: BTreeMap::new(),
+            observe: Vec::new(),
         }
     }
 
@@ -75,8 +79,9 @@ impl PlanDraft {
     }
 
     /// Everything that is wrong, or the plan.
-    pub fn check(self) -> Result<Plan, PlanFaults> {
+    pub fn check(mut self) -> Result<Plan, PlanFaults> {
         let mut faults = Faults::default();
+        self.declare_captured();
         self.check_times(&mut faults);
         self.check_variables(&mut faults);
         self.check_requests(&mut faults);
@@ -93,10 +98,22 @@ impl PlanDraft {
             .enumerate()
             .filter_map(|(index, draft)| self.check_scenario(index, draft, &mut faults))
             .collect();
+        if faults.0.is_empty() {
+            values::check(&self.variables, &requests, &scenarios, &mut faults.0);
+        }
         if !faults.0.is_empty() {
             return Err(PlanFaults(faults.0));
         }
         Ok(Plan { draft: self, requests, scenarios })
+    }
+
+    /// What requests capture are variables too, after those that the plan fills.
+    fn declare_captured(&mut self) {
+        for capture in self.requests.iter().flat_map(|request| &request.captures) {
+            if !self.variables.iter().any(|variable| variable.name == capture.name) {
+                self.variables.push(Variable::captured(&capture.name));
+            }
+        }
     }
 
     fn check_times(&self, faults: &mut Faults) {
@@ -169,12 +186,40 @@ impl PlanDraft {
                 );
                 faults.add(Place::Threshold(index), message);
             }
-            if let Scope::Request(name) = &threshold.scope
-                && !self.requests.iter().any(|request| request.name == *name)
-            {
-                let known = names(self.requests.iter().map(|request| request.name.as_str()));
-                let message = format!("threshold is for `{name}`; requests are: {known}");
+            if let Some(message) = self.scope_fault(&threshold.scope) {
                 faults.add(Place::Threshold(index), message);
+            }
+        }
+    }
+
+    /// What is wrong where a threshold speaks of no request at all.
+    fn scope_fault(&self, scope: &Scope) -> Option<String> {
+        let listed = |known: Vec<&str>, what: &str, wanted: &str| {
+            let is_known = known.contains(&wanted);
+            let known = if known.is_empty() { "there is none".to_owned() } else { names(known.into_iter()) };
+            (!is_known).then(|| format!("threshold is for `{wanted}`; {what} are: {known}"))
+        };
+        match scope {
+            Scope::All => None,
+            Scope::Request(name) => {
+                listed(self.requests.iter().map(|request| request.name.as_str()).collect(), "requests", name)
+            }
+            Scope::Group(group) => {
+                listed(self.requests.iter().filter_map(|r| r.group.as_deref()).collect(), "groups", group)
+            }
+            Scope::Tag(key, value) => {
+                let scenarios = self.scenarios.iter().map(|scenario| &scenario.tags);
+                let tables = self.requests.iter().map(|request| &request.tags).chain(scenarios);
+                let all: Vec<_> = tables.collect();
+                let values: Vec<_> =
+                    all.iter().filter_map(|tags| tags.get(key)).map(String::as_str).collect();
+                if values.is_empty() {
+                    let mut keys: Vec<_> =
+                        all.iter().flat_map(|tags| tags.keys()).map(String::as_str).collect();
+                    keys.extend(["name", "group"]);
+                    return listed(keys, "it can be for the tags", key);
+                }
+                listed(values, &format!("values of the tag `{key}`"), value)
             }
         }
     }
@@ -203,6 +248,7 @@ impl PlanDraft {
             load: draft.load.clone(),
             pacing: draft.pacing,
             flow,
+            after_failure: draft.after_failure,
             tags: draft.tags.clone(),
         })
     }
@@ -285,6 +331,8 @@ pub enum Field {
     Body,
     Variables,
     Status,
+    Capture(usize),
+    Check(usize),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -378,6 +426,22 @@ impl Plan {
 
     pub fn warm_up(&self) -> Nanos {
         self.draft.warm_up
+    }
+
+    /// What is watched beside the load, not read yet.
+    pub fn observe(&self) -> &[String] {
+        &self.draft.observe
+    }
+
+    /// A request's own tags and those on which all scenarios that send it agree. The plan's hold for every request.
+    pub fn tags_of(&self, request: usize) -> BTreeMap<String, String> {
+        let mut sending = self.scenarios.iter().filter(|scenario| scenario.flow.sends(request));
+        let mut tags = sending.next().map(|scenario| scenario.tags.clone()).unwrap_or_default();
+        for scenario in sending {
+            tags.retain(|key, value| scenario.tags.get(key) == Some(value));
+        }
+        tags.extend(self.draft.requests[request].tags.clone());
+        tags
     }
 
     pub fn tags(&self) -> &BTreeMap<String, String> {

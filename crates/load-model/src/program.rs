@@ -4,6 +4,7 @@
 //! of a plan, a Lua script and a JavaScript one are programs. A program writes HTTP/1.1 text whatever the protocol on
 //! the wire is; the runner translates it for HTTP/2.
 
+use crate::counts::Counts;
 use crate::record::{Outcome, TransportError};
 use crate::units::Nanos;
 use core::net::SocketAddr;
@@ -65,6 +66,11 @@ pub trait Program {
         request: usize,
         answer: &Answer<'_>,
     ) -> Result<Outcome, ProgramError>;
+
+    /// What the program counted since it was last asked; asked for once a second.
+    fn take_counts(&mut self) -> Counts {
+        Counts::default()
+    }
 }
 
 /// Why a program is asked.

@@ -1,9 +1,13 @@
 //! A request: what a plan asks for, and the checked form whose slots all name a known variable.
 
+use crate::capture::{Capture, CaptureDraft};
+use crate::check::{Check, CheckDraft};
 use crate::plan::{Fault, Field, Place};
+use crate::program::Keep;
 use crate::template::{Encoding, Part, Template};
 use crate::variable::Variable;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// A request as it was asked for; slots in it are not read yet.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,13 +22,24 @@ pub struct RequestDraft {
     pub headers: Vec<(String, String)>,
     pub body: BodyDraft,
     pub expect: ExpectedStatus,
+    pub captures: Vec<CaptureDraft>,
+    pub checks: Vec<CheckDraft>,
+    /// Results are also kept by it.
+    pub group: Option<String>,
+    pub tags: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum BodyDraft {
     None,
     Text(String),
-    GraphQl { query: String, variables: Map<String, Value>, operation_name: Option<String> },
+    /// A text in it that is one `"${name}"` takes the type of what it names.
+    Json(Value),
+    GraphQl {
+        query: String,
+        variables: Map<String, Value>,
+        operation_name: Option<String>,
+    },
 }
 
 /// Which HTTP status is a success.
@@ -55,6 +70,10 @@ impl RequestDraft {
             headers: Vec::new(),
             body: BodyDraft::None,
             expect: ExpectedStatus::Success,
+            captures: Vec::new(),
+            checks: Vec::new(),
+            group: None,
+            tags: BTreeMap::new(),
         }
     }
 
@@ -86,78 +105,175 @@ pub struct Request {
     pub body: Option<Template>,
     pub expect: ExpectedStatus,
     pub check: AnswerCheck,
+    pub captures: Vec<Capture>,
+    pub checks: Vec<Check>,
+    pub group: Option<String>,
 }
 
 impl Request {
+    /// `variables` holds those that feeders fill and those that requests capture.
     pub(crate) fn check(
         index: usize,
         draft: &RequestDraft,
         variables: &[Variable],
         faults: &mut Vec<Fault>,
     ) -> Self {
-        let mut fault = |field, message: String| {
-            faults.push(Fault { place: Place::Request(index, field), message });
-        };
-        if !is_token(&draft.method) {
-            fault(Field::Method, format!("`{}` is not an HTTP method", draft.method));
+        let mut notes = Notes { index, faults };
+        notes.check_line(draft);
+        let path = notes.taken(Field::Path, Template::read(&draft.path, Encoding::Target, variables));
+        let mut headers = Vec::new();
+        for (at, (name, value)) in draft.headers.iter().enumerate() {
+            let value = notes.taken(Field::Header(at), read_header(name, value, variables));
+            headers.push((name.clone(), value));
         }
-        if !draft.path.starts_with(['/', '$']) || draft.path.contains([' ', '#']) {
-            let path = &draft.path;
-            fault(Field::Path, format!("path `{path}` must start with `/` and hold neither spaces nor `#`"));
+        if matches!(draft.body, BodyDraft::Json(_)) && !has_header(draft, "content-type") {
+            headers.push(("Content-Type".to_owned(), Template::fixed("application/json")));
         }
-        if draft.path.chars().any(|c| !c.is_ascii() || c.is_ascii_control()) {
-            fault(Field::Path, "path must be ASCII; percent-encode other characters".to_owned());
-        }
-        if let ExpectedStatus::OneOf(list) = &draft.expect
-            && let Some(status) = list.iter().find(|status| !(200..600).contains(*status))
-        {
-            fault(Field::Status, format!("status {status} cannot be expected; use 200 to 599"));
-        }
-        let mut template = |field, read: Result<Template, Vec<String>>| {
-            read.unwrap_or_else(|messages| {
-                for message in messages {
-                    fault(field, message);
-                }
-                Template::default()
-            })
-        };
-        let path = template(Field::Path, Template::read(&draft.path, Encoding::Target, variables));
-        let headers = draft.headers.iter().enumerate().map(|(at, (name, value))| {
-            (name.clone(), template(Field::Header(at), read_header(name, value, variables)))
-        });
-        let headers = headers.collect();
-        let (body, check) = match &draft.body {
-            BodyDraft::None => (None, AnswerCheck::Status),
-            BodyDraft::Text(text) => {
-                let read = Template::read(text, Encoding::Plain, variables);
-                (Some(template(Field::Body, read)), AnswerCheck::Status)
-            }
-            BodyDraft::GraphQl { query, variables: given, operation_name } => {
-                let read = Template::read_json(&Value::Object(given.clone()), variables);
-                let given = (!given.is_empty()).then(|| template(Field::Variables, read));
-                (Some(graphql_body(query, given.as_ref(), operation_name.as_deref())), AnswerCheck::GraphQl)
-            }
-        };
+        let is_graphql = matches!(draft.body, BodyDraft::GraphQl { .. });
         Self {
             name: draft.name.clone(),
             weight: draft.weight,
             method: draft.method.clone(),
             path,
             headers,
-            body,
+            body: notes.body(&draft.body, variables),
             expect: draft.expect.clone(),
-            check,
+            check: if is_graphql { AnswerCheck::GraphQl } else { AnswerCheck::Status },
+            captures: notes.captures(draft, variables),
+            checks: notes.checks(draft, variables),
+            group: draft.group.clone(),
         }
+    }
+
+    /// What of an answer has to be kept until it is judged.
+    pub fn keep(&self) -> Keep {
+        if !self.captures.is_empty() || !self.checks.iter().all(|check| check.rule.is_of_status()) {
+            Keep::Whole
+        } else if self.check == AnswerCheck::GraphQl {
+            Keep::GraphQlErrors
+        } else {
+            Keep::Status
+        }
+    }
+
+    /// What is counted of its answers beside their outcome: its checks, then its captures that have no default.
+    pub fn check_names(&self) -> impl Iterator<Item = String> + '_ {
+        let checks = self.checks.iter().map(|check| check.name.clone());
+        let needed = self.captures.iter().filter(|capture| capture.draft.default.is_none());
+        checks.chain(needed.map(|capture| capture.draft.check_name()))
+    }
+
+    /// The variables that its checks compare answers with, each once.
+    pub fn check_variables(&self) -> Vec<usize> {
+        let templates = self.checks.iter().filter_map(|check| check.rule.template());
+        sources(templates.flat_map(Template::parts))
     }
 
     /// The variables that the request takes values from, each once.
     pub fn variables(&self) -> Vec<usize> {
         let templates = [&self.path].into_iter().chain(self.headers.iter().map(|(_, value)| value));
         let parts = templates.chain(&self.body).flat_map(Template::parts);
-        let mut used: Vec<_> = parts.filter_map(Part::source).map(|source| source.variable).collect();
-        used.sort_unstable();
-        used.dedup();
-        used
+        sources(parts)
+    }
+}
+
+fn sources<'a>(parts: impl Iterator<Item = &'a Part>) -> Vec<usize> {
+    let mut used: Vec<_> = parts.filter_map(Part::source).map(|source| source.variable).collect();
+    used.sort_unstable();
+    used.dedup();
+    used
+}
+
+fn has_header(draft: &RequestDraft, name: &str) -> bool {
+    draft.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
+}
+
+/// Collects what is wrong with one request.
+struct Notes<'a> {
+    index: usize,
+    faults: &'a mut Vec<Fault>,
+}
+
+impl Notes<'_> {
+    fn add(&mut self, field: Field, message: impl Into<String>) {
+        self.faults.push(Fault { place: Place::Request(self.index, field), message: message.into() });
+    }
+
+    fn taken<T: Default>(&mut self, field: Field, read: Result<T, Vec<String>>) -> T {
+        read.unwrap_or_else(|messages| {
+            for message in messages {
+                self.add(field, message);
+            }
+            T::default()
+        })
+    }
+
+    fn check_line(&mut self, draft: &RequestDraft) {
+        if !is_token(&draft.method) {
+            self.add(Field::Method, format!("`{}` is not an HTTP method", draft.method));
+        }
+        let path = &draft.path;
+        if !path.starts_with(['/', '$']) || path.contains([' ', '#']) {
+            let message = format!("path `{path}` must start with `/` and hold neither spaces nor `#`");
+            self.add(Field::Path, message);
+        }
+        if path.chars().any(|c| !c.is_ascii() || c.is_ascii_control()) {
+            self.add(Field::Path, "path must be ASCII; percent-encode other characters");
+        }
+        if let ExpectedStatus::OneOf(list) = &draft.expect
+            && let Some(status) = list.iter().find(|status| !(200..600).contains(*status))
+        {
+            self.add(Field::Status, format!("status {status} cannot be expected; use 200 to 599"));
+        }
+    }
+
+    fn body(&mut self, draft: &BodyDraft, variables: &[Variable]) -> Option<Template> {
+        match draft {
+            BodyDraft::None => None,
+            BodyDraft::Text(text) => {
+                Some(self.taken(Field::Body, Template::read(text, Encoding::Plain, variables)))
+            }
+            BodyDraft::Json(value) => Some(self.taken(Field::Body, Template::read_json(value, variables))),
+            BodyDraft::GraphQl { query, variables: given, operation_name } => {
+                let read = Template::read_json(&Value::Object(given.clone()), variables);
+                let given = (!given.is_empty()).then(|| self.taken(Field::Variables, read));
+                Some(graphql_body(query, given.as_ref(), operation_name.as_deref()))
+            }
+        }
+    }
+
+    fn captures(&mut self, draft: &RequestDraft, variables: &[Variable]) -> Vec<Capture> {
+        let mut captures = Vec::new();
+        for (at, capture) in draft.captures.iter().enumerate() {
+            let place = variables.iter().position(|variable| variable.name == capture.name);
+            let variable = place.filter(|at| variables[*at].is_captured());
+            if draft.captures[..at].iter().any(|before| before.name == capture.name) {
+                self.add(Field::Capture(at), format!("`{}` is captured twice", capture.name));
+            }
+            match variable {
+                Some(variable) => captures.push(Capture { variable, draft: capture.clone() }),
+                None => self.add(
+                    Field::Capture(at),
+                    format!("`{}` is a variable already; capture into another name", capture.name),
+                ),
+            }
+        }
+        captures
+    }
+
+    fn checks(&mut self, draft: &RequestDraft, variables: &[Variable]) -> Vec<Check> {
+        let mut checks: Vec<Check> = Vec::new();
+        for (at, given) in draft.checks.iter().enumerate() {
+            match given.check(variables) {
+                Ok(check) if checks.iter().any(|before| before.name == check.name) => {
+                    let message = format!("two checks are named `{}`; they are counted by name", check.name);
+                    self.add(Field::Check(at), message);
+                }
+                Ok(check) => checks.push(check),
+                Err(messages) => messages.into_iter().for_each(|message| self.add(Field::Check(at), message)),
+            }
+        }
+        checks
     }
 }
 
@@ -175,7 +291,7 @@ fn read_header(name: &str, value: &str, variables: &[Variable]) -> Result<Templa
     if value.chars().any(char::is_control) {
         return Err(vec![format!("header `{name}` holds a control character")]);
     }
-    let template = Template::read(value, Encoding::Plain, variables)?;
+    let template = Template::read(value, Encoding::Header, variables)?;
     for source in template.sources() {
         let variable = &variables[source.variable];
         if variable.has_control_characters(source.column) {

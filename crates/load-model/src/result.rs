@@ -2,13 +2,15 @@
 //!
 //! `docs/run.md` describes it for people. Fields are only added within a version; a reader ignores unknown ones.
 
+use crate::counts::{CheckCount, Counts, FeederCount};
 use crate::figures::Figures;
 use crate::findings::Finding;
 use crate::load::{LoadModel, Pacing};
 use crate::observation::Observation;
 use crate::plan::Plan;
-use crate::tally::{ConnectionCounts, StartCounts, Tally};
+use crate::tally::{Cell, ConnectionCounts, StartCounts, Tally};
 use crate::units::Nanos;
+use crate::variable::Order;
 use crate::verdict::{Judgement, Verdict};
 use crate::windows::{Window, WindowKind, Windows};
 use crate::wire::WireOptions;
@@ -37,6 +39,9 @@ pub struct ResultFile {
     /// What was seen beside the load: processes, databases, collectors, and the lab itself.
     #[serde(default)]
     pub observers: Vec<Observation>,
+    /// Checks, rows and cut iterations.
+    #[serde(default)]
+    pub counted: Counted,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,6 +151,92 @@ pub struct WindowResult {
     pub all: Figures,
     pub by_request: Vec<NamedFigures>,
     pub by_scenario: Vec<ScenarioFigures>,
+    /// By the group that requests name; the requests of a group add up to it.
+    #[serde(default)]
+    pub by_group: Vec<NamedFigures>,
+    /// By the tags of requests and scenarios; a request with several tags is in several.
+    #[serde(default)]
+    pub by_tag: Vec<TagFigures>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TagFigures {
+    pub key: String,
+    pub value: String,
+    pub figures: Figures,
+}
+
+/// A check of one request over the whole run, or a value that its answers had to give.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckFigures {
+    pub request: String,
+    pub name: String,
+    #[serde(flatten)]
+    pub count: CheckCount,
+}
+
+/// A variable that takes its values from rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FeederFigures {
+    pub name: String,
+    /// The file, or `list`.
+    pub origin: String,
+    pub rows: u64,
+    pub order: Order,
+    #[serde(flatten)]
+    pub count: FeederCount,
+}
+
+/// What a plan's program counted over the whole run, whatever the window.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    /// Of checks, and of captures without a default.
+    pub checks: Vec<CheckFigures>,
+    pub feeders: Vec<FeederFigures>,
+    /// Iterations that ended early because a request in them failed.
+    pub iterations_cut: u64,
+}
+
+impl Counted {
+    pub fn of(plan: &Plan, counts: &Counts) -> Self {
+        let names = plan
+            .requests()
+            .iter()
+            .flat_map(|request| request.check_names().map(move |name| (request.name.clone(), name)));
+        let checks = names.enumerate().map(|(index, (request, name))| {
+            let count = counts.checks.get(index).copied().unwrap_or_default();
+            CheckFigures { request, name, count }
+        });
+        let feeders = plan.variables().iter().enumerate().filter_map(|(index, variable)| {
+            let feeder = variable.feeder()?;
+            Some(FeederFigures {
+                name: variable.name.clone(),
+                origin: feeder.origin.clone(),
+                rows: feeder.rows.len() as u64,
+                order: feeder.order,
+                count: counts.feeders.get(index).copied().unwrap_or_default(),
+            })
+        });
+        let (checks, feeders) = (checks.collect(), feeders.collect());
+        Self { checks, feeders, iterations_cut: counts.iterations_cut }
+    }
+}
+
+/// Requests by something that several may share.
+type Sets<K> = BTreeMap<K, Vec<usize>>;
+
+/// Requests by group, and by key and value of tags.
+fn sets(plan: &Plan) -> (Sets<String>, Sets<(String, String)>) {
+    let (mut groups, mut tags) = (Sets::new(), Sets::new());
+    for (index, request) in plan.requests().iter().enumerate() {
+        if let Some(group) = &request.group {
+            groups.entry(group.clone()).or_default().push(index);
+        }
+        for tag in plan.tags_of(index) {
+            tags.entry(tag).or_default().push(index);
+        }
+    }
+    (groups, tags)
 }
 
 /// The iterations of one scenario that were due in one window.
@@ -239,6 +330,7 @@ impl ResultFile {
 
 /// Figures for each window that has begun by `elapsed` (windows end there if they have not yet), the whole run last.
 pub fn window_results(plan: &Plan, windows: &Windows, tally: &Tally, elapsed: Nanos) -> Vec<WindowResult> {
+    let (groups, tags) = sets(plan);
     let all: Vec<usize> = (0..windows.all().len()).collect();
     let parts = windows.all().iter().enumerate().map(|(index, window)| (*window, vec![index]));
     let begun = parts
@@ -256,8 +348,25 @@ pub fn window_results(plan: &Plan, windows: &Windows, tally: &Tally, elapsed: Na
                 name: scenario.name.clone(),
                 starts: tally.starts_of(&indices, index),
             });
+            let sum = |requests: &[usize]| {
+                let mut cell = Cell::default();
+                for request in requests {
+                    cell.merge(&tally.sum_of_request(&indices, *request));
+                }
+                Figures::of(&cell, window.length())
+            };
+            let by_group = groups
+                .iter()
+                .map(|(name, requests)| NamedFigures { name: name.clone(), figures: sum(requests) });
+            let by_tag = tags.iter().map(|((key, value), requests)| TagFigures {
+                key: key.clone(),
+                value: value.clone(),
+                figures: sum(requests),
+            });
             WindowResult {
                 window,
+                by_group: by_group.collect(),
+                by_tag: by_tag.collect(),
                 by_request: by_request.collect(),
                 by_scenario: scenarios.collect(),
                 all: Figures::of(&tally.sum(&indices), window.length()),

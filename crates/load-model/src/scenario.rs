@@ -22,6 +22,16 @@ pub struct StepDraft {
     pub think_time: ThinkTime,
 }
 
+/// What a user does once a step of a sequence has failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AfterFailure {
+    /// Its iteration ends; waits follow as after any other.
+    #[default]
+    EndIteration,
+    /// It goes on, as long as no step needs a value that was not captured.
+    Continue,
+}
+
 /// What a plan says of one scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScenarioDraft {
@@ -31,6 +41,7 @@ pub struct ScenarioDraft {
     pub load: LoadModel,
     pub pacing: Pacing,
     pub flow: FlowDraft,
+    pub after_failure: AfterFailure,
     pub tags: BTreeMap<String, String>,
 }
 
@@ -43,6 +54,7 @@ impl ScenarioDraft {
             load,
             pacing: Pacing::ThinkTime(ThinkTime::None),
             flow: FlowDraft::AnyRequest,
+            after_failure: AfterFailure::EndIteration,
             tags: BTreeMap::new(),
         }
     }
@@ -55,6 +67,18 @@ pub enum Flow {
     Mix { weights: Vec<(usize, u32)>, sum: u32 },
     /// Never empty.
     Sequence(Vec<Step>),
+}
+
+impl Flow {
+    /// True where an iteration may send this request.
+    pub fn sends(&self, request: usize) -> bool {
+        match self {
+            Self::Mix { weights, .. } => {
+                weights.iter().any(|(index, weight)| *index == request && *weight > 0)
+            }
+            Self::Sequence(steps) => steps.iter().any(|step| step.request == request),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -71,6 +95,7 @@ pub struct Scenario {
     pub load: LoadModel,
     pub pacing: Pacing,
     pub flow: Flow,
+    pub after_failure: AfterFailure,
     pub tags: BTreeMap<String, String>,
 }
 

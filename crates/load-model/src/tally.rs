@@ -1,5 +1,6 @@
 //! Counting records: one tally a thread, handed over and begun anew each second, merged by whoever collects them.
 
+use crate::counts::Counts;
 use crate::histogram::Latencies;
 use crate::plan::Plan;
 use crate::record::{Outcome, OutcomeKind, Record};
@@ -175,6 +176,8 @@ pub struct Tally {
     pub longest_silence: Nanos,
     /// Requests without an end when the run stopped.
     pub unfinished: u64,
+    /// What the program counted.
+    pub counts: Counts,
 }
 
 impl Tally {
@@ -194,6 +197,7 @@ impl Tally {
             connections: ConnectionCounts::default(),
             longest_silence: Nanos::ZERO,
             unfinished: 0,
+            counts: Counts::default(),
         }
     }
 
@@ -253,6 +257,7 @@ impl Tally {
         self.connections.tls_resumed += other.connections.tls_resumed;
         self.longest_silence = self.longest_silence.max(other.longest_silence);
         self.unfinished += other.unfinished;
+        self.counts.merge(&other.counts);
     }
 
     pub fn cell(&self, window: usize, request: usize) -> &Cell {

@@ -41,11 +41,14 @@ pub struct Threshold {
     pub bound: f64,
 }
 
-/// All requests, or those with one name.
+/// All requests, or those with one name, group or tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
     All,
     Request(String),
+    Group(String),
+    /// Key and value.
+    Tag(String, String),
 }
 
 /// A threshold that could not be read.
@@ -159,11 +162,15 @@ fn parse_left(text: &str) -> Result<(Metric, Scope), String> {
         None => (text, Scope::All),
         Some((name, tag)) => {
             let tag = tag.strip_suffix('}').ok_or("has no closing brace")?;
-            let (key, value) = tag.split_once(':').ok_or("write the request as `{name:login}`")?;
-            if key.trim() != "name" {
-                return Err(format!("cannot select by `{}`; only `name` is known", key.trim()));
-            }
-            (name, Scope::Request(value.trim().to_owned()))
+            let (key, value) =
+                tag.split_once(':').ok_or("write the request as `{name:login}`, a tag as `{kind:guest}`")?;
+            let value = value.trim().to_owned();
+            let scope = match key.trim() {
+                "name" => Scope::Request(value),
+                "group" => Scope::Group(value),
+                key => Scope::Tag(key.to_owned(), value),
+            };
+            (name, scope)
         }
     };
     let metric = Metric::parse(name.trim()).ok_or_else(|| {
@@ -214,12 +221,14 @@ mod tests {
     #[test]
     fn thresholds_are_read() {
         check(
-            "p95<500ms, errors<1%,rate>=99.5/s , p99.9{name:log in}<=1s, checks>99%, requests>1000, max < 2s, rate>=99%",
+            "p95<500ms, errors<1%,rate>=99.5/s , p99.9{name:log in}<=1s, p50{group:pay}<1s, p50{kind:guest}<1s, checks>99%, requests>1000, max < 2s, rate>=99%",
             &expect![[r#"
             Percentile(95.0) All Less 500000000
             Errors All Less 0.01
             Rate All GreaterOrEqual 99.5
             Percentile(99.9) Request("log in") LessOrEqual 1000000000
+            Percentile(50.0) Group("pay") Less 1000000000
+            Percentile(50.0) Tag("kind", "guest") Less 1000000000
             Checks All Greater 0.99
             Requests All Greater 1000
             Max All Less 2000000000
@@ -231,13 +240,13 @@ mod tests {
     #[test]
     fn mistakes_are_all_named() {
         check(
-            "p95, p101<1s, errors<1, p95<500, p95{tag:x}<1s, requests>many",
+            "p95, p101<1s, errors<1, p95<500, p95{x}<1s, requests>many",
             &expect![[r"
             threshold `p95`: has no comparison; write for example `p95<500ms`
             threshold `p101<1s`: unknown figure `p101`; known are p50 … p99.99, min, mean, max, errors, checks, rate, requests
             threshold `errors<1`: `1` must be in per cent, as in `1%`
             threshold `p95<500`: `500` is not a duration; write for example `500ms`, `30s`, `1m30s` or `2h`
-            threshold `p95{tag:x}<1s`: cannot select by `tag`; only `name` is known
+            threshold `p95{x}<1s`: write the request as `{name:login}`, a tag as `{kind:guest}`
             threshold `requests>many`: `many` is not a number
         "]],
         );

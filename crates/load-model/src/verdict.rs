@@ -1,6 +1,7 @@
 //! What the figures say about the thresholds.
 
-use crate::result::WindowResult;
+use crate::figures::Figures;
+use crate::result::{NamedFigures, WindowResult};
 use crate::threshold::{Scope, Threshold};
 use serde::{Deserialize, Serialize};
 
@@ -21,11 +22,20 @@ pub struct Verdict {
     pub measured: Option<String>,
 }
 
+fn named<'a>(list: &'a [NamedFigures], name: &str) -> Option<&'a Figures> {
+    list.iter().find(|entry| entry.name == name).map(|entry| &entry.figures)
+}
+
 impl Verdict {
     pub fn of(threshold: &Threshold, window: &WindowResult) -> Self {
         let figures = match &threshold.scope {
             Scope::All => Some(&window.all),
-            Scope::Request(name) => window.by_request.iter().find(|r| r.name == *name).map(|r| &r.figures),
+            Scope::Request(name) => named(&window.by_request, name),
+            Scope::Group(name) => named(&window.by_group, name),
+            Scope::Tag(key, value) => {
+                let tag = window.by_tag.iter().find(|tag| tag.key == *key && tag.value == *value);
+                tag.map(|tag| &tag.figures)
+            }
         };
         let measured = figures.and_then(|figures| figures.metric(threshold.metric));
         let judgement = match measured {

@@ -90,6 +90,7 @@ impl Run {
             series: Vec::new(),
             lab: self.lab.clone(),
             observers: Vec::new(),
+            counted: prony_load_model::result::Counted::default(),
         }
     }
 

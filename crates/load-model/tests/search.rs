@@ -58,6 +58,7 @@ fn check(objectives: &str, run: &Run, expected: Trial, reason: &str) {
         series: Vec::new(),
         lab: LabFigures { busiest_thread_share: run.busy, ..LabFigures::default() },
         observers: Vec::new(),
+        counted: prony_load_model::result::Counted::default(),
     };
     result.findings = findings(&plan, &result, &TargetPlace::OtherMachine);
     let (trial, why) = judge(&result, &objectives);

@@ -5,8 +5,8 @@ use crate::worker::Handover;
 use prony_load_model::figures::LatencyFigures;
 use prony_load_model::findings::{TargetPlace, judge};
 use prony_load_model::result::{
-    LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, SecondRow, verdicts,
-    window_results,
+    Counted, LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, SecondRow,
+    verdicts, window_results,
 };
 use prony_load_model::tally::{Tally, TallyShape};
 use prony_load_model::{Nanos, Plan, WindowKind, Windows};
@@ -135,6 +135,7 @@ impl<'a> Collector<'a> {
             series: self.series.clone(),
             lab: self.lab(elapsed),
             observers: Vec::new(),
+            counted: Counted::of(self.plan, &self.total.counts),
         };
         result.findings = judge(self.plan, &result, &self.place);
         result

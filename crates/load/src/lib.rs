@@ -22,5 +22,5 @@ mod worker;
 
 pub use error::RunError;
 pub use options::{Observe, Output, Progress, RunOptions, StopFlag};
-pub use plan::{Mistake, Mistakes, PlanError, read_plan};
+pub use plan::{Mistake, Mistakes, PlanError, plan_keys_markdown, plan_schema, read_plan};
 pub use runner::{run, run_workload};

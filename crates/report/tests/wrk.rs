@@ -49,6 +49,7 @@ fn result(load: LoadModel) -> ResultFile {
         series: series.collect(),
         lab: LabFigures { threads: 2, busiest_thread_share: 0.05, ..LabFigures::default() },
         observers: Vec::new(),
+        counted: prony_load_model::result::Counted::default(),
     };
     result.findings = judge(&plan, &result, &TargetPlace::OtherMachine);
     result

@@ -1,15 +1,16 @@
 //! The `[variables]` of a plan: ranges, lists, and the files that feed rows.
 
-use super::reader::{Notes, Section, Value, array, choice, integer, json, kind};
+use super::reader::{Notes, Section, Value, json, listed, whole};
 use super::table_file::{Types, read_csv, read_json_lines};
 use prony_load_model::Variable;
 use prony_load_model::rows::{Cell, Rows, cell_of};
 use prony_load_model::variable::{Feeder, Order, Share, Take, Values};
 use std::path::Path;
 
-const KEYS: [&str; 8] = ["range", "list", "csv", "jsonl", "order", "share", "take", "types"];
 /// Where values come from; a variable has one of these.
-const SOURCES: usize = 4;
+const SOURCES: [&str; 4] = ["range", "list", "csv", "jsonl"];
+/// What only rows have.
+const OF_ROWS: [&str; 4] = ["order", "share", "take", "types"];
 
 const ORDERS: [(&str, Order); 3] =
     [("random", Order::Random), ("sequential", Order::Sequential), ("unique", Order::Unique)];
@@ -24,71 +25,64 @@ pub(super) fn variable(
     directory: &Path,
     notes: &mut Notes,
 ) -> (Variable, bool) {
-    let read = values(value, directory, notes);
+    let read = Section::of(value).and_then(|section| values(&section, directory, notes));
     let is_whole = read.is_some();
     let values = read.unwrap_or(Values::Range { min: 0, max: 0 });
     (Variable { name: name.to_owned(), values }, is_whole)
 }
 
-fn values(value: Value<'_>, directory: &Path, notes: &mut Notes) -> Option<Values> {
-    if !value.get_ref().is_table() {
-        let message =
-            "expected `{ range = [0, 100] }`, `{ list = [\"a\", \"b\"] }` or `{ csv = \"users.csv\" }`";
-        notes.add(value.span(), format!("{message}, not {}", kind(value)));
-        return None;
-    }
-    let before = notes.found.len();
-    let section = Section::of(value, &KEYS, notes)?;
-    let given: Vec<_> = KEYS[..SOURCES].iter().filter_map(|key| Some((*key, section.get(key)?))).collect();
+fn values(section: &Section<'_>, directory: &Path, notes: &mut Notes) -> Option<Values> {
+    let given = section.given(&SOURCES);
     let (rows, origin) = match given.as_slice() {
-        [("range", range)] => return range_of(range, &section, notes),
-        [("list", list)] => (list_of(list, notes)?, "list".to_owned()),
-        [("csv", file)] => {
-            let types = choice(&section, "types", &TYPES, notes);
-            file_rows(file, directory, "CSV", notes, |path| read_csv(path, types))?
+        ["range"] => return range_of(section, notes),
+        ["list"] => (list_of(section, notes)?, "list".to_owned()),
+        ["csv"] => {
+            let types = section.word("types", &TYPES);
+            file_rows(section, "csv", "CSV", directory, notes, |path| read_csv(path, types))?
         }
-        [("jsonl", file)] => file_rows(file, directory, "JSON lines", notes, read_json_lines)?,
+        ["jsonl"] => file_rows(section, "jsonl", "JSON lines", directory, notes, read_json_lines)?,
         [] => {
-            if notes.found.len() == before {
-                notes.add(value.span(), "needs one of `range`, `list`, `csv`, `jsonl`");
+            if !notes.has_within(&section.span) {
+                notes.add(section.span.clone(), format!("needs one of {}", listed(&SOURCES)));
             }
             return None;
         }
-        _ => {
-            notes.add(value.span(), "needs only one of `range`, `list`, `csv`, `jsonl`");
+        several => {
+            notes.add(section.span.clone(), format!("{} exclude each other; leave one", listed(several)));
             return None;
         }
     };
-    let mut feeder = Feeder::new(rows, choice(&section, "order", &ORDERS, notes), &origin);
-    feeder.share = choice(&section, "share", &SHARES, notes);
-    feeder.take = choice(&section, "take", &TAKES, notes);
+    if section.has("types") && !section.has("csv") {
+        notes.add(section.span_of("types"), "`types` is for CSV files; leave it out");
+    }
+    let mut feeder = Feeder::new(rows, section.word("order", &ORDERS), &origin);
+    feeder.share = section.word("share", &SHARES);
+    feeder.take = section.word("take", &TAKES);
     Some(Values::Rows(feeder))
 }
 
-fn range_of(value: Value<'_>, section: &Section<'_>, notes: &mut Notes) -> Option<Values> {
-    for key in &KEYS[SOURCES..] {
-        if section.get(key).is_some() {
-            notes.add(section.span_of(key), format!("`{key}` is for rows; a range has none, leave it out"));
+fn range_of(section: &Section<'_>, notes: &mut Notes) -> Option<Values> {
+    for key in section.given(&OF_ROWS) {
+        notes.add(section.span_of(key), format!("`{key}` is for rows; a range has none, leave it out"));
+    }
+    let bounds: Vec<_> = section.items("range");
+    let numbers: Vec<i64> =
+        bounds.iter().filter_map(|bound| bound.get_ref().as_integer().and_then(whole)).collect();
+    match (bounds.len(), numbers.as_slice()) {
+        (2, &[min, max]) => Some(Values::Range { min, max }),
+        (2, _) => None,
+        _ => {
+            let message = "a range has two numbers, the first and the last, such as `[0, 100]`";
+            notes.add(section.span_of("range"), message);
+            None
         }
     }
-    let bounds = array(value, "two whole numbers such as `[0, 100]`", notes);
-    let &[min, max] = bounds.as_slice() else {
-        if value.get_ref().is_array() {
-            notes.add(value.span(), "a range has two numbers, the first and the last, such as `[0, 100]`");
-        }
-        return None;
-    };
-    let (min, max) = (integer(min, notes), integer(max, notes));
-    Some(Values::Range { min: min?, max: max? })
 }
 
-fn list_of(value: Value<'_>, notes: &mut Notes) -> Option<Rows> {
-    if !value.get_ref().is_array() {
-        array(value, "a list of values", notes);
-        return None;
-    }
+fn list_of(section: &Section<'_>, notes: &mut Notes) -> Option<Rows> {
+    let items = section.get("list")?.get_ref().as_array()?;
     let mut rows = Rows::new(Vec::new());
-    for item in array(value, "a list of values", notes) {
+    for item in items {
         let (kind, text) = cell_of(&json(item.get_ref()));
         if let Err(full) = rows.push(Cell { kind, text: text.as_bytes() }) {
             notes.add(item.span(), format!("the list is too large: {full}"));
@@ -99,17 +93,18 @@ fn list_of(value: Value<'_>, notes: &mut Notes) -> Option<Rows> {
 }
 
 fn file_rows(
-    file: Value<'_>,
-    directory: &Path,
+    section: &Section<'_>,
+    key: &str,
     kind: &str,
+    directory: &Path,
     notes: &mut Notes,
     read: impl FnOnce(&Path) -> Result<Rows, String>,
 ) -> Option<(Rows, String)> {
-    let name = super::reader::text(file, notes)?;
-    match read(&directory.join(&name)) {
-        Ok(rows) => Some((rows, name)),
+    let name = section.text(key)?;
+    match read(&directory.join(name)) {
+        Ok(rows) => Some((rows, name.to_owned())),
         Err(reason) => {
-            notes.add(file.span(), format!("cannot use the {kind} file `{name}`: {reason}"));
+            notes.add(section.span_of(key), format!("cannot use the {kind} file `{name}`: {reason}"));
             None
         }
     }

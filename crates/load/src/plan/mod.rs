@@ -1,10 +1,19 @@
 //! Plan files: TOML in, a checked [`Plan`] out, or every mistake with its line and column.
 
+mod answers;
 mod feed;
+mod keys;
+mod load;
 mod reader;
 mod request;
+mod scenario;
+mod schema;
 mod sections;
 mod table_file;
+mod tables;
+mod validate;
+
+pub use schema::{plan_keys_markdown, plan_schema};
 
 use prony_load_model::Plan;
 use std::fmt;
@@ -261,12 +270,12 @@ weight = "many"
 "#,
             &expect![[r#"
                 plan.toml:1:10: target `ftp://localhost` must start with `http://` or `https://`
-                plan.toml:2:14: expected `"2s"`, `{ min = "1s", max = "3s" }` or `{ mean = "2s" }`, not a whole number
+                plan.toml:2:14: expected a duration such as `"30s"` or a table with `min`, `max`, `mean`, `deviation`, not a whole number
                 plan.toml:3:15: unknown connections `keep`; did you mean `kept`?
                 plan.toml:4:11: `users` is missing; write for example `users = 100`
                 plan.toml:4:59: `users` must be from 0 to 4294967295, not -1
                 plan.toml:4:63: unknown key `user`; did you mean `users`?
-                plan.toml:4:75: expected a table with `duration`, `users`
+                plan.toml:4:75: expected a table with `duration`, `users`, not a whole number
                 plan.toml:5:28: threshold `p99`: has no comparison; write for example `p95<500ms`
                 plan.toml:5:35: threshold is for `nobody`; requests are: request 1, request 2
                 plan.toml:6:8: expected a whole number, not a text
@@ -276,8 +285,8 @@ weight = "many"
                 plan.toml:12:13: cannot use the CSV file `none.csv`: DIR/none.csv: No such file or directory (os error 2)
                 plan.toml:13:13: cannot use the CSV file `empty.csv`: it has a header but no rows; add at least one
                 plan.toml:14:13: cannot use the CSV file `ragged.csv`: CSV error: record 1 (line: 2, byte: 8): found record with 1 fields, but the previous record has 2 fields
-                plan.toml:15:5: expected `{ range = [0, 100] }`, `{ list = ["a", "b"] }` or `{ csv = "users.csv" }`, not a whole number
-                plan.toml:16:5: needs only one of `range`, `list`, `csv`, `jsonl`
+                plan.toml:15:5: expected a table with `range`, `list`, `csv`, `jsonl`, `order`, `share`, `take`, `types`, not a whole number
+                plan.toml:16:5: `range`, `list` exclude each other; leave one
                 plan.toml:20:10: `GE T` is not an HTTP method
                 plan.toml:21:8: `body` and `graphql` exclude each other; leave one out
                 plan.toml:23:17: status 99 cannot be expected; use 200 to 599
@@ -288,9 +297,9 @@ weight = "many"
         check(
             "",
             &expect![[r#"
-            plan.toml:1:1: there is no request; add `[[requests]]` with a `path` or `graphql`
-            plan.toml:1:1: `target` is missing; write for example `target = "http://127.0.0.1:8080"`
-            plan.toml:1:1: `stages` is missing; write for example `stages = [{ duration = "30s", users = 100 }]`"#]],
+                plan.toml:1:1: there is no request; add `[[requests]]` with a `path` or `graphql`
+                plan.toml:1:1: `stages` is missing; write for example `stages = [{ duration = "30s", users = 100 }]`
+                plan.toml:1:1: `target` is missing; write for example `target = "http://127.0.0.1:8080"`"#]],
         );
     }
 }

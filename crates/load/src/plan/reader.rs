@@ -1,4 +1,4 @@
-//! Takes values out of TOML tables and notes every mistake on the way, instead of stopping at the first.
+//! Takes values out of tables whose forms were checked before, and holds the mistakes found on the way.
 
 use super::Found;
 use prony_load_model::Nanos;
@@ -18,125 +18,118 @@ impl Notes {
     pub(super) fn add(&mut self, span: Range<usize>, message: impl Into<String>) {
         self.found.push(Found { span, message: message.into() });
     }
+
+    /// True where something within this span was noted.
+    pub(super) fn has_within(&self, span: &Range<usize>) -> bool {
+        self.found.iter().any(|found| span.start <= found.span.start && found.span.end <= span.end)
+    }
+
+    pub(super) fn missing(&mut self, span: &Range<usize>, key: &str, example: &str) {
+        self.add(span.clone(), format!("`{key}` is missing; write for example `{key} = {example}`"));
+    }
 }
 
-/// A table of which only these keys are known.
-#[derive(Debug)]
+/// A table, and where it stands. What has the wrong form was noted before and reads as absent here.
+#[derive(Debug, Clone)]
 pub(super) struct Section<'a> {
     table: &'a DeTable<'a>,
     pub(super) span: Range<usize>,
 }
 
 impl<'a> Section<'a> {
-    /// Notes unknown keys, each with the nearest known one.
-    pub(super) fn new(table: &'a DeTable<'a>, span: Range<usize>, known: &[&str], notes: &mut Notes) -> Self {
-        for key in table.keys() {
-            let name = key.get_ref().as_ref();
-            if !known.contains(&name) {
-                notes.add(key.span(), format!("unknown key `{name}`; {}", nearest(name, known)));
-            }
-        }
+    pub(super) fn new(table: &'a DeTable<'a>, span: Range<usize>) -> Self {
         Self { table, span }
     }
 
-    /// A value that must be a table.
-    pub(super) fn of(value: Value<'a>, known: &[&str], notes: &mut Notes) -> Option<Self> {
-        let table = value.get_ref().as_table();
-        if table.is_none() {
-            notes.add(value.span(), format!("expected a table with {}", listed(known)));
-        }
-        Some(Self::new(table?, value.span(), known, notes))
+    pub(super) fn of(value: Value<'a>) -> Option<Self> {
+        Some(Self::new(value.get_ref().as_table()?, value.span()))
     }
 
     pub(super) fn get(&self, key: &str) -> Option<Value<'a>> {
         self.table.get(key)
     }
 
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
     pub(super) fn span_of(&self, key: &str) -> Range<usize> {
         self.get(key).map_or(self.span.clone(), Spanned::span)
     }
 
-    /// Notes a missing key.
-    pub(super) fn require(&self, key: &str, example: &str, notes: &mut Notes) -> Option<Value<'a>> {
-        let value = self.get(key);
-        if value.is_none() {
-            // A table's span may reach over many lines; its beginning is what a reader looks for.
-            notes
-                .add(self.span.clone(), format!("`{key}` is missing; write for example `{key} = {example}`"));
-        }
-        value
+    /// Those of these keys that are given.
+    pub(super) fn given(&self, keys: &[&'static str]) -> Vec<&'static str> {
+        keys.iter().copied().filter(|key| self.has(key)).collect()
     }
 
-    pub(super) fn text(&self, key: &str, notes: &mut Notes) -> Option<String> {
-        text(self.get(key)?, notes)
+    pub(super) fn text(&self, key: &str) -> Option<&'a str> {
+        self.get(key)?.get_ref().as_str()
     }
 
-    pub(super) fn duration(&self, key: &str, notes: &mut Notes) -> Option<Nanos> {
-        duration(self.get(key)?, notes)
+    pub(super) fn duration(&self, key: &str) -> Option<Nanos> {
+        Nanos::parse(self.text(key)?).ok()
     }
 
-    /// A whole number from 0 to `max`.
-    pub(super) fn count(&self, key: &str, max: u64, notes: &mut Notes) -> Option<u64> {
-        let value = self.get(key)?;
-        let number = integer(value, notes)?;
-        let count = u64::try_from(number).ok().filter(|count| *count <= max);
-        if count.is_none() {
-            notes.add(value.span(), format!("`{key}` must be from 0 to {max}, not {number}"));
-        }
-        count
+    pub(super) fn count(&self, key: &str) -> Option<u64> {
+        self.get(key)?.get_ref().as_integer().and_then(whole)?.try_into().ok()
+    }
+
+    /// A count whose form says that it fits.
+    pub(super) fn small_count(&self, key: &str) -> Option<u32> {
+        self.count(key)?.try_into().ok()
+    }
+
+    pub(super) fn decimal(&self, key: &str) -> Option<f64> {
+        decimal(self.get(key)?.get_ref())
+    }
+
+    pub(super) fn flag(&self, key: &str) -> Option<bool> {
+        self.get(key)?.get_ref().as_bool()
+    }
+
+    pub(super) fn section(&self, key: &str) -> Option<Self> {
+        Self::of(self.get(key)?)
+    }
+
+    /// The items of a list; a single value is a list of one.
+    pub(super) fn items(&self, key: &str) -> Vec<Value<'a>> {
+        let Some(value) = self.get(key) else { return Vec::new() };
+        value.get_ref().as_array().map_or_else(|| vec![value], |items| items.iter().collect())
+    }
+
+    /// The names and values of a table whose names are the writer's.
+    pub(super) fn entries(&self, key: &str) -> Vec<(&'a str, Value<'a>)> {
+        let Some(table) = self.get(key).and_then(|value| value.get_ref().as_table()) else {
+            return Vec::new();
+        };
+        table.iter().map(|(name, value)| (name.get_ref().as_ref(), value)).collect()
+    }
+
+    pub(super) fn texts(&self, key: &str) -> Vec<(String, String)> {
+        let entries = self.entries(key).into_iter();
+        entries
+            .filter_map(|(name, value)| Some((name.to_owned(), value.get_ref().as_str()?.to_owned())))
+            .collect()
+    }
+
+    /// What a word stands for; the first where the key is absent.
+    pub(super) fn word<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> T {
+        let word = self.text(key);
+        let found = words.iter().find(|(known, _)| word == Some(*known));
+        found.unwrap_or(&words[0]).1
     }
 }
 
-pub(super) fn text(value: Value<'_>, notes: &mut Notes) -> Option<String> {
-    let text = value.get_ref().as_str().map(str::to_owned);
-    if text.is_none() {
-        notes.add(value.span(), format!("expected a text in quotes, not {}", kind(value)));
-    }
-    text
-}
-
-pub(super) fn duration(value: Value<'_>, notes: &mut Notes) -> Option<Nanos> {
-    let Some(text) = value.get_ref().as_str() else {
-        let message = format!("expected a duration such as `\"30s\"`, not {}", kind(value));
-        notes.add(value.span(), message);
-        return None;
-    };
-    Nanos::parse(text).map_err(|error| notes.add(value.span(), error.to_string())).ok()
-}
-
-pub(super) fn integer(value: Value<'_>, notes: &mut Notes) -> Option<i64> {
-    let number = value.get_ref().as_integer().and_then(whole);
-    if number.is_none() {
-        notes.add(value.span(), format!("expected a whole number, not {}", kind(value)));
-    }
-    number
-}
-
-fn whole(number: &DeInteger<'_>) -> Option<i64> {
+pub(super) fn whole(number: &DeInteger<'_>) -> Option<i64> {
     i64::from_str_radix(number.as_str(), number.radix()).ok()
 }
 
-pub(super) fn array<'a>(value: Value<'a>, what: &str, notes: &mut Notes) -> Vec<Value<'a>> {
-    let Some(items) = value.get_ref().as_array() else {
-        notes.add(value.span(), format!("expected {what}, not {}", kind(value)));
-        return Vec::new();
-    };
-    items.iter().collect()
-}
-
-/// One of a few words; the first where the key is absent or its word unknown.
-pub(super) fn choice<T: Copy>(section: &Section<'_>, key: &str, words: &[(&str, T)], notes: &mut Notes) -> T {
-    let default = words[0].1;
-    let Some(word) = section.text(key, notes) else { return default };
-    let found = words.iter().find(|(known, _)| *known == word);
-    found.map_or_else(
-        || {
-            let known: Vec<_> = words.iter().map(|(known, _)| *known).collect();
-            notes.add(section.span_of(key), format!("unknown {key} `{word}`; {}", nearest(&word, &known)));
-            default
-        },
-        |(_, value)| *value,
-    )
+pub(super) fn decimal(value: &DeValue<'_>) -> Option<f64> {
+    match value {
+        DeValue::Integer(number) => whole(number).map(|number| number as f64),
+        DeValue::Float(number) => number.as_str().parse().ok(),
+        _ => None,
+    }
 }
 
 /// The JSON value with the same content; dates become texts.

@@ -1,13 +1,13 @@
-//! One entry of a plan's `[[requests]]`.
+//! One of a plan's `[[requests]]`.
 
-use super::reader::{Notes, Section, Value, array, integer, json_object, kind};
+use super::answers::{captures, checks};
+use super::reader::{Notes, Section, Value, json, json_object};
 use prony_load_model::plan::Field;
 use prony_load_model::{BodyDraft, ExpectedStatus, RequestDraft};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-const KEYS: [&str; 8] = ["name", "weight", "method", "path", "headers", "body", "graphql", "expect_status"];
-const GRAPHQL_KEYS: [&str; 3] = ["query", "variables", "operation_name"];
-const WEIGHT_MAX: u64 = 1_000_000;
+const BODIES: [&str; 3] = ["body", "json", "graphql"];
 
 /// A request and where its parts stand in the file.
 #[derive(Debug)]
@@ -30,97 +30,132 @@ pub(super) fn request(
     common: &[(String, String)],
     notes: &mut Notes,
 ) -> Option<Located> {
-    let section = Section::of(value, &KEYS, notes)?;
-    let name = section.text("name", notes).unwrap_or_else(|| format!("request {}", index + 1));
-    let (body, is_graphql) = body(&section, notes);
-    let path = match section.get("path") {
-        Some(path) => super::reader::text(path, notes),
-        None if is_graphql => Some("/graphql".to_owned()),
-        None => section.require("path", "\"/items\"", notes).and(None),
-    };
-    let (method, default_path) = if matches!(body, BodyDraft::None) { ("GET", "/") } else { ("POST", "/") };
-    let (own, mut spans) = headers(section.get("headers"), notes);
-    let inherited =
-        common.iter().filter(|(name, _)| !own.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)));
-    let headers = own.iter().chain(inherited).cloned().collect();
-    for (field, key) in [
-        (Field::Name, "name"),
-        (Field::Method, "method"),
-        (Field::Path, "path"),
-        (Field::Body, "body"),
-        (Field::Variables, "graphql"),
-        (Field::Status, "expect_status"),
-    ] {
-        spans.extend(section.get(key).map(|value| (field, value.span())));
+    let section = Section::of(value)?;
+    let body = body(&section, notes);
+    let is_graphql = section.has("graphql");
+    if !section.has("path") && !is_graphql {
+        notes.missing(&section.span, "path", "\"/items\"");
     }
+    let method = if matches!(body, BodyDraft::None) { "GET" } else { "POST" };
+    let default_path = if is_graphql { "/graphql" } else { "/" };
+    let mut spans = spans(&section);
     let draft = RequestDraft {
-        name,
-        target: None,
-        weight: section.count("weight", WEIGHT_MAX, notes).unwrap_or(1) as u32,
-        method: section.text("method", notes).unwrap_or_else(|| method.to_owned()),
-        path: path.unwrap_or_else(|| default_path.to_owned()),
-        headers,
+        name: section.text("name").map_or_else(|| default_name(index, &body), str::to_owned),
+        weight: section.small_count("weight").unwrap_or(1),
+        target: section.text("target").map(str::to_owned),
+        method: section.text("method").unwrap_or(method).to_owned(),
+        path: section.text("path").unwrap_or(default_path).to_owned(),
+        headers: headers(&section, common),
         body,
-        expect: expected_status(&section, notes),
+        expect: expected_status(&section),
+        captures: captures(&section, &mut spans, notes),
+        checks: checks(&section, &mut spans, notes),
+        group: section.text("group").map(str::to_owned),
+        tags: section.texts("tags").into_iter().collect::<BTreeMap<_, _>>(),
     };
     Some(Located { draft, spans, whole: value.span() })
 }
 
-fn body(section: &Section<'_>, notes: &mut Notes) -> (BodyDraft, bool) {
-    let Some(graphql) = section.get("graphql") else {
-        return (section.text("body", notes).map_or(BodyDraft::None, BodyDraft::Text), false);
+fn spans(section: &Section<'_>) -> Vec<(Field, Range<usize>)> {
+    let keys = [
+        (Field::Name, "name"),
+        (Field::Target, "target"),
+        (Field::Method, "method"),
+        (Field::Path, "path"),
+        (Field::Body, "body"),
+        (Field::Body, "json"),
+        (Field::Variables, "graphql"),
+        (Field::Status, "expect_status"),
+    ];
+    let given = keys.into_iter().filter_map(|(field, key)| Some((field, section.get(key)?.span())));
+    let headers = section.entries("headers").into_iter().enumerate();
+    given.chain(headers.map(|(at, (_, value))| (Field::Header(at), value.span()))).collect()
+}
+
+/// A GraphQL operation is known by its name.
+fn default_name(index: usize, body: &BodyDraft) -> String {
+    let operation = match body {
+        BodyDraft::GraphQl { operation_name: Some(name), .. } => Some(name.clone()),
+        BodyDraft::GraphQl { query, .. } => first_operation(query),
+        _ => None,
     };
-    if section.get("body").is_some() {
-        notes.add(section.span_of("body"), "`body` and `graphql` exclude each other; leave one out");
+    operation.unwrap_or_else(|| format!("request {}", index + 1))
+}
+
+/// The name of a document's first operation, past comments and what else is ignored between tokens.
+fn first_operation(query: &str) -> Option<String> {
+    let lines = query.lines().map(|line| line.split('#').next().unwrap_or_default());
+    let text = lines.collect::<Vec<_>>().join(" ");
+    let mut rest = text.trim_start_matches(|c: char| c.is_whitespace() || c == ',' || c == '\u{feff}');
+    rest = ["query", "mutation", "subscription"].iter().find_map(|word| rest.strip_prefix(word))?;
+    let rest = rest.strip_prefix(|c: char| c.is_whitespace())?.trim_start();
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+    (end > 0).then(|| rest[..end].to_owned())
+}
+
+fn body(section: &Section<'_>, notes: &mut Notes) -> BodyDraft {
+    let given = section.given(&BODIES);
+    if let [first, second, ..] = given.as_slice() {
+        let message = format!("`{first}` and `{second}` exclude each other; leave one out");
+        notes.add(section.span_of(first), message);
     }
-    (graphql_body(graphql, notes).unwrap_or(BodyDraft::None), true)
-}
-
-fn graphql_body(value: Value<'_>, notes: &mut Notes) -> Option<BodyDraft> {
-    let section = Section::of(value, &GRAPHQL_KEYS, notes)?;
-    let query = super::reader::text(section.require("query", "\"{ venues { id } }\"", notes)?, notes);
-    let given = section.get("variables");
-    let variables = given.and_then(|value| {
-        let table = value.get_ref().as_table();
-        if table.is_none() {
-            notes.add(
-                value.span(),
-                format!("expected a table such as `{{ id = \"${{id}}\" }}`, not {}", kind(value)),
-            );
+    match given.first().copied() {
+        Some("body") => section.text("body").map_or(BodyDraft::None, |text| BodyDraft::Text(text.to_owned())),
+        Some("json") => {
+            section.get("json").map_or(BodyDraft::None, |value| BodyDraft::Json(json(value.get_ref())))
         }
-        table.map(json_object)
-    });
-    let operation_name = section.text("operation_name", notes);
-    Some(BodyDraft::GraphQl { query: query?, variables: variables.unwrap_or_default(), operation_name })
+        Some(_) => {
+            section.section("graphql").and_then(|graphql| graphql_body(&graphql)).unwrap_or(BodyDraft::None)
+        }
+        None => BodyDraft::None,
+    }
 }
 
-type Headers = Vec<(String, String)>;
+fn graphql_body(section: &Section<'_>) -> Option<BodyDraft> {
+    let variables = section.get("variables").and_then(|value| value.get_ref().as_table());
+    Some(BodyDraft::GraphQl {
+        query: section.text("query")?.to_owned(),
+        variables: variables.map(json_object).unwrap_or_default(),
+        operation_name: section.text("operation_name").map(str::to_owned),
+    })
+}
 
-/// Names and values, and where each value stands.
-pub(super) fn headers(value: Option<Value<'_>>, notes: &mut Notes) -> (Headers, Vec<(Field, Range<usize>)>) {
-    let Some(value) = value else { return (Vec::new(), Vec::new()) };
-    let Some(table) = value.get_ref().as_table() else {
-        let message = format!("expected a table such as `{{ Accept = \"text/html\" }}`, not {}", kind(value));
-        notes.add(value.span(), message);
-        return (Vec::new(), Vec::new());
-    };
-    let (mut headers, mut spans) = (Vec::new(), Vec::new());
-    for (name, value) in table {
-        if let Some(text) = super::reader::text(value, notes) {
-            spans.push((Field::Header(headers.len()), value.span()));
-            headers.push((name.get_ref().to_string(), text));
+/// Its own, then those of all requests that it does not set itself.
+fn headers(section: &Section<'_>, common: &[(String, String)]) -> Vec<(String, String)> {
+    let own = section.texts("headers");
+    let is_own = |name: &str| own.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
+    let inherited: Vec<_> = common.iter().filter(|(name, _)| !is_own(name)).cloned().collect();
+    own.into_iter().chain(inherited).collect()
+}
+
+fn expected_status(section: &Section<'_>) -> ExpectedStatus {
+    if !section.has("expect_status") {
+        return ExpectedStatus::Success;
+    }
+    ExpectedStatus::OneOf(statuses(section, "expect_status"))
+}
+
+pub(super) fn statuses(section: &Section<'_>, key: &str) -> Vec<u16> {
+    let numbers = section.items(key).into_iter().filter_map(|item| item.get_ref().as_integer());
+    numbers.filter_map(super::reader::whole).filter_map(|number| u16::try_from(number).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_named_after_themselves() {
+        for (query, name) in [
+            ("query flat($a: Int) { a }", Some("flat")),
+            ("# query no\n,\n mutation  add_1{ a }", Some("add_1")),
+            ("{ a }", None),
+            ("query { a }", None),
+            ("query($a: Int) { a }", None),
+            ("queryish x { a }", None),
+            ("", None),
+        ] {
+            assert_eq!(first_operation(query).as_deref(), name, "{query}");
         }
     }
-    (headers, spans)
-}
-
-fn expected_status(section: &Section<'_>, notes: &mut Notes) -> ExpectedStatus {
-    let Some(value) = section.get("expect_status") else { return ExpectedStatus::Success };
-    let statuses = if value.get_ref().is_integer() {
-        vec![value]
-    } else {
-        array(value, "a status or a list of them", notes)
-    };
-    let read = statuses.into_iter().filter_map(|status| Some(integer(status, notes)?.clamp(0, 999) as u16));
-    ExpectedStatus::OneOf(read.collect())
 }

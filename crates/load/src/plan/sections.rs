@@ -2,34 +2,24 @@
 
 use super::Found;
 use super::feed::variable;
-use super::reader::{Notes, Section, Value, array, kind, nearest, text};
-use super::request::{Located, headers, request};
-use prony_load_model::plan::{Field, Place};
-use prony_load_model::wire::Connections;
-use prony_load_model::{LoadModel, Nanos, Plan, PlanDraft, Stage, Target, ThinkTime, Threshold, Variable};
+use super::reader::{Notes, Section};
+use super::request::{Located, request};
+use super::scenario::scenarios;
+use super::tables::PLAN;
+use super::validate::validate;
+use prony_load_model::plan::{Field, NamedTarget, Place};
+use prony_load_model::scenario::ScenarioDraft;
+use prony_load_model::wire::{Connections, Dns, Protocol, TlsOptions, WireOptions};
+use prony_load_model::{Plan, PlanDraft, Target, Threshold, Variable};
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
 use toml::de::DeTable;
 
-const KEYS: [&str; 14] = [
-    "name",
-    "target",
-    "seed",
-    "timeout",
-    "think_time",
-    "connections",
-    "warm_up",
-    "stages",
-    "users",
-    "duration",
-    "thresholds",
-    "headers",
-    "variables",
-    "requests",
-];
-const THINK_KEYS: [&str; 3] = ["min", "max", "mean"];
-const STAGE_KEYS: [&str; 2] = ["duration", "users"];
+const PROTOCOLS: [(&str, Protocol); 3] =
+    [("http1", Protocol::Http1), ("http2", Protocol::Http2), ("auto", Protocol::Auto)];
+const CONNECTIONS: [(&str, Connections); 2] = [("kept", Connections::Kept), ("fresh", Connections::Fresh)];
+const DNS: [(&str, Dns); 2] = [("once", Dns::Once), ("per_connection", Dns::PerConnection)];
 
 pub(super) fn plan(
     table: &Spanned<DeTable<'_>>,
@@ -38,46 +28,72 @@ pub(super) fn plan(
 ) -> Result<Plan, Vec<Found>> {
     let mut notes = Notes::default();
     // What is missing is missing at the beginning.
-    let section = Section::new(table.get_ref(), 0..0, &KEYS, &mut notes);
-    let (variables, variable_spans, feeds_are_whole) = variables(&section, directory, &mut notes);
+    validate(table.get_ref(), &(0..0), &PLAN, &mut notes);
+    let section = Section::new(table.get_ref(), 0..0);
+    let variables = variables(&section, directory, &mut notes);
     let (thresholds, threshold_spans) = thresholds(&section, &mut notes);
     let requests = requests(&section, &mut notes);
-    let mut draft = PlanDraft::new(default_name, target(&section, &mut notes), load(&section, &mut notes));
-    draft.name = section.text("name", &mut notes).unwrap_or(draft.name);
-    draft = draft.with_think_time(think_time(&section, &mut notes));
-    draft.timeout = section.duration("timeout", &mut notes).unwrap_or(draft.timeout);
-    draft.wire.connections = connections(&section, &mut notes);
-    draft.seed = section.count("seed", i64::MAX as u64, &mut notes).unwrap_or(draft.seed);
-    draft.warm_up = section.duration("warm_up", &mut notes).unwrap_or(draft.warm_up);
-    draft.variables = variables;
+    let (scenarios, scenario_sections): (Vec<ScenarioDraft>, Vec<_>) =
+        scenarios(&section, &mut notes).into_iter().unzip();
+    let mut draft = PlanDraft::new(
+        section.text("name").unwrap_or(default_name),
+        Target::new("localhost", 80),
+        super::load::stand_in(),
+    );
+    draft.targets = targets(&section, &mut notes);
+    draft.timeout = section.duration("timeout").unwrap_or(draft.timeout);
+    draft.wire = wire(&section);
+    draft.seed = section.count("seed").unwrap_or(draft.seed);
+    draft.warm_up = section.duration("warm_up").unwrap_or(draft.warm_up);
+    draft.tags = section.texts("tags").into_iter().collect();
+    draft.observe = section
+        .items("observe")
+        .iter()
+        .filter_map(|item| item.get_ref().as_str())
+        .map(str::to_owned)
+        .collect();
+    draft.variables = variables.list;
     draft.thresholds = thresholds;
     draft.requests = requests.iter().map(|located| located.draft.clone()).collect();
-    let spans = Spans { section: &section, variables: variable_spans, thresholds: threshold_spans, requests };
-    finish(draft, &spans, feeds_are_whole, notes)
+    draft.scenarios = scenarios;
+    let places = Places {
+        plan: &section,
+        variables: variables.spans,
+        thresholds: threshold_spans,
+        requests,
+        scenarios: scenario_sections,
+    };
+    finish(draft, &places, variables.are_whole, notes)
 }
 
 fn finish(
     draft: PlanDraft,
-    spans: &Spans<'_>,
+    places: &Places<'_>,
     feeds_are_whole: bool,
     mut notes: Notes,
 ) -> Result<Plan, Vec<Found>> {
+    let has_mistakes = !notes.found.is_empty();
     let has_no_requests_noted = draft.requests.is_empty();
     match draft.check() {
-        Ok(plan) if notes.found.is_empty() => return Ok(plan),
+        Ok(plan) if !has_mistakes => return Ok(plan),
         Ok(_) => {}
         Err(faults) => {
             for fault in faults.0 {
                 let is_follow_up = match fault.place {
                     // Without its feed nobody knows which columns a variable has.
-                    Place::Request(_, Field::Path | Field::Header(_) | Field::Body | Field::Variables) => {
-                        !feeds_are_whole
-                    }
+                    Place::Request(
+                        _,
+                        Field::Path | Field::Header(_) | Field::Body | Field::Variables | Field::Check(_),
+                    ) => !feeds_are_whole,
                     Place::Requests => has_no_requests_noted,
+                    // What was broken was left out, so the rest may look odd.
+                    Place::Wire(_) | Place::Scenarios | Place::ScenarioName(_) | Place::Flow(_) => {
+                        has_mistakes
+                    }
                     _ => false,
                 };
                 if !is_follow_up {
-                    notes.add(spans.of(fault.place), fault.message);
+                    notes.add(places.of(fault.place), fault.message);
                 }
             }
         }
@@ -85,123 +101,95 @@ fn finish(
     Err(notes.found)
 }
 
-struct Spans<'a> {
-    section: &'a Section<'a>,
+/// Where the parts of a draft stand in the file.
+struct Places<'a> {
+    plan: &'a Section<'a>,
     variables: Vec<Range<usize>>,
     thresholds: Vec<Range<usize>>,
     requests: Vec<Located>,
+    scenarios: Vec<Section<'a>>,
 }
 
-impl Spans<'_> {
+impl Places<'_> {
     fn of(&self, place: Place) -> Range<usize> {
         match place {
-            Place::Load(_) if self.section.get("stages").is_none() => self.section.span_of("users"),
-            Place::Load(_) => self.section.span_of("stages"),
-            Place::Wire(key) => self.section.span_of(key),
-            Place::Timeout => self.section.span_of("timeout"),
-            Place::Pacing(_) => self.section.span_of("think_time"),
-            Place::Requests | Place::Flow(_) => self.section.span_of("requests"),
-            Place::Scenarios | Place::ScenarioName(_) => self.section.span_of("scenarios"),
-            Place::Variable(index) => self.variables[index].clone(),
+            Place::Load(index) => self.first_given(index, &super::load::KEYS),
+            Place::Pacing(index) => self.first_given(index, &["pacing", "think_time"]),
+            Place::Flow(index) => self.first_given(index, &["steps", "mix"]),
+            Place::ScenarioName(index) => self.first_given(index, &["name"]),
+            Place::Wire(key) => match key.strip_prefix("tls.") {
+                Some(inner) => self.plan.section("tls").map_or(0..0, |tls| tls.span_of(inner)),
+                None => self.plan.span_of(key),
+            },
+            Place::Timeout => self.plan.span_of("timeout"),
+            Place::Requests => self.plan.span_of("requests"),
+            Place::Scenarios => self.plan.span_of("scenarios"),
+            Place::Variable(index) => self.variables.get(index).cloned().unwrap_or(0..0),
             Place::Request(index, field) => self.requests[index].span(field),
             Place::Threshold(index) => self.thresholds[index].clone(),
         }
     }
-}
 
-fn target(section: &Section<'_>, notes: &mut Notes) -> Target {
-    let stand_in = || Target::new("localhost", 80);
-    let Some(value) = section.require("target", "\"http://127.0.0.1:8080\"", notes) else {
-        return stand_in();
-    };
-    let Some(url) = text(value, notes) else { return stand_in() };
-    Target::parse(&url)
-        .map_err(|error| notes.add(value.span(), error.to_string()))
-        .unwrap_or_else(|()| stand_in())
-}
-
-fn load(section: &Section<'_>, notes: &mut Notes) -> LoadModel {
-    let stand_in = LoadModel::constant(1, Nanos::from_secs(1));
-    if let Some(value) = section.get("stages") {
-        for key in ["users", "duration"] {
-            if section.get(key).is_some() {
-                notes.add(
-                    section.span_of(key),
-                    format!("`{key}` and `stages` exclude each other; leave one out"),
-                );
-            }
-        }
-        let before = notes.found.len();
-        let items = array(value, "a list such as `[{ duration = \"30s\", users = 100 }]`", notes);
-        let stages = items.into_iter().filter_map(|item| stage(item, notes)).collect();
-        return if notes.found.len() == before { LoadModel::Closed { stages } } else { stand_in };
+    /// The first of these keys that a scenario gives, else the scenario.
+    fn first_given(&self, scenario: usize, keys: &[&'static str]) -> Range<usize> {
+        let section = self.scenarios.get(scenario).unwrap_or(self.plan);
+        let outer = section.given(keys).first().map(|key| section.span_of(key));
+        outer
+            .or_else(|| self.plan.given(keys).first().map(|key| self.plan.span_of(key)))
+            .unwrap_or(section.span.clone())
     }
-    if section.get("users").is_none() && section.get("duration").is_none() {
-        section.require("stages", "[{ duration = \"30s\", users = 100 }]", notes);
-        return stand_in;
-    }
-    let (users, duration) = users_and_duration(section, notes);
-    users.zip(duration).map_or(stand_in, |(users, duration)| LoadModel::constant(users, duration))
 }
 
-fn stage(value: Value<'_>, notes: &mut Notes) -> Option<Stage> {
-    let section = Section::of(value, &STAGE_KEYS, notes)?;
-    let (users, duration) = users_and_duration(&section, notes);
-    Some(Stage::new(duration?, users?))
-}
-
-fn users_and_duration(section: &Section<'_>, notes: &mut Notes) -> (Option<u32>, Option<Nanos>) {
-    section.require("users", "100", notes);
-    section.require("duration", "\"30s\"", notes);
-    let users = section.count("users", u64::from(u32::MAX), notes);
-    (users.map(|users| users as u32), section.duration("duration", notes))
-}
-
-fn think_time(section: &Section<'_>, notes: &mut Notes) -> ThinkTime {
-    let Some(value) = section.get("think_time") else { return ThinkTime::None };
-    if value.get_ref().is_str() {
-        return super::reader::duration(value, notes).map_or(ThinkTime::None, ThinkTime::constant);
+fn targets(section: &Section<'_>, notes: &mut Notes) -> Vec<NamedTarget> {
+    let several = section.entries("targets");
+    if section.has("target") && section.has("targets") {
+        notes.add(section.span_of("target"), "`target` and `targets` exclude each other; leave one out");
     }
-    let forms = "`\"2s\"`, `{ min = \"1s\", max = \"3s\" }` or `{ mean = \"2s\" }`";
-    if !value.get_ref().is_table() {
-        notes.add(value.span(), format!("expected {forms}, not {}", kind(value)));
-        return ThinkTime::None;
+    if !section.has("target") && !section.has("targets") {
+        notes.missing(&section.span, "target", "\"http://127.0.0.1:8080\"");
     }
-    let Some(table) = Section::of(value, &THINK_KEYS, notes) else { return ThinkTime::None };
-    let [min, max, mean] = THINK_KEYS.map(|key| table.duration(key, notes));
-    match (min, max, mean) {
-        (Some(min_ns), Some(max_ns), None) => ThinkTime::Uniform { min_ns, max_ns },
-        (None, None, Some(mean_ns)) => ThinkTime::Exponential { mean_ns },
-        _ => {
-            notes.add(value.span(), format!("write {forms}"));
-            ThinkTime::None
+    if section.has("targets") && several.is_empty() {
+        notes.add(section.span_of("targets"), "there is no target in it; add one, or write `target`");
+    }
+    let one = section.get("target").map(|value| ("default", value));
+    let mut targets = Vec::new();
+    for (name, value) in several.into_iter().chain(one) {
+        let Some(url) = value.get_ref().as_str() else { continue };
+        match Target::parse(url) {
+            Ok(target) => targets.push(NamedTarget { name: name.to_owned(), target }),
+            Err(error) => notes.add(value.span(), error.to_string()),
         }
     }
+    if targets.is_empty() {
+        targets.push(NamedTarget { name: "default".to_owned(), target: Target::new("localhost", 80) });
+    }
+    targets
 }
 
-fn connections(section: &Section<'_>, notes: &mut Notes) -> Connections {
-    match section.text("connections", notes).as_deref() {
-        None | Some("kept") => Connections::Kept,
-        Some("fresh") => Connections::Fresh,
-        Some(other) => {
-            let message = format!("unknown connections `{other}`; {}", nearest(other, &["kept", "fresh"]));
-            notes.add(section.span_of("connections"), message);
-            Connections::Kept
-        }
+fn wire(section: &Section<'_>) -> WireOptions {
+    let tls = section.section("tls").map_or_else(TlsOptions::default, |tls| TlsOptions {
+        insecure: tls.flag("insecure").unwrap_or(false),
+        ca: tls.items("ca").iter().filter_map(|item| item.get_ref().as_str()).map(Into::into).collect(),
+        cert: tls.text("cert").map(Into::into),
+        key: tls.text("key").map(Into::into),
+        server_name: tls.text("server_name").map(str::to_owned),
+        resume: tls.flag("resume").unwrap_or(true),
+    });
+    WireOptions {
+        protocol: section.word("protocol", &PROTOCOLS),
+        connections: section.word("connections", &CONNECTIONS),
+        streams: section.small_count("streams").unwrap_or(1),
+        pipeline: section.small_count("pipeline").unwrap_or(1),
+        dns: section.word("dns", &DNS),
+        tls,
     }
 }
 
 fn thresholds(section: &Section<'_>, notes: &mut Notes) -> (Vec<Threshold>, Vec<Range<usize>>) {
     let (mut thresholds, mut spans) = (Vec::new(), Vec::new());
-    let Some(value) = section.get("thresholds") else { return (thresholds, spans) };
-    let items = if value.get_ref().is_str() {
-        vec![value]
-    } else {
-        array(value, "a list such as `[\"p95<500ms\"]`", notes)
-    };
-    for item in items {
-        let Some(list) = text(item, notes) else { continue };
-        match Threshold::parse_list(&list) {
+    for item in section.items("thresholds") {
+        let Some(list) = item.get_ref().as_str() else { continue };
+        match Threshold::parse_list(list) {
             Ok(list) => {
                 spans.extend(list.iter().map(|_| item.span()));
                 thresholds.extend(list);
@@ -212,32 +200,29 @@ fn thresholds(section: &Section<'_>, notes: &mut Notes) -> (Vec<Threshold>, Vec<
     (thresholds, spans)
 }
 
-fn variables(
-    section: &Section<'_>,
-    directory: &Path,
-    notes: &mut Notes,
-) -> (Vec<Variable>, Vec<Range<usize>>, bool) {
-    let (mut variables, mut spans, mut are_whole) = (Vec::new(), Vec::new(), true);
-    let Some(value) = section.get("variables") else { return (variables, spans, true) };
-    let Some(table) = value.get_ref().as_table() else {
-        notes.add(value.span(), format!("expected a table of variables, not {}", kind(value)));
-        return (variables, spans, false);
-    };
-    for (name, value) in table {
-        let (variable, is_whole) = variable(name.get_ref(), value, directory, notes);
-        variables.push(variable);
-        spans.push(value.span());
-        are_whole &= is_whole;
+struct Variables {
+    list: Vec<Variable>,
+    spans: Vec<Range<usize>>,
+    /// False where one could not be read.
+    are_whole: bool,
+}
+
+fn variables(section: &Section<'_>, directory: &Path, notes: &mut Notes) -> Variables {
+    let mut variables = Variables { list: Vec::new(), spans: Vec::new(), are_whole: true };
+    for (name, value) in section.entries("variables") {
+        let (variable, is_whole) = variable(name, value, directory, notes);
+        variables.list.push(variable);
+        variables.spans.push(value.span());
+        variables.are_whole &= is_whole;
     }
-    (variables, spans, are_whole)
+    variables
 }
 
 fn requests(section: &Section<'_>, notes: &mut Notes) -> Vec<Located> {
-    let Some(value) = section.get("requests") else {
+    if !section.has("requests") {
         notes.add(0..0, "there is no request; add `[[requests]]` with a `path` or `graphql`");
-        return Vec::new();
-    };
-    let (common, _) = headers(section.get("headers"), notes);
-    let items = array(value, "`[[requests]]`", notes);
-    items.into_iter().enumerate().filter_map(|(index, item)| request(index, item, &common, notes)).collect()
+    }
+    let common = section.texts("headers");
+    let items = section.items("requests").into_iter().enumerate();
+    items.filter_map(|(index, item)| request(index, item, &common, notes)).collect()
 }

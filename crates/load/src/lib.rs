@@ -8,6 +8,7 @@ mod connection;
 mod error;
 mod flow;
 mod http;
+mod http2;
 mod machine;
 mod network;
 mod options;

@@ -66,10 +66,6 @@ impl Network {
         let mut places = Vec::new();
         for target in targets {
             let reached = reach::reach(target, wire, trust.as_ref())?;
-            if reached.spoken == Spoken::Http2 {
-                let reason = "this version speaks HTTP/1.1 only".to_owned();
-                return Err(RunError::NotHttp2 { target: target.to_string(), reason });
-            }
             let addresses = match (wire.dns, target.port()) {
                 (Dns::PerConnection, Some(port)) => {
                     Addresses::renewed(target.host(), port, reached.addresses)?
@@ -100,6 +96,14 @@ impl Network {
             Some(address) => open(&Address::Tcp(address)),
             None => place.addresses.with(user.wrapping_add(turn), open),
         }
+    }
+
+    pub(crate) fn spoken(&self, target: usize) -> Spoken {
+        self.places[target].spoken
+    }
+
+    pub(crate) fn is_tls(&self, target: usize) -> bool {
+        self.places[target].tls.is_some()
     }
 
     /// Where the first target listens, as far as this machine knows.

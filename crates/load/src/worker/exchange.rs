@@ -4,6 +4,7 @@ use super::{Worker, WorkerError};
 use crate::connection::{Connection, Token};
 use crate::http::scanner::Answer;
 use crate::http::sink::Sink;
+use crate::http2::pool::TOKEN_BIT;
 use crate::poller::{Poller, Ready};
 use crate::timers::Alarm;
 use crate::transport::{Fault, Progress, Read};
@@ -51,6 +52,10 @@ impl Worker<'_> {
     }
 
     fn write(&mut self, user: u32, slot: u32) -> Result<(), WorkerError> {
+        let target = self.slots.target_of(slot);
+        if self.speaks_http2(target) {
+            return self.write_http2(user, target);
+        }
         if self.slots.get(slot).is_none()
             && let Err(fault) = self.connect(user, slot)?
         {
@@ -81,6 +86,14 @@ impl Worker<'_> {
             let scenario = self.users[user as usize].place.scenario;
             let begins_now = self.shared.plan.scenarios()[scenario].start == Nanos::ZERO;
             if begins_now && matches!(self.users[user as usize].state, State::Free) {
+                if self.speaks_http2(0) {
+                    if self.http2.entry_of(user, 0).is_none()
+                        && let Err(fault) = self.connect_http2(user, 0)?
+                    {
+                        self.count_connect_fault(&fault);
+                    }
+                    continue;
+                }
                 let slot = self.slots.of(user, 0);
                 if let Err(fault) = self.connect(user, slot)? {
                     self.count_connect_fault(&fault);
@@ -106,7 +119,7 @@ impl Worker<'_> {
         Ok(Ok(()))
     }
 
-    fn count_connect_fault(&mut self, fault: &Fault) {
+    pub(super) fn count_connect_fault(&mut self, fault: &Fault) {
         match fault.cause.raw_os_error() {
             Some(libc::EADDRNOTAVAIL) => self.tally.connections.ports_exhausted += 1,
             Some(libc::ECONNREFUSED) => self.tally.connections.refused += 1,
@@ -142,6 +155,10 @@ impl Worker<'_> {
 
     pub(super) fn handle(&mut self, ready: Ready) -> Result<(), WorkerError> {
         if Poller::is_timer(ready) {
+            return Ok(());
+        }
+        if ready.token & TOKEN_BIT != 0 {
+            self.handle_http2(ready);
             return Ok(());
         }
         let token = Token(ready.token);
@@ -280,7 +297,7 @@ impl Worker<'_> {
     }
 
     /// Gives up what the user has asked: all of it failed in the same way.
-    fn fail(&mut self, user: u32, error: TransportError) -> Result<(), WorkerError> {
+    pub(super) fn fail(&mut self, user: u32, error: TransportError) -> Result<(), WorkerError> {
         let now = self.now();
         let entry = &mut self.users[user as usize];
         if !matches!(entry.state, State::Exchanging(_)) {
@@ -290,6 +307,7 @@ impl Worker<'_> {
             return Ok(());
         };
         self.slots.close(exchange.slot);
+        self.http2.cancel(user);
         loop {
             let record = record_of(&exchange, Outcome::Transport(error), now);
             self.tally.record(self.shared.windows, &record);
@@ -316,7 +334,7 @@ impl Worker<'_> {
     }
 
     /// One request less is in flight.
-    fn note_sign(&mut self, now: Nanos) {
+    pub(super) fn note_sign(&mut self, now: Nanos) {
         self.tally.longest_silence = self.tally.longest_silence.max(now.since(self.last_sign));
         self.last_sign = now;
         self.in_flight -= 1;
@@ -325,7 +343,7 @@ impl Worker<'_> {
 
 // ---- record
 
-fn record_of(exchange: &Exchange, outcome: Outcome, now: Nanos) -> Record {
+pub(super) fn record_of(exchange: &Exchange, outcome: Outcome, now: Nanos) -> Record {
     Record {
         request: exchange.present.request,
         scheduled: exchange.scheduled,

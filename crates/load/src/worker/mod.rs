@@ -4,11 +4,13 @@
 //! record ([`exchange`]) → what comes next. Nothing waits anywhere but in [`Poller::wait`].
 
 mod exchange;
+mod http2;
 mod starts;
 mod users;
 
 use crate::connection::Slots;
 use crate::http::sink::Kept;
+use crate::http2::pool::Http2Pool;
 use crate::network::Network;
 use crate::options::StopFlag;
 use crate::poller::Poller;
@@ -73,6 +75,7 @@ pub(crate) struct Worker<'a> {
     address: Option<SocketAddr>,
     users: Vec<User>,
     slots: Slots,
+    http2: Http2Pool,
     /// By scenario; those of other load models never have any.
     open: Vec<OpenStarts>,
     poller: Poller,
@@ -113,6 +116,11 @@ impl<'a> Worker<'a> {
             program: shared.workload.program(place)?,
             address: shared.workload.address(place),
             slots: Slots::new(users.len(), plan.targets().len()),
+            http2: Http2Pool::new(
+                users.len(),
+                plan.wire().streams,
+                (0..plan.targets().len()).map(|target| shared.network.is_tls(target)),
+            ),
             alive: users.len() as u32,
             users,
             open: open.collect(),
@@ -167,12 +175,14 @@ impl<'a> Worker<'a> {
             }
             self.fire_alarms(now)?;
             self.serve_starts(now)?;
+            self.drive_http2()?;
             self.wait()?;
             let mut index = 0;
             while let Some(ready) = self.poller.ready(index) {
                 self.handle(ready)?;
                 index += 1;
             }
+            self.drive_http2()?;
         }
     }
 

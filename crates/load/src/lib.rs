@@ -4,12 +4,15 @@
 //! *is* (scenarios, schedules, histograms, findings) lives in `prony-load-model`.
 
 mod collector;
+mod compare;
 mod connection;
 mod error;
+mod find;
 mod flow;
 mod http;
 mod http2;
 mod machine;
+mod many;
 mod network;
 mod options;
 mod plan;
@@ -18,10 +21,15 @@ mod runner;
 mod store;
 mod timers;
 mod transport;
+mod url;
 mod user;
 mod worker;
 
+pub use compare::{ComparedPlan, compare};
 pub use error::RunError;
+pub use find::{SearchSettings, find};
+pub use many::{Event, ManyError, ManyOptions};
 pub use options::{Observe, Output, Progress, RunOptions, StopFlag};
 pub use plan::{Mistake, Mistakes, PlanError, plan_keys_markdown, plan_schema, read_plan};
 pub use runner::{run, run_workload};
+pub use url::plan_for_url;

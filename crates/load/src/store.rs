@@ -2,6 +2,7 @@
 
 use crate::options::Output;
 use prony_load_model::{Nanos, ResultFile};
+use serde::Serialize;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -35,7 +36,8 @@ impl Store {
     }
 }
 
-fn replace(path: &Path, result: &ResultFile) -> io::Result<()> {
+/// Writes the file beside its place first, so that what stands there is always whole.
+pub(crate) fn replace(path: &Path, result: &impl Serialize) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;
     }
@@ -48,7 +50,7 @@ fn replace(path: &Path, result: &ResultFile) -> io::Result<()> {
     written
 }
 
-fn write_all(path: &Path, result: &ResultFile) -> io::Result<()> {
+fn write_all(path: &Path, result: &impl Serialize) -> io::Result<()> {
     let mut writer = BufWriter::new(File::create(path)?);
     serde_json::to_writer(&mut writer, result)?;
     writer.write_all(b"\n")?;

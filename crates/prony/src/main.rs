@@ -3,10 +3,13 @@
 //!
 //! Exit codes: 0 done, 1 measured and a threshold or an objective failed, 2 could not run.
 
+mod compare;
+mod find;
 mod flags;
 mod interrupt;
 mod lab;
 mod logs;
+mod many;
 mod report;
 mod run;
 mod schema;
@@ -34,6 +37,10 @@ enum Command {
     Run(run::Arguments),
     /// Show saved results in the terminal, as a page, or as files.
     Report(report::Arguments),
+    /// Find the largest load that keeps its objectives.
+    Find(find::Arguments),
+    /// Compare two targets or plans, run in turns, or saved results.
+    Compare(compare::Arguments),
     /// List the experiments, or run one.
     Lab(lab::Arguments),
 }
@@ -54,6 +61,8 @@ fn main() -> ExitCode {
         Command::Schema(arguments) => schema::execute(arguments),
         Command::Run(arguments) => run::execute(&arguments),
         Command::Report(arguments) => report::execute(&arguments),
+        Command::Find(arguments) => find::execute(&arguments),
+        Command::Compare(arguments) => compare::execute(&arguments),
         Command::Lab(arguments) => lab::execute(arguments),
     };
     outcome.unwrap_or_else(|error| {

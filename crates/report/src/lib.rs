@@ -2,12 +2,14 @@
 //!
 //! Takes results as values and returns text; opens no sockets and no files, and reads no clock.
 
+mod comparison;
 mod csv_text;
 mod describe;
 mod downsample;
 mod page;
 mod progress;
 mod read;
+mod search;
 mod sparkline;
 mod spectrum;
 mod summary;
@@ -15,10 +17,12 @@ mod table;
 mod tables;
 mod wrk;
 
+pub use comparison::comparison_summary;
 pub use csv_text::{figures_csv, series_csv};
 pub use page::{html, plain_html};
 pub use progress::{ProgressDisplay, ProgressLine};
 pub use read::{Document, LabelledRun, NamedDocument, ReadError, labelled_runs, read, read_document};
+pub use search::search_summary;
 pub use spectrum::spectrum;
 pub use summary::{side_by_side, summary};
 pub use wrk::{WrkShown, wrk};

@@ -70,6 +70,30 @@ impl ComparisonFile {
         }
     }
 
+    /// Of results that were saved, paired in the order in which they were made; `None` where one side has none.
+    pub fn of_saved(
+        a: (&str, Vec<ResultFile>),
+        b: (&str, Vec<ResultFile>),
+        conditions: &[FailIf],
+    ) -> Option<Self> {
+        let subject = |(given, results): &(&str, Vec<ResultFile>)| {
+            let first = results.first()?;
+            let (name, target) = (first.plan.name.clone(), first.plan.targets.join(", "));
+            Some(Subject { given: (*given).to_owned(), name, target })
+        };
+        let origin = a.1.first()?.origin.clone();
+        let mut file = Self::new(origin, subject(&a)?, subject(&b)?, false);
+        let of = |side, results: Vec<ResultFile>| {
+            results.into_iter().map(move |result| ComparedRun { side, result })
+        };
+        file.runs = of(Side::A, a.1).chain(of(Side::B, b.1)).collect();
+        file.runs.sort_by_key(|run| run.result.origin.started_at_unix_ms);
+        file.state = RunState::Completed;
+        file.interleaved = file.runs.iter().enumerate().all(|(index, run)| run.side == Side::of_run(index));
+        file.judge(conditions);
+        Some(file)
+    }
+
     /// The n-th run of A beside the n-th of B, as far as both exist.
     pub fn pairs(&self) -> Vec<Pair<'_>> {
         let of = |side| self.runs.iter().filter(move |run| run.side == side);

@@ -44,6 +44,9 @@ pub struct SearchStep {
     pub load: u32,
     /// Absent while it is repeated, and where the search was stopped in it.
     pub verdict: Option<StepVerdict>,
+    /// Why there are no runs, or no more of them: the lab cannot make this load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     pub runs: Vec<SearchRun>,
 }
 

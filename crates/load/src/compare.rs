@@ -1,0 +1,76 @@
+//! Runs of A and B in the order A B B A, and what they show together.
+
+use crate::many::{Event, ManyError, ManyOptions, Runs};
+use prony_load_model::Plan;
+use prony_load_model::comparison::{ComparedRun, ComparisonFile, FailIf, Side, Subject};
+use prony_load_model::result::{Origin, RunState};
+
+/// A plan and what the user called it.
+#[derive(Debug, Clone)]
+pub struct ComparedPlan {
+    pub given: String,
+    pub plan: Plan,
+}
+
+impl ComparedPlan {
+    fn subject(&self) -> Subject {
+        Subject {
+            given: self.given.clone(),
+            name: self.plan.name().to_owned(),
+            target: self.plan.target().to_string(),
+        }
+    }
+}
+
+/// Compares over `pairs` runs of each. A stop ends it with the pairs that are whole. Blocks the calling thread.
+pub fn compare(
+    a: &ComparedPlan,
+    b: &ComparedPlan,
+    pairs: u32,
+    conditions: &[FailIf],
+    options: ManyOptions,
+) -> Result<ComparisonFile, ManyError> {
+    let runs = Runs::new(options);
+    let mut file = ComparisonFile::new(Origin::default(), a.subject(), b.subject(), true);
+    for index in 0..2 * pairs {
+        if runs.stop.is_stopped() {
+            break;
+        }
+        let side = Side::of_run(index as usize);
+        let subject = match side {
+            Side::A => a,
+            Side::B => b,
+        };
+        let pair = index / 2;
+        runs.tell(&Event::SideRunBegins { side, pair: pair + 1, pairs });
+        // Both of a pair make the same choices, so that luck in them is no difference.
+        let plan = subject.plan.clone().with_seed(subject.plan.seed().wrapping_add(u64::from(pair)));
+        let result = match runs.run(&plan) {
+            Ok(result) => result,
+            Err(error) => {
+                file.state = RunState::Stopped;
+                if !file.runs.is_empty() {
+                    runs.keep(&file);
+                }
+                return Err(error.into());
+            }
+        };
+        if result.state == RunState::Stopped {
+            break;
+        }
+        runs.tell(&Event::SideRunEnds { side, result: &result });
+        if file.runs.is_empty() {
+            file.origin = result.origin.clone();
+        }
+        file.runs.push(ComparedRun { side, result });
+        file.judge(conditions);
+        runs.keep(&file);
+    }
+    let is_whole = file.runs.len() == 2 * pairs as usize;
+    file.state = if is_whole { RunState::Completed } else { RunState::Stopped };
+    file.judge(conditions);
+    if !file.runs.is_empty() {
+        runs.keep(&file);
+    }
+    Ok(file)
+}

@@ -1,0 +1,133 @@
+//! What searches and comparisons have in common: many runs under one stop flag, told to one watcher, kept in one file.
+
+use crate::error::RunError;
+use crate::options::{Output, Progress, RunOptions, StopFlag};
+use crate::runner::run;
+use crate::store;
+use prony_load_model::comparison::Side;
+use prony_load_model::plan::PlanFaults;
+use prony_load_model::search::{SearchRun, ShapeError, StepVerdict};
+use prony_load_model::{Plan, ResultFile};
+use serde::Serialize;
+use std::cell::RefCell;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::rc::Rc;
+
+/// What the caller of [`crate::find`] and [`crate::compare`] chooses.
+pub struct ManyOptions {
+    pub threads: NonZeroUsize,
+    /// Replaced as a whole after each run.
+    pub output: Output,
+    /// Kept in the results.
+    pub command_line: Vec<String>,
+    pub stop: StopFlag,
+    /// Called from the thread that called.
+    pub watch: Box<dyn FnMut(&Event<'_>)>,
+}
+
+/// What happens meanwhile.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A run of a search; `run` counts from 1 within the load.
+    StepRunBegins {
+        load: u32,
+        run: u32,
+    },
+    StepRunEnds {
+        load: u32,
+        run: &'a SearchRun,
+    },
+    StepEnds {
+        load: u32,
+        verdict: StepVerdict,
+        note: Option<&'a str>,
+    },
+    /// A run of a comparison; `pair` counts from 1.
+    SideRunBegins {
+        side: Side,
+        pair: u32,
+        pairs: u32,
+    },
+    SideRunEnds {
+        side: Side,
+        result: &'a ResultFile,
+    },
+    /// A second of a run has passed, or the run is over.
+    Second(&'a Progress),
+    /// Something that the user should know at once, such as a file that cannot be written.
+    Warning(&'a str),
+}
+
+/// Why a search or a comparison ended without an answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ManyError {
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    #[error(transparent)]
+    Plan(#[from] PlanFaults),
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+impl Default for ManyOptions {
+    fn default() -> Self {
+        let RunOptions { threads, output, command_line, stop, .. } = RunOptions::default();
+        Self { threads, output, command_line, stop, watch: Box::new(|_| {}) }
+    }
+}
+
+impl fmt::Debug for ManyOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ManyOptions")
+            .field("threads", &self.threads)
+            .field("output", &self.output)
+            .field("stop", &self.stop)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes the runs, one after the other.
+pub(crate) struct Runs {
+    threads: NonZeroUsize,
+    output: Output,
+    command_line: Vec<String>,
+    pub(crate) stop: StopFlag,
+    watch: Rc<RefCell<Watch>>,
+}
+
+type Watch = Box<dyn FnMut(&Event<'_>)>;
+
+impl Runs {
+    pub(crate) fn new(options: ManyOptions) -> Self {
+        let ManyOptions { threads, output, command_line, stop, watch } = options;
+        Self { threads, output, command_line, stop, watch: Rc::new(RefCell::new(watch)) }
+    }
+
+    pub(crate) fn tell(&self, event: &Event<'_>) {
+        (self.watch.borrow_mut())(event);
+    }
+
+    pub(crate) fn run(&self, plan: &Plan) -> Result<ResultFile, RunError> {
+        let watch = Rc::clone(&self.watch);
+        let options = RunOptions {
+            threads: self.threads,
+            command_line: self.command_line.clone(),
+            progress: Box::new(move |progress| (watch.borrow_mut())(&Event::Second(progress))),
+            stop: self.stop.clone(),
+            ..RunOptions::default()
+        };
+        run(plan, options)
+    }
+
+    /// Replaces the file. A full disk is told and does not end the measurement.
+    pub(crate) fn keep(&self, file: &impl Serialize) {
+        let Output::File(path) = &self.output else { return };
+        if let Err(cause) = store::replace(path, file) {
+            let path = path.display();
+            self.tell(&Event::Warning(&format!(
+                "cannot write the result to {path}: {cause}; the measurement goes on, free space or end it with Ctrl-C"
+            )));
+        }
+    }
+}

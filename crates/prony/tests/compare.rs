@@ -1,0 +1,100 @@
+//! `prony compare` as a user meets it: runs in turns, conditions, saved results, exit codes.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
+
+use prony_testkit::peer::ScriptedPeer;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const BROKEN: &str = "HTTP/1.1 500 Oh No\r\nContent-Length: 2\r\n\r\nno";
+
+fn prony_compare(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.current_dir(directory).arg("compare").args(arguments).output().unwrap()
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
+}
+
+const SHORT: [&str; 5] = ["--duration=200ms", "--users=2", "--threads=1", "--runs", "3"];
+
+#[test]
+fn a_b_b_a_and_what_was_saved_is_judged_again() {
+    let (a, b) = (ScriptedPeer::answering(OK), ScriptedPeer::answering(OK));
+    let (urls, directory) = ([a.url(), b.url()], tempfile::tempdir().unwrap());
+    let condition = ["--fail-if", "throughput worse than 900%"];
+    let arguments = [&[urls[0].as_str(), &urls[1]], &SHORT[..], &condition].concat();
+    let output = prony_compare(directory.path(), &arguments);
+    let shown = text(output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    for part in ["throughput", "3 runs of each, made in turns", "throughput worse than 900%  kept"] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    let path = shown.lines().find_map(|line| line.strip_prefix("result: ")).unwrap();
+    let file: serde_json::Value =
+        serde_json::from_slice(&fs::read(directory.path().join(path)).unwrap()).unwrap();
+    assert_eq!((&file["schema"], &file["state"]), (&"prony-comparison".into(), &"completed".into()));
+    let sides: Vec<_> = file["runs"].as_array().unwrap().iter().map(|run| run["side"].clone()).collect();
+    assert_eq!(sides, ["a", "b", "b", "a", "a", "b"]);
+
+    let again = prony_compare(directory.path(), &[path, "--fail-if", "errors worse than 0%", "--json"]);
+    assert_eq!(again.status.code(), Some(0));
+    let judged: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(judged["fail_if"][0]["failure"], "excluded");
+    assert_eq!(judged["comparison"]["pairs"], 3);
+}
+
+#[test]
+fn a_condition_that_is_shown_is_exit_1() {
+    let (a, b) = (ScriptedPeer::answering(OK), ScriptedPeer::answering(BROKEN));
+    let (urls, directory) = ([a.url(), b.url()], tempfile::tempdir().unwrap());
+    let condition = ["--quiet", "--fail-if", "errors worse than 5%"];
+    let arguments = [&[urls[0].as_str(), &urls[1]], &SHORT[..], &condition].concat();
+    let output = prony_compare(directory.path(), &arguments);
+    let shown = text(output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{shown}");
+    assert!(output.stderr.is_empty());
+    for part in ["errors worse than 5%  FAILED", "! errors-dominate", "no claim is made"] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+}
+
+#[test]
+fn saved_results_are_compared_without_running() {
+    let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    let plan = format!(
+        "target = \"{}\"\nusers = 2\nduration = \"200ms\"\nthink_time = \"5ms\"\n[[requests]]\npath = \"/\"\n",
+        peer.url()
+    );
+    fs::write(directory.path().join("plan.toml"), plan).unwrap();
+    for folder in ["before", "after"] {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_prony"));
+        let run = run.current_dir(directory.path()).args(["run", "plan.toml", "--quiet", "--output", folder]);
+        assert_eq!(run.output().unwrap().status.code(), Some(0));
+    }
+    let output = prony_compare(directory.path(), &["before", "after"]);
+    let shown = text(output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    assert!(shown.contains("A: before") && shown.contains("no claim is made: "), "{shown}");
+    let mixed = prony_compare(directory.path(), &["before", "plan.toml"]);
+    assert_eq!(mixed.status.code(), Some(2));
+    assert!(text(mixed.stderr).contains("give two of the same kind"));
+}
+
+#[test]
+fn what_cannot_be_compared_is_exit_2() {
+    let directory = tempfile::tempdir().unwrap();
+    for (arguments, part) in [
+        (&["a.prony.json"][..], "cannot read a.prony.json"),
+        (&["a.toml", "b.toml"], "cannot read the plan a.toml"),
+        (&["a.toml", "b.toml", "--fail-if", "p99 > 5%"], "has not the form"),
+    ] {
+        let output = prony_compare(directory.path(), arguments);
+        let shown = text(output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{shown}");
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+}

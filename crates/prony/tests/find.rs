@@ -1,0 +1,83 @@
+//! `prony find` as a user meets it: exit codes, the file with every run, what it prints and what it refuses.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
+
+use prony_testkit::peer::ScriptedPeer;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+fn prony_find(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.current_dir(directory).arg("find").args(arguments).output().unwrap()
+}
+
+fn plan(directory: &Path, url: &str) {
+    let text = format!(
+        "target = \"{url}\"\nusers = 4\nduration = \"1s\"\nthink_time = \"10ms\"\n\
+         [[requests]]\nname = \"a\"\npath = \"/a\"\n"
+    );
+    fs::write(directory.join("plan.toml"), text).unwrap();
+}
+
+const SHORT: [&str; 11] =
+    ["--from", "1", "--max", "4", "--repeats", "2", "--ramp", "0s", "--hold", "200ms", "--threads=1"];
+
+/// Whether the machine was busy decides if loads pass; that the exit code and the file agree does not.
+#[test]
+fn the_file_holds_every_run_and_the_exit_code_follows_the_answer() {
+    let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    plan(directory.path(), &peer.url());
+    let arguments = [&["plan.toml", "--slo", "errors<50%"], &SHORT[..]].concat();
+    let output = prony_find(directory.path(), &arguments);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let progress = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("plan: ") && text.contains("errors<50%") && text.contains("load"), "{text}");
+    assert!(progress.contains("1 user: "), "{progress}");
+    let path = text.lines().find_map(|line| line.strip_prefix("result: ")).unwrap();
+    let file: serde_json::Value =
+        serde_json::from_slice(&fs::read(directory.path().join(path)).unwrap()).unwrap();
+    assert_eq!((&file["schema"], &file["state"]), (&"prony-search".into(), &"completed".into()));
+    let steps = file["steps"].as_array().unwrap();
+    assert_eq!(steps[0]["load"], 1);
+    for run in steps.iter().flat_map(|step| step["runs"].as_array().unwrap()) {
+        assert_eq!(run["result"]["schema"], "prony-result");
+        assert_eq!(run["result"]["plan"]["scenarios"][0]["load"]["model"], "closed");
+    }
+    let is_found = ["between", "at_least"].contains(&file["answer"].as_str().unwrap());
+    assert_eq!(output.status.code(), Some(i32::from(!is_found)), "{text}");
+}
+
+#[test]
+fn an_objective_that_nothing_keeps_is_exit_1() {
+    let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    let url = format!("{}/page", peer.url());
+    let arguments = [&[url.as_str(), "--slo", "max<1us", "--json", "--quiet"], &SHORT[..]].concat();
+    let output = prony_find(directory.path(), &arguments);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stderr.is_empty());
+    let file: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(file["interval"]["passed"], serde_json::Value::Null);
+    assert_eq!(file["steps"][0]["runs"][0]["result"]["plan"]["requests"][0]["name"], "GET /page");
+}
+
+#[test]
+fn what_cannot_be_searched_is_exit_2() {
+    let directory = tempfile::tempdir().unwrap();
+    let gone = format!("http://127.0.0.1:{}", prony_testkit::free_port());
+    for (arguments, part) in [
+        (vec![gone.as_str()], "nothing says what a load must keep"),
+        (vec![gone.as_str(), "--slo", "p95<500"], "`500` is not a duration"),
+        (vec![gone.as_str(), "--slo", "p95<500ms"], "cannot reach the target"),
+        (vec![gone.as_str(), "--slo", "p95<500ms", "--resolution", "5"], "`5` is no share"),
+        (vec!["nothing.toml", "--slo", "p95<500ms"], "cannot read the plan nothing.toml"),
+    ] {
+        let output = prony_find(directory.path(), &arguments);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert!(!directory.path().join("results").exists());
+}

@@ -10,10 +10,12 @@ mod drivers;
 mod growth;
 mod memory;
 mod postgres;
+#[path = "../common/process.rs"]
 mod process;
 mod queries;
 mod requests;
 mod sqlite;
+#[path = "../common/statistics.rs"]
 mod statistics;
 mod subject;
 mod tables;

@@ -7,9 +7,15 @@ const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Processor seconds of a process, its living descendants, and those that it has waited for.
 pub(crate) fn cpu_seconds(pid: u32) -> f64 {
-    let own = stat_ticks(pid);
+    let own = stat_seconds(&pid.to_string(), 11, 4);
     let children: f64 = children(pid).into_iter().map(cpu_seconds).sum();
     own + children
+}
+
+/// Processor seconds of the children that this process has waited for.
+#[allow(dead_code, reason = "each benchmark uses its part of this module")]
+pub(crate) fn waited_cpu_seconds() -> f64 {
+    stat_seconds("self", 13, 2)
 }
 
 /// Resident memory in KiB.
@@ -19,13 +25,14 @@ pub(crate) fn resident_kib(pid: u32) -> u64 {
     line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// User and system time of the process and of the children that it has waited for (proc(5), fields 14 to 17).
-fn stat_ticks(pid: u32) -> f64 {
+/// Times among the fields of `/proc/PID/stat` (proc(5)): from 11, counted behind the name, come user and system time of
+/// the process, then of the children that it has waited for.
+fn stat_seconds(pid: &str, first: usize, count: usize) -> f64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The second field is the name in parentheses and may hold spaces.
     let Some((_, rest)) = stat.rsplit_once(')') else { return 0.0 };
-    let ticks: f64 =
-        rest.split_whitespace().skip(11).take(4).filter_map(|field| field.parse::<f64>().ok()).sum();
+    let fields = rest.split_whitespace().skip(first).take(count);
+    let ticks: f64 = fields.filter_map(|field| field.parse::<f64>().ok()).sum();
     ticks / TICKS_PER_SECOND
 }
 

@@ -1,0 +1,134 @@
+//! nginx as a target: one worker on its own processor, constant answers of some sizes, plain, over TLS and HTTP/2.
+
+use crate::TARGET_CORE;
+use prony_testkit::free_port;
+use std::fs;
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Answers: the path and how many bytes of body it has.
+pub(crate) const SIZES: [(&str, usize); 3] = [("/42", 42), ("/1k", 1_000), ("/64k", 64_000)];
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A running nginx; dropped, it ends and its directory goes.
+pub(crate) struct Nginx {
+    process: Child,
+    directory: tempfile::TempDir,
+    http: u16,
+    https: u16,
+    http2: u16,
+}
+
+impl Nginx {
+    pub(crate) fn start() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let (http, https, http2) = (free_port(), free_port(), free_port());
+        for (path, size) in SIZES {
+            fs::write(directory.path().join(&path[1..]), "x".repeat(size)).expect("room for small files");
+        }
+        make_certificate(directory.path());
+        let configuration = configuration(directory.path(), http, https, http2);
+        fs::write(directory.path().join("nginx.conf"), configuration).expect("room for small files");
+        let process = Command::new("taskset")
+            .args(["-c", TARGET_CORE, "nginx", "-p"])
+            .arg(directory.path())
+            .args(["-c", "nginx.conf", "-e", "error.log"])
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("taskset and nginx are installed");
+        let nginx = Self { process, directory, http, https, http2 };
+        nginx.wait();
+        nginx
+    }
+
+    fn wait(&self) {
+        let begin = Instant::now();
+        while TcpStream::connect(("127.0.0.1", self.http)).is_err() {
+            let log = fs::read_to_string(self.directory.path().join("error.log")).unwrap_or_default();
+            assert!(begin.elapsed() < START_TIMEOUT, "nginx does not start:\n{log}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.http)
+    }
+
+    pub(crate) fn tls_url(&self, path: &str) -> String {
+        format!("https://127.0.0.1:{}{path}", self.https)
+    }
+
+    /// HTTP/2 from the first byte.
+    pub(crate) fn http2_url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.http2)
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        let id = self.process.id().to_string();
+        // SIGQUIT ends master and worker.
+        let _ = Command::new("kill").args(["-QUIT", &id]).status();
+        let _ = self.process.wait();
+    }
+}
+
+fn make_certificate(directory: &Path) {
+    let status = Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+            "-nodes",
+            "-days",
+            "2",
+        ])
+        .args(["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"])
+        .args(["-keyout", "key.pem", "-out", "cert.pem"])
+        .current_dir(directory)
+        .stderr(Stdio::null())
+        .status();
+    assert!(status.is_ok_and(|status| status.success()), "openssl is needed to make a certificate");
+}
+
+fn configuration(directory: &Path, http: u16, https: u16, http2: u16) -> String {
+    let root = directory.display();
+    let small = "x".repeat(42);
+    format!(
+        "worker_processes 1;
+daemon off;
+pid {root}/nginx.pid;
+worker_rlimit_nofile 20000;
+events {{ worker_connections 18000; multi_accept on; }}
+http {{
+  access_log off;
+  client_body_temp_path {root}/a; proxy_temp_path {root}/b; fastcgi_temp_path {root}/c;
+  uwsgi_temp_path {root}/d; scgi_temp_path {root}/e;
+  keepalive_requests 1000000000;
+  keepalive_timeout 300s;
+  open_file_cache max=100;
+  sendfile on;
+  tcp_nodelay on;
+  http2_max_concurrent_streams 1000;
+  ssl_certificate {root}/cert.pem;
+  ssl_certificate_key {root}/key.pem;
+  ssl_protocols TLSv1.3;
+  server {{
+    listen 127.0.0.1:{http} backlog=16384;
+    listen 127.0.0.1:{https} ssl http2 backlog=16384;
+    listen 127.0.0.1:{http2} http2 backlog=16384;
+    root {root};
+    location = /42 {{ return 200 \"{small}\"; }}
+    location / {{ }}
+    location /any/ {{ return 200 \"{small}\"; }}
+  }}
+}}
+"
+    )
+}

@@ -5,7 +5,7 @@ use crate::pattern::Pattern;
 use crate::program::Answer;
 use crate::rows::CellKind;
 use crate::template::{Encoding, Template};
-use crate::variable::{Drawn, Variable};
+use crate::variable::{ValueOf, Variable};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
@@ -148,7 +148,7 @@ impl Rule {
     }
 
     /// True where the answer keeps the rule; slots take the values that the request had.
-    pub fn is_kept_by(&self, answer: &Answer<'_>, drawn: &[Drawn<'_>]) -> bool {
+    pub fn is_kept_by(&self, answer: &Answer<'_>, values: &impl ValueOf) -> bool {
         match self {
             Self::Status(list) => list.contains(&answer.status),
             Self::Bytes { min, max } => (*min..=*max).contains(&(answer.body.len() as u64)),
@@ -159,7 +159,7 @@ impl Rule {
                     (Relation::Absent, found) => found.is_err(),
                     (Relation::Lacks(_), Err(_)) => true,
                     (_, Err(_)) => false,
-                    (relation, Ok(taken)) => relation.holds(taken.kind, &taken.text, drawn),
+                    (relation, Ok(taken)) => relation.holds(taken.kind, &taken.text, values),
                 }
             }
         }
@@ -167,25 +167,25 @@ impl Rule {
 }
 
 impl Relation {
-    fn holds(&self, kind: CellKind, text: &[u8], drawn: &[Drawn<'_>]) -> bool {
+    fn holds(&self, kind: CellKind, text: &[u8], values: &impl ValueOf) -> bool {
         match self {
             Self::Exists => true,
             Self::Absent => false,
             Self::EqualsJson(expected) => equals_json(expected, kind, text),
-            Self::EqualsText(expected) => kind != CellKind::Null && rendered(expected, drawn) == text,
-            Self::Contains(part) => contains(text, &rendered(part, drawn)),
-            Self::Lacks(part) => !contains(text, &rendered(part, drawn)),
+            Self::EqualsText(expected) => kind != CellKind::Null && rendered(expected, values) == text,
+            Self::Contains(part) => contains(text, &rendered(part, values)),
+            Self::Lacks(part) => !contains(text, &rendered(part, values)),
             Self::Matches(pattern) => pattern.is_match(text),
         }
     }
 }
 
-fn rendered<'t>(template: &'t Template, drawn: &[Drawn<'_>]) -> Cow<'t, [u8]> {
+fn rendered<'t>(template: &'t Template, values: &impl ValueOf) -> Cow<'t, [u8]> {
     if let Some(text) = template.fixed_text() {
         return Cow::Borrowed(text);
     }
     let mut out = Vec::new();
-    template.render(drawn, &mut out);
+    template.render(values, &mut out);
     Cow::Owned(out)
 }
 
@@ -222,7 +222,7 @@ mod tests {
     use crate::answer::tests::answer;
     use crate::pointer::Pointer;
     use crate::template::Encoding;
-    use crate::variable::Variable;
+    use crate::variable::{Drawn, Variable};
     use serde_json::json;
 
     const BODY: &[u8] = br#"{"n":1.0,"list":[1,{"a":"x 7"}],"none":null,"t":"true"}"#;

@@ -1,6 +1,6 @@
 //! Texts with `${name}` slots: read once when a scenario is checked, rendered for each request.
 
-use crate::variable::{Drawn, Variable};
+use crate::variable::{ValueOf, Variable};
 use serde_json::Value;
 
 /// Which variable, and which of its columns, a slot takes its value from.
@@ -97,13 +97,13 @@ impl Template {
         sources
     }
 
-    /// Appends the text with the values drawn for each variable (by its index) to `out`.
-    pub fn render(&self, drawn: &[Drawn<'_>], out: &mut Vec<u8>) {
+    /// Appends the text with these values to `out`.
+    pub fn render(&self, values: &(impl ValueOf + ?Sized), out: &mut Vec<u8>) {
         for part in &self.parts {
             match part {
                 Part::Text(text) => out.extend_from_slice(text),
                 Part::Slot { source, encoding } => {
-                    drawn[source.variable].write(source.column, *encoding, out);
+                    values.value_of(source.variable).write(source.column, *encoding, out);
                 }
             }
         }
@@ -233,7 +233,7 @@ fn find_source(name: &str, variables: &[Variable]) -> Result<SlotSource, String>
 mod tests {
     use super::*;
     use crate::rows::{Cell, CellKind, Rows};
-    use crate::variable::{Feeder, Order, Values};
+    use crate::variable::{Drawn, Feeder, Order, Values};
     use expect_test::{Expect, expect};
     use serde_json::json;
 

@@ -84,6 +84,17 @@ pub enum Drawn<'a> {
     Captured(Cell<'a>),
 }
 
+/// Where a slot finds the value of its variable, by the variable's index.
+pub trait ValueOf {
+    fn value_of(&self, variable: usize) -> Drawn<'_>;
+}
+
+impl<const COUNT: usize> ValueOf for [Drawn<'_>; COUNT] {
+    fn value_of(&self, variable: usize) -> Drawn<'_> {
+        self[variable]
+    }
+}
+
 /// A feeder has no row left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exhausted;
@@ -161,11 +172,6 @@ impl Variable {
         self.values == Values::Captured
     }
 
-    /// True where the value depends on how many were taken before.
-    pub fn is_sequential(&self) -> bool {
-        self.feeder().is_some_and(Feeder::is_counted)
-    }
-
     /// Chooses a value. `position` counts the choices of a sequential or unique feeder, from 0.
     pub fn choose(&self, random: &mut impl Rng, position: u64) -> Result<Choice, Exhausted> {
         match &self.values {
@@ -180,15 +186,8 @@ impl Variable {
         match (&self.values, choice) {
             (Values::Rows(feeder), Choice::Row(row)) => Drawn::Row(&feeder.rows, row),
             (_, Choice::Integer(number)) => Drawn::Integer(number),
-            (_, Choice::Row(_)) => Drawn::Captured(Cell { kind: CellKind::Null, text: b"" }),
+            (_, Choice::Row(_)) => Drawn::NOTHING,
         }
-    }
-
-    /// Chooses and draws. A unique feeder that has no row left starts again.
-    pub fn draw(&self, random: &mut impl Rng, position: u64) -> Drawn<'_> {
-        let rows = self.feeder().map_or(1, |feeder| feeder.rows.len().max(1) as u64);
-        let choice = self.choose(random, position % rows);
-        self.drawn(choice.expect("the position is below the number of rows"))
     }
 
     /// What is wrong with the values themselves, if anything.
@@ -218,6 +217,9 @@ impl Variable {
 }
 
 impl Drawn<'_> {
+    /// Of a variable that has no value yet.
+    pub const NOTHING: Self = Self::Captured(Cell { kind: CellKind::Null, text: b"" });
+
     pub(crate) fn write(&self, column: usize, encoding: Encoding, out: &mut Vec<u8>) {
         match self {
             Self::Integer(number) => {

@@ -1,16 +1,26 @@
 //! What the users of a plan do: requests drawn by weight, or a sequence of them, with values in their slots.
+//!
+//! A value that a user takes from a feeder holds for its iteration, so that all steps speak of the same row; values
+//! taken from answers hold until the iteration ends.
+
+mod judge;
+mod values;
 
 use crate::http::request::Prepared;
+use judge::Judge;
+use prony_load_model::counts::Counts;
 use prony_load_model::program::{
     Answer, Event, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
 };
-use prony_load_model::scenario::Flow;
-use prony_load_model::variable::Drawn;
+use prony_load_model::scenario::{AfterFailure, Flow};
+use prony_load_model::variable::Exhausted;
 use prony_load_model::{Nanos, Outcome, Plan};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::mem;
+use std::sync::atomic::AtomicU64;
+use values::{Lack, Values};
 
 /// Users' waits are drawn from the streams of their numbers, their choices and values from these.
 const STREAMS: u64 = 1 << 32;
@@ -20,14 +30,22 @@ const STREAMS: u64 = 1 << 32;
 pub(crate) struct FlowWorkload<'a> {
     plan: &'a Plan,
     prepared: Vec<Prepared>,
-    /// How often each sequential variable was drawn.
+    judges: Vec<Judge<'a>>,
+    /// By variable: how many rows all users together have taken.
     positions: Vec<AtomicU64>,
+    /// Checks compare answers with values of the request, so those of a pipeline must be the same.
+    keeps_values_in_pipeline: bool,
 }
 
 impl<'a> FlowWorkload<'a> {
     pub(crate) fn new(plan: &'a Plan) -> Self {
-        let positions = plan.variables().iter().map(|_| AtomicU64::new(0)).collect();
-        Self { plan, prepared: Prepared::all(plan), positions }
+        Self {
+            plan,
+            prepared: Prepared::all(plan),
+            judges: Judge::all(plan),
+            positions: plan.variables().iter().map(|_| AtomicU64::new(0)).collect(),
+            keeps_values_in_pipeline: plan.requests().iter().any(|r| !r.check_variables().is_empty()),
+        }
     }
 }
 
@@ -41,13 +59,16 @@ struct FlowProgram<'a> {
     workload: &'a FlowWorkload<'a>,
     thread: ThreadPlace,
     users: Vec<FlowUser>,
-    drawn: Vec<Drawn<'a>>,
+    values: Values<'a>,
+    counts: Counts,
     body: Vec<u8>,
 }
 
 struct FlowUser {
     /// The step of a sequence that comes next.
     step: usize,
+    /// The last answer was no success.
+    has_failed: bool,
     random: ChaCha8Rng,
 }
 
@@ -57,17 +78,18 @@ impl<'a> FlowProgram<'a> {
         let users = numbers.map(|number| {
             let mut random = ChaCha8Rng::seed_from_u64(workload.plan.seed());
             random.set_stream(STREAMS + u64::from(number));
-            FlowUser { step: 0, random }
+            FlowUser { step: 0, has_failed: false, random }
         });
-        let drawn = vec![Drawn::Integer(0); workload.plan.variables().len()];
-        Self { workload, thread, users: users.collect(), drawn, body: Vec::new() }
+        let users: Vec<_> = users.collect();
+        let values = Values::new(workload.plan.variables(), &workload.positions, users.len());
+        Self { workload, thread, users, values, counts: Counts::default(), body: Vec::new() }
     }
 
-    fn mix(&mut self, user: UserPlace, weights: &[(usize, u32)], sum: u32, out: &mut Outgoing) {
+    fn mix(&mut self, user: usize, weights: &[(usize, u32)], sum: u32, out: &mut Outgoing) -> Step {
         for _ in 0..self.workload.plan.wire().pipeline {
             let mut ticket = match weights {
                 [_] => 0,
-                _ => self.users[self.thread.index_of(user.number)].random.random_range(0..sum),
+                _ => self.users[user].random.random_range(0..sum),
             };
             let chosen = weights.iter().find(|(_, weight)| {
                 let is_it = ticket < *weight;
@@ -75,26 +97,38 @@ impl<'a> FlowProgram<'a> {
                 is_it
             });
             let (request, _) = chosen.expect("the ticket is below the sum of all weights");
-            self.write(user, *request, out);
+            if !self.workload.keeps_values_in_pipeline {
+                self.values.begin_iteration(user);
+            }
+            let step = self.write(user, *request, out);
+            if step != Step::Send {
+                return step;
+            }
         }
+        Step::Send
     }
 
     /// The next step of a sequence: its request, or before that the wait of the step before.
     fn sequence(
         &mut self,
-        user: UserPlace,
+        user: usize,
         steps: &[prony_load_model::scenario::Step],
+        after_failure: AfterFailure,
         event: Event,
         out: &mut Outgoing,
     ) -> Step {
-        let entry = &mut self.users[self.thread.index_of(user.number)];
+        let entry = &mut self.users[user];
         match event {
-            Event::Begin => entry.step = 0,
+            Event::Begin => (entry.step, entry.has_failed) = (0, false),
             Event::Paused => {}
-            Event::Failed(_) => return Step::EndIteration,
-            Event::Answered => {
+            Event::Answered | Event::Failed(_) => {
+                let has_failed = mem::take(&mut entry.has_failed) || event != Event::Answered;
                 entry.step += 1;
                 if entry.step == steps.len() {
+                    return Step::EndIteration;
+                }
+                if has_failed && after_failure == AfterFailure::EndIteration {
+                    self.counts.iterations_cut += 1;
                     return Step::EndIteration;
                 }
                 let wait = steps[entry.step - 1].think_time.draw(&mut entry.random);
@@ -103,49 +137,58 @@ impl<'a> FlowProgram<'a> {
                 }
             }
         }
-        let request = steps[self.users[self.thread.index_of(user.number)].step].request;
-        self.write(user, request, out);
-        Step::Send
+        self.write(user, steps[self.users[user].step].request, out)
     }
 
-    fn write(&mut self, user: UserPlace, request: usize, out: &mut Outgoing) {
-        let random = &mut self.users[self.thread.index_of(user.number)].random;
+    /// Writes a request, unless a value that it needs is not there.
+    fn write(&mut self, user: usize, request: usize, out: &mut Outgoing) -> Step {
         let prepared = &self.workload.prepared[request];
-        for variable in &prepared.variables {
-            let drawn = &self.workload.plan.variables()[*variable];
-            let position = if drawn.is_sequential() {
-                self.workload.positions[*variable].fetch_add(1, Ordering::Relaxed)
-            } else {
-                0
-            };
-            self.drawn[*variable] = drawn.draw(random, position);
+        if !prepared.variables.is_empty() || self.workload.judges[request].has_variables() {
+            let needed = prepared.variables.iter().chain(self.workload.judges[request].variables());
+            let random = &mut self.users[user].random;
+            match self.values.fill(user, needed.copied(), random, &mut self.counts) {
+                Ok(()) => {}
+                Err(Lack::Row(Exhausted)) => return Step::Leave,
+                Err(Lack::Capture) => {
+                    self.counts.iterations_cut += 1;
+                    return Step::EndIteration;
+                }
+            }
         }
-        prepared.write(&self.drawn, &mut self.body, &mut out.text);
-        out.end_request(request, prepared.target, prepared.is_head, prepared.keep());
+        prepared.write(&self.values.of(user), &mut self.body, &mut out.text);
+        out.end_request(request, prepared.target, prepared.is_head, prepared.keep);
+        Step::Send
     }
 }
 
 impl Program for FlowProgram<'_> {
-    fn next(&mut self, user: UserPlace, event: Event, out: &mut Outgoing) -> Result<Step, ProgramError> {
+    fn next(&mut self, place: UserPlace, event: Event, out: &mut Outgoing) -> Result<Step, ProgramError> {
         let workload = self.workload;
-        Ok(match &workload.plan.scenarios()[user.scenario].flow {
-            Flow::Sequence(steps) => self.sequence(user, steps, event, out),
-            Flow::Mix { weights, sum } if event == Event::Begin => {
-                self.mix(user, weights, *sum, out);
-                Step::Send
-            }
+        let scenario = &workload.plan.scenarios()[place.scenario];
+        let user = self.thread.index_of(place.number);
+        if event == Event::Begin {
+            self.values.begin_iteration(user);
+        }
+        Ok(match &scenario.flow {
+            Flow::Sequence(steps) => self.sequence(user, steps, scenario.after_failure, event, out),
+            Flow::Mix { weights, sum } if event == Event::Begin => self.mix(user, weights, *sum, out),
             Flow::Mix { .. } => Step::EndIteration,
         })
     }
 
-    fn judge(&mut self, _: UserPlace, request: usize, answer: &Answer<'_>) -> Result<Outcome, ProgramError> {
-        let prepared = &self.workload.prepared[request];
-        Ok(if !prepared.expect.accepts(answer.status) {
-            Outcome::Status(answer.status)
-        } else if answer.has_graphql_errors {
-            Outcome::GraphQlErrors
-        } else {
-            Outcome::Success
-        })
+    fn judge(
+        &mut self,
+        place: UserPlace,
+        request: usize,
+        answer: &Answer<'_>,
+    ) -> Result<Outcome, ProgramError> {
+        let user = self.thread.index_of(place.number);
+        let outcome = self.workload.judges[request].judge(answer, user, &mut self.values, &mut self.counts);
+        self.users[user].has_failed |= outcome != Outcome::Success;
+        Ok(outcome)
+    }
+
+    fn take_counts(&mut self) -> Counts {
+        mem::take(&mut self.counts)
     }
 }

@@ -2,14 +2,17 @@
 
 use prony_load_model::Plan;
 use prony_load_model::program::Keep;
-use prony_load_model::request::{AnswerCheck, ExpectedStatus, Request};
+use prony_load_model::request::{AnswerCheck, Request};
 use prony_load_model::target::Target;
 use prony_load_model::template::Template;
-use prony_load_model::variable::Drawn;
+use prony_load_model::variable::{Drawn, ValueOf};
 use prony_load_model::wire::Connections;
 use std::io::Write as _;
 
 const USER_AGENT: &str = concat!("prony/", env!("CARGO_PKG_VERSION"));
+
+/// For requests without slots.
+const NO_VALUES: [Drawn<'static>; 0] = [];
 
 /// One named request, ready to be written.
 #[derive(Debug)]
@@ -20,8 +23,8 @@ pub(crate) struct Prepared {
     /// Index into the plan's targets.
     pub(crate) target: usize,
     pub(crate) is_head: bool,
-    pub(crate) expect: ExpectedStatus,
-    check: AnswerCheck,
+    /// What must be seen of an answer to judge it.
+    pub(crate) keep: Keep,
 }
 
 #[derive(Debug)]
@@ -65,40 +68,31 @@ impl Prepared {
             variables,
             target: plan.target_of(index),
             is_head: request.method == "HEAD",
-            expect: request.expect.clone(),
-            check: request.check.clone(),
+            keep: request.keep(),
         }
     }
 
     /// Appends the text with these values to `out`; `body` is memory to use again.
-    pub(crate) fn write(&self, drawn: &[Drawn<'_>], body: &mut Vec<u8>, out: &mut Vec<u8>) {
-        self.form.write(drawn, body, out);
-    }
-
-    /// What must be seen of an answer to judge it.
-    pub(crate) fn keep(&self) -> Keep {
-        match self.check {
-            AnswerCheck::Status => Keep::Status,
-            AnswerCheck::GraphQl => Keep::GraphQlErrors,
-        }
+    pub(crate) fn write(&self, values: &impl ValueOf, body: &mut Vec<u8>, out: &mut Vec<u8>) {
+        self.form.write(values, body, out);
     }
 }
 
 impl Form {
     fn bytes(&self) -> Vec<u8> {
         let mut text = Vec::new();
-        self.write(&[], &mut Vec::new(), &mut text);
+        self.write(&NO_VALUES, &mut Vec::new(), &mut text);
         text
     }
 
-    fn write(&self, drawn: &[Drawn<'_>], scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    fn write(&self, values: &impl ValueOf, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
         match self {
             Self::Fixed(bytes) => out.extend_from_slice(bytes),
-            Self::WithoutBody { head } => head.render(drawn, out),
+            Self::WithoutBody { head } => head.render(values, out),
             Self::WithBody { head, body } => {
                 scratch.clear();
-                body.render(drawn, scratch);
-                head.render(drawn, out);
+                body.render(values, scratch);
+                head.render(values, out);
                 write!(out, "{}\r\n\r\n", scratch.len()).expect("writing into memory does not fail");
                 out.extend_from_slice(scratch);
             }

@@ -232,6 +232,7 @@ impl<'a> Worker<'a> {
         let fresh = Tally::new(self.shared.windows, TallyShape::of(self.shared.plan));
         let mut tally = mem::replace(&mut self.tally, fresh);
         tally.users_active = self.users_active();
+        tally.counts = self.program.take_counts();
         let busy = processor_time();
         let handover = Handover {
             thread: self.place.number,

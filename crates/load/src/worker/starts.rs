@@ -47,8 +47,9 @@ impl OpenStarts {
         self.starts.is_some()
     }
 
+    /// True where no start is left, or (while no user is busy) nobody to serve one.
     pub(super) fn is_done(&self) -> bool {
-        self.next.is_none() && self.waiting.is_empty()
+        self.next.is_none() && self.waiting.is_empty() || self.is_open() && self.free.is_empty()
     }
 
     pub(super) fn next_due(&self) -> Option<Nanos> {

@@ -5,17 +5,16 @@ use prony_load_model::program::{
     Answer, Event, Keep, Outgoing, Program, Step, ThreadPlace, UserPlace, Workload,
 };
 use prony_load_model::{Nanos, Outcome, TransportError};
-use prony_load_scripts::wrk::{Limits, Settings, WrkScript, WrkUrl};
+use prony_load_scripts::wrk::{Limits, ScriptError, Settings, WrkScript, WrkUrl};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
 const USER: UserPlace = UserPlace { number: 0, scenario: 0 };
-const LIMITS: Limits = Limits {
-    running: Duration::from_millis(400),
-    preparing: Duration::from_millis(400),
-    memory_bytes: 64 << 20,
-};
+/// Time enough for a busy machine.
+const LIMITS: Limits =
+    Limits { running: Duration::from_secs(60), preparing: Duration::from_secs(60), memory_bytes: 64 << 20 };
+const SHORT: Duration = Duration::from_millis(200);
 
 fn settings(source: &str) -> Settings {
     Settings {
@@ -39,7 +38,11 @@ fn settings(source: &str) -> Settings {
 }
 
 fn prepare(source: &str) -> Result<WrkScript, String> {
-    WrkScript::prepare(settings(source), |error| panic!("{error}")).map_err(|error| error.to_string())
+    prepare_with(settings(source))
+}
+
+fn prepare_with(settings: Settings) -> Result<WrkScript, String> {
+    WrkScript::prepare(settings, |error| panic!("{error}")).map_err(|error| error.to_string())
 }
 
 fn place(number: u32) -> ThreadPlace {
@@ -93,7 +96,11 @@ fn sorted(text: &str) -> String {
 }
 
 fn check_with(source: &str, head: &str, body: &str, turns: usize, expected: &Expect) {
-    let shown = prepare(source).and_then(|script| {
+    check_settings(settings(source), head, body, turns, expected);
+}
+
+fn check_settings(settings: Settings, head: &str, body: &str, turns: usize, expected: &Expect) {
+    let shown = prepare_with(settings).and_then(|script| {
         let mut program = script.program(place(0)).map_err(|error| error.to_string())?;
         (0..turns).map(|_| turn(&mut *program, head, body)).collect::<Result<String, _>>()
     });
@@ -460,19 +467,34 @@ fn a_script_that_loops_is_cut_where_it_loops() {
     jitless(
         "function setup()\n while true do end\nend",
         &expect![[r#"
-            the script test.lua failed in `setup`: test.lua:2: cut: it did not come back in time (0.4 s)
+            the script test.lua failed in `setup`: test.lua:2: cut: it did not come back in time (0.2 s)
         "#]],
     );
     jitless(
         "function request()\n while true do pcall(error) end\nend",
         &expect![[r#"
-        the script test.lua failed in `request`: test.lua:2: cut: it did not come back in time (0.4 s)
-    "#]],
+            the script test.lua failed in `request`: test.lua:2: cut: it did not come back in time (0.2 s)
+        "#]],
     );
 }
 
+#[test]
+fn a_loop_that_was_compiled_is_reported_to_who_can_end_it() {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let on_stuck = move |error: &ScriptError| sender.send(error.to_string()).unwrap();
+    // It loops until this process ends.
+    let settings = impatient("function init()\n while true do end\nend");
+    std::thread::spawn(|| WrkScript::prepare(settings, on_stuck));
+    expect!["the script test.lua did not come back from `init` within 0.2 s; it loops, waits, or does work that belongs in `init`"].assert_eq(&receiver.recv().unwrap());
+}
+
 fn jitless(source: &str, expected: &Expect) {
-    check(&format!("jit.off() {source}"), expected);
+    let settings = impatient(&format!("jit.off() {source}"));
+    check_settings(settings, "HTTP/1.1 200 OK\r\n\r\n", "", 1, expected);
+}
+
+fn impatient(source: &str) -> Settings {
+    Settings { limits: Limits { running: SHORT, preparing: SHORT, ..LIMITS }, ..settings(source) }
 }
 
 #[test]
@@ -480,8 +502,8 @@ fn a_script_that_takes_all_memory_is_ended() {
     check(
         "function init()\n t = {}\n for i = 1, 1e9 do t[i] = ('x'):rep(1000) .. i end\nend",
         &expect![[r#"
-        the script test.lua failed in `init`: not enough memory: the script keeps more than a state may hold; keep less, or make requests when they are asked for
-    "#]],
+            the script test.lua failed in `init`: not enough memory: the script keeps more than a state may hold; keep less, or make requests when they are asked for
+        "#]],
     );
 }
 

@@ -1,12 +1,14 @@
 //! `prony run`: runs the load test that a plan or a URL with flags describes, shows how it goes, and prints the result.
 
 mod quantity;
+mod script;
 mod url;
 
 use anyhow::{Context as _, bail};
 use prony_lab::observe;
-use prony_load::{Output, Progress, RunOptions, read_plan, run};
+use prony_load::{Output, Progress, RunOptions, StopFlag, read_plan, run, run_workload};
 use prony_load_model::{Plan, ResultFile};
+use prony_load_scripts::wrk::WrkScript;
 use prony_report::{ProgressDisplay, ProgressLine, WrkShown};
 use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
@@ -21,9 +23,18 @@ const THRESHOLD_FAILED: u8 = 1;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The plan, a TOML file (docs/run.md describes it), or a URL to load (docs/wrk.md).
-    #[arg(value_name = "PLAN.toml|URL")]
+    /// The plan, a TOML file (docs/run.md describes it), or a URL to load (docs/wrk.md), or a wrk script and a URL.
+    #[arg(value_name = "PLAN.toml|URL|SCRIPT.lua")]
     target: String,
+    /// The URL for a script.
+    #[arg(value_name = "URL")]
+    url: Option<String>,
+    /// A wrk script, in Lua, that says what is sent to the URL.
+    #[arg(short, long, value_name = "FILE", help_heading = "For a URL")]
+    script: Option<PathBuf>,
+    /// For the script's `init`.
+    #[arg(last = true, value_name = "ARGUMENT")]
+    after_dashes: Vec<String>,
     /// Threads of the lab; by default one for each processor, with a URL 2.
     #[arg(short, long, value_name = "COUNT", value_parser = quantity::count)]
     threads: Option<u32>,
@@ -50,59 +61,112 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let (plan, shown) =
-        if Url::is_one(&arguments.target) { url_plan(arguments)? } else { file_plan(arguments)? };
-    let plan = match arguments.seed {
-        Some(seed) => plan.with_seed(seed),
-        None => plan,
+    let stop = interrupt::stop_flag()?;
+    let mut work = match arguments.place()? {
+        Place::Plan(path) => file_work(path, arguments)?,
+        Place::Url { url, script } => url_work(url, script, arguments)?,
     };
-    let path = result_path(&arguments.output, &plan);
-    let options = options(arguments, &shown, &path)?;
-    let result = run(&plan, options)?;
-    print(&result, arguments.json, &shown, &path)?;
+    if let Some(seed) = arguments.seed {
+        work.plan = work.plan.with_seed(seed);
+    }
+    let path = result_path(&arguments.output, &work.plan);
+    let options = options(arguments, work.threads, &path, stop)?;
+    let result = match &work.script {
+        Some(script) => run_workload(&work.plan, script, options)?,
+        None => run(&work.plan, options)?,
+    };
+    if let Some(script) = &work.script {
+        script.flush()?;
+    }
+    print(&result, arguments.json, work.shown.as_ref(), &path)?;
+    if let Some(script) = &work.script {
+        script.done(&result)?;
+    }
     let is_void = arguments.strict && result.findings.iter().any(|finding| finding.voids_claim);
     let is_good = result.keeps_thresholds() && !is_void;
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::from(THRESHOLD_FAILED) })
 }
 
-/// In whose words the result is printed.
+/// What the positional arguments and `--script` name.
 #[derive(Debug)]
-enum Shown {
-    Own,
-    Wrk { shown: WrkShown, threads: u32 },
+enum Place<'a> {
+    Plan(&'a Path),
+    Url { url: &'a str, script: Option<&'a Path> },
 }
 
-fn file_plan(arguments: &Arguments) -> anyhow::Result<(Plan, Shown)> {
-    if let Some(flag) = arguments.url_flags.first_given() {
-        let target = &arguments.target;
+impl Arguments {
+    fn place(&self) -> anyhow::Result<Place<'_>> {
+        let (first, second) = (self.target.as_str(), self.url.as_deref());
+        let place = match (first, second) {
+            (script, Some(url)) if script::is_one(script) && Url::is_one(url) => {
+                if let Some(other) = &self.script {
+                    bail!("two scripts, `{script}` and `{}`: one can be run", other.display());
+                }
+                Place::Url { url, script: Some(Path::new(script)) }
+            }
+            (_, Some(second)) => bail!("`{second}` is one argument too many after `{first}`"),
+            (script, None) if script::is_one(script) => {
+                bail!("the script `{script}` needs a URL: prony run {script} http://…")
+            }
+            (url, None) if Url::is_one(url) => Place::Url { url, script: self.script.as_deref() },
+            (plan, None) => Place::Plan(Path::new(plan)),
+        };
+        let has_script = matches!(place, Place::Url { script: Some(_), .. });
+        if !has_script && !self.after_dashes.is_empty() {
+            bail!(
+                "arguments after `--` are for a script's `init`, and there is no script; give one with --script"
+            );
+        }
+        Ok(place)
+    }
+}
+
+/// What is run, and how it is shown.
+#[derive(Debug)]
+struct Work {
+    plan: Plan,
+    script: Option<WrkScript>,
+    threads: Option<u32>,
+    /// In wrk's words, where it is.
+    shown: Option<WrkShown>,
+}
+
+fn file_work(path: &Path, arguments: &Arguments) -> anyhow::Result<Work> {
+    let flag = arguments.url_flags.first_given().or(arguments.script.as_ref().map(|_| "--script"));
+    if let Some(flag) = flag {
+        let plan = path.display();
         bail!(
-            "{flag} belongs to a URL, and `{target}` is a plan, which says this itself; a URL begins with http://"
+            "{flag} belongs to a URL, and `{plan}` is a plan, which says this itself; a URL begins with http://"
         );
     }
-    Ok((read_plan(Path::new(&arguments.target))?, Shown::Own))
+    Ok(Work { plan: read_plan(path)?, script: None, threads: arguments.threads, shown: None })
 }
 
-fn url_plan(arguments: &Arguments) -> anyhow::Result<(Plan, Shown)> {
+fn url_work(url: &str, script: Option<&Path>, arguments: &Arguments) -> anyhow::Result<Work> {
     let flags = &arguments.url_flags;
-    let url = Url::parse(&arguments.target)?;
+    let url = Url::parse(url)?;
     let threads = flags.threads(arguments.threads)?;
-    let shown = WrkShown { url: url.text.clone(), latency: flags.latency, uncorrected: flags.uncorrected };
-    Ok((flags.plan(&url)?, Shown::Wrk { shown, threads }))
+    let plan = flags.plan(&url)?;
+    let prepare = |path| script::prepare(path, &url, flags, threads, &arguments.after_dashes);
+    let script = script.map(prepare).transpose()?;
+    let shown = WrkShown { url: url.text, latency: flags.latency, uncorrected: flags.uncorrected };
+    Ok(Work { plan, script, threads: Some(threads), shown: Some(shown) })
 }
 
-fn options(arguments: &Arguments, shown: &Shown, path: &Path) -> anyhow::Result<RunOptions> {
+fn options(
+    arguments: &Arguments,
+    threads: Option<u32>,
+    path: &Path,
+    stop: StopFlag,
+) -> anyhow::Result<RunOptions> {
     let mut display = display(arguments.quiet);
     let mut options = RunOptions {
         output: Output::File(path.to_owned()),
         command_line: std::env::args().collect(),
         progress: Box::new(move |progress| show(&mut display, progress)),
         observe: Some(observe::open(&arguments.observe)?),
-        stop: interrupt::stop_flag()?,
+        stop,
         ..RunOptions::default()
-    };
-    let threads = match shown {
-        Shown::Wrk { threads, .. } => Some(*threads),
-        Shown::Own => arguments.threads,
     };
     options.threads =
         threads.and_then(|threads| NonZeroUsize::new(threads as usize)).unwrap_or(options.threads);
@@ -135,14 +199,16 @@ fn show(display: &mut ProgressDisplay, progress: &Progress) {
     }
 }
 
-fn print(result: &ResultFile, as_json: bool, shown: &Shown, path: &Path) -> anyhow::Result<()> {
-    let text = match shown {
-        _ if as_json => prony_report::json(result)? + "\n",
-        Shown::Own => format!("{}result: {}\n", prony_report::summary(result), path.display()),
-        Shown::Wrk { shown, .. } => {
-            format!("{}result: {}\n", prony_report::wrk(result, shown), path.display())
-        }
+fn print(result: &ResultFile, as_json: bool, shown: Option<&WrkShown>, path: &Path) -> anyhow::Result<()> {
+    let summary = match shown {
+        _ if as_json => return out(&(prony_report::json(result)? + "\n")),
+        Some(shown) => prony_report::wrk(result, shown),
+        None => prony_report::summary(result),
     };
+    out(&format!("{summary}result: {}\n", path.display()))
+}
+
+fn out(text: &str) -> anyhow::Result<()> {
     std::io::stdout().write_all(text.as_bytes()).context("cannot print the result")
 }
 

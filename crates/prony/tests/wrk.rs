@@ -103,3 +103,158 @@ fn what_cannot_be_loaded_is_exit_2_and_said() {
         assert!(error.contains(part) && code == Some(2), "{arguments:?}: {code:?} {error}");
     }
 }
+
+/// Runs one of the examples for a second with two threads.
+fn example(name: &str, peer: &ScriptedPeer, flags: &[&str]) -> (String, String) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/wrk").join(name);
+    let url = peer.url();
+    let arguments = [&[script.to_str().unwrap(), &url, "-c2", "-t2", "-d1"], flags].concat();
+    let (out, error, code) = run(&arguments);
+    assert_eq!((error.as_str(), code), ("", Some(0)), "{out}");
+    (out, received(peer))
+}
+
+fn requests(out: &str) -> usize {
+    number_before(out, " requests in").unwrap().parse().unwrap()
+}
+
+#[test]
+fn example_auth_sends_the_token_that_it_got() {
+    let answer = "HTTP/1.1 200 OK\r\nX-Token: secret\r\nContent-Length: 0\r\n\r\n";
+    let (out, sent) = example("auth.lua", &ScriptedPeer::answering(answer), &[]);
+    assert_eq!(sent.matches("GET /authenticate ").count(), 2, "each thread logs in once");
+    let later: Vec<_> = sent.split("GET ").filter(|request| request.starts_with("/resource ")).collect();
+    assert!(later.len() + 4 >= requests(&out) && later.len() > 2);
+    assert!(later.iter().all(|request| request.contains("X-Token: secret\r\n")));
+}
+
+#[test]
+fn example_counter_counts_on_each_thread() {
+    let (_, sent) = example("counter.lua", &ScriptedPeer::answering(OK), &[]);
+    for number in [0, 1, 2, 3] {
+        let path = format!("GET /{number} HTTP/1.1\r\n");
+        assert_eq!(sent.matches(&path).count(), 2, "{path}");
+    }
+    assert!(sent.contains("X-Counter: 3\r\n"));
+}
+
+#[test]
+fn example_delay_waits_before_each_request() {
+    let (out, _) = example("delay.lua", &ScriptedPeer::answering(OK), &[]);
+    // Two connections, each with a wait of 10 ms or more.
+    assert!((1..=200).contains(&requests(&out)), "{out}");
+}
+
+#[test]
+fn example_pipeline_sends_three_at_once() {
+    let (out, sent) = example("pipeline.lua", &ScriptedPeer::answering(OK), &[]);
+    let counts =
+        ["red", "green", "blue"].map(|colour| sent.matches(&format!("GET /?colour={colour} ")).count());
+    assert!(counts.iter().all(|count| *count == counts[0]), "{counts:?}");
+    assert!(requests(&out) > counts[0], "each of a batch is counted: {counts:?}\n{out}");
+}
+
+#[test]
+fn example_post_sends_a_form() {
+    let (_, sent) = example("post.lua", &ScriptedPeer::answering(OK), &[]);
+    assert!(sent.starts_with("POST / HTTP/1.1\r\n"), "{sent:.300}");
+    assert!(sent.contains("Content-Length: 20\r\n"), "{sent:.300}");
+    assert!(sent.contains("Content-Type: application/x-www-form-urlencoded\r\n"), "{sent:.300}");
+    assert!(sent.contains("\r\n\r\nname=prony&year=1821POST /"), "{sent:.300}");
+}
+
+#[test]
+fn example_report_prints_after_the_summary() {
+    let (out, _) = example("report.lua", &ScriptedPeer::answering(OK), &[]);
+    let report = out.split("percentile,latency_ms\n").nth(1).unwrap();
+    let names: Vec<_> = report.lines().filter_map(|line| line.split(',').next()).collect();
+    assert_eq!(names, ["50", "90", "99", "99.9", "requests", "bad_statuses", "lost"]);
+    assert!(report.contains(&format!("requests,{}\nbad_statuses,0\nlost,0\n", requests(&out))), "{out}");
+}
+
+#[test]
+fn example_setup_reads_from_each_thread_at_the_end() {
+    let (out, _) = example("setup.lua", &ScriptedPeer::answering(OK), &[]);
+    let answers = |number: usize| -> usize {
+        let line = out.lines().find(|line| line.starts_with(&format!("thread {number}: "))).unwrap();
+        line.split_whitespace().rev().nth(1).unwrap().parse().unwrap()
+    };
+    assert!(answers(1) + answers(2) >= requests(&out), "{out}");
+    assert!(!out.contains("thread 3"));
+}
+
+#[test]
+fn example_stop_ends_each_thread_after_its_hundredth_answer() {
+    let (out, _) = example("stop.lua", &ScriptedPeer::answering(OK), &[]);
+    assert_eq!(requests(&out), 200);
+}
+
+#[test]
+fn example_addr_sends_each_thread_to_an_address_that_answers() {
+    let peer = ScriptedPeer::answering(OK);
+    let (out, sent) = example("addr.lua", &peer, &[]);
+    let line = format!("a thread sends to {}\n", peer.address());
+    assert_eq!(out.matches(&line).count(), 2, "{out}");
+    assert!(out.starts_with(&line), "what scripts print comes first: {out}");
+    assert!(sent.starts_with("GET / HTTP/1.1\r\n"));
+}
+
+/// A script in a file, against a target that answers.
+fn script(code: &str, flags: &[&str]) -> (String, String, Option<i32>) {
+    let peer = ScriptedPeer::answering(OK);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("test.lua");
+    std::fs::write(&path, code).unwrap();
+    run(&[&["-s", path.to_str().unwrap(), &peer.url(), "-c2", "-t1", "-d1"], flags].concat())
+}
+
+#[test]
+fn arguments_reach_init() {
+    let (out, error, code) =
+        script("function init(args) print(args[1] .. '+' .. args[2]) end", &["--", "-x", "two"]);
+    assert_eq!((error.as_str(), code), ("", Some(0)));
+    assert!(out.starts_with("-x+two\n"), "{out}");
+}
+
+#[test]
+fn a_script_that_fails_is_exit_2_wherever_it_does() {
+    for (code, function) in [
+        ("\n\nx = = 1", "its main part"),
+        ("function setup()\n\n error('no') end", "`setup`"),
+        ("function init()\n\n error('no') end", "`init`"),
+        ("function delay()\n\n error('no') end", "`delay`"),
+        ("function request()\n\n error('no') end", "`request`"),
+        ("function response()\n\n error('no') end", "`response`"),
+        ("function done()\n\n error('no') end", "`done`"),
+    ] {
+        let (_, error, exit) = script(code, &[]);
+        assert_eq!(exit, Some(2), "{function}: {error}");
+        assert!(error.contains(function) && error.contains("test.lua:3: "), "{error}");
+    }
+}
+
+#[test]
+fn what_request_returns_is_looked_at() {
+    let (_, error, exit) = script("function request() return 'hello' end", &[]);
+    assert!(
+        exit == Some(2) && error.contains("test.lua:1: request 1 of the text has no empty line"),
+        "{error}"
+    );
+    let (_, error, exit) = script("function request() end", &[]);
+    assert!(exit == Some(2) && error.contains("test.lua:1: it returned nothing"), "{error}");
+}
+
+#[test]
+fn scripts_and_urls_that_do_not_fit_are_said() {
+    for (arguments, part) in [
+        (&["missing.lua", "http://a/"][..], "cannot read the script missing.lua: No such file"),
+        (&["script.lua"], "the script `script.lua` needs a URL"),
+        (&["a.lua", "http://a/", "-s", "b.lua"], "two scripts"),
+        (&["http://a/", "http://b/"], "one argument too many"),
+        (&["http://a/", "--", "x"], "there is no script"),
+        (&["http://a/", "-s", "plan.toml"], "plan.toml is none by its name"),
+    ] {
+        let (_, error, code) = run(arguments);
+        assert!(error.contains(part) && code == Some(2), "{arguments:?}: {code:?} {error}");
+    }
+}

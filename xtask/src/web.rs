@@ -1,4 +1,4 @@
-//! The checks of the pages: types, then audits and a browser against a server, which the checks start.
+//! The checks of the pages: types, audits and a browser against a server, which the checks start, and made-up reports.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::{counts::Counts, stages::run_command};
 
-const CHECKS: [&str; 3] = ["check", "test:audit", "test:browser"];
+const CHECKS: [&str; 4] = ["check", "test:audit", "test:browser", "test:report"];
 
 /// Needs the `prony` program of the build stage.
 pub(crate) fn check(root: &Path) -> Result<(bool, Counts)> {

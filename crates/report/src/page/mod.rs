@@ -49,9 +49,10 @@ fn fill(template: &str, data: &PageData) -> String {
     let title = format!("<title>{}</title>", plain::escaped(&data.title));
     // In this order: what is put in may hold the text of a place.
     let (head, rest) = template.split_once(TITLE_PLACE).expect("the template has a title");
-    let (between, rest) = rest.split_once(DATA_PLACE).expect("the template has a place for data");
-    let (after, end) = rest.split_once(PLAIN_PLACE).expect("the template has a place for plain tables");
-    [head, &title, between, &json, after, &plain::tables(data), end].concat()
+    let (before_plain, rest) =
+        rest.split_once(PLAIN_PLACE).expect("the template has a place for plain tables");
+    let (before_data, end) = rest.split_once(DATA_PLACE).expect("the template has a place for data");
+    [head, &title, before_plain, &plain::tables(data), before_data, &json, end].concat()
 }
 
 fn page_data(documents: &[NamedDocument]) -> PageData {

@@ -77,7 +77,8 @@ fn facts(result: &ResultFile) -> Vec<(String, String)> {
         facts.push(("command", result.origin.command_line.join(" ")));
     }
     facts.push(("version", result.origin.prony_version.clone()));
-    facts.into_iter().map(|(term, what)| (term.to_owned(), what)).collect()
+    let known = facts.into_iter().filter(|(_, what)| !what.is_empty());
+    known.map(|(term, what)| (term.to_owned(), what)).collect()
 }
 
 fn finding(finding: &Finding) -> FindingData {

@@ -134,3 +134,79 @@ fn observer(name: &str, processors: f64) -> Observation {
 pub fn named(name: &str, result: ResultFile) -> NamedDocument {
     NamedDocument { name: name.to_owned(), document: Document::Run(Box::new(result)) }
 }
+
+/// A whole day, a row a second, with a rate that follows the hours, an outage at noon and one slow second.
+pub fn day() -> ResultFile {
+    const SECONDS: u64 = 86_400;
+    let mut result = open();
+    let rates = (0..SECONDS).map(|second| {
+        let hour = second as f64 / 3_600.0;
+        let noise = (second * 2_654_435_761 % 1_000) as f64 / 1_000.0;
+        (2_000.0 + 1_500.0 * (hour / 24.0 * std::f64::consts::TAU).sin() + 200.0 * noise, noise)
+    });
+    result.series = rates
+        .enumerate()
+        .map(|(second, (rate, noise))| {
+            let second = second as u64;
+            let is_out = (43_200..43_260).contains(&second);
+            let time = |micros: f64| (!is_out).then(|| Nanos::from_micros(micros as u64));
+            let slowest = if second == 30_000 { 4_000_000.0 } else { 20_000.0 + 30_000.0 * noise };
+            SecondRow {
+                second,
+                users: 500,
+                started: rate as u64,
+                dropped: if is_out { 40 } else { 0 },
+                successes: if is_out { 0 } else { rate as u64 - 3 },
+                failures: if is_out { rate as u64 } else { second % 3 },
+                timeouts: 0,
+                bytes_received: 2_000 * rate as u64,
+                p50_ns: time(900.0 + rate / 4.0 + 80.0 * noise),
+                p95_ns: time(2_000.0 + rate + 300.0 * noise),
+                p99_ns: time(5_000.0 + 2.0 * rate + 900.0 * noise),
+                max_ns: time(slowest),
+            }
+        })
+        .collect();
+    let end = Nanos::from_secs(SECONDS);
+    for window in &mut result.windows {
+        window.window.to_ns = end;
+    }
+    for observer in &mut result.observers {
+        for series in &mut observer.series {
+            let highest = series.points.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+            let value = |second: u64| highest * (0.6 + 0.4 * ((second * 40_503 % 997) as f64 / 997.0));
+            series.points = (0..SECONDS).map(|second| (Nanos::from_secs(second), value(second))).collect();
+        }
+    }
+    result
+}
+
+/// Texts that would be markup, would end the script element, or would run off the page.
+pub fn hostile() -> ResultFile {
+    let mut result = closed();
+    let name = "<img src=x onerror=\"document.title='broken'\"></script><script>document.title='broken'</script><!--";
+    result.plan.name = name.to_owned();
+    result.plan.targets = vec!["\"prony:data\"<!--prony:plain-->".to_owned()];
+    result.state = RunState::Running;
+    for window in &mut result.windows {
+        window.by_request[0].name = name.to_owned();
+        window.by_request[1].name = "long".repeat(100);
+    }
+    for finding in &mut result.findings {
+        finding.seen = name.to_owned();
+    }
+    result.thresholds[0].threshold = name.to_owned();
+    result.observers = vec![observer(name, 0.5)];
+    result
+}
+
+/// A run that cannot be believed.
+pub fn void() -> ResultFile {
+    let mut result = closed();
+    result.lab.busiest_thread_share = 0.97;
+    let plan =
+        PlanDraft::new("shop", Target::new("shop.test", 80), LoadModel::constant(1, Nanos::from_secs(1)));
+    let plan = PlanDraft { requests: vec![RequestDraft::get("list", "/")], ..plan }.check().unwrap();
+    result.findings = judge(&plan, &result, &TargetPlace::OtherMachine);
+    result
+}

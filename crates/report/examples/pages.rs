@@ -1,0 +1,34 @@
+//! Writes pages of made-up results into a folder, for the tests in a browser and for whoever changes the page:
+//! `cargo run -p prony-report --example pages -- FOLDER`.
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::{closed, day, hostile, named, open, void};
+use prony_report::{NamedDocument, html, plain_html};
+use std::{env, error::Error, fs, path::PathBuf};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = PathBuf::from(env::args().nth(1).ok_or("name a folder")?);
+    fs::create_dir_all(&folder)?;
+    let pages: [(&str, Vec<NamedDocument>); 6] = [
+        ("closed", vec![named("closed.prony.json", closed())]),
+        ("open", vec![named("open.prony.json", open())]),
+        ("day", vec![named("day.prony.json", day())]),
+        ("hostile", vec![named("hostile.prony.json", hostile())]),
+        ("void", vec![named("void.prony.json", void())]),
+        (
+            "several",
+            vec![
+                named("a.prony.json", open()),
+                named("b.prony.json", closed()),
+                named("c.prony.json", closed()),
+            ],
+        ),
+    ];
+    for (name, documents) in &pages {
+        fs::write(folder.join(format!("{name}.html")), html(documents))?;
+    }
+    fs::write(folder.join("plain.html"), plain_html(&pages[3].1, "they were left out for a test"))?;
+    Ok(())
+}

@@ -1,0 +1,324 @@
+// One uPlot chart in a figure of its own: caption, buttons that show and hide lines and hold the value under the
+// cursor, colours that follow the theme, and keys that move the cursor and zoom.
+import uPlot from 'uplot';
+import type { Unit } from './data';
+import { h, newId } from './dom';
+import { shown, tick } from './format';
+import { color, lineStyle, onThemeChange } from './theme';
+
+export interface Line {
+  name: string;
+  role: string;
+  unit: Unit;
+  values: (number | null | undefined)[];
+  /** Where only single moments are known: marks without a line between them. */
+  marksOnly?: boolean;
+  /** Joins what lies beside missing values. */
+  spanGaps?: boolean;
+  dash?: number[];
+  /** Not among the buttons: goes with the line before it. */
+  isPart?: boolean;
+  /** Place in the palette; by default that among the lines. */
+  place?: number;
+}
+
+export interface Chart {
+  title: string;
+  note?: string;
+  /** Said to those who cannot see it. */
+  description: string;
+  x: number[];
+  lines: Line[];
+  unit: Unit;
+  mayBeLog?: boolean;
+  isLog?: boolean;
+  height?: number;
+  /** Charts of one group share cursor and zoom. */
+  group?: string;
+  /** Leaves room for the second axis also without one, so that charts above each other have the same time above each other. */
+  isAligned?: boolean;
+  xLabel: (value: number) => string;
+  xTick?: (value: number) => string;
+  xSplits?: (min: number, max: number) => number[];
+  xIsLog?: boolean;
+  /** Drawn beneath the lines. */
+  underlay?: (plot: uPlot) => void;
+  overlay?: (plot: uPlot) => void;
+}
+
+const groups = new Map<string, Set<uPlot>>();
+let isZooming = false;
+
+export function chart(spec: Chart): HTMLElement {
+  const legend = h('div', { class: 'legend' });
+  const at = h('span', { class: 'at', 'aria-live': 'off' });
+  const id = newId();
+  const host = h('div', {
+    class: 'canvas',
+    tabindex: '0',
+    role: 'group',
+    'aria-labelledby': id,
+    'aria-description': `${spec.description}. Arrow keys move the cursor, plus and minus zoom, Escape shows all.`,
+  });
+  let isLog = spec.isLog ?? false;
+  const logButton =
+    spec.mayBeLog &&
+    h('button', { type: 'button', class: 'small', 'aria-pressed': String(isLog), onclick: () => toggleLog() }, 'log scale');
+  const figure = h(
+    'figure',
+    { class: 'plot' },
+    h(
+      'figcaption',
+      {},
+      h('h3', { id }, spec.title),
+      spec.note ? h('span', { class: 'note' }, spec.note) : null,
+      at,
+      logButton,
+    ),
+    legend,
+    host,
+  );
+  const hidden = new Set<number>();
+  const values: HTMLElement[] = [];
+  let plot: uPlot | null = null;
+
+  spec.lines.forEach((line, index) => {
+    const value = h('span', { class: 'value' });
+    values.push(value);
+    if (line.isPart) return;
+    const swatch = h('span', { class: 'swatch', 'aria-hidden': 'true' });
+    const style = lineStyle(line.role, line.place ?? index);
+    swatch.style.borderColor = `var(--${style.color})`;
+    swatch.style.borderTopStyle = style.dash ? 'dashed' : 'solid';
+    const button = h(
+      'button',
+      { type: 'button', 'aria-pressed': 'true', onclick: () => toggleLine(index, button) },
+      swatch,
+      h('span', { class: 'name' }, line.name),
+      value,
+    );
+    legend.append(button);
+  });
+
+  function toggleLine(index: number, button: HTMLElement): void {
+    const show = hidden.has(index);
+    const parts = [index];
+    for (let next = index + 1; spec.lines[next]?.isPart; next += 1) parts.push(next);
+    for (const part of parts) {
+      if (show) hidden.delete(part);
+      else hidden.add(part);
+      plot?.setSeries(part + 1, { show });
+    }
+    button.setAttribute('aria-pressed', String(show));
+  }
+
+  function toggleLog(): void {
+    isLog = !isLog;
+    (logButton as HTMLElement).setAttribute('aria-pressed', String(isLog));
+    draw();
+  }
+
+  function draw(): void {
+    const before = plot && !spec.xIsLog ? { min: plot.scales.x?.min, max: plot.scales.x?.max } : null;
+    if (plot) dispose(plot, spec.group);
+    plot = new uPlot(options(spec, isLog, hidden, host, showAt), data(spec, isLog), host);
+    if (spec.group) member(spec.group).add(plot);
+    if (before?.min !== undefined && before.max !== undefined && before.min !== null && before.max !== null) {
+      plot.setScale('x', { min: before.min, max: before.max });
+    }
+  }
+
+  function showAt(index: number | null | undefined): void {
+    at.textContent = typeof index === 'number' ? spec.xLabel(spec.x[index] ?? 0) : '';
+    spec.lines.forEach((line, place) => {
+      const element = values[place];
+      if (element) element.textContent = typeof index === 'number' ? shown(line.values[index], line.unit) : '';
+    });
+    // A part beyond what is known stands in for its line there.
+    spec.lines.forEach((line, place) => {
+      const owner = values[place - 1];
+      if (!line.isPart || typeof index !== 'number' || !owner) return;
+      if (spec.lines[place - 1]?.values[index] == null) owner.textContent = shown(line.values[index], line.unit);
+    });
+  }
+
+  host.addEventListener('keydown', (event) => plot && onKey(event, plot, spec.group));
+  new ResizeObserver(() => {
+    const width = Math.floor(host.clientWidth);
+    if (width === 0) return;
+    if (!plot) draw();
+    else if (plot.width !== width) plot.setSize({ width, height: plot.height });
+  }).observe(host);
+  onThemeChange(() => plot?.redraw(false, true));
+  return figure;
+}
+
+function member(group: string): Set<uPlot> {
+  const found = groups.get(group) ?? new Set();
+  groups.set(group, found);
+  return found;
+}
+
+function dispose(plot: uPlot, group?: string): void {
+  if (group) member(group).delete(plot);
+  plot.destroy();
+}
+
+/** Zero has no place on a logarithmic axis. */
+function data(spec: Chart, isLog: boolean): uPlot.AlignedData {
+  const positive = (value: number | null | undefined) => (isLog && typeof value === 'number' && value <= 0 ? null : value);
+  return [spec.x, ...spec.lines.map((line) => line.values.map(positive))] as uPlot.AlignedData;
+}
+
+function options(
+  spec: Chart,
+  isLog: boolean,
+  hidden: Set<number>,
+  host: HTMLElement,
+  showAt: (index: number | null | undefined) => void,
+): uPlot.Options {
+  const second = spec.lines.find((line) => line.unit !== spec.unit)?.unit;
+  const narrow = host.clientWidth < 480;
+  const secondSize = narrow ? 34 : 48;
+  const font = `${narrow ? 10 : 11}px ${getComputedStyle(document.body).fontFamily}`;
+  const axis = { stroke: () => color('quiet'), font, ticks: { show: false }, gap: 4 };
+  const fromZero: uPlot.Range.Function = (_plot, _min, max) => [0, max > 0 ? max * (spec.isAligned ? 1.16 : 1.08) : 1];
+  const last = spec.x.length - 1;
+  return {
+    width: Math.max(host.clientWidth, 200),
+    height: spec.height ?? 220,
+    legend: { show: false },
+    padding: [8, second ? 0 : spec.isAligned ? secondSize : 12, 0, 0],
+    cursor: {
+      drag: { x: true, y: false, setScale: true },
+      points: { size: 6 },
+      y: false,
+      ...(spec.group && { sync: { key: spec.group } }),
+    },
+    scales: {
+      x: { time: false, ...(spec.xIsLog && { distr: 3 as const, log: 10 as const }), ...(last === 0 && { range: [(spec.x[0] ?? 0) - 1, (spec.x[0] ?? 0) + 1] as [number, number] }) },
+      y: isLog ? { distr: 3, log: 10 } : { range: fromZero },
+      ...(second && { second: { range: fromZero } }),
+    },
+    axes: [
+      {
+        ...axis,
+        grid: { show: spec.xIsLog ?? false, stroke: () => color('rule'), width: 1 },
+        size: 26,
+        values: (_plot, splits) => splits.map((split) => (split === null ? '' : (spec.xTick ?? spec.xLabel)(split))),
+        ...(spec.xSplits && { splits: (_plot, _index, min, max) => spec.xSplits?.(min, max) ?? [], filter: (_plot, splits) => splits }),
+        ...(!spec.xSplits && { incrs: [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200] }),
+        space: narrow ? 60 : 80,
+      },
+      {
+        ...axis,
+        scale: 'y',
+        size: narrow ? 52 : 64,
+        grid: { stroke: () => color('rule'), width: 1 },
+        values: (_plot, splits) => splits.map((split) => (split === null ? '' : tick(split, spec.unit))),
+        space: 34,
+        ...(isLog && { filter: (_plot: uPlot, splits: number[]) => splits.map((split) => (isPower(split) ? split : null)) }),
+      },
+      ...(second
+        ? [
+            {
+              ...axis,
+              scale: 'second',
+              side: 1 as const,
+              size: secondSize,
+              grid: { show: false },
+              values: (_plot: uPlot, splits: number[]) => splits.map((split) => (Number.isInteger(split) ? tick(split, second) : '')),
+              space: 34,
+            },
+          ]
+        : []),
+    ],
+    series: [
+      {},
+      ...spec.lines.map((line, index): uPlot.Series => {
+        const style = lineStyle(line.role, line.place ?? index);
+        const marks = line.marksOnly ?? false;
+        const present = line.values.reduce<number>((count, value) => count + (value == null ? 0 : 1), 0);
+        return {
+          label: line.name,
+          show: !hidden.has(index),
+          scale: line.unit === spec.unit ? 'y' : 'second',
+          stroke: () => color(style.color),
+          width: style.width,
+          dash: line.dash ?? style.dash,
+          spanGaps: line.spanGaps ?? false,
+          ...(marks && { paths: () => null }),
+          points: { show: marks || present <= 2, size: 5, fill: () => color(style.color) },
+        };
+      }),
+    ],
+    hooks: {
+      drawClear: [(plot) => spec.underlay?.(plot)],
+      draw: [(plot) => spec.overlay?.(plot)],
+      setCursor: [(plot) => showAt(plot.cursor.left != null && plot.cursor.left >= 0 ? plot.cursor.idx : null)],
+      setScale: [(plot, key) => key === 'x' && spec.group && zoomOthers(plot, spec.group)],
+    },
+  };
+}
+
+/** The highest is a hundred times the lowest or more: on a straight axis the low ones would be one line. */
+export function isWide(lines: { values: (number | null | undefined)[] }[]): boolean {
+  let [low, high] = [Infinity, 0];
+  for (const { values } of lines) {
+    for (const value of values) {
+      if (!value) continue;
+      low = Math.min(low, value);
+      high = Math.max(high, value);
+    }
+  }
+  return high / low >= 100;
+}
+
+function isPower(value: number): boolean {
+  const log = Math.log10(value);
+  return Math.abs(log - Math.round(log)) < 1e-9;
+}
+
+function zoomOthers(plot: uPlot, group: string): void {
+  const { min, max } = plot.scales.x ?? {};
+  if (isZooming || min == null || max == null) return;
+  isZooming = true;
+  for (const other of member(group)) {
+    if (other !== plot && (other.scales.x?.min !== min || other.scales.x?.max !== max)) other.setScale('x', { min, max });
+  }
+  isZooming = false;
+}
+
+function onKey(event: KeyboardEvent, plot: uPlot, group?: string): void {
+  const times = plot.data[0];
+  const { min, max } = plot.scales.x ?? {};
+  if (event.ctrlKey || event.metaKey || event.altKey || times.length === 0 || min == null || max == null) return;
+  const first = times.findIndex((time) => time >= min);
+  const last = times.findLastIndex((time) => time <= max);
+  const index = plot.cursor.idx ?? first;
+  const step = event.shiftKey ? 10 : 1;
+  const moves: Record<string, number> = { ArrowLeft: index - step, ArrowRight: index + step, Home: first, End: last };
+  const to = moves[event.key];
+  const zooms: Record<string, number> = { '+': 0.5, '=': 0.5, '-': 2 };
+  const factor = zooms[event.key];
+  if (to !== undefined) {
+    const time = times[Math.min(Math.max(to, first), last)] ?? min;
+    const together = group ? member(group) : [plot];
+    for (const each of together) each.setCursor({ left: each.valToPos(time, 'x'), top: each.over.clientHeight / 2 });
+  } else if (factor !== undefined) {
+    zoom(plot, times[index] ?? min, factor);
+  } else if (event.key === 'Escape' || event.key === '0') {
+    plot.setScale('x', { min: times[0] ?? min, max: times[times.length - 1] ?? max });
+  } else {
+    return;
+  }
+  event.preventDefault();
+}
+
+function zoom(plot: uPlot, around: number, factor: number): void {
+  const times = plot.data[0];
+  const { min = 0, max = 1 } = plot.scales.x ?? {};
+  const from = Math.max(times[0] ?? 0, around - (around - (min as number)) * factor);
+  const to = Math.min(times[times.length - 1] ?? 1, around + ((max as number) - around) * factor);
+  if (to > from) plot.setScale('x', { min: from, max: to });
+}

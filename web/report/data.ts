@@ -1,0 +1,133 @@
+// What the page is given: crates/report/src/page/data.rs in TypeScript.
+
+export type Unit = 'per_second' | 'milliseconds' | 'count' | 'bytes' | 'processors' | 'share';
+
+export interface PageData {
+  title: string;
+  version: string;
+  runs: RunData[];
+  side_by_side: TableData | null;
+  search: SearchData | null;
+  comparison: ComparisonData | null;
+}
+
+export interface RunData {
+  label: string;
+  file: string;
+  notice: string | null;
+  started_at_unix_ms: number;
+  facts: [term: string, what: string][];
+  findings: FindingData[];
+  thresholds: ThresholdData[];
+  claims: ClaimData[];
+  tables: TableData[];
+  windows: WindowData[];
+  plots: PlotData[];
+  spectra: SpectrumData[];
+  histograms: HistogramData[];
+  observers: { figures: TableData | null; faults: string[]; plots: PlotData[] };
+}
+
+export interface FindingData {
+  kind: string;
+  voids: boolean;
+  seen: string;
+  cause: string;
+  try_next: string;
+}
+
+export interface ThresholdData {
+  text: string;
+  judgement: 'kept' | 'failed' | 'undecided';
+  measured: string;
+}
+
+export interface ClaimData {
+  term: string;
+  value: string;
+  unit: string;
+}
+
+export interface TableData {
+  id: string;
+  title: string;
+  note: string;
+  head: string[];
+  rows: string[][];
+}
+
+export interface WindowData {
+  kind: 'ramp' | 'warm_up' | 'steady' | 'after';
+  name: string;
+  from_s: number;
+  to_s: number;
+}
+
+export interface PlotData {
+  id: string;
+  title: string;
+  unit: Unit;
+  note: string;
+  may_be_log: boolean;
+  times: number[];
+  lines: LineData[];
+}
+
+export interface LineData {
+  name: string;
+  role: string;
+  unit: Unit;
+  values: (number | null)[];
+}
+
+export interface SpectrumData {
+  name: string;
+  role: string;
+  samples: number;
+  points: [inverse: number, milliseconds: number][];
+  known_to: number;
+}
+
+export interface HistogramData {
+  name: string;
+  role: string;
+  samples: number;
+  bounds_ms: number[];
+  counts: number[];
+}
+
+export interface SearchData {
+  answer: string;
+  is_void: boolean;
+  objective: string;
+  load_name: string;
+  passes_at: number | null;
+  fails_at: number | null;
+  steps: StepData[];
+  table: TableData;
+}
+
+export interface StepData {
+  load: number;
+  trial: 'passed' | 'failed' | 'lab_limited';
+  p50_ms: number | null;
+  p95_ms: number | null;
+  p99_ms: number | null;
+  rate_per_s: number;
+}
+
+export interface ComparisonData {
+  answer: string;
+  is_void: boolean;
+  note: string;
+  ratios: RatioData[];
+  table: TableData;
+}
+
+export interface RatioData {
+  name: string;
+  ratio: number;
+  interval: [low: number, high: number] | null;
+  judgement: 'better' | 'worse' | 'not_shown';
+  text: string;
+}

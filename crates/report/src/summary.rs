@@ -132,6 +132,11 @@ fn closing(result: &ResultFile) -> String {
         grouped(lab.connections.opened),
         grouped(lab.connections.reopened)
     );
+    let (full, resumed) = (lab.connections.tls_full_handshakes, lab.connections.tls_resumed);
+    if full + resumed > 0 {
+        let _ = write!(text, ", TLS handshakes {} full and {} resumed", grouped(full), grouped(resumed));
+        text.push_str(if result.plan.wire.tls.insecure { ", any certificate taken" } else { "" });
+    }
     if let Some(late) = lab.lateness.percentile(99.0) {
         let _ = write!(text, ", sends late by p99 {late}");
     }

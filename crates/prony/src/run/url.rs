@@ -66,6 +66,9 @@ pub(crate) struct UrlFlags {
     /// Private key of the certificate (PEM).
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
+    /// Name to ask for and to check the certificate against, instead of the URL's host.
+    #[arg(long, value_name = "NAME")]
+    pub server_name: Option<String>,
 }
 
 impl UrlFlags {
@@ -85,6 +88,7 @@ impl UrlFlags {
             ("--insecure", self.insecure),
             ("--cacert", self.cacert.is_some()),
             ("--cert", self.cert.is_some()),
+            ("--server-name", self.server_name.is_some()),
         ];
         given.iter().find(|(_, is_given)| *is_given).map(|(name, _)| *name)
     }
@@ -152,6 +156,7 @@ impl UrlFlags {
         wire.tls.ca = self.cacert.iter().cloned().collect();
         wire.tls.cert.clone_from(&self.cert);
         wire.tls.key.clone_from(&self.key);
+        wire.tls.server_name.clone_from(&self.server_name);
         wire
     }
 

@@ -121,9 +121,12 @@ fn median(step: &SearchStep, figure: fn(&ResultFile) -> Option<f64>) -> Option<f
     values.get(values.len().checked_sub(1)? / 2).copied()
 }
 
-/// Why loads did not pass, one line each, with the reason of the last run.
+/// Why loads did not pass, one line each, with the last reason of their runs.
 fn failures(file: &SearchFile) -> Vec<String> {
     let line = |step: &&SearchStep| {
+        if step.verdict == Some(StepVerdict::Passed) {
+            return None;
+        }
         let mut reasons = step.runs.iter().map(|run| &run.reason).filter(|reason| !reason.is_empty());
         let reason = step.note.as_ref().or(reasons.next_back())?;
         Some(format!("{}: {reason}", shown_load(file, step.load)))

@@ -32,11 +32,15 @@ fn failure(objective: &Threshold, verdict: &Verdict, result: &ResultFile) -> Opt
     match (verdict.judgement, &verdict.measured) {
         (Judgement::Kept, _) => None,
         (Judgement::Failed, Some(measured)) => Some(format!("{text}: {measured}")),
+        (Judgement::Undecided, _) if !matches!(objective.metric, Metric::Percentile(_)) => {
+            Some(format!("{text}: too few samples"))
+        }
         _ => {
             let slowest = Threshold { metric: Metric::Max, ..objective.clone() };
-            let is_percentile = matches!(objective.metric, Metric::Percentile(_));
-            let kept = is_percentile && Verdict::of(&slowest, result.headline()).judgement == Judgement::Kept;
-            (!kept).then(|| format!("{text}: too few samples"))
+            let slowest = Verdict::of(&slowest, result.headline());
+            let took = slowest.measured.unwrap_or_else(|| "-".to_owned());
+            let kept = slowest.judgement == Judgement::Kept;
+            (!kept).then(|| format!("{text}: too few samples, and the slowest took {took}"))
         }
     }
 }

@@ -181,7 +181,7 @@ function options(
   const narrow = host.clientWidth < 480;
   const secondSize = narrow ? 34 : 48;
   const font = `${narrow ? 10 : 11}px ${getComputedStyle(document.body).fontFamily}`;
-  const axis = { stroke: () => color('quiet'), font, ticks: { show: false }, gap: 4 };
+  const axis = { stroke: () => color('quiet'), font, ticks: { show: false }, gap: 6 };
   const fromZero: uPlot.Range.Function = (_plot, _min, max) => [0, max > 0 ? max * (spec.isAligned ? 1.16 : 1.08) : 1];
   const last = spec.x.length - 1;
   return {
@@ -214,10 +214,10 @@ function options(
         ...axis,
         scale: 'y',
         size: narrow ? 52 : 64,
-        grid: { stroke: () => color('rule'), width: 1 },
+        grid: { stroke: () => color('rule'), width: 1, ...(isLog && { filter: powers }) },
         values: (_plot, splits) => splits.map((split) => (split === null ? '' : tick(split, spec.unit))),
         space: 34,
-        ...(isLog && { filter: (_plot: uPlot, splits: number[]) => splits.map((split) => (isPower(split) ? split : null)) }),
+        ...(isLog && { filter: powers }),
       },
       ...(second
         ? [
@@ -272,6 +272,10 @@ export function isWide(lines: { values: (number | null | undefined)[] }[]): bool
     }
   }
   return high / low >= 100;
+}
+
+function powers(_plot: uPlot, splits: number[]): (number | null)[] {
+  return splits.map((split) => (isPower(split) ? split : null));
 }
 
 function isPower(value: number): boolean {

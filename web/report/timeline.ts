@@ -59,6 +59,7 @@ function shade(plot: uPlot, windows: WindowData[], named: boolean): void {
   ctx.save();
   ctx.font = `${10 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
   ctx.textBaseline = 'top';
+  ctx.textAlign = 'left';
   for (const window of windows) {
     const place = (seconds: number) => Math.min(Math.max(plot.valToPos(seconds, 'x', true), left), left + width);
     const [from, to] = [place(window.from_s), place(window.to_s)];

@@ -185,17 +185,17 @@ pub fn day() -> ResultFile {
 pub fn hostile() -> ResultFile {
     let mut result = closed();
     let name = "<img src=x onerror=\"document.title='broken'\"></script><script>document.title='broken'</script><!--";
-    result.plan.name = name.to_owned();
+    name.clone_into(&mut result.plan.name);
     result.plan.targets = vec!["\"prony:data\"<!--prony:plain-->".to_owned()];
     result.state = RunState::Running;
     for window in &mut result.windows {
-        window.by_request[0].name = name.to_owned();
+        name.clone_into(&mut window.by_request[0].name);
         window.by_request[1].name = "long".repeat(100);
     }
     for finding in &mut result.findings {
-        finding.seen = name.to_owned();
+        name.clone_into(&mut finding.seen);
     }
-    result.thresholds[0].threshold = name.to_owned();
+    name.clone_into(&mut result.thresholds[0].threshold);
     result.observers = vec![observer(name, 0.5)];
     result
 }

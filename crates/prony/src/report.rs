@@ -88,6 +88,8 @@ fn terminal(documents: &[NamedDocument]) -> String {
     match documents {
         [one] => match &one.document {
             Document::Run(result) => prony_report::summary(result),
+            Document::Search(file) => prony_report::search_summary(file),
+            Document::Comparison(file) => prony_report::comparison_summary(file),
         },
         several => prony_report::side_by_side(&runs(several)),
     }

@@ -4,18 +4,20 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::{closed, day, hostile, named, open, void};
+use common::{closed, day, hostile, named, named_comparison, named_search, open, void};
 use prony_report::{NamedDocument, html, plain_html};
 use std::{env, error::Error, fs, path::PathBuf};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(env::args().nth(1).ok_or("name a folder")?);
     fs::create_dir_all(&folder)?;
-    let pages: [(&str, Vec<NamedDocument>); 6] = [
+    let pages: [(&str, Vec<NamedDocument>); 8] = [
         ("closed", vec![named("closed.prony.json", closed())]),
         ("open", vec![named("open.prony.json", open())]),
         ("day", vec![named("day.prony.json", day())]),
         ("hostile", vec![named("hostile.prony.json", hostile())]),
+        ("search", vec![named_search()]),
+        ("comparison", vec![named_comparison()]),
         ("void", vec![named("void.prony.json", void())]),
         (
             "several",

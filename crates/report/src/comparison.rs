@@ -37,7 +37,7 @@ pub fn comparison_summary(file: &ComparisonFile) -> String {
     text + &findings_of(file.runs.iter().map(|run| &run.result))
 }
 
-fn headline(file: &ComparisonFile) -> String {
+pub(crate) fn headline(file: &ComparisonFile) -> String {
     let comparison = &file.comparison;
     let void = file.void_runs();
     if void > 0 {
@@ -64,11 +64,11 @@ fn headline(file: &ComparisonFile) -> String {
     }
 }
 
-fn header() -> Vec<String> {
+pub(crate) fn header() -> Vec<String> {
     ["", "A", "B", "B against A", "interval", ""].map(str::to_owned).to_vec()
 }
 
-fn row(figure: &Compared) -> Vec<String> {
+pub(crate) fn row(figure: &Compared) -> Vec<String> {
     let difference = match figure.difference {
         Difference::NotShown => "no difference shown",
         Difference::Better => "better",
@@ -95,7 +95,7 @@ fn value(unit: ComparedUnit, value: f64) -> String {
     }
 }
 
-fn change(scale: Scale, change: f64) -> String {
+pub(crate) fn change(scale: Scale, change: f64) -> String {
     match scale {
         Scale::Ratio => format!("{change:.3}"),
         // A change too small to be seen has no sign.

@@ -1,6 +1,10 @@
 //! Result files as they are found: reads their text and says what keeps a file from being one.
 
-use prony_load_model::{ResultFile, result};
+use crate::search::shown_load;
+use prony_load_model::comparison::{ComparisonFile, Side};
+use prony_load_model::search::{SearchFile, SearchStep};
+use prony_load_model::{ResultFile, comparison, result, search};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// What a file holds.
@@ -8,6 +12,8 @@ use serde::{Deserialize, Serialize};
 #[serde(untagged)]
 pub enum Document {
     Run(Box<ResultFile>),
+    Search(Box<SearchFile>),
+    Comparison(Box<ComparisonFile>),
 }
 
 /// With the name that people know it by, such as its path.
@@ -48,14 +54,32 @@ impl Document {
     fn runs(&self) -> Vec<(String, &ResultFile)> {
         match self {
             Self::Run(result) => vec![(result.plan.name.clone(), &**result)],
+            Self::Search(file) => {
+                let runs = |step| of_step(file, step);
+                file.steps_by_load().into_iter().flat_map(runs).collect()
+            }
+            Self::Comparison(file) => {
+                let label = |side| if side == Side::A { "A" } else { "B" };
+                file.runs.iter().map(|run| (label(run.side).to_owned(), &run.result)).collect()
+            }
         }
     }
 
     pub fn title(&self) -> String {
         match self {
             Self::Run(result) => result.plan.name.clone(),
+            Self::Search(file) => file.name.clone(),
+            Self::Comparison(file) => format!("{} against {}", file.b.given, file.a.given),
         }
     }
+}
+
+fn of_step<'a>(
+    file: &SearchFile,
+    step: &'a SearchStep,
+) -> impl Iterator<Item = (String, &'a ResultFile)> + use<'a> {
+    let label = shown_load(file, step.load);
+    step.runs.iter().map(move |run| (label.clone(), &run.result))
 }
 
 /// What every file of ours begins with, whatever else it holds.
@@ -67,21 +91,34 @@ struct Head {
 
 /// Reads the text of any result file, and refuses what is none.
 pub fn read_document(text: &str) -> Result<Document, ReadError> {
-    let head: Head = serde_json::from_str(text).map_err(ReadError::of)?;
+    let head: Head = parse(text)?;
     match head.schema.as_str() {
         result::SCHEMA => {
             check_version(head.schema_version, result::SCHEMA_VERSION)?;
-            let result = serde_json::from_str(text).map_err(ReadError::of)?;
-            Ok(Document::Run(Box::new(result)))
+            parse(text).map(|result| Document::Run(Box::new(result)))
+        }
+        search::SCHEMA => {
+            check_version(head.schema_version, search::SCHEMA_VERSION)?;
+            parse(text).map(|file| Document::Search(Box::new(file)))
+        }
+        comparison::SCHEMA => {
+            check_version(head.schema_version, comparison::SCHEMA_VERSION)?;
+            parse(text).map(|file| Document::Comparison(Box::new(file)))
         }
         _ => Err(ReadError::Schema(head.schema)),
     }
+}
+
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ReadError> {
+    serde_json::from_str(text).map_err(ReadError::of)
 }
 
 /// Reads the text of one run's result file.
 pub fn read(text: &str) -> Result<ResultFile, ReadError> {
     match read_document(text)? {
         Document::Run(result) => Ok(*result),
+        Document::Search(file) => Err(ReadError::Schema(file.schema)),
+        Document::Comparison(file) => Err(ReadError::Schema(file.schema)),
     }
 }
 

@@ -26,7 +26,7 @@ pub fn search_summary(file: &SearchFile) -> String {
 }
 
 /// One sentence: the claim, or why there is none.
-fn answer(file: &SearchFile) -> String {
+pub(crate) fn answer(file: &SearchFile) -> String {
     let show = |load| shown_load(file, load);
     match file.answer {
         Answer::Between { passed, failed } => {
@@ -61,7 +61,7 @@ fn answer(file: &SearchFile) -> String {
     }
 }
 
-fn shown_load(file: &SearchFile, load: u32) -> String {
+pub(crate) fn shown_load(file: &SearchFile, load: u32) -> String {
     let number = load.to_string();
     file.vary.show(load).replacen(&number, &grouped(load.into()), 1)
 }
@@ -76,7 +76,7 @@ fn disagreement(file: &SearchFile) -> Option<String> {
     Some(format!("runs at {loads} disagreed to the end: the limit is near, and moves"))
 }
 
-fn steps_table(file: &SearchFile) -> Vec<Vec<String>> {
+pub(crate) fn steps_table(file: &SearchFile) -> Vec<Vec<String>> {
     let head = ["load", "passed", "", "a second", "errors", "p50", "p95", "p99", "max"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for step in file.steps_by_load() {

@@ -1,6 +1,8 @@
 //! What the page draws, as `web/report/data.ts` reads it. Texts are ready to be shown; numbers are in the unit that
 //! stands beside them.
 
+use prony_load_model::comparison::Difference;
+use prony_load_model::search::Trial;
 use serde::Serialize;
 
 /// One page: runs, and what was made of them.
@@ -165,7 +167,7 @@ pub(crate) struct SearchData {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct StepData {
     pub load: f64,
-    pub passes: bool,
+    pub trial: Trial,
     pub p50_ms: Option<f64>,
     pub p95_ms: Option<f64>,
     pub p99_ms: Option<f64>,
@@ -176,8 +178,10 @@ pub(crate) struct StepData {
 pub(crate) struct ComparisonData {
     pub answer: String,
     pub is_void: bool,
-    pub ratios: Vec<RatioData>,
     pub note: String,
+    /// Figures that are compared as B over A; the others stand in the table alone.
+    pub ratios: Vec<RatioData>,
+    pub table: TableData,
 }
 
 /// B over A.
@@ -185,9 +189,7 @@ pub(crate) struct ComparisonData {
 pub(crate) struct RatioData {
     pub name: String,
     pub ratio: f64,
-    pub low: f64,
-    pub high: f64,
-    /// `better`, `worse` or `none`.
-    pub judgement: &'static str,
+    pub interval: Option<(f64, f64)>,
+    pub judgement: Difference,
     pub text: String,
 }

@@ -5,6 +5,7 @@
 
 pub(crate) mod data;
 mod distribution;
+mod many;
 mod plain;
 mod run;
 mod series;
@@ -64,13 +65,14 @@ fn page_data(documents: &[NamedDocument]) -> PageData {
         note: "the steady state of each run, or the whole of those that have none".to_owned(),
         ..tables::side_by_side(&labelled)
     });
+    let only = if let [one] = documents { Some(&one.document) } else { None };
     PageData {
         title: title(documents),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         runs: runs.iter().map(|run| run::run_data(run, points)).collect(),
         side_by_side,
-        search: None,
-        comparison: None,
+        search: only.and_then(many::search_data),
+        comparison: only.and_then(many::comparison_data),
     }
 }
 

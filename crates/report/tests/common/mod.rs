@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 #![allow(dead_code, unreachable_pub, reason = "each test program uses some of it")]
 
+use prony_load_model::comparison::{ComparedRun, ComparisonFile, Side, Subject};
 use prony_load_model::findings::{TargetPlace, judge};
 use prony_load_model::observation::{Observation, ObservedFigure, ObservedSeries, ObservedUnit};
 use prony_load_model::result::{
     LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, SecondRow, verdicts,
     window_results,
 };
+use prony_load_model::search::{self, Search, SearchFile, SearchPlan, SearchRun, SearchStep, Trial, Vary};
 use prony_load_model::tally::{Tally, TallyShape};
 use prony_load_model::{
     LoadModel, Nanos, Outcome, Plan, PlanDraft, Record, RequestDraft, Target, ThinkTime, Threshold,
@@ -135,6 +137,15 @@ pub fn named(name: &str, result: ResultFile) -> NamedDocument {
     NamedDocument { name: name.to_owned(), document: Document::Run(Box::new(result)) }
 }
 
+pub fn named_search() -> NamedDocument {
+    NamedDocument { name: "find.prony.json".to_owned(), document: Document::Search(Box::new(search())) }
+}
+
+pub fn named_comparison() -> NamedDocument {
+    let document = Document::Comparison(Box::new(comparison()));
+    NamedDocument { name: "compare.prony.json".to_owned(), document }
+}
+
 /// A whole day, a row a second, with a rate that follows the hours, an outage at noon and one slow second.
 pub fn day() -> ResultFile {
     const SECONDS: u64 = 86_400;
@@ -209,4 +220,85 @@ pub fn void() -> ResultFile {
     let plan = PlanDraft { requests: vec![RequestDraft::get("list", "/")], ..plan }.check().unwrap();
     result.findings = judge(&plan, &result, &TargetPlace::OtherMachine);
     result
+}
+
+/// A run of ten seconds in which answers take `slowness` times as long as usual; `run` makes it one of several.
+fn short(slowness: f64, rate: f64, run: u64) -> ResultFile {
+    let load = LoadModel::open(rate, Nanos::from_secs(10), 20);
+    let mut draft = PlanDraft::new("shop", Target::new("shop.test", 80), load);
+    draft.requests = vec![RequestDraft::get("list", "/")];
+    let record = |index: u64| {
+        let due = Nanos((index as f64 / rate * 1e9) as u64);
+        let luck = ((index * 7_919 + run * 31) % 1_000) as f64 / 1_000.0;
+        let millis = (2.0 + luck + 3.0 * luck.powi(20)) * slowness * (1.0 + 0.002 * (run % 5) as f64);
+        request_record(0, due, due, Nanos::from_secs_f64(millis / 1e3), Outcome::Success)
+    };
+    counted(&draft.check().unwrap(), (rate * 10.0) as u64, record)
+}
+
+/// Doubling from 100 a second to 400, then halving the distance; the limit is near 330.
+pub fn search() -> SearchFile {
+    let plan = SearchPlan {
+        start: 100,
+        lowest: 1,
+        highest: 10_000,
+        growth: 2.0,
+        resolution: 1.1,
+        repeats: 3,
+        steps_max: 20,
+    };
+    let mut search = Search::new(plan);
+    let mut steps: Vec<SearchStep> = Vec::new();
+    let mut runs: u32 = 0;
+    while let Some(load) = search.next_load() {
+        runs += 1;
+        let (rate, limit) = (f64::from(load), 325.0 + f64::from(runs % 3) * 8.0);
+        let slowness = if rate < limit { 1.0 / (1.02 - (rate / 400.0).powi(2)) } else { rate / 20.0 };
+        let trial = if rate < limit { Trial::Passed } else { Trial::Failed };
+        let reason = if rate < limit { "" } else { "p95<10ms was not kept" };
+        let result = short(slowness, rate, u64::from(runs));
+        let run = SearchRun { trial, reason: reason.to_owned(), result };
+        let verdict = search.record(load, trial);
+        match steps.last_mut() {
+            Some(step) if step.load == load => {
+                step.runs.push(run);
+                step.verdict = verdict;
+            }
+            _ => steps.push(SearchStep { load, verdict, note: None, runs: vec![run] }),
+        }
+    }
+    SearchFile {
+        schema: search::SCHEMA.to_owned(),
+        schema_version: search::SCHEMA_VERSION,
+        state: RunState::Completed,
+        origin: Origin::default(),
+        name: "shop".to_owned(),
+        target: "http://shop.test".to_owned(),
+        vary: Vary::Rate,
+        objectives: vec!["p95<10ms".to_owned()],
+        plan,
+        interval: search.interval(),
+        answer: search.interval().answer(),
+        steps,
+    }
+}
+
+/// Five runs of each; B takes a twentieth longer.
+pub fn comparison() -> ComparisonFile {
+    let subject = |given: &str| Subject {
+        given: given.to_owned(),
+        name: "shop".to_owned(),
+        target: "http://shop.test".to_owned(),
+    };
+    let mut file =
+        ComparisonFile::new(Origin::default(), subject("before.toml"), subject("after.toml"), true);
+    file.state = RunState::Completed;
+    for run in 0..10 {
+        let side = Side::of_run(run);
+        let slowness = if side == Side::A { 1.0 } else { 1.05 };
+        let rate = 300.0 + (run * 7 % 5) as f64;
+        file.runs.push(ComparedRun { side, result: short(slowness, rate, run as u64) });
+    }
+    file.judge(&[]);
+    file
 }

@@ -3,10 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
 use expect_test::{Expect, expect};
-use prony_load::{RunError, RunOptions, run};
+use prony_load::{RunError, RunOptions, run, run_workload};
+use prony_load_model::program::{
+    Answer, Event, Keep, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
+};
 use prony_load_model::wire::{Connections, Protocol};
 use prony_load_model::{
-    LoadModel, Nanos, PlanDraft, RequestDraft, ResultFile, Target, ThinkTime, WindowKind,
+    LoadModel, Nanos, Outcome, PlanDraft, RequestDraft, ResultFile, Target, ThinkTime, WindowKind,
 };
 use prony_testkit::certificates::Certificates;
 use prony_testkit::peer::ScriptedPeer;
@@ -154,4 +157,68 @@ fn a_target_without_http2_is_said_before_the_run() {
     draft.wire.protocol = Protocol::Http2;
     let message = run_draft(draft).unwrap_err().to_string().replace(&peer.url(), "URL");
     expect![[r#"cannot speak HTTP/2 with the target URL: it answers HTTP/1.1; use `protocol = "http1"`, or leave it to the target with "auto""#]].assert_eq(&message);
+}
+
+/// Sends three requests in each step, and keeps what the answers were.
+struct Three(std::sync::Mutex<Vec<String>>);
+
+impl Workload for Three {
+    fn program(&self, _: ThreadPlace) -> Result<Box<dyn Program + '_>, ProgramError> {
+        Ok(Box::new(self))
+    }
+}
+
+impl Program for &Three {
+    fn next(&mut self, _: UserPlace, event: Event, out: &mut Outgoing) -> Result<Step, ProgramError> {
+        if event != Event::Begin {
+            return Ok(Step::Leave);
+        }
+        for (method, path) in [("GET", "/1"), ("HEAD", "/2"), ("GET", "/3")] {
+            out.text
+                .extend_from_slice(format!("{method} {path} HTTP/1.1\r\nHost: shop.test\r\n\r\n").as_bytes());
+            out.end_request(0, 0, method == "HEAD", Keep::Whole);
+        }
+        Ok(Step::Send)
+    }
+
+    fn judge(&mut self, _: UserPlace, _: usize, answer: &Answer<'_>) -> Result<Outcome, ProgramError> {
+        let text = [answer.head, answer.body].concat();
+        self.0.lock().unwrap().push(String::from_utf8(text).unwrap());
+        Ok(Outcome::Success)
+    }
+}
+
+#[test]
+fn programs_see_whole_answers_in_the_order_of_their_requests() {
+    let answer = |body: &str| Http2Reply::Answer {
+        status: 404,
+        headers: vec![("x-a", "1"), ("x-a", "2")],
+        body: body.into(),
+        piece: 3,
+    };
+    let peer = SecurePeer::http2(vec![answer("first"), answer(""), answer("third")], 100);
+    let three = Three(std::sync::Mutex::default());
+    let plan = draft(&peer, 1).check().unwrap();
+    run_workload(&plan, &three, RunOptions::default()).unwrap();
+    let head = "HTTP/1.1 404 Not Found\r\nx-a: 1\r\nx-a: 2\r\n\r\n";
+    let wanted = ["first", "", "third"].map(|body| format!("{head}{body}"));
+    assert_eq!(*three.0.lock().unwrap(), wanted);
+    let seen = peer.seen().requests.clone();
+    assert_eq!(seen, ["GET http://shop.test/1", "HEAD http://shop.test/2", "GET http://shop.test/3"]);
+}
+
+#[test]
+fn bodies_larger_than_all_windows_come_whole_both_ways() {
+    const MEGABYTES: usize = 3;
+    let body = "x".repeat(MEGABYTES << 20);
+    let peer = SecurePeer::http2(vec![Http2Reply::ok(&body)], 100);
+    let mut draft = draft(&peer, 2);
+    let mut request = RequestDraft::get("post", "/");
+    request.method = "POST".to_owned();
+    request.body = prony_load_model::BodyDraft::Text(body);
+    draft.requests = vec![request];
+    let result = run_draft(draft).unwrap();
+    assert_eq!(outcomes(&result), "success");
+    let all = &result.window(WindowKind::Whole).unwrap().all;
+    assert!(all.bytes_received >= all.requests * (MEGABYTES << 20) as u64);
 }

@@ -13,6 +13,7 @@ pub mod findings;
 pub mod histogram;
 pub mod load;
 pub mod observation;
+pub mod offer;
 pub mod pattern;
 pub mod plan;
 pub mod pointer;

@@ -7,6 +7,7 @@ mod collector;
 mod compare;
 mod connection;
 mod error;
+mod explain;
 mod find;
 mod flow;
 mod http;
@@ -27,6 +28,7 @@ mod worker;
 
 pub use compare::{ComparedPlan, compare};
 pub use error::RunError;
+pub use explain::explain;
 pub use find::{SearchSettings, find};
 pub use many::{Event, ManyError, ManyOptions};
 pub use options::{Observe, Output, Progress, RunOptions, StopFlag};

@@ -6,7 +6,9 @@ mod url;
 
 use anyhow::{Context as _, bail};
 use prony_lab::observe;
-use prony_load::{Output, Progress, RunOptions, StopFlag, read_plan, run, run_workload};
+use prony_load::{
+    Output, Progress, RunOptions, StopFlag, explain, plan_schema, read_plan, run, run_workload,
+};
 use prony_load_model::{Plan, ResultFile};
 use prony_load_scripts::wrk::WrkScript;
 use prony_report::{ProgressDisplay, ProgressLine, WrkShown};
@@ -22,9 +24,11 @@ use url::{Url, UrlFlags};
 const THRESHOLD_FAILED: u8 = 1;
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Arguments {
     /// The plan, a TOML file (docs/run.md describes it), or a URL to load (docs/wrk.md), or a wrk script and a URL.
-    #[arg(value_name = "PLAN.toml|URL|SCRIPT.lua")]
+    #[arg(value_name = "PLAN.toml|URL|SCRIPT.lua", required_unless_present = "schema", default_value = "")]
+    #[arg(hide_default_value = true)]
     target: String,
     /// The URL for a script.
     #[arg(value_name = "URL")]
@@ -41,6 +45,12 @@ pub(crate) struct Arguments {
     /// Seed of all random choices, in place of the plan's.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
+    /// Print what the plan or URL would do, without doing it.
+    #[arg(long)]
+    explain: bool,
+    /// Print the JSON Schema of plans, for editors; docs/plans.md says how to use it.
+    #[arg(long, exclusive = true)]
+    schema: bool,
     /// What to watch meanwhile: pid:N, name:NAME; can be given several times. docs/observers.md describes it.
     #[arg(long, value_name = "SPEC")]
     observe: Vec<String>,
@@ -61,6 +71,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if arguments.schema {
+        return say(&plan_schema());
+    }
     let stop = interrupt::stop_flag()?;
     let mut work = match arguments.place()? {
         Place::Plan(path) => file_work(path, arguments)?,
@@ -69,8 +82,11 @@ pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(seed) = arguments.seed {
         work.plan = work.plan.with_seed(seed);
     }
+    if arguments.explain {
+        return say(&explain(&work.plan));
+    }
     let path = result_path(&arguments.output, &work.plan);
-    let options = options(arguments, work.threads, &path, stop)?;
+    let options = options(arguments, &work, &path, stop)?;
     let result = match &work.script {
         Some(script) => run_workload(&work.plan, script, options)?,
         None => run(&work.plan, options)?,
@@ -85,6 +101,11 @@ pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let is_void = arguments.strict && result.findings.iter().any(|finding| finding.voids_claim);
     let is_good = result.keeps_thresholds() && !is_void;
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::from(THRESHOLD_FAILED) })
+}
+
+fn say(text: &str) -> anyhow::Result<ExitCode> {
+    std::io::stdout().write_all(text.as_bytes()).context("cannot print")?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// What the positional arguments and `--script` name.
@@ -153,23 +174,18 @@ fn url_work(url: &str, script: Option<&Path>, arguments: &Arguments) -> anyhow::
     Ok(Work { plan, script, threads: Some(threads), shown: Some(shown) })
 }
 
-fn options(
-    arguments: &Arguments,
-    threads: Option<u32>,
-    path: &Path,
-    stop: StopFlag,
-) -> anyhow::Result<RunOptions> {
+fn options(arguments: &Arguments, work: &Work, path: &Path, stop: StopFlag) -> anyhow::Result<RunOptions> {
     let mut display = display(arguments.quiet);
     let mut options = RunOptions {
         output: Output::File(path.to_owned()),
         command_line: std::env::args().collect(),
         progress: Box::new(move |progress| show(&mut display, progress)),
-        observe: Some(observe::open(&arguments.observe)?),
+        observe: Some(observe::open(&[work.plan.observe(), &arguments.observe].concat())?),
         stop,
         ..RunOptions::default()
     };
     options.threads =
-        threads.and_then(|threads| NonZeroUsize::new(threads as usize)).unwrap_or(options.threads);
+        work.threads.and_then(|threads| NonZeroUsize::new(threads as usize)).unwrap_or(options.threads);
     Ok(options)
 }
 

@@ -8,10 +8,12 @@ mod values;
 
 use crate::http::request::Prepared;
 use judge::Judge;
+use prony_load_model::capture::Captured;
 use prony_load_model::counts::Counts;
 use prony_load_model::program::{
     Answer, Event, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
 };
+use prony_load_model::rows::CellKind;
 use prony_load_model::scenario::{AfterFailure, Flow};
 use prony_load_model::variable::Exhausted;
 use prony_load_model::{Nanos, Outcome, Plan};
@@ -191,4 +193,26 @@ impl Program for FlowProgram<'_> {
     fn take_counts(&mut self) -> Counts {
         mem::take(&mut self.counts)
     }
+}
+
+/// The text of each request with the values that a first user would send; captured ones stand as their own names.
+pub(crate) fn example_texts(plan: &Plan) -> Vec<Vec<u8>> {
+    let workload = FlowWorkload::new(plan);
+    let mut random = ChaCha8Rng::seed_from_u64(plan.seed());
+    let mut values = Values::new(plan.variables(), &workload.positions, 1);
+    for (index, variable) in
+        plan.variables().iter().enumerate().filter(|(_, variable)| variable.is_captured())
+    {
+        let text = variable.name.to_uppercase().into_bytes().into();
+        values.capture(0, index, Captured { kind: CellKind::Text, text });
+    }
+    let write = |prepared: &Prepared| {
+        let (mut body, mut text) = (Vec::new(), Vec::new());
+        let needed = prepared.variables.iter().copied();
+        // No feeder is empty, so its first row is there.
+        let _ = values.fill(0, needed, &mut random, &mut Counts::default());
+        prepared.write(&values.of(0), &mut body, &mut text);
+        text
+    };
+    workload.prepared.iter().map(write).collect()
 }

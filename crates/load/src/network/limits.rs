@@ -6,7 +6,7 @@ use std::fs;
 use std::net::IpAddr;
 
 /// Descriptors for anything but users: the result file, epoll and timers of each thread, and the caller's own.
-const DESCRIPTORS_SPARE: u64 = 100;
+pub(crate) const DESCRIPTORS_SPARE: u64 = 100;
 /// Sources for the loopback are 127.1.0.1 and up; this many are far more than descriptors allow.
 const SOURCES_MAX: u32 = 250;
 

@@ -6,6 +6,8 @@ mod limits;
 mod names;
 mod reach;
 
+pub(crate) use limits::DESCRIPTORS_SPARE;
+
 use crate::error::RunError;
 use crate::transport::tls::TlsTarget;
 use crate::transport::trust::Trust;

@@ -34,9 +34,9 @@ function contents(page: PageData): (HTMLElement | null | false)[] {
   const several = page.runs.length > 1;
   return [
     heading(page),
+    findings(page.runs),
     page.search && searchSection(page.search),
     page.comparison && comparisonSection(page.comparison),
-    findings(page.runs),
     thresholds(page.runs),
     !several && page.runs[0] ? claims(page.runs[0]) : null,
     page.side_by_side && section('Figures', 'figures', table(page.side_by_side)),
@@ -71,23 +71,24 @@ function started(run: RunData): string {
   return new Date(run.started_at_unix_ms).toISOString().replace('T', ' ').replace(/\.\d+Z/, ' UTC');
 }
 
-/** Those of all runs, what voids first; the same one on several runs is said once, with their names. */
+/** Each kind once, with the runs that have it; what voids comes first. */
 function findings(runs: RunData[]): HTMLElement | null {
-  const found = runs.flatMap((run) => run.findings.map((finding) => ({ run, finding })));
-  if (found.length === 0) return null;
-  const shown = found.toSorted((left, right) => Number(right.finding.voids) - Number(left.finding.voids));
-  const most = 12;
-  const cards = shown.map(({ run, finding }) => card(finding, runs.length > 1 ? run.label : null));
-  const rest = cards.slice(most);
-  return section(
-    'Findings',
-    'findings',
-    ...cards.slice(0, most),
-    rest.length > 0 && h('details', {}, h('summary', {}, `${rest.length} more`), ...rest),
-  );
+  const kinds = new Map<string, { finding: FindingData; labels: string[] }>();
+  for (const run of runs) {
+    for (const finding of run.findings) {
+      const known = kinds.get(finding.kind);
+      if (known) known.labels.push(run.label);
+      else kinds.set(finding.kind, { finding, labels: [run.label] });
+    }
+  }
+  if (kinds.size === 0) return null;
+  const where = (labels: string[]) =>
+    runs.length === 1 ? null : labels.length <= 3 ? labels.join(', ') : `in ${labels.length} of ${runs.length} runs`;
+  const shown = [...kinds.values()].sort((left, right) => Number(right.finding.voids) - Number(left.finding.voids));
+  return section('Findings', 'findings', ...shown.map(({ finding, labels }) => card(finding, where(labels))));
 }
 
-function card(finding: FindingData, run: string | null): HTMLElement {
+function card(finding: FindingData, where: string | null): HTMLElement {
   return h(
     'article',
     { class: finding.voids ? 'finding voids' : 'finding' },
@@ -96,7 +97,7 @@ function card(finding: FindingData, run: string | null): HTMLElement {
       {},
       h('span', { class: 'kind' }, finding.kind),
       finding.voids && h('span', { class: 'mark' }, 'voids the figures'),
-      run !== null && h('span', { class: 'note' }, run),
+      where !== null && h('span', { class: 'note' }, where),
     ),
     h('p', { class: 'seen' }, finding.seen),
     h('dl', {}, h('dt', {}, 'Cause'), h('dd', {}, finding.cause), h('dt', {}, 'Try'), h('dd', {}, finding.try_next)),

@@ -26,10 +26,11 @@ function loads(data: SearchData): number[] {
   return [...new Set(data.steps.map((step) => step.load))].sort((left, right) => left - right);
 }
 
-/** The mean over the runs of a load. */
-function mean(data: SearchData, load: number, value: (step: StepData) => number | null): number | null {
+/** The median over the runs of a load, as in the table. */
+function median(data: SearchData, load: number, value: (step: StepData) => number | null): number | null {
   const found = data.steps.filter((step) => step.load === load).map(value).filter((found) => found !== null);
-  return found.length > 0 ? found.reduce((sum, each) => sum + each, 0) / found.length : null;
+  found.sort((left, right) => left - right);
+  return found[Math.floor((found.length - 1) / 2)] ?? null;
 }
 
 function byLoad(data: SearchData): HTMLElement {
@@ -38,13 +39,13 @@ function byLoad(data: SearchData): HTMLElement {
     name,
     role: name,
     unit: 'milliseconds',
-    values: x.map((load) => mean(data, load, value)),
+    values: x.map((load) => median(data, load, value)),
     spanGaps: true,
   });
   const judged = (step: StepData) => step.p95_ms ?? step.p50_ms;
   return chart({
     title: 'Response time by load',
-    note: 'circle: run passed, cross: failed, square: the lab was the limit',
+    note: 'lines: medians; circle: run passed, cross: failed, square: the lab was the limit',
     description: `Percentiles of the response time by ${data.load_name}. ${data.answer}`,
     x,
     lines: [of('p50', (step) => step.p50_ms), of('p95', (step) => step.p95_ms), of('p99', (step) => step.p99_ms)],
@@ -62,7 +63,7 @@ function byLoad(data: SearchData): HTMLElement {
 
 function reached(data: SearchData): HTMLElement {
   const x = loads(data);
-  const values = x.map((load) => mean(data, load, (step) => step.rate_per_s));
+  const values = x.map((load) => median(data, load, (step) => step.rate_per_s));
   return chart({
     title: 'Successes a second by load',
     description: `Successes a second by ${data.load_name}`,

@@ -60,7 +60,7 @@ export function lineStyle(role: string, index: number): { color: string; dash?: 
     case 'p99':
       return { color: 'line-4', width: 1.4 };
     case 'max':
-      return { color: 'line-5', dash: [3, 3], width: 1 };
+      return { color: 'line-5', width: 0.8 };
     default: {
       const dash = index >= palette.length ? [6, 3] : undefined;
       return { color: palette[index % palette.length] ?? 'line-1', width: 1.4, ...(dash && { dash }) };

@@ -59,6 +59,11 @@ impl FindingKind {
         }
     }
 
+    /// True of what every run has at its beginning.
+    pub const fn heals_with_time(self) -> bool {
+        matches!(self, Self::RampInVerdict | Self::TooFewSamples | Self::TooShort)
+    }
+
     /// True where the figures are not about the target any more.
     pub const fn voids(self) -> bool {
         matches!(self, Self::GeneratorBound | Self::PortsExhausted | Self::ErrorsDominate)

@@ -5,7 +5,7 @@
 use crate::counts::{CheckCount, Counts, FeederCount};
 use crate::figures::Figures;
 use crate::findings::Finding;
-use crate::load::{LoadModel, Pacing};
+use crate::load::{LoadModel, Pacing, asked_per_s};
 use crate::observation::Observation;
 use crate::plan::Plan;
 use crate::tally::{Cell, ConnectionCounts, StartCounts, Tally};
@@ -132,6 +132,12 @@ impl PlanSummary {
             tags: plan.tags().clone(),
             rate_cap_per_s: plan.rate_cap(),
         }
+    }
+
+    /// What open models ask for in the middle of a second; `None` where none is open.
+    pub fn asked_per_s(&self, second: u64) -> Option<f64> {
+        let scenarios = self.scenarios.iter().map(|scenario| (scenario.start_ns, &scenario.load));
+        asked_per_s(scenarios, Nanos::from_secs(second).plus(Nanos::from_millis(500)))
     }
 
     pub fn is_open(&self) -> bool {

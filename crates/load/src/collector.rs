@@ -3,12 +3,13 @@
 use crate::options::Progress;
 use crate::worker::Handover;
 use prony_load_model::figures::LatencyFigures;
-use prony_load_model::findings::{TargetPlace, judge};
+use prony_load_model::findings::{FindingKind, TargetPlace, judge};
+use prony_load_model::load::asked_per_s;
 use prony_load_model::result::{
     Counted, LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, SecondRow,
     verdicts, window_results,
 };
-use prony_load_model::tally::{Tally, TallyShape};
+use prony_load_model::tally::{StartCounts, Tally, TallyShape};
 use prony_load_model::{Nanos, Plan, WindowKind, Windows};
 use std::collections::BTreeMap;
 
@@ -25,6 +26,8 @@ pub(crate) struct Collector<'a> {
     /// Processor time of each thread, in the window that counts and in all.
     busy: Vec<Busy>,
     threads_running: u32,
+    /// As of the last result.
+    findings: Vec<FindingKind>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -52,6 +55,7 @@ impl<'a> Collector<'a> {
             open: BTreeMap::new(),
             busy: vec![Busy::default(); threads as usize],
             threads_running: threads,
+            findings: Vec::new(),
         }
     }
 
@@ -108,19 +112,31 @@ impl<'a> Collector<'a> {
             let cell = self.total.cell(window, request);
             (total + cell.requests(), failures + cell.failures())
         });
+        let last = self.series.last().copied().unwrap_or_default();
+        let scenarios = self.plan.scenarios();
+        let loads = scenarios.iter().map(|scenario| (scenario.start, &scenario.load));
+        let middle = Nanos::from_secs(last.second).plus(Nanos::from_millis(500));
+        let mut starts = StartCounts::default();
+        for scenario in 0..scenarios.len() {
+            starts.merge(&self.total.starts_of(&windows, scenario));
+        }
         Progress {
             elapsed,
             duration: self.plan.duration(),
-            last: self.series.last().copied().unwrap_or_default(),
+            last,
+            asked_per_s: asked_per_s(loads, middle),
             requests: total,
             failures,
+            waited: starts.waited,
+            dropped: starts.dropped,
+            findings: self.findings.clone(),
             warning,
             is_last: false,
         }
     }
 
     /// The result as it stands at `elapsed`.
-    pub(crate) fn result(&self, state: RunState, elapsed: Nanos) -> ResultFile {
+    pub(crate) fn result(&mut self, state: RunState, elapsed: Nanos) -> ResultFile {
         let elapsed = elapsed.min(self.plan.duration());
         let windows = window_results(self.plan, self.windows, &self.total, elapsed);
         let mut result = ResultFile {
@@ -138,6 +154,9 @@ impl<'a> Collector<'a> {
             counted: Counted::of(self.plan, &self.total.counts),
         };
         result.findings = judge(self.plan, &result, &self.place);
+        let lasting =
+            result.findings.iter().map(|finding| finding.kind).filter(|kind| !kind.heals_with_time());
+        self.findings = lasting.collect();
         result
     }
 

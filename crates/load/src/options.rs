@@ -1,6 +1,7 @@
 //! How a scenario is run, apart from what it is: threads, where results go, who is told, how it is stopped.
 
 use prony_load_model::Nanos;
+use prony_load_model::findings::FindingKind;
 use prony_load_model::observation::Observation;
 use prony_load_model::result::SecondRow;
 use std::fmt;
@@ -82,15 +83,22 @@ impl StopFlag {
 }
 
 /// How far a run is.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Progress {
     pub elapsed: Nanos,
     /// How long requests are started for; answers may come later.
     pub duration: Nanos,
     /// The second that has just passed.
     pub last: SecondRow,
+    /// Starts that the open models asked for in that second; `None` where none is open.
+    pub asked_per_s: Option<f64>,
     pub requests: u64,
     pub failures: u64,
+    /// Starts of open models so far that waited for a free user, and that none became free for in time.
+    pub waited: u64,
+    pub dropped: u64,
+    /// Findings so far that more time will not heal; known from when the result is first written.
+    pub findings: Vec<FindingKind>,
     /// Something that the user should know at once, such as a result file that cannot be written.
     pub warning: Option<String>,
     /// The run is over; no more progress follows.

@@ -113,7 +113,9 @@ fn gather(
         let warning = if due {
             let observers = options.observe.as_mut().map(|observe| observe.observations());
             let result = collector.result(RunState::Running, now);
-            store.write(&ResultFile { observers: observers.unwrap_or_default(), ..result }, now)
+            let warning = store.write(&ResultFile { observers: observers.unwrap_or_default(), ..result });
+            store.rest(now, elapsed());
+            warning
         } else {
             None
         };
@@ -129,7 +131,7 @@ fn gather(
         observe.stop();
         result.observers = observe.observations();
     }
-    let warning = store.write(&result, now);
+    let warning = store.write(&result);
     (options.progress)(&Progress { is_last: true, ..collector.progress(now, warning) });
     lost.map_or(Ok(result), Err)
 }

@@ -7,8 +7,11 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Between two writings; what a killed run loses at most.
+/// Between two writings at least.
 const INTERVAL: Nanos = Nanos::from_secs(5);
+/// After a writing, so many times as long as it took passes before the next: a file that grows for a day takes no more
+/// than a hundredth of the time. This and [`INTERVAL`] are what a killed run loses at most.
+const REST: u64 = 99;
 
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -25,9 +28,14 @@ impl Store {
         self.output != Output::Nowhere && elapsed >= self.next
     }
 
+    /// A result was gathered and written, or was not, between these two moments.
+    pub(crate) fn rest(&mut self, began: Nanos, ended: Nanos) {
+        let took = ended.since(began);
+        self.next = ended.plus(INTERVAL.max(Nanos(took.0.saturating_mul(REST))));
+    }
+
     /// Replaces the file by this result as a whole; on failure says what to do, and the old file stays.
-    pub(crate) fn write(&mut self, result: &ResultFile, elapsed: Nanos) -> Option<String> {
-        self.next = elapsed.plus(INTERVAL);
+    pub(crate) fn write(&self, result: &ResultFile) -> Option<String> {
         let Output::File(path) = &self.output else { return None };
         replace(path, result).err().map(|cause| {
             let path = path.display();
@@ -55,4 +63,66 @@ fn write_all(path: &Path, result: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut writer, result)?;
     writer.write_all(b"\n")?;
     writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collector::Collector;
+    use prony_load_model::findings::TargetPlace;
+    use prony_load_model::result::{Origin, RunState};
+    use prony_load_model::{LoadModel, PlanDraft, RequestDraft, Target};
+    use std::os::unix::fs::symlink;
+
+    fn result() -> ResultFile {
+        let load = LoadModel::constant(1, Nanos::from_secs(1));
+        let mut draft = PlanDraft::new("p", Target::new("test", 80), load);
+        draft.requests = vec![RequestDraft::get("a", "/")];
+        let plan = draft.check().unwrap();
+        let windows = plan.windows();
+        let (origin, place) = (Origin::default(), TargetPlace::OtherMachine);
+        Collector::new(&plan, &windows, origin, place, 1).result(RunState::Running, Nanos::ZERO)
+    }
+
+    #[test]
+    fn writing_takes_a_hundredth_of_the_time_at_most() {
+        let mut store = Store::new(Output::File("x".into()));
+        let second = Nanos::from_secs;
+        assert!(!store.is_due(second(4)) && store.is_due(second(5)));
+        store.rest(second(5), second(5).plus(Nanos::from_millis(1)));
+        assert!(!store.is_due(second(10)) && store.is_due(second(11)));
+        store.rest(second(11), second(13));
+        assert!(!store.is_due(second(13 + 197)) && store.is_due(second(13 + 198)));
+        assert!(!Store::new(Output::Nowhere).is_due(Nanos::MAX));
+    }
+
+    /// `/dev/full` is a disk without room: what is written to it fails as it would there.
+    #[test]
+    fn a_full_disk_is_said_and_leaves_the_last_result_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.prony.json");
+        let store = Store::new(Output::File(path.clone()));
+        assert_eq!(store.write(&result()), None);
+        let before = fs::read(&path).unwrap();
+        symlink("/dev/full", folder.path().join("r.prony.json.part")).unwrap();
+        let warning = store.write(&result()).unwrap();
+        assert!(warning.contains("r.prony.json: No space left on device"), "{warning}");
+        assert!(warning.contains("the measurement goes on"), "{warning}");
+        assert_eq!(fs::read(&path).unwrap(), before);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the half-written file is gone");
+        assert_eq!(store.write(&result()), None, "there is room again");
+    }
+
+    #[test]
+    fn a_folder_that_vanishes_is_made_again_and_one_that_cannot_be_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("results");
+        let store = Store::new(Output::File(inner.join("r.prony.json")));
+        assert_eq!(store.write(&result()), None);
+        fs::remove_dir_all(&inner).unwrap();
+        assert_eq!(store.write(&result()), None);
+        fs::remove_dir_all(&inner).unwrap();
+        fs::write(&inner, "a file in its place").unwrap();
+        assert!(store.write(&result()).unwrap().contains("cannot write the result"));
+    }
 }

@@ -10,6 +10,7 @@ mod interrupt;
 mod lab;
 mod logs;
 mod many;
+mod progress;
 mod report;
 mod run;
 mod schema;

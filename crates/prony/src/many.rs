@@ -1,13 +1,13 @@
 //! What `prony find` and `prony compare` share: the flags, what they measure, the display, and where the file goes.
 
-use crate::interrupt;
+use crate::{interrupt, progress};
 use anyhow::Context as _;
 use prony_load::{Event, ManyOptions, Output, Progress, plan_for_url, read_plan};
 use prony_load_model::comparison::Side;
 use prony_load_model::result::ResultFile;
 use prony_load_model::search::{StepVerdict, Vary};
 use prony_load_model::{LoadModel, Nanos, Plan, PlanDraft};
-use prony_report::{ProgressDisplay, ProgressLine};
+use prony_report::ProgressDisplay;
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
@@ -128,19 +128,13 @@ impl Display {
         }
     }
 
-    fn second(&mut self, progress: &Progress) {
-        if let Some(warning) = &progress.warning {
+    fn second(&mut self, second: &Progress) {
+        if let Some(warning) = &second.warning {
             self.warn(warning);
         }
         let Some(display) = &mut self.run else { return };
-        display.show(&ProgressLine {
-            elapsed: progress.elapsed,
-            duration: progress.duration,
-            last: progress.last,
-            requests: progress.requests,
-            failures: progress.failures,
-        });
-        if progress.is_last {
+        display.show(&progress::line(second));
+        if second.is_last {
             display.finish();
             self.run = None;
         }

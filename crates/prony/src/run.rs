@@ -11,14 +11,14 @@ use prony_load::{
 };
 use prony_load_model::{Plan, ResultFile};
 use prony_load_scripts::wrk::WrkScript;
-use prony_report::{ProgressDisplay, ProgressLine, WrkShown};
+use prony_report::{ProgressDisplay, WrkShown};
 use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::interrupt;
+use crate::{interrupt, progress};
 use url::{Url, UrlFlags};
 
 const THRESHOLD_FAILED: u8 = 1;
@@ -199,18 +199,12 @@ fn display(quiet: bool) -> ProgressDisplay {
     }
 }
 
-fn show(display: &mut ProgressDisplay, progress: &Progress) {
-    display.show(&ProgressLine {
-        elapsed: progress.elapsed,
-        duration: progress.duration,
-        last: progress.last,
-        requests: progress.requests,
-        failures: progress.failures,
-    });
-    if let Some(warning) = &progress.warning {
+fn show(display: &mut ProgressDisplay, second: &Progress) {
+    display.show(&progress::line(second));
+    if let Some(warning) = &second.warning {
         display.warn(warning);
     }
-    if progress.is_last {
+    if second.is_last {
         display.finish();
     }
 }

@@ -1,6 +1,5 @@
 //! Results as CSV (RFC 4180): the seconds of runs, and their figures.
 
-use crate::page::asked_at;
 use prony_load_model::figures::{Figures, LatencyFigures, PERCENTILES};
 use prony_load_model::result::{ResultFile, WindowResult};
 use prony_load_model::{Nanos, WindowKind};
@@ -27,10 +26,9 @@ pub fn series_csv(runs: &[(String, &ResultFile)]) -> String {
     let mut table = Csv::new();
     table.row(SERIES);
     for (label, result) in runs {
-        let is_open = result.plan.is_open();
         for row in &result.series {
             let asked =
-                if is_open { format!("{:.3}", asked_at(&result.plan, row.second)) } else { String::new() };
+                result.plan.asked_per_s(row.second).map(|rate| format!("{rate:.3}")).unwrap_or_default();
             let counts =
                 [row.started, row.dropped, row.successes, row.failures, row.timeouts, row.bytes_received];
             let times = [row.p50_ns, row.p95_ns, row.p99_ns, row.max_ns];

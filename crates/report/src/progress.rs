@@ -1,8 +1,10 @@
 //! Lines while a run goes: one that is drawn again where the output is a terminal, plain ones elsewhere.
 
+use crate::describe::number;
 use crate::table::grouped;
 use indicatif::{ProgressBar, ProgressStyle};
 use prony_load_model::Nanos;
+use prony_load_model::findings::FindingKind;
 use prony_load_model::result::SecondRow;
 use std::fmt;
 use std::io::Write as _;
@@ -11,30 +13,42 @@ use std::io::Write as _;
 const PLAIN_EVERY: Nanos = Nanos::from_secs(10);
 
 /// What is shown of a moment.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProgressLine {
     pub elapsed: Nanos,
     pub duration: Nanos,
     pub last: SecondRow,
+    /// Starts that open models asked for in that second.
+    pub asked_per_s: Option<f64>,
     pub requests: u64,
     pub failures: u64,
+    /// Starts of open models that waited for a free user, and that were dropped.
+    pub waited: u64,
+    pub dropped: u64,
+    /// What is found already.
+    pub findings: Vec<FindingKind>,
 }
 
 impl fmt::Display for ProgressLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let row = &self.last;
-        write!(
-            f,
-            "{} of {}  {} users  {}/s",
-            self.elapsed,
-            self.duration,
-            grouped(row.users.into()),
-            grouped(row.successes)
-        )?;
-        if let (Some(p50), Some(p99)) = (row.p50_ns, row.p99_ns) {
-            write!(f, "  p50 {p50}  p99 {p99}")?;
+        write!(f, "{} of {}  {} users  ", self.elapsed, self.duration, grouped(row.users.into()))?;
+        match self.asked_per_s {
+            Some(asked) => write!(f, "{} of {}/s asked", grouped(row.successes), number(asked))?,
+            None => write!(f, "{}/s", grouped(row.successes))?,
         }
-        write!(f, "  {} requests, {} failed", grouped(self.requests), grouped(self.failures))
+        if let (Some(p50), Some(p95), Some(p99)) = (row.p50_ns, row.p95_ns, row.p99_ns) {
+            write!(f, "  p50 {p50}  p95 {p95}  p99 {p99}")?;
+        }
+        write!(f, "  {} requests, {} failed", grouped(self.requests), grouped(self.failures))?;
+        if self.asked_per_s.is_some() {
+            write!(f, ", starts {} late, {} dropped", grouped(self.waited), grouped(self.dropped))?;
+        }
+        if !self.findings.is_empty() {
+            let names: Vec<_> = self.findings.iter().map(|kind| kind.name()).collect();
+            write!(f, "  ! {}", names.join(", "))?;
+        }
+        Ok(())
     }
 }
 
@@ -50,7 +64,7 @@ impl ProgressDisplay {
     pub fn bar() -> Self {
         const PARTS: u64 = 1_000;
         let bar = ProgressBar::new(PARTS);
-        let style = ProgressStyle::with_template("{bar:30} {msg}").expect("the template is valid");
+        let style = ProgressStyle::with_template("{bar:24} {wide_msg}").expect("the template is valid");
         bar.set_style(style);
         Self::Bar(bar)
     }
@@ -97,6 +111,7 @@ fn say(line: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
     fn a_line_holds_what_one_watches_for() {
@@ -104,13 +119,23 @@ mod tests {
             users: 1_300,
             successes: 642,
             p50_ns: Some(Nanos::from_millis(12)),
+            p95_ns: Some(Nanos::from_millis(60)),
             p99_ns: Some(Nanos::from_millis(98)),
             ..SecondRow::default()
         };
         let (elapsed, duration) = (Nanos::from_secs(12), Nanos::from_secs(60));
-        let line = ProgressLine { elapsed, duration, last, requests: 7_700, failures: 3 };
-        let expected =
-            "12.0 s of 1m00s  1 300 users  642/s  p50 12.0 ms  p99 98.0 ms  7 700 requests, 3 failed";
-        assert_eq!(line.to_string(), expected);
+        let line =
+            ProgressLine { elapsed, duration, last, requests: 7_700, failures: 3, ..ProgressLine::default() };
+        let open = ProgressLine {
+            asked_per_s: Some(650.0),
+            waited: 12,
+            dropped: 1,
+            findings: vec![FindingKind::GeneratorBound, FindingKind::ConnectionChurn],
+            ..line.clone()
+        };
+        expect![[r#"
+            12.0 s of 1m00s  1 300 users  642/s  p50 12.0 ms  p95 60.0 ms  p99 98.0 ms  7 700 requests, 3 failed
+            12.0 s of 1m00s  1 300 users  642 of 650/s asked  p50 12.0 ms  p95 60.0 ms  p99 98.0 ms  7 700 requests, 3 failed, starts 12 late, 1 dropped  ! generator-bound, connection-churn
+        "#]].assert_eq(&format!("{line}\n{open}\n"));
     }
 }

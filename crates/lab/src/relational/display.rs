@@ -201,8 +201,7 @@ mod tests {
             last,
             requests: 5_000,
             failures: 3,
-            warning: None,
-            is_last: false,
+            ..Progress::default()
         };
         assert_eq!(
             live_text("1 nest", &progress, Duration::from_secs(83)),

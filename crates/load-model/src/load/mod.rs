@@ -159,6 +159,18 @@ impl LoadModel {
     }
 }
 
+/// The starts a second that all open models among these, each with when it starts, ask for at a time; `None` where none is
+/// open.
+pub fn asked_per_s<'a>(scenarios: impl Iterator<Item = (Nanos, &'a LoadModel)>, time: Nanos) -> Option<f64> {
+    let open = scenarios.filter(|(_, load)| load.rate_max().is_some());
+    open.map(|(start, load)| {
+        let levels = if start <= time { load.levels() } else { Vec::new() };
+        let at = time.since(start);
+        levels.iter().find(|level| level.from <= at && at < level.to).map_or(0.0, |level| level.at(at))
+    })
+    .reduce(|sum, rate| sum + rate)
+}
+
 fn rate_fault(stages: &[RateStage]) -> Option<String> {
     let allowed = 0.0..=RATE_MAX_PER_S;
     if let Some(stage) = stages.iter().find(|stage| !allowed.contains(&stage.rate_per_s)) {
@@ -224,6 +236,19 @@ mod tests {
             });
             prop_assert_eq!(active.count() as u32, load.users_active_at(time));
         }
+    }
+
+    #[test]
+    fn what_is_asked_is_the_sum_of_open_models() {
+        let (closed, early) = (LoadModel::constant(5, seconds(9)), LoadModel::open(10.0, seconds(5), 1));
+        let stages = vec![RateStage::new(seconds(4), 8.0)];
+        let late = LoadModel::Open { stages, spacing: Spacing::Even, users: 1, wait_max_ns: Nanos::ZERO };
+        let asked = |second| {
+            let all = [(Nanos::ZERO, &closed), (Nanos::ZERO, &early), (seconds(2), &late)];
+            asked_per_s(all.into_iter(), seconds(second))
+        };
+        assert_eq!([0, 2, 4, 5, 6].map(asked), [10.0, 10.0, 14.0, 6.0, 0.0].map(Some));
+        assert_eq!(asked_per_s([(Nanos::ZERO, &closed)].into_iter(), seconds(1)), None);
     }
 
     #[test]

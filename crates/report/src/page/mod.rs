@@ -14,8 +14,6 @@ use crate::read::{NamedDocument, labelled_runs};
 use crate::tables;
 use data::PageData;
 
-pub(crate) use series::asked_at;
-
 /// The page as Vite makes it, or nothing and why.
 const TEMPLATE: Result<&str, &str> = include!(concat!(env!("OUT_DIR"), "/template.rs"));
 /// What the template holds in the place of the data and of the plain tables, which show where scripts do not run.

@@ -3,9 +3,9 @@
 use super::data::{LineData, PlotData, Unit};
 use super::digits;
 use crate::downsample;
+use prony_load_model::Nanos;
 use prony_load_model::observation::{Observation, ObservedSeries, ObservedUnit};
-use prony_load_model::result::{PlanSummary, ResultFile, SecondRow};
-use prony_load_model::{LoadModel, Nanos};
+use prony_load_model::result::{ResultFile, SecondRow};
 use std::collections::BTreeSet;
 
 /// The run's own two plots: throughput and percentiles.
@@ -54,7 +54,7 @@ fn throughput(result: &ResultFile, draw: &Draw<'_>) -> PlotData {
     let count = |value: u64| Some(value as f64);
     let mut lines = Vec::new();
     if result.plan.is_open() {
-        let asked = |row: &SecondRow| Some(asked_at(&result.plan, row.second));
+        let asked = |row: &SecondRow| result.plan.asked_per_s(row.second);
         lines.push(draw.line("starts asked", "asked", Unit::PerSecond, asked));
     }
     lines.push(draw.line("requests started", "started", Unit::PerSecond, |row| count(row.started)));
@@ -91,18 +91,6 @@ fn percentiles(draw: &Draw<'_>) -> PlotData {
             draw.line("max", "max", Unit::Milliseconds, |row| ms(row.max_ns)),
         ],
     }
-}
-
-/// The starts a second that all open scenarios ask for in the middle of a second.
-pub(crate) fn asked_at(plan: &PlanSummary, second: u64) -> f64 {
-    let middle = Nanos::from_secs(second).plus(Nanos::from_millis(500));
-    let open = plan.scenarios.iter().filter(|scenario| matches!(scenario.load, LoadModel::Open { .. }));
-    let rates = open.filter(|scenario| scenario.start_ns <= middle).map(|scenario| {
-        let at = middle.since(scenario.start_ns);
-        let levels = scenario.load.levels();
-        levels.iter().find(|level| level.from <= at && at < level.to).map_or(0.0, |level| level.at(at))
-    });
-    rates.sum()
 }
 
 /// One plot for each figure that some observer saw, with a line for each observer that saw it.

@@ -2,7 +2,7 @@
 -- A script may replace its functions at any time, so each is looked up when it is called.
 
 local start = ...
-local concat, pairs, tostring, type = table.concat, pairs, tostring, type
+local pairs, tostring, type = pairs, tostring, type
 
 local wrk = {
    scheme = start.scheme,
@@ -20,30 +20,28 @@ _G.wrk = wrk
 package.loaded.wrk = wrk
 package.path = start.directory .. "/?.lua;" .. package.path
 
+local buffer = require("string.buffer").new()
+
 -- The text of one request; what is not given comes from `wrk`. The length of a body is always ours.
 function wrk.format(method, path, headers, body)
    local fields = headers or wrk.headers
    local content = body or wrk.body
-   local lines = { (method or wrk.method) .. " " .. (path or wrk.path) .. " HTTP/1.1" }
-   local count = 1
+   buffer:reset():put(method or wrk.method, " ", path or wrk.path, " HTTP/1.1\r\n")
    if fields.Host == nil and wrk.headers.Host ~= nil then
-      count = 2
-      lines[2] = "Host: " .. tostring(wrk.headers.Host)
+      buffer:put("Host: ", tostring(wrk.headers.Host), "\r\n")
    end
    for name, value in pairs(fields) do
       if name ~= "Content-Length" then
-         count = count + 1
-         lines[count] = name .. ": " .. tostring(value)
+         buffer:put(name, ": ", type(value) == "string" and value or tostring(value), "\r\n")
       end
    end
    if content then
       content = tostring(content)
-      lines[count + 1] = "Content-Length: " .. #content
-      count = count + 1
+      buffer:put("Content-Length: ", #content, "\r\n\r\n", content)
+   else
+      buffer:put("\r\n")
    end
-   lines[count + 1] = ""
-   lines[count + 2] = content or ""
-   return concat(lines, "\r\n")
+   return buffer:tostring()
 end
 
 local function authority()

@@ -1,7 +1,7 @@
 //! What the users of one thread do when a script says so: ask it for a delay and a request, show it the answer.
 
 use super::error::{Role, ScriptError};
-use super::state::State;
+use super::state::{Returned, State};
 use super::text;
 use super::thread::Shared;
 use mlua::Value;
@@ -72,20 +72,15 @@ impl<'a> ScriptProgram<'a> {
 
     /// Asks for the text, and counts its requests where it is another one than before.
     fn render(&mut self) -> Result<(), ScriptError> {
-        let value: Value = self.state.call(Role::Request, &self.state.functions().request, ())?;
-        let Value::String(value) = value else {
-            let message = format!(
-                "it returned {}, not the text of a request; return wrk.format(…)",
-                if value.is_nil() { "nothing".to_owned() } else { format!("a {}", value.type_name()) }
-            );
+        let returned = self.state.ask_for_text(&mut self.last.text)?;
+        if let Returned::Other(_) = returned {
+            let message =
+                format!("it returned {}, not the text of a request; return wrk.format(…)", returned.shown());
             return Err(self.state.fault(Role::Request, &message));
-        };
-        let value = value.as_bytes();
-        if self.last.parts.is_empty() || *value != *self.last.text {
-            self.last.parts =
-                text::parts(&value).map_err(|fault| self.state.fault(Role::Request, &fault.to_string()))?;
-            self.last.text.clear();
-            self.last.text.extend_from_slice(&value);
+        }
+        if returned == Returned::Changed || self.last.parts.is_empty() {
+            let parts = text::parts(&self.last.text);
+            self.last.parts = parts.map_err(|fault| self.state.fault(Role::Request, &fault.to_string()))?;
         }
         Ok(())
     }
@@ -105,19 +100,6 @@ impl<'a> ScriptProgram<'a> {
             keep,
         }));
         Ok(Step::Send)
-    }
-
-    /// The script's `response`, with the headers as received; of repeated ones the last, as in wrk.
-    fn respond(&self, answer: &Answer<'_>) -> Result<(), ScriptError> {
-        let lua = &self.state.lua;
-        let own = |error: mlua::Error| ScriptError::Lua(error.to_string());
-        let headers = lua.create_table().map_err(own)?;
-        for (name, value) in header_lines(answer.head) {
-            let name = lua.create_string(name).map_err(own)?;
-            headers.raw_set(name, lua.create_string(value).map_err(own)?).map_err(own)?;
-        }
-        let body = lua.create_string(answer.body).map_err(own)?;
-        self.state.call(Role::Response, &self.state.functions().response, (answer.status, headers, body))
     }
 }
 
@@ -140,7 +122,7 @@ impl Program for ScriptProgram<'_> {
         answer: &Answer<'_>,
     ) -> Result<Outcome, ProgramError> {
         if self.has_response && !self.shared.is_stopped() {
-            self.respond(answer)?;
+            self.state.show_answer(answer.status, header_lines(answer.head), answer.body)?;
         }
         let is_good = answer.status <= STATUS_GOOD_MAX;
         Ok(if is_good { Outcome::Success } else { Outcome::Status(answer.status) })

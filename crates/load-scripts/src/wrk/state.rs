@@ -5,10 +5,13 @@ use super::error::{Role, ScriptError};
 use super::script::Settings;
 use super::thread::ThreadHandle;
 use super::watch::{Pulse, Watch};
-use mlua::{FromLuaMulti, Function, IntoLuaMulti, Lua, LuaOptions, StdLib, Table};
+use mlua::{FromLuaMulti, Function, IntoLuaMulti, Lua, LuaOptions, StdLib, Table, ffi};
+use std::ffi::c_int;
 use std::path::Path;
 use std::sync::Arc;
 
+/// Room that a table of headers has at first.
+const HEADERS_USUAL: c_int = 8;
 const PRELUDE: &str = include_str!("prelude.lua");
 
 #[derive(Debug)]
@@ -33,6 +36,31 @@ pub(super) struct Functions {
     pub done: Function,
     pub defines: Function,
     pub flush: Function,
+}
+
+/// What `request` returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Returned {
+    /// The text that it returned last.
+    Same,
+    Changed,
+    /// No text, but a value of this type of Lua's.
+    Other(c_int),
+}
+
+impl Returned {
+    /// For a message: "nothing", "a table".
+    pub(super) const fn shown(self) -> &'static str {
+        match self {
+            Self::Same | Self::Changed => "a text",
+            Self::Other(ffi::LUA_TNIL) => "nothing",
+            Self::Other(ffi::LUA_TBOOLEAN) => "a boolean",
+            Self::Other(ffi::LUA_TNUMBER) => "a number",
+            Self::Other(ffi::LUA_TTABLE) => "a table",
+            Self::Other(ffi::LUA_TFUNCTION) => "a function",
+            Self::Other(_) => "a value of another kind",
+        }
+    }
 }
 
 impl State {
@@ -68,6 +96,68 @@ impl State {
         arguments: impl IntoLuaMulti,
     ) -> Result<R, ScriptError> {
         self.run(role, || function.call(arguments))
+    }
+
+    /// Calls `request`. Its text replaces `text` where it is another one; a million times a second that is worth a look
+    /// at Lua's own memory.
+    pub(super) fn ask_for_text(&self, text: &mut Vec<u8>) -> Result<Returned, ScriptError> {
+        let mut returned = Returned::Same;
+        let function = &self.functions.request;
+        let call = |lua: *mut ffi::lua_State| {
+            let mut length = 0;
+            // SAFETY: `exec_raw` calls this in protected mode with the function on the stack, and room for more. The
+            // slice is read while the string is on the stack. No value here needs to be dropped if Lua raises an error.
+            let value = unsafe {
+                ffi::lua_call(lua, 0, 1);
+                let kind = ffi::lua_type(lua, -1);
+                if kind != ffi::LUA_TSTRING {
+                    returned = Returned::Other(kind);
+                    return;
+                }
+                let start = ffi::lua_tolstring(lua, -1, &raw mut length);
+                std::slice::from_raw_parts(start.cast::<u8>(), length)
+            };
+            if *value != **text {
+                text.clear();
+                text.extend_from_slice(value);
+                returned = Returned::Changed;
+            }
+        };
+        // SAFETY: as said in `call`; what it leaves on the stack is removed.
+        self.run(Role::Request, || unsafe { self.lua.exec_raw::<()>(function, call) })?;
+        Ok(returned)
+    }
+
+    /// Calls `response`. Of headers with one name the last is seen, as in wrk.
+    pub(super) fn show_answer<'a>(
+        &self,
+        status: u16,
+        headers: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+        body: &[u8],
+    ) -> Result<(), ScriptError> {
+        let function = &self.functions.response;
+        let call = |lua: *mut ffi::lua_State| {
+            // SAFETY: `exec_raw` calls this in protected mode with the function on the stack and room for twenty values;
+            // five at most are pushed. Lua copies the bytes. No value here needs to be dropped if Lua raises an error.
+            let push =
+                |bytes: &[u8]| unsafe { ffi::lua_pushlstring(lua, bytes.as_ptr().cast(), bytes.len()) };
+            // SAFETY: as above.
+            unsafe {
+                ffi::lua_pushinteger(lua, status.into());
+                ffi::lua_createtable(lua, 0, HEADERS_USUAL);
+            }
+            for (name, value) in headers {
+                push(name);
+                push(value);
+                // SAFETY: the table is beneath the two.
+                unsafe { ffi::lua_rawset(lua, -3) };
+            }
+            push(body);
+            // SAFETY: the function and its three arguments are on the stack.
+            unsafe { ffi::lua_call(lua, 3, 0) };
+        };
+        // SAFETY: as said in `call`.
+        self.run(Role::Response, || unsafe { self.lua.exec_raw::<()>(function, call) })
     }
 
     pub(super) fn defines(&self, role: Role) -> bool {

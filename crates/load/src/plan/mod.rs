@@ -4,6 +4,8 @@ mod answers;
 mod feed;
 mod keys;
 mod load;
+#[cfg(test)]
+mod properties;
 mod reader;
 mod request;
 mod scenario;

@@ -2,6 +2,7 @@
 
 use super::answers::{captures, checks};
 use super::reader::{Notes, Section, Value, json, json_object};
+use prony_load_model::check::{CheckDraft, RuleDraft};
 use prony_load_model::plan::Field;
 use prony_load_model::{BodyDraft, ExpectedStatus, RequestDraft};
 use std::collections::BTreeMap;
@@ -39,6 +40,7 @@ pub(super) fn request(
     let method = if matches!(body, BodyDraft::None) { "GET" } else { "POST" };
     let default_path = if is_graphql { "/graphql" } else { "/" };
     let mut spans = spans(&section);
+    let checks = checks(&section, &mut spans, notes);
     let draft = RequestDraft {
         name: section.text("name").map_or_else(|| default_name(index, &body), str::to_owned),
         weight: section.small_count("weight").unwrap_or(1),
@@ -47,9 +49,9 @@ pub(super) fn request(
         path: section.text("path").unwrap_or(default_path).to_owned(),
         headers: headers(&section, common),
         body,
-        expect: expected_status(&section),
+        expect: expected_status(&section, &checks),
         captures: captures(&section, &mut spans, notes),
-        checks: checks(&section, &mut spans, notes),
+        checks,
         group: section.text("group").map(str::to_owned),
         tags: section.texts("tags").into_iter().collect::<BTreeMap<_, _>>(),
     };
@@ -128,11 +130,16 @@ fn headers(section: &Section<'_>, common: &[(String, String)]) -> Vec<(String, S
     own.into_iter().chain(inherited).collect()
 }
 
-fn expected_status(section: &Section<'_>) -> ExpectedStatus {
-    if !section.has("expect_status") {
-        return ExpectedStatus::Success;
+/// A check of the status says what is expected, where nothing else does.
+fn expected_status(section: &Section<'_>, checks: &[CheckDraft]) -> ExpectedStatus {
+    if section.has("expect_status") {
+        return ExpectedStatus::OneOf(statuses(section, "expect_status"));
     }
-    ExpectedStatus::OneOf(statuses(section, "expect_status"))
+    let of_check = checks.iter().find_map(|check| match &check.rule {
+        RuleDraft::Status(list) => Some(list.clone()),
+        _ => None,
+    });
+    of_check.map_or(ExpectedStatus::Success, ExpectedStatus::OneOf)
 }
 
 pub(super) fn statuses(section: &Section<'_>, key: &str) -> Vec<u16> {

@@ -5,6 +5,8 @@ use super::reader::{Notes, Section};
 use prony_load_model::scenario::{FlowDraft, ScenarioDraft, StepDraft};
 use prony_load_model::{Nanos, Pacing, ThinkTime};
 
+const FLOW_KEYS: [&str; 2] = ["steps", "mix"];
+
 /// The drafts, and the section in which each stands.
 pub(super) fn scenarios<'a>(plan: &Section<'a>, notes: &mut Notes) -> Vec<(ScenarioDraft, Section<'a>)> {
     let common = Common { pacing: pacing(plan, notes), after_failure: after_failure(plan) };
@@ -12,10 +14,11 @@ pub(super) fn scenarios<'a>(plan: &Section<'a>, notes: &mut Notes) -> Vec<(Scena
         let load = load(plan, notes).unwrap_or_else(stand_in);
         let mut draft = ScenarioDraft::new("default", load);
         common.apply(&mut draft);
+        draft.flow = flow(plan, notes);
         return vec![(draft, plan.clone())];
     }
-    for key in plan.given(&KEYS) {
-        let message = format!("`{key}` belongs into the scenarios, each of which has a load of its own");
+    for key in plan.given(&[&KEYS[..], &FLOW_KEYS].concat()) {
+        let message = format!("`{key}` belongs into the scenarios, each of which has its own");
         notes.add(plan.span_of(key), message);
     }
     let sections: Vec<_> = plan.items("scenarios").into_iter().filter_map(Section::of).collect();

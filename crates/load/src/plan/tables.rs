@@ -14,7 +14,7 @@ const STATUS: Form = Form::Whole { max: 599 };
 const STATUSES: Form = Form::OneOf(&[STATUS, Form::List(&STATUS)]);
 
 pub(super) const PLAN: Table =
-    Table { name: "plan", groups: &[PLAN_KEYS, LOAD_KEYS, RHYTHM_KEYS, WIRE_KEYS] };
+    Table { name: "plan", groups: &[PLAN_KEYS, LOAD_KEYS, FLOW_KEYS, RHYTHM_KEYS, WIRE_KEYS] };
 
 const PLAN_KEYS: &[Key] = &[
     key("name", Form::Text, "\"shop\"", "Of the result; the file's name unless given."),
@@ -195,7 +195,7 @@ const THINK_TIME: Table = Table {
 };
 
 pub(super) const SCENARIO: Table =
-    Table { name: "scenario", groups: &[SCENARIO_KEYS, LOAD_KEYS, RHYTHM_KEYS] };
+    Table { name: "scenario", groups: &[SCENARIO_KEYS, LOAD_KEYS, FLOW_KEYS, RHYTHM_KEYS] };
 
 const SCENARIO_KEYS: &[Key] = &[
     key("name", Form::Text, "\"browse\"", "In results and messages.").required(),
@@ -206,6 +206,10 @@ const SCENARIO_KEYS: &[Key] = &[
         "{ kind = \"guest\" }",
         "Of the requests that it sends, where every scenario that sends them says the same.",
     ),
+];
+
+/// Of a plan with one scenario, and of each of several: what an iteration is.
+const FLOW_KEYS: &[Key] = &[
     key(
         "steps",
         Form::List(&STEP_FORMS),

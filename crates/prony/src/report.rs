@@ -24,10 +24,13 @@ pub(crate) struct Arguments {
     /// Print the result as JSON; several as a list.
     #[arg(long)]
     json: bool,
-    /// Write the seconds of the runs as CSV to FILE, and their figures beside it as FILE-figures.csv; without FILE
+    /// Write the seconds of the runs as CSV to FILE, and their figures beside it (seconds.csv: seconds-figures.csv); without FILE
     /// the seconds are printed.
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = TERMINAL)]
     csv: Option<PathBuf>,
+    /// Write percentile spectra that HdrHistogram's plotters read: to FILE for one run, else into the folder DIR.
+    #[arg(long, value_name = "FILE|DIR")]
+    hgrm: Option<PathBuf>,
 }
 
 pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -41,11 +44,15 @@ pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(path) = &arguments.csv {
         write_csv(path, &documents)?;
     }
+    if let Some(path) = &arguments.hgrm {
+        write_spectra(path, &documents)?;
+    }
     if arguments.json {
         print(&json(&documents)?)?;
     }
     // What was asked for is not said twice.
-    if arguments.html.is_none() && arguments.csv.is_none() && !arguments.json {
+    let asked_files = [&arguments.html, &arguments.csv, &arguments.hgrm].iter().any(|path| path.is_some());
+    if !asked_files && !arguments.json {
         print(&terminal(&documents))?;
     }
     Ok(ExitCode::SUCCESS)
@@ -110,8 +117,40 @@ fn write_csv(path: &Path, documents: &[NamedDocument]) -> anyhow::Result<()> {
         return print(&series_csv(&runs));
     }
     write(path, &series_csv(&runs))?;
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    write(&path.with_file_name(format!("{stem}-figures.csv")), &figures_csv(&runs))
+    write(&with_kind(path, "figures"), &figures_csv(&runs))
+}
+
+/// One run goes to the named file, with `-service` before its suffix for service times; several, or one into an
+/// existing folder, to files of their own names.
+fn write_spectra(path: &Path, documents: &[NamedDocument]) -> anyhow::Result<()> {
+    let runs = runs(documents);
+    let in_folder = runs.len() != 1 || path.is_dir();
+    if in_folder {
+        fs::create_dir_all(path).with_context(|| format!("cannot make the folder {}", path.display()))?;
+    }
+    for (label, result) in &runs {
+        let spectra = prony_report::spectra(result).with_context(|| format!("cannot read {label}"))?;
+        for (kind, text) in spectra {
+            let file =
+                if in_folder { path.join(format!("{}.hgrm", file_name(label))) } else { path.to_owned() };
+            write(&if kind == "response" { file } else { with_kind(&file, kind) }, &text)?;
+        }
+    }
+    Ok(())
+}
+
+/// What every file system takes.
+fn file_name(label: &str) -> String {
+    let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    label.trim_start_matches('.').chars().map(safe).collect()
+}
+
+/// `a.hgrm` to `a-service.hgrm`.
+fn with_kind(path: &Path, kind: &str) -> PathBuf {
+    let part = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+    let (stem, suffix) = (part(path.file_stem()), part(path.extension()));
+    let dot = if suffix.is_empty() { "" } else { "." };
+    path.with_file_name(format!("{stem}-{kind}{dot}{suffix}"))
 }
 
 /// Refuses to write over a result: `--csv RESULT` is a slip of the keyboard, not a wish.

@@ -3,7 +3,7 @@
 use crate::table::{bytes, grouped};
 use prony_load_model::load::Pacing;
 use prony_load_model::observation::ObservedUnit;
-use prony_load_model::result::{PlanSummary, RunState, ScenarioSummary};
+use prony_load_model::result::{Counted, PlanSummary, RunState, ScenarioSummary};
 use prony_load_model::{LoadModel, Nanos, Spacing, ThinkTime, WindowKind};
 
 /// What a reader must know before any figure.
@@ -77,6 +77,25 @@ pub(crate) const fn window_name(kind: WindowKind) -> &'static str {
         WindowKind::After => "after",
         WindowKind::Whole => "whole run",
     }
+}
+
+/// Terms and what was counted of them: rows of feeders, iterations that ended early.
+pub(crate) fn counted(counted: &Counted) -> Vec<(String, String)> {
+    let feeders = counted.feeders.iter().map(|feeder| {
+        let (taken, rows) = (grouped(feeder.count.rows_taken), grouped(feeder.rows));
+        let stopped = match feeder.count.users_stopped {
+            0 => String::new(),
+            users => format!(", {} users stopped for want of one", grouped(users)),
+        };
+        let term = format!("rows of {}", feeder.name);
+        (term, format!("{taken} taken of {rows} in {}{stopped}", feeder.origin))
+    });
+    let cut = (counted.iterations_cut > 0).then(|| {
+        let what =
+            format!("{} ended early because a request in them failed", grouped(counted.iterations_cut));
+        ("iterations".to_owned(), what)
+    });
+    feeders.chain(cut).collect()
 }
 
 /// A figure with its unit.

@@ -28,6 +28,16 @@ pub use summary::{side_by_side, summary};
 pub use wrk::{WrkShown, wrk};
 
 use prony_load_model::ResultFile;
+use prony_load_model::histogram::{HistogramError, Latencies};
+
+/// The percentile spectra of a run's steady state as `.hgrm` files, each with what it is of: `response`, `service`.
+pub fn spectra(result: &ResultFile) -> Result<Vec<(&'static str, String)>, HistogramError> {
+    let histograms = &result.headline().all.histograms;
+    let kinds = [("response", &histograms.response), ("service", &histograms.service)];
+    // A closed loop has no service time of its own.
+    let kept = kinds.into_iter().filter(|(kind, text)| *kind == "response" || !text.is_empty());
+    kept.map(|(kind, text)| Ok((kind, spectrum(&Latencies::from_base64(text)?)))).collect()
+}
 
 /// The result as one JSON document, for programs.
 pub fn json(result: &ResultFile) -> Result<String, serde_json::Error> {

@@ -26,8 +26,7 @@ pub fn summary(result: &ResultFile) -> String {
     text.push('\n');
     text.push_str(&shown_table(&tables::figures(result)));
     text.push_str(&plots(result));
-    let more = [tables::scenarios(headline), tables::requests(headline), tables::failures(headline)];
-    for table in more.into_iter().flatten() {
+    for table in tables::beneath(result) {
         let _ = write!(text, "\n{}\n{}", table.title, shown_table(&table));
     }
     if !result.thresholds.is_empty() {
@@ -142,6 +141,9 @@ fn closing(result: &ResultFile) -> String {
     }
     if lab.unfinished > 0 {
         let _ = write!(text, ", {} requests unfinished", grouped(lab.unfinished));
+    }
+    for (term, what) in describe::counted(&result.counted) {
+        let _ = write!(text, "\n{term}: {what}");
     }
     let silence = lab.longest_silence_ns;
     let _ = if result.plan.is_open() {

@@ -5,7 +5,7 @@ use crate::page::data::TableData;
 use crate::table::{bytes, grouped};
 use prony_load_model::figures::{Figures, LatencyFigures, PERCENTILES};
 use prony_load_model::record::OutcomeKind;
-use prony_load_model::result::{ResultFile, WindowResult};
+use prony_load_model::result::{CheckFigures, Counted, ResultFile, TagFigures, WindowResult};
 use prony_load_model::tally::StartCounts;
 use prony_load_model::{Nanos, WindowKind};
 
@@ -118,31 +118,81 @@ fn heads<const COLUMNS: usize>(names: [&str; COLUMNS]) -> Vec<String> {
 }
 
 /// Only where there is more than one name.
-pub(crate) fn requests(window: &WindowResult) -> Option<TableData> {
-    let row = |name: &str, figures: &Figures| {
-        let times = &figures.response_time;
-        vec![
-            name.to_owned(),
-            grouped(figures.requests),
-            format!("{:.1}", figures.rate_per_s),
-            format!("{:.2} %", figures.error_share() * 100.0),
-            time(times.percentile(50.0)),
-            time(times.percentile(95.0)),
-            time(times.percentile(99.0)),
-            time(times.max_ns),
-        ]
-    };
-    (window.by_request.len() > 1).then(|| TableData {
-        id: "requests",
-        title: format!("by request ({})", window_name(window.window.kind)),
+fn requests(window: &WindowResult) -> Option<TableData> {
+    let rows = window.by_request.iter().map(|request| breakdown_row(request.name.clone(), &request.figures));
+    (window.by_request.len() > 1).then(|| breakdown("requests", "by request", window, rows.collect()))
+}
+
+/// Only where requests name groups.
+fn groups(window: &WindowResult) -> Option<TableData> {
+    let rows = window.by_group.iter().map(|group| breakdown_row(group.name.clone(), &group.figures));
+    (!window.by_group.is_empty()).then(|| breakdown("groups", "by group", window, rows.collect()))
+}
+
+/// Only where requests or scenarios have tags.
+fn tags(window: &WindowResult) -> Option<TableData> {
+    let name = |tag: &TagFigures| format!("{}={}", tag.key, tag.value);
+    let rows = window.by_tag.iter().map(|tag| breakdown_row(name(tag), &tag.figures));
+    (!window.by_tag.is_empty()).then(|| breakdown("tags", "by tag", window, rows.collect()))
+}
+
+fn breakdown(id: &'static str, title: &str, window: &WindowResult, rows: Vec<Vec<String>>) -> TableData {
+    TableData {
+        id,
+        title: format!("{title} ({})", window_name(window.window.kind)),
         note: String::new(),
         head: heads(["", "requests", "a second", "errors", "p50", "p95", "p99", "max"]),
-        rows: window.by_request.iter().map(|request| row(&request.name, &request.figures)).collect(),
+        rows,
+    }
+}
+
+fn breakdown_row(name: String, figures: &Figures) -> Vec<String> {
+    let times = &figures.response_time;
+    vec![
+        name,
+        grouped(figures.requests),
+        format!("{:.1}", figures.rate_per_s),
+        format!("{:.2} %", figures.error_share() * 100.0),
+        time(times.percentile(50.0)),
+        time(times.percentile(95.0)),
+        time(times.percentile(99.0)),
+        time(times.max_ns),
+    ]
+}
+
+/// How answers did in each check. Only where there are checks.
+fn checks(counted: &Counted) -> Option<TableData> {
+    let row = |check: &CheckFigures| {
+        let (passed, failed) = (check.count.passed, check.count.failed);
+        let share = passed as f64 / (passed + failed).max(1) as f64 * 100.0;
+        let name = format!("{}: {}", check.request, check.name);
+        vec![name, grouped(passed), grouped(failed), format!("{share:.2} %")]
+    };
+    (!counted.checks.is_empty()).then(|| TableData {
+        id: "checks",
+        title: "checks (whole run)".to_owned(),
+        note: String::new(),
+        head: heads(["", "passed", "failed", "passed of all"]),
+        rows: counted.checks.iter().map(row).collect(),
     })
 }
 
+/// All that stands beneath the figures, in its order.
+pub(crate) fn beneath(result: &ResultFile) -> Vec<TableData> {
+    let window = result.headline();
+    let tables = [
+        scenarios(window),
+        requests(window),
+        groups(window),
+        tags(window),
+        checks(&result.counted),
+        failures(window),
+    ];
+    tables.into_iter().flatten().collect()
+}
+
 /// Only where something failed.
-pub(crate) fn failures(window: &WindowResult) -> Option<TableData> {
+fn failures(window: &WindowResult) -> Option<TableData> {
     let mut rows = Vec::new();
     let kinds = window.all.outcomes.iter().filter(|(kind, _)| **kind != OutcomeKind::Success);
     for (kind, count) in kinds {
@@ -164,7 +214,7 @@ pub(crate) fn failures(window: &WindowResult) -> Option<TableData> {
 }
 
 /// What became of the starts of each scenario. Only where there are several, or some were not made on time.
-pub(crate) fn scenarios(window: &WindowResult) -> Option<TableData> {
+fn scenarios(window: &WindowResult) -> Option<TableData> {
     let all = starts(window);
     let is_told = window.by_scenario.len() > 1 || all.waited + all.dropped > 0;
     let row = |name: &str, starts: &StartCounts| {

@@ -114,6 +114,10 @@ fn an_open_model_shows_service_time_beside_response_time_and_what_observers_saw(
                      due  started  waited  dropped  completed
           default  3 000    3 000      60        0      3 000
 
+        checks (whole run)
+                                    passed  failed  passed of all
+          list: body contains "id"   2 980      14        99.53 %
+
         failures (steady state)
                    requests  of all
           timeout         6  0.20 %
@@ -129,6 +133,8 @@ fn an_open_model_shows_service_time_beside_response_time_and_what_observers_saw(
           ! after 3.00 s: its threads could not be counted
 
         lab: 2 threads, busiest 5 %, 0 connections (0 again)
+        rows of user: 3 000 taken of 5 000 in users.csv
+        iterations: 6 ended early because a request in them failed
         the longest wait without any answer was 0 s
     "#]]
     .assert_eq(&summary(&open()));

@@ -15,12 +15,7 @@ use prony_load_model::verdict::{Judgement, Verdict};
 pub(super) fn run_data(run: &LabelledRun<'_>, points_max: usize) -> RunData {
     let result = run.result;
     let headline = result.headline();
-    let tables = [
-        Some(TableData { title: "Figures".to_owned(), ..tables::figures(result) }),
-        tables::scenarios(headline),
-        tables::requests(headline),
-        tables::failures(headline),
-    ];
+    let figures = TableData { title: "Figures".to_owned(), ..tables::figures(result) };
     RunData {
         label: run.label.clone(),
         file: run.file.clone(),
@@ -30,7 +25,7 @@ pub(super) fn run_data(run: &LabelledRun<'_>, points_max: usize) -> RunData {
         findings: result.findings.iter().map(finding).collect(),
         thresholds: result.thresholds.iter().map(threshold).collect(),
         claims: claims(result),
-        tables: tables.into_iter().flatten().collect(),
+        tables: [figures].into_iter().chain(tables::beneath(result)).collect(),
         windows: result.windows.iter().filter_map(window).collect(),
         plots: series::plots(result, points_max),
         spectra: distribution::spectra(&headline.all),
@@ -78,7 +73,8 @@ fn facts(result: &ResultFile) -> Vec<(String, String)> {
     }
     facts.push(("version", result.origin.prony_version.clone()));
     let known = facts.into_iter().filter(|(_, what)| !what.is_empty());
-    known.map(|(term, what)| (term.to_owned(), what)).collect()
+    let counted = describe::counted(&result.counted);
+    known.map(|(term, what)| (term.to_owned(), what)).chain(counted).collect()
 }
 
 fn finding(finding: &Finding) -> FindingData {

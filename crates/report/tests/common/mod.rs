@@ -4,14 +4,16 @@
 #![allow(dead_code, unreachable_pub, reason = "each test program uses some of it")]
 
 use prony_load_model::comparison::{ComparedRun, ComparisonFile, Side, Subject};
+use prony_load_model::counts::{CheckCount, FeederCount};
 use prony_load_model::findings::{TargetPlace, judge};
 use prony_load_model::observation::{Observation, ObservedFigure, ObservedSeries, ObservedUnit};
 use prony_load_model::result::{
-    LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, SecondRow, verdicts,
-    window_results,
+    CheckFigures, Counted, FeederFigures, LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA,
+    SCHEMA_VERSION, SecondRow, verdicts, window_results,
 };
 use prony_load_model::search::{self, Search, SearchFile, SearchPlan, SearchRun, SearchStep, Trial, Vary};
 use prony_load_model::tally::{Tally, TallyShape};
+use prony_load_model::variable::Order;
 use prony_load_model::{
     LoadModel, Nanos, Outcome, Plan, PlanDraft, Record, RequestDraft, Target, ThinkTime, Threshold,
     TransportError,
@@ -52,6 +54,16 @@ pub fn open() -> ResultFile {
     };
     let mut result = counted(&draft.check().unwrap(), 3_000, record);
     result.observers = vec![observer("process nginx (4711)", 0.4), observer("lab", 0.2)];
+    let count = CheckCount { passed: 2_980, failed: 14 };
+    let check = CheckFigures { request: "list".to_owned(), name: "body contains \"id\"".to_owned(), count };
+    let feeder = FeederFigures {
+        name: "user".to_owned(),
+        origin: "users.csv".to_owned(),
+        rows: 5_000,
+        order: Order::Sequential,
+        count: FeederCount { rows_taken: 3_000, users_stopped: 0 },
+    };
+    result.counted = Counted { checks: vec![check], feeders: vec![feeder], iterations_cut: 6 };
     result
 }
 

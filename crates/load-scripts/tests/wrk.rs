@@ -198,6 +198,22 @@ fn init_gets_the_url_and_the_arguments() {
 }
 
 #[test]
+fn an_init_of_wrk2_may_call_wrks() {
+    let source = "function init(args) wrk.init(args) wrk.path = '/' .. #wrk.request() end";
+    check(
+        source,
+        &expect![[r#"
+        1 requests:
+        GET /80 HTTP/1.1
+        Host: localhost:8080
+        X-Line: from the command line
+        judged Success
+        EndIteration
+    "#]],
+    );
+}
+
+#[test]
 fn the_host_header_follows_wrk_unless_it_is_set() {
     check(
         "wrk.host = '::1' wrk.port = nil",
@@ -276,6 +292,22 @@ fn responses_are_shown_whole() {
         EndIteration
     "#]],
     );
+}
+
+#[test]
+fn headers_are_found_in_any_case() {
+    let source = "function response(status, headers) \
+        assert(headers['X-Token'] == 'small' and headers['Other'] == 'kept' and headers['X-None'] == nil) \
+        for name in pairs(headers) do assert(name == 'x-token' or name == 'Other') end end";
+    let head = "HTTP/1.1 200 OK\r\nx-token: small\r\nOther: kept\r\n\r\n";
+    check_with(source, head, "", 1, &expect![[r#"
+        1 requests:
+        GET /start?a=1 HTTP/1.1
+        Host: localhost:8080
+        X-Line: from the command line
+        judged Success
+        EndIteration
+    "#]]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 -- A script may replace its functions at any time, so each is looked up when it is called.
 
 local start = ...
-local pairs, tostring, type = pairs, tostring, type
+local pairs, setmetatable, tostring, type = pairs, setmetatable, tostring, type
 
 local wrk = {
    scheme = start.scheme,
@@ -60,18 +60,32 @@ function call.setup(thread)
    end
 end
 
--- The request that scripts without `request` send is made once, after `init` had its chance to change `wrk`.
-function call.init(arguments)
+local function set_host()
    if not wrk.headers.Host then
       wrk.headers.Host = authority()
    end
-   if type(_G.init) == "function" then
-      _G.init(arguments)
-   end
+end
+
+local function render()
    local text = wrk.format()
    function wrk.request()
       return text
    end
+end
+
+-- For scripts whose `init` calls it, as those of wrk2 do.
+function wrk.init()
+   set_host()
+   render()
+end
+
+-- The request that scripts without `request` send is made once, after `init` had its chance to change `wrk`.
+function call.init(arguments)
+   set_host()
+   if type(_G.init) == "function" then
+      _G.init(arguments)
+   end
+   render()
 end
 
 function call.delay()
@@ -86,8 +100,19 @@ function call.request()
    return request()
 end
 
+-- Names are as received, and HTTP/2 has only small letters: a name that is not there is looked for in any case.
+local any_case = {}
+function any_case.__index(headers, wanted)
+   wanted = tostring(wanted):lower()
+   for name, value in pairs(headers) do
+      if name:lower() == wanted then
+         return value
+      end
+   end
+end
+
 function call.response(status, headers, body)
-   _G.response(status, headers, body)
+   _G.response(status, setmetatable(headers, any_case), body)
 end
 
 function call.done(summary, latency, requests)

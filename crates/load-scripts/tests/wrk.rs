@@ -300,14 +300,20 @@ fn headers_are_found_in_any_case() {
         assert(headers['X-Token'] == 'small' and headers['Other'] == 'kept' and headers['X-None'] == nil) \
         for name in pairs(headers) do assert(name == 'x-token' or name == 'Other') end end";
     let head = "HTTP/1.1 200 OK\r\nx-token: small\r\nOther: kept\r\n\r\n";
-    check_with(source, head, "", 1, &expect![[r#"
+    check_with(
+        source,
+        head,
+        "",
+        1,
+        &expect![[r#"
         1 requests:
         GET /start?a=1 HTTP/1.1
         Host: localhost:8080
         X-Line: from the command line
         judged Success
         EndIteration
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

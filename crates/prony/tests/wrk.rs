@@ -258,3 +258,27 @@ fn scripts_and_urls_that_do_not_fit_are_said() {
         assert!(error.contains(part) && code == Some(2), "{arguments:?}: {code:?} {error}");
     }
 }
+
+#[test]
+fn done_gets_all_that_wrk_gives_it() {
+    let code = "function done(summary, latency, requests)
+        local sum, before = 0, -1
+        for i = 1, #latency do
+            local value, count = latency(i)
+            assert(value > before)
+            sum, before = sum + count, value
+        end
+        assert(sum == summary.requests and summary.duration > 0 and summary.bytes > 0)
+        assert(latency.min <= latency.mean and latency.mean <= latency.max and latency.stdev >= 0)
+        assert(latency:percentile(50) <= latency:percentile(99.9) and latency:percentile(100) == latency.max)
+        local value, count = latency(#latency + 1)
+        assert(value == 0 and count == 0)
+        assert(requests.min <= requests.max and requests.mean > 0)
+        local errors = summary.errors
+        assert(errors.connect + errors.read + errors.write + errors.status + errors.timeout == 0)
+        print('all there')
+    end";
+    let (out, error, code) = script(code, &[]);
+    assert_eq!((error.as_str(), code), ("", Some(0)));
+    assert!(out.ends_with("all there\n"), "{out}");
+}

@@ -217,7 +217,7 @@ impl PlanDraft {
                     let mut keys: Vec<_> =
                         all.iter().flat_map(|tags| tags.keys()).map(String::as_str).collect();
                     keys.extend(["name", "group"]);
-                    return listed(keys, "it can be for the tags", key);
+                    return listed(keys, "tags", key);
                 }
                 listed(values, &format!("values of the tag `{key}`"), value)
             }
@@ -254,6 +254,9 @@ impl PlanDraft {
     }
 
     fn check_flow(&self, index: usize, flow: &FlowDraft, faults: &mut Faults) -> Option<Flow> {
+        if matches!(flow, FlowDraft::Sequence(steps) if steps.is_empty()) {
+            faults.add(Place::Flow(index), "the scenario has no steps; name at least one request");
+        }
         let mut find = |name: &str| {
             let found = self.requests.iter().position(|request| request.name == name);
             if found.is_none() {
@@ -270,30 +273,28 @@ impl PlanDraft {
                         Some(Step { request: find(&step.request)?, think_time: step.think_time })
                     })
                     .collect();
-                if steps.is_empty() {
-                    faults.add(Place::Flow(index), "the scenario has no steps; name at least one request");
-                    return None;
-                }
-                return Some(Flow::Sequence(steps));
+                return (!steps.is_empty()).then_some(Flow::Sequence(steps));
             }
             FlowDraft::AnyRequest => self.requests.iter().map(|request| request.weight).enumerate().collect(),
             FlowDraft::Mix(weights) => {
                 weights.iter().filter_map(|(name, weight)| Some((find(name)?, *weight))).collect()
             }
         };
+        let place = if matches!(flow, FlowDraft::Mix(_)) { Place::Flow(index) } else { Place::Requests };
+        // An unknown name was noted.
+        if weights.is_empty() && place == Place::Flow(index) {
+            return None;
+        }
         let sum: u64 = weights.iter().map(|(_, weight)| u64::from(*weight)).sum();
         match u32::try_from(sum) {
             Ok(0) if self.requests.is_empty() => None,
             Ok(0) => {
-                faults.add(Place::Requests, "there is no request to send; add one with a weight above 0");
+                faults.add(place, "there is no request to send; give one a weight above 0");
                 None
             }
             Ok(sum) => Some(Flow::Mix { weights, sum }),
             Err(_) => {
-                faults.add(
-                    Place::Requests,
-                    format!("the weights' sum {sum} is above the limit of {}", u32::MAX),
-                );
+                faults.add(place, format!("the weights' sum {sum} is above the limit of {}", u32::MAX));
                 None
             }
         }

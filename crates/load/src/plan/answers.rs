@@ -39,7 +39,9 @@ fn capture(name: &str, section: &Section<'_>, notes: &mut Notes) -> Option<Captu
     }
     let subject = subject(section, notes)?;
     if subject == Subject::Body && !section.has("matches") {
-        notes.add(section.span.clone(), "needs one of `json`, `header`, `matches`");
+        if !notes.has_within(&section.span) {
+            notes.add(section.span.clone(), "needs one of `json`, `header`, `matches`");
+        }
         return None;
     }
     let pattern = if section.has("matches") { Some(pattern(section, notes)?) } else { None };

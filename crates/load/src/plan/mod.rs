@@ -241,6 +241,258 @@ path = "/a/${nobody}"
     }
 
     #[test]
+    fn loads_that_contradict_themselves_are_refused() {
+        check(
+            r#"target = "http://a"
+targets = { b = "http://b" }
+users = 10
+rate = 5
+rate_stages = [{ duration = "1s", rate = -1 }]
+max_duration = "1s"
+pacing = "1s"
+think_time = { mean = "1s", min = "1s" }
+pipeline = 4
+protocol = "http2"
+tls = { cert = "c.pem" }
+requests = [{ path = "/" }]
+"#,
+            &expect![[r#"
+                plan.toml:1:10: `target` and `targets` exclude each other; leave one out
+                plan.toml:5:15: `rate`, `rate_stages` exclude each other; leave one
+                plan.toml:5:42: `rate` must be a number that is not negative
+                plan.toml:7:10: `pacing` and `think_time` exclude each other; leave one out
+                plan.toml:9:12: pipelining belongs to HTTP/1.1; HTTP/2 has `streams`
+                plan.toml:11:7: no target is encrypted; write `https://` for at least one
+                plan.toml:11:16: a client certificate needs its key too; set `tls.key` (PEM files)"#]],
+        );
+        check(
+            r#"target = "http://a"
+users = 10
+spacing = "poisson"
+requests = [{ path = "/" }]
+"#,
+            &expect![[r#"
+                plan.toml:1:1: `duration` is missing; write for example `duration = "30s"`
+                plan.toml:3:11: `spacing` has no meaning without `rate` or `rate_stages`"#]],
+        );
+        check(
+            r#"target = "http://a"
+duration = "10s"
+
+[[scenarios]]
+start = "1s"
+iterations = 2
+steps = ["a", { request = "b", think_tme = "1s" }]
+mix = { a = 1 }
+
+[[scenarios]]
+name = "x"
+users = 1
+duration = "1s"
+steps = ["c"]
+
+[[scenarios]]
+name = "x"
+users = 1
+duration = "1s"
+mix = { a = 0 }
+
+[[requests]]
+name = "a"
+path = "/"
+target = "nowhere"
+"#,
+            &expect![[r#"
+                plan.toml:2:12: `duration` belongs into the scenarios, each of which has its own
+                plan.toml:4:1: `name` is missing; write for example `name = "browse"`
+                plan.toml:4:1: `users` is missing; write for example `users = 10`
+                plan.toml:7:32: unknown key `think_tme`; did you mean `think_time`?
+                plan.toml:8:7: `steps` and `mix` exclude each other; leave one out
+                plan.toml:14:9: unknown request `c`; requests are: a
+                plan.toml:17:8: two scenarios are named `x`
+                plan.toml:20:7: there is no request to send; give one a weight above 0
+                plan.toml:25:10: unknown target `nowhere`; targets are: default"#]],
+        );
+    }
+
+    #[test]
+    fn values_that_cannot_be_there_are_refused() {
+        check(
+            r#"target = "http://a"
+users = 1
+iterations = 3
+steps = ["use", "login"]
+
+[variables]
+user = { csv = "users.csv", order = "unique", share = "each_user" }
+
+[[requests]]
+name = "login"
+path = "/${user.id}"
+captures = { token = { json = "/t" } }
+
+[[requests]]
+name = "use"
+path = "/${token}"
+"#,
+            &expect![[r#"
+                plan.toml:7:8: `user` has 2 rows and gives none twice, but each user can ask for 3; add rows, or write `order = "sequential"`
+                plan.toml:15:8: `use` needs `${token}`, which no earlier step of `default` captures"#]],
+        );
+        check(
+            r#"target = "http://a"
+users = 1
+duration = "1s"
+variables.token = { list = [1], share = "each_user" }
+
+[[requests]]
+path = "/"
+captures = { token = { json = "/t" }, "a.b" = { header = "x" } }
+
+[[requests]]
+path = "/${other}"
+captures = { other = { json = "/t" } }
+"#,
+            &expect![[r#"
+                plan.toml:4:19: `token` takes rows at random, which are not counted out among users; leave `share` out or write `order = "sequential"`
+                plan.toml:8:22: `token` is a variable already; capture into another name
+                plan.toml:8:47: `a.b` cannot be written as `${a.b}`; use another name"#]],
+        );
+        check(
+            r#"target = "http://a"
+users = 1
+duration = "1s"
+
+[[requests]]
+name = "capture"
+path = "/"
+captures = { other = { json = "/t" } }
+
+[[requests]]
+path = "/${other}"
+"#,
+            &expect![[r#"
+                {
+                  "name": "plan",
+                  "targets": [
+                    "http://a"
+                  ],
+                  "scenarios": [
+                    {
+                      "name": "default",
+                      "start_ns": 0,
+                      "load": {
+                        "model": "closed",
+                        "stages": [
+                          {
+                            "duration_ns": 0,
+                            "users": 1
+                          },
+                          {
+                            "duration_ns": 1000000000,
+                            "users": 1
+                          }
+                        ]
+                      },
+                      "pacing": {
+                        "pacing": "think_time",
+                        "distribution": "none"
+                      },
+                      "tags": {}
+                    }
+                  ],
+                  "timeout_ns": 30000000000,
+                  "wire": {
+                    "protocol": "http1",
+                    "connections": "kept",
+                    "streams": 1,
+                    "pipeline": 1,
+                    "dns": "once",
+                    "tls": {
+                      "insecure": false,
+                      "ca": [],
+                      "cert": null,
+                      "key": null,
+                      "server_name": null,
+                      "resume": true
+                    }
+                  },
+                  "warm_up_ns": 0,
+                  "seed": 1,
+                  "requests": [
+                    {
+                      "name": "capture",
+                      "method": "GET",
+                      "weight": 1
+                    },
+                    {
+                      "name": "request 2",
+                      "method": "GET",
+                      "weight": 1
+                    }
+                  ],
+                  "tags": {},
+                  "rate_cap_per_s": null
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn checks_and_captures_that_make_no_sense_are_refused() {
+        check(
+            r#"target = "http://a"
+users = 1
+duration = "1s"
+thresholds = ["p95{group:none}<1s", "p95{kind:none}<1s", "p95{release:1}<1s"]
+tags = { release = "1" }
+
+[[requests]]
+path = "/"
+tags = { kind = "read" }
+captures.a = { json = "t" }
+captures.b = { matches = 'x(' }
+captures.c = {}
+captures.d = { json = "/a", header = "b" }
+captures.e = { jsn = "/a" }
+checks = [
+  { matches = "[z-a]" },
+  { status = 200, contains = "x" },
+  { json = "/~2" },
+  { exists = true },
+  { name = "nothing" },
+  { contains = "a", lacks = "b" },
+  { bytes_min = 9, bytes_max = 3 },
+  { contains = "${nobody}" },
+  { contains = "x" },
+  { contains = "x" },
+  { status = 700 },
+  "x",
+]
+"#,
+            &expect![[r#"
+                plan.toml:4:15: threshold is for `none`; groups are: there is none
+                plan.toml:4:37: threshold is for `none`; values of the tag `kind` are: read
+                plan.toml:4:58: threshold is for `release`; tags are: kind, name, group
+                plan.toml:10:23: `t` is no JSON pointer: it must be empty or start with `/`, as in `/data/items/0/id`
+                plan.toml:11:26: `x(` is no regular expression: unclosed group at character 2
+                plan.toml:12:14: needs one of `json`, `header`, `matches`
+                plan.toml:13:38: `json` and `header` exclude each other; leave one out
+                plan.toml:14:16: unknown key `jsn`; did you mean `json`?
+                plan.toml:16:15: `[z-a]` is no regular expression: invalid character class range, the start must be <= the end at character 2
+                plan.toml:17:30: `status` and `contains` are two checks; write a table for each
+                plan.toml:18:12: `/~2` is no JSON pointer: after `~` stands `0` (for `~`) or `1` (for `/`)
+                plan.toml:19:14: `exists` looks at a `json` value or a `header`; name one
+                plan.toml:20:3: checks nothing; write one of `status`, `json`, `header`, `equals`, `contains`, `lacks`, `matches`, `bytes_min`, `bytes_max`
+                plan.toml:21:3: `contains`, `lacks` are several checks; write a table for each
+                plan.toml:22:17: no body has at least 9 and at most 3 bytes
+                plan.toml:23:3: unknown variable `nobody`; no variable is defined
+                plan.toml:25:3: two checks are named `body contains "x"`; they are counted by name
+                plan.toml:26:14: `status` must be from 0 to 599, not 700
+                plan.toml:27:3: expected a table with `name`, `status`, `json`, `header`, `exists`, `equals`, `contains`, `lacks`, `matches`, `bytes_min`, `bytes_max`, not a text"#]],
+        );
+    }
+
+    #[test]
     fn each_mistake_says_what_to_write() {
         check(
             r#"target = "ftp://localhost"

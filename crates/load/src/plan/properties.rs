@@ -44,7 +44,7 @@ fn of_form(form: Form) -> BoxedStrategy<Value> {
             .prop_map(Value::from)
             .boxed(),
         Form::Duration => select(vec!["0s", "1s", "1m30s", "1.5ms"]).prop_map(Value::from).boxed(),
-        Form::Whole { max } => (0..=(max.min(600) as i64)).prop_map(Value::from).boxed(),
+        Form::Whole { max } => (0..=max.min(600).cast_signed()).prop_map(Value::from).boxed(),
         Form::Integer => (-5_i64..5).prop_map(Value::from).boxed(),
         Form::Decimal => {
             prop_oneof![(0_i64..9).prop_map(Value::from), (0.0..9.0).prop_map(Value::from)].boxed()

@@ -144,7 +144,11 @@ fn expected_status(section: &Section<'_>, checks: &[CheckDraft]) -> ExpectedStat
 
 pub(super) fn statuses(section: &Section<'_>, key: &str) -> Vec<u16> {
     let numbers = section.items(key).into_iter().filter_map(|item| item.get_ref().as_integer());
-    numbers.filter_map(super::reader::whole).filter_map(|number| u16::try_from(number).ok()).collect()
+    numbers
+        .filter_map(super::reader::whole)
+        .filter_map(|number| u16::try_from(number).ok())
+        .filter(|status| *status < 600)
+        .collect()
 }
 
 #[cfg(test)]

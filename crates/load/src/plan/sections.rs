@@ -21,6 +21,8 @@ const PROTOCOLS: [(&str, Protocol); 3] =
 const CONNECTIONS: [(&str, Connections); 2] = [("kept", Connections::Kept), ("fresh", Connections::Fresh)];
 const DNS: [(&str, Dns); 2] = [("once", Dns::Once), ("per_connection", Dns::PerConnection)];
 
+const WIRE_KEYS: [&str; 6] = ["protocol", "connections", "streams", "pipeline", "dns", "tls"];
+
 pub(super) fn plan(
     table: &Spanned<DeTable<'_>>,
     default_name: &str,
@@ -74,29 +76,27 @@ fn finish(
 ) -> Result<Plan, Vec<Found>> {
     let has_mistakes = !notes.found.is_empty();
     let has_no_requests_noted = draft.requests.is_empty();
-    match draft.check() {
+    let faults = match draft.check() {
         Ok(plan) if !has_mistakes => return Ok(plan),
-        Ok(_) => {}
-        Err(faults) => {
-            for fault in faults.0 {
-                let is_follow_up = match fault.place {
-                    // Without its feed nobody knows which columns a variable has.
-                    Place::Request(
-                        _,
-                        Field::Path | Field::Header(_) | Field::Body | Field::Variables | Field::Check(_),
-                    ) => !feeds_are_whole,
-                    Place::Requests => has_no_requests_noted,
-                    // What was broken was left out, so the rest may look odd.
-                    Place::Wire(_) | Place::Scenarios | Place::ScenarioName(_) | Place::Flow(_) => {
-                        has_mistakes
-                    }
-                    _ => false,
-                };
-                if !is_follow_up {
-                    notes.add(places.of(fault.place), fault.message);
-                }
-            }
-        }
+        Ok(_) => Vec::new(),
+        Err(faults) => faults.0,
+    };
+    let has_wire_mistakes = WIRE_KEYS.iter().any(|key| notes.has_within(&places.plan.span_of(key)));
+    let found: Vec<_> = faults.into_iter().map(|fault| (places.of(fault.place), fault)).collect();
+    // What was broken was left out, so that the rest may look odd.
+    let news = found.into_iter().filter(|(span, fault)| match fault.place {
+        // Without its feed nobody knows which columns a variable has.
+        Place::Request(
+            _,
+            Field::Path | Field::Header(_) | Field::Body | Field::Variables | Field::Check(_),
+        ) => feeds_are_whole,
+        Place::Requests => !has_no_requests_noted,
+        Place::Wire(_) => !has_wire_mistakes,
+        _ => !notes.has_within(span),
+    });
+    let news: Vec<_> = news.collect();
+    for (span, fault) in news {
+        notes.add(span, fault.message);
     }
     Err(notes.found)
 }

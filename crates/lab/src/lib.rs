@@ -7,6 +7,7 @@ pub mod markdown;
 pub mod observe;
 pub mod processors;
 pub mod relational;
+pub mod selftest;
 
 /// An experiment as `prony lab` lists it.
 #[derive(Debug, Clone, Copy)]

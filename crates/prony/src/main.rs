@@ -14,6 +14,7 @@ mod progress;
 mod report;
 mod run;
 mod schema;
+mod selftest;
 mod serve;
 
 use std::process::ExitCode;
@@ -42,6 +43,11 @@ enum Command {
     Find(find::Arguments),
     /// Compare two targets or plans, run in turns, or saved results.
     Compare(compare::Arguments),
+    /// Show on this machine that the lab reports what happens.
+    Selftest(selftest::Arguments),
+    /// The self-test's target; ends with its standard input.
+    #[command(name = prony_lab::selftest::TARGET_COMMAND, hide = true)]
+    SelftestTarget,
     /// List the experiments, or run one.
     Lab(lab::Arguments),
 }
@@ -64,6 +70,8 @@ fn main() -> ExitCode {
         Command::Report(arguments) => report::execute(&arguments),
         Command::Find(arguments) => find::execute(&arguments),
         Command::Compare(arguments) => compare::execute(&arguments),
+        Command::Selftest(arguments) => selftest::execute(&arguments),
+        Command::SelftestTarget => selftest::execute_target(),
         Command::Lab(arguments) => lab::execute(arguments),
     };
     outcome.unwrap_or_else(|error| {

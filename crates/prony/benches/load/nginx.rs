@@ -25,7 +25,7 @@ pub(crate) struct Nginx {
 impl Nginx {
     pub(crate) fn start() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let (http, https, http2) = (free_port(), free_port(), free_port());
+        let [http, https, http2] = std::array::from_fn(|_| free_port());
         for (path, size) in SIZES {
             fs::write(directory.path().join(&path[1..]), "x".repeat(size)).expect("room for small files");
         }

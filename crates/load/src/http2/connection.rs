@@ -1,7 +1,7 @@
 //! One HTTP/2 connection that several users share: requests in, events out, driven by the worker's loop.
 
 use super::io::{Io, ReadBuffer, Shared};
-use super::streams::{ConnectionWaker, Phase, Stream, Streams};
+use super::streams::{self, ConnectionWaker, Interest, Phase, Stream, Streams};
 use super::translate::Translated;
 use crate::transport::{Fault, Progress, Transport};
 use bytes::Bytes;
@@ -14,6 +14,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::future::Future as _;
 use std::io;
+use std::mem;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,12 +27,14 @@ const CONNECTION_WINDOW_BYTES: u32 = 1 << 30;
 /// What happened to a user's request.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// The final head.
-    Head { user: u32, head: Response<()> },
-    /// Some of the body.
+    /// The final head, for a user that is interested in everything.
+    Head { user: u32, head: Box<Response<()>> },
+    /// Some of the body, for the same users.
     Data { user: u32, bytes: Bytes },
+    /// The final head has come, and the answer is not whole yet; for users that are interested in its status.
+    Begun { user: u32 },
     /// The answer is whole. `received_bytes`: of the connection, since the last answer was.
-    End { user: u32, received_bytes: u64 },
+    End { user: u32, status: u16, received_bytes: u64 },
     /// No answer comes any more.
     Failed { user: u32, error: TransportError },
     /// The peer has done nothing with the request, and says so (RFC 9113, 6.8 and 8.7): it can be sent again.
@@ -55,9 +58,16 @@ pub(crate) struct Http2Connection {
     has_event: bool,
     streams: Streams,
     /// Requests that the peer's limit of streams holds back, or that wait for the connection to open.
-    queue: VecDeque<(u32, Rc<Translated>)>,
+    queue: VecDeque<Queued>,
     has_work: Arc<ConnectionWaker>,
     waker: Waker,
+}
+
+#[derive(Debug)]
+struct Queued {
+    user: u32,
+    request: Rc<Translated>,
+    interest: Interest,
 }
 
 enum Stage {
@@ -97,20 +107,20 @@ impl Http2Connection {
     }
 
     /// Takes a request, which the next [`Http2Connection::drive`] writes.
-    pub(crate) fn send(&mut self, user: u32, request: Rc<Translated>) {
-        self.queue.push_back((user, request));
+    pub(crate) fn send(&mut self, user: u32, request: Rc<Translated>, interest: Interest) {
+        self.queue.push_back(Queued { user, request, interest });
     }
 
     /// Gives up the user's request; its stream is reset.
     pub(crate) fn cancel(&mut self, user: u32) {
         if !self.streams.cancel(user) {
-            self.queue.retain(|(queued, _)| *queued != user);
+            self.queue.retain(|queued| queued.user != user);
         }
     }
 
     /// Of a connection that could not be opened: those that wait for it.
     pub(crate) fn take_users(&mut self) -> std::vec::IntoIter<u32> {
-        self.queue.drain(..).map(|(user, _)| user).collect::<Vec<_>>().into_iter()
+        self.queue.drain(..).map(|queued| queued.user).collect::<Vec<_>>().into_iter()
     }
 
     /// True where no user waits for anything.
@@ -127,8 +137,8 @@ impl Http2Connection {
         }
     }
 
-    /// Reads and writes as far as that goes, and tells what happened. A fault is one of opening the connection;
-    /// later ones are events of all streams.
+    /// Writes what waits, reads what came, and tells what happened. Has to be called again while
+    /// [`Http2Connection::has_work`]. A fault is one of opening the connection; later ones are events of all streams.
     pub(crate) fn drive(&mut self, events: &mut Vec<Event>) -> Result<Life, Fault> {
         if matches!(self.stage, Stage::Opening) {
             // Before the first event the socket is still connecting.
@@ -137,22 +147,24 @@ impl Http2Connection {
             }
             self.stage = Stage::Open(Box::new(self.greet()?));
         }
-        let flushed = self.shared.transport.borrow_mut().flush();
-        if let Err(fault) = flushed {
-            self.fail_all(fault.kind, events);
-            return Ok(Life::Over);
-        }
-        self.has_work.set();
-        loop {
-            let has_started = self.start_queued(events);
-            if !self.has_work.take() && !has_started {
-                break;
-            }
-            if !self.round(events) {
+        if mem::take(&mut self.has_event) {
+            let flushed = self.shared.transport.borrow_mut().flush();
+            if let Err(fault) = flushed {
+                self.fail_all(fault.kind, events);
                 return Ok(Life::Over);
             }
+            self.has_work.set();
+        }
+        self.start_queued(events);
+        if self.has_work.take() {
+            self.round(events);
         }
         Ok(self.life())
+    }
+
+    /// True where driving it once more has an effect without another event.
+    pub(crate) fn has_work(&self) -> bool {
+        self.is_open() && self.has_work.is_set()
     }
 
     fn life(&self) -> Life {
@@ -180,119 +192,139 @@ impl Http2Connection {
         }
     }
 
-    /// Opens streams for requests that wait. False where none was opened.
-    fn start_queued(&mut self, events: &mut Vec<Event>) -> bool {
-        let Stage::Open(engine) = &mut self.stage else { return false };
+    /// Opens streams for requests that wait, as many as the peer allows.
+    fn start_queued(&mut self, events: &mut Vec<Event>) {
+        let Stage::Open(engine) = &mut self.stage else { return };
         let mut context = Context::from_waker(&self.waker);
-        let mut has_started = false;
         while !self.queue.is_empty() {
             match engine.sender.poll_ready(&mut context) {
                 Poll::Pending => break,
                 // The connection takes no stream any more: what waits goes to another one.
                 Poll::Ready(Err(_)) => {
                     engine.drains = true;
-                    let left = self.queue.drain(..);
-                    events.extend(left.map(|(user, request)| Event::Unprocessed { user, request }));
+                    events.extend(self.queue.drain(..).map(Queued::unprocessed));
                     break;
                 }
                 Poll::Ready(Ok(())) => {}
             }
-            let Some((user, request)) = self.queue.pop_front() else { break };
-            match start(&mut engine.sender, user, &request) {
-                Ok(stream) => self.streams.add(stream),
-                Err(_) => events.push(Event::Unprocessed { user, request }),
+            let Some(queued) = self.queue.pop_front() else { break };
+            match start(&mut engine.sender, &queued) {
+                Ok(phase) => {
+                    let Queued { user, request, interest } = queued;
+                    self.streams.add(Stream { user, request, interest, phase });
+                }
+                Err(_) => events.push(queued.unprocessed()),
             }
-            has_started = true;
+            self.has_work.set();
         }
-        has_started
     }
 
-    /// Drives the connection, then each stream that it has news of. False where the connection is over.
-    fn round(&mut self, events: &mut Vec<Event>) -> bool {
-        let Stage::Open(engine) = &mut self.stage else { return false };
+    /// Drives the connection, then each stream that it has news of.
+    fn round(&mut self, events: &mut Vec<Event>) {
+        let Stage::Open(engine) = &mut self.stage else { return };
         let polled = pin!(&mut engine.connection).poll(&mut Context::from_waker(&self.waker));
         let shared = &self.shared;
         self.streams.visit_woken(|stream, waker| advance(stream, waker, &shared.bytes_read, events));
-        match polled {
-            Poll::Pending => true,
-            Poll::Ready(end) => {
-                self.fail_all(kind_of(end.err().as_ref()), events);
-                false
-            }
+        if let Poll::Ready(end) = polled {
+            self.fail_all(kind_of(end.err().as_ref()), events);
         }
     }
 
     fn fail_all(&mut self, error: TransportError, events: &mut Vec<Event>) {
         self.stage = Stage::Over;
         events.extend(self.streams.take_all().map(|stream| Event::Failed { user: stream.user, error }));
-        events.extend(self.queue.drain(..).map(|(user, request)| Event::Unprocessed { user, request }));
+        events.extend(self.queue.drain(..).map(Queued::unprocessed));
     }
 }
 
-fn start(sender: &mut SendRequest<Bytes>, user: u32, request: &Rc<Translated>) -> Result<Stream, h2::Error> {
-    let body = request.body();
-    let (response, mut stream) = sender.send_request(request.request(), body.is_empty())?;
+impl Queued {
+    fn unprocessed(self) -> Event {
+        Event::Unprocessed { user: self.user, request: self.request }
+    }
+}
+
+fn start(sender: &mut SendRequest<Bytes>, queued: &Queued) -> Result<Phase, h2::Error> {
+    let body = queued.request.body();
+    let (response, mut stream) = sender.send_request(queued.request.request(), body.is_empty())?;
     if !body.is_empty() {
         stream.send_data(body, true)?;
     }
-    Ok(Stream { user, request: Rc::clone(request), phase: Phase::AwaitsHead(response) })
+    Ok(Phase::AwaitsHead(response))
 }
 
-/// Takes what came on a stream; gives the stream back where more is to come.
-fn advance(stream: Stream, waker: &Waker, bytes_read: &Cell<u64>, events: &mut Vec<Event>) -> Option<Stream> {
-    let Stream { user, request, phase } = stream;
+/// Takes what came on a stream.
+fn advance(
+    stream: &mut Stream,
+    waker: &Waker,
+    bytes_read: &Cell<u64>,
+    events: &mut Vec<Event>,
+) -> streams::Progress {
+    let (user, interest) = (stream.user, stream.interest);
     let mut context = Context::from_waker(waker);
-    let mut body = match phase {
-        Phase::Body(body) => body,
-        Phase::AwaitsHead(mut response) => match pin!(&mut response).poll(&mut context) {
-            Poll::Pending => return Some(Stream { user, request, phase: Phase::AwaitsHead(response) }),
+    let mut is_new = false;
+    if let Phase::AwaitsHead(response) = &mut stream.phase {
+        let (head, body) = match pin!(response).poll(&mut context) {
+            Poll::Pending => return streams::Progress::GoesOn,
             Poll::Ready(Err(error)) => {
-                events.push(failed(user, request, &error));
-                return None;
+                events.push(failed(user, &stream.request, &error));
+                return streams::Progress::Over;
             }
-            Poll::Ready(Ok(response)) => {
-                let (head, body) = response.into_parts();
-                events.push(Event::Head { user, head: Response::from_parts(head, ()) });
-                body
-            }
-        },
-    };
-    match take_body(user, &mut body, &mut context, events) {
-        Poll::Pending => return Some(Stream { user, request, phase: Phase::Body(body) }),
-        Poll::Ready(Ok(())) => events.push(Event::End { user, received_bytes: bytes_read.take() }),
+            Poll::Ready(Ok(response)) => response.into_parts(),
+        };
+        stream.phase = Phase::Body { status: head.status.as_u16(), body };
+        is_new = true;
+        if interest == Interest::Everything {
+            events.push(Event::Head { user, head: Box::new(Response::from_parts(head, ())) });
+        }
+    }
+    let Phase::Body { status, body } = &mut stream.phase else { return streams::Progress::GoesOn };
+    let taken = take_body(body, &mut context, |bytes| {
+        if interest == Interest::Everything {
+            events.push(Event::Data { user, bytes });
+        }
+    });
+    let is_over = taken.is_ready();
+    match taken {
+        Poll::Pending if is_new && interest == Interest::Status => events.push(Event::Begun { user }),
+        Poll::Pending => {}
+        Poll::Ready(Ok(())) => {
+            events.push(Event::End { user, status: *status, received_bytes: bytes_read.take() });
+        }
         Poll::Ready(Err(error)) => events.push(Event::Failed { user, error: kind_of(Some(&error)) }),
     }
-    None
+    if is_over { streams::Progress::Over } else { streams::Progress::GoesOn }
 }
 
 fn take_body(
-    user: u32,
     body: &mut RecvStream,
     context: &mut Context<'_>,
-    events: &mut Vec<Event>,
+    mut take: impl FnMut(Bytes),
 ) -> Poll<Result<(), h2::Error>> {
     while !body.is_end_stream() {
         match body.poll_data(context) {
             Poll::Pending => return Poll::Pending,
-            Poll::Ready(None) => break,
+            // Trailers are read so that the stream is over; nothing measured is in them.
+            Poll::Ready(None) => return body.poll_trailers(context).map_ok(drop),
             Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error)),
             Poll::Ready(Some(Ok(bytes))) => {
-                body.flow_control().release_capacity(bytes.len())?;
-                events.push(Event::Data { user, bytes });
+                // With the end of the stream its share of the window is given back anyway.
+                if !body.is_end_stream() {
+                    body.flow_control().release_capacity(bytes.len())?;
+                }
+                take(bytes);
             }
         }
     }
-    // Trailers are read so that the stream is over; nothing measured is in them.
-    body.poll_trailers(context).map_ok(drop)
+    Poll::Ready(Ok(()))
 }
 
 /// A refused stream, and one past the last that a GOAWAY names, were not looked at.
-fn failed(user: u32, request: Rc<Translated>, error: &h2::Error) -> Event {
+fn failed(user: u32, request: &Rc<Translated>, error: &h2::Error) -> Event {
     let is_refused = error.is_remote() && error.reason() == Some(Reason::REFUSED_STREAM);
     let is_past_the_last =
         error.is_remote() && error.is_go_away() && error.reason() == Some(Reason::NO_ERROR);
     if is_refused || is_past_the_last {
-        Event::Unprocessed { user, request }
+        Event::Unprocessed { user, request: Rc::clone(request) }
     } else {
         Event::Failed { user, error: kind_of(Some(error)) }
     }

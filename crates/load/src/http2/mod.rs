@@ -6,5 +6,5 @@
 pub(crate) mod connection;
 mod io;
 pub(crate) mod pool;
-mod streams;
+pub(crate) mod streams;
 pub(crate) mod translate;

@@ -2,6 +2,7 @@
 
 use super::connection::{Event, Http2Connection};
 use super::io::{ReadBuffer, read_buffer};
+use super::streams::Interest;
 use super::translate::{TranslateError, Translated, Translator};
 use crate::transport::Transport;
 use std::collections::VecDeque;
@@ -26,7 +27,6 @@ pub(crate) struct Entry {
 /// What HTTP/2 has to know of a user besides its exchange.
 #[derive(Debug, Default)]
 pub(crate) struct UserPart {
-    pub(crate) status: u16,
     /// Of the present answer, where its head says so.
     pub(crate) content_length: Option<u64>,
     /// The connection that carries the request.
@@ -149,10 +149,10 @@ impl Http2Pool {
         self.entries[entry as usize].connection.as_mut()
     }
 
-    pub(crate) fn send(&mut self, entry: u32, user: u32, request: Rc<Translated>) {
+    pub(crate) fn send(&mut self, entry: u32, user: u32, request: Rc<Translated>, interest: Interest) {
         self.user(user).entry = Some(entry);
         if let Some(connection) = self.get(entry) {
-            connection.send(user, request);
+            connection.send(user, request, interest);
         }
         self.mark_dirty(entry);
     }

@@ -13,13 +13,29 @@ use std::task::{Wake, Waker};
 pub(super) struct Stream {
     pub(super) user: u32,
     pub(super) request: Rc<Translated>,
+    pub(super) interest: Interest,
     pub(super) phase: Phase,
+}
+
+/// How much of an answer is told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interest {
+    /// Its status, when it is whole.
+    Status,
+    Everything,
 }
 
 #[derive(Debug)]
 pub(super) enum Phase {
     AwaitsHead(ResponseFuture),
-    Body(RecvStream),
+    Body { status: u16, body: RecvStream },
+}
+
+/// Whether a stream has more to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    GoesOn,
+    Over,
 }
 
 /// Slots are used again, so that their wakers need no new memory.
@@ -72,16 +88,16 @@ impl Streams {
         entry.waker.wake_by_ref();
     }
 
-    /// Visits each stream with news. `visit` returns it where it goes on.
-    pub(super) fn visit_woken(&mut self, mut visit: impl FnMut(Stream, &Waker) -> Option<Stream>) {
+    /// Visits each stream with news.
+    pub(super) fn visit_woken(&mut self, mut visit: impl FnMut(&mut Stream, &Waker) -> Progress) {
         let mut batch = std::mem::take(&mut self.batch);
         std::mem::swap(&mut batch, &mut self.woken.0.lock().unwrap_or_else(PoisonError::into_inner));
         for slot in batch.drain(..) {
             let entry = &mut self.slots[slot as usize];
             // Woken twice, or for a request that was there before.
-            let Some(stream) = entry.stream.take() else { continue };
-            entry.stream = visit(stream, &entry.waker);
-            if entry.stream.is_none() {
+            let Some(stream) = &mut entry.stream else { continue };
+            if visit(stream, &entry.waker) == Progress::Over {
+                entry.stream = None;
                 self.free.push(slot);
             }
         }
@@ -112,6 +128,10 @@ impl Streams {
 pub(super) struct ConnectionWaker(AtomicBool);
 
 impl ConnectionWaker {
+    pub(super) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
     pub(super) fn take(&self) -> bool {
         self.0.swap(false, Ordering::Relaxed)
     }

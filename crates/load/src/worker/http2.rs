@@ -4,11 +4,12 @@ use super::exchange::record_of;
 use super::{Worker, WorkerError};
 use crate::http::sink::Sink;
 use crate::http2::connection::{Event as Http2Event, Life};
+use crate::http2::streams::Interest;
 use crate::http2::translate::Translated;
 use crate::network::Spoken;
 use crate::poller::Ready;
 use crate::transport::Fault;
-use crate::user::State;
+use crate::user::{Exchange, State};
 use http::Response;
 use prony_load_model::program::{Event, ProgramError};
 use prony_load_model::wire::Connections;
@@ -52,7 +53,12 @@ impl Worker<'_> {
                 }
             },
         };
-        self.http2.send(entry, user, request);
+        let is_ignored = |exchange: &Exchange| matches!(exchange.sink, Sink::Ignore);
+        let interest = match &self.users[user as usize].state {
+            State::Exchanging(exchange) if !is_ignored(exchange) => Interest::Everything,
+            _ => Interest::Status,
+        };
+        self.http2.send(entry, user, request, interest);
         Ok(())
     }
 
@@ -132,6 +138,9 @@ impl Worker<'_> {
             self.handle_http2_event(event, target, now)?;
         }
         self.http2.events = events;
+        if self.http2.get(entry).is_some_and(|connection| connection.has_work()) {
+            self.http2.mark_dirty(entry);
+        }
         Ok(())
     }
 
@@ -147,10 +156,17 @@ impl Worker<'_> {
                 Ok(())
             }
             Http2Event::Data { user, bytes } => self.take_http2_data(user, &bytes),
-            Http2Event::End { user, received_bytes } => {
+            Http2Event::Begun { user } => {
                 if let State::Exchanging(exchange) = &mut self.users[user as usize].state {
+                    exchange.first_byte.get_or_insert(now);
+                }
+                Ok(())
+            }
+            Http2Event::End { user, status, received_bytes } => {
+                if let State::Exchanging(exchange) = &mut self.users[user as usize].state {
+                    exchange.first_byte.get_or_insert(now);
                     exchange.bytes_received += received_bytes;
-                    return self.answered_http2(user, target, now);
+                    return self.answered_http2(user, target, status, now);
                 }
                 Ok(())
             }
@@ -170,7 +186,6 @@ impl Worker<'_> {
         let State::Exchanging(exchange) = &mut self.users[user as usize].state else { return };
         exchange.first_byte.get_or_insert(now);
         let part = self.http2.user(user);
-        part.status = head.status().as_u16();
         part.content_length = match exchange.sink {
             Sink::GraphQl(_) => content_length(head),
             _ => None,
@@ -192,12 +207,18 @@ impl Worker<'_> {
 
     // ---- judge
 
-    fn answered_http2(&mut self, user: u32, target: usize, now: Nanos) -> Result<(), WorkerError> {
+    fn answered_http2(
+        &mut self,
+        user: u32,
+        target: usize,
+        status: u16,
+        now: Nanos,
+    ) -> Result<(), WorkerError> {
         let place = self.users[user as usize].place;
         let State::Exchanging(exchange) = &mut self.users[user as usize].state else { return Ok(()) };
         let part = self.http2.user(user);
         (part.resends, part.content_length) = (0, None);
-        let (status, entry, next) = (part.status, part.entry.take(), part.following.pop_front());
+        let (entry, next) = (part.entry.take(), part.following.pop_front());
         let outcome = self.program.judge(place, exchange.present.request, &exchange.sink.answer(status))?;
         let record = record_of(exchange, outcome, now);
         self.tally.record(self.shared.windows, &record);

@@ -68,6 +68,10 @@ function shade(plot: uPlot, windows: WindowData[], named: boolean): void {
       ctx.fillStyle = color('shade');
       ctx.fillRect(from, top, to - from, height);
     }
+    if (window.from_s > 0 && from > left) {
+      ctx.fillStyle = color('edge');
+      ctx.fillRect(Math.round(from), top, Math.max(1, Math.floor(ratio)), height);
+    }
     if (named && ctx.measureText(window.name).width + 12 * ratio < to - from) {
       ctx.fillStyle = color('quiet');
       ctx.fillText(window.name, from + 6 * ratio, top + 3 * ratio);

@@ -24,6 +24,7 @@ pub mod result;
 pub mod rows;
 pub mod scenario;
 pub mod search;
+mod series;
 pub mod statistics;
 pub mod tally;
 pub mod target;

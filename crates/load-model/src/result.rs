@@ -33,7 +33,8 @@ pub struct ResultFile {
     pub thresholds: Vec<Verdict>,
     /// Ramp, warm-up, steady state and after, as far as they exist, and the whole run last.
     pub windows: Vec<WindowResult>,
-    /// One row for each second, by when requests ended.
+    /// One row for each second, by when requests ended; in files a list for each column.
+    #[serde(with = "crate::series")]
     pub series: Vec<SecondRow>,
     pub lab: LabFigures,
     /// What was seen beside the load: processes, databases, collectors, and the lab itself.

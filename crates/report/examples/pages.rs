@@ -1,11 +1,11 @@
-//! Writes pages of made-up results into a folder, for the tests in a browser and for whoever changes the page:
+//! Writes made-up results and their pages into a folder, for the tests in a browser and for whoever changes the page:
 //! `cargo run -p prony-report --example pages -- FOLDER`.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
 
 use common::{closed, day, hostile, named, named_comparison, named_search, open, void};
-use prony_report::{NamedDocument, html, plain_html};
+use prony_report::{NamedDocument, html, labelled_runs, plain_html};
 use std::{env, error::Error, fs, path::PathBuf};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -30,6 +30,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     ];
     for (name, documents) in &pages {
         fs::write(folder.join(format!("{name}.html")), html(documents))?;
+        for result in labelled_runs(documents) {
+            let file = folder.join(format!("{name}-{}", result.file));
+            fs::write(file, serde_json::to_string(result.result)?)?;
+        }
     }
     fs::write(folder.join("plain.html"), plain_html(&pages[3].1, "they were left out for a test"))?;
     Ok(())

@@ -118,7 +118,7 @@ fn counted(plan: &Plan, records: u64, record: impl Fn(u64) -> Record) -> ResultF
         series,
         lab: LabFigures { threads: 2, busiest_thread_share: 0.05, ..LabFigures::default() },
         observers: Vec::new(),
-        counted: prony_load_model::result::Counted::default(),
+        counted: Counted::default(),
     };
     result.findings = judge(plan, &result, &TargetPlace::OtherMachine);
     result

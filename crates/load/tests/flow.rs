@@ -5,6 +5,7 @@
 
 use expect_test::{Expect, expect};
 use prony_load::{PlanError, RunOptions, read_plan, run};
+use prony_load_model::verdict::Judgement;
 use prony_load_model::{ResultFile, WindowKind};
 use prony_testkit::peer::{ScriptedPeer, Step};
 use std::fmt::Write as _;
@@ -143,6 +144,7 @@ fn values_of_answers_and_rows_hold_for_an_iteration() {
             0 iterations cut
         "#]],
     );
+    assert!(ran.result.findings.iter().all(|finding| finding.kind.name() != "feeder-exhausted"));
 }
 
 #[test]
@@ -283,6 +285,7 @@ fn graphql_errors_are_found_where_values_are_captured_too() {
     let plan = r#"
 users = 1
 iterations = 1
+thresholds = ["errors{group:account}<1%", "errors{kind:read}>=100%", "requests{name:who}>0"]
 [[requests]]
 graphql = { query = "query who { me { id } }" }
 captures = { id = { json = "/data/me/id", default = 0 } }
@@ -304,6 +307,8 @@ tags = { kind = "read" }
     let whole = ran.result.window(WindowKind::Whole).unwrap();
     assert_eq!(whole.by_request[0].name, "who");
     assert_eq!((whole.by_group[0].name.as_str(), whole.by_group[0].figures.failures), ("account", 1));
+    let judged: Vec<_> = ran.result.thresholds.iter().map(|verdict| verdict.judgement).collect();
+    assert_eq!(judged, [Judgement::Failed, Judgement::Kept, Judgement::Kept]);
     assert_eq!((whole.by_tag[0].value.as_str(), whole.by_tag[0].figures.failures), ("read", 1));
 }
 

@@ -44,7 +44,7 @@ pub(super) fn plan(
     );
     draft.targets = targets(&section, &mut notes);
     draft.timeout = section.duration("timeout").unwrap_or(draft.timeout);
-    draft.wire = wire(&section);
+    draft.wire = wire(&section, directory);
     draft.seed = section.count("seed").unwrap_or(draft.seed);
     draft.warm_up = section.duration("warm_up").unwrap_or(draft.warm_up);
     draft.tags = section.texts("tags").into_iter().collect();
@@ -166,12 +166,14 @@ fn targets(section: &Section<'_>, notes: &mut Notes) -> Vec<NamedTarget> {
     targets
 }
 
-fn wire(section: &Section<'_>) -> WireOptions {
+/// Files are looked for beside the plan.
+fn wire(section: &Section<'_>, directory: &Path) -> WireOptions {
+    let beside = |name: &str| directory.join(name);
     let tls = section.section("tls").map_or_else(TlsOptions::default, |tls| TlsOptions {
         insecure: tls.flag("insecure").unwrap_or(false),
-        ca: tls.items("ca").iter().filter_map(|item| item.get_ref().as_str()).map(Into::into).collect(),
-        cert: tls.text("cert").map(Into::into),
-        key: tls.text("key").map(Into::into),
+        ca: tls.items("ca").iter().filter_map(|item| item.get_ref().as_str()).map(beside).collect(),
+        cert: tls.text("cert").map(beside),
+        key: tls.text("key").map(beside),
         server_name: tls.text("server_name").map(str::to_owned),
         resume: tls.flag("resume").unwrap_or(true),
     });

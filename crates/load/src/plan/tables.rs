@@ -142,7 +142,7 @@ const TLS: Table = Table {
             "ca",
             TEXT_OR_TEXTS,
             "\"ca.pem\"",
-            "PEM files of certificates that are trusted instead of the system's.",
+            "PEM files, beside the plan, of certificates that are trusted instead of the system's.",
         ),
         key(
             "cert",

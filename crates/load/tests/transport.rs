@@ -167,6 +167,28 @@ fn any_certificate_is_taken_on_demand() {
 }
 
 #[test]
+fn a_self_signed_certificate_is_trusted_where_just_that_one_is_given() {
+    let certificates = Certificates::new();
+    let (identity, path) = certificates.self_signed(&["127.0.0.1"]);
+    let tls = || ServerTls { identity: identity.clone(), client_authority: None, alpn: Vec::new() };
+    let trusting = TlsOptions { ca: vec![path], ..TlsOptions::default() };
+    let peer = tls_peer(tls());
+    let mut draft = draft(&peer.url());
+    draft.wire.tls = trusting.clone();
+    assert_all_succeed(&run_draft(draft).unwrap());
+    let reason = |options: TlsOptions| {
+        let peer = tls_peer(tls());
+        let mut draft = self::draft(&peer.url());
+        draft.wire.tls = options;
+        run_draft(draft).unwrap_err().to_string()
+    };
+    let message = reason(TlsOptions { server_name: Some("other.test".to_owned()), ..trusting });
+    assert!(message.contains("its certificate is for 127.0.0.1, and not for other.test"), "{message}");
+    let message = reason(self::trusting(&certificates));
+    assert!(message.contains("trust just that one with --cacert FILE"), "{message}");
+}
+
+#[test]
 fn a_client_certificate_is_shown_where_one_is_required() {
     let certificates = Certificates::new();
     let peer = tls_peer(ServerTls {

@@ -63,6 +63,23 @@ impl Certificates {
         self.issue(names, ExtendedKeyUsagePurpose::ServerAuth, validity).0
     }
 
+    /// What `openssl req -x509` makes for a server: signed by itself, an authority's, and in a file.
+    ///
+    /// # Panics
+    /// When the temporary directory cannot be written.
+    pub fn self_signed(&self, names: &[&str]) -> (Identity, PathBuf) {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = CertificateParams::new(names).expect("the names are valid");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name = name("prony self-signed");
+        let key = key();
+        let certificate = params.self_signed(&key).expect("the fields are valid");
+        let path = self.directory.path().join("self-signed.pem");
+        fs::write(&path, certificate.pem()).expect("the certificate can be written");
+        let key = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
+        (Identity { certificate: certificate.der().clone(), key }, path)
+    }
+
     /// Paths of a client's certificate and key.
     ///
     /// # Panics

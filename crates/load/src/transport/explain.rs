@@ -51,6 +51,11 @@ fn certificate(error: &CertificateError) -> String {
             "ask for one of its names with --server-name NAME (tls.server_name)",
         ),
         CertificateError::Revoked => ("its certificate was revoked".to_owned(), "replace it"),
+        // Such as the one that `openssl req -x509` makes, which is an authority's.
+        CertificateError::Other(_) => (
+            format!("its certificate does not fit a server ({error})"),
+            "trust just that one with --cacert FILE (tls.ca)",
+        ),
         error => (format!("its certificate cannot be checked ({error})"), "replace it"),
     };
     format!("{what}; {remedy}, or take any certificate with --insecure (tls.insecure)")

@@ -3,13 +3,14 @@
 use crate::error::RunError;
 use prony_load_model::wire::{Protocol, TlsOptions};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{ResolvesClientCert, Resumption};
+use rustls::client::{ResolvesClientCert, Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -32,7 +33,14 @@ impl Trust {
         let builder = if options.insecure {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(TakesAny(provider)))
         } else {
-            builder.with_root_certificates(roots(&options.ca)?)
+            let given = certificates_of(&options.ca)?;
+            let roots = Arc::new(roots(&given, &options.ca)?);
+            let usual = WebPkiServerVerifier::builder_with_provider(roots, provider)
+                .build()
+                .map_err(|error| RunError::TlsSettings { message: error.to_string() })?;
+            let given = given.into_iter().map(|(_, certificate)| certificate).collect();
+            let verifier = Arc::new(TrustsGiven { usual, given });
+            builder.dangerous().with_custom_certificate_verifier(verifier)
         };
         let wants_certificate = Arc::new(AtomicBool::new(false));
         let mut config = match (&options.cert, &options.key) {
@@ -61,25 +69,32 @@ fn offered(protocol: Protocol) -> Vec<Vec<u8>> {
     names.iter().map(|name| name.to_vec()).collect()
 }
 
-/// Those of the files, or the system's where there are none.
-fn roots(files: &[std::path::PathBuf]) -> Result<RootCertStore, RunError> {
+/// Each with its file.
+fn certificates_of(files: &[PathBuf]) -> Result<Vec<(&Path, CertificateDer<'static>)>, RunError> {
+    let mut found = Vec::new();
+    for file in files {
+        found.extend(certificates(file)?.into_iter().map(|certificate| (file.as_path(), certificate)));
+    }
+    Ok(found)
+}
+
+/// Those that were given, or the system's where no file was.
+fn roots(given: &[(&Path, CertificateDer<'static>)], files: &[PathBuf]) -> Result<RootCertStore, RunError> {
     let mut store = RootCertStore::empty();
-    if files.is_empty() {
-        store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        if store.is_empty() {
-            return Err(RunError::TlsSettings {
-                message: "the system has no trusted certificates; install ca-certificates, give the \
-                          authority's with --cacert FILE (tls.ca), or take any with --insecure"
-                    .to_owned(),
-            });
-        }
+    for (file, certificate) in given {
+        let fault = |error| RunError::tls_file(file)(format!("holds no usable certificate: {error}"));
+        store.add(certificate.clone()).map_err(fault)?;
+    }
+    if !files.is_empty() {
         return Ok(store);
     }
-    for file in files {
-        for certificate in certificates(file)? {
-            let fault = |error| RunError::tls_file(file)(format!("holds no usable certificate: {error}"));
-            store.add(certificate).map_err(fault)?;
-        }
+    store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if store.is_empty() {
+        return Err(RunError::TlsSettings {
+            message: "the system has no trusted certificates; install ca-certificates, give the \
+                      authority's with --cacert FILE (tls.ca), or take any with --insecure"
+                .to_owned(),
+        });
     }
     Ok(store)
 }
@@ -115,6 +130,53 @@ impl ResolvesClientCert for NoCertificate {
 
     fn has_certs(&self) -> bool {
         false
+    }
+}
+
+/// Checks certificates as usual, and takes a server's own where just that one was given: what `openssl req -x509`
+/// makes is an authority's certificate, which no server may show otherwise. Its name is checked, its dates are not.
+#[derive(Debug)]
+struct TrustsGiven {
+    usual: Arc<WebPkiServerVerifier>,
+    given: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for TrustsGiven {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if self.given.iter().any(|given| given == end_entity) {
+            verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+            return Ok(ServerCertVerified::assertion());
+        }
+        self.usual.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.usual.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.usual.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.usual.supported_verify_schemes()
     }
 }
 

@@ -40,10 +40,10 @@ fn check_captures(
         let missing = |needed: Vec<usize>, there: &[bool]| {
             needed.into_iter().find(|variable| variables[*variable].is_captured() && !there[*variable])
         };
-        let before = missing(request.variables(), &there);
         if !is_sequence {
             there.fill(false);
         }
+        let before = missing(request.variables(), &there);
         request.captures.iter().for_each(|capture| there[capture.variable] = true);
         let Some(variable) = before.or_else(|| missing(request.check_variables(), &there)) else { continue };
         let (name, from) = (&request.name, &variables[variable].name);

@@ -371,69 +371,9 @@ captures = { other = { json = "/t" } }
 [[requests]]
 path = "/${other}"
 "#,
-            &expect![[r#"
-                {
-                  "name": "plan",
-                  "targets": [
-                    "http://a"
-                  ],
-                  "scenarios": [
-                    {
-                      "name": "default",
-                      "start_ns": 0,
-                      "load": {
-                        "model": "closed",
-                        "stages": [
-                          {
-                            "duration_ns": 0,
-                            "users": 1
-                          },
-                          {
-                            "duration_ns": 1000000000,
-                            "users": 1
-                          }
-                        ]
-                      },
-                      "pacing": {
-                        "pacing": "think_time",
-                        "distribution": "none"
-                      },
-                      "tags": {}
-                    }
-                  ],
-                  "timeout_ns": 30000000000,
-                  "wire": {
-                    "protocol": "http1",
-                    "connections": "kept",
-                    "streams": 1,
-                    "pipeline": 1,
-                    "dns": "once",
-                    "tls": {
-                      "insecure": false,
-                      "ca": [],
-                      "cert": null,
-                      "key": null,
-                      "server_name": null,
-                      "resume": true
-                    }
-                  },
-                  "warm_up_ns": 0,
-                  "seed": 1,
-                  "requests": [
-                    {
-                      "name": "capture",
-                      "method": "GET",
-                      "weight": 1
-                    },
-                    {
-                      "name": "request 2",
-                      "method": "GET",
-                      "weight": 1
-                    }
-                  ],
-                  "tags": {},
-                  "rate_cap_per_s": null
-                }"#]],
+            &expect![
+                "plan.toml:10:1: `request 2` needs `${other}`, which another request captures, and each iteration of `default` is a single request; give it `steps`"
+            ],
         );
     }
 

@@ -1,7 +1,7 @@
 //! Measurements of `prony run` beside tools that others wrote, against targets that others wrote. One subcommand a
 //! question; each prints the table that `docs/benchmarks.md` quotes. Target and tool have one processor each.
 //!
-//! `cargo bench -p prony --bench load -- closed|rate|lua|tls|http2|users`
+//! `cargo bench -p prony --bench load -- closed|rate|lua|tls|http2|users|find|compare`
 //!
 //! Needs nginx, wrk and openssl; `http2` h2load; `tls` and `http2` oha, where it is found.
 
@@ -13,6 +13,7 @@ mod nginx;
 #[allow(dead_code, reason = "each benchmark uses its part of this module")]
 mod process;
 mod rate;
+mod repeats;
 mod secure;
 #[path = "../common/statistics.rs"]
 mod statistics;
@@ -36,7 +37,9 @@ fn main() {
         Some("rate") => rate::kept(),
         Some("tls") => secure::http1_over_tls(),
         Some("http2") => secure::http2(),
+        Some("find") => repeats::find(),
+        Some("compare") => repeats::compare(),
         Some("users") => users::memory_of_sleepers(),
-        _ => println!("name a measurement: closed, lua, rate, tls, http2, users"),
+        _ => println!("name a measurement: closed, lua, rate, tls, http2, users, find, compare"),
     }
 }

@@ -17,20 +17,20 @@ const START_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct Nginx {
     process: Child,
     directory: tempfile::TempDir,
-    http: u16,
-    https: u16,
+    plain: u16,
+    secure: u16,
     http2: u16,
 }
 
 impl Nginx {
     pub(crate) fn start() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let [http, https, http2] = std::array::from_fn(|_| free_port());
+        let [plain, secure, http2] = std::array::from_fn(|_| free_port());
         for (path, size) in SIZES {
             fs::write(directory.path().join(&path[1..]), "x".repeat(size)).expect("room for small files");
         }
         make_certificate(directory.path());
-        let configuration = configuration(directory.path(), http, https, http2);
+        let configuration = configuration(directory.path(), plain, secure, http2);
         fs::write(directory.path().join("nginx.conf"), configuration).expect("room for small files");
         let process = Command::new("taskset")
             .args(["-c", TARGET_CORE, "nginx", "-p"])
@@ -39,14 +39,14 @@ impl Nginx {
             .stderr(Stdio::null())
             .spawn()
             .expect("taskset and nginx are installed");
-        let nginx = Self { process, directory, http, https, http2 };
+        let nginx = Self { process, directory, plain, secure, http2 };
         nginx.wait();
         nginx
     }
 
     fn wait(&self) {
         let begin = Instant::now();
-        while TcpStream::connect(("127.0.0.1", self.http)).is_err() {
+        while TcpStream::connect(("127.0.0.1", self.plain)).is_err() {
             let log = fs::read_to_string(self.directory.path().join("error.log")).unwrap_or_default();
             assert!(begin.elapsed() < START_TIMEOUT, "nginx does not start:\n{log}");
             thread::sleep(Duration::from_millis(20));
@@ -54,11 +54,11 @@ impl Nginx {
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}{path}", self.http)
+        format!("http://127.0.0.1:{}{path}", self.plain)
     }
 
     pub(crate) fn tls_url(&self, path: &str) -> String {
-        format!("https://127.0.0.1:{}{path}", self.https)
+        format!("https://127.0.0.1:{}{path}", self.secure)
     }
 
     /// HTTP/2 from the first byte.
@@ -97,7 +97,7 @@ fn make_certificate(directory: &Path) {
     assert!(status.is_ok_and(|status| status.success()), "openssl is needed to make a certificate");
 }
 
-fn configuration(directory: &Path, http: u16, https: u16, http2: u16) -> String {
+fn configuration(directory: &Path, plain: u16, secure: u16, http2: u16) -> String {
     let root = directory.display();
     let small = "x".repeat(42);
     format!(
@@ -120,8 +120,8 @@ http {{
   ssl_certificate_key {root}/key.pem;
   ssl_protocols TLSv1.3;
   server {{
-    listen 127.0.0.1:{http} backlog=16384;
-    listen 127.0.0.1:{https} ssl http2 backlog=16384;
+    listen 127.0.0.1:{plain} backlog=16384;
+    listen 127.0.0.1:{secure} ssl http2 backlog=16384;
     listen 127.0.0.1:{http2} http2 backlog=16384;
     root {root};
     location = /42 {{ return 200 \"{small}\"; }}

@@ -1,0 +1,182 @@
+//! The page of results: what it holds, that names stay texts, and that a day is small.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
+
+mod common;
+
+use common::{closed, day, hostile, named, named_comparison, named_search};
+use expect_test::{Expect, expect};
+use prony_report::{NamedDocument, html, plain_html};
+
+/// The data within a page; nothing where the program is built without npm.
+fn data(documents: &[NamedDocument]) -> Option<serde_json::Value> {
+    let page = html(documents);
+    let (_, rest) = page.split_once("<script type=\"application/json\" id=\"data\">")?;
+    let (json, _) = rest.split_once("</script>").unwrap();
+    Some(serde_json::from_str(json).unwrap())
+}
+
+/// Names and lengths of what is drawn.
+fn check(documents: &[NamedDocument], expected: &Expect) {
+    let Some(data) = data(documents) else { return };
+    let mut lines = vec![format!("{}: {} runs", data["title"], data["runs"].as_array().unwrap().len())];
+    let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
+    let length = |value: &serde_json::Value| value.as_array().map_or(0, Vec::len);
+    let run = &data["runs"][0];
+    let plots = list(&run["plots"]).into_iter().chain(list(&run["observers"]["plots"]));
+    for plot in plots {
+        let names: Vec<_> = list(&plot["lines"]).iter().map(|line| line["name"].to_string()).collect();
+        lines.push(format!(
+            "{} {} points {}: {}",
+            plot["id"],
+            plot["unit"],
+            length(&plot["times"]),
+            names.join(" ")
+        ));
+        for line in list(&plot["lines"]) {
+            assert_eq!(length(&line["values"]), length(&plot["times"]));
+        }
+    }
+    lines.extend(list(&run["spectra"]).iter().map(|s| format!("spectrum {} {}", s["name"], s["samples"])));
+    lines.extend(list(&run["tables"]).iter().map(|table| format!("table {}", table["title"])));
+    for (name, part) in [("search", &data["search"]), ("comparison", &data["comparison"])] {
+        if !part.is_null() {
+            lines.push(format!("{name}: {}, void {}", part["answer"], part["is_void"]));
+        }
+    }
+    expected.assert_eq(&(lines.join("\n") + "\n"));
+}
+
+#[test]
+fn a_run_has_its_plots_and_tables() {
+    check(
+        &[named("r", closed())],
+        &expect![[r#"
+        "shop": 1 runs
+        "throughput" "per_second" points 30: "requests started" "successes" "failures" "users"
+        "percentiles" "milliseconds" points 30: "p50" "p95" "p99" "max"
+        spectrum "response time" 190
+        table "Figures"
+        table "by request (steady state)"
+        table "failures (steady state)"
+    "#]],
+    );
+}
+
+#[test]
+fn a_day_is_drawn_from_few_points_and_keeps_its_extremes() {
+    let documents = [named("day", day())];
+    check(
+        &documents,
+        &expect![[r#"
+        "steady rate": 1 runs
+        "throughput" "per_second" points 2980: "starts asked" "requests started" "successes" "failures" "starts dropped" "users"
+        "percentiles" "milliseconds" points 2980: "p50" "p95" "p99" "max"
+        "observed-0" "processors" points 2980: "process nginx (4711)" "lab"
+        "observed-1" "bytes" points 2980: "process nginx (4711)" "lab"
+        spectrum "response time" 2994
+        spectrum "service time" 2994
+        table "Figures"
+        table "iterations (steady state)"
+        table "checks (whole run)"
+        table "failures (steady state)"
+    "#]],
+    );
+    let Some(data) = data(&documents) else { return };
+    let lines = data["runs"][0]["plots"][1]["lines"].as_array().unwrap();
+    let highest = |name: &str| {
+        let line = lines.iter().find(|line| line["name"] == name).unwrap();
+        line["values"].as_array().unwrap().iter().filter_map(serde_json::Value::as_f64).fold(0.0, f64::max)
+    };
+    assert!((highest("max") - 4_000.0).abs() < 1e-9, "the one slow second is there");
+    assert!(html(&documents).len() < 1_000_000);
+}
+
+#[test]
+fn searches_and_comparisons_have_their_answers() {
+    check(
+        &[named_search()],
+        &expect![[r#"
+        "shop": 22 runs
+        "throughput" "per_second" points 10: "starts asked" "requests started" "successes" "failures" "users"
+        "percentiles" "milliseconds" points 10: "p50" "p95" "p99" "max"
+        spectrum "response time" 1000
+        spectrum "service time" 1000
+        table "Figures"
+        search: "the limit is between 310/s and 340/s: the first kept every objective, the second did not (9.7 % apart)", void false
+    "#]],
+    );
+    check(
+        &[named_comparison()],
+        &expect![[r#"
+        "after.toml against before.toml": 10 runs
+        "throughput" "per_second" points 10: "starts asked" "requests started" "successes" "failures" "users"
+        "percentiles" "milliseconds" points 10: "p50" "p95" "p99" "max"
+        spectrum "response time" 3000
+        spectrum "service time" 3000
+        table "Figures"
+        comparison: "B is worse: mean, p50, p75, p90, p95, p99", void false
+    "#]],
+    );
+}
+
+#[test]
+fn names_are_never_markup() {
+    let documents = [named("r", hostile())];
+    for page in [html(&documents), plain_html(&documents, "<b>")] {
+        assert!(!page.contains("<img") && !page.contains("<script>") && !page.contains("<b>"));
+    }
+    if let Some(data) = data(&documents) {
+        assert_eq!(data["title"], hostile().plan.name);
+    }
+}
+
+#[test]
+fn the_plain_page_has_the_tables_and_says_what_is_missing() {
+    let page = plain_html(&[named("r", closed())], "npm is not installed");
+    let body = page.split_once("</style>").unwrap().1;
+    expect![[r#"
+
+        <p>This page has tables but no plots: npm is not installed.</p>
+        <h1>shop</h1>
+        <h2>shop</h2>
+        <p><strong>too-few-samples</strong>: 190 successes, under 500: high percentiles are left out. Cause: a percentile needs at least five samples beyond it. Try: run longer or with more users.</p>
+        <ul>
+        <li>kept: p95&lt;500ms, measured 48.0 ms</li>
+        <li>failed: errors&lt;1%, measured 5.00 %</li>
+        <li>undecided: p99&lt;1s, measured too few samples</li>
+        </ul>
+        <div class="wide"><table><caption>Figures</caption>
+        <tr><th scope="col"></th><th scope="col">steady state</th><th scope="col">whole run</th></tr>
+        <tr><th scope="row">from, to</th><td>10.0 s – 30.0 s</td><td>0 s – 30.0 s</td></tr>
+        <tr><th scope="row">requests</th><td>200</td><td>300</td></tr>
+        <tr><th scope="row">successes a second</th><td>9.5</td><td>9.5</td></tr>
+        <tr><th scope="row">errors</th><td>5.00 %</td><td>5.00 %</td></tr>
+        <tr><th scope="row">received</th><td>400.0 kB</td><td>600.0 kB</td></tr>
+        <tr><th scope="row">response time min</th><td>1.00 ms</td><td>1.00 ms</td></tr>
+        <tr><th scope="row">mean</th><td>25.7 ms</td><td>25.7 ms</td></tr>
+        <tr><th scope="row">p50</th><td>26.0 ms</td><td>26.0 ms</td></tr>
+        <tr><th scope="row">p75</th><td>38.0 ms</td><td>38.0 ms</td></tr>
+        <tr><th scope="row">p90</th><td>46.0 ms</td><td>46.0 ms</td></tr>
+        <tr><th scope="row">p95</th><td>48.0 ms</td><td>48.0 ms</td></tr>
+        <tr><th scope="row">max</th><td>50.0 ms</td><td>50.0 ms</td></tr>
+        </table></div>
+        <div class="wide"><table><caption>by request (steady state)</caption>
+        <tr><th scope="col"></th><th scope="col">requests</th><th scope="col">a second</th><th scope="col">errors</th><th scope="col">p50</th><th scope="col">p95</th><th scope="col">p99</th><th scope="col">max</th></tr>
+        <tr><th scope="row">list</th><td>134</td><td>6.3</td><td>5.22 %</td><td>26.0 ms</td><td>48.0 ms</td><td>-</td><td>50.0 ms</td></tr>
+        <tr><th scope="row">buy</th><td>66</td><td>3.1</td><td>4.55 %</td><td>25.0 ms</td><td>-</td><td>-</td><td>50.0 ms</td></tr>
+        </table></div>
+        <div class="wide"><table><caption>failures (steady state)</caption>
+        <tr><th scope="col"></th><th scope="col">requests</th><th scope="col">of all</th></tr>
+        <tr><th scope="row">status 503</th><td>10</td><td>5.00 %</td></tr>
+        </table></div>
+        <dl>
+        <dt>target</dt><dd>http://shop.test</dd>
+        <dt>load</dt><dd>closed loop, up to 100 users, think time 2.00 s</dd>
+        <dt>seed</dt><dd>1</dd>
+        <dt>lab</dt><dd>2 threads, busiest 5 %, 0 connections (0 again)</dd>
+        <dt>longest silence</dt><dd>0 s</dd>
+        </dl>
+        </html>
+    "#]].assert_eq(body);
+}

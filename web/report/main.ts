@@ -51,9 +51,15 @@ function heading(page: PageData): HTMLElement {
     'header',
     {},
     h('h1', {}, page.title),
-    only ? summaryLine(only) : h('p', { class: 'what' }, page.runs.length === 0 ? 'no runs yet' : `${page.runs.length} runs`),
+    only ? summaryLine(only) : h('p', { class: 'what' }, runsLine(page)),
     only?.notice ? h('p', { class: 'notice' }, only.notice) : null,
   );
+}
+
+function runsLine({ runs, search, comparison }: PageData): string {
+  const few = 6;
+  if (runs.length === 0) return 'no runs yet';
+  return search || comparison || runs.length > few ? `${runs.length} runs` : runs.map((run) => run.label).join(', ');
 }
 
 function summaryLine(run: RunData): HTMLElement {
@@ -117,7 +123,7 @@ function thresholds(runs: RunData[]): HTMLElement | null {
       ),
     ),
   );
-  return rows.length > 0 ? section('Thresholds', 'thresholds', h('ul', {}, ...rows)) : null;
+  return rows.length > 0 ? section('Thresholds', 'thresholds', h('ul', { class: runs.length > 1 ? 'several' : 'one' }, ...rows)) : null;
 }
 
 function claims(run: RunData): HTMLElement {

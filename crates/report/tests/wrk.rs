@@ -111,6 +111,7 @@ fn a_closed_loop_reads_as_from_wrk() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "most of it is the expected text")]
 fn a_rate_reads_as_from_wrk2() {
     let mut result = result(LoadModel::open(100.0, Nanos::from_secs(10), 10));
     result.state = RunState::Stopped;

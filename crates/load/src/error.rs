@@ -9,10 +9,10 @@ pub enum RunError {
     #[error("cannot resolve the host name `{host}`: {cause}; check its spelling, or write an address")]
     Resolve { host: String, cause: io::Error },
     #[error(
-        "{needed} descriptors are needed for {users} users, and the limit is {limit}; \
+        "{needed} descriptors are needed for {connections} connections, and the limit is {limit}; \
          raise it (`ulimit -Hn {needed}` as root, or LimitNOFILE=), or use fewer users"
     )]
-    Descriptors { users: u32, needed: u64, limit: u64 },
+    Descriptors { connections: u32, needed: u64, limit: u64 },
     #[error(
         "{users} users need as many ports, and one source address has {available} \
          (net.ipv4.ip_local_port_range); widen the range, or use fewer users or several machines"

@@ -10,12 +10,12 @@ pub(crate) const DESCRIPTORS_SPARE: u64 = 100;
 /// Sources for the loopback are 127.1.0.1 and up; this many are far more than descriptors allow.
 const SOURCES_MAX: u32 = 250;
 
-pub(super) fn raise_descriptors(users: u32) -> Result<(), RunError> {
+pub(super) fn raise_descriptors(connections: u32) -> Result<(), RunError> {
     let limits = getrlimit(Resource::Nofile);
-    let needed = u64::from(users) + DESCRIPTORS_SPARE;
+    let needed = u64::from(connections) + DESCRIPTORS_SPARE;
     let hard = limits.maximum.unwrap_or(u64::MAX);
     if needed > hard {
-        return Err(RunError::Descriptors { users, needed, limit: hard });
+        return Err(RunError::Descriptors { connections, needed, limit: hard });
     }
     if limits.current.is_some_and(|soft| soft < hard) {
         let raised = Rlimit { current: limits.maximum, maximum: limits.maximum };
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn limits_are_named_with_the_remedy() {
         let error = raise_descriptors(999_999_999).unwrap_err().to_string();
-        assert!(error.contains("1000000099 descriptors are needed for 999999999 users"), "{error}");
+        assert!(error.contains("1000000099 descriptors are needed for 999999999 connections"), "{error}");
         assert!(error.contains("ulimit -Hn"), "{error}");
         let error = sources_for("10.0.0.1".parse().unwrap(), 40_000, 28_000).unwrap_err().to_string();
         assert!(error.contains("one source address has 28000"), "{error}");

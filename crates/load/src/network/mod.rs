@@ -64,7 +64,8 @@ impl Network {
         let trust = needs_tls.then(|| Trust::new(&wire.tls, wire.protocol)).transpose()?;
         // Users of an automatic protocol may turn out to need a connection each.
         let most = if wire.protocol == Protocol::Auto { users } else { connections };
-        limits::raise_descriptors(most)?;
+        // A user keeps a connection to each target that it has asked.
+        limits::raise_descriptors(most.saturating_mul(targets.len() as u32))?;
         let mut places = Vec::new();
         for target in targets {
             let reached = reach::reach(target, wire, trust.as_ref())?;

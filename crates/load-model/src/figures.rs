@@ -120,7 +120,7 @@ impl Figures {
             Metric::Errors => (self.requests > 0).then(|| self.error_share()),
             Metric::Checks => (self.answered > 0).then(|| share(self.successes, self.answered)),
             Metric::Rate => Some(self.rate_per_s),
-            // No load model of this version asks for a rate; scenarios with such a threshold are refused.
+            // Asked of scenarios, not of requests: the window knows it.
             Metric::RateReached => None,
             Metric::Requests => Some(self.requests as f64),
         }

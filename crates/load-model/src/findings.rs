@@ -1,5 +1,6 @@
 //! Whether a result can be believed: what limits, voids or shades it, each with its number, cause and remedy.
 
+use crate::clock::ClockEventKind;
 use crate::figures::share;
 use crate::histogram::SAMPLES_BEYOND_MIN;
 use crate::plan::Plan;
@@ -24,6 +25,8 @@ const SAMPLES_MIN: u64 = (SAMPLES_BEYOND_MIN * 100.0) as u64;
 const ERROR_SHARE_MAX: f64 = 0.05;
 /// More connections opened anew than this share of requests is churn.
 const CHURN_SHARE_MAX: f64 = 0.01;
+/// Where less than this share of the asked rate was started, the result is not about that rate.
+const REACHED_SHARE_MIN: f64 = 0.99;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -39,6 +42,8 @@ pub enum FindingKind {
     ConnectionChurn,
     FeederExhausted,
     OfferedLoadLimited,
+    RateNotReached,
+    Clock,
 }
 
 impl FindingKind {
@@ -56,6 +61,8 @@ impl FindingKind {
             Self::ConnectionChurn => "connection-churn",
             Self::FeederExhausted => "feeder-exhausted",
             Self::OfferedLoadLimited => "offered-load-limited",
+            Self::RateNotReached => "rate-not-reached",
+            Self::Clock => "clock",
         }
     }
 
@@ -112,6 +119,8 @@ pub fn judge(plan: &Plan, result: &ResultFile, place: &TargetPlace) -> Vec<Findi
         connection_churn(plan, &result.lab, result),
         offered_load_limited(plan, result),
         feeder_exhausted(result),
+        rate_not_reached(result),
+        clock(result),
     ];
     let mut findings: Vec<_> = candidates.into_iter().flatten().collect();
     findings.sort_by_key(|finding| (!finding.voids_claim, finding.kind));
@@ -265,4 +274,59 @@ fn offered_load_limited(plan: &Plan, result: &ResultFile) -> Option<Finding> {
         let cause = "users set the rate, not the target: this is no measure of what it can carry";
         Finding::new(FindingKind::OfferedLoadLimited, seen, cause, "more users, to find the target's limit")
     })
+}
+
+fn rate_not_reached(result: &ResultFile) -> Option<Finding> {
+    let window = result.headline();
+    let reached = window.rate_reached.filter(|reached| *reached < REACHED_SHARE_MIN)?;
+    let open = result.plan.scenarios.iter().filter(|scenario| scenario.load.rate_max().is_some());
+    let starts = |name: &str| window.by_scenario.iter().find(|starts| starts.name == name);
+    let (mut due, mut started, mut users) = (0, 0, 0);
+    for scenario in open {
+        users += scenario.load.users_max();
+        if let Some(figures) = starts(&scenario.name) {
+            due += figures.starts.due;
+            started += figures.starts.started;
+        }
+    }
+    // Rounded down: what is under the limit must not be shown as the limit.
+    let percent = (reached * 1_000.0).floor() / 10.0;
+    let seen = format!("{started} of the {due} iterations that were due were started, {percent:.1} %");
+    let (cause, remedy) = if result.lab.busiest_thread_share > BUSY_SHARE_MAX {
+        let cause = "the lab's threads were too busy to start them: the limit is the lab's own";
+        (cause.to_owned(), "give the lab more threads or processors (--threads), or a machine of its own")
+    } else {
+        let cause = format!(
+            "none of the {users} users was free in time: they are too few, or the target is too slow for this rate"
+        );
+        (cause, "more users; where the latency grows with them the target is at its limit: ask for less")
+    };
+    Some(Finding::new(FindingKind::RateNotReached, seen, &cause, remedy))
+}
+
+fn clock(result: &ResultFile) -> Option<Finding> {
+    let events = &result.lab.clock;
+    let is_sleep = |kind| kind == ClockEventKind::Suspension;
+    let largest = events.iter().max_by_key(|event| (is_sleep(event.kind), event.by_ns.unsigned_abs()))?;
+    let (by, at) = (Nanos(largest.by_ns.unsigned_abs()), largest.at_ns);
+    let further = match events.len() {
+        1 => String::new(),
+        count => format!("; {} further events of the clocks", count - 1),
+    };
+    let (seen, cause, remedy) = if is_sleep(largest.kind) {
+        (
+            format!("the machine slept for {by} until {at} after the start{further}"),
+            "latencies of requests that were open then leave the sleep out, peers may have given them up, \
+             and the load stood still",
+            "measure again, with sleep switched off",
+        )
+    } else {
+        let way = if largest.by_ns < 0 { "back" } else { "forward" };
+        (
+            format!("the wall clock was set {way} by {by} at {at} after the start{further}"),
+            "times from logs are off from there on; latencies are measured on the monotonic clock and stay right",
+            "let the time service settle before a run; put logs and result together by hand",
+        )
+    };
+    Some(Finding::new(FindingKind::Clock, seen, cause, remedy))
 }

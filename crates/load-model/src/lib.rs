@@ -6,6 +6,7 @@
 pub mod answer;
 pub mod capture;
 pub mod check;
+pub mod clock;
 pub mod comparison;
 pub mod counts;
 pub mod figures;

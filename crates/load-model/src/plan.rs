@@ -185,6 +185,12 @@ impl PlanDraft {
                      write requests a second, as in `rate>=500/s`"
                 );
                 faults.add(Place::Threshold(index), message);
+            } else if threshold.metric == Metric::RateReached && threshold.scope != Scope::All {
+                let message = format!(
+                    "threshold `{threshold}` is for some requests, and rates are asked of whole iterations; \
+                     write `rate>=99%`"
+                );
+                faults.add(Place::Threshold(index), message);
             }
             if let Some(message) = self.scope_fault(&threshold.scope) {
                 faults.add(Place::Threshold(index), message);

@@ -2,8 +2,9 @@
 //!
 //! `docs/run.md` describes it for people. Fields are only added within a version; a reader ignores unknown ones.
 
+use crate::clock::ClockEvent;
 use crate::counts::{CheckCount, Counts, FeederCount};
-use crate::figures::Figures;
+use crate::figures::{Figures, share};
 use crate::findings::Finding;
 use crate::load::{LoadModel, Pacing, asked_per_s};
 use crate::observation::Observation;
@@ -156,6 +157,9 @@ pub struct WindowResult {
     #[serde(flatten)]
     pub window: Window,
     pub all: Figures,
+    /// Of the iterations that open models wanted started in it, the share that was; absent without open models.
+    #[serde(default)]
+    pub rate_reached: Option<f64>,
     pub by_request: Vec<NamedFigures>,
     pub by_scenario: Vec<ScenarioFigures>,
     /// By the group that requests name; the requests of a group add up to it.
@@ -316,6 +320,9 @@ pub struct LabFigures {
     pub longest_silence_ns: Nanos,
     /// Requests still without an answer when the run was stopped; in no other figure.
     pub unfinished: u64,
+    /// Steps of the wall clock and times in which the machine slept.
+    #[serde(default)]
+    pub clock: Vec<ClockEvent>,
 }
 
 impl ResultFile {
@@ -376,10 +383,22 @@ pub fn window_results(plan: &Plan, windows: &Windows, tally: &Tally, elapsed: Na
                 by_tag: by_tag.collect(),
                 by_request: by_request.collect(),
                 by_scenario: scenarios.collect(),
+                rate_reached: rate_reached(plan, tally, &indices),
                 all: Figures::of(&tally.sum(&indices), window.length()),
             }
         })
         .collect()
+}
+
+/// A start that waited for a user counts as reached: its wait is in its response time. One that was dropped does not.
+fn rate_reached(plan: &Plan, tally: &Tally, windows: &[usize]) -> Option<f64> {
+    let mut sum = StartCounts::default();
+    for (index, scenario) in plan.scenarios().iter().enumerate() {
+        if scenario.load.rate_max().is_some() {
+            sum.merge(&tally.starts_of(windows, index));
+        }
+    }
+    (sum.due > 0).then(|| share(sum.started, sum.due))
 }
 
 pub fn verdicts(plan: &Plan, windows: &[WindowResult]) -> Vec<Verdict> {

@@ -2,7 +2,7 @@
 
 use crate::figures::Figures;
 use crate::result::{NamedFigures, WindowResult};
-use crate::threshold::{Scope, Threshold};
+use crate::threshold::{Metric, Scope, Threshold};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +37,10 @@ impl Verdict {
                 tag.map(|tag| &tag.figures)
             }
         };
-        let measured = figures.and_then(|figures| figures.metric(threshold.metric));
+        let measured = match threshold.metric {
+            Metric::RateReached => window.rate_reached,
+            metric => figures.and_then(|figures| figures.metric(metric)),
+        };
         let judgement = match measured {
             None => Judgement::Undecided,
             Some(figure) if threshold.is_kept_by(figure) => Judgement::Kept,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
+use prony_load_model::clock::{ClockEvent, ClockEventKind};
 use prony_load_model::figures::LatencyFigures;
 use prony_load_model::findings::{Finding, FindingKind, TargetPlace, judge};
 use prony_load_model::histogram::Latencies;
@@ -28,6 +29,8 @@ struct Run {
     lab: LabFigures,
     place: TargetPlace,
     thresholds: &'static str,
+    /// Of 1,000 starts of an open model; a closed one where it is absent.
+    dropped: Option<u64>,
 }
 
 impl Default for Run {
@@ -43,6 +46,7 @@ impl Default for Run {
             lab: LabFigures::default(),
             place: TargetPlace::OtherMachine,
             thresholds: "p95<1s",
+            dropped: None,
         }
     }
 }
@@ -51,8 +55,11 @@ impl Run {
     fn plan(&self) -> Plan {
         let last = if self.holds { self.users } else { self.users + 1 };
         let stages = vec![Stage::new(Nanos::ZERO, self.users), Stage::new(self.hold, last)];
-        let mut draft = PlanDraft::new("f", Target::new("t", 80), LoadModel::Closed { stages })
-            .with_think_time(ThinkTime::constant(self.think));
+        let draft = |load| PlanDraft::new("f", Target::new("t", 80), load);
+        let mut draft = match self.dropped {
+            None => draft(LoadModel::Closed { stages }).with_think_time(ThinkTime::constant(self.think)),
+            Some(_) => draft(LoadModel::open(100.0, self.hold, self.users)),
+        };
         draft.requests = vec![RequestDraft::get("a", "/")];
         draft.wire.connections = self.connections;
         draft.thresholds = Threshold::parse_list(self.thresholds).unwrap();
@@ -77,6 +84,8 @@ impl Run {
             };
             tally.record(&windows, &record);
         }
+        let starts = tally.starts_at(&windows, Nanos::from_secs(1), 0);
+        (starts.due, starts.started) = (1_000, 1_000 - self.dropped.unwrap_or(0));
         let windows = window_results(plan, &windows, &tally, plan.duration());
         ResultFile {
             schema: SCHEMA.to_owned(),
@@ -206,6 +215,45 @@ fn offered_load_limited() {
     // 10 users that think 100 ms can ask for 100 a second; 1,000 in 10 s are just that.
     let run = |ms| Run { think: Nanos::from_millis(ms), ..Run::default() };
     check(FindingKind::OfferedLoadLimited, "100.0/s of the 100.0/s", &run(100), &run(80));
+}
+
+#[test]
+fn rate_not_reached() {
+    let run = |dropped| Run { dropped: Some(dropped), ..Run::default() };
+    check(FindingKind::RateNotReached, "989 of the 1000 iterations", &run(11), &run(10));
+    assert!(run(11).findings()[0].cause.contains("none of the 10 users was free"));
+    let busy = Run { lab: LabFigures { busiest_thread_share: 0.9, ..LabFigures::default() }, ..run(11) };
+    let findings = busy.findings();
+    assert_eq!((findings.len(), findings[1].kind), (2, FindingKind::RateNotReached));
+    assert!(findings[1].cause.contains("the lab's own"));
+}
+
+#[test]
+fn the_reached_share_of_the_rate_is_judged() {
+    let judged = |dropped| {
+        let run = Run { dropped: Some(dropped), thresholds: "rate>=99%", ..Run::default() };
+        let verdict = run.result(&run.plan()).thresholds.remove(0);
+        (verdict.judgement, verdict.measured.unwrap())
+    };
+    assert_eq!(judged(10), (Judgement::Kept, "99.00 %".to_owned()));
+    assert_eq!(judged(11), (Judgement::Failed, "98.90 %".to_owned()));
+}
+
+#[test]
+fn clock() {
+    let run = |events: &[(ClockEventKind, i64)]| {
+        let event = |(kind, ms): &(_, _)| ClockEvent {
+            kind: *kind,
+            at_ns: Nanos::from_secs(3),
+            by_ns: ms * 1_000_000,
+        };
+        let clock = events.iter().map(event).collect();
+        Run { lab: LabFigures { clock, ..LabFigures::default() }, ..Run::default() }
+    };
+    let (step, sleep) = (ClockEventKind::WallStep, ClockEventKind::Suspension);
+    check(FindingKind::Clock, "set back by 500 ms at 3.00 s", &run(&[(step, -500)]), &run(&[]));
+    let both = run(&[(step, 9_000), (sleep, 2_000)]);
+    check(FindingKind::Clock, "slept for 2.00 s until 3.00 s after the start; 1 further", &both, &run(&[]));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::options::Progress;
 use crate::worker::Handover;
+use prony_load_model::clock::{ClockSample, ClockWatch};
 use prony_load_model::figures::LatencyFigures;
 use prony_load_model::findings::{FindingKind, TargetPlace, judge};
 use prony_load_model::load::asked_per_s;
@@ -26,6 +27,7 @@ pub(crate) struct Collector<'a> {
     /// Processor time of each thread, in the window that counts and in all.
     busy: Vec<Busy>,
     threads_running: u32,
+    clocks: ClockWatch,
     /// As of the last result.
     findings: Vec<FindingKind>,
 }
@@ -55,6 +57,7 @@ impl<'a> Collector<'a> {
             open: BTreeMap::new(),
             busy: vec![Busy::default(); threads as usize],
             threads_running: threads,
+            clocks: ClockWatch::default(),
             findings: Vec::new(),
         }
     }
@@ -76,6 +79,12 @@ impl<'a> Collector<'a> {
             self.close_up_to(second);
         }
         is_complete
+    }
+
+    pub(crate) fn look_at_clocks(&mut self, sample: Option<ClockSample>) {
+        if let Some(sample) = sample {
+            self.clocks.look(sample);
+        }
     }
 
     /// All threads have ended: seconds that some did not reach are complete too.
@@ -174,6 +183,7 @@ impl<'a> Collector<'a> {
             connections: self.total.connections,
             longest_silence_ns: self.total.longest_silence,
             unfinished: self.total.unfinished,
+            clock: self.clocks.events().to_vec(),
         }
     }
 }

@@ -1,13 +1,20 @@
 //! What this machine is, and whether the target's process runs on it beside the lab.
 
 use crate::network::{Listener, Network};
+use prony_load_model::Nanos;
+use prony_load_model::clock::ClockSample;
 use prony_load_model::findings::TargetPlace;
 use prony_load_model::result::Machine;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity};
+use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::path::Path;
 use std::thread;
+use std::time::{Duration, Instant};
+
+/// Clocks that were read over a longer time than this were not read at the same moment.
+const CLOCKS_READ_MAX: Duration = Duration::from_millis(10);
 
 pub(crate) fn describe() -> Machine {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
@@ -20,6 +27,18 @@ pub(crate) fn describe() -> Machine {
         processors: thread::available_parallelism().map_or(1, |count| count.get() as u32),
         memory_bytes: kilobytes(&memory, "MemTotal"),
     }
+}
+
+/// The clocks now; nothing where this thread lost its processor between them.
+pub(crate) fn clocks(epoch: Instant) -> Option<ClockSample> {
+    let nanos = |clock| {
+        let time = clock_gettime(clock);
+        time.tv_sec * 1_000_000_000 + time.tv_nsec
+    };
+    let before = epoch.elapsed();
+    let (wall_ns, boot_ns) = (nanos(ClockId::Realtime), nanos(ClockId::Boottime));
+    let at = Nanos(before.as_nanos() as u64);
+    (epoch.elapsed().saturating_sub(before) < CLOCKS_READ_MAX).then_some(ClockSample { at, wall_ns, boot_ns })
 }
 
 /// The most memory that this process ever had resident; 0 where the system does not say.

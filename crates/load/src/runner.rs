@@ -104,10 +104,12 @@ fn gather(
 ) -> Result<ResultFile, RunError> {
     let elapsed = || Nanos(shared.epoch.elapsed().as_nanos() as u64);
     let mut store = Store::new(options.output);
+    collector.look_at_clocks(machine::clocks(shared.epoch));
     while let Ok(handover) = receiver.recv() {
         if !collector.take(handover) {
             continue;
         }
+        collector.look_at_clocks(machine::clocks(shared.epoch));
         let now = elapsed();
         let due = store.is_due(now);
         let warning = if due {
@@ -124,6 +126,7 @@ fn gather(
     let now = elapsed();
     let lost = join(handles);
     collector.close();
+    collector.look_at_clocks(machine::clocks(shared.epoch));
     let was_stopped = shared.stop.is_stopped() && now < shared.plan.duration();
     let state = if was_stopped { RunState::Stopped } else { RunState::Completed };
     let mut result = collector.result(state, now);

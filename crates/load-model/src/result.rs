@@ -287,7 +287,7 @@ pub struct SecondRow {
 
 impl SecondRow {
     pub fn of(second: u64, tally: &Tally) -> Self {
-        let times = &tally.interval;
+        let times = tally.response_times();
         Self {
             second,
             users: tally.users_active,

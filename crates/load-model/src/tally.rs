@@ -159,8 +159,6 @@ pub struct Tally {
     /// By window, then by scenario.
     starts: Vec<StartCounts>,
     shape: TallyShape,
-    /// All names, for the second's row in the series: response times of successes by when they ended.
-    pub interval: Latencies,
     pub interval_failures: u64,
     pub interval_timeouts: u64,
     pub interval_bytes_received: u64,
@@ -186,7 +184,6 @@ impl Tally {
             cells: vec![Cell::default(); windows.all().len() * shape.requests],
             starts: vec![StartCounts::default(); windows.all().len() * shape.scenarios],
             shape,
-            interval: Latencies::default(),
             interval_failures: 0,
             interval_timeouts: 0,
             interval_bytes_received: 0,
@@ -209,7 +206,6 @@ impl Tally {
         self.interval_bytes_received += record.bytes_received;
         match record.outcome.kind() {
             OutcomeKind::Success => {
-                self.interval.record(record.response_time());
                 if let Some(end) = windows.index_at(record.ended) {
                     self.cells[end * self.shape.requests + record.request].delivered += 1;
                 }
@@ -243,7 +239,6 @@ impl Tally {
         }
         self.interval_dropped += other.interval_dropped;
         self.users_active += other.users_active;
-        self.interval.merge(&other.interval);
         self.interval_failures += other.interval_failures;
         self.interval_timeouts += other.interval_timeouts;
         self.interval_bytes_received += other.interval_bytes_received;
@@ -258,6 +253,14 @@ impl Tally {
         self.longest_silence = self.longest_silence.max(other.longest_silence);
         self.unfinished += other.unfinished;
         self.counts.merge(&other.counts);
+    }
+
+    /// Response times of all successes that it holds, for the second's row in the series: records come when a request
+    /// ends, so those of one second are those that ended in it.
+    pub fn response_times(&self) -> Latencies {
+        let mut all = Latencies::default();
+        self.cells.iter().for_each(|cell| all.merge(&cell.response));
+        all
     }
 
     pub fn cell(&self, window: usize, request: usize) -> &Cell {

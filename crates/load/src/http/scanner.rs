@@ -2,6 +2,7 @@
 //!
 //! Only what decides framing is read: status, `Content-Length`, `Transfer-Encoding`, `Connection`.
 
+use super::head::{Head, HeadMemo};
 use super::sink::Sink;
 use std::mem;
 
@@ -85,15 +86,6 @@ impl Chunk {
     const START: Self = Self::Size { size: 0, digits: 0, line_bytes: 0, in_extension: false };
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Head {
-    status: u16,
-    content_length: Option<u64>,
-    has_transfer_encoding: bool,
-    is_chunked: bool,
-    closes: bool,
-}
-
 impl Scanner {
     pub(crate) fn new() -> Self {
         Self {
@@ -114,12 +106,17 @@ impl Scanner {
     }
 
     /// Takes the next bytes; `None` where more must come. Bytes of the body are shown to `sink`.
-    pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut Sink) -> Result<Option<Answer>, ScanError> {
+    pub(crate) fn feed(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut Sink,
+        memo: &mut HeadMemo,
+    ) -> Result<Option<Answer>, ScanError> {
         let mut at = 0;
         while at < bytes.len() {
             let rest = &bytes[at..];
             let (taken, done) = match self.state {
-                State::Head => self.feed_head(rest, sink)?,
+                State::Head => self.feed_head(rest, sink, memo)?,
                 State::Sized { left } => self.feed_sized(rest, left, sink),
                 State::Chunked(chunk) => self.feed_chunk(rest, chunk, sink)?,
                 State::UntilClose => {
@@ -148,12 +145,17 @@ impl Scanner {
         Answer { status: self.head.status, keeps_connection, consumed }
     }
 
-    fn feed_head(&mut self, bytes: &[u8], sink: &mut Sink) -> Result<(usize, bool), ScanError> {
+    fn feed_head(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut Sink,
+        memo: &mut HeadMemo,
+    ) -> Result<(usize, bool), ScanError> {
         let before = self.partial_head.len();
         if before > 0 {
             return self.feed_partial_head(bytes, before, sink);
         }
-        match Head::read(bytes)? {
+        match memo.read(bytes)? {
             Some((head, length)) => {
                 if !head.is_interim() {
                     sink.take_head(&bytes[..length]);
@@ -287,82 +289,6 @@ fn after_size_byte(chunk: Chunk, byte: u8) -> Result<Chunk, ScanError> {
     }
 }
 
-impl Head {
-    /// RFC 9110, 15.2: the final answer follows.
-    const fn is_interim(&self) -> bool {
-        self.status >= 100 && self.status < 200
-    }
-
-    /// The head at the start of the bytes and its length; `None` where it does not end in them.
-    fn read(bytes: &[u8]) -> Result<Option<(Self, usize)>, ScanError> {
-        let Some(line_end) = memchr::memchr(b'\n', bytes) else { return Ok(None) };
-        let mut head = Self::read_status_line(&bytes[..line_end])?;
-        let mut at = line_end + 1;
-        while let Some(length) = memchr::memchr(b'\n', &bytes[at..]) {
-            let line = &bytes[at..at + length];
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            at += length + 1;
-            if line.is_empty() {
-                return Ok(Some((head, at)));
-            }
-            head.read_header(line)?;
-        }
-        Ok(None)
-    }
-
-    fn read_status_line(line: &[u8]) -> Result<Self, ScanError> {
-        let [b'H', b'T', b'T', b'P', b'/', b'1', b'.', minor @ (b'0' | b'1'), b' ', a, b, c, rest @ ..] =
-            line
-        else {
-            return Err(ScanError::StatusLine);
-        };
-        let digits = [a, b, c].map(|digit| u16::from(digit.wrapping_sub(b'0')));
-        let has_end = matches!(rest.first(), None | Some(b' ' | b'\r'));
-        if digits.iter().any(|digit| *digit > 9) || digits[0] == 0 || !has_end {
-            return Err(ScanError::StatusLine);
-        }
-        let status = digits[0] * 100 + digits[1] * 10 + digits[2];
-        Ok(Self { status, closes: *minor == b'0', ..Self::default() })
-    }
-
-    fn read_header(&mut self, line: &[u8]) -> Result<(), ScanError> {
-        // Most names are skipped by their first letter.
-        if !matches!(line[0] | 0x20, b'c' | b't') {
-            return memchr::memchr(b':', line).map(drop).ok_or(ScanError::HeaderLine);
-        }
-        let colon = memchr::memchr(b':', line).ok_or(ScanError::HeaderLine)?;
-        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
-        if name.eq_ignore_ascii_case(b"content-length") {
-            let length = read_length(value).ok_or(ScanError::ContentLength)?;
-            if self.content_length.is_some_and(|before| before != length) {
-                return Err(ScanError::ContentLength);
-            }
-            self.content_length = Some(length);
-        } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
-            self.has_transfer_encoding = true;
-            let last = value.rsplit(|byte| *byte == b',').next().unwrap_or_default();
-            self.is_chunked = last.trim_ascii().eq_ignore_ascii_case(b"chunked");
-        } else if name.eq_ignore_ascii_case(b"connection") {
-            for token in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
-                if token.eq_ignore_ascii_case(b"close") {
-                    self.closes = true;
-                } else if token.eq_ignore_ascii_case(b"keep-alive") {
-                    self.closes = false;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-fn read_length(value: &[u8]) -> Option<u64> {
-    // 18 digits cannot overflow, and no body is that long.
-    if value.is_empty() || value.len() > 18 || !value.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    Some(value.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -375,9 +301,10 @@ mod tests {
         let mut scanner = Scanner::new();
         scanner.begin(is_head_request);
         let mut sink = Sink::new(Keep::GraphQlErrors, &mut Vec::new());
+        let mut memo = HeadMemo::default();
         let mut fed = 0;
         for piece in pieces {
-            match scanner.feed(piece, &mut sink) {
+            match scanner.feed(piece, &mut sink, &mut memo) {
                 Ok(None) => fed += piece.len(),
                 Ok(Some(answer)) => {
                     let (status, keeps, end) =

@@ -223,7 +223,7 @@ impl Worker<'_> {
                 return Ok(());
             };
             exchange.first_byte.get_or_insert(now);
-            let Ok(found) = connection.scanner.feed(rest, &mut exchange.sink) else {
+            let Ok(found) = connection.scanner.feed(rest, &mut exchange.sink, &mut self.heads) else {
                 return self.fail(user, TransportError::Protocol);
             };
             let consumed = found.as_ref().map_or(rest.len(), |answer| answer.consumed);

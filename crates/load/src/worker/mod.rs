@@ -9,6 +9,7 @@ mod starts;
 mod users;
 
 use crate::connection::Slots;
+use crate::http::head::HeadMemo;
 use crate::http::sink::Kept;
 use crate::http2::pool::Http2Pool;
 use crate::network::Network;
@@ -94,6 +95,7 @@ pub(crate) struct Worker<'a> {
     /// The last moment at which an answer came or the first request after none began to wait.
     last_sign: Nanos,
     outgoing: Outgoing,
+    heads: HeadMemo,
     spare: Vec<Kept>,
     buffer: Vec<u8>,
 }
@@ -135,6 +137,7 @@ impl<'a> Worker<'a> {
             is_stopping: false,
             last_sign: Nanos::ZERO,
             outgoing: Outgoing::default(),
+            heads: HeadMemo::default(),
             spare: Vec::new(),
             buffer: vec![0; READ_BUFFER_BYTES],
         };

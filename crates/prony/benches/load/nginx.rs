@@ -29,6 +29,7 @@ impl Nginx {
         for (path, size) in SIZES {
             fs::write(directory.path().join(&path[1..]), "x".repeat(size)).expect("room for small files");
         }
+        fs::write(directory.path().join("zip.txt"), hexadecimals(64_000)).expect("room for small files");
         make_certificate(directory.path());
         let configuration = configuration(directory.path(), plain, secure, http2);
         fs::write(directory.path().join("nginx.conf"), configuration).expect("room for small files");
@@ -74,6 +75,18 @@ impl Drop for Nginx {
         let _ = Command::new("kill").args(["-QUIT", &id]).status();
         let _ = self.process.wait();
     }
+}
+
+/// Text that takes work to compress.
+fn hexadecimals(bytes: usize) -> String {
+    let mut state = 1_u64;
+    let mut text = String::new();
+    while text.len() < bytes {
+        // Constants of Knuth's MMIX generator.
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        text.push_str(&format!("{:08x}", state >> 32));
+    }
+    text
 }
 
 fn make_certificate(directory: &Path) {
@@ -126,6 +139,7 @@ http {{
     root {root};
     location = /42 {{ return 200 \"{small}\"; }}
     location / {{ }}
+    location = /zip {{ alias {root}/zip.txt; default_type text/plain; gzip on; gzip_comp_level 6; gzip_types text/plain; }}
     location /any/ {{ return 200 \"{small}\"; }}
   }}
 }}

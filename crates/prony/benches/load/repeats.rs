@@ -2,7 +2,7 @@
 //! server with itself and with a copy that is 5 % slower.
 
 use crate::TARGET_CORE;
-use crate::nginx::{Nginx, SIZES};
+use crate::nginx::Nginx;
 use crate::statistics::print_table;
 use crate::tool::pinned;
 use prony_load_model::comparison::{ComparisonFile, Difference};
@@ -13,26 +13,46 @@ use std::process::{Child, Command, Stdio};
 
 const INVOCATIONS: usize = 3;
 const TRIES: usize = 20;
-const SLO: &str = "p99<5ms,errors<1%";
+const SLO: &str = "p99<50ms,errors<1%,rate>=99%";
 
 pub(crate) fn find() {
-    let nginx = Nginx::start();
     let mut rows =
-        vec![vec!["target".to_owned(), "highest that passes, lowest that fails, starts/s".to_owned()]];
-    rows.push(vec!["nginx, 42 bytes".to_owned(), intervals(&nginx.url(SIZES[0].0), "20000")]);
+        vec![vec!["target".to_owned(), "highest that passes to lowest that fails, starts/s".to_owned()]];
+    let nginx = Nginx::start();
+    let zipped = plan(&nginx.url(""), "path = \"/zip\"\nheaders = { Accept-Encoding = \"gzip\" }");
+    rows.push(vec!["nginx, 64 kB compressed for each request".to_owned(), intervals(&zipped, "50")]);
     drop(nginx);
-    let engine = engine();
-    let url = format!("{}/graphql?query=%7B__typename%7D", engine.1);
-    rows.push(vec!["prony serve, { __typename }".to_owned(), intervals(&url, "10000")]);
+    let (_engine, url, _folder) = engine();
+    let query = "path = \"/graphql\"\n[requests.graphql]\nquery = \"{ customers(limit: 50) { id name orders { id total } } }\"";
+    rows.push(vec![
+        "prony serve, 50 customers and their orders".to_owned(),
+        intervals(&plan(&url, query), "500"),
+    ]);
     print_table(&rows);
 }
 
-/// The engine on an empty database, on the target's processor.
+/// An open model whose rate the search sets.
+fn plan(target: &str, request: &str) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::with_suffix(".toml").expect("a temporary file");
+    let text = format!(
+        "target = \"{target}\"\nrate = 10\nduration = \"5s\"\nusers = 500\n[[requests]]\n{request}\n"
+    );
+    std::fs::write(file.path(), text).expect("room for a small file");
+    file
+}
+
+/// The engine on a small database, on the target's processor.
 fn engine() -> (PronyProcess, String, tempfile::TempDir) {
+    const DATA: &str = "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+        CREATE TABLE orders (id INTEGER PRIMARY KEY, customer_id INTEGER NOT NULL REFERENCES customers (id), total REAL);
+        CREATE INDEX orders_of ON orders (customer_id);
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+        INSERT INTO customers SELECT i, 'customer ' || i FROM n;
+        INSERT INTO orders SELECT NULL, id, id * 1.5 FROM customers, (SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3);";
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let database = folder.path().join("empty.db");
+    let database = folder.path().join("shop.db");
     rusqlite::Connection::open(&database)
-        .and_then(|connection| connection.execute_batch("CREATE TABLE t (id INTEGER PRIMARY KEY)"))
+        .and_then(|connection| connection.execute_batch(DATA))
         .expect("a small database");
     let source = format!("sqlite:{}", database.display());
     let binary = env!("CARGO_BIN_EXE_prony");
@@ -42,8 +62,9 @@ fn engine() -> (PronyProcess, String, tempfile::TempDir) {
     (process, url, folder)
 }
 
-fn intervals(url: &str, from: &str) -> String {
-    let flags = ["find", url, "--vary", "rate", "--slo", SLO, "--from", from, "--users", "200"];
+fn intervals(plan: &tempfile::NamedTempFile, from: &str) -> String {
+    let path = plan.path().display().to_string();
+    let flags = ["find", path.as_str(), "--vary", "rate", "--slo", SLO, "--from", from];
     let times = ["--ramp", "1s", "--hold", "3s", "--threads", "1"];
     let found = (0..INVOCATIONS).map(|_| {
         let text = json(&[flags.as_slice(), &times].concat());

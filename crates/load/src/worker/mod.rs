@@ -191,7 +191,7 @@ impl<'a> Worker<'a> {
 
     fn is_over(&self, now: Nanos) -> bool {
         let starts_no_more = now >= self.end || self.is_stopping;
-        let has_nothing_left = || self.alive == 0 && self.open.iter().all(OpenStarts::is_done);
+        let has_nothing_left = || self.alive == 0 && self.open.iter().all(|starts| starts.is_done(now));
         self.in_flight == 0 && (starts_no_more || has_nothing_left())
     }
 

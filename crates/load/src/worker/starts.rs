@@ -11,6 +11,8 @@ use std::collections::VecDeque;
 pub(super) struct OpenStarts {
     /// Due times are counted from here.
     begin: Nanos,
+    /// Of its time; zero where it has no starts at all.
+    end: Nanos,
     wait_max: Nanos,
     starts: Option<Starts>,
     next: Option<Nanos>,
@@ -33,6 +35,7 @@ impl OpenStarts {
         };
         let mut starts = Self {
             begin: scenario.start,
+            end: if starts.is_some() { scenario.end() } else { Nanos::ZERO },
             wait_max,
             starts,
             next: None,
@@ -47,9 +50,10 @@ impl OpenStarts {
         self.starts.is_some()
     }
 
-    /// True where no start is left, or (while no user is busy) nobody to serve one.
-    pub(super) fn is_done(&self) -> bool {
-        self.next.is_none() && self.waiting.is_empty() || self.is_open() && self.free.is_empty()
+    /// True where no start is left and the time for them is over, or (while no user is busy) nobody to serve one.
+    pub(super) fn is_done(&self, now: Nanos) -> bool {
+        let is_over = self.next.is_none() && self.waiting.is_empty() && now >= self.end;
+        is_over || self.is_open() && self.free.is_empty()
     }
 
     pub(super) fn next_due(&self) -> Option<Nanos> {

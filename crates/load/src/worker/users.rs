@@ -31,7 +31,8 @@ impl Worker<'_> {
             .map(|activity| (scenario.start.plus(activity.start), scenario.start.plus(activity.stop)))
             .find(|(_, stop)| at < *stop);
         match next {
-            None => self.leave(user),
+            // The run goes on without it until its time is over: windows last as long as the plan says.
+            None => self.users[user as usize].state = State::Gone,
             Some((start, stop)) => {
                 let entry = &mut self.users[user as usize];
                 (entry.active_from, entry.active_until) = (start, stop);

@@ -220,7 +220,7 @@ mod tests {
         for second in 10..100 {
             series.push(Nanos::from_secs(second), 1.0, 4);
         }
-        assert!(series.points.iter().any(|(_, value)| *value == 1_000.0), "{series:?}");
+        assert!(series.points.iter().any(|(_, value)| *value > 999.0), "{series:?}");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod book;
 mod clock;
 mod error;
+mod gc;
 mod observer;
 mod process;
 mod sampler;

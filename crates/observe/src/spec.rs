@@ -1,6 +1,7 @@
 //! The grammar of `--observe`: which kind, and of what. Making first contact is left to each kind's own module.
 
 use crate::error::{Problem, SpecError};
+use crate::gc::GcLogObserver;
 use crate::observer::Observer;
 use crate::process::ProcessObserver;
 
@@ -15,6 +16,7 @@ pub struct ObserverSpecs(Vec<(String, Spec)>);
 enum Spec {
     Process(u32),
     Named(String),
+    GcLog(String),
 }
 
 type Opened = Vec<(String, Box<dyn Observer>)>;
@@ -48,6 +50,7 @@ impl Spec {
         Ok(match self {
             Self::Process(id) => Box::new(ProcessObserver::of(*id)?),
             Self::Named(name) => Box::new(ProcessObserver::named(name)?),
+            Self::GcLog(path) => Box::new(GcLogObserver::open(path)?),
         })
     }
 
@@ -56,6 +59,7 @@ impl Spec {
         match kind {
             "pid" => parse_process_id(rest),
             "name" => Ok(Self::Named(filled(rest, "name:nginx")?)),
+            "gc" => Ok(Self::GcLog(filled(rest, "gc:/var/log/shop/gc.log")?)),
             _ => Err(Problem::UnknownKind),
         }
     }
@@ -92,19 +96,20 @@ mod tests {
     fn check(texts: &[&str], expected: &Expect) {
         let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
         let text = match parse_all(&texts) {
-            Ok(specs) => specs.0.iter().map(|(_, spec)| format!("{spec:?}\n")).collect::<String>(),
-            Err(errors) => errors.iter().map(|error| format!("{error}\n")).collect(),
+            Ok(specs) => specs.0.iter().map(|(_, spec)| format!("{spec:?}")).collect::<Vec<_>>(),
+            Err(errors) => errors.iter().map(ToString::to_string).collect(),
         };
-        expected.assert_eq(&text);
+        expected.assert_eq(&(text.join("\n") + "\n"));
     }
 
     #[test]
     fn specs_are_read() {
         check(
-            &["pid:4711", "name:nginx", "pid:4711"],
+            &["pid:4711", "name:nginx", "pid:4711", "gc:logs/gc.log"],
             &expect![[r#"
                 Process(4711)
                 Named("nginx")
+                GcLog("logs/gc.log")
             "#]],
         );
     }

@@ -34,6 +34,8 @@ pub enum RunError {
     System { what: &'static str, cause: io::Error },
     #[error("{0}")]
     Program(ProgramError),
+    #[error("{0}")]
+    Observe(String),
     #[error("a thread of the lab ended before the run did: {message}")]
     ThreadLost { message: String },
 }

@@ -30,7 +30,7 @@ pub use compare::{ComparedPlan, compare};
 pub use error::RunError;
 pub use explain::explain;
 pub use find::{SearchSettings, find};
-pub use many::{Event, ManyError, ManyOptions};
+pub use many::{Event, ManyError, ManyOptions, OpenObservers};
 pub use options::{Observe, Output, Progress, RunOptions, StopFlag};
 pub use plan::{Mistake, Mistakes, PlanError, plan_keys_markdown, plan_schema, read_plan};
 pub use runner::{run, run_workload};

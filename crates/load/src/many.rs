@@ -1,7 +1,7 @@
 //! What searches and comparisons have in common: many runs under one stop flag, told to one watcher, kept in one file.
 
 use crate::error::RunError;
-use crate::options::{Output, Progress, RunOptions, StopFlag};
+use crate::options::{Observe, Output, Progress, RunOptions, StopFlag};
 use crate::runner::run;
 use crate::store;
 use prony_load_model::comparison::Side;
@@ -22,9 +22,14 @@ pub struct ManyOptions {
     /// Kept in the results.
     pub command_line: Vec<String>,
     pub stop: StopFlag,
+    /// Makes first contact with what each run watches; hears what the plan itself names.
+    pub observe: Option<OpenObservers>,
     /// Called from the thread that called.
     pub watch: Box<dyn FnMut(&Event<'_>)>,
 }
+
+/// What is to be watched in a run; or why it cannot be, for people.
+pub type OpenObservers = Box<dyn Fn(&[String]) -> Result<Box<dyn Observe>, String>>;
 
 /// What happens meanwhile.
 #[derive(Debug)]
@@ -73,7 +78,7 @@ pub enum ManyError {
 impl Default for ManyOptions {
     fn default() -> Self {
         let RunOptions { threads, output, command_line, stop, .. } = RunOptions::default();
-        Self { threads, output, command_line, stop, watch: Box::new(|_| {}) }
+        Self { threads, output, command_line, stop, observe: None, watch: Box::new(|_| {}) }
     }
 }
 
@@ -93,6 +98,7 @@ pub(crate) struct Runs {
     output: Output,
     command_line: Vec<String>,
     pub(crate) stop: StopFlag,
+    observe: Option<OpenObservers>,
     watch: Rc<RefCell<Watch>>,
 }
 
@@ -100,8 +106,8 @@ type Watch = Box<dyn FnMut(&Event<'_>)>;
 
 impl Runs {
     pub(crate) fn new(options: ManyOptions) -> Self {
-        let ManyOptions { threads, output, command_line, stop, watch } = options;
-        Self { threads, output, command_line, stop, watch: Rc::new(RefCell::new(watch)) }
+        let ManyOptions { threads, output, command_line, stop, observe, watch } = options;
+        Self { threads, output, command_line, stop, observe, watch: Rc::new(RefCell::new(watch)) }
     }
 
     pub(crate) fn tell(&self, event: &Event<'_>) {
@@ -110,11 +116,13 @@ impl Runs {
 
     pub(crate) fn run(&self, plan: &Plan) -> Result<ResultFile, RunError> {
         let watch = Rc::clone(&self.watch);
+        let observe = self.observe.as_ref().map(|open| open(plan.observe()).map_err(RunError::Observe));
         let options = RunOptions {
             threads: self.threads,
             command_line: self.command_line.clone(),
             progress: Box::new(move |progress| (watch.borrow_mut())(&Event::Second(progress))),
             stop: self.stop.clone(),
+            observe: observe.transpose()?,
             ..RunOptions::default()
         };
         run(plan, options)

@@ -2,6 +2,7 @@
 
 use crate::{interrupt, progress};
 use anyhow::Context as _;
+use prony_lab::observe;
 use prony_load::{Event, ManyOptions, Output, Progress, plan_for_url, read_plan};
 use prony_load_model::comparison::Side;
 use prony_load_model::result::ResultFile;
@@ -22,6 +23,9 @@ pub(crate) struct Flags {
     /// Seed of all random choices, in place of the plan's.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
+    /// What to watch meanwhile, beside what the plan names; can be given several times. docs/observers.md describes it.
+    #[arg(long, value_name = "SPEC")]
+    observe: Vec<String>,
     /// Folder that the result file is written to.
     #[arg(long, value_name = "DIR", default_value = "results")]
     output: PathBuf,
@@ -38,7 +42,11 @@ impl Flags {
     pub(crate) fn options(&self, name: &str, vary: Vary) -> anyhow::Result<(ManyOptions, PathBuf)> {
         let path = result_path(&self.output, name);
         let mut display = Display { vary, run: None, mode: self.mode() };
+        let given = self.observe.clone();
         let mut options = ManyOptions {
+            observe: Some(Box::new(move |named| {
+                observe::open(&[named, &given].concat()).map_err(|error| error.to_string())
+            })),
             output: Output::File(path.clone()),
             command_line: std::env::args().collect(),
             stop: interrupt::stop_flag()?,

@@ -2,6 +2,7 @@
 
 use crate::TARGET_CORE;
 use prony_testkit::free_port;
+use std::fmt::Write as _;
 use std::fs;
 use std::net::TcpStream;
 use std::path::Path;
@@ -84,7 +85,7 @@ fn hexadecimals(bytes: usize) -> String {
     while text.len() < bytes {
         // Constants of Knuth's MMIX generator.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        text.push_str(&format!("{:08x}", state >> 32));
+        write!(text, "{:08x}", state >> 32).expect("writing into memory does not fail");
     }
     text
 }

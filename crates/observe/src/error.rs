@@ -6,14 +6,14 @@ use crate::spec::OBSERVERS_MAX;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("observer `{spec}`: {problem}")]
 pub struct SpecError {
-    /// As it was written.
+    /// As it was written, without a password.
     pub spec: String,
     pub problem: Problem,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    #[error("no such kind of observer; write pid:NUMBER, name:NAME, prom:URL, pg:URL or gc:FILE")]
+    #[error("no such kind of observer; write pid:NUMBER, name:NAME, prom:URL or gc:FILE")]
     UnknownKind,
     #[error("`{0}` is not a process id; write for example pid:4711, or name:NAME")]
     NotAProcessId(String),
@@ -39,6 +39,6 @@ pub enum Problem {
 
 impl Problem {
     pub(crate) fn of(self, spec: &str) -> SpecError {
-        SpecError { spec: spec.to_owned(), problem: self }
+        SpecError { spec: crate::secret::without_password(spec), problem: self }
     }
 }

@@ -6,11 +6,14 @@
 
 mod book;
 mod clock;
+mod counters;
 mod error;
 mod gc;
 mod observer;
 mod process;
+mod prometheus;
 mod sampler;
+mod secret;
 mod spec;
 pub mod usage;
 

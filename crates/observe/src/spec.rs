@@ -4,6 +4,8 @@ use crate::error::{Problem, SpecError};
 use crate::gc::GcLogObserver;
 use crate::observer::Observer;
 use crate::process::ProcessObserver;
+use crate::prometheus::PrometheusObserver;
+use crate::secret::without_password;
 
 /// Each has a thread of its own, and figures of more than these are read by nobody.
 pub(crate) const OBSERVERS_MAX: usize = 16;
@@ -16,6 +18,7 @@ pub struct ObserverSpecs(Vec<(String, Spec)>);
 enum Spec {
     Process(u32),
     Named(String),
+    Metrics { url: String, selected: Vec<String> },
     GcLog(String),
 }
 
@@ -50,6 +53,7 @@ impl Spec {
         Ok(match self {
             Self::Process(id) => Box::new(ProcessObserver::of(*id)?),
             Self::Named(name) => Box::new(ProcessObserver::named(name)?),
+            Self::Metrics { url, selected } => Box::new(PrometheusObserver::of(url, selected.clone())?),
             Self::GcLog(path) => Box::new(GcLogObserver::open(path)?),
         })
     }
@@ -58,6 +62,7 @@ impl Spec {
         let (kind, rest) = text.split_once(':').ok_or(Problem::UnknownKind)?;
         match kind {
             "pid" => parse_process_id(rest),
+            "prom" => parse_metrics(rest),
             "name" => Ok(Self::Named(filled(rest, "name:nginx")?)),
             "gc" => Ok(Self::GcLog(filled(rest, "gc:/var/log/shop/gc.log")?)),
             _ => Err(Problem::UnknownKind),
@@ -68,6 +73,17 @@ impl Spec {
 fn parse_process_id(text: &str) -> Result<Spec, Problem> {
     let id = text.parse().ok().filter(|id| *id > 0);
     id.map(Spec::Process).ok_or_else(|| Problem::NotAProcessId(text.to_owned()))
+}
+
+fn parse_metrics(text: &str) -> Result<Spec, Problem> {
+    let example = "prom:http://127.0.0.1:9187/metrics#METRIC,METRIC";
+    let text = filled(text, example)?;
+    let (url, names) = text.split_once('#').unwrap_or((&text, ""));
+    if !url.starts_with("http://") && !url.starts_with("https://") {
+        return Err(Problem::NotAUrl { url: without_password(url), example });
+    }
+    let selected = names.split(',').map(str::trim).filter(|name| !name.is_empty());
+    Ok(Spec::Metrics { url: url.to_owned(), selected: selected.map(str::to_owned).collect() })
 }
 
 fn filled(text: &str, example: &'static str) -> Result<String, Problem> {
@@ -119,8 +135,8 @@ mod tests {
         check(
             &["nginx", "pod:1", "pid:x", "pid:0", "name:", "pid:1"],
             &expect![[r#"
-                observer `nginx`: no such kind of observer; write pid:NUMBER, name:NAME, prom:URL, pg:URL or gc:FILE
-                observer `pod:1`: no such kind of observer; write pid:NUMBER, name:NAME, prom:URL, pg:URL or gc:FILE
+                observer `nginx`: no such kind of observer; write pid:NUMBER, name:NAME, prom:URL or gc:FILE
+                observer `pod:1`: no such kind of observer; write pid:NUMBER, name:NAME, prom:URL or gc:FILE
                 observer `pid:x`: `x` is not a process id; write for example pid:4711, or name:NAME
                 observer `pid:0`: `0` is not a process id; write for example pid:4711, or name:NAME
                 observer `name:`: nothing stands after the colon; write for example name:nginx

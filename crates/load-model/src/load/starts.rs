@@ -27,7 +27,7 @@ enum Drawn {
     Even,
     /// A process of rate one, drawn up to the sum of starts `position`; the rates bend its time (D. R. Cox and
     /// V. Isham, Point Processes, 4.2: the inverse of the summed rate makes it one of these rates). Each thread draws
-    /// the whole process, which costs a skipped start about 10 ns.
+    /// the whole process, which costs a skipped start under 20 ns.
     Poisson {
         random: Box<ChaCha8Rng>,
         drawn: u64,

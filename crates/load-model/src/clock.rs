@@ -49,7 +49,7 @@ pub struct ClockWatch {
 impl ClockWatch {
     pub fn look(&mut self, sample: ClockSample) {
         let Some(last) = self.last.replace(sample) else { return };
-        let passed = sample.at.0 as i64 - last.at.0 as i64;
+        let passed = sample.at.0.cast_signed() - last.at.0.cast_signed();
         let since_boot = sample.boot_ns - last.boot_ns;
         // The wall clock goes on while the machine sleeps, so it is held against the time since boot.
         let step = sample.wall_ns - last.wall_ns - since_boot;

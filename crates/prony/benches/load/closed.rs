@@ -45,9 +45,8 @@ pub(crate) fn head(first: &str) -> Vec<String> {
     columns.map(str::to_owned).to_vec()
 }
 
-/// Alternating rounds of two tools, theirs first; the first round only warms up.
+/// Alternating rounds of two tools, theirs first.
 pub(crate) fn compare(name: &str, round: impl Fn() -> (Outcome, Outcome)) -> Vec<String> {
-    round();
     let rounds: Vec<(Outcome, Outcome)> = (0..ROUNDS).map(|_| round()).collect();
     let column = |pick: &dyn Fn(&(Outcome, Outcome)) -> f64| rounds.iter().map(pick).collect::<Vec<_>>();
     let (their_rate, our_rate) = (column(&|r| r.0.requests_per_s), column(&|r| r.1.requests_per_s));

@@ -23,7 +23,7 @@ mod users;
 /// Alternating rounds of each comparison; the median is quoted.
 const ROUNDS: usize = 5;
 /// Of each run.
-const SECONDS: u32 = 4;
+const SECONDS: u32 = 3;
 /// The target's processor and the tools'.
 const TARGET_CORE: &str = "0";
 const TOOL_CORE: &str = "1";

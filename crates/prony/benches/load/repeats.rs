@@ -20,13 +20,13 @@ pub(crate) fn find() {
         vec![vec!["target".to_owned(), "highest that passes to lowest that fails, starts/s".to_owned()]];
     let nginx = Nginx::start();
     let zipped = plan(&nginx.url(""), "path = \"/zip\"\nheaders = { Accept-Encoding = \"gzip\" }");
-    rows.push(vec!["nginx, 64 kB compressed for each request".to_owned(), intervals(&zipped, "50")]);
+    rows.push(vec!["nginx, 64 kB compressed for each request".to_owned(), intervals(&zipped, "200")]);
     drop(nginx);
     let (_engine, url, _folder) = engine();
     let query = "path = \"/graphql\"\n[requests.graphql]\nquery = \"{ customers(limit: 50) { id name orders { id total } } }\"";
     rows.push(vec![
         "prony serve, 50 customers and their orders".to_owned(),
-        intervals(&plan(&url, query), "500"),
+        intervals(&plan(&url, query), "4000"),
     ]);
     print_table(&rows);
 }
@@ -65,7 +65,7 @@ fn engine() -> (PronyProcess, String, tempfile::TempDir) {
 fn intervals(plan: &tempfile::NamedTempFile, from: &str) -> String {
     let path = plan.path().display().to_string();
     let flags = ["find", path.as_str(), "--vary", "rate", "--slo", SLO, "--from", from];
-    let times = ["--ramp", "1s", "--hold", "3s", "--threads", "1"];
+    let times = ["--ramp", "500ms", "--hold", "2s", "--threads", "1"];
     let found = (0..INVOCATIONS).map(|_| {
         let text = json(&[flags.as_slice(), &times].concat());
         let file: SearchFile = serde_json::from_str(&text).expect("prony prints its result");
@@ -86,7 +86,7 @@ pub(crate) fn compare() {
 }
 
 fn differs(a: &str, b: &str) -> bool {
-    let flags = ["compare", a, b, "--runs", "6", "--duration", "1s", "--users", "8", "--threads", "1"];
+    let flags = ["compare", a, b, "--runs", "4", "--duration", "1s", "--users", "8", "--threads", "1"];
     let file: ComparisonFile = serde_json::from_str(&json(&flags)).expect("prony prints its result");
     file.comparison.figures.iter().any(|figure| figure.difference != Difference::NotShown)
 }

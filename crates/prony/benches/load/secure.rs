@@ -8,7 +8,7 @@ use crate::tool::{Outcome, closed_flags, number_before, outcome, pinned, prony};
 
 const CONNECTIONS: u32 = 64;
 /// Connections and streams on each.
-const SHAPES: [(u32, u32); 3] = [(1, 32), (8, 8), (64, 1)];
+const SHAPES: [(u32, u32); 2] = [(8, 16), (64, 1)];
 
 pub(crate) fn http1_over_tls() {
     let nginx = Nginx::start();
@@ -37,6 +37,9 @@ pub(crate) fn http2() {
             rows.push(compare(&format!("h2load, {shape}"), || {
                 (h2load(&url, connections, streams), prony(&ours))
             }));
+            if name == "plain" {
+                continue;
+            }
             let flags = ["--http2".to_owned(), "-p".to_owned(), streams.to_string()];
             rows.push(compare(&format!("oha, {shape}"), || (oha(&url, connections, &flags), prony(&ours))));
         }

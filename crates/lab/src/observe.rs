@@ -5,6 +5,8 @@ use prony_load_model::observation::Observation;
 use prony_observe::{Observers, SpecError};
 use std::time::Instant;
 
+pub use prony_observe::without_password;
+
 struct Watching(Observers);
 
 impl Observe for Watching {

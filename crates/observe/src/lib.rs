@@ -19,4 +19,5 @@ pub mod usage;
 
 pub use error::{Problem, SpecError};
 pub use sampler::Observers;
+pub use secret::without_password;
 pub use spec::ObserverSpecs;

@@ -1,7 +1,7 @@
 //! Keeps passwords out of all that is shown or kept.
 
 /// A URL, or a text with one in it, without the password that may stand in it.
-pub(crate) fn without_password(text: &str) -> String {
+pub fn without_password(text: &str) -> String {
     let text = match text.split_once("://") {
         None => text.to_owned(),
         Some((before, rest)) => {

@@ -121,7 +121,7 @@ fn run_relational(arguments: RelationalArguments) -> anyhow::Result<ExitCode> {
         resolver: arguments.resolver,
         compare_resolvers: !arguments.no_resolvers,
         output: arguments.output,
-        command_line: std::env::args().collect(),
+        command_line: crate::command_line(),
         stop: interrupt::stop_flag()?,
     };
     let report = relational::run(&options)?;

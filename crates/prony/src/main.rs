@@ -30,6 +30,7 @@ struct CommandLine {
 }
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one of it in a process")]
 enum Command {
     /// Serve databases as GraphQL.
     Serve(serve::Arguments),
@@ -78,6 +79,11 @@ fn main() -> ExitCode {
         say(&error);
         ExitCode::from(COULD_NOT_RUN)
     })
+}
+
+/// As results keep it: without the passwords of addresses.
+fn command_line() -> Vec<String> {
+    std::env::args().map(|argument| prony_lab::observe::without_password(&argument)).collect()
 }
 
 /// The one place where an error reaches the terminal; causes follow on the same line.

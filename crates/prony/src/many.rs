@@ -48,7 +48,7 @@ impl Flags {
                 observe::open(&[named, &given].concat()).map_err(|error| error.to_string())
             })),
             output: Output::File(path.clone()),
-            command_line: std::env::args().collect(),
+            command_line: crate::command_line(),
             stop: interrupt::stop_flag()?,
             watch: Box::new(move |event| display.show(event)),
             ..ManyOptions::default()

@@ -178,7 +178,7 @@ fn options(arguments: &Arguments, work: &Work, path: &Path, stop: StopFlag) -> a
     let mut display = display(arguments.quiet);
     let mut options = RunOptions {
         output: Output::File(path.to_owned()),
-        command_line: std::env::args().collect(),
+        command_line: crate::command_line(),
         progress: Box::new(move |progress| show(&mut display, progress)),
         observe: Some(observe::open(&[work.plan.observe(), &arguments.observe].concat())?),
         stop,

@@ -13,7 +13,7 @@ pub struct SpecError {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    #[error("no such kind of observer; write pid:NUMBER, name:NAME, prom:URL or gc:FILE")]
+    #[error("no such kind of observer; write pid:NUMBER, name:NAME, prom:URL, pg:URL or gc:FILE")]
     UnknownKind,
     #[error("`{0}` is not a process id; write for example pid:4711, or name:NAME")]
     NotAProcessId(String),

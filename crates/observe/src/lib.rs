@@ -10,6 +10,7 @@ mod counters;
 mod error;
 mod gc;
 mod observer;
+mod postgres;
 mod process;
 mod prometheus;
 mod sampler;

@@ -3,6 +3,7 @@
 use crate::error::{Problem, SpecError};
 use crate::gc::GcLogObserver;
 use crate::observer::Observer;
+use crate::postgres::PostgresObserver;
 use crate::process::ProcessObserver;
 use crate::prometheus::PrometheusObserver;
 use crate::secret::without_password;
@@ -19,6 +20,7 @@ enum Spec {
     Process(u32),
     Named(String),
     Metrics { url: String, selected: Vec<String> },
+    Database(String),
     GcLog(String),
 }
 
@@ -54,6 +56,7 @@ impl Spec {
             Self::Process(id) => Box::new(ProcessObserver::of(*id)?),
             Self::Named(name) => Box::new(ProcessObserver::named(name)?),
             Self::Metrics { url, selected } => Box::new(PrometheusObserver::of(url, selected.clone())?),
+            Self::Database(url) => Box::new(PostgresObserver::of(url)?),
             Self::GcLog(path) => Box::new(GcLogObserver::open(path)?),
         })
     }
@@ -63,6 +66,7 @@ impl Spec {
         match kind {
             "pid" => parse_process_id(rest),
             "prom" => parse_metrics(rest),
+            "pg" => parse_database(rest),
             "name" => Ok(Self::Named(filled(rest, "name:nginx")?)),
             "gc" => Ok(Self::GcLog(filled(rest, "gc:/var/log/shop/gc.log")?)),
             _ => Err(Problem::UnknownKind),
@@ -84,6 +88,16 @@ fn parse_metrics(text: &str) -> Result<Spec, Problem> {
     }
     let selected = names.split(',').map(str::trim).filter(|name| !name.is_empty());
     Ok(Spec::Metrics { url: url.to_owned(), selected: selected.map(str::to_owned).collect() })
+}
+
+fn parse_database(text: &str) -> Result<Spec, Problem> {
+    let example = "pg:postgres://USER@127.0.0.1:5432/DATABASE";
+    let url = filled(text, example)?;
+    if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+        let shown = without_password(&format!("pg:{url}"));
+        return Err(Problem::NotAUrl { url: shown.replacen("pg:", "", 1), example });
+    }
+    Ok(Spec::Database(url))
 }
 
 fn filled(text: &str, example: &'static str) -> Result<String, Problem> {
@@ -121,11 +135,12 @@ mod tests {
     #[test]
     fn specs_are_read() {
         check(
-            &["pid:4711", "name:nginx", "pid:4711", "gc:logs/gc.log"],
+            &["pid:4711", "name:nginx", "pid:4711", "gc:logs/gc.log", "pg:postgresql://bob@db/shop"],
             &expect![[r#"
                 Process(4711)
                 Named("nginx")
                 GcLog("logs/gc.log")
+                Database("postgresql://bob@db/shop")
             "#]],
         );
     }
@@ -133,13 +148,15 @@ mod tests {
     #[test]
     fn all_mistakes_are_told_at_once() {
         check(
-            &["nginx", "pod:1", "pid:x", "pid:0", "name:", "pid:1"],
+            &["nginx", "pod:1", "pid:x", "pid:0", "name:", "pid:1", "pg:bob:x@db/shop", "pg:"],
             &expect![[r#"
-                observer `nginx`: no such kind of observer; write pid:NUMBER, name:NAME, prom:URL or gc:FILE
-                observer `pod:1`: no such kind of observer; write pid:NUMBER, name:NAME, prom:URL or gc:FILE
+                observer `nginx`: no such kind of observer; write pid:NUMBER, name:NAME, prom:URL, pg:URL or gc:FILE
+                observer `pod:1`: no such kind of observer; write pid:NUMBER, name:NAME, prom:URL, pg:URL or gc:FILE
                 observer `pid:x`: `x` is not a process id; write for example pid:4711, or name:NAME
                 observer `pid:0`: `0` is not a process id; write for example pid:4711, or name:NAME
                 observer `name:`: nothing stands after the colon; write for example name:nginx
+                observer `pg:bob:***@db/shop`: `bob:***@db/shop` is not a URL that can be asked; write for example pg:postgres://USER@127.0.0.1:5432/DATABASE
+                observer `pg:`: nothing stands after the colon; write for example pg:postgres://USER@127.0.0.1:5432/DATABASE
             "#]],
         );
     }

@@ -23,7 +23,7 @@ pub(crate) struct Flags {
     /// Seed of all random choices, in place of the plan's.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// What to watch meanwhile, beside what the plan names; can be given several times. docs/observers.md describes it.
+    /// What to watch meanwhile, beside what the plan names: pid:N, name:NAME, prom:URL[#METRIC,METRIC], pg:URL, gc:FILE; can be given several times. docs/observers.md describes it.
     #[arg(long, value_name = "SPEC")]
     observe: Vec<String>,
     /// Folder that the result file is written to.

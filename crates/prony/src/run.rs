@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     /// Print the JSON Schema of plans, for editors; docs/plans.md says how to use it.
     #[arg(long, exclusive = true)]
     schema: bool,
-    /// What to watch meanwhile: pid:N, name:NAME, gc:FILE, prom:URL[#METRIC,METRIC]; can be given several times. docs/observers.md describes it.
+    /// What to watch meanwhile: pid:N, name:NAME, prom:URL[#METRIC,METRIC], pg:URL, gc:FILE; can be given several times. docs/observers.md describes it.
     #[arg(long, value_name = "SPEC")]
     observe: Vec<String>,
     /// Folder that the result file is written to.

@@ -25,6 +25,8 @@ const THRESHOLD_FAILED: u8 = 1;
 
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+// As with wrk, of a flag that is given twice the last one counts; repeatable ones add up.
+#[command(args_override_self = true)]
 pub(crate) struct Arguments {
     /// The plan, a TOML file (docs/run.md describes it), or a URL to load (docs/wrk.md), or a wrk script and a URL.
     #[arg(value_name = "PLAN.toml|URL|SCRIPT.lua", required_unless_present = "schema", default_value = "")]

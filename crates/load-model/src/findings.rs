@@ -135,10 +135,9 @@ fn generator_bound(result: &ResultFile) -> Option<Finding> {
         let seen = format!("the busiest thread of the lab was busy for {:.0} % of the run", busy * 100.0);
         return Some(Finding::new(FindingKind::GeneratorBound, seen, cause, remedy));
     }
-    let cause =
-        "the lab's threads were ready and got no processor in time: other work on this machine had it";
+    let cause = "many users were due in the same instant, or other work on this machine had the processor";
     let remedy =
-        "quieten the machine, pin lab and target apart (taskset), or give the lab a machine of its own";
+        "let think times vary, ramp users up; quieten the machine, pin lab and target apart (taskset)";
     let late = result.lab.lateness.percentile(99.0)?;
     let felt = result.headline().all.response_time.percentile(99.0)?;
     let lateness_share = late.0 as f64 / felt.0.max(1) as f64;

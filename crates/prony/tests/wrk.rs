@@ -37,7 +37,8 @@ fn received(peer: &ScriptedPeer) -> String {
 fn a_url_is_loaded_and_reported_in_wrks_lines() {
     let peer = ScriptedPeer::answering(OK);
     let url = format!("{}/path?q=1", peer.url());
-    let (out, error, code) = run(&[&url, "-c", "2", "-t1", "-d", "9s", "-d", "1s", "-L", "-H", "X-Test: yes"]);
+    let (out, error, code) =
+        run(&[&url, "-c", "2", "-t1", "-d", "9s", "-d", "1s", "-L", "-H", "X-Test: yes"]);
     assert_eq!((error.as_str(), code), ("", Some(0)));
     for part in [
         format!(

@@ -1,0 +1,1 @@
+//! `k6/http`: what scripts say of requests and see of answers. Sends nothing itself.

@@ -1,0 +1,1 @@
+//! Our own answers to the libraries that scripts commonly import by URL.

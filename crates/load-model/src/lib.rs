@@ -4,6 +4,7 @@
 //! as arguments. The runner (`prony-load`) drives it; `prony-report` shows what leaves it.
 
 pub mod answer;
+pub mod call;
 pub mod capture;
 pub mod check;
 pub mod clock;
@@ -27,6 +28,7 @@ pub mod scenario;
 pub mod search;
 mod series;
 pub mod statistics;
+pub mod table;
 pub mod tally;
 pub mod target;
 pub mod template;

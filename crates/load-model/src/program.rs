@@ -4,8 +4,10 @@
 //! of a plan, a Lua script and a JavaScript one are programs. A program writes HTTP/1.1 text whatever the protocol on
 //! the wire is; the runner translates it for HTTP/2.
 
+use crate::call::{Ask, News};
 use crate::counts::Counts;
 use crate::record::{Outcome, TransportError};
+use crate::table::Tables;
 use crate::units::Nanos;
 use core::net::SocketAddr;
 use std::fmt;
@@ -19,6 +21,24 @@ pub trait Workload: Sync {
     fn address(&self, _thread: ThreadPlace) -> Option<SocketAddr> {
         None
     }
+
+    /// Targets and names of requests, where programs find them while the run goes instead of the plan saying them.
+    fn tables(&self) -> Option<&Tables> {
+        None
+    }
+
+    /// Looked at each second, from the thread that gathers what was measured.
+    fn look(&self, _elapsed: Nanos) -> Look {
+        Look::GoOn
+    }
+}
+
+/// Whether a run goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    GoOn,
+    /// The run ends at once, as if its user had stopped it.
+    Stop,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +87,11 @@ pub trait Program {
         answer: &Answer<'_>,
     ) -> Result<Outcome, ProgramError>;
 
+    /// Something has come for a user whose last step was [`Step::Wait`].
+    fn hear(&mut self, _user: UserPlace, _news: News<'_>, _out: &mut Outgoing) -> Result<Step, ProgramError> {
+        Err(ProgramError("a program that never waits was told news".to_owned()))
+    }
+
     /// What the program counted since it was last asked; asked for once a second.
     fn take_counts(&mut self) -> Counts {
         Counts::default()
@@ -91,7 +116,10 @@ pub enum Step {
     /// Write what [`Outgoing`] holds; several requests are pipelined on one connection.
     Send,
     Pause(Nanos),
-    /// The iteration is over; think time and pacing follow.
+    /// The iteration goes on with [`Program::hear`] when something comes of what the user has asked for
+    /// ([`Outgoing::asks`]), or after this time, counted from now.
+    Wait(Option<Nanos>),
+    /// The iteration is over; think time and pacing follow. What its user still has open is dropped.
     EndIteration,
     /// The user takes part no more.
     Leave,
@@ -104,6 +132,8 @@ pub enum Step {
 pub struct Outgoing {
     pub text: Vec<u8>,
     pub requests: Vec<Sent>,
+    /// Begun in this order with whatever step is returned.
+    pub asks: Vec<Ask>,
 }
 
 /// One request within [`Outgoing::text`].
@@ -127,6 +157,8 @@ pub enum Keep {
     Status,
     /// Whether a JSON answer has GraphQL `errors`, found while it streams by.
     GraphQlErrors,
+    /// The head without the body.
+    Head,
     /// Head and body.
     Whole,
 }
@@ -135,7 +167,8 @@ pub enum Keep {
 #[derive(Debug, Clone, Copy)]
 pub struct Answer<'a> {
     pub status: u16,
-    /// Status line and headers as received, the empty line included; empty unless [`Keep::Whole`].
+    /// Status line and headers as received, the empty line included; empty unless [`Keep::Head`] or
+    /// [`Keep::Whole`].
     pub head: &'a [u8],
     /// Without the transfer coding; empty unless [`Keep::Whole`].
     pub body: &'a [u8],
@@ -147,6 +180,7 @@ impl Outgoing {
     pub fn clear(&mut self) {
         self.text.clear();
         self.requests.clear();
+        self.asks.clear();
     }
 
     /// Ends the request whose text was just appended.

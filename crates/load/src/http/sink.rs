@@ -13,6 +13,7 @@ pub(crate) enum Sink {
     #[default]
     Ignore,
     GraphQl(ErrorsScan),
+    Head(Kept),
     Keep(Kept),
 }
 
@@ -23,30 +24,35 @@ pub(crate) struct Kept {
     body: Vec<u8>,
 }
 
+impl Kept {
+    fn empty(spare: &mut Vec<Self>) -> Self {
+        let mut kept = spare.pop().unwrap_or_default();
+        kept.head.clear();
+        kept.body.clear();
+        kept
+    }
+}
+
 impl Sink {
     pub(crate) fn new(keep: Keep, spare: &mut Vec<Kept>) -> Self {
         match keep {
             Keep::Status => Self::Ignore,
             Keep::GraphQlErrors => Self::GraphQl(ErrorsScan::START),
-            Keep::Whole => {
-                let mut kept = spare.pop().unwrap_or_default();
-                kept.head.clear();
-                kept.body.clear();
-                Self::Keep(kept)
-            }
+            Keep::Head => Self::Head(Kept::empty(spare)),
+            Keep::Whole => Self::Keep(Kept::empty(spare)),
         }
     }
 
     /// Gives its memory to the next answer.
     pub(crate) fn recycle(self, spare: &mut Vec<Kept>) {
-        if let Self::Keep(kept) = self {
+        if let Self::Head(kept) | Self::Keep(kept) = self {
             spare.push(kept);
         }
     }
 
     /// The final head, its empty line included.
     pub(crate) fn take_head(&mut self, head: &[u8]) {
-        if let Self::Keep(kept) = self {
+        if let Self::Head(kept) | Self::Keep(kept) = self {
             kept.head.extend_from_slice(head);
         }
     }
@@ -54,7 +60,7 @@ impl Sink {
     /// Some of the body, without transfer coding.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         match self {
-            Self::Ignore => {}
+            Self::Ignore | Self::Head(_) => {}
             Self::GraphQl(scan) => scan.feed(bytes),
             Self::Keep(kept) => kept.body.extend_from_slice(bytes),
         }
@@ -78,7 +84,7 @@ impl Sink {
     /// As its program sees it.
     pub(crate) fn answer(&self, status: u16) -> Answer<'_> {
         let (head, body): (&[u8], &[u8]) = match self {
-            Self::Keep(kept) => (&kept.head, &kept.body),
+            Self::Head(kept) | Self::Keep(kept) => (&kept.head, &kept.body),
             _ => (&[], &[]),
         };
         let has_graphql_errors = matches!(self, Self::GraphQl(scan) if scan.is_failure());

@@ -3,7 +3,7 @@
 use super::{Worker, WorkerError};
 use crate::timers::Alarm;
 use crate::user::{State, User};
-use prony_load_model::program::{Event, Step};
+use prony_load_model::program::{Event, ProgramError, Step};
 use prony_load_model::{LoadModel, Nanos, TransportError};
 use std::sync::atomic::Ordering;
 
@@ -130,6 +130,10 @@ impl Worker<'_> {
                     self.users[user as usize].state = State::Paused;
                     self.timers.set(now.plus(time), Alarm::Act, user);
                     return Ok(());
+                }
+                Step::Wait(_) => {
+                    let message = "a program asked to wait for news, which this runner does not bring";
+                    return Err(ProgramError(message.to_owned()).into());
                 }
                 Step::EndIteration => match self.end_iteration(user, now) {
                     Some(next_due) => (event, due) = (Event::Begin, next_due),

@@ -1,0 +1,220 @@
+//! What a program that waits asks of the runner beside plain steps, and what it hears: HTTP calls, several at a time,
+//! each over a connection of its user's own, and WebSockets.
+
+use crate::program::{Answer, Keep};
+use crate::record::TransportError;
+use crate::units::Nanos;
+use core::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// The program's own number for something it asked for, unique among those that its user has open.
+pub type AskId = u64;
+
+/// Something asked for; what becomes of it is told by [`News`].
+#[derive(Debug)]
+pub enum Ask {
+    Call(Call),
+    /// The answer is of no interest any more: its connection is closed, and nothing is heard of it.
+    DropCall(AskId),
+    OpenSocket(SocketOpening),
+    SendSocket(AskId, SocketMessage),
+    /// Begins the closing handshake (RFC 6455, 7.1.2); [`SocketNews::Closed`] follows.
+    CloseSocket(AskId, SocketClose),
+    /// Closes the connections that the user keeps and does not use at the moment.
+    CloseConnections,
+}
+
+/// One HTTP request.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub id: AskId,
+    /// Index into the run's [`crate::table::Tables::targets`].
+    pub target: usize,
+    /// Index into [`crate::table::Tables::names`], under which it is counted.
+    pub request: usize,
+    /// HTTP/1.1 text, whatever is spoken; in [`crate::program::Outgoing::text`].
+    pub text: core::ops::Range<usize>,
+    /// An answer to HEAD has no body, whatever its headers say.
+    pub is_head: bool,
+    pub keep: Keep,
+    /// From when it is asked for to the last byte of its answer.
+    pub timeout: Nanos,
+    /// Over a connection that carries nothing else.
+    pub is_fresh: bool,
+    /// Statuses that count as a success; `None` is 200 to 399.
+    pub expects: Option<Arc<[RangeInclusive<u16>]>>,
+}
+
+/// When what of a call was over, from the start of the run. Where a kept connection was used, the moments up to
+/// `ready` are all the moment at which it was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CallTimes {
+    /// The program asked for it.
+    pub asked: Nanos,
+    /// The name was resolved, or no name was asked for.
+    pub resolved: Nanos,
+    /// The transport connection stood.
+    pub connected: Nanos,
+    /// The connection could be written to: TLS, where it is spoken, was agreed on.
+    pub ready: Nanos,
+    /// The last byte of the request was given to the system.
+    pub sent: Nanos,
+    pub first_byte: Option<Nanos>,
+    pub ended: Nanos,
+    /// True where a connection was opened for it.
+    pub is_new_connection: bool,
+}
+
+/// Who answered, and how it was spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Peer {
+    /// None behind a Unix-domain socket.
+    pub address: Option<SocketAddr>,
+    pub is_http2: bool,
+    pub tls: Option<TlsFacts>,
+}
+
+/// Both as IANA numbers them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TlsFacts {
+    /// Such as 0x0304 for TLS 1.3.
+    pub version: u16,
+    /// Such as 0x1301.
+    pub cipher_suite: u16,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallFault {
+    pub kind: CallFaultKind,
+    /// For people.
+    pub message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallFaultKind {
+    /// The name could not be resolved.
+    Resolve,
+    /// The name is known and has no address.
+    NoAddress,
+    Refused,
+    ConnectTimeout,
+    /// No connection, for another reason.
+    Connect,
+    /// The certificate is for another name.
+    TlsHostname,
+    /// The certificate's issuer is not trusted.
+    TlsAuthority,
+    Tls,
+    Write,
+    /// The target reset the connection.
+    Reset,
+    /// The connection ended before the answer did.
+    Read,
+    /// What came is no HTTP, or longer than what is kept.
+    Protocol,
+    Timeout,
+}
+
+impl CallFaultKind {
+    /// As plain requests count it.
+    pub const fn transport(self) -> TransportError {
+        match self {
+            Self::Resolve | Self::NoAddress | Self::Refused | Self::ConnectTimeout | Self::Connect => {
+                TransportError::Connect
+            }
+            Self::TlsHostname | Self::TlsAuthority | Self::Tls => TransportError::Tls,
+            Self::Write => TransportError::Write,
+            Self::Reset | Self::Read => TransportError::Read,
+            Self::Protocol => TransportError::Protocol,
+            Self::Timeout => TransportError::Timeout,
+        }
+    }
+}
+
+/// A WebSocket to open (RFC 6455).
+#[derive(Debug, Clone)]
+pub struct SocketOpening {
+    pub id: AskId,
+    /// Index into the run's targets; `wss` is a target with TLS.
+    pub target: usize,
+    /// The request text of the opening handshake, in [`crate::program::Outgoing::text`], without the headers
+    /// `Connection`, `Upgrade`, `Sec-WebSocket-Key` and `Sec-WebSocket-Version`, which the runner adds.
+    pub text: core::ops::Range<usize>,
+    /// For the opening handshake.
+    pub timeout: Nanos,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SocketMessage {
+    Text(String),
+    Binary(Vec<u8>),
+    Ping(Vec<u8>),
+    Pong(Vec<u8>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SocketClose {
+    /// RFC 6455, 7.4; 1005 where the peer gave none.
+    pub code: u16,
+    pub reason: String,
+}
+
+/// What a waiting program hears.
+#[derive(Debug)]
+pub enum News<'a> {
+    /// The time of [`crate::program::Step::Wait`] is over.
+    Woken,
+    Answered {
+        call: AskId,
+        answer: Answer<'a>,
+        times: CallTimes,
+        peer: Peer,
+        bytes: CallBytes,
+    },
+    Failed {
+        call: AskId,
+        fault: CallFault,
+        times: CallTimes,
+        peer: Peer,
+        bytes: CallBytes,
+    },
+    Socket {
+        socket: AskId,
+        news: SocketNews<'a>,
+    },
+    /// The load model gives the iteration no more time: it has to end now, without waiting for anything.
+    Interrupted,
+}
+
+/// As they went over the connection, heads included; TLS is not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CallBytes {
+    pub sent: u64,
+    pub received: u64,
+}
+
+#[derive(Debug)]
+pub enum SocketNews<'a> {
+    /// The target agreed; the answer has its head.
+    Opened {
+        answer: Answer<'a>,
+        times: CallTimes,
+        peer: Peer,
+    },
+    /// The target answered something else than 101; the answer is whole.
+    Refused {
+        answer: Answer<'a>,
+        times: CallTimes,
+        peer: Peer,
+    },
+    Message(SocketMessage),
+    /// Both sides have closed, or the peer is gone without (code 1006). Nothing more is heard of the socket.
+    Closed(SocketClose),
+    /// The socket is gone, or was never opened. Nothing more is heard of it.
+    Failed {
+        fault: CallFault,
+        times: CallTimes,
+    },
+}

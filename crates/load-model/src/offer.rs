@@ -33,10 +33,11 @@ impl Expected {
 }
 
 impl Scenario {
-    /// Requests of one iteration in which every step succeeds.
+    /// Requests of one iteration in which every step succeeds. What a script sends is not known beforehand: its
+    /// iterations count as one each.
     pub fn requests_per_iteration(&self) -> u64 {
         match &self.flow {
-            Flow::Mix { .. } => 1,
+            Flow::Mix { .. } | Flow::Script => 1,
             Flow::Sequence(steps) => steps.len() as u64,
         }
     }

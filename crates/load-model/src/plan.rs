@@ -153,7 +153,8 @@ impl PlanDraft {
     }
 
     fn check_requests(&self, faults: &mut Faults) {
-        if self.requests.is_empty() {
+        let is_script = |scenario: &ScenarioDraft| scenario.flow == FlowDraft::Script;
+        if self.requests.is_empty() && !self.scenarios.iter().all(is_script) {
             faults.add(Place::Requests, "there is no request to send; add one");
         }
         if self.requests.len() > REQUESTS_MAX {
@@ -255,6 +256,7 @@ impl PlanDraft {
             pacing: draft.pacing,
             flow,
             after_failure: draft.after_failure,
+            grace: draft.grace,
             tags: draft.tags.clone(),
         })
     }
@@ -281,6 +283,7 @@ impl PlanDraft {
                     .collect();
                 return (!steps.is_empty()).then_some(Flow::Sequence(steps));
             }
+            FlowDraft::Script => return Some(Flow::Script),
             FlowDraft::AnyRequest => self.requests.iter().map(|request| request.weight).enumerate().collect(),
             FlowDraft::Mix(weights) => {
                 weights.iter().filter_map(|(name, weight)| Some((find(name)?, *weight))).collect()
@@ -381,14 +384,14 @@ impl Plan {
         &self.draft.name
     }
 
-    /// Never empty; the first is the default.
+    /// The first is the default. Empty only where scripts find targets while the run goes.
     pub fn targets(&self) -> &[NamedTarget] {
         &self.draft.targets
     }
 
     /// The default target.
-    pub fn target(&self) -> &Target {
-        &self.draft.targets[0].target
+    pub fn target(&self) -> Option<&Target> {
+        self.draft.targets.first().map(|named| &named.target)
     }
 
     /// The index of a request's target.

@@ -9,6 +9,7 @@ use crate::findings::Finding;
 use crate::load::{LoadModel, Pacing, asked_per_s};
 use crate::observation::Observation;
 use crate::plan::Plan;
+use crate::table::Tables;
 use crate::tally::{Cell, ConnectionCounts, StartCounts, Tally};
 use crate::units::Nanos;
 use crate::variable::Order;
@@ -101,6 +102,7 @@ pub struct ScenarioSummary {
     pub tags: BTreeMap<String, String>,
 }
 
+/// Of a script's requests only the names are known: methods are empty, weights 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestSummary {
     pub name: String,
@@ -109,7 +111,23 @@ pub struct RequestSummary {
 }
 
 impl PlanSummary {
-    pub fn of(plan: &Plan) -> Self {
+    /// `found`: what a script asked for while the run went.
+    pub fn of(plan: &Plan, found: Option<&Tables>) -> Self {
+        let mut summary = Self::planned(plan);
+        if let Some(tables) = found {
+            let targets = tables.targets.all();
+            summary.targets.extend(targets.iter().map(ToString::to_string));
+            let names = tables.names.all().into_iter().map(|name| RequestSummary {
+                name: name.to_string(),
+                method: String::new(),
+                weight: 0,
+            });
+            summary.requests.extend(names);
+        }
+        summary
+    }
+
+    fn planned(plan: &Plan) -> Self {
         let requests = plan.requests().iter().map(|request| RequestSummary {
             name: request.name.clone(),
             method: request.method.clone(),
@@ -343,8 +361,16 @@ impl ResultFile {
 }
 
 /// Figures for each window that has begun by `elapsed` (windows end there if they have not yet), the whole run last.
-pub fn window_results(plan: &Plan, windows: &Windows, tally: &Tally, elapsed: Nanos) -> Vec<WindowResult> {
+/// `found`: what a script asked for while the run went.
+pub fn window_results(
+    plan: &Plan,
+    found: Option<&Tables>,
+    windows: &Windows,
+    tally: &Tally,
+    elapsed: Nanos,
+) -> Vec<WindowResult> {
     let (groups, tags) = sets(plan);
+    let names = request_names(plan, found, tally);
     let all: Vec<usize> = (0..windows.all().len()).collect();
     let parts = windows.all().iter().enumerate().map(|(index, window)| (*window, vec![index]));
     let begun = parts
@@ -353,10 +379,9 @@ pub fn window_results(plan: &Plan, windows: &Windows, tally: &Tally, elapsed: Na
     begun
         .map(|(window, indices)| {
             let window = Window { to_ns: window.to_ns.min(elapsed), ..window };
-            let requests = plan.requests().iter().enumerate();
-            let by_request = requests.map(|(index, request)| NamedFigures {
-                name: request.name.clone(),
-                figures: Figures::of(&tally.sum_of_request(&indices, index), window.length()),
+            let by_request = names.iter().map(|(index, name)| NamedFigures {
+                name: name.clone(),
+                figures: Figures::of(&tally.sum_of_request(&indices, *index), window.length()),
             });
             let scenarios = plan.scenarios().iter().enumerate().map(|(index, scenario)| ScenarioFigures {
                 name: scenario.name.clone(),
@@ -388,6 +413,16 @@ pub fn window_results(plan: &Plan, windows: &Windows, tally: &Tally, elapsed: Na
             }
         })
         .collect()
+}
+
+/// The indices under which requests are counted, and their names. Of a script's, those that were sent.
+fn request_names(plan: &Plan, found: Option<&Tables>, tally: &Tally) -> Vec<(usize, String)> {
+    let planned = plan.requests().iter().map(|request| request.name.clone()).enumerate();
+    let all: Vec<usize> = (0..tally.windows()).collect();
+    let was_sent = |(index, _): &(usize, String)| tally.sum_of_request(&all, *index).requests() > 0;
+    let found = found.map(|tables| tables.names.all()).unwrap_or_default();
+    let found = found.into_iter().map(|name| name.to_string()).enumerate();
+    planned.chain(found.filter(was_sent)).collect()
 }
 
 /// A start that waited for a user counts as reached: its wait is in its response time. One that was dropped does not.

@@ -13,6 +13,8 @@ pub enum FlowDraft {
     Mix(Vec<(String, u32)>),
     /// All of these, in order.
     Sequence(Vec<StepDraft>),
+    /// What the run's workload decides; targets and names of requests are known once they are asked for.
+    Script,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +34,20 @@ pub enum AfterFailure {
     Continue,
 }
 
+/// How long an iteration may go on when its load model wants no more of it. What waits for news then is interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grace {
+    /// After the scenario's end.
+    pub stop: Nanos,
+    /// After its user's part in a ramp has ended; unbounded where there is none, the scenario's end excepted.
+    pub ramp_down: Option<Nanos>,
+}
+
+impl Grace {
+    /// Users are cut off between two steps at the end, and finish their iterations before.
+    pub const NONE: Self = Self { stop: Nanos::ZERO, ramp_down: None };
+}
+
 /// What a plan says of one scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScenarioDraft {
@@ -42,6 +58,7 @@ pub struct ScenarioDraft {
     pub pacing: Pacing,
     pub flow: FlowDraft,
     pub after_failure: AfterFailure,
+    pub grace: Grace,
     pub tags: BTreeMap<String, String>,
 }
 
@@ -55,6 +72,7 @@ impl ScenarioDraft {
             pacing: Pacing::ThinkTime(ThinkTime::None),
             flow: FlowDraft::AnyRequest,
             after_failure: AfterFailure::EndIteration,
+            grace: Grace::NONE,
             tags: BTreeMap::new(),
         }
     }
@@ -67,6 +85,8 @@ pub enum Flow {
     Mix { weights: Vec<(usize, u32)>, sum: u32 },
     /// Never empty.
     Sequence(Vec<Step>),
+    /// The workload's program decides.
+    Script,
 }
 
 impl Flow {
@@ -77,6 +97,7 @@ impl Flow {
                 weights.iter().any(|(index, weight)| *index == request && *weight > 0)
             }
             Self::Sequence(steps) => steps.iter().any(|step| step.request == request),
+            Self::Script => true,
         }
     }
 }
@@ -96,6 +117,7 @@ pub struct Scenario {
     pub pacing: Pacing,
     pub flow: Flow,
     pub after_failure: AfterFailure,
+    pub grace: Grace,
     pub tags: BTreeMap<String, String>,
 }
 
@@ -103,6 +125,10 @@ impl Scenario {
     /// When the last of its load has been started.
     pub fn end(&self) -> Nanos {
         self.start.plus(self.load.duration())
+    }
+
+    pub fn is_script(&self) -> bool {
+        self.flow == Flow::Script
     }
 
     /// The most requests a second that its waits allow, were every answer immediate; none without waits, and none
@@ -113,6 +139,8 @@ impl Scenario {
         }
         let distance = self.iteration_distance().as_secs_f64();
         let requests = match &self.flow {
+            // What a script does in an iteration is not known beforehand.
+            Flow::Script => return None,
             Flow::Mix { .. } => 1.0,
             Flow::Sequence(steps) => steps.len() as f64,
         };
@@ -121,7 +149,7 @@ impl Scenario {
 
     fn iteration_distance(&self) -> Nanos {
         let within = match &self.flow {
-            Flow::Mix { .. } => Nanos::ZERO,
+            Flow::Mix { .. } | Flow::Script => Nanos::ZERO,
             Flow::Sequence(steps) => {
                 let but_last = &steps[..steps.len() - 1];
                 but_last.iter().fold(Nanos::ZERO, |sum, step| sum.plus(step.think_time.mean()))

@@ -132,7 +132,7 @@ impl StartCounts {
     }
 }
 
-/// How many of what a tally has to keep apart.
+/// How many of what a tally has to keep apart; requests may become more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TallyShape {
     pub requests: usize,
@@ -154,8 +154,11 @@ impl TallyShape {
 /// What one thread saw since its last hand-over, all windows and names.
 #[derive(Debug, Clone)]
 pub struct Tally {
-    /// By window, then by request.
+    /// By request, then by window. Requests that are named while the run goes are added behind.
     cells: Vec<Cell>,
+    /// Of a request that has no cells yet.
+    empty: Cell,
+    windows: usize,
     /// By window, then by scenario.
     starts: Vec<StartCounts>,
     shape: TallyShape,
@@ -182,6 +185,8 @@ impl Tally {
     pub fn new(windows: &Windows, shape: TallyShape) -> Self {
         Self {
             cells: vec![Cell::default(); windows.all().len() * shape.requests],
+            empty: Cell::default(),
+            windows: windows.all().len(),
             starts: vec![StartCounts::default(); windows.all().len() * shape.scenarios],
             shape,
             interval_failures: 0,
@@ -202,17 +207,39 @@ impl Tally {
     pub fn record(&mut self, windows: &Windows, record: &Record) {
         let last = windows.all().len() - 1;
         let due = windows.index_at(record.scheduled).unwrap_or(last);
-        self.cells[due * self.shape.requests + record.request].record(record, self.shape.keeps_service);
+        let keeps_service = self.shape.keeps_service;
+        self.cell_mut(due, record.request).record(record, keeps_service);
         self.interval_bytes_received += record.bytes_received;
         match record.outcome.kind() {
             OutcomeKind::Success => {
                 if let Some(end) = windows.index_at(record.ended) {
-                    self.cells[end * self.shape.requests + record.request].delivered += 1;
+                    self.cell_mut(end, record.request).delivered += 1;
                 }
             }
             OutcomeKind::Timeout => self.interval_timeouts += 1,
             _ => self.interval_failures += 1,
         }
+    }
+
+    fn cell_mut(&mut self, window: usize, request: usize) -> &mut Cell {
+        self.make_room(request + 1);
+        &mut self.cells[request * self.windows + window]
+    }
+
+    fn make_room(&mut self, requests: usize) {
+        if requests > self.shape.requests {
+            self.shape.requests = requests;
+            self.cells.resize_with(requests * self.windows, Cell::default);
+        }
+    }
+
+    pub fn windows(&self) -> usize {
+        self.windows
+    }
+
+    /// How many requests have cells.
+    pub fn requests(&self) -> usize {
+        self.shape.requests
     }
 
     /// Where the iterations of a scenario that are due at a time are counted.
@@ -231,6 +258,7 @@ impl Tally {
     }
 
     pub fn merge(&mut self, other: &Self) {
+        self.make_room(other.shape.requests);
         for (cell, others) in self.cells.iter_mut().zip(&other.cells) {
             cell.merge(others);
         }
@@ -264,7 +292,7 @@ impl Tally {
     }
 
     pub fn cell(&self, window: usize, request: usize) -> &Cell {
-        &self.cells[window * self.shape.requests + request]
+        self.cells.get(request * self.windows + window).unwrap_or(&self.empty)
     }
 
     /// One name over several windows.
@@ -327,6 +355,19 @@ mod tests {
         assert_eq!((cell.response.count(), cell.errors.count(), cell.timeouts.count()), (1, 3, 1));
         assert_eq!(cell.statuses, BTreeMap::from([(503, 1)]));
         assert_eq!((cell.bytes_sent, cell.bytes_received), (50, 100));
+    }
+
+    #[test]
+    fn requests_named_later_find_room() {
+        let windows =
+            Windows::of(&[(Nanos::ZERO, &LoadModel::constant(1, Nanos::from_secs(10)))], Nanos::ZERO);
+        let (mut first, mut second) = (Tally::new(&windows, ONE), Tally::new(&windows, ONE));
+        first.record(&windows, &record(1, 2, Outcome::Success));
+        second.record(&windows, &Record { request: 3, ..record(1, 2, Outcome::Success) });
+        assert_eq!((first.cell(0, 3).requests(), first.requests()), (0, 1));
+        first.merge(&second);
+        assert_eq!((first.cell(0, 0).requests(), first.cell(0, 3).requests(), first.requests()), (1, 1, 4));
+        assert_eq!(first.sum(&[0]).requests(), 2);
     }
 
     #[test]

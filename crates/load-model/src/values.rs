@@ -34,6 +34,7 @@ fn check_captures(
     let (order, is_sequence): (Vec<_>, _) = match &scenario.flow {
         Flow::Mix { weights, .. } => (weights.iter().map(|(request, _)| *request).collect(), false),
         Flow::Sequence(steps) => (steps.iter().map(|step| step.request).collect(), true),
+        Flow::Script => return,
     };
     for index in order {
         let request = &requests[index];

@@ -86,13 +86,13 @@ impl Run {
         }
         let starts = tally.starts_at(&windows, Nanos::from_secs(1), 0);
         (starts.due, starts.started) = (1_000, 1_000 - self.dropped.unwrap_or(0));
-        let windows = window_results(plan, &windows, &tally, plan.duration());
+        let windows = window_results(plan, None, &windows, &tally, plan.duration());
         ResultFile {
             schema: SCHEMA.to_owned(),
             schema_version: SCHEMA_VERSION,
             state: RunState::Completed,
             origin: Origin::default(),
-            plan: PlanSummary::of(plan),
+            plan: PlanSummary::of(plan, None),
             findings: Vec::new(),
             thresholds: verdicts(plan, &windows),
             windows,

@@ -45,13 +45,13 @@ fn check(objectives: &str, run: &Run, expected: Trial, reason: &str) {
     let starts = tally.starts_at(&windows, Nanos::ZERO, 0);
     starts.due += run.dropped;
     starts.dropped += run.dropped;
-    let windows = window_results(&plan, &windows, &tally, Nanos::from_secs(10));
+    let windows = window_results(&plan, None, &windows, &tally, Nanos::from_secs(10));
     let mut result = ResultFile {
         schema: SCHEMA.to_owned(),
         schema_version: SCHEMA_VERSION,
         state: RunState::Completed,
         origin: Origin::default(),
-        plan: PlanSummary::of(&plan),
+        plan: PlanSummary::of(&plan, None),
         findings: Vec::new(),
         thresholds: verdicts(&plan, &windows),
         windows,

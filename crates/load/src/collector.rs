@@ -10,6 +10,7 @@ use prony_load_model::result::{
     Counted, LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, SecondRow,
     verdicts, window_results,
 };
+use prony_load_model::table::Tables;
 use prony_load_model::tally::{StartCounts, Tally, TallyShape};
 use prony_load_model::{Nanos, Plan, WindowKind, Windows};
 use std::collections::BTreeMap;
@@ -17,6 +18,8 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(crate) struct Collector<'a> {
     plan: &'a Plan,
+    /// What a script asks for while the run goes.
+    found: Option<&'a Tables>,
     windows: &'a Windows,
     origin: Origin,
     place: TargetPlace,
@@ -42,6 +45,7 @@ struct Busy {
 impl<'a> Collector<'a> {
     pub(crate) fn new(
         plan: &'a Plan,
+        found: Option<&'a Tables>,
         windows: &'a Windows,
         origin: Origin,
         place: TargetPlace,
@@ -49,6 +53,7 @@ impl<'a> Collector<'a> {
     ) -> Self {
         Self {
             plan,
+            found,
             windows,
             origin,
             place,
@@ -115,7 +120,7 @@ impl<'a> Collector<'a> {
 
     pub(crate) fn progress(&self, elapsed: Nanos, warning: Option<String>) -> Progress {
         let windows: Vec<_> = (0..self.windows.all().len()).collect();
-        let requests = 0..self.plan.requests().len();
+        let requests = 0..self.total.requests();
         let cells = requests.flat_map(|request| windows.iter().map(move |window| (*window, request)));
         let (total, failures) = cells.fold((0, 0), |(total, failures), (window, request)| {
             let cell = self.total.cell(window, request);
@@ -147,13 +152,13 @@ impl<'a> Collector<'a> {
     /// The result as it stands at `elapsed`.
     pub(crate) fn result(&mut self, state: RunState, elapsed: Nanos) -> ResultFile {
         let elapsed = elapsed.min(self.plan.duration());
-        let windows = window_results(self.plan, self.windows, &self.total, elapsed);
+        let windows = window_results(self.plan, self.found, self.windows, &self.total, elapsed);
         let mut result = ResultFile {
             schema: SCHEMA.to_owned(),
             schema_version: SCHEMA_VERSION,
             state,
             origin: self.origin.clone(),
-            plan: PlanSummary::of(self.plan),
+            plan: PlanSummary::of(self.plan, self.found),
             findings: Vec::new(),
             thresholds: verdicts(self.plan, &windows),
             windows,

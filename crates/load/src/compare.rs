@@ -17,7 +17,7 @@ impl ComparedPlan {
         Subject {
             given: self.given.clone(),
             name: self.plan.name().to_owned(),
-            target: self.plan.target().to_string(),
+            target: self.plan.target().map(ToString::to_string).unwrap_or_default(),
         }
     }
 }

@@ -160,6 +160,7 @@ fn time_line(scenario: &Scenario) -> Vec<String> {
 fn flow(plan: &Plan, scenario: &Scenario) -> String {
     let name = |request: usize| plan.requests()[request].name.as_str();
     match &scenario.flow {
+        Flow::Script => "each iteration: as the script says".to_owned(),
         Flow::Mix { weights, .. } if weights.len() == 1 => format!("each iteration: {}", name(weights[0].0)),
         Flow::Mix { weights, sum } => {
             let share = |(request, weight): &(usize, u32)| {

@@ -124,7 +124,7 @@ fn empty_file(plan: &Plan, settings: &SearchSettings) -> SearchFile {
         state: RunState::Running,
         origin: Origin::default(),
         name: plan.name().to_owned(),
-        target: plan.target().to_string(),
+        target: plan.target().map(ToString::to_string).unwrap_or_default(),
         vary: settings.shape.vary,
         objectives: settings.objectives.iter().map(ToString::to_string).collect(),
         plan: settings.plan,

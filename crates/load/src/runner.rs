@@ -35,7 +35,7 @@ pub fn run_workload(
     // A thread without a user would only wait.
     let threads = (options.threads.get() as u32).clamp(1, plan.users());
     let place = machine::place_of(&network);
-    let collector = Collector::new(plan, &windows, origin(&options), place, threads);
+    let collector = Collector::new(plan, workload.tables(), &windows, origin(&options), place, threads);
     let stop = options.stop.clone();
     let shared = Shared {
         plan,

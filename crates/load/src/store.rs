@@ -81,7 +81,7 @@ mod tests {
         let plan = draft.check().unwrap();
         let windows = plan.windows();
         let (origin, place) = (Origin::default(), TargetPlace::OtherMachine);
-        Collector::new(&plan, &windows, origin, place, 1).result(RunState::Running, Nanos::ZERO)
+        Collector::new(&plan, None, &windows, origin, place, 1).result(RunState::Running, Nanos::ZERO)
     }
 
     #[test]

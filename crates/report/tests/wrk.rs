@@ -34,7 +34,7 @@ fn result(load: LoadModel) -> ResultFile {
             Record { request: 0, scheduled, started, first_byte, ended, outcome, bytes_sent, bytes_received };
         tally.record(&windows, &record);
     }
-    let windows = window_results(&plan, &windows, &tally, Nanos::from_secs(10));
+    let windows = window_results(&plan, None, &windows, &tally, Nanos::from_secs(10));
     let series =
         (0..10).map(|second| SecondRow { second, successes: 80 + second * 4, ..SecondRow::default() });
     let mut result = ResultFile {
@@ -42,7 +42,7 @@ fn result(load: LoadModel) -> ResultFile {
         schema_version: SCHEMA_VERSION,
         state: RunState::Completed,
         origin: Origin::default(),
-        plan: PlanSummary::of(&plan),
+        plan: PlanSummary::of(&plan, None),
         findings: Vec::new(),
         thresholds: Vec::new(),
         windows,

@@ -174,7 +174,8 @@ impl Program for FlowProgram<'_> {
         Ok(match &scenario.flow {
             Flow::Sequence(steps) => self.sequence(user, steps, scenario.after_failure, event, out),
             Flow::Mix { weights, sum } if event == Event::Begin => self.mix(user, weights, *sum, out),
-            Flow::Mix { .. } => Step::EndIteration,
+            // Nothing of a script is a plan's own.
+            Flow::Mix { .. } | Flow::Script => Step::EndIteration,
         })
     }
 

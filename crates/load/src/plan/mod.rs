@@ -116,7 +116,7 @@ mod tests {
         let path = directory.path().join("plan.toml");
         fs::write(&path, plan).unwrap();
         let shown = match read_plan(&path) {
-            Ok(plan) => serde_json::to_string_pretty(&PlanSummary::of(&plan)).unwrap(),
+            Ok(plan) => serde_json::to_string_pretty(&PlanSummary::of(&plan, None)).unwrap(),
             Err(PlanError::Mistakes(mistakes)) => {
                 Mistakes { file: "plan.toml".to_owned(), ..mistakes }.to_string()
             }

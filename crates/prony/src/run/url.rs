@@ -269,7 +269,7 @@ mod tests {
                     let headers: Vec<_> = request.headers.iter().map(|(name, _)| name.as_str()).collect();
                     format!(
                         "{} | {} | body {} | {headers:?} | timeout {}\n{:?}\n{:?} streams {}",
-                        plan.target(),
+                        plan.target().unwrap(),
                         request.name,
                         request.body.is_some(),
                         plan.timeout(),

@@ -105,13 +105,13 @@ fn counted(plan: &Plan, records: u64, record: impl Fn(u64) -> Record) -> ResultF
     }
     series.push(SecondRow::of(second.0, &second.1));
     total.merge(&second.1);
-    let windows = window_results(plan, &windows, &total, plan.duration());
+    let windows = window_results(plan, None, &windows, &total, plan.duration());
     let mut result = ResultFile {
         schema: SCHEMA.to_owned(),
         schema_version: SCHEMA_VERSION,
         state: RunState::Completed,
         origin: Origin::default(),
-        plan: PlanSummary::of(plan),
+        plan: PlanSummary::of(plan, None),
         findings: Vec::new(),
         thresholds: verdicts(plan, &windows),
         windows,

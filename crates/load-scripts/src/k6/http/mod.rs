@@ -1,1 +1,4 @@
 //! `k6/http`: what scripts say of requests and see of answers. Sends nothing itself.
+
+pub mod escape;
+pub mod url;

@@ -1,5 +1,5 @@
 //! What a program that waits asks of the runner beside plain steps, and what it hears: HTTP calls, several at a time,
-//! each over a connection of its user's own, and WebSockets.
+//! each over a connection of its user's own, and sockets that stay open (`WebSocket`).
 
 use crate::program::{Answer, Keep};
 use crate::record::TransportError;

@@ -1,9 +1,9 @@
 //! Measurements of `prony run` beside tools that others wrote, against targets that others wrote. One subcommand a
 //! question; each prints the table that `docs/benchmarks.md` quotes. Target and tool have one processor each.
 //!
-//! `cargo bench -p prony --bench load -- closed|rate|lua|tls|http2|users|find|compare`
+//! `cargo bench -p prony --bench load -- closed|rate|lua|tls|http2|users|find|compare|k6|k6-memory|k6-init|k6-agreement`
 //!
-//! Needs nginx, wrk and openssl; `http2` h2load; `tls` and `http2` oha, where it is found.
+//! Needs nginx, wrk and openssl; `http2` h2load; those of scripts k6, and they pin nothing; `tls` and `http2` oha, where it is found.
 
 #![expect(clippy::print_stdout, reason = "tables are what a benchmark is for")]
 
@@ -14,6 +14,7 @@ mod nginx;
 mod process;
 mod rate;
 mod repeats;
+mod scripts;
 mod secure;
 #[path = "../common/statistics.rs"]
 mod statistics;
@@ -40,6 +41,13 @@ fn main() {
         Some("find") => repeats::find(),
         Some("compare") => repeats::compare(),
         Some("users") => users::memory_of_sleepers(),
-        _ => println!("name a measurement: closed, lua, rate, tls, http2, users, find, compare"),
+        Some("k6") => scripts::beside_k6(),
+        Some("k6-memory") => scripts::memory_of_users(),
+        Some("k6-init") => scripts::init_of_users(),
+        Some("k6-agreement") => scripts::agreement(),
+        _ => println!(
+            "name a measurement: closed, lua, rate, tls, http2, users, find, compare, k6, k6-memory, k6-init, \
+             k6-agreement"
+        ),
     }
 }

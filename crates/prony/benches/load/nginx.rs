@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 /// Answers: the path and how many bytes of body it has.
 pub(crate) const SIZES: [(&str, usize); 3] = [("/42", 42), ("/1k", 1_000), ("/64k", 64_000)];
+/// What `/graphql` answers, whatever is asked.
+const GRAPHQL_ANSWER: &str = r#"{"data":{"albums":[{"id":1,"title":"First","artist":{"name":"A"}},{"id":2,"title":"Second","artist":{"name":"B"}},{"id":3,"title":"Third","artist":{"name":"C"}}]}}"#;
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A running nginx; dropped, it ends and its directory goes.
@@ -24,7 +26,17 @@ pub(crate) struct Nginx {
 }
 
 impl Nginx {
+    /// On its own processor.
     pub(crate) fn start() -> Self {
+        Self::start_with(&["taskset", "-c", TARGET_CORE, "nginx"])
+    }
+
+    /// On whatever processor is free.
+    pub(crate) fn start_unpinned() -> Self {
+        Self::start_with(&["nginx"])
+    }
+
+    fn start_with(command: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let [plain, secure, http2] = std::array::from_fn(|_| free_port());
         for (path, size) in SIZES {
@@ -34,8 +46,9 @@ impl Nginx {
         make_certificate(directory.path());
         let configuration = configuration(directory.path(), plain, secure, http2);
         fs::write(directory.path().join("nginx.conf"), configuration).expect("room for small files");
-        let process = Command::new("taskset")
-            .args(["-c", TARGET_CORE, "nginx", "-p"])
+        let process = Command::new(command[0])
+            .args(&command[1..])
+            .arg("-p")
             .arg(directory.path())
             .args(["-c", "nginx.conf", "-e", "error.log"])
             .stderr(Stdio::null())
@@ -142,6 +155,7 @@ http {{
     location / {{ }}
     location = /zip {{ alias {root}/zip.txt; default_type text/plain; gzip on; gzip_comp_level 6; gzip_types text/plain; }}
     location /any/ {{ return 200 \"{small}\"; }}
+    location = /graphql {{ default_type application/json; return 200 '{GRAPHQL_ANSWER}'; }}
   }}
 }}
 "

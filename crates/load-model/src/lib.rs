@@ -13,6 +13,7 @@ pub mod counts;
 pub mod figures;
 pub mod findings;
 pub mod histogram;
+pub mod hosts;
 pub mod load;
 pub mod observation;
 pub mod offer;

@@ -6,6 +6,7 @@
 
 use crate::call::{Ask, News};
 use crate::counts::Counts;
+use crate::hosts::Hosts;
 use crate::record::{Outcome, TransportError};
 use crate::table::Tables;
 use crate::units::Nanos;
@@ -24,6 +25,11 @@ pub trait Workload: Sync {
 
     /// Targets and names of requests, where programs find them while the run goes instead of the plan saying them.
     fn tables(&self) -> Option<&Tables> {
+        None
+    }
+
+    /// Names that are not asked the system for.
+    fn hosts(&self) -> Option<&Hosts> {
         None
     }
 

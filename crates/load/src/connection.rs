@@ -18,6 +18,13 @@ impl Connection {
     }
 }
 
+/// Where a connection stands: in the slot of a user and target of a plan, or among those of waiting programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    Slot(u32),
+    Line(u32),
+}
+
 /// A place for one connection at a time.
 #[derive(Debug, Default)]
 struct Slot {

@@ -3,6 +3,7 @@
 //! Knows sockets, files and the clock; knows nothing of the engine that it may be measuring. What a load test
 //! *is* (scenarios, schedules, histograms, findings) lives in `prony-load-model`.
 
+mod calls;
 mod collector;
 mod compare;
 mod connection;

@@ -9,6 +9,7 @@ use rustix::time::{
 use std::io;
 
 const TIMER: u64 = u64::MAX;
+const BELL: u64 = u64::MAX - 1;
 /// Events taken at once; more wait in the kernel.
 const EVENTS_MAX: usize = 1024;
 
@@ -46,6 +47,12 @@ impl Poller {
         Ok(epoll::add(&self.epoll, socket, EventData::new_u64(token), flags)?)
     }
 
+    /// Registers what other threads wake this one with.
+    pub(crate) fn add_bell(&self, bell: impl AsFd) -> io::Result<()> {
+        let flags = EventFlags::IN | EventFlags::ET;
+        Ok(epoll::add(&self.epoll, bell, EventData::new_u64(BELL), flags)?)
+    }
+
     /// Waits until something is ready or the moment `until` has come.
     pub(crate) fn wait(&mut self, now: Nanos, until: Nanos) -> io::Result<()> {
         self.events.clear();
@@ -74,6 +81,10 @@ impl Poller {
 
     pub(crate) const fn is_timer(ready: Ready) -> bool {
         ready.token == TIMER
+    }
+
+    pub(crate) const fn is_bell(ready: Ready) -> bool {
+        ready.token == BELL
     }
 
     fn collect(&mut self, timeout: Option<&Timespec>) -> io::Result<()> {

@@ -28,7 +28,7 @@ pub fn run_workload(
     workload: &dyn Workload,
     mut options: RunOptions,
 ) -> Result<ResultFile, RunError> {
-    let network = Network::prepare(plan)?;
+    let network = Network::prepare(plan, workload)?;
     let windows = plan.windows();
     let pots: Vec<_> =
         plan.scenarios().iter().map(|scenario| AtomicU64::new(pot_of(&scenario.load))).collect();

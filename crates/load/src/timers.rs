@@ -10,17 +10,21 @@ pub(crate) enum Alarm {
     Act,
     /// At most one a user is in the heap; where the user's deadline has moved on, it is set again.
     Timeout,
+    /// The time for which a program wants its user to wait is over.
+    Wake,
+    /// Of a call, by its place: a deadline.
+    Call,
 }
 
-/// At most two alarms a user, so it never grows beyond twice the thread's users.
+/// At most a few alarms a user and a call, so it never grows beyond a small multiple of both.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<(Nanos, Alarm, u32)>>,
 }
 
 impl Timers {
-    pub(crate) fn set(&mut self, at: Nanos, alarm: Alarm, user: u32) {
-        self.heap.push(Reverse((at, alarm, user)));
+    pub(crate) fn set(&mut self, at: Nanos, alarm: Alarm, index: u32) {
+        self.heap.push(Reverse((at, alarm, index)));
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
@@ -30,6 +34,38 @@ impl Timers {
     /// An alarm that is due by `now`, the earliest first.
     pub(crate) fn pop_due(&mut self, now: Nanos) -> Option<(Nanos, Alarm, u32)> {
         (self.next()? <= now).then(|| self.heap.pop().map(|Reverse(entry)| entry)).flatten()
+    }
+}
+
+/// A moment that moves on before it comes, nearly always: an alarm that is set for an earlier one stays, and is set again
+/// when it rings. So a request costs no alarm of its own.
+#[derive(Debug)]
+pub(crate) struct LazyAlarm {
+    set_for: Nanos,
+}
+
+impl Default for LazyAlarm {
+    fn default() -> Self {
+        Self { set_for: Nanos::MAX }
+    }
+}
+
+impl LazyAlarm {
+    /// Makes it ring at this moment or before.
+    pub(crate) fn set(&mut self, timers: &mut Timers, at: Nanos, alarm: Alarm, index: u32) {
+        if at < self.set_for {
+            self.set_for = at;
+            timers.set(at, alarm, index);
+        }
+    }
+
+    /// False for one that was replaced by an earlier alarm.
+    pub(crate) fn rings(&mut self, at: Nanos) -> bool {
+        let rings = at == self.set_for;
+        if rings {
+            self.set_for = Nanos::MAX;
+        }
+        rings
     }
 }
 
@@ -48,5 +84,19 @@ mod tests {
         assert_eq!(timers.pop_due(Nanos(25)), Some((Nanos(20), Alarm::Act, 3)));
         assert_eq!(timers.pop_due(Nanos(25)), None);
         assert_eq!(timers.next(), Some(Nanos(30)));
+    }
+
+    #[test]
+    fn a_later_moment_needs_no_alarm_before_the_earlier_one_rings() {
+        let (mut timers, mut lazy) = (Timers::default(), LazyAlarm::default());
+        let set = |timers: &mut Timers, lazy: &mut LazyAlarm, at| lazy.set(timers, at, Alarm::Call, 7);
+        set(&mut timers, &mut lazy, Nanos(10));
+        set(&mut timers, &mut lazy, Nanos(20));
+        set(&mut timers, &mut lazy, Nanos(5));
+        let mut due = || timers.pop_due(Nanos(30)).map(|(at, _, _)| at);
+        assert_eq!((due(), due(), due()), (Some(Nanos(5)), Some(Nanos(10)), None));
+        assert_eq!((lazy.rings(Nanos(5)), lazy.rings(Nanos(10))), (true, false));
+        set(&mut timers, &mut lazy, Nanos(20));
+        assert_eq!(timers.next(), Some(Nanos(20)));
     }
 }

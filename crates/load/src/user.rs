@@ -1,6 +1,7 @@
 //! One user: what it is doing, and its own stream of random numbers for its waits.
 
 use crate::http::sink::Sink;
+use crate::timers::LazyAlarm;
 use prony_load_model::program::{Sent, UserPlace};
 use prony_load_model::{Nanos, TransportError};
 use rand_chacha::ChaCha8Rng;
@@ -23,6 +24,11 @@ pub(crate) struct User {
     /// The present iteration has sent something; one that never does must not spin.
     pub(crate) has_sent: bool,
     pub(crate) timeout_is_set: bool,
+    /// How late an iteration of an open model began, until its first call takes that into account.
+    pub(crate) start_lag: Nanos,
+    /// When a listening user is woken if nothing else comes.
+    pub(crate) wake_at: Nanos,
+    pub(crate) wake_alarm: LazyAlarm,
     /// For waits; what is sent has a generator of its own.
     pub(crate) random: ChaCha8Rng,
 }
@@ -38,6 +44,8 @@ pub(crate) enum State {
     /// Could not connect; its program hears of it when the alarm comes.
     Failed(TransportError),
     Exchanging(Exchange),
+    /// Within an iteration of a program that waits for news.
+    Listening,
     /// It has nothing left to do.
     Gone,
 }
@@ -76,6 +84,9 @@ impl User {
             iteration_due: Nanos::ZERO,
             has_sent: false,
             timeout_is_set: false,
+            start_lag: Nanos::ZERO,
+            wake_at: Nanos::MAX,
+            wake_alarm: LazyAlarm::default(),
             random,
         }
     }

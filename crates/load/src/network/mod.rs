@@ -1,18 +1,23 @@
 //! Where the targets are, how connections to them are opened, and where they come from.
 //!
-//! [`names`] finds addresses, [`reach`] tries them before the run, [`limits`] are the system's.
+//! [`names`] finds addresses, [`reach`] tries them before the run, [`late`] finds targets that are known only while it goes,
+//! [`limits`] are the system's.
 
+mod late;
 mod limits;
 mod names;
 mod reach;
 
+pub(crate) use late::{Bell, Finding, LatePlace};
 pub(crate) use limits::DESCRIPTORS_SPARE;
 
 use crate::error::RunError;
 use crate::transport::tls::TlsTarget;
 use crate::transport::trust::Trust;
 use crate::transport::{Address, Fault, Transport};
+use late::LateTargets;
 use names::Addresses;
+use prony_load_model::program::Workload;
 use prony_load_model::wire::{Dns, Protocol, WireOptions};
 use prony_load_model::{Plan, Target};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -24,6 +29,8 @@ pub(crate) struct Network {
     places: Vec<Place>,
     /// How many source addresses the users are spread over; 0 where the system chooses.
     sources: u32,
+    /// Where the workload finds targets while the run goes.
+    late: Option<LateTargets>,
 }
 
 /// A target as the runner sees it.
@@ -50,9 +57,15 @@ pub(crate) enum Listener {
 
 impl Network {
     /// Resolves, raises the limits, and tries each target once, so that what cannot work is an error and not a result.
-    pub(crate) fn prepare(plan: &Plan) -> Result<Self, RunError> {
+    pub(crate) fn prepare(plan: &Plan, workload: &dyn Workload) -> Result<Self, RunError> {
         let targets: Vec<_> = plan.targets().iter().map(|named| &named.target).collect();
-        Self::reach_all(&targets, plan.wire(), plan.users())
+        let mut network = Self::reach_all(&targets, plan.wire(), plan.users())?;
+        if workload.tables().is_some() {
+            // How many more connections than one a user will make is not known.
+            limits::raise_descriptors(plan.users())?;
+            network.late = Some(LateTargets::new(plan.wire(), workload.hosts(), plan.users())?);
+        }
+        Ok(network)
     }
 
     fn reach_all(targets: &[&Target], wire: &WireOptions, users: u32) -> Result<Self, RunError> {
@@ -80,7 +93,7 @@ impl Network {
         let needed =
             if places.iter().all(|place| place.spoken == Spoken::Http2) { connections } else { most };
         let sources = sources(&places, needed)?;
-        Ok(Self { places, sources })
+        Ok(Self { places, sources, late: None })
     }
 
     /// Begins to connect. Connections take turns at the target's addresses, and at the sources by their user;
@@ -93,8 +106,9 @@ impl Network {
         address: Option<SocketAddr>,
     ) -> Result<Transport, Fault> {
         let place = &self.places[target];
-        let open =
-            |address: &Address| Transport::open(address, self.source_of(user, address), place.tls.as_ref());
+        let open = |address: &Address| {
+            Transport::open(address, source_of(self.sources, user, address), place.tls.as_ref())
+        };
         match address {
             Some(address) => open(&Address::Tcp(address)),
             None => place.addresses.with(user.wrapping_add(turn), open),
@@ -109,9 +123,14 @@ impl Network {
         self.places[target].tls.is_some()
     }
 
+    pub(crate) fn late(&self) -> Option<&LateTargets> {
+        self.late.as_ref()
+    }
+
     /// Where the first target listens, as far as this machine knows.
     pub(crate) fn listener(&self) -> Listener {
-        match self.places[0].addresses.first() {
+        let Some(place) = self.places.first() else { return Listener::OtherMachine };
+        match place.addresses.first() {
             Address::Unix(path) => Listener::Socket(path),
             // Only an address of this machine can be bound to.
             Address::Tcp(address)
@@ -122,15 +141,16 @@ impl Network {
             Address::Tcp(_) => Listener::OtherMachine,
         }
     }
+}
 
-    fn source_of(&self, user: u32, address: &Address) -> Option<Ipv4Addr> {
-        let Address::Tcp(SocketAddr::V4(address)) = address else { return None };
-        if !address.ip().is_loopback() {
-            return None;
-        }
-        let index = user.checked_rem(self.sources)?;
-        Some(Ipv4Addr::new(127, 1, 0, (index + 1) as u8))
+/// Users take turns at the sources of the loopback.
+fn source_of(sources: u32, user: u32, address: &Address) -> Option<Ipv4Addr> {
+    let Address::Tcp(SocketAddr::V4(address)) = address else { return None };
+    if !address.ip().is_loopback() {
+        return None;
     }
+    let index = user.checked_rem(sources)?;
+    Some(Ipv4Addr::new(127, 1, 0, (index + 1) as u8))
 }
 
 /// As many as the target needs that needs most: one port can go to several targets.
@@ -154,9 +174,8 @@ mod tests {
 
     #[test]
     fn users_take_turns_at_the_sources_of_the_loopback() {
-        let network = Network { places: Vec::new(), sources: 2 };
         let address = |text: &str| Address::Tcp(text.parse().unwrap());
-        let last = |user, to: &str| network.source_of(user, &address(to)).map(|source| source.octets()[3]);
+        let last = |user, to: &str| source_of(2, user, &address(to)).map(|source| source.octets()[3]);
         let loopback = "127.0.0.1:80";
         assert_eq!((last(0, loopback), last(1, loopback), last(2, loopback)), (Some(1), Some(2), Some(1)));
         assert_eq!((last(0, "10.0.0.1:80"), last(0, "[::1]:80")), (None, None));

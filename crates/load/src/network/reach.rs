@@ -104,7 +104,7 @@ fn try_address(address: &Address, timeout: Duration) -> io::Result<Socket> {
     Ok(socket)
 }
 
-fn tls_target(target: &Target, wire: &WireOptions, trust: &Trust) -> Result<TlsTarget, RunError> {
+pub(super) fn tls_target(target: &Target, wire: &WireOptions, trust: &Trust) -> Result<TlsTarget, RunError> {
     let host = wire.tls.server_name.as_deref().unwrap_or(target.host());
     // A zone belongs to this machine's link, not to the peer's name.
     let host = host.split_once('%').map_or(host, |(host, _)| host);

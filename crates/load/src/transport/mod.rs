@@ -8,6 +8,7 @@ pub(crate) mod tls;
 pub(crate) mod trust;
 
 use prony_load_model::TransportError;
+use prony_load_model::call::TlsFacts;
 use rustls::HandshakeKind;
 use socket2::Socket;
 use std::io;
@@ -73,6 +74,13 @@ impl Fault {
     fn of(kind: TransportError) -> impl Fn(io::Error) -> Self {
         move |cause| Self { kind, cause }
     }
+
+    /// The peer has closed where an answer was awaited.
+    pub(crate) fn end_of_connection() -> Self {
+        let cause =
+            io::Error::new(io::ErrorKind::UnexpectedEof, "the connection ended before the answer did");
+        Self { kind: TransportError::Read, cause }
+    }
 }
 
 impl Transport {
@@ -98,6 +106,11 @@ impl Transport {
 
     pub(crate) fn is_open(&self) -> bool {
         self.stage == Stage::Open
+    }
+
+    /// True until the socket's own connection stands.
+    pub(crate) fn is_connecting(&self) -> bool {
+        self.stage == Stage::Connecting
     }
 
     /// Goes on with connecting and the handshake; called on each event until the connection is open. A socket that
@@ -166,6 +179,14 @@ impl Transport {
         match &self.security {
             Security::Plain => !self.unsent.is_empty(),
             Security::Tls(session) => session.has_unsent(),
+        }
+    }
+
+    /// What was agreed on in the handshake, where there was one.
+    pub(crate) fn tls_facts(&self) -> Option<TlsFacts> {
+        match &self.security {
+            Security::Plain => None,
+            Security::Tls(session) => session.facts(),
         }
     }
 

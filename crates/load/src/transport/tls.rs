@@ -2,6 +2,7 @@
 
 use super::{Fault, Read, socket};
 use prony_load_model::TransportError;
+use prony_load_model::call::TlsFacts;
 use rustls::client::ClientConnection;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, HandshakeKind};
@@ -94,6 +95,11 @@ impl Session {
 
     pub(crate) fn has_unsent(&self) -> bool {
         self.0.wants_write()
+    }
+
+    pub(crate) fn facts(&self) -> Option<TlsFacts> {
+        let version = self.0.protocol_version()?.into();
+        Some(TlsFacts { version, cipher_suite: self.0.negotiated_cipher_suite()?.suite().into() })
     }
 
     pub(crate) fn handshake_kind(&self) -> Option<HandshakeKind> {

@@ -1,7 +1,8 @@
 //! A user's requests on the wire: connect, send, read, judge, record.
 
 use super::{Worker, WorkerError};
-use crate::connection::{Connection, Token};
+use crate::calls::LINE_BIT;
+use crate::connection::{Carrier, Connection, Token};
 use crate::http::scanner::Answer;
 use crate::http::sink::Sink;
 use crate::http2::pool::TOKEN_BIT;
@@ -37,11 +38,7 @@ impl Worker<'_> {
             text_begin: 0,
             sink: Sink::new(first.keep, &mut self.spare),
         };
-        self.tally.started += u64::from(count);
-        if self.in_flight == 0 {
-            self.last_sign = started;
-        }
-        self.in_flight += count;
+        self.note_started(count, started);
         let entry = &mut self.users[user as usize];
         entry.has_sent = true;
         if !mem::replace(&mut entry.timeout_is_set, true) {
@@ -128,26 +125,59 @@ impl Worker<'_> {
     }
 
     /// What was read along with the end of a handshake is told of by no event: the same event goes on to reading.
-    fn go_on_opening(&mut self, slot: u32) -> Result<(), WorkerError> {
-        let Some(connection) = self.slots.get(slot) else { return Ok(()) };
-        match connection.transport.progress() {
+    fn go_on_opening(&mut self, carrier: Carrier) -> Result<(), WorkerError> {
+        let Some(connection) = self.connection(carrier) else { return Ok(()) };
+        let progress = connection.transport.progress();
+        let handshake = connection.transport.handshake();
+        if let Carrier::Line(line) = carrier {
+            self.note_line_progress(line);
+        }
+        match progress {
             Ok(Progress::Waiting) => Ok(()),
             Ok(Progress::Open) => {
-                match connection.transport.handshake() {
-                    None => {}
-                    Some(HandshakeKind::Resumed) => self.tally.connections.tls_resumed += 1,
-                    Some(_) => self.tally.connections.tls_full_handshakes += 1,
-                }
-                let queued = mem::take(&mut connection.queued);
-                match connection.transport.send(&queued) {
-                    Ok(()) => Ok(()),
-                    Err(fault) => self.lose(slot, fault.kind),
+                self.count_handshake(handshake);
+                match carrier {
+                    Carrier::Slot(slot) => self.send_queued(slot),
+                    Carrier::Line(line) => self.use_opened_line(line),
                 }
             }
             Err(fault) => {
                 self.count_connect_fault(&fault);
-                self.lose(slot, fault.kind)
+                self.lose(carrier, &fault)
             }
+        }
+    }
+
+    pub(super) fn count_handshake(&mut self, handshake: Option<HandshakeKind>) {
+        match handshake {
+            None => {}
+            Some(HandshakeKind::Resumed) => self.tally.connections.tls_resumed += 1,
+            Some(_) => self.tally.connections.tls_full_handshakes += 1,
+        }
+    }
+
+    fn send_queued(&mut self, slot: u32) -> Result<(), WorkerError> {
+        let Some(connection) = self.slots.get(slot) else { return Ok(()) };
+        let queued = mem::take(&mut connection.queued);
+        match connection.transport.send(&queued) {
+            Ok(()) => Ok(()),
+            Err(fault) => self.lose(Carrier::Slot(slot), &fault),
+        }
+    }
+
+    fn connection(&mut self, carrier: Carrier) -> Option<&mut Connection> {
+        match carrier {
+            Carrier::Slot(slot) => self.slots.get(slot),
+            Carrier::Line(line) => self.calls.line(line).connection.as_mut(),
+        }
+    }
+
+    /// The connection that an event belongs to; nothing for one that was given up a moment ago.
+    fn present(&self, token: u64) -> Option<Carrier> {
+        if token & LINE_BIT != 0 {
+            self.calls.present(token).map(Carrier::Line)
+        } else {
+            self.slots.present(Token(token)).map(Carrier::Slot)
         }
     }
 
@@ -161,44 +191,58 @@ impl Worker<'_> {
             self.handle_http2(ready);
             return Ok(());
         }
-        let token = Token(ready.token);
-        // An event of a connection that was given up a moment ago.
-        let Some(slot) = self.slots.present(token) else { return Ok(()) };
-        let Some(connection) = self.slots.get(slot) else { return Ok(()) };
-        if !connection.transport.is_open() {
-            self.go_on_opening(slot)?;
-        } else if ready.writable
-            && let Err(fault) = connection.transport.flush()
-        {
-            self.lose(slot, fault.kind)?;
+        if Poller::is_bell(ready) {
+            return self.hear_bell();
         }
-        if ready.readable && self.slots.present(token).is_some() {
-            self.handle_readable(slot, ready.is_ending)?;
+        let Some(carrier) = self.present(ready.token) else { return Ok(()) };
+        let Some(connection) = self.connection(carrier) else { return Ok(()) };
+        if !connection.transport.is_open() {
+            self.go_on_opening(carrier)?;
+        } else if ready.writable {
+            match connection.transport.flush() {
+                Ok(()) => self.note_flushed(carrier),
+                Err(fault) => self.lose(carrier, &fault)?,
+            }
+        }
+        if ready.readable && self.present(ready.token).is_some() {
+            self.handle_readable(carrier, ready.is_ending)?;
         }
         Ok(())
     }
 
+    fn note_flushed(&mut self, carrier: Carrier) {
+        if let Carrier::Line(line) = carrier {
+            self.note_line_flushed(line);
+        }
+    }
+
     /// Reads until nothing is left: readiness is told once only.
-    fn handle_readable(&mut self, slot: u32, is_ending: bool) -> Result<(), WorkerError> {
+    fn handle_readable(&mut self, carrier: Carrier, is_ending: bool) -> Result<(), WorkerError> {
         let mut buffer = mem::take(&mut self.buffer);
         let mut outcome = Ok(());
-        while let Some(connection) = self.slots.get(slot)
+        while let Some(connection) = self.connection(carrier)
             && connection.transport.is_open()
         {
             match connection.transport.read(&mut buffer) {
                 Ok(Read::Bytes { count, is_all }) => {
-                    outcome = self.handle_bytes(slot, &buffer[..count]);
+                    outcome = match carrier {
+                        Carrier::Slot(slot) => self.handle_bytes(slot, &buffer[..count]),
+                        Carrier::Line(line) => self.handle_line_bytes(line, &buffer[..count]),
+                    };
                     if is_all && !is_ending || outcome.is_err() {
                         break;
                     }
                 }
                 Ok(Read::Nothing) => break,
                 Ok(Read::End) => {
-                    outcome = self.handle_end(slot);
+                    outcome = match carrier {
+                        Carrier::Slot(slot) => self.handle_end(slot),
+                        Carrier::Line(line) => self.handle_line_end(line),
+                    };
                     break;
                 }
                 Err(fault) => {
-                    outcome = self.lose(slot, fault.kind);
+                    outcome = self.lose(carrier, &fault);
                     break;
                 }
             }
@@ -247,7 +291,7 @@ impl Worker<'_> {
             matches!(&self.users[user as usize].state, State::Exchanging(exchange) if exchange.slot == slot);
         match self.slots.get(slot).map(|connection| connection.scanner.end()) {
             Some(Ok(answer)) if is_awaited => self.answered(user, answer, true, now),
-            _ => self.lose(slot, TransportError::Read),
+            _ => self.lose(Carrier::Slot(slot), &Fault::end_of_connection()),
         }
     }
 
@@ -285,10 +329,14 @@ impl Worker<'_> {
     }
 
     /// A connection is lost, with what its user may have asked over it.
-    fn lose(&mut self, slot: u32, error: TransportError) -> Result<(), WorkerError> {
+    fn lose(&mut self, carrier: Carrier, fault: &Fault) -> Result<(), WorkerError> {
+        let slot = match carrier {
+            Carrier::Slot(slot) => slot,
+            Carrier::Line(line) => return self.lose_line(line, fault, false),
+        };
         let user = self.slots.user_of(slot);
         match &self.users[user as usize].state {
-            State::Exchanging(exchange) if exchange.slot == slot => self.fail(user, error),
+            State::Exchanging(exchange) if exchange.slot == slot => self.fail(user, fault.kind),
             _ => {
                 self.slots.close(slot);
                 Ok(())
@@ -331,6 +379,15 @@ impl Worker<'_> {
         let deadline = exchange.deadline;
         self.timers.set(deadline, Alarm::Timeout, user);
         Ok(())
+    }
+
+    /// So many requests more are in flight.
+    pub(super) fn note_started(&mut self, count: u32, now: Nanos) {
+        self.tally.started += u64::from(count);
+        if self.in_flight == 0 {
+            self.last_sign = now;
+        }
+        self.in_flight += count;
     }
 
     /// One request less is in flight.

@@ -1,18 +1,22 @@
 //! One thread of the lab: its users, their connections and one event loop.
 //!
 //! The road of a request: due ([`users`], [`starts`]) → its program writes it → (connect) → send → read → judge →
-//! record ([`exchange`]) → what comes next. Nothing waits anywhere but in [`Poller::wait`].
+//! record ([`exchange`]) → what comes next. Programs that wait ask for [`calls`] and hear of them ([`listen`]). Nothing
+//! waits anywhere but in [`Poller::wait`].
 
+mod calls;
 mod exchange;
 mod http2;
+mod listen;
 mod starts;
 mod users;
 
+use crate::calls::Calls;
 use crate::connection::Slots;
 use crate::http::head::HeadMemo;
 use crate::http::sink::Kept;
 use crate::http2::pool::Http2Pool;
-use crate::network::Network;
+use crate::network::{Bell, LatePlace, Network};
 use crate::options::StopFlag;
 use crate::poller::Poller;
 use crate::timers::{Alarm, Timers};
@@ -25,6 +29,7 @@ use starts::OpenStarts;
 use std::io;
 use std::mem;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
@@ -77,6 +82,10 @@ pub(crate) struct Worker<'a> {
     users: Vec<User>,
     slots: Slots,
     http2: Http2Pool,
+    calls: Calls,
+    /// By index: targets that this thread has used.
+    places: Vec<Option<Arc<LatePlace>>>,
+    bell: Bell,
     /// By scenario; those of other load models never have any.
     open: Vec<OpenStarts>,
     poller: Poller,
@@ -88,6 +97,8 @@ pub(crate) struct Worker<'a> {
     second: u64,
     busy_before: Nanos,
     in_flight: u32,
+    /// Users within an iteration of a program that waits.
+    listening: u32,
     /// Users that have something left to do.
     alive: u32,
     /// The program wants no more starts on this thread.
@@ -123,6 +134,9 @@ impl<'a> Worker<'a> {
                 plan.wire().streams,
                 (0..plan.targets().len()).map(|target| shared.network.is_tls(target)),
             ),
+            calls: Calls::default(),
+            places: Vec::new(),
+            bell: Bell::new()?,
             alive: users.len() as u32,
             users,
             open: open.collect(),
@@ -134,6 +148,7 @@ impl<'a> Worker<'a> {
             second: 0,
             busy_before: Nanos::ZERO,
             in_flight: 0,
+            listening: 0,
             is_stopping: false,
             last_sign: Nanos::ZERO,
             outgoing: Outgoing::default(),
@@ -141,6 +156,7 @@ impl<'a> Worker<'a> {
             spare: Vec::new(),
             buffer: vec![0; READ_BUFFER_BYTES],
         };
+        worker.poller.add_bell(worker.bell.descriptor())?;
         (0..worker.users.len() as u32).for_each(|user| worker.admit(user));
         Ok(worker)
     }
@@ -179,6 +195,7 @@ impl<'a> Worker<'a> {
             self.fire_alarms(now)?;
             self.serve_starts(now)?;
             self.drive_http2()?;
+            self.tell_failed()?;
             self.wait()?;
             let mut index = 0;
             while let Some(ready) = self.poller.ready(index) {
@@ -192,7 +209,7 @@ impl<'a> Worker<'a> {
     fn is_over(&self, now: Nanos) -> bool {
         let starts_no_more = now >= self.end || self.is_stopping;
         let has_nothing_left = || self.alive == 0 && self.open.iter().all(|starts| starts.is_done(now));
-        self.in_flight == 0 && (starts_no_more || has_nothing_left())
+        self.in_flight == 0 && self.listening == 0 && (starts_no_more || has_nothing_left())
     }
 
     fn now(&self) -> Nanos {
@@ -205,7 +222,8 @@ impl<'a> Worker<'a> {
         let end = if now < self.end { self.end } else { Nanos::MAX };
         let alarm = self.timers.next().unwrap_or(Nanos::MAX);
         let start = self.open.iter().filter_map(OpenStarts::next_due).min().unwrap_or(Nanos::MAX);
-        let until = now.plus(STOP_CHECK).min(second).min(alarm).min(start).min(end);
+        let soon = if self.calls.has_failed() { now } else { now.plus(STOP_CHECK) };
+        let until = soon.min(second).min(alarm).min(start).min(end);
         self.poller.wait(now, until)
     }
 
@@ -214,6 +232,8 @@ impl<'a> Worker<'a> {
             match alarm {
                 Alarm::Act => self.act(user, at)?,
                 Alarm::Timeout => self.check_timeout(user, now)?,
+                Alarm::Wake => self.wake(user, at, now)?,
+                Alarm::Call => self.check_call(user, at, now),
             }
         }
         Ok(())

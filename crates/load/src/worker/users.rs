@@ -3,7 +3,7 @@
 use super::{Worker, WorkerError};
 use crate::timers::Alarm;
 use crate::user::{State, User};
-use prony_load_model::program::{Event, ProgramError, Step};
+use prony_load_model::program::{Event, Step};
 use prony_load_model::{LoadModel, Nanos, TransportError};
 use std::sync::atomic::Ordering;
 
@@ -53,7 +53,8 @@ impl Worker<'_> {
     }
 
     /// The user makes no more iterations.
-    fn leave(&mut self, user: u32) {
+    pub(super) fn leave(&mut self, user: u32) {
+        self.drop_asked(user);
         self.users[user as usize].state = State::Gone;
         self.alive -= 1;
     }
@@ -71,7 +72,7 @@ impl Worker<'_> {
                 self.advance(user, Event::Paused, at, now)
             }
             State::Failed(error) => self.advance(user, Event::Failed(error), now, now),
-            State::Free | State::Exchanging(_) | State::Gone => Ok(()),
+            State::Free | State::Exchanging(_) | State::Listening | State::Gone => Ok(()),
         }
     }
 
@@ -94,7 +95,9 @@ impl Worker<'_> {
         let scenario = entry.place.scenario;
         let counts = self.tally.starts_at(self.shared.windows, due, scenario);
         counts.started += 1;
-        if !self.open[scenario].is_open() {
+        if self.open[scenario].is_open() {
+            entry.start_lag = now.since(due);
+        } else {
             counts.due += 1;
         }
         true
@@ -124,36 +127,47 @@ impl Worker<'_> {
             }
             self.outgoing.clear();
             let place = self.users[user as usize].place;
-            match self.program.next(place, event, &mut self.outgoing)? {
-                Step::Send => return self.send(user, due, now),
-                Step::Pause(time) => {
-                    self.users[user as usize].state = State::Paused;
-                    self.timers.set(now.plus(time), Alarm::Act, user);
-                    return Ok(());
-                }
-                Step::Wait(_) => {
-                    let message = "a program asked to wait for news, which this runner does not bring";
-                    return Err(ProgramError(message.to_owned()).into());
-                }
-                Step::EndIteration => match self.end_iteration(user, now) {
-                    Some(next_due) => (event, due) = (Event::Begin, next_due),
-                    None => return Ok(()),
-                },
-                Step::Leave => {
-                    self.leave(user);
-                    return Ok(());
-                }
-                Step::StopThread => {
-                    self.is_stopping = true;
-                    self.leave(user);
-                    return Ok(());
-                }
+            let step = self.program.next(place, event, &mut self.outgoing)?;
+            match self.take_step(user, step, due, now)? {
+                Some(next_due) => (event, due) = (Event::Begin, next_due),
+                None => return Ok(()),
             }
         }
     }
 
+    /// What the program wants of its user; when the next iteration is due, where that begins at once.
+    pub(super) fn take_step(
+        &mut self,
+        user: u32,
+        step: Step,
+        due: Nanos,
+        now: Nanos,
+    ) -> Result<Option<Nanos>, WorkerError> {
+        self.begin_asks(user, step)?;
+        match step {
+            Step::Send => {
+                self.stop_listening(user);
+                self.send(user, due, now)?;
+            }
+            Step::Pause(time) => {
+                self.stop_listening(user);
+                self.users[user as usize].state = State::Paused;
+                self.timers.set(now.plus(time), Alarm::Act, user);
+            }
+            Step::Wait(time) => self.listen(user, time),
+            Step::EndIteration => return Ok(self.end_iteration(user, now)),
+            Step::Leave => self.leave(user),
+            Step::StopThread => {
+                self.is_stopping = true;
+                self.leave(user);
+            }
+        }
+        Ok(None)
+    }
+
     /// Ends the iteration; when the next one is due, where that begins at once.
     fn end_iteration(&mut self, user: u32, now: Nanos) -> Option<Nanos> {
+        self.drop_asked(user);
         let entry = &mut self.users[user as usize];
         let (scenario, iteration_due) = (entry.place.scenario, entry.iteration_due);
         entry.iterations_left = entry.iterations_left.saturating_sub(1);

@@ -1,0 +1,20 @@
+//! `k6/html`: pages, selections of their nodes as in jQuery, and what k6 says of single elements.
+//!
+//! A selection is a list of node numbers of a [`Document`]; everything here is a function of these. The JavaScript
+//! classes `Selection` and `Element` hold the numbers.
+
+mod data;
+mod document;
+mod form;
+mod query;
+mod walk;
+mod write;
+
+pub use data::DataValue;
+pub use document::{Document, NodeType, Number};
+pub use form::FieldValue;
+pub use query::Query;
+pub use walk::{Step, Until};
+
+#[cfg(test)]
+mod tests;

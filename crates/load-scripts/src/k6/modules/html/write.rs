@@ -1,0 +1,87 @@
+//! Nodes as HTML text, character for character as Go writes them, because scripts compare `html()` with texts.
+
+use super::document::{Document, NodeRef, Number};
+use scraper::Node;
+
+/// WHATWG HTML, 13.1.2: elements without an end tag, and those whose text is not escaped.
+const VOID: &[&str] = &[
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "keygen", "link", "meta", "param", "source",
+    "track", "wbr",
+];
+const RAW: &[&str] = &["iframe", "noembed", "noframes", "noscript", "plaintext", "script", "style", "xmp"];
+
+impl Document {
+    /// What is within the first of the nodes; empty where there is none.
+    pub fn inner_html(&self, number: Number) -> String {
+        let mut html = String::new();
+        if let Some(node) = self.node(number) {
+            write_children(&mut html, node);
+        }
+        html
+    }
+}
+
+fn write_children(html: &mut String, node: NodeRef<'_>) {
+    for child in node.children() {
+        write_node(html, child);
+    }
+}
+
+fn write_node(html: &mut String, node: NodeRef<'_>) {
+    match node.value() {
+        Node::Document | Node::Fragment => write_children(html, node),
+        Node::Doctype(doctype) => {
+            html.push_str("<!DOCTYPE ");
+            html.push_str(doctype.name());
+            html.push('>');
+        }
+        Node::Comment(comment) => {
+            html.push_str("<!--");
+            html.push_str(comment);
+            html.push_str("-->");
+        }
+        Node::ProcessingInstruction(instruction) => {
+            html.push_str("<!--?");
+            html.push_str(instruction);
+            html.push_str("-->");
+        }
+        Node::Text(text) => match parent_name(node) {
+            Some(name) if RAW.contains(&name) => html.push_str(text),
+            _ => escape(html, text),
+        },
+        Node::Element(element) => {
+            html.push('<');
+            html.push_str(element.name());
+            for (name, value) in element.attrs() {
+                html.extend([" ", name, "=\""]);
+                escape(html, value);
+                html.push('"');
+            }
+            if VOID.contains(&element.name()) {
+                html.push_str("/>");
+                return;
+            }
+            html.push('>');
+            write_children(html, node);
+            html.extend(["</", element.name(), ">"]);
+        }
+    }
+}
+
+fn parent_name(node: NodeRef<'_>) -> Option<&str> {
+    node.parent()?.value().as_element().map(scraper::node::Element::name)
+}
+
+fn escape(html: &mut String, text: &str) {
+    for character in text.chars() {
+        match character {
+            '&' => html.push_str("&amp;"),
+            '\'' => html.push_str("&#39;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&#34;"),
+            '\r' => html.push_str("&#13;"),
+            other => html.push(other),
+        }
+    }
+}

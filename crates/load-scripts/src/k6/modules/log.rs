@@ -1,0 +1,348 @@
+//! Lines of the log, as k6 writes them to standard error, without keeping whoever logs waiting: a thread writes them,
+//! and lines that come faster than it can are counted, not kept.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Lines that wait for being written: some seconds of a slow terminal, a few MB of memory.
+const WAITING_LINES_MAX: usize = 16_384;
+/// Longer messages are cut: a script that logs bodies would otherwise fill the memory through the waiting lines.
+const MESSAGE_BYTES_MAX: usize = 64 * 1024;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    Debug,
+    Info,
+    Warning,
+    Error,
+}
+
+impl Level {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+
+    /// Four letters and the number of the terminal's colour.
+    const fn short(self) -> (&'static str, u8) {
+        match self {
+            Self::Debug => ("DEBU", 37),
+            Self::Info => ("INFO", 36),
+            Self::Warning => ("WARN", 33),
+            Self::Error => ("ERRO", 31),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// `INFO[0001] text  source=console`, for terminals.
+    Coloured,
+    /// `time="…" level=info msg=text source=console`
+    Plain,
+}
+
+/// The log of a run, shared by its threads.
+pub struct Log {
+    begun: Instant,
+    is_verbose: AtomicBool,
+    lost: AtomicU64,
+    state: Mutex<State>,
+}
+
+struct State {
+    style: Style,
+    output: Output,
+}
+
+enum Output {
+    /// Nothing was written yet; where it will go, standard error where nothing is said.
+    Idle(Option<Box<dyn Write + Send>>),
+    Writing(SyncSender<String>, JoinHandle<Box<dyn Write + Send>>),
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        let style = if io::IsTerminal::is_terminal(&io::stderr()) { Style::Coloured } else { Style::Plain };
+        Self::new(style, None)
+    }
+}
+
+impl Log {
+    pub fn to(output: Box<dyn Write + Send>, style: Style) -> Self {
+        Self::new(style, Some(output))
+    }
+
+    fn new(style: Style, output: Option<Box<dyn Write + Send>>) -> Self {
+        Self {
+            begun: Instant::now(),
+            is_verbose: AtomicBool::new(false),
+            lost: AtomicU64::new(0),
+            state: Mutex::new(State { style, output: Output::Idle(output) }),
+        }
+    }
+
+    /// Whether lines of [`Level::Debug`] are written.
+    pub fn set_verbose(&self, is_verbose: bool) {
+        self.is_verbose.store(is_verbose, Ordering::Relaxed);
+    }
+
+    /// Where lines go from now on, and how they look.
+    pub fn set_output(&self, output: Box<dyn Write + Send>, style: Style) {
+        self.flush();
+        let mut state = self.state();
+        *state = State { style, output: Output::Idle(Some(output)) };
+    }
+
+    pub fn takes(&self, level: Level) -> bool {
+        level != Level::Debug || self.is_verbose.load(Ordering::Relaxed)
+    }
+
+    /// Fields are to be in the order of their names.
+    pub fn write(&self, level: Level, message: &str, fields: &[(&str, &str)]) {
+        if !self.takes(level) {
+            return;
+        }
+        let message = &message[..message.floor_char_boundary(MESSAGE_BYTES_MAX)];
+        let mut state = self.state();
+        let line = match state.style {
+            Style::Coloured => coloured(self.begun.elapsed(), level, message, fields),
+            Style::Plain => plain(since_epoch(), level, message, fields),
+        };
+        let sender = match &mut state.output {
+            Output::Writing(sender, _) => sender,
+            idle @ Output::Idle(_) => start(idle),
+        };
+        match sender.try_send(line) {
+            Ok(()) | Err(TrySendError::Disconnected(_)) => {}
+            Err(TrySendError::Full(_)) => {
+                self.lost.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Returns once all lines are written, and says how many were not kept.
+    pub fn flush(&self) {
+        let lost = self.lost.swap(0, Ordering::Relaxed);
+        if lost > 0 {
+            // There is room for one more: the writer is given what is there first.
+            self.stop();
+            self.write(
+                Level::Warning,
+                &format!("{lost} lines of the log came too fast and were not kept"),
+                &[],
+            );
+        }
+        self.stop();
+    }
+
+    fn stop(&self) {
+        let mut state = self.state();
+        let Output::Writing(sender, thread) = std::mem::replace(&mut state.output, Output::Idle(None)) else {
+            return;
+        };
+        drop(sender);
+        state.output = Output::Idle(thread.join().ok());
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        if let Ok(State { output: Output::Writing(..), .. }) = self.state.get_mut().map(|state| &*state) {
+            self.flush();
+        }
+    }
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log").finish_non_exhaustive()
+    }
+}
+
+fn start(output: &mut Output) -> &mut SyncSender<String> {
+    let Output::Idle(target) = std::mem::replace(output, Output::Idle(None)) else {
+        unreachable!("only called where nothing writes yet")
+    };
+    let target = target.unwrap_or_else(|| Box::new(io::stderr()));
+    let (sender, lines) = sync_channel(WAITING_LINES_MAX);
+    let thread = std::thread::spawn(move || write_lines(&lines, target));
+    *output = Output::Writing(sender, thread);
+    match output {
+        Output::Writing(sender, _) => sender,
+        Output::Idle(_) => unreachable!("it was just set"),
+    }
+}
+
+/// Several lines at a time where several wait. A log that cannot be written ends nothing: there is nobody to tell.
+fn write_lines(lines: &Receiver<String>, mut target: Box<dyn Write + Send>) -> Box<dyn Write + Send> {
+    let mut text = String::new();
+    while let Ok(line) = lines.recv() {
+        text.clear();
+        text.push_str(&line);
+        for line in lines.try_iter().take(1_000) {
+            text.push_str(&line);
+        }
+        let _ = target.write_all(text.as_bytes()).and_then(|()| target.flush());
+    }
+    target
+}
+
+fn since_epoch() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+fn coloured(since_begin: Duration, level: Level, message: &str, fields: &[(&str, &str)]) -> String {
+    let (letters, colour) = level.short();
+    let message = message.strip_suffix('\n').unwrap_or(message);
+    let mut line = format!("\x1b[{colour}m{letters}\x1b[0m[{:04}] {message:<44} ", since_begin.as_secs());
+    for (name, value) in fields {
+        let _ = write!(line, " \x1b[{colour}m{name}\x1b[0m=");
+        push_value(&mut line, value);
+    }
+    line.push('\n');
+    line
+}
+
+fn plain(since_epoch: Duration, level: Level, message: &str, fields: &[(&str, &str)]) -> String {
+    let mut line = format!("time=\"{}\" level={} msg=", timestamp(since_epoch.as_secs()), level.name());
+    push_value(&mut line, message);
+    for (name, value) in fields {
+        let _ = write!(line, " {name}=");
+        push_value(&mut line, value);
+    }
+    line.push('\n');
+    line
+}
+
+fn push_value(line: &mut String, value: &str) {
+    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || b"-._/@^+".contains(&byte);
+    if !value.is_empty() && value.bytes().all(is_bare) {
+        line.push_str(value);
+        return;
+    }
+    line.push('"');
+    for character in value.chars() {
+        match character {
+            '"' | '\\' => line.extend(['\\', character]),
+            '\n' => line.push_str("\\n"),
+            '\r' => line.push_str("\\r"),
+            '\t' => line.push_str("\\t"),
+            control if control.is_control() => {
+                let _ = write!(line, "\\x{:02x}", control as u32);
+            }
+            other => line.push(other),
+        }
+    }
+    line.push('"');
+}
+
+/// RFC 3339 in UTC. The calendar is computed as in Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+fn timestamp(seconds: u64) -> String {
+    let (days, of_day) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+    use std::sync::{Arc, mpsc};
+
+    /// Keeps what is written; waits before the first write until it is let go.
+    struct Kept(Arc<Mutex<Vec<u8>>>, Option<Receiver<()>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if let Some(gate) = self.1.take() {
+                let _ = gate.recv();
+            }
+            self.0.lock().expect("one writer").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn lines_look_as_in_k6() {
+        let fields = [("executor", "per-vu-iterations"), ("source", "stack trace")];
+        let epoch = Duration::from_secs(1_795_248_000);
+        let lines = [
+            plain(epoch, Level::Info, "plain", &[("source", "console")]),
+            plain(epoch, Level::Warning, "a\nb \"q\" =\u{7} größer", &[]),
+            plain(epoch, Level::Error, "", &fields),
+            coloured(Duration::from_secs(71), Level::Info, "text", &[("source", "console")]),
+        ];
+        expect![[r#"
+            time="2026-11-21T08:00:00Z" level=info msg=plain source=console
+            time="2026-11-21T08:00:00Z" level=warning msg="a\nb \"q\" =\x07 größer"
+            time="2026-11-21T08:00:00Z" level=error msg="" executor=per-vu-iterations source="stack trace"
+            <36mINFO<0m[0071] text                                          <36msource<0m=console
+        "#]]
+        .assert_eq(&lines.concat().replace("\x1b[", "<"));
+    }
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        let days = [0, 951_782_400, 951_868_800, 4_107_542_399].map(timestamp);
+        assert_eq!(
+            days,
+            ["1970-01-01T00:00:00Z", "2000-02-29T00:00:00Z", "2000-03-01T00:00:00Z", "2100-02-28T23:59:59Z"]
+        );
+    }
+
+    #[test]
+    fn who_logs_faster_than_is_written_does_not_wait_and_is_told_how_much_is_lost() {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let (open, gate) = mpsc::channel();
+        let log = Log::to(Box::new(Kept(Arc::clone(&kept), Some(gate))), Style::Plain);
+        let count = WAITING_LINES_MAX * 2;
+        for _ in 0..count {
+            log.write(Level::Info, "line", &[]);
+        }
+        log.write(Level::Debug, "not asked for", &[]);
+        open.send(()).expect("the writer waits");
+        log.flush();
+        let text = String::from_utf8(kept.lock().expect("one writer").clone()).expect("lines are text");
+        let written = text.lines().filter(|line| line.ends_with("msg=line")).count();
+        assert!((WAITING_LINES_MAX..count).contains(&written), "{written}");
+        let told = format!("msg=\"{} lines of the log came too fast and were not kept\"", count - written);
+        assert!(text.lines().last().is_some_and(|line| line.ends_with(&told)), "{told}");
+    }
+
+    #[test]
+    fn debugging_lines_are_written_where_asked_for() {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let log = Log::to(Box::new(Kept(Arc::clone(&kept), None)), Style::Plain);
+        log.set_verbose(true);
+        log.write(Level::Debug, "seen", &[]);
+        drop(log);
+        assert!(
+            String::from_utf8_lossy(&kept.lock().expect("one writer")).ends_with("level=debug msg=seen\n")
+        );
+    }
+}

@@ -70,7 +70,7 @@ impl<'a> Collector<'a> {
     /// Takes a thread's second; says so where that second is now complete.
     pub(crate) fn take(&mut self, handover: Handover) -> bool {
         self.count_busy(&handover);
-        let second = handover.second;
+        let (second, is_last) = (handover.second, handover.is_last);
         let (count, merged) = match self.open.remove(&second) {
             None => (1, handover.tally),
             Some((count, mut tally)) => {
@@ -78,12 +78,18 @@ impl<'a> Collector<'a> {
                 (count + 1, tally)
             }
         };
-        let is_complete = count == self.threads_running;
+        let is_complete = count >= self.threads_running;
+        self.threads_running -= u32::from(is_last);
         self.open.insert(second, (count, merged));
         if is_complete {
             self.close_up_to(second);
         }
         is_complete
+    }
+
+    /// Where the target turned out to be.
+    pub(crate) fn set_place(&mut self, place: TargetPlace) {
+        self.place = place;
     }
 
     pub(crate) fn look_at_clocks(&mut self, sample: Option<ClockSample>) {

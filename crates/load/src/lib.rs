@@ -11,6 +11,7 @@ mod error;
 mod explain;
 mod find;
 mod flow;
+mod gate;
 mod http;
 mod http2;
 mod machine;

@@ -3,12 +3,13 @@
 use crate::collector::Collector;
 use crate::error::RunError;
 use crate::flow::FlowWorkload;
+use crate::gate::Gate;
 use crate::machine;
 use crate::network::Network;
 use crate::options::{Progress, RunOptions};
 use crate::store::Store;
 use crate::worker::{Handover, Shared, Worker, WorkerError};
-use prony_load_model::program::Workload;
+use prony_load_model::program::{Look, Workload};
 use prony_load_model::result::{Origin, RunState};
 use prony_load_model::{LoadModel, Nanos, Plan, ResultFile};
 use std::sync::atomic::AtomicU64;
@@ -26,7 +27,7 @@ pub fn run(plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
 pub fn run_workload(
     plan: &Plan,
     workload: &dyn Workload,
-    mut options: RunOptions,
+    options: RunOptions,
 ) -> Result<ResultFile, RunError> {
     let network = Network::prepare(plan, workload)?;
     let windows = plan.windows();
@@ -34,23 +35,10 @@ pub fn run_workload(
         plan.scenarios().iter().map(|scenario| AtomicU64::new(pot_of(&scenario.load))).collect();
     // A thread without a user would only wait.
     let threads = (options.threads.get() as u32).clamp(1, plan.users());
-    let place = machine::place_of(&network);
-    let collector = Collector::new(plan, workload.tables(), &windows, origin(&options), place, threads);
     let stop = options.stop.clone();
-    let shared = Shared {
-        plan,
-        windows: &windows,
-        workload,
-        pots: &pots,
-        network: &network,
-        stop: &stop,
-        epoch: Instant::now(),
-        threads,
-    };
-    if let Some(observe) = &mut options.observe {
-        observe.start(shared.epoch);
-    }
-    drive(&shared, collector, options)
+    let (gate, pots) = (Gate::default(), &pots);
+    let shared = Shared { plan, windows: &windows, workload, pots, network: &network, stop: &stop, threads };
+    drive(&shared, &gate, options)
 }
 
 /// The iterations that all users of a scenario share.
@@ -61,15 +49,18 @@ fn pot_of(load: &LoadModel) -> u64 {
     }
 }
 
-fn drive(shared: &Shared<'_>, collector: Collector<'_>, options: RunOptions) -> Result<ResultFile, RunError> {
+fn drive(shared: &Shared<'_>, gate: &Gate, mut options: RunOptions) -> Result<ResultFile, RunError> {
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
         let mut handles = Vec::new();
         for number in 0..shared.threads {
             let sender = sender.clone();
             let work = move || {
-                let guard = StopOthers(shared);
-                Worker::new(shared, number, sender)?.run()?;
+                let guard = StopOthers { shared, gate };
+                let worker = Worker::new(shared, number, sender)?;
+                if let Some(epoch) = gate.enter() {
+                    worker.run(epoch)?;
+                }
                 std::mem::forget(guard);
                 Ok(())
             };
@@ -77,39 +68,64 @@ fn drive(shared: &Shared<'_>, collector: Collector<'_>, options: RunOptions) -> 
                 thread::Builder::new().name(format!("prony-load-{number}")).spawn_scoped(scope, work);
             handles.push(handle.map_err(|cause| {
                 // The scope waits for the threads that already run.
-                shared.stop.stop();
+                drop(StopOthers { shared, gate });
                 RunError::System { what: "start a thread", cause }
             })?);
         }
         drop(sender);
-        gather(shared, collector, options, &receiver, handles)
+        // Without a start, one of the threads says why.
+        let epoch = gate.open(shared.threads).unwrap_or_else(Instant::now);
+        if let Some(observe) = &mut options.observe {
+            observe.start(epoch);
+        }
+        gather(shared, epoch, options, &receiver, handles)
     })
 }
 
 /// Dropped by a thread that fails or panics: the others would go on with a part of the load only.
-struct StopOthers<'a>(&'a Shared<'a>);
+struct StopOthers<'a> {
+    shared: &'a Shared<'a>,
+    gate: &'a Gate,
+}
 
 impl Drop for StopOthers<'_> {
     fn drop(&mut self) {
-        self.0.stop.stop();
+        self.shared.stop.stop();
+        self.gate.fail();
     }
 }
 
 fn gather(
     shared: &Shared<'_>,
-    mut collector: Collector<'_>,
+    epoch: Instant,
     mut options: RunOptions,
     receiver: &Receiver<Handover>,
     handles: Vec<ScopedJoinHandle<'_, Result<(), WorkerError>>>,
 ) -> Result<ResultFile, RunError> {
-    let elapsed = || Nanos(shared.epoch.elapsed().as_nanos() as u64);
+    let elapsed = || Nanos(epoch.elapsed().as_nanos() as u64);
+    let mut collector = Collector::new(
+        shared.plan,
+        shared.workload.tables(),
+        shared.windows,
+        origin(&options),
+        machine::place_of(shared.network),
+        shared.threads,
+    );
     let mut store = Store::new(options.output);
-    collector.look_at_clocks(machine::clocks(shared.epoch));
+    let mut looks = 0;
+    collector.look_at_clocks(machine::clocks(epoch));
     while let Ok(handover) = receiver.recv() {
+        // Whichever thread ends a second first.
+        if handover.second >= looks {
+            looks = handover.second + 1;
+            if shared.workload.look(elapsed()) == Look::Stop {
+                shared.stop.stop();
+            }
+        }
         if !collector.take(handover) {
             continue;
         }
-        collector.look_at_clocks(machine::clocks(shared.epoch));
+        collector.look_at_clocks(machine::clocks(epoch));
         let now = elapsed();
         let due = store.is_due(now);
         let warning = if due {
@@ -126,7 +142,11 @@ fn gather(
     let now = elapsed();
     let lost = join(handles);
     collector.close();
-    collector.look_at_clocks(machine::clocks(shared.epoch));
+    collector.look_at_clocks(machine::clocks(epoch));
+    if shared.network.late().is_some() {
+        // The first target was not known before.
+        collector.set_place(machine::place_of(shared.network));
+    }
     let was_stopped = shared.stop.is_stopped() && now < shared.plan.duration();
     let state = if was_stopped { RunState::Stopped } else { RunState::Completed };
     let mut result = collector.result(state, now);

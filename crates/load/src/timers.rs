@@ -12,6 +12,8 @@ pub(crate) enum Alarm {
     Timeout,
     /// The time for which a program wants its user to wait is over.
     Wake,
+    /// An iteration of a script may have no more time.
+    Interrupt,
     /// Of a call, by its place: a deadline.
     Call,
 }

@@ -29,6 +29,7 @@ pub(crate) struct User {
     /// When a listening user is woken if nothing else comes.
     pub(crate) wake_at: Nanos,
     pub(crate) wake_alarm: LazyAlarm,
+    pub(crate) interrupt_alarm: LazyAlarm,
     /// For waits; what is sent has a generator of its own.
     pub(crate) random: ChaCha8Rng,
 }
@@ -87,6 +88,7 @@ impl User {
             start_lag: Nanos::ZERO,
             wake_at: Nanos::MAX,
             wake_alarm: LazyAlarm::default(),
+            interrupt_alarm: LazyAlarm::default(),
             random,
         }
     }

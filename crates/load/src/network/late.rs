@@ -141,6 +141,15 @@ impl LateTargets {
         self.now(index)
     }
 
+    /// Of the first target that was found.
+    pub(super) fn first_address(&self) -> Option<Address> {
+        let entries = self.shared.lock();
+        entries.iter().find_map(|entry| match entry {
+            Entry::Known(place) => Some(place.addresses.first()),
+            _ => None,
+        })
+    }
+
     /// What is known without asking.
     fn now(&self, index: usize) -> Finding {
         match &self.shared.lock()[index] {

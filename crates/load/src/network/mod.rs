@@ -129,16 +129,17 @@ impl Network {
 
     /// Where the first target listens, as far as this machine knows.
     pub(crate) fn listener(&self) -> Listener {
-        let Some(place) = self.places.first() else { return Listener::OtherMachine };
-        match place.addresses.first() {
-            Address::Unix(path) => Listener::Socket(path),
+        let planned = self.places.first().map(|place| place.addresses.first());
+        let first = planned.or_else(|| self.late.as_ref().and_then(LateTargets::first_address));
+        match first {
+            Some(Address::Unix(path)) => Listener::Socket(path),
             // Only an address of this machine can be bound to.
-            Address::Tcp(address)
+            Some(Address::Tcp(address))
                 if address.ip().is_loopback() || std::net::UdpSocket::bind((address.ip(), 0)).is_ok() =>
             {
                 Listener::Port(address.port())
             }
-            Address::Tcp(_) => Listener::OtherMachine,
+            Some(Address::Tcp(_)) | None => Listener::OtherMachine,
         }
     }
 }

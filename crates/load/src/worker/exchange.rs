@@ -76,7 +76,7 @@ impl Worker<'_> {
 
     /// Users that only serve starts connect before the first is due, as they would have long before.
     pub(super) fn connect_early(&mut self) -> Result<(), WorkerError> {
-        if self.shared.plan.connections() == Connections::Fresh {
+        if self.shared.plan.connections() == Connections::Fresh || self.shared.plan.targets().is_empty() {
             return Ok(());
         }
         for user in 0..self.users.len() as u32 {

@@ -55,6 +55,81 @@ impl Worker<'_> {
         }
     }
 
+    // ---- grace
+
+    /// Sets the moment at which the iteration that now begins is interrupted at the latest.
+    pub(super) fn bound_iteration(&mut self, user: u32) {
+        let entry = &self.users[user as usize];
+        if self.shared.plan.scenarios()[entry.place.scenario].is_script() {
+            let at = self.grace_end(user);
+            let entry = &mut self.users[user as usize];
+            entry.interrupt_alarm.set(&mut self.timers, at, Alarm::Interrupt, user);
+        }
+    }
+
+    /// Until when the user's iteration may go on.
+    fn grace_end(&self, user: u32) -> Nanos {
+        let entry = &self.users[user as usize];
+        let scenario = &self.shared.plan.scenarios()[entry.place.scenario];
+        let by_scenario = scenario.end().plus(scenario.grace.stop);
+        match scenario.grace.ramp_down {
+            Some(grace) if entry.active_until < scenario.end() => {
+                by_scenario.min(entry.active_until.plus(grace))
+            }
+            _ => by_scenario,
+        }
+    }
+
+    pub(super) fn check_grace(&mut self, user: u32, at: Nanos, now: Nanos) -> Result<(), WorkerError> {
+        let entry = &self.users[user as usize];
+        let is_listening = matches!(entry.state, State::Listening);
+        let is_closed = !self.open[entry.place.scenario].is_open();
+        if !self.users[user as usize].interrupt_alarm.rings(at) || !is_listening {
+            return Ok(());
+        }
+        // A ramp may have called the user back before its iteration was over.
+        if is_closed && let Some((from, until)) = self.activity_at(user, now).filter(|(from, _)| *from <= now)
+        {
+            let entry = &mut self.users[user as usize];
+            (entry.active_from, entry.active_until) = (from, until);
+        }
+        let end = self.grace_end(user);
+        if end > now {
+            let entry = &mut self.users[user as usize];
+            entry.interrupt_alarm.set(&mut self.timers, end, Alarm::Interrupt, user);
+            return Ok(());
+        }
+        self.interrupt(user)?;
+        if is_closed {
+            self.plan_activity(user, now);
+        } else {
+            self.leave(user);
+        }
+        Ok(())
+    }
+
+    /// The user's program ends its iteration without waiting for anything. It does not count as completed.
+    fn interrupt(&mut self, user: u32) -> Result<(), WorkerError> {
+        self.outgoing.clear();
+        let place = self.users[user as usize].place;
+        self.program.hear(place, News::Interrupted, &mut self.outgoing)?;
+        self.drop_asked(user);
+        Ok(())
+    }
+
+    /// The run is over: whoever still waits hears of it.
+    pub(super) fn interrupt_all(&mut self) -> Result<(), WorkerError> {
+        for user in 0..self.users.len() as u32 {
+            if matches!(self.users[user as usize].state, State::Listening) {
+                self.interrupt(user)?;
+                self.leave(user);
+            }
+        }
+        Ok(())
+    }
+
+    // ---- drop
+
     pub(super) fn stop_listening(&mut self, user: u32) {
         let entry = &mut self.users[user as usize];
         if matches!(entry.state, State::Listening) {

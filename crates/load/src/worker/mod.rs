@@ -49,8 +49,6 @@ pub(crate) struct Shared<'a> {
     pub(crate) pots: &'a [AtomicU64],
     pub(crate) network: &'a Network,
     pub(crate) stop: &'a StopFlag,
-    /// The start of the run, from which all times are counted.
-    pub(crate) epoch: Instant,
     pub(crate) threads: u32,
 }
 
@@ -59,6 +57,8 @@ pub(crate) struct Shared<'a> {
 pub(crate) struct Handover {
     pub(crate) thread: u32,
     pub(crate) second: u64,
+    /// The thread hands over nothing more.
+    pub(crate) is_last: bool,
     pub(crate) tally: Tally,
     /// Processor time that the thread took in it.
     pub(crate) busy: Nanos,
@@ -75,6 +75,8 @@ pub(crate) enum WorkerError {
 
 pub(crate) struct Worker<'a> {
     shared: &'a Shared<'a>,
+    /// The start of the run, from which all times are counted.
+    epoch: Instant,
     place: ThreadPlace,
     program: Box<dyn Program + 'a>,
     /// Where this thread's connections go instead of the targets' addresses.
@@ -125,6 +127,7 @@ impl<'a> Worker<'a> {
         let open = scenarios.map(|(index, scenario)| OpenStarts::new(scenario, index, plan.seed(), place));
         let mut worker = Self {
             shared,
+            epoch: Instant::now(),
             place,
             program: shared.workload.program(place)?,
             address: shared.workload.address(place),
@@ -180,17 +183,17 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Runs until the last answer, the last timeout, or the stop.
-    pub(crate) fn run(mut self) -> Result<(), WorkerError> {
+    /// Runs until the last answer, the last timeout, the end of all grace, or the stop.
+    pub(crate) fn run(mut self, epoch: Instant) -> Result<(), WorkerError> {
+        self.epoch = epoch;
         self.busy_before = processor_time();
         self.connect_early()?;
-        let last_moment = self.end.plus(self.shared.plan.timeout()).plus(SECOND);
+        let last_moment = self.last_moment();
         loop {
             let now = self.now();
             self.hand_over_seconds(now);
             if self.is_over(now) || now >= last_moment || self.shared.stop.is_stopped() {
-                self.finish();
-                return Ok(());
+                return self.finish();
             }
             self.fire_alarms(now)?;
             self.serve_starts(now)?;
@@ -206,6 +209,14 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// By then the last answer has come or was given up, and the last iteration of a script was interrupted.
+    fn last_moment(&self) -> Nanos {
+        let scripts = self.shared.plan.scenarios().iter().filter(|scenario| scenario.is_script());
+        let grace = scripts.map(|scenario| scenario.end().plus(scenario.grace.stop)).max();
+        let answers = self.end.plus(self.shared.plan.timeout());
+        answers.max(grace.unwrap_or_default()).plus(SECOND)
+    }
+
     fn is_over(&self, now: Nanos) -> bool {
         let starts_no_more = now >= self.end || self.is_stopping;
         let has_nothing_left = || self.alive == 0 && self.open.iter().all(|starts| starts.is_done(now));
@@ -213,7 +224,7 @@ impl<'a> Worker<'a> {
     }
 
     fn now(&self) -> Nanos {
-        Nanos(self.shared.epoch.elapsed().as_nanos() as u64)
+        Nanos(self.epoch.elapsed().as_nanos() as u64)
     }
 
     fn wait(&mut self) -> io::Result<()> {
@@ -233,25 +244,28 @@ impl<'a> Worker<'a> {
                 Alarm::Act => self.act(user, at)?,
                 Alarm::Timeout => self.check_timeout(user, now)?,
                 Alarm::Wake => self.wake(user, at, now)?,
+                Alarm::Interrupt => self.check_grace(user, at, now)?,
                 Alarm::Call => self.check_call(user, at, now),
             }
         }
         Ok(())
     }
 
-    fn finish(&mut self) {
+    fn finish(&mut self) -> Result<(), WorkerError> {
+        let interrupted = self.interrupt_all();
         self.tally.unfinished += u64::from(self.in_flight);
         self.drop_waiting_starts();
-        self.send_tally();
+        self.send_tally(true);
+        interrupted
     }
 
     fn hand_over_seconds(&mut self, now: Nanos) {
         while now >= Nanos::from_secs(self.second + 1) {
-            self.send_tally();
+            self.send_tally(false);
         }
     }
 
-    fn send_tally(&mut self) {
+    fn send_tally(&mut self, is_last: bool) {
         let fresh = Tally::new(self.shared.windows, TallyShape::of(self.shared.plan));
         let mut tally = mem::replace(&mut self.tally, fresh);
         tally.users_active = self.users_active();
@@ -260,6 +274,7 @@ impl<'a> Worker<'a> {
         let handover = Handover {
             thread: self.place.number,
             second: self.second,
+            is_last,
             tally,
             busy: busy.since(self.busy_before),
         };

@@ -23,14 +23,7 @@ impl Worker<'_> {
 
     /// Sets the user's next iteration at `at`, or in its next activity where none holds `at`.
     pub(super) fn plan_activity(&mut self, user: u32, at: Nanos) {
-        let place = self.users[user as usize].place;
-        let scenario = &self.shared.plan.scenarios()[place.scenario];
-        let first = self.first_user_of(place.scenario);
-        let activities = scenario.load.activities_of(place.number - first).into_iter();
-        let next = activities
-            .map(|activity| (scenario.start.plus(activity.start), scenario.start.plus(activity.stop)))
-            .find(|(_, stop)| at < *stop);
-        match next {
+        match self.activity_at(user, at) {
             // The run goes on without it until its time is over: windows last as long as the plan says.
             None => self.users[user as usize].state = State::Gone,
             Some((start, stop)) => {
@@ -39,6 +32,17 @@ impl Worker<'_> {
                 self.wait_for_iteration(user, at.max(start));
             }
         }
+    }
+
+    /// The span of the user's activity that holds `at`, or the first after it.
+    pub(super) fn activity_at(&self, user: u32, at: Nanos) -> Option<(Nanos, Nanos)> {
+        let place = self.users[user as usize].place;
+        let scenario = &self.shared.plan.scenarios()[place.scenario];
+        let first = self.first_user_of(place.scenario);
+        let activities = scenario.load.activities_of(place.number - first).into_iter();
+        activities
+            .map(|activity| (scenario.start.plus(activity.start), scenario.start.plus(activity.stop)))
+            .find(|(_, stop)| at < *stop)
     }
 
     fn first_user_of(&self, scenario: usize) -> u32 {
@@ -100,6 +104,7 @@ impl Worker<'_> {
         } else {
             counts.due += 1;
         }
+        self.bound_iteration(user);
         true
     }
 
@@ -191,14 +196,17 @@ impl Worker<'_> {
     /// When the next iteration of a user with a rhythm of its own is due; nothing where it has to wait for that.
     fn paced_due(&mut self, user: u32, now: Nanos) -> Option<Nanos> {
         let entry = &mut self.users[user as usize];
-        let pacing = self.shared.plan.scenarios()[entry.place.scenario].pacing;
-        let due = pacing.next_due(entry.iteration_due, now, &mut entry.random);
-        let due = if entry.has_sent { due } else { due.max(now.plus(IDLE_PAUSE)) };
+        let scenario = &self.shared.plan.scenarios()[entry.place.scenario];
+        let due = scenario.pacing.next_due(entry.iteration_due, now, &mut entry.random);
+        // A script computes, so it need not rest; but others have their turn before its next iteration.
+        let pause = if scenario.is_script() { Nanos::ZERO } else { IDLE_PAUSE };
+        let is_idle = !entry.has_sent;
+        let due = if is_idle { due.max(now.plus(pause)) } else { due };
         if due >= entry.active_until {
             self.plan_activity(user, due);
             return None;
         }
-        if due > now {
+        if due > now || is_idle {
             self.wait_for_iteration(user, due);
             return None;
         }

@@ -3,11 +3,11 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use prony_load::{RunError, RunOptions, run_workload};
+use prony_load::{RunError, RunOptions, StopFlag, run_workload};
 use prony_load_model::call::{Ask, AskId, Call, CallTimes, News};
 use prony_load_model::hosts::Hosts;
 use prony_load_model::program::{
-    Answer, Event, Keep, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
+    Answer, Event, Keep, Look, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
 };
 use prony_load_model::table::Tables;
 use prony_load_model::tally::StartCounts;
@@ -27,6 +27,8 @@ pub(crate) enum Act {
     CloseConnections,
     /// Waits for something that never comes.
     Forever,
+    /// Ends the run, and waits.
+    Stop(StopFlag),
 }
 
 #[derive(Debug, Clone)]
@@ -54,12 +56,22 @@ pub(crate) struct Walk {
     acts: Vec<Act>,
     tables: Tables,
     pub(crate) hosts: Hosts,
+    /// The thread that cannot make its program.
+    pub(crate) fails_on: Option<u32>,
+    pub(crate) look: Look,
     heard: Mutex<Vec<String>>,
 }
 
 impl Walk {
     pub(crate) fn new(acts: Vec<Act>) -> Self {
-        Self { acts, tables: Tables::default(), hosts: Hosts::default(), heard: Mutex::default() }
+        Self {
+            acts,
+            tables: Tables::default(),
+            hosts: Hosts::default(),
+            fails_on: None,
+            look: Look::GoOn,
+            heard: Mutex::default(),
+        }
     }
 
     fn note(&self, user: UserPlace, line: &str) {
@@ -73,7 +85,10 @@ impl Walk {
 }
 
 impl Workload for Walk {
-    fn program(&self, _: ThreadPlace) -> Result<Box<dyn Program + '_>, ProgramError> {
+    fn program(&self, thread: ThreadPlace) -> Result<Box<dyn Program + '_>, ProgramError> {
+        if self.fails_on == Some(thread.number) {
+            return Err(ProgramError("script.js:1: boom".to_owned()));
+        }
         Ok(Box::new(Walker { walk: self, users: BTreeMap::new(), next_id: 0 }))
     }
 
@@ -83,6 +98,10 @@ impl Workload for Walk {
 
     fn hosts(&self) -> Option<&Hosts> {
         Some(&self.hosts)
+    }
+
+    fn look(&self, _: Nanos) -> Look {
+        self.look
     }
 }
 
@@ -109,6 +128,10 @@ impl Walker<'_> {
         match act {
             Act::Sleep(time) => return Step::Wait(Some(*time)),
             Act::Forever => return Step::Wait(None),
+            Act::Stop(flag) => {
+                flag.stop();
+                return Step::Wait(None);
+            }
             Act::CloseConnections => {
                 out.asks.push(Ask::CloseConnections);
                 return Step::Wait(Some(Nanos::ZERO));

@@ -1,0 +1,87 @@
+//! Where the threads of a run wait for each other: none begins before all have made their programs, and none waits for
+//! one that could not.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ready: u32,
+    has_failed: bool,
+    /// The start of the run, once all are ready.
+    epoch: Option<Instant>,
+}
+
+impl Gate {
+    /// A thread is ready: waits for the others and returns the start of the run; nothing where one has failed.
+    pub(crate) fn enter(&self) -> Option<Instant> {
+        let mut state = self.lock();
+        state.ready += 1;
+        self.changed.notify_all();
+        while state.epoch.is_none() && !state.has_failed {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.epoch
+    }
+
+    /// A thread will never be ready.
+    pub(crate) fn fail(&self) {
+        self.lock().has_failed = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits until so many threads are ready, and lets them begin; nothing where one has failed.
+    pub(crate) fn open(&self, threads: u32) -> Option<Instant> {
+        let mut state = self.lock();
+        while state.ready < threads && !state.has_failed {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if !state.has_failed {
+            state.epoch = Some(Instant::now());
+            self.changed.notify_all();
+        }
+        state.epoch
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn all_begin_together_or_none_does() {
+        for fails in [false, true] {
+            let gate = Gate::default();
+            let begun = thread::scope(|scope| {
+                let threads: Vec<_> = (0..3)
+                    .map(|number| {
+                        let gate = &gate;
+                        scope.spawn(move || {
+                            if fails && number == 1 {
+                                gate.fail();
+                                return None;
+                            }
+                            gate.enter()
+                        })
+                    })
+                    .collect();
+                let epoch = gate.open(3);
+                assert_eq!(epoch.is_none(), fails);
+                threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+            });
+            assert_eq!(begun.len(), if fails { 0 } else { 3 });
+            assert!(begun.windows(2).all(|pair| pair[0] == pair[1]));
+        }
+    }
+}

@@ -3,10 +3,13 @@
 //! The road of a script: read and resolved ([`source`]) → options ([`options`]) → run on a thread's virtual machine
 //! ([`vm`]) with the modules that scripts import ([`http`], [`modules`], [`jslib`]) → samples ([`metrics`]) → summary.
 
+pub mod builtins;
+pub mod host;
 pub mod http;
 pub mod jslib;
 pub mod metrics;
 pub mod modules;
 pub mod options;
+pub mod program;
 pub mod source;
 pub mod vm;

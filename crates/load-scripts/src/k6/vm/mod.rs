@@ -1,1 +1,25 @@
 //! One JavaScript runtime a thread, one context a user, one coroutine an iteration; all unsafe code of scripts.
+//!
+//! [`machine`] is the whole for one thread. [`builtin`] says how modules and native functions are added.
+
+pub mod builtin;
+mod context;
+mod error;
+mod fiber;
+mod iteration;
+mod limits;
+mod loader;
+mod machine;
+mod modules;
+pub mod natives;
+pub mod plain_http;
+mod stack;
+mod thrown;
+pub mod waits;
+
+pub use builtin::{Builtin, Builtins, Native};
+pub use error::{Fault, Frame, Phase, Place, ScriptError};
+pub use limits::Limits;
+pub use machine::{Call, Ended, Inspected, Machine, Progress, User};
+pub use modules::{Modules, Script};
+pub use waits::{Answered, Failed, Heard, SocketHeard, Waits};

@@ -1,0 +1,141 @@
+//! One iteration on its stack: the call of the exported function, and the loop of events that it leaves behind.
+
+use super::context::{RawContext, drain_jobs, throw_uncatchable};
+use super::error::ScriptError;
+use super::fiber::Switch;
+use super::machine::{Call, Ended};
+use super::thrown;
+use super::waits::Heard;
+use crate::k6::host::{Cut, Host};
+use rquickjs::{Ctx, Function, Object, Persistent, Value, qjs};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::rc::Rc;
+
+pub(super) struct Iteration {
+    pub(super) host: Rc<Host>,
+    pub(super) switch: Rc<Switch>,
+    pub(super) runtime: NonNull<qjs::JSRuntime>,
+    pub(super) context: RawContext,
+}
+
+impl Iteration {
+    /// Runs on the user's stack. Nothing of the iteration is left when it returns.
+    pub(super) fn run(&self, exports: Persistent<Object<'static>>, call: &Call) -> Ended {
+        // SAFETY: the context outlives its iterations; its values stay in this call.
+        let ctx = unsafe { self.context.ctx() };
+        let work = AssertUnwindSafe(|| self.work(&ctx, exports, call));
+        let ended = catch_unwind(work).unwrap_or_else(|_| {
+            Err(ScriptError::system(call.phase, "a native function of Prony panicked; please report it"))
+        });
+        self.finish();
+        ended
+    }
+
+    fn work<'js>(&self, ctx: &Ctx<'js>, exports: Persistent<Object<'static>>, call: &Call) -> Ended {
+        let failed = |error: &rquickjs::Error| thrown::caught(&self.host, ctx, error);
+        let exports = exports.restore(ctx).map_err(|error| failed(&error))?;
+        let function: Value<'js> = exports.get(call.function.as_str()).map_err(|error| failed(&error))?;
+        let Some(function) = function.into_function() else {
+            let message = format!("the script exports no function `{}`", call.function);
+            return Err(ScriptError::thrown(call.phase, message));
+        };
+        let iteration = self.host.user().iteration;
+        ctx.globals().set("__ITER", iteration as f64).map_err(|error| failed(&error))?;
+        let returned = self.call(ctx, &function, call).map_err(|error| failed(&error))?;
+        self.handle_events(ctx)?;
+        if !call.returns {
+            return Ok(None);
+        }
+        self.json(ctx, returned).map_err(|error| failed(&error))
+    }
+
+    fn call<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        function: &Function<'js>,
+        call: &Call,
+    ) -> rquickjs::Result<Value<'js>> {
+        match &call.argument {
+            None => function.call(()),
+            Some(json) => function.call((ctx.json_parse(json.as_bytes())?,)),
+        }
+    }
+
+    /// Until nothing is open any more.
+    fn handle_events(&self, ctx: &Ctx<'_>) -> Result<(), ScriptError> {
+        loop {
+            // SAFETY: JavaScript may run: this is beneath the anchor, on the user's stack.
+            unsafe { drain_jobs(self.runtime, &self.host) };
+            if self.host.cut.get().is_some() {
+                let error = throw_uncatchable(ctx, "interrupted");
+                return Err(thrown::caught(&self.host, ctx, &error));
+            }
+            if let Some(error) = thrown::unhandled(&self.host, ctx) {
+                return Err(error);
+            }
+            if self.host.user().waits.front().is_some() {
+                self.deliver(ctx).map_err(|error| thrown::caught(&self.host, ctx, &error))?;
+            } else if self.host.user().callbacks.is_empty() {
+                return Ok(());
+            } else {
+                self.switch.suspend();
+            }
+        }
+    }
+
+    /// Calls what was registered for the first arrival; one that nobody wants is dropped.
+    fn deliver(&self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+        let (id, count, callback) = {
+            let mut user = self.host.user();
+            let Some((id, heard)) = user.waits.front() else { return Ok(()) };
+            let (is_last, is_due) = (heard.is_last(), matches!(heard, Heard::Due));
+            let callback =
+                if is_last { user.callbacks.remove(&id) } else { user.callbacks.get(&id).cloned() };
+            if callback.is_none() || is_due {
+                user.waits.drop_front();
+            }
+            (id, user.waits.len(), callback)
+        };
+        let Some(callback) = callback else { return Ok(()) };
+        let result = callback.restore(ctx)?.call::<_, ()>((id,));
+        let mut user = self.host.user();
+        // A callback that did not take what came would be called for it for ever.
+        if user.waits.len() >= count && user.waits.front().is_some_and(|(front, _)| front == id) {
+            user.waits.drop_front();
+        }
+        result
+    }
+
+    fn json<'js>(&self, ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Option<String>> {
+        let value = match value.as_promise() {
+            Some(promise) => match promise.result::<Value<'js>>() {
+                Some(result) => result?,
+                None => return Ok(None),
+            },
+            None => value,
+        };
+        ctx.json_stringify(value)?.map(|text| text.to_string()).transpose()
+    }
+
+    /// Lets go of what the iteration left, and of its jobs, which are not to run in another's time.
+    fn finish(&self) {
+        let callbacks = {
+            let mut user = self.host.user();
+            user.waits.clear();
+            std::mem::take(&mut user.callbacks)
+        };
+        drop(callbacks);
+        if self.host.cut.get().is_none() {
+            self.host.cut(Cut::Asked);
+        }
+        // SAFETY: as in `handle_events`. Calls that park find the iteration cut.
+        unsafe { drain_jobs(self.runtime, &self.host) };
+        thrown::forget(&self.host);
+        let mut user = self.host.user();
+        user.waits.clear();
+        let callbacks = std::mem::take(&mut user.callbacks);
+        drop(user);
+        drop(callbacks);
+    }
+}

@@ -1,0 +1,49 @@
+//! What one thread's scripts may take before they are stopped.
+
+use std::time::Duration;
+
+/// Time that a script may compute without waiting for anything.
+const RUN_TIME: Duration = Duration::from_secs(10);
+/// Where the machine does not say how much memory it has.
+const MEMORY_BYTES: usize = 4 << 30;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// JavaScript's memory of all users of one thread. The user that wants more gets an exception.
+    pub memory_bytes: usize,
+    /// The longest that a user may keep its thread from the others; then what it runs is ended.
+    pub run_time: Duration,
+}
+
+impl Limits {
+    /// Nine tenths of the memory that is free, shared among the threads.
+    pub fn of_machine(threads: u32) -> Self {
+        let free = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
+        let bytes = free.map_or(MEMORY_BYTES, |free| free / 10 * 9);
+        Self { memory_bytes: bytes / threads.max(1) as usize, run_time: RUN_TIME }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::of_machine(1)
+    }
+}
+
+/// `MemAvailable` of Linux's `/proc/meminfo` in bytes.
+fn available(meminfo: &str) -> Option<usize> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: usize = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_memory_is_read_from_what_linux_says() {
+        assert_eq!(available("MemTotal: 9 kB\nMemAvailable:       2048 kB\n"), Some(2 << 20));
+        assert_eq!(available("MemTotal: 9 kB\n"), None);
+    }
+}

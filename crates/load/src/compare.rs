@@ -1,51 +1,52 @@
 //! Runs of A and B in the order A B B A, and what they show together.
 
-use crate::many::{Event, ManyError, ManyOptions, Runs};
-use prony_load_model::Plan;
+use crate::many::{self, Event, ManyError, ManyOptions, Runs};
 use prony_load_model::comparison::{ComparedRun, ComparisonFile, FailIf, Side, Subject};
 use prony_load_model::result::{Origin, RunState};
 
-/// A plan and what the user called it.
-#[derive(Debug, Clone)]
-pub struct ComparedPlan {
+/// A plan or a script, and what the user called it.
+#[derive(Debug)]
+pub struct Compared {
     pub given: String,
-    pub plan: Plan,
+    pub subject: Box<dyn many::Subject>,
 }
 
-impl ComparedPlan {
-    fn subject(&self) -> Subject {
+impl Compared {
+    fn describe(&self) -> Subject {
+        let plan = self.subject.plan();
         Subject {
             given: self.given.clone(),
-            name: self.plan.name().to_owned(),
-            target: self.plan.target().map(ToString::to_string).unwrap_or_default(),
+            name: plan.name().to_owned(),
+            target: plan.target().map(ToString::to_string).unwrap_or_default(),
         }
     }
 }
 
 /// Compares over `pairs` runs of each. A stop ends it with the pairs that are whole. Blocks the calling thread.
 pub fn compare(
-    a: &ComparedPlan,
-    b: &ComparedPlan,
+    a: &Compared,
+    b: &Compared,
     pairs: u32,
     conditions: &[FailIf],
     options: ManyOptions,
 ) -> Result<ComparisonFile, ManyError> {
     let runs = Runs::new(options);
-    let mut file = ComparisonFile::new(Origin::default(), a.subject(), b.subject(), true);
+    let mut file = ComparisonFile::new(Origin::default(), a.describe(), b.describe(), true);
     for index in 0..2 * pairs {
         if runs.stop.is_stopped() {
             break;
         }
         let side = Side::of_run(index as usize);
-        let subject = match side {
+        let compared = match side {
             Side::A => a,
             Side::B => b,
         };
         let pair = index / 2;
         runs.tell(&Event::SideRunBegins { side, pair: pair + 1, pairs });
         // Both of a pair make the same choices, so that luck in them is no difference.
-        let plan = subject.plan.clone().with_seed(subject.plan.seed().wrapping_add(u64::from(pair)));
-        let result = match runs.run(&plan) {
+        let plan = compared.subject.plan();
+        let plan = plan.clone().with_seed(plan.seed().wrapping_add(u64::from(pair)));
+        let result = match runs.run(&*compared.subject, &plan) {
             Ok(result) => result,
             Err(error) => {
                 file.state = RunState::Stopped;

@@ -1,7 +1,7 @@
 //! The search for the largest load that meets its objectives: run after run, until the interval is narrow.
 
 use crate::error::RunError;
-use crate::many::{Event, ManyError, ManyOptions, Runs};
+use crate::many::{Event, ManyError, ManyOptions, Runs, Subject};
 use prony_load_model::result::{Origin, RunState};
 use prony_load_model::search::{
     SCHEMA, SCHEMA_VERSION, Search, SearchFile, SearchPlan, SearchRun, SearchStep, StepShape, Trial, judge,
@@ -19,8 +19,13 @@ pub struct SearchSettings {
 
 /// Searches. A stop ends it with what was measured until then; so does an error after the first run, which is returned
 /// once the file is written. Blocks the calling thread.
-pub fn find(plan: &Plan, settings: &SearchSettings, options: ManyOptions) -> Result<SearchFile, ManyError> {
+pub fn find(
+    subject: &dyn Subject,
+    settings: &SearchSettings,
+    options: ManyOptions,
+) -> Result<SearchFile, ManyError> {
     let runs = Runs::new(options);
+    let plan = subject.plan();
     let mut draft = plan.clone().into_draft();
     draft.thresholds.clone_from(&settings.objectives);
     let mut search = Search::new(settings.plan);
@@ -33,7 +38,7 @@ pub fn find(plan: &Plan, settings: &SearchSettings, options: ManyOptions) -> Res
         draft.seed = plan.seed().wrapping_add(count);
         count += 1;
         runs.tell(&Event::StepRunBegins { load, run: search.runs_of_step() + 1 });
-        match step(&runs, &draft, settings, load) {
+        match step(&runs, subject, &draft, settings, load) {
             Ok(result) if result.state == RunState::Stopped => break,
             Ok(result) => record(&runs, &mut search, &mut file, settings, load, result),
             Err(ManyError::Run(error @ (RunError::Descriptors { .. } | RunError::Ports { .. }))) => {
@@ -55,12 +60,13 @@ pub fn find(plan: &Plan, settings: &SearchSettings, options: ManyOptions) -> Res
 
 fn step(
     runs: &Runs,
+    subject: &dyn Subject,
     draft: &PlanDraft,
     settings: &SearchSettings,
     load: u32,
 ) -> Result<ResultFile, ManyError> {
     let plan = settings.shape.apply(draft, load)?.check()?;
-    Ok(runs.run(&plan)?)
+    Ok(runs.run(subject, &plan)?)
 }
 
 fn record(

@@ -28,11 +28,11 @@ mod url;
 mod user;
 mod worker;
 
-pub use compare::{ComparedPlan, compare};
+pub use compare::{Compared, compare};
 pub use error::RunError;
 pub use explain::explain;
 pub use find::{SearchSettings, find};
-pub use many::{Event, ManyError, ManyOptions, OpenObservers};
+pub use many::{Event, ManyError, ManyOptions, OpenObservers, Subject};
 pub use options::{Observe, Output, Progress, RunOptions, StopFlag};
 pub use plan::{Mistake, Mistakes, PlanError, plan_keys_markdown, plan_schema, read_plan};
 pub use runner::{run, run_workload};

@@ -2,7 +2,7 @@
 
 use crate::error::RunError;
 use crate::options::{Observe, Output, Progress, RunOptions, StopFlag};
-use crate::runner::run;
+use crate::runner;
 use crate::store;
 use prony_load_model::comparison::Side;
 use prony_load_model::plan::PlanFaults;
@@ -30,6 +30,25 @@ pub struct ManyOptions {
 
 /// What is to be watched in a run; or why it cannot be, for people.
 pub type OpenObservers = Box<dyn Fn(&[String]) -> Result<Box<dyn Observe>, String>>;
+
+/// What is run again and again: a plan, or a script with the plan that its options make.
+pub trait Subject: fmt::Debug {
+    /// As the user gave it; runs are made of it with another load or seed.
+    fn plan(&self) -> &Plan;
+
+    /// One run of a plan that was made of [`Self::plan`], with whatever belongs before and after it.
+    fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError>;
+}
+
+impl Subject for Plan {
+    fn plan(&self) -> &Plan {
+        self
+    }
+
+    fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
+        runner::run(plan, options)
+    }
+}
 
 /// What happens meanwhile.
 #[derive(Debug)]
@@ -114,7 +133,7 @@ impl Runs {
         (self.watch.borrow_mut())(event);
     }
 
-    pub(crate) fn run(&self, plan: &Plan) -> Result<ResultFile, RunError> {
+    pub(crate) fn run(&self, subject: &dyn Subject, plan: &Plan) -> Result<ResultFile, RunError> {
         let watch = Rc::clone(&self.watch);
         let observe = self.observe.as_ref().map(|open| open(plan.observe()).map_err(RunError::Observe));
         let options = RunOptions {
@@ -125,7 +144,7 @@ impl Runs {
             observe: observe.transpose()?,
             ..RunOptions::default()
         };
-        run(plan, options)
+        subject.run(plan, options)
     }
 
     /// Replaces the file. A full disk is told and does not end the measurement.

@@ -2,7 +2,7 @@
 
 use crate::many::{Flags, check, duration};
 use anyhow::{Context as _, bail};
-use prony_load::{ComparedPlan, compare};
+use prony_load::{Compared, compare};
 use prony_load_model::comparison::{self, ComparisonFile, FailIf, Failure};
 use prony_load_model::search::{Vary, held};
 use prony_load_model::{LoadModel, Nanos, ResultFile};
@@ -65,12 +65,12 @@ pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 fn measure(arguments: &Arguments, b: &str) -> anyhow::Result<(ComparisonFile, PathBuf)> {
     let (a, b) = (subject(arguments, &arguments.a)?, subject(arguments, b)?);
-    let name = format!("compare-{}-{}", a.plan.name(), b.plan.name());
+    let name = format!("compare-{}-{}", a.subject.plan().name(), b.subject.plan().name());
     let (options, path) = arguments.flags.options(&name, Vary::Users)?;
     Ok((compare(&a, &b, arguments.runs, &arguments.fail_if, options)?, path))
 }
 
-fn subject(arguments: &Arguments, given: &str) -> anyhow::Result<ComparedPlan> {
+fn subject(arguments: &Arguments, given: &str) -> anyhow::Result<Compared> {
     let length = arguments.duration.unwrap_or(DURATION);
     let load = match arguments.rate {
         Some(rate) => LoadModel::open(rate, length, arguments.users),
@@ -80,7 +80,7 @@ fn subject(arguments: &Arguments, given: &str) -> anyhow::Result<ComparedPlan> {
     if let Some(duration) = arguments.duration {
         draft = held(draft, duration);
     }
-    Ok(ComparedPlan { given: given.to_owned(), plan: check(draft)? })
+    Ok(Compared { given: given.to_owned(), subject: Box::new(check(draft)?) })
 }
 
 fn is_saved(given: &str) -> bool {

@@ -36,10 +36,11 @@ pub(crate) fn wrk(arguments: &[String]) -> Outcome {
     outcome(requests, number_after(&text, "Requests/sec:"), cpu)
 }
 
-/// `prony run`, whose whole result is printed.
+/// `prony run`, whose whole result is printed. A rate with failures in it compares with nothing.
 pub(crate) fn prony(arguments: &[String]) -> Outcome {
     let (result, cpu) = prony_result(arguments);
     let whole = result.window(WindowKind::Whole).expect("a result always holds the whole run");
+    assert_eq!(whole.all.successes, whole.all.requests, "{arguments:?}: {:?}", whole.all.outcomes);
     outcome(whole.all.requests as f64, whole.all.rate_per_s, cpu)
 }
 

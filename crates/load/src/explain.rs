@@ -202,6 +202,9 @@ fn think_time(time: ThinkTime) -> String {
         ThinkTime::Normal { mean_ns, deviation_ns } => {
             format!("{mean_ns} in the mean (normal, deviation {deviation_ns})")
         }
+        ThinkTime::LogNormal { mean_ns, deviation_ns } => {
+            format!("{mean_ns} in the mean (lognormal, deviation {deviation_ns})")
+        }
     }
 }
 

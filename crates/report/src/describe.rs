@@ -65,6 +65,9 @@ fn pacing(pacing: Pacing) -> String {
             ThinkTime::Normal { mean_ns, deviation_ns } => {
                 format!("think time {mean_ns} ± {deviation_ns}, normal")
             }
+            ThinkTime::LogNormal { mean_ns, deviation_ns } => {
+                format!("think time {mean_ns} ± {deviation_ns}, lognormal")
+            }
         },
     }
 }

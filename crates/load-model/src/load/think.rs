@@ -7,6 +7,9 @@ use std::f64::consts::TAU;
 
 /// Draws outside of the allowed range are drawn again this often; one in 10^8 series of them is that unlucky.
 const NORMAL_TRIES_MAX: u32 = 16;
+/// A lognormal time is cut at so many times its mean. That lowers a mean by at most 1.1 %, at the largest deviation.
+const LOGNORMAL_CUT: f64 = 100.0;
+const LOGNORMAL_DEVIATION_MAX: u64 = 3;
 
 /// How long a user waits between an answer and its next request.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -29,6 +32,12 @@ pub enum ThinkTime {
         mean_ns: Nanos,
         deviation_ns: Nanos,
     },
+    /// Mostly short with some long ones, as people's are. The deviation is at most three times the mean.
+    #[serde(rename = "lognormal")]
+    LogNormal {
+        mean_ns: Nanos,
+        deviation_ns: Nanos,
+    },
 }
 
 impl ThinkTime {
@@ -48,6 +57,7 @@ impl ThinkTime {
                 Nanos::from_secs_f64(mean_ns.as_secs_f64() * factor)
             }
             Self::Normal { mean_ns, deviation_ns } => normal(mean_ns, deviation_ns, random),
+            Self::LogNormal { mean_ns, deviation_ns } => lognormal(mean_ns, deviation_ns, random),
         }
     }
 
@@ -56,7 +66,9 @@ impl ThinkTime {
             Self::None => Nanos::ZERO,
             Self::Constant { time_ns } => time_ns,
             Self::Uniform { min_ns, max_ns } => Nanos(min_ns.0 / 2 + max_ns.0 / 2),
-            Self::Exponential { mean_ns } | Self::Normal { mean_ns, .. } => mean_ns,
+            Self::Exponential { mean_ns }
+            | Self::Normal { mean_ns, .. }
+            | Self::LogNormal { mean_ns, .. } => mean_ns,
         }
     }
 
@@ -68,20 +80,42 @@ impl ThinkTime {
             }
             Self::Normal { mean_ns, deviation_ns } if deviation_ns > mean_ns => Some(format!(
                 "the deviation {deviation_ns} of a think time is above its mean {mean_ns}; \
-                 for times that differ more, take the exponential one, `{{ mean = \"2s\" }}`"
+                 for times that differ more, add `distribution = \"lognormal\"`"
             )),
+            Self::LogNormal { mean_ns, deviation_ns }
+                if deviation_ns.0 > mean_ns.0.saturating_mul(LOGNORMAL_DEVIATION_MAX) =>
+            {
+                Some(format!(
+                    "the deviation {deviation_ns} of a think time is above {LOGNORMAL_DEVIATION_MAX} times its mean \
+                     {mean_ns}; lower it"
+                ))
+            }
             _ => None,
         }
     }
 }
 
-/// The method of G. E. P. Box and M. E. Muller, 1958.
+/// Of mean 0 and deviation 1, by the method of G. E. P. Box and M. E. Muller, 1958.
+fn standard_normal(random: &mut impl Rng) -> f64 {
+    let (radius, angle): (f64, f64) = (random.random(), random.random());
+    (-2.0 * (1.0 - radius).ln()).sqrt() * (TAU * angle).cos()
+}
+
+/// Its logarithm is normal, with the mean and deviation that give the time's own.
+fn lognormal(mean: Nanos, deviation: Nanos, random: &mut impl Rng) -> Nanos {
+    let mean_s = mean.as_secs_f64();
+    if mean_s == 0.0 {
+        return Nanos::ZERO;
+    }
+    let variance = (1.0 + (deviation.as_secs_f64() / mean_s).powi(2)).ln();
+    let factor = (variance.sqrt() * standard_normal(random) - variance / 2.0).exp();
+    Nanos::from_secs_f64(mean_s * factor.min(LOGNORMAL_CUT))
+}
+
 fn normal(mean: Nanos, deviation: Nanos, random: &mut impl Rng) -> Nanos {
     let (mean_s, deviation_s) = (mean.as_secs_f64(), deviation.as_secs_f64());
     for _ in 0..NORMAL_TRIES_MAX {
-        let (radius, angle): (f64, f64) = (random.random(), random.random());
-        let standard = (-2.0 * (1.0 - radius).ln()).sqrt() * (TAU * angle).cos();
-        let drawn = mean_s + deviation_s * standard;
+        let drawn = mean_s + deviation_s * standard_normal(random);
         if (0.0..=2.0 * mean_s).contains(&drawn) {
             return Nanos::from_secs_f64(drawn);
         }
@@ -116,6 +150,8 @@ mod tests {
             ThinkTime::Exponential { mean_ns: millis(100) },
             ThinkTime::Normal { mean_ns: millis(100), deviation_ns: millis(10) },
             ThinkTime::Normal { mean_ns: millis(100), deviation_ns: millis(100) },
+            ThinkTime::LogNormal { mean_ns: millis(100), deviation_ns: millis(150) },
+            ThinkTime::LogNormal { mean_ns: millis(100), deviation_ns: Nanos::ZERO },
         ] {
             let mut random = ChaCha8Rng::seed_from_u64(7);
             let draws: Vec<_> = (0..20_000).map(|_| think.draw(&mut random).0).collect();
@@ -126,6 +162,17 @@ mod tests {
         }
     }
 
+    /// Of a lognormal distribution the median is `mean² / √(mean² + deviation²)`.
+    #[test]
+    fn lognormal_times_are_mostly_short() {
+        let think = ThinkTime::LogNormal { mean_ns: Nanos::from_secs(3), deviation_ns: Nanos::from_secs(4) };
+        let mut random = ChaCha8Rng::seed_from_u64(7);
+        let mut draws: Vec<_> = (0..20_001).map(|_| think.draw(&mut random).as_secs_f64()).collect();
+        draws.sort_by(f64::total_cmp);
+        assert!((1.75..1.85).contains(&draws[10_000]), "{}", draws[10_000]);
+        assert!(draws[20_000] > 20.0, "{}", draws[20_000]);
+    }
+
     #[test]
     fn what_is_no_distribution_is_said() {
         let (one, two) = (Nanos::from_secs(1), Nanos::from_secs(2));
@@ -133,5 +180,8 @@ mod tests {
         let wide = ThinkTime::Normal { mean_ns: one, deviation_ns: two };
         assert!(empty.fault().unwrap().contains("2.00 s is above 1.00 s"));
         assert!(wide.fault().unwrap().contains("deviation 2.00 s"));
+        let long = |deviation_ns| ThinkTime::LogNormal { mean_ns: one, deviation_ns }.fault();
+        assert!(long(Nanos::from_secs(3)).is_none());
+        assert!(long(Nanos::from_secs(4)).unwrap().contains("deviation 4.00 s"));
     }
 }

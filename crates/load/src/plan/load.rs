@@ -151,9 +151,16 @@ pub(super) fn think_time(value: Value<'_>, notes: &mut Notes) -> ThinkTime {
     }
     let Some(table) = Section::of(value) else { return ThinkTime::None };
     let [min, max, mean, deviation] = ["min", "max", "mean", "deviation"].map(|key| table.duration(key));
+    let is_lognormal = table.word("distribution", &IS_LOGNORMAL);
+    if table.has("distribution") && (mean.is_none() || deviation.is_none()) {
+        notes.add(table.span_of("distribution"), "a `distribution` has a `mean` and a `deviation`");
+    }
     match (min, max, mean, deviation) {
         (Some(min_ns), Some(max_ns), None, None) => ThinkTime::Uniform { min_ns, max_ns },
         (None, None, Some(mean_ns), None) => ThinkTime::Exponential { mean_ns },
+        (None, None, Some(mean_ns), Some(deviation_ns)) if is_lognormal => {
+            ThinkTime::LogNormal { mean_ns, deviation_ns }
+        }
         (None, None, Some(mean_ns), Some(deviation_ns)) => ThinkTime::Normal { mean_ns, deviation_ns },
         _ => {
             let forms = "`\"2s\"`, `{ min = \"1s\", max = \"3s\" }`, `{ mean = \"2s\" }` or \
@@ -163,6 +170,8 @@ pub(super) fn think_time(value: Value<'_>, notes: &mut Notes) -> ThinkTime {
         }
     }
 }
+
+const IS_LOGNORMAL: [(&str, bool); 2] = [("normal", false), ("lognormal", true)];
 
 pub(super) fn after_failure(section: &Section<'_>) -> Option<AfterFailure> {
     section.has("after_failure").then(|| section.word("after_failure", &AFTER_FAILURE))

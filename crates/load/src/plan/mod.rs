@@ -250,7 +250,7 @@ rate = 5
 rate_stages = [{ duration = "1s", rate = -1 }]
 max_duration = "1s"
 pacing = "1s"
-think_time = { mean = "1s", min = "1s" }
+think_time = { mean = "1s", min = "1s", distribution = "lognormal" }
 pipeline = 4
 protocol = "http2"
 tls = { cert = "c.pem" }
@@ -464,7 +464,7 @@ weight = "many"
 "#,
             &expect![[r#"
                 plan.toml:1:10: target `ftp://localhost` must start with `http://` or `https://`
-                plan.toml:2:14: expected a duration such as `"30s"` or a table with `min`, `max`, `mean`, `deviation`, not a whole number
+                plan.toml:2:14: expected a duration such as `"30s"` or a table with `min`, `max`, `mean`, `deviation`, `distribution`, not a whole number
                 plan.toml:3:15: unknown connections `keep`; did you mean `kept`?
                 plan.toml:4:11: `users` is missing; write for example `users = 100`
                 plan.toml:4:59: `users` must be from 0 to 4294967295, not -1

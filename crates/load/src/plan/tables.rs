@@ -188,9 +188,10 @@ const THINK_TIME: Table = Table {
             "mean",
             Form::Duration,
             "\"2s\"",
-            "Alone: exponential, cut at ten times the mean. With `deviation`: normal, cut at 0 and at twice the mean.",
+            "Alone: exponential, cut at ten times the mean. With `deviation`: a normal distribution, cut at 0 and at twice the mean.",
         ),
-        key("deviation", Form::Duration, "\"500ms\"", "Standard deviation of a normal distribution."),
+        key("deviation", Form::Duration, "\"500ms\"", "Standard deviation: of a normal distribution at most the mean, of a lognormal one three times that."),
+        key("distribution", Form::Word(&["normal", "lognormal"]), "\"lognormal\"", "`lognormal`: mostly short with some long ones, as people's are; cut at a hundred times the mean.").or("\"normal\""),
     ]],
 };
 

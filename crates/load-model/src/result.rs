@@ -15,7 +15,7 @@ use crate::units::Nanos;
 use crate::variable::Order;
 use crate::verdict::{Judgement, Verdict};
 use crate::windows::{Window, WindowKind, Windows};
-use crate::wire::WireOptions;
+use crate::wire::{Spoken, WireOptions};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -327,6 +327,9 @@ impl SecondRow {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LabFigures {
     pub threads: u32,
+    /// With each of the plan's targets, in their order.
+    #[serde(default)]
+    pub spoken: Vec<Spoken>,
     /// Processor time over elapsed time, of the busiest thread, from 0 to 1.
     pub busiest_thread_share: f64,
     pub processor_time_ns: Nanos,

@@ -48,6 +48,24 @@ impl Protocol {
     }
 }
 
+/// What is spoken with a target, once that is settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Spoken {
+    Http1,
+    Http2,
+}
+
+impl Spoken {
+    /// For people.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Http1 => "HTTP/1.1",
+            Self::Http2 => "HTTP/2",
+        }
+    }
+}
+
 /// Whether a user keeps its connection from one request to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

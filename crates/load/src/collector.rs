@@ -12,6 +12,7 @@ use prony_load_model::result::{
 };
 use prony_load_model::table::Tables;
 use prony_load_model::tally::{StartCounts, Tally, TallyShape};
+use prony_load_model::wire::Spoken;
 use prony_load_model::{Nanos, Plan, WindowKind, Windows};
 use std::collections::BTreeMap;
 
@@ -23,6 +24,7 @@ pub(crate) struct Collector<'a> {
     windows: &'a Windows,
     origin: Origin,
     place: TargetPlace,
+    spoken: Vec<Spoken>,
     total: Tally,
     series: Vec<SecondRow>,
     /// Seconds that some thread has not handed over yet, with how many have.
@@ -57,6 +59,7 @@ impl<'a> Collector<'a> {
             windows,
             origin,
             place,
+            spoken: Vec::new(),
             total: Tally::new(windows, TallyShape::of(plan)),
             series: Vec::new(),
             open: BTreeMap::new(),
@@ -65,6 +68,11 @@ impl<'a> Collector<'a> {
             clocks: ClockWatch::default(),
             findings: Vec::new(),
         }
+    }
+
+    /// What was settled with each of the plan's targets.
+    pub(crate) fn with_spoken(self, spoken: Vec<Spoken>) -> Self {
+        Self { spoken, ..self }
     }
 
     /// Takes a thread's second; says so where that second is now complete.
@@ -187,6 +195,7 @@ impl<'a> Collector<'a> {
         };
         LabFigures {
             threads: self.busy.len() as u32,
+            spoken: self.spoken.clone(),
             busiest_thread_share: self.busy.iter().map(share).fold(0.0, f64::max).min(1.0),
             processor_time_ns: self.busy.iter().fold(Nanos::ZERO, |sum, busy| sum.plus(busy.whole)),
             memory_peak_bytes: crate::machine::memory_peak_bytes(),

@@ -110,7 +110,8 @@ fn gather(
         origin(&options),
         machine::place_of(shared.network),
         shared.threads,
-    );
+    )
+    .with_spoken(shared.network.all_spoken());
     let mut store = Store::new(options.output);
     let mut looks = 0;
     collector.look_at_clocks(machine::clocks(epoch));

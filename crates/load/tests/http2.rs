@@ -7,7 +7,7 @@ use prony_load::{RunError, RunOptions, run, run_workload};
 use prony_load_model::program::{
     Answer, Event, Keep, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
 };
-use prony_load_model::wire::{Connections, Protocol};
+use prony_load_model::wire::{Connections, Protocol, Spoken};
 use prony_load_model::{
     LoadModel, Nanos, Outcome, PlanDraft, RequestDraft, ResultFile, Target, ThinkTime, WindowKind,
 };
@@ -143,6 +143,7 @@ fn over_tls_the_target_chooses() {
         let result = run_draft(draft).unwrap();
         assert_eq!(outcomes(&result), "success");
         assert_eq!(result.lab.connections.opened, if is_http2 { 1 } else { 4 });
+        assert_eq!(result.lab.spoken, [if is_http2 { Spoken::Http2 } else { Spoken::Http1 }]);
         let wanted = if is_http2 { "h2" } else { "http/1.1" };
         assert!(peer.seen().handshakes.iter().all(|seen| seen.alpn.as_deref() == Some(wanted)));
     }

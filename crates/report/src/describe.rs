@@ -3,7 +3,8 @@
 use crate::table::{bytes, grouped};
 use prony_load_model::load::Pacing;
 use prony_load_model::observation::ObservedUnit;
-use prony_load_model::result::{Counted, PlanSummary, RunState, ScenarioSummary};
+use prony_load_model::result::{Counted, PlanSummary, ResultFile, RunState, ScenarioSummary};
+use prony_load_model::wire::Protocol;
 use prony_load_model::{LoadModel, Nanos, Spacing, ThinkTime, WindowKind};
 
 /// What a reader must know before any figure.
@@ -80,6 +81,18 @@ pub(crate) const fn window_name(kind: WindowKind) -> &'static str {
         WindowKind::After => "after",
         WindowKind::Whole => "whole run",
     }
+}
+
+/// What was spoken, where that is not simply HTTP/1.1 as asked for.
+pub(crate) fn spoken(result: &ResultFile) -> Option<String> {
+    let spoken = &result.lab.spoken;
+    let first = spoken.first()?.label();
+    if spoken.iter().all(|one| one.label() == first) {
+        let is_plain = result.plan.wire.protocol == Protocol::Http1;
+        return (!is_plain).then(|| first.to_owned());
+    }
+    let pairs = spoken.iter().zip(&result.plan.targets);
+    Some(pairs.map(|(one, target)| format!("{} with {target}", one.label())).collect::<Vec<_>>().join(", "))
 }
 
 /// Terms and what was counted of them: rows of feeders, iterations that ended early.

@@ -131,6 +131,9 @@ fn closing(result: &ResultFile) -> String {
         grouped(lab.connections.opened),
         grouped(lab.connections.reopened)
     );
+    if let Some(spoken) = describe::spoken(result) {
+        let _ = write!(text, ", {spoken}");
+    }
     let (full, resumed) = (lab.connections.tls_full_handshakes, lab.connections.tls_resumed);
     if full + resumed > 0 {
         let _ = write!(text, ", TLS handshakes {} full and {} resumed", grouped(full), grouped(resumed));

@@ -2,6 +2,7 @@
 //!
 //! Lines, units and widths are theirs; the figures are ours, and the last lines say what differs.
 
+use crate::describe;
 use crate::spectrum::spectrum;
 use crate::summary::shown_finding;
 use prony_load_model::histogram::Latencies;
@@ -115,6 +116,9 @@ fn notes(result: &ResultFile) -> String {
          successes\n"
     }
     .to_owned();
+    if let Some(spoken) = describe::spoken(result) {
+        let _ = writeln!(text, "spoken: {spoken}");
+    }
     if result.state == RunState::Stopped {
         text.push_str("stopped early: the figures are of what ran until then\n");
     }

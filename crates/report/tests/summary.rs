@@ -5,7 +5,8 @@
 mod common;
 
 use common::{closed, open};
-use expect_test::expect;
+use expect_test::{Expect, expect};
+use prony_load_model::wire::{Protocol, Spoken};
 use prony_report::{ReadError, json, read, side_by_side, summary};
 
 #[test]
@@ -51,6 +52,37 @@ fn the_summary_shows_findings_first_and_the_steady_state_beside_the_whole() {
         lab: 2 threads, busiest 5 %, 0 connections (0 again)
         a closed loop asks less while it waits, which hides stalls; the longest wait without any answer was 0 s
     "#]].assert_eq(&summary(&closed()));
+}
+
+#[test]
+fn what_was_spoken_is_said_where_it_is_not_what_plans_get_unasked() {
+    let check = |protocol, spoken: &[Spoken], expected: &Expect| {
+        let mut result = closed();
+        result.plan.targets = vec!["https://a".to_owned(), "https://b".to_owned()];
+        result.plan.wire.protocol = protocol;
+        result.lab.spoken = spoken.to_vec();
+        let text = summary(&result);
+        expected.assert_eq(text.lines().find(|line| line.starts_with("lab:")).unwrap());
+    };
+    let (one, two) = (Spoken::Http1, Spoken::Http2);
+    check(Protocol::Http1, &[one, one], &expect!["lab: 2 threads, busiest 5 %, 0 connections (0 again)"]);
+    check(
+        Protocol::Http2,
+        &[two, two],
+        &expect!["lab: 2 threads, busiest 5 %, 0 connections (0 again), HTTP/2"],
+    );
+    check(
+        Protocol::Auto,
+        &[one, one],
+        &expect!["lab: 2 threads, busiest 5 %, 0 connections (0 again), HTTP/1.1"],
+    );
+    check(
+        Protocol::Auto,
+        &[two, one],
+        &expect![
+            "lab: 2 threads, busiest 5 %, 0 connections (0 again), HTTP/2 with https://a, HTTP/1.1 with https://b"
+        ],
+    );
 }
 
 #[test]

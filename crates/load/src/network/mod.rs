@@ -18,6 +18,7 @@ use crate::transport::{Address, Fault, Transport};
 use late::LateTargets;
 use names::Addresses;
 use prony_load_model::program::Workload;
+pub(crate) use prony_load_model::wire::Spoken;
 use prony_load_model::wire::{Dns, Protocol, WireOptions};
 use prony_load_model::{Plan, Target};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -39,13 +40,6 @@ struct Place {
     addresses: Addresses,
     tls: Option<TlsTarget>,
     spoken: Spoken,
-}
-
-/// What is spoken with a target, once that is settled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spoken {
-    Http1,
-    Http2,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,6 +111,11 @@ impl Network {
 
     pub(crate) fn spoken(&self, target: usize) -> Spoken {
         self.places[target].spoken
+    }
+
+    /// With each of the plan's targets.
+    pub(crate) fn all_spoken(&self) -> Vec<Spoken> {
+        self.places.iter().map(|place| place.spoken).collect()
     }
 
     pub(crate) fn is_tls(&self, target: usize) -> bool {

@@ -38,6 +38,7 @@ fn facts(result: &ResultFile) -> Vec<(String, String)> {
     let (plan, lab, machine) = (&result.plan, &result.lab, &result.origin.machine);
     let mut facts =
         vec![("target", plan.targets.join(", ")), ("load", describe::scenario_lines(plan).join("; "))];
+    facts.push(("protocol", describe::spoken(result).unwrap_or_default()));
     facts.push(("seed", plan.seed.to_string()));
     if !plan.tags.is_empty() {
         let tags: Vec<_> = plan.tags.iter().map(|(name, value)| format!("{name}={value}")).collect();

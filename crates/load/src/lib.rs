@@ -36,4 +36,4 @@ pub use many::{Event, ManyError, ManyOptions, OpenObservers, Subject};
 pub use options::{Observe, Output, Progress, RunOptions, StopFlag};
 pub use plan::{Mistake, Mistakes, PlanError, plan_keys_markdown, plan_schema, read_plan};
 pub use runner::{run, run_workload};
-pub use url::plan_for_url;
+pub use url::{Url, UrlError, literal};

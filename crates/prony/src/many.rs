@@ -3,7 +3,7 @@
 use crate::{interrupt, progress};
 use anyhow::Context as _;
 use prony_lab::observe;
-use prony_load::{Event, ManyOptions, Output, Progress, plan_for_url, read_plan};
+use prony_load::{Event, ManyOptions, Output, Progress, Url, read_plan};
 use prony_load_model::comparison::Side;
 use prony_load_model::result::ResultFile;
 use prony_load_model::search::{StepVerdict, Vary};
@@ -59,8 +59,8 @@ impl Flags {
 
     /// A plan file or an address. The load is that of an address.
     pub(crate) fn plan(&self, given: &str, load: LoadModel) -> anyhow::Result<PlanDraft> {
-        let mut draft = if given.contains("://") {
-            plan_for_url(given, load)?
+        let mut draft = if Url::is_one(given) {
+            Url::parse(given)?.plan(load)
         } else {
             read_plan(Path::new(given))?.into_draft()
         };

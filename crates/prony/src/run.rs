@@ -7,7 +7,7 @@ mod url;
 use anyhow::{Context as _, bail};
 use prony_lab::observe;
 use prony_load::{
-    Output, Progress, RunOptions, StopFlag, explain, plan_schema, read_plan, run, run_workload,
+    Output, Progress, RunOptions, StopFlag, Url, explain, plan_schema, read_plan, run, run_workload,
 };
 use prony_load_model::{Plan, ResultFile};
 use prony_load_scripts::wrk::WrkScript;
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::{interrupt, progress};
-use url::{Url, UrlFlags};
+use url::UrlFlags;
 
 const THRESHOLD_FAILED: u8 = 1;
 

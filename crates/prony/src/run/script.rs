@@ -1,8 +1,9 @@
 //! A URL loaded by a wrk script: the script made ready, and what happens where it hangs.
 
-use super::url::{Url, UrlFlags};
+use super::url::UrlFlags;
 use crate::COULD_NOT_RUN;
 use anyhow::bail;
+use prony_load::Url;
 use prony_load_model::target::Endpoint;
 use prony_load_scripts::wrk::{Limits, ScriptError, Settings, WrkScript, WrkUrl};
 use std::path::Path;

@@ -2,11 +2,9 @@
 
 use super::quantity;
 use anyhow::{Context as _, bail};
-use prony_load_model::wire::Protocol;
-use prony_load_model::{
-    BodyDraft, ExpectedStatus, LoadModel, Nanos, Plan, PlanDraft, RateStage, RequestDraft, Spacing, Target,
-    WireOptions,
-};
+use prony_load::{Url, literal};
+use prony_load_model::wire::{Dns, Protocol};
+use prony_load_model::{BodyDraft, ExpectedStatus, LoadModel, Nanos, Plan, RateStage, Spacing, WireOptions};
 use std::path::PathBuf;
 
 const CONNECTIONS: u32 = 10;
@@ -51,9 +49,21 @@ pub(crate) struct UrlFlags {
     /// Speak HTTP/2: chosen by ALPN over TLS, from the first byte without.
     #[arg(long)]
     pub http2: bool,
+    /// What to speak; auto leaves it to a target with TLS, by ALPN [default: http1].
+    #[arg(long, value_name = "http1|http2|auto", value_parser = protocol, conflicts_with = "http2")]
+    pub protocol: Option<Protocol>,
     /// With HTTP/2: how many of a thread's users share a connection.
-    #[arg(long, value_name = "COUNT", value_parser = quantity::count, requires = "http2")]
+    #[arg(long, value_name = "COUNT", value_parser = quantity::count)]
     pub streams: Option<u32>,
+    /// Resolve the target's name before the run, or again while it goes [default: once].
+    #[arg(long, value_name = "once|per_connection", value_parser = dns)]
+    pub dns: Option<Dns>,
+    /// Resume TLS sessions where the target allows it, which is the default.
+    #[arg(long, overrides_with = "no_resume")]
+    pub resume: bool,
+    /// Make a full TLS handshake for each connection.
+    #[arg(long, overrides_with = "resume")]
+    pub no_resume: bool,
     /// Take any certificate.
     #[arg(long)]
     pub insecure: bool,
@@ -85,6 +95,11 @@ impl UrlFlags {
             ("--method", self.method.is_some()),
             ("--body", self.body.is_some()),
             ("--http2", self.http2),
+            ("--protocol", self.protocol.is_some()),
+            ("--streams", self.streams.is_some()),
+            ("--dns", self.dns.is_some()),
+            ("--resume", self.resume),
+            ("--no-resume", self.no_resume),
             ("--insecure", self.insecure),
             ("--cacert", self.cacert.is_some()),
             ("--cert", self.cert.is_some()),
@@ -148,9 +163,10 @@ impl UrlFlags {
 
     fn wire(&self) -> WireOptions {
         let mut wire = WireOptions::default();
-        if self.http2 {
-            wire.protocol = Protocol::Http2;
-        }
+        let default = if self.http2 { Protocol::Http2 } else { Protocol::default() };
+        wire.protocol = self.protocol.unwrap_or(default);
+        wire.dns = self.dns.unwrap_or_default();
+        wire.tls.resume = !self.no_resume;
         wire.streams = self.streams.unwrap_or(wire.streams);
         wire.tls.insecure = self.insecure;
         wire.tls.ca = self.cacert.iter().cloned().collect();
@@ -162,55 +178,33 @@ impl UrlFlags {
 
     /// The whole run as a plan of one request.
     pub(crate) fn plan(&self, url: &Url) -> anyhow::Result<Plan> {
-        let mut draft = PlanDraft::new(&url.name(), url.target.clone(), self.load());
+        let mut draft = url.plan(self.load());
         draft.timeout = self.timeout();
         draft.wire = self.wire();
-        let mut request = RequestDraft::get(&format!("{} {}", self.method(), url.path), &url.path);
+        let request = &mut draft.requests[0];
+        request.name = format!("{} {}", self.method(), url.path);
         self.method().clone_into(&mut request.method);
-        request.headers = self.headers()?;
-        request.body = self.body()?.map_or(BodyDraft::None, BodyDraft::Text);
+        request.headers = self.headers()?.into_iter().map(|(name, value)| (name, literal(&value))).collect();
+        request.body = self.body()?.map_or(BodyDraft::None, |body| BodyDraft::Text(literal(&body)));
         request.expect = ExpectedStatus::OneOf(STATUS_GOOD.collect());
-        draft.requests = vec![request];
         Ok(draft.check()?)
     }
 }
 
-/// A URL: where it leads, and the path that requests ask for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Url {
-    /// As typed.
-    pub text: String,
-    /// Without a path.
-    pub target: Target,
-    /// With the query.
-    pub path: String,
+fn protocol(text: &str) -> Result<Protocol, String> {
+    match text {
+        "http1" => Ok(Protocol::Http1),
+        "http2" => Ok(Protocol::Http2),
+        "auto" => Ok(Protocol::Auto),
+        _ => Err("use http1, http2 or auto".to_owned()),
+    }
 }
 
-impl Url {
-    pub(crate) fn is_one(text: &str) -> bool {
-        text.contains("://")
-    }
-
-    pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
-        let after_scheme = text.find("://").map_or(0, |at| at + 3);
-        let rest = &text[after_scheme..];
-        let path_at = match rest.strip_prefix("unix:") {
-            Some(socket) => socket.find(':').map(|at| (at + 5, at + 6)),
-            None => rest.find(['/', '?', '#']).map(|at| (at, at)),
-        };
-        let (authority_end, path_start) = path_at.unwrap_or((rest.len(), rest.len()));
-        let target = Target::parse(&text[..after_scheme + authority_end])?;
-        let path = rest[path_start..].split('#').next().unwrap_or_default();
-        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        if path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
-            bail!("the path of `{text}` has spaces or control characters; write them as %20 and the like");
-        }
-        Ok(Self { text: text.to_owned(), target, path })
-    }
-
-    /// For result files.
-    fn name(&self) -> String {
-        format!("{}{}", self.target.authority(), self.path.split('?').next().unwrap_or_default())
+fn dns(text: &str) -> Result<Dns, String> {
+    match text {
+        "once" => Ok(Dns::Once),
+        "per_connection" => Ok(Dns::PerConnection),
+        _ => Err("use once or per_connection".to_owned()),
     }
 }
 
@@ -227,48 +221,18 @@ mod tests {
         flags: UrlFlags,
     }
 
-    #[test]
-    fn urls_fall_into_target_and_path() {
-        let check = |text: &str, expected: &Expect| {
-            let shown = match Url::parse(text) {
-                Ok(url) => format!("{} | {} | {}", url.target, url.path, url.name()),
-                Err(error) => error.to_string(),
-            };
-            expected.assert_eq(&shown);
-        };
-        check("http://host", &expect!["http://host | / | host/"]);
-        check("https://host:8443/a/?b=c/d#e", &expect!["https://host:8443 | /a/?b=c/d | host:8443/a/"]);
-        check("http://host?q", &expect!["http://host | /?q | host/"]);
-        check("http://[::1]:80/x/", &expect!["http://[::1] | /x/ | [::1]/x/"]);
-        check(
-            "http://unix:/run/app.sock:/api/",
-            &expect!["http://unix:/run/app.sock | /api/ | localhost/api/"],
-        );
-        check("http://unix:/run/app.sock", &expect!["http://unix:/run/app.sock | / | localhost/"]);
-        check(
-            "http://host/a b",
-            &expect![
-                "the path of `http://host/a b` has spaces or control characters; write them as %20 and the like"
-            ],
-        );
-        check(
-            "http://:80/",
-            &expect!["target `http://:80` has no usable host; write for example `http://127.0.0.1:8080`"],
-        );
-        check("ftp://host/", &expect!["target `ftp://host` must start with `http://` or `https://`"]);
-    }
-
     /// The load, the request and the wire that a command line makes, or what is wrong with it.
     fn check(line: &str, expected: &Expect) {
         let shown = match Line::try_parse_from(["prony"].into_iter().chain(line.split(' '))) {
             Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
-            Ok(line) => match Url::parse(&line.url).and_then(|url| line.flags.plan(&url)) {
+            Ok(line) => match Url::parse(&line.url).map_err(Into::into).and_then(|url| line.flags.plan(&url))
+            {
                 Err(error) => error.to_string(),
                 Ok(plan) => {
                     let (request, scenario) = (&plan.requests()[0], &plan.scenarios()[0]);
                     let headers: Vec<_> = request.headers.iter().map(|(name, _)| name.as_str()).collect();
                     format!(
-                        "{} | {} | body {} | {headers:?} | timeout {}\n{:?}\n{:?} streams {}",
+                        "{} | {} | body {} | {headers:?} | timeout {}\n{:?}\n{:?} streams {}, dns {:?}, resume {}",
                         plan.target().unwrap(),
                         request.name,
                         request.body.is_some(),
@@ -276,6 +240,8 @@ mod tests {
                         scenario.load,
                         plan.wire().protocol,
                         plan.wire().streams,
+                        plan.wire().dns,
+                        plan.wire().tls.resume,
                     )
                 }
             },
@@ -288,23 +254,23 @@ mod tests {
         check(
             "http://a/",
             &expect![[r#"
-            http://a | GET / | body false | [] | timeout 2.00 s
-            Closed { stages: [Stage { duration_ns: Nanos(0), users: 10 }, Stage { duration_ns: Nanos(10000000000), users: 10 }] }
-            Http1 streams 1"#]],
+                http://a | GET / | body false | [] | timeout 2.00 s
+                Closed { stages: [Stage { duration_ns: Nanos(0), users: 10 }, Stage { duration_ns: Nanos(10000000000), users: 10 }] }
+                Http1 streams 1, dns Once, resume true"#]],
         );
         check(
             "http://a/x?y -c1k -d 2m -T 500ms -H A:b -H C:d",
             &expect![[r#"
                 http://a | GET /x?y | body false | ["A", "C"] | timeout 500 ms
                 Closed { stages: [Stage { duration_ns: Nanos(0), users: 1000 }, Stage { duration_ns: Nanos(120000000000), users: 1000 }] }
-                Http1 streams 1"#]],
+                Http1 streams 1, dns Once, resume true"#]],
         );
         check(
             "http://a/ -R2k -c 100 --body a=1",
             &expect![[r#"
-            http://a | POST / | body true | [] | timeout 2.00 s
-            Open { stages: [RateStage { duration_ns: Nanos(0), rate_per_s: 2000.0 }, RateStage { duration_ns: Nanos(10000000000), rate_per_s: 2000.0 }], spacing: Even, users: 100, wait_max_ns: Nanos(10000000000) }
-            Http1 streams 1"#]],
+                http://a | POST / | body true | [] | timeout 2.00 s
+                Open { stages: [RateStage { duration_ns: Nanos(0), rate_per_s: 2000.0 }, RateStage { duration_ns: Nanos(10000000000), rate_per_s: 2000.0 }], spacing: Even, users: 100, wait_max_ns: Nanos(10000000000) }
+                Http1 streams 1, dns Once, resume true"#]],
         );
         check(
             "https://a/ --http2 --streams 8 --method PUT --data @/nowhere",
@@ -315,7 +281,41 @@ mod tests {
             &expect![[r#"
                 https://a | GET / | body false | [] | timeout 2.00 s
                 Closed { stages: [Stage { duration_ns: Nanos(0), users: 10 }, Stage { duration_ns: Nanos(10000000000), users: 10 }] }
-                Http2 streams 8"#]],
+                Http2 streams 8, dns Once, resume true"#]],
+        );
+    }
+
+    #[test]
+    fn the_wire_has_flags() {
+        check(
+            "https://a/ --protocol auto --dns per_connection --no-resume --streams 4",
+            &expect![[r#"
+            https://a | GET / | body false | [] | timeout 2.00 s
+            Closed { stages: [Stage { duration_ns: Nanos(0), users: 10 }, Stage { duration_ns: Nanos(10000000000), users: 10 }] }
+            Auto streams 4, dns PerConnection, resume false"#]],
+        );
+        check(
+            "https://a/ --no-resume --resume --body ${x}",
+            &expect![[r#"
+            https://a | POST / | body true | [] | timeout 2.00 s
+            Closed { stages: [Stage { duration_ns: Nanos(0), users: 10 }, Stage { duration_ns: Nanos(10000000000), users: 10 }] }
+            Http1 streams 1, dns Once, resume true"#]],
+        );
+        check(
+            "https://a/ --protocol spdy",
+            &expect![
+                "error: invalid value 'spdy' for '--protocol <http1|http2|auto>': use http1, http2 or auto"
+            ],
+        );
+        check(
+            "https://a/ --protocol auto --http2",
+            &expect!["error: the argument '--protocol <http1|http2|auto>' cannot be used with '--http2'"],
+        );
+        check(
+            "http://a/ --dns never",
+            &expect![
+                "error: invalid value 'never' for '--dns <once|per_connection>': use once or per_connection"
+            ],
         );
     }
 
@@ -340,7 +340,7 @@ mod tests {
         );
         check(
             "http://a/ --streams 2",
-            &expect!["error: the following required arguments were not provided:"],
+            &expect![[r#"2 streams need HTTP/2; set `protocol = "http2"`, or use `pipeline`"#]],
         );
         check("http://a/ --insecure", &expect!["no target is encrypted; write `https://` for at least one"]);
         check(

@@ -1,7 +1,10 @@
 //! `k6/http`: what scripts say of requests and see of answers. Sends nothing itself.
 
+pub mod compression;
 pub mod date;
+pub mod digest;
 pub mod escape;
+pub mod form;
 pub mod headers;
 pub mod jar;
 pub mod set_cookie;

@@ -360,3 +360,229 @@ fn an_endless_loop_ends_with_its_place() {
         	at <anonymous> (main.js:1:1)"#]]
     .assert_eq(&init_error(script));
 }
+
+fn small(main: &str) -> Script {
+    let mut script = script(main);
+    script.limits.memory_bytes = 8 << 20;
+    script
+}
+
+#[test]
+fn memory_without_bound_ends_its_iteration_and_no_other() {
+    for hoard in [
+        "const kept = []; for (;;) kept.push({ n: kept.length })",
+        "const kept = []; for (;;) kept.push('x'.repeat(100000) + kept.length)",
+        "const kept = []; for (;;) kept.push(new Uint8Array(100000))",
+        "const kept = []; for (;;) { try { kept.push(new Array(50).fill(1)) } catch (e) { } }",
+        "const kept = []; const f = async () => { kept.push(await new Array(99).fill(1)); return f() }; return f()",
+        "const kept = []; for (;;) kept.push((async () => { await kept; return new Array(9) })())",
+    ] {
+        let main = format!(
+            "import {{ sleep }} from 'k6';
+             export default function () {{ if (__VU === 2) {{ sleep(1); {hoard}; }} sleep(__VU); }}"
+        );
+        let driver = Driver { users: 3, iterations: 2, ..Driver::default() };
+        let outcome = driver.run(small(&main), Entry::Iterations);
+        let failed: Vec<_> = outcome.iterations.iter().filter(|(.., error)| error.is_some()).collect();
+        assert_eq!(failed.len(), 2, "{hoard}: {failed:?}");
+        for (user, _, error) in failed {
+            let error = error.as_deref().unwrap();
+            assert_eq!(*user, 1, "{hoard}");
+            assert!(error.contains("all of the 8 MiB"), "{hoard}: {error}");
+        }
+    }
+}
+
+#[test]
+fn an_exception_for_want_of_memory_can_be_caught_where_one_piece_was_too_large() {
+    let main = "export default function () {
+        try { new ArrayBuffer(1e9); } catch (e) { return; }
+        throw new Error('it was given');
+    }";
+    expect![[r#"
+        user 0 at 0 s: ok
+    "#]]
+    .assert_eq(&shown(&Driver::default().run(small(main), Entry::Iterations)));
+}
+
+/// Timers and calls that go on without blocking, as the parts of k6 make them.
+mod asynchronous {
+    use prony_load_model::Nanos;
+    use prony_load_scripts::k6::host::host_of;
+    use prony_load_scripts::k6::vm::{Builtin, Native};
+    use rquickjs::{Ctx, Function, Object};
+
+    pub(crate) const MODULES: &[Builtin] = &[Builtin {
+        specifier: "test",
+        text: "import native from 'prony:test';
+            export const after = (seconds, callback) => native.after(seconds, () => callback());
+            export const pause = (seconds) => new Promise((resolve) => after(seconds, resolve));
+            export const stop = (id) => native.stop(id);
+            export const end = () => native.end();",
+    }];
+    pub(crate) const NATIVES: &[Native] = &[Native { name: "prony:test", install }];
+
+    fn install<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<()> {
+        exports.set("after", Function::new(ctx.clone(), after)?)?;
+        exports.set("stop", Function::new(ctx.clone(), stop)?)?;
+        exports.set("end", Function::new(ctx.clone(), end)?)
+    }
+
+    fn after<'js>(ctx: Ctx<'js>, seconds: f64, callback: Function<'js>) -> f64 {
+        let host = host_of(&ctx);
+        let due = host.now().plus(Nanos::from_secs_f64(seconds));
+        let id = host.user().waits.start_timer(due);
+        host.on_news(&ctx, id, callback);
+        id as f64
+    }
+
+    fn stop(ctx: Ctx<'_>, id: f64) {
+        let host = host_of(&ctx);
+        host.user().waits.stop_timer(id as u64);
+        host.off_news(id as u64);
+    }
+
+    fn end(ctx: Ctx<'_>) -> rquickjs::Result<()> {
+        Err(host_of(&ctx).end_iteration(&ctx))
+    }
+}
+
+fn check_asynchronous(main: &str, expected: &Expect) {
+    let mut script = script(main);
+    script.builtins = script.builtins.with(asynchronous::MODULES, asynchronous::NATIVES);
+    expected.assert_eq(&shown(&Driver::default().run(script, Entry::Setup)));
+}
+
+#[test]
+fn callbacks_come_in_the_order_of_their_times_and_end_the_iteration_when_none_is_left() {
+    check_asynchronous(
+        "import { after, pause, stop } from 'test';
+         import { sleep } from 'k6';
+         export async function setup() {
+             const order = [];
+             after(3, () => { order.push('late'); sleep(1); after(0, () => order.push('from a callback')); });
+             const stopped = after(2, () => order.push('never'));
+             after(1, () => { order.push('early'); stop(stopped); });
+             sleep(2.5);
+             order.push('slept');
+             await pause(1.5);
+             order.push('paused');
+             return order;
+         }",
+        &expect![[r#"
+            user 0 at 4.00 s: ok
+            returned ["slept","early","late","paused","from a callback"]
+        "#]],
+    );
+}
+
+#[test]
+fn what_callbacks_throw_ends_the_iteration() {
+    check_asynchronous(
+        "import { after } from 'test';
+         export function setup() { after(1, () => { throw new Error('in a callback'); }); after(2, () => {}); }",
+        &expect![[r#"
+            user 0 at 1.00 s: Error: in a callback
+            	at <anonymous> (main.js:2:63)
+            	at <anonymous> (test:2:85)
+            failed: Error: in a callback
+            	at <anonymous> (main.js:2:63)
+            	at <anonymous> (test:2:85)
+        "#]],
+    );
+}
+
+#[test]
+fn an_iteration_that_ends_itself_is_not_caught() {
+    check_asynchronous(
+        "import { end } from 'test';
+         export function setup() { try { end(); } catch (e) { return 'caught'; } finally { for (;;) {} } }",
+        &expect![[r#"
+            user 0 at 0 s: the iteration was ended by the script
+            	at end (test:5:45)
+            	at setup (main.js:2:42)
+            failed: the iteration was ended by the script
+            	at end (test:5:45)
+            	at setup (main.js:2:42)
+        "#]],
+    );
+}
+
+#[test]
+fn bytecode_of_another_thread_is_the_same_module() {
+    let files = [
+        ("main.js", "import { one } from './lib.js'; export const setup = () => one() + 1;"),
+        ("lib.js", "export function one() { return 1; }"),
+    ];
+    let script = Arc::new(script_of(&files));
+    for _ in 0..2 {
+        let script = Arc::clone(&script);
+        let functions = std::thread::spawn(move || {
+            Machine::new(script, Clock::Real(Instant::now())).unwrap().inspect().unwrap().functions
+        });
+        assert_eq!(functions.join().unwrap(), ["setup"]);
+    }
+}
+
+/// Thousands of users whose calls, errors, generators, callbacks and promises are mixed by chance, which is the
+/// script's own: each user checks what it gets back.
+#[test]
+fn users_stay_apart_under_random_switches() {
+    let main = "
+        import http from 'k6/http';
+        import { sleep } from 'k6';
+        import { pause } from 'test';
+        let seed;
+        const chance = (n) => { seed = (seed * 1103515245 + 12345) % 2147483648; return seed % n; };
+        function wait(tag) {
+            if (chance(2)) sleep(chance(50) / 1000);
+            else if (http.get('http://localhost/' + tag).body !== '/' + tag) throw new Error('not mine: ' + tag);
+            return tag;
+        }
+        function thrower(depth) {
+            if (depth > 0) return thrower(depth - 1) + 1;
+            wait('thrower');
+            throw new RangeError('deep ' + __VU);
+        }
+        function* generator(n) { for (let i = 0; i < n; i++) yield wait('g' + i + '-' + __VU); }
+        const kinds = [
+            () => { const got = [1, 2, 3].map((i) => wait('m' + i + '-' + __VU)).join(); if (got !== `m1-${__VU},m2-${__VU},m3-${__VU}`) throw new Error(got); },
+            () => { const got = [...generator(3)].length; if (got !== 3) throw new Error('generator'); },
+            () => {
+                try { thrower(chance(20)); } catch (e) {
+                    if (e.message !== 'deep ' + __VU || !e.stack.includes('thrower')) throw new Error('stack of another: ' + e.stack);
+                    const frames = e.stack.trim().split('\\n').length;
+                    if (frames > 40) throw new Error('a chain too long: ' + frames);
+                }
+            },
+            async () => { await pause(chance(30) / 1000); wait('a' + __VU); await null; wait('b' + __VU); },
+            () => { [3, 1, 2].sort((a, b) => { wait('s' + __VU); return a - b; }); },
+            () => { 'a-b-c'.replace(/[a-z]/g, (c) => wait(c + __VU)); },
+            () => { JSON.parse('{\"a\":[1,2]}', (k, v) => { if (chance(3) === 0) wait('j' + __VU); return v; }); },
+            () => { const o = { get x() { return wait('get' + __VU); }, toString() { return wait('str' + __VU); } }; if (o.x + o !== `get${__VU}str${__VU}`) throw new Error('getter'); },
+            () => { const e = {}; (function inner() { wait('cap'); Error.captureStackTrace(e, inner); })(); if (typeof e.stack !== 'string') throw new Error('captured'); },
+        ];
+        export default async function () {
+            seed = __VU * 7919 + __ITER;
+            for (let i = 0; i < 4; i++) await kinds[chance(kinds.length)]();
+            await Promise.all([kinds[3](), kinds[3]()]);
+        }";
+    let mut script = script(main);
+    script.builtins = script.builtins.with(asynchronous::MODULES, asynchronous::NATIVES);
+    let mut count = 0_u64;
+    let driver = Driver {
+        users: 2_000,
+        iterations: 3,
+        server: Box::new(move |text| {
+            count += 1;
+            let path = text.split(' ').nth(1).unwrap().to_owned();
+            (200, path, Nanos::from_micros(count * 7919 % 40_000))
+        }),
+        ..Driver::default()
+    };
+    let outcome = driver.run(script, Entry::Iterations);
+    assert_eq!(outcome.iterations.len(), 6_000);
+    let failed: Vec<_> = outcome.iterations.iter().filter(|(.., error)| error.is_some()).take(3).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+    assert!(outcome.requests.len() > 10_000, "{}", outcome.requests.len());
+}

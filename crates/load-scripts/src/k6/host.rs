@@ -5,7 +5,8 @@
 //! [`Extensions`] under types of their own: a user's ([`UserState::data`]), a thread's ([`Host::thread`]), a script's
 //! ([`Script::shared`]). A part needs no field here.
 
-use super::vm::{Phase, Script, Waits};
+use super::metrics::{MetadataId, Recorder, TagSets, Tags};
+use super::vm::{Memory, Phase, Script, Waits, throw_uncatchable};
 use prony_load_model::call::AskId;
 use prony_load_model::program::Outgoing;
 use prony_load_model::table::Tables;
@@ -24,7 +25,7 @@ use std::time::Instant;
 pub struct Extensions(Vec<(TypeId, Box<dyn Any>)>);
 
 /// Everything that is one user's and no JavaScript value.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct UserState {
     /// `__VU`: from 1; 0 where options are read and in setup and teardown.
     pub vu: u32,
@@ -34,10 +35,17 @@ pub struct UserState {
     pub scenario: usize,
     /// When the iteration began, by [`Host::now`].
     pub began: Nanos,
-    /// The path of the group that runs: empty, or `::outer::inner`.
+    /// The path of the group that runs: empty, or `::outer::inner`. Its tag is in `tags`.
     pub group: String,
-    /// Tags that the script put on all of the user's samples (`exec.vu.tags`).
-    pub tags: BTreeMap<String, String>,
+    /// What all of the user's samples are tagged with: the run's tags, the scenario's, the group, and what the script
+    /// added (`exec.vu.metrics.tags`).
+    pub tags: Tags,
+    /// What all of the user's samples carry beside tags (`exec.vu.metrics.metadata`); [`Host::set_metadata`] tells the
+    /// recorder.
+    pub metadata: BTreeMap<String, String>,
+    /// Bytes of the wire since the iteration began.
+    pub data_sent: u64,
+    pub data_received: u64,
     /// What it waits for and what has come.
     pub waits: Waits,
     /// What parts of `k6/` keep for a user.
@@ -57,7 +65,10 @@ pub enum Cut {
     Interrupted,
     /// It computed longer than [`super::vm::Limits::run_time`].
     RunTime,
-    /// The script asked for it, such as by `exec.test.abort`; the part that asked knows the rest.
+    /// It wanted more memory than [`super::vm::Limits::memory_bytes`].
+    Memory,
+    /// The script asked for it, such as by `exec.test.abort`; the part that asked knows the rest. Also set while what
+    /// an iteration leaves is cleared away.
     Asked,
 }
 
@@ -69,12 +80,14 @@ pub struct Host {
     user: RefCell<Box<UserState>>,
     outgoing: RefCell<Outgoing>,
     thread: RefCell<Extensions>,
+    recorder: RefCell<Recorder>,
+    pub(super) memory: Rc<Memory>,
     pub(super) cut: Cell<Option<Cut>>,
     /// Since when a user has run without parking; none until the first look at it.
     pub(super) running_since: Cell<Option<Instant>>,
 }
 
-/// Time since the run began.
+/// Time since the workload was made, the same for all threads.
 #[derive(Debug, Clone)]
 pub enum Clock {
     Real(Instant),
@@ -97,20 +110,23 @@ pub fn host_of(ctx: &Ctx<'_>) -> Rc<Host> {
 }
 
 impl Host {
-    pub(super) fn new(script: Arc<Script>, clock: Clock) -> Self {
+    pub(super) fn new(script: Arc<Script>, clock: Clock, memory: Rc<Memory>) -> Self {
+        let recorder = RefCell::new(Recorder::new(&script.recorder));
         Self {
             script,
             clock,
             phase: Cell::new(Phase::Init),
-            user: RefCell::default(),
+            user: RefCell::new(Box::new(UserState::new(0))),
             outgoing: RefCell::default(),
             thread: RefCell::default(),
+            recorder,
+            memory,
             cut: Cell::new(None),
             running_since: Cell::new(None),
         }
     }
 
-    /// Time since the run began.
+    /// Time since the workload was made, the same for all threads.
     pub fn now(&self) -> Nanos {
         match &self.clock {
             Clock::Real(start) => Nanos(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)),
@@ -131,6 +147,21 @@ impl Host {
     /// Where the text and the asks of calls and sockets go.
     pub fn outgoing(&self) -> RefMut<'_, Outgoing> {
         self.outgoing.borrow_mut()
+    }
+
+    /// Where the thread's samples go, with the time at which the user was given the thread.
+    pub fn recorder(&self) -> RefMut<'_, Recorder> {
+        self.recorder.borrow_mut()
+    }
+
+    /// Tells the recorder of the running user's [`UserState::metadata`], once it is changed.
+    pub fn set_metadata(&self) {
+        let (mut user, mut recorder) = (self.user(), self.recorder());
+        if user.tags.metadata == MetadataId::NONE {
+            user.tags.metadata = recorder.new_metadata();
+        }
+        let pairs = user.metadata.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        recorder.set_metadata(user.tags.metadata, pairs);
     }
 
     /// What parts of `k6/` keep for a thread.
@@ -173,9 +204,11 @@ impl Host {
         drop(function);
     }
 
-    /// Ends the iteration of the user that runs at its next park or before, in a way that no `catch` sees.
-    pub fn cut(&self, cut: Cut) {
-        self.cut.set(Some(cut));
+    /// Ends the iteration of the user that runs, in a way that no `catch` and no `finally` sees: for natives to
+    /// return.
+    pub fn end_iteration(&self, ctx: &Ctx<'_>) -> rquickjs::Error {
+        self.cut.set(Some(Cut::Asked));
+        throw_uncatchable(ctx, "the iteration was ended by the script")
     }
 
     pub(super) fn set_phase(&self, phase: Phase) {
@@ -189,6 +222,26 @@ impl Host {
 }
 
 impl UserState {
+    /// A user that has done nothing yet. `vu` as in [`Self::vu`].
+    pub fn new(vu: u32) -> Self {
+        Self {
+            vu,
+            iteration: 0,
+            scenario: 0,
+            began: Nanos::ZERO,
+            group: String::new(),
+            tags: Tags { set: TagSets::ROOT, metadata: MetadataId::NONE },
+            metadata: BTreeMap::new(),
+            data_sent: 0,
+            data_received: 0,
+            waits: Waits::default(),
+            data: Extensions::default(),
+            callbacks: HashMap::new(),
+            rejections: Vec::new(),
+            job_error: None,
+        }
+    }
+
     /// Lets go of all that an iteration left.
     pub(super) fn release(&mut self) {
         self.waits.clear();

@@ -123,8 +123,17 @@ unsafe fn keep_job_error(raw: *mut qjs::JSContext, host: &Host) {
     }
 }
 
+/// Frees what only refers to itself.
+///
+/// # Safety
+/// The runtime is alive and this thread's.
+pub(super) unsafe fn collect_garbage(runtime: NonNull<qjs::JSRuntime>) {
+    // SAFETY: as promised.
+    unsafe { qjs::JS_RunGC(runtime.as_ptr()) };
+}
+
 /// Throws what no `catch` and no `finally` sees.
-pub(super) fn throw_uncatchable(ctx: &Ctx<'_>, message: &str) -> rquickjs::Error {
+pub(in crate::k6) fn throw_uncatchable(ctx: &Ctx<'_>, message: &str) -> rquickjs::Error {
     let error = Exception::throw_internal(ctx, message);
     let raw = ctx.as_raw().as_ptr();
     // SAFETY: the context is alive, and an exception is pending.
@@ -154,6 +163,10 @@ unsafe extern "C" fn must_stop(_runtime: *mut qjs::JSRuntime, opaque: *mut qjs::
     // SAFETY: `install_handlers` set the pointer.
     let host = unsafe { &*opaque.cast::<Host>() };
     if host.cut.get().is_some() {
+        return 1;
+    }
+    if host.memory.is_short() {
+        host.cut.set(Some(Cut::Memory));
         return 1;
     }
     let Some(since) = host.running_since.get() else {

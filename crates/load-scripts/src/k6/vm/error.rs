@@ -19,6 +19,8 @@ pub enum Fault {
     Thrown,
     /// It computed too long without waiting for anything.
     RunTime,
+    /// It wanted more memory than there is for scripts.
+    Memory,
     /// The load model gave it no more time.
     Interrupted,
     /// Not the script's fault: memory or stacks that the system refuses.

@@ -21,8 +21,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{self, NonNull};
 use std::rc::Rc;
 
-/// What is left to native code when JavaScript has used all of the stack that QuickJS may use.
-const NATIVE_BYTES: usize = 48 << 10;
+/// What is left to native code when JavaScript has used all of the stack that QuickJS may use: parsers that go down
+/// into nested values, in unoptimised builds too.
+const NATIVE_BYTES: usize = 192 << 10;
 
 /// Asked by [`park`] before it switches.
 pub(super) trait Parking {

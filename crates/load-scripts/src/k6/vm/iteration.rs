@@ -8,15 +8,27 @@ use super::thrown;
 use super::waits::Heard;
 use crate::k6::host::{Cut, Host};
 use rquickjs::{Ctx, Function, Object, Persistent, Value, qjs};
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::rc::Rc;
+use std::sync::Arc;
 
 pub(super) struct Iteration {
     pub(super) host: Rc<Host>,
     pub(super) switch: Rc<Switch>,
     pub(super) runtime: NonNull<qjs::JSRuntime>,
     pub(super) context: RawContext,
+    pub(super) cache: Rc<RefCell<Cache>>,
+}
+
+/// What a user's iterations have in common.
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    /// Exported functions that were called.
+    functions: Vec<(Arc<str>, Persistent<Function<'static>>)>,
+    /// The argument, parsed: as in k6 one object, which iterations may change for the next.
+    argument: Option<Persistent<Value<'static>>>,
 }
 
 impl Iteration {
@@ -34,9 +46,8 @@ impl Iteration {
 
     fn work<'js>(&self, ctx: &Ctx<'js>, exports: Persistent<Object<'static>>, call: &Call) -> Ended {
         let failed = |error: &rquickjs::Error| thrown::caught(&self.host, ctx, error);
-        let exports = exports.restore(ctx).map_err(|error| failed(&error))?;
-        let function: Value<'js> = exports.get(call.function.as_str()).map_err(|error| failed(&error))?;
-        let Some(function) = function.into_function() else {
+        let function = self.function(ctx, exports, &call.function).map_err(|error| failed(&error))?;
+        let Some(function) = function else {
             let message = format!("the script exports no function `{}`", call.function);
             return Err(ScriptError::thrown(call.phase, message));
         };
@@ -50,16 +61,43 @@ impl Iteration {
         self.json(ctx, returned).map_err(|error| failed(&error))
     }
 
+    fn function<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        exports: Persistent<Object<'static>>,
+        name: &Arc<str>,
+    ) -> rquickjs::Result<Option<Function<'js>>> {
+        let known = {
+            let cache = self.cache.borrow();
+            cache.functions.iter().find(|(known, _)| known == name).map(|(_, function)| function.clone())
+        };
+        if let Some(function) = known {
+            return function.restore(ctx).map(Some);
+        }
+        let value: Value<'js> = exports.restore(ctx)?.get(&**name)?;
+        let Some(function) = value.into_function() else { return Ok(None) };
+        let saved = Persistent::save(ctx, function.clone());
+        self.cache.borrow_mut().functions.push((Arc::clone(name), saved));
+        Ok(Some(function))
+    }
+
     fn call<'js>(
         &self,
         ctx: &Ctx<'js>,
         function: &Function<'js>,
         call: &Call,
     ) -> rquickjs::Result<Value<'js>> {
-        match &call.argument {
-            None => function.call(()),
-            Some(json) => function.call((ctx.json_parse(json.as_bytes())?,)),
-        }
+        let Some(json) = &call.argument else { return function.call(()) };
+        let known = self.cache.borrow().argument.clone();
+        let argument = match known {
+            Some(argument) => argument.restore(ctx)?,
+            None => {
+                let argument = ctx.json_parse(json.as_bytes())?;
+                self.cache.borrow_mut().argument = Some(Persistent::save(ctx, argument.clone()));
+                argument
+            }
+        };
+        function.call((argument,))
     }
 
     /// Until nothing is open any more.
@@ -127,7 +165,7 @@ impl Iteration {
         };
         drop(callbacks);
         if self.host.cut.get().is_none() {
-            self.host.cut(Cut::Asked);
+            self.host.cut.set(Some(Cut::Asked));
         }
         // SAFETY: as in `handle_events`. Calls that park find the iteration cut.
         unsafe { drain_jobs(self.runtime, &self.host) };

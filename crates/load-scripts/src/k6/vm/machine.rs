@@ -1,13 +1,15 @@
 //! One thread's JavaScript: its runtime, the contexts of its users, and their iterations.
 
-use super::context::{RawContext, drain_jobs, evaluate, install_handlers};
+use super::context::{RawContext, collect_garbage, drain_jobs, evaluate, install_handlers};
 use super::error::{Phase, ScriptError};
 use super::fiber::{Fiber, Parking, Switch};
-use super::iteration::Iteration;
+use super::iteration::{Cache, Iteration};
 use super::loader::Loader;
+use super::memory::{Bounded, Memory};
 use super::modules::Script;
 use super::{natives, thrown};
 use crate::k6::host::{Clock, Cut, Handle, Host, UserState};
+use crate::k6::metrics::SystemTag;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Context, Ctx, Object, Persistent, Runtime, Value, qjs};
 use std::cell::RefCell;
@@ -34,6 +36,7 @@ pub struct User {
     context: RawContext,
     exports: Option<Persistent<Object<'static>>>,
     fiber: Option<Fiber>,
+    cache: Rc<RefCell<Cache>>,
     ended: Rc<RefCell<Option<Ended>>>,
 }
 
@@ -45,8 +48,8 @@ pub type Ended = Result<Option<String>, ScriptError>;
 pub struct Call {
     pub phase: Phase,
     /// The name of the export.
-    pub function: String,
-    /// The argument as JSON; parsed anew for each call.
+    pub function: Arc<str>,
+    /// The argument as JSON; parsed once for each user, whatever later calls bring.
     pub argument: Option<Arc<str>>,
     /// Whether the result is wanted.
     pub returns: bool,
@@ -100,11 +103,12 @@ impl Machine {
         let refused = |what: &dyn fmt::Display| {
             ScriptError::system(Phase::Init, format!("cannot start JavaScript: {what}"))
         };
-        let runtime = Runtime::new().map_err(|error| refused(&error))?;
-        runtime.set_memory_limit(script.limits.memory_bytes);
+        let memory = Rc::new(Memory::new(script.limits.memory_bytes));
+        let runtime =
+            Runtime::new_with_alloc(Bounded(Rc::clone(&memory))).map_err(|error| refused(&error))?;
         let base_context = Context::full(&runtime).map_err(|error| refused(&error))?;
         let raw_runtime = NonNull::new(base_context.get_runtime_ptr()).expect("a context has a runtime");
-        let host = Rc::new(Host::new(Arc::clone(&script), clock));
+        let host = Rc::new(Host::new(Arc::clone(&script), clock, memory));
         let stored = base_context.with(|ctx| ctx.store_userdata(Handle(Rc::clone(&host))).is_ok());
         assert!(stored, "nothing reads a runtime's data before it is used");
         let base = base_context.as_raw();
@@ -131,8 +135,14 @@ impl Machine {
             let context = unsafe { RawContext::new(self.raw_runtime) };
             let context = context
                 .ok_or_else(|| ScriptError::system(Phase::Init, "there is no memory for another user"))?;
-            let mut user =
-                User { state: Box::new(state), context, exports: None, fiber: None, ended: Rc::default() };
+            let mut user = User {
+                state: Box::new(state),
+                context,
+                exports: None,
+                fiber: None,
+                cache: Rc::default(),
+                ended: Rc::default(),
+            };
             let evaluated = self.as_user(&mut user, Phase::Init, || self.evaluate(context));
             match evaluated {
                 Ok(exports) => {
@@ -155,7 +165,7 @@ impl Machine {
 
     /// Evaluates the script for a user who does nothing, and says what it exports.
     pub fn inspect(&self) -> Result<Inspected, ScriptError> {
-        let mut user = self.user(UserState::default())?;
+        let mut user = self.user(UserState::new(0))?;
         let inspected = self.switch.enter(|| {
             let (context, exports) = (user.context, user.exports.clone().expect("it was evaluated"));
             self.as_user(&mut user, Phase::Init, || {
@@ -174,9 +184,9 @@ impl Machine {
         let phase = call.phase;
         let exports = user.exports.clone().expect("a user has its modules evaluated");
         let (host, switch, runtime) = (Rc::clone(&self.host), Rc::clone(&self.switch), self.raw_runtime);
-        let (context, ended) = (user.context, Rc::clone(&user.ended));
+        let (context, cache, ended) = (user.context, Rc::clone(&user.cache), Rc::clone(&user.ended));
         let fiber = self.switch.fiber(move || {
-            let iteration = Iteration { host, switch, runtime, context };
+            let iteration = Iteration { host, switch, runtime, context, cache };
             *ended.borrow_mut() = Some(iteration.run(exports, &call));
         });
         let fiber = fiber.map_err(|error| ScriptError::system(phase, format!("there is no stack for another user: {error}; at most vm.max_map_count memory maps can be made")))?;
@@ -224,7 +234,13 @@ impl Machine {
         self.host.swap_user(&mut user.state);
         self.host.set_phase(phase);
         self.host.running_since.set(None);
+        self.host.recorder().set_now(self.host.now());
         let result = work();
+        if self.host.memory.is_short() {
+            // SAFETY: JavaScript may run, and the user's values are in use where they are reachable.
+            unsafe { collect_garbage(self.raw_runtime) };
+            self.host.memory.forgive();
+        }
         self.host.cut.set(None);
         self.host.set_phase(Phase::Init);
         self.host.swap_user(&mut user.state);
@@ -267,22 +283,64 @@ impl Machine {
     }
 
     fn set_globals(&self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+        self.new_environment(ctx, &[])?;
         let globals = ctx.globals();
-        let environment = Object::new(ctx.clone())?;
-        for (name, value) in &self.host.script.environment {
-            environment.set(name.as_str(), value.as_str())?;
-        }
-        globals.set("__ENV", environment)?;
         globals.set("__VU", self.host.user().vu)?;
         let natives: Object<'_> = self.loader.native_object(ctx, natives::VM)?;
         globals.set("open", natives.get::<_, Value<'_>>("open")?)
     }
 
+    /// Has the numbers of the user and its iteration among what its samples carry, where option `systemTags` says so.
+    pub fn number_samples(&self, user: &mut User) {
+        let system = self.host.recorder().sets().system();
+        let (has_vu, has_iteration) = (system.has(SystemTag::Vu), system.has(SystemTag::Iter));
+        if !has_vu && !has_iteration {
+            return;
+        }
+        let state = &mut *user.state;
+        let mut set = |is_on: bool, tag: SystemTag, value: u64| {
+            if is_on {
+                state.metadata.insert(tag.as_str().to_owned(), value.to_string());
+            }
+        };
+        set(has_vu, SystemTag::Vu, state.vu.into());
+        set(has_iteration, SystemTag::Iter, state.iteration);
+        self.host.swap_user(&mut user.state);
+        self.host.set_metadata();
+        self.host.swap_user(&mut user.state);
+    }
+
+    /// Sets variables of `__ENV` beside those that the script has.
+    pub fn set_environment(
+        &self,
+        user: &mut User,
+        variables: &[(String, String)],
+    ) -> Result<(), ScriptError> {
+        let context = user.context;
+        self.switch.enter(|| {
+            self.as_user(user, Phase::Init, || {
+                // SAFETY: the context is alive, and its values stay in this call.
+                let ctx = unsafe { context.ctx() };
+                let set = self.new_environment(&ctx, variables);
+                set.map_err(|error| thrown::caught(&self.host, &ctx, &error))
+            })
+        })
+    }
+
+    fn new_environment(&self, ctx: &Ctx<'_>, more: &[(String, String)]) -> rquickjs::Result<()> {
+        let environment = Object::new(ctx.clone())?;
+        let own = self.host.script.environment.iter();
+        for (name, value) in own.chain(more.iter().map(|(name, value)| (name, value))) {
+            environment.set(name.as_str(), value.as_str())?;
+        }
+        ctx.globals().set("__ENV", environment)
+    }
+
     /// Frees a user that has no iteration; JavaScript may run.
     fn free(&self, user: User) {
-        let User { mut state, context, exports, .. } = user;
+        let User { mut state, context, exports, cache, .. } = user;
         state.release();
-        drop((exports, state));
+        drop((exports, cache, state));
         // SAFETY: the context is alive, and what referred to it from outside is gone.
         unsafe { context.free() };
     }

@@ -10,12 +10,16 @@ mod iteration;
 mod limits;
 mod loader;
 mod machine;
+mod memory;
 mod modules;
 pub mod natives;
 pub mod plain_http;
 mod stack;
 mod thrown;
 pub mod waits;
+
+pub(super) use context::throw_uncatchable;
+pub(super) use memory::Memory;
 
 pub use builtin::{Builtin, Builtins, Native};
 pub use error::{Fault, Frame, Phase, Place, ScriptError};

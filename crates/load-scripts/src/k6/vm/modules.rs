@@ -3,6 +3,7 @@
 use super::builtin::Builtins;
 use super::error::Place;
 use super::limits::Limits;
+use crate::k6::metrics::{RecorderOptions, SystemTags};
 use prony_load_model::table::Tables;
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, HashMap};
@@ -35,6 +36,8 @@ pub struct Script {
     /// `__ENV`.
     pub environment: BTreeMap<String, String>,
     pub limits: Limits,
+    /// With what each thread's recorder is made. The registry must have all submetrics before the first program is.
+    pub recorder: RecorderOptions,
     /// Targets and request names, as the run's programs find them.
     pub tables: Tables,
     /// Compiled modules by their full names.
@@ -50,6 +53,12 @@ impl Script {
             builtins,
             environment: BTreeMap::new(),
             limits: Limits::default(),
+            recorder: RecorderOptions {
+                registry: Arc::default(),
+                system_tags: SystemTags::default(),
+                run_tags: Vec::new(),
+                has_outputs: false,
+            },
             tables: Tables::default(),
             compiled: Mutex::default(),
             shared: Mutex::default(),

@@ -1,6 +1,6 @@
 //! Stacks of coroutines: cut from large mappings, with a guard beneath each, used again and again.
 //!
-//! A stack is mostly address space: of its 256 KiB a user touches about four pages. A guard made by `mprotect` splits
+//! A stack is mostly address space: of its 512 KiB a user touches about four pages. A guard made by `mprotect` splits
 //! its mapping, so that each stack costs two memory maps: 20,000 stacks 40,000, which fits in the usual limit of
 //! 65,530 (`vm.max_map_count`) beside what else a process maps. Linux 6.13 and later mark guards in the page tables
 //! (`MADV_GUARD_INSTALL`), and then a slab is one map.
@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 
 /// Address space of one stack, its guard included.
-const STACK_BYTES: usize = 256 << 10;
+const STACK_BYTES: usize = 512 << 10;
 /// Larger than any frame of C code that does not probe its stack; a multiple of all page sizes of Linux but the
 /// rarest.
 const GUARD_BYTES: usize = 64 << 10;

@@ -47,18 +47,29 @@ pub(super) fn forget(host: &Host) {
 fn of_value(host: &Host, ctx: &Ctx<'_>, value: &Value<'_>) -> ScriptError {
     let stack = stack_of(host, value);
     let (fault, message) = match host.cut.get() {
+        // The piece that was refused may have been an exception's; what follows from it would only confuse.
+        _ if host.memory.is_short() => (Fault::Memory, memory_message(host)),
         None => (Fault::Thrown, text_of(ctx, value)),
+        Some(Cut::Memory) => (Fault::Memory, memory_message(host)),
         Some(Cut::Interrupted) => (Fault::Interrupted, "the iteration was interrupted".to_owned()),
         Some(Cut::Asked) => (Fault::Interrupted, "the iteration was ended by the script".to_owned()),
-        Some(Cut::RunTime) => {
-            let limit = host.script.limits.run_time.as_secs_f64();
-            let message = format!(
-                "the script has computed for {limit} s without waiting for anything; look for a loop that does not end"
-            );
-            (Fault::RunTime, message)
-        }
+        Some(Cut::RunTime) => (Fault::RunTime, run_time_message(host)),
     };
     ScriptError { phase: host.phase(), fault, message, stack }
+}
+
+fn memory_message(host: &Host) -> String {
+    let limit = host.script.limits.memory_bytes >> 20;
+    format!(
+        "the scripts of one thread have taken all of the {limit} MiB that there are for them; keep less, or run fewer users"
+    )
+}
+
+fn run_time_message(host: &Host) -> String {
+    let limit = host.script.limits.run_time.as_secs_f64();
+    format!(
+        "the script has computed for {limit} s without waiting for anything; look for a loop that does not end"
+    )
 }
 
 /// As JavaScript writes it; for an error its name and message.

@@ -16,6 +16,8 @@ pub(crate) enum Alarm {
     Interrupt,
     /// Of a call, by its place: a deadline.
     Call,
+    /// Of a WebSocket, by its connection's place: its peer should have closed.
+    Close,
 }
 
 /// At most a few alarms a user and a call, so it never grows beyond a small multiple of both.

@@ -1,6 +1,9 @@
 //! The connections of waiting users: each carries one call at a time, or is kept for the next.
 
+use super::socket::Socket;
 use crate::connection::Connection;
+use crate::timers::LazyAlarm;
+use prony_load_model::Nanos;
 use prony_load_model::call::Peer;
 
 /// Tells these connections' events from those of plans, whose generations never grow so far.
@@ -20,6 +23,11 @@ pub(crate) struct Line {
     /// It is among those that its user keeps.
     pub(super) is_idle: bool,
     pub(crate) peer: Peer,
+    /// It is a WebSocket, and carries no calls any more.
+    pub(crate) socket: Option<Box<Socket>>,
+    /// When a closing socket's peer has had its time.
+    pub(crate) close_by: Nanos,
+    pub(crate) alarm: LazyAlarm,
     is_taken: bool,
 }
 
@@ -33,7 +41,7 @@ impl Line {
 
     /// False where the place was free already.
     pub(super) fn end(&mut self) -> bool {
-        self.connection = None;
+        (self.connection, self.socket) = (None, None);
         (self.carries, self.is_idle) = (None, false);
         self.generation = self.generation.wrapping_add(1) & GENERATION_MASK;
         std::mem::take(&mut self.is_taken)

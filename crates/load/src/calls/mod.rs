@@ -4,11 +4,13 @@
 pub(crate) mod fault;
 mod lines;
 mod open;
+pub(crate) mod socket;
 
 pub(crate) use lines::{LINE_BIT, Line};
 pub(crate) use open::{Begun, Closed, OpenCall, Stage};
 
 use prony_load_model::call::{AskId, CallFault};
+use socket::{End, Socket};
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
@@ -28,6 +30,8 @@ pub(crate) struct Calls {
     pub(crate) resolving: Vec<u32>,
     /// Calls that have failed, and whose users have not heard of it.
     failed: VecDeque<u32>,
+    /// Connections whose sockets are gone, and whose users have not heard of it.
+    ended: VecDeque<u64>,
     /// Connections so far; each has its turn at the addresses of its target.
     pub(crate) opened: u32,
 }
@@ -38,6 +42,8 @@ struct UserCalls {
     open: Vec<u32>,
     /// Connections without a call, with their targets; the last used at the end.
     idle: Vec<(u32, u32)>,
+    /// Connections that are WebSockets now.
+    sockets: Vec<u32>,
 }
 
 impl Calls {
@@ -86,8 +92,9 @@ impl Calls {
         self.failed.push_back(index);
     }
 
+    /// Something is to be told before anything is waited for.
     pub(crate) fn has_failed(&self) -> bool {
-        !self.failed.is_empty()
+        !self.failed.is_empty() || !self.ended.is_empty()
     }
 
     pub(crate) fn failed_count(&self) -> usize {
@@ -134,6 +141,11 @@ impl Calls {
         is_present.then_some(line)
     }
 
+    /// The token of the connection that has this place now.
+    pub(crate) fn token_of(&self, line: u32) -> u64 {
+        lines::token(line, self.lines[line as usize].generation)
+    }
+
     pub(crate) fn line(&mut self, line: u32) -> &mut Line {
         &mut self.lines[line as usize]
     }
@@ -165,13 +177,66 @@ impl Calls {
     /// Closes the connection and makes its remaining events strangers.
     pub(crate) fn close_line(&mut self, line: u32) {
         let entry = &mut self.lines[line as usize];
-        let (user, is_idle) = (entry.user, entry.is_idle);
+        let (user, is_idle, is_socket) = (entry.user, entry.is_idle, entry.socket.is_some());
+        if is_socket {
+            self.forget_socket(user, line);
+        }
+        let entry = &mut self.lines[line as usize];
         if entry.end() {
             self.free_lines.push(line);
         }
         if is_idle {
             self.user(user).idle.retain(|(other, _)| *other != line);
         }
+    }
+
+    // ---- sockets
+
+    /// The connection is a WebSocket from now on.
+    pub(crate) fn keep_socket(&mut self, line: u32, socket: Socket) {
+        let entry = self.line(line);
+        (entry.carries, entry.socket) = (None, Some(Box::new(socket)));
+        let user = entry.user;
+        self.user(user).sockets.push(line);
+    }
+
+    pub(crate) fn socket_of(&self, user: u32, id: AskId) -> Option<u32> {
+        let sockets = &self.users.get(user as usize)?.sockets;
+        let is_it = |line: &u32| self.lines[*line as usize].socket.as_ref().is_some_and(|s| s.id == id);
+        sockets.iter().copied().find(is_it)
+    }
+
+    pub(crate) fn any_socket_of(&self, user: u32) -> Option<u32> {
+        self.users.get(user as usize)?.sockets.last().copied()
+    }
+
+    /// Its user hears of it as soon as nothing else is being done.
+    pub(crate) fn end_socket(&mut self, line: u32, end: End) {
+        let token = self.token_of(line);
+        if let Some(socket) = &mut self.line(line).socket
+            && socket.end.is_none()
+        {
+            socket.end = Some(end);
+            self.ended.push_back(token);
+        }
+    }
+
+    pub(crate) fn ended_count(&self) -> usize {
+        self.ended.len()
+    }
+
+    /// The next connection whose socket is gone; those that were dropped meanwhile are passed over.
+    pub(crate) fn pop_ended(&mut self) -> Option<u32> {
+        while let Some(token) = self.ended.pop_front() {
+            if let Some(line) = self.present(token) {
+                return Some(line);
+            }
+        }
+        None
+    }
+
+    pub(crate) fn forget_socket(&mut self, user: u32, line: u32) {
+        self.user(user).sockets.retain(|other| *other != line);
     }
 
     /// Closes what the user keeps and does not use.

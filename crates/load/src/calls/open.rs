@@ -38,6 +38,8 @@ pub(crate) struct OpenCall {
     pub(crate) is_reused: bool,
     pub(crate) alarm: LazyAlarm,
     pub(crate) is_open: bool,
+    /// It opens a WebSocket, and this is what the answer has to accept it with. Such a call is not counted.
+    pub(crate) accept: Option<String>,
     /// Among its user's open ones.
     pub(super) place: usize,
 }
@@ -65,6 +67,7 @@ pub(crate) struct Begun<'a> {
     pub(crate) scheduled: Nanos,
     pub(crate) asked: Nanos,
     pub(crate) sink: Sink,
+    pub(crate) accept: Option<String>,
 }
 
 /// What is told of a call that is over.
@@ -79,7 +82,7 @@ pub(crate) struct Closed {
 
 impl OpenCall {
     pub(super) fn begin(&mut self, begun: Begun<'_>, place: usize) {
-        let Begun { user, call, text, scheduled, asked, sink } = begun;
+        let Begun { user, call, text, scheduled, asked, sink, accept } = begun;
         (self.user, self.id, self.target, self.request) = (user, call.id, call.target, call.request);
         (self.is_head, self.is_fresh, self.expects) = (call.is_head, call.is_fresh, call.expects);
         self.deadline = asked.plus(call.timeout);
@@ -89,14 +92,14 @@ impl OpenCall {
         self.text.extend_from_slice(text);
         (self.sink, self.stage) = (sink, Stage::Resolving);
         (self.line, self.is_reused) = (None, false);
-        (self.is_open, self.place) = (true, place);
+        (self.is_open, self.place, self.accept) = (true, place, accept);
     }
 
     pub(super) fn end(&mut self) -> Closed {
         self.text.clear();
         self.text.shrink_to(TEXT_BYTES_KEPT);
         (self.expects, self.stage, self.line) = (None, Stage::Resolving, None);
-        self.is_open = false;
+        (self.is_open, self.accept) = (false, None);
         let (times, peer, bytes) = (self.times, self.peer, self.bytes);
         Closed { id: self.id, times, peer, bytes, sink: mem::take(&mut self.sink) }
     }

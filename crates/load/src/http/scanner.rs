@@ -49,6 +49,8 @@ pub(crate) struct Scanner {
     partial_head: Vec<u8>,
     head: Head,
     is_head_request: bool,
+    /// An answer 101 is the final one.
+    asks_for_upgrade: bool,
     interim_seen: u32,
 }
 
@@ -93,6 +95,7 @@ impl Scanner {
             partial_head: Vec::new(),
             head: Head::default(),
             is_head_request: false,
+            asks_for_upgrade: false,
             interim_seen: 0,
         }
     }
@@ -102,7 +105,18 @@ impl Scanner {
         self.state = State::Head;
         self.partial_head = Vec::new();
         self.is_head_request = is_head_request;
+        self.asks_for_upgrade = false;
         self.interim_seen = 0;
+    }
+
+    /// Gets ready for the answer to a request that asks for another protocol: behind an answer 101 that one begins.
+    pub(crate) fn begin_upgrade(&mut self) {
+        self.begin(false);
+        self.asks_for_upgrade = true;
+    }
+
+    fn is_interim(&self, head: Head) -> bool {
+        head.is_interim() && !(self.asks_for_upgrade && head.status == 101)
     }
 
     /// Takes the next bytes; `None` where more must come. Bytes of the body are shown to `sink`.
@@ -157,7 +171,7 @@ impl Scanner {
         }
         match memo.read(bytes)? {
             Some((head, length)) => {
-                if !head.is_interim() {
+                if !self.is_interim(head) {
                     sink.take_head(&bytes[..length]);
                 }
                 Ok((length, self.start_body(head)?))
@@ -178,7 +192,7 @@ impl Scanner {
         }
         let Some((head, length)) = Head::read(&self.partial_head)? else { return Ok((bytes.len(), false)) };
         let text = mem::take(&mut self.partial_head);
-        if !head.is_interim() {
+        if !self.is_interim(head) {
             sink.take_head(&text[..length]);
         }
         Ok((length - before, self.start_body(head)?))
@@ -200,7 +214,7 @@ impl Scanner {
 
     /// Decides the framing (RFC 9112, 6.3); true where the answer has no body.
     fn start_body(&mut self, head: Head) -> Result<bool, ScanError> {
-        if head.is_interim() {
+        if self.is_interim(head) {
             self.interim_seen += 1;
             if head.status == 101 || self.interim_seen > INTERIM_MAX {
                 return Err(ScanError::Interim);
@@ -208,7 +222,7 @@ impl Scanner {
             return Ok(false);
         }
         self.head = head;
-        if self.is_head_request || head.status == 204 || head.status == 304 {
+        if self.is_head_request || head.status == 101 || head.status == 204 || head.status == 304 {
             return Ok(true);
         }
         self.state = match head {

@@ -1,6 +1,7 @@
 //! Calls of programs that wait: asked for, carried by a connection of the user's own, answered or failed, told.
 
 use super::{Worker, WorkerError};
+use crate::calls::socket::End;
 use crate::calls::{Begun, Stage, fault};
 use crate::connection::Connection;
 use crate::http::scanner::{Answer, ScanError};
@@ -8,7 +9,7 @@ use crate::http::sink::{KEPT_BODY_BYTES_MAX, Sink};
 use crate::network::{Finding, LatePlace};
 use crate::timers::Alarm;
 use crate::transport::{Address, Fault};
-use prony_load_model::call::{Ask, Call, CallFault, CallFaultKind, CallTimes, News, Peer};
+use prony_load_model::call::{Ask, Call, CallFault, CallFaultKind, CallTimes, News, Peer, SocketNews};
 use prony_load_model::program::{Outgoing, ProgramError, Step};
 use prony_load_model::wire::Connections;
 use prony_load_model::{Nanos, Outcome};
@@ -57,8 +58,14 @@ impl Worker<'_> {
                 self.calls.close_idle(user);
                 Ok(())
             }
-            Ask::OpenSocket(_) | Ask::SendSocket(..) | Ask::CloseSocket(..) => {
-                Err(ProgramError("this runner opens no WebSockets".to_owned()).into())
+            Ask::OpenSocket(opening) => self.open_socket(user, opening, text, now),
+            Ask::SendSocket(id, message) => {
+                self.send_socket(user, id, message);
+                Ok(())
+            }
+            Ask::CloseSocket(id, close) => {
+                self.close_socket(user, id, close, now);
+                Ok(())
             }
         }
     }
@@ -73,7 +80,7 @@ impl Worker<'_> {
         let scheduled = Nanos(now.0.saturating_sub(mem::take(&mut entry.start_lag).0));
         self.note_started(1, now);
         let sink = Sink::new(call.keep, &mut self.spare);
-        let index = self.calls.open(Begun { user, call, text, scheduled, asked: now, sink });
+        let index = self.calls.open(Begun { user, call, text, scheduled, asked: now, sink, accept: None });
         let call = &mut self.calls[index];
         call.alarm.set(&mut self.timers, call.deadline, Alarm::Call, index);
         self.carry_call(index, now)
@@ -82,7 +89,7 @@ impl Worker<'_> {
     // ---- connect
 
     /// Sends the call over a connection that its user keeps, or opens one for it.
-    fn carry_call(&mut self, index: u32, now: Nanos) -> Result<(), WorkerError> {
+    pub(super) fn carry_call(&mut self, index: u32, now: Nanos) -> Result<(), WorkerError> {
         let call = &mut self.calls[index];
         let (user, target, is_fresh) = (call.user, call.target, call.is_fresh);
         if !is_fresh && let Some(line) = self.calls.take_idle(user, target) {
@@ -205,7 +212,10 @@ impl Worker<'_> {
         let call = &mut self.calls[index];
         (call.line, call.stage, call.peer) = (Some(line), Stage::Underway, peer);
         call.bytes.sent += call.text.len() as u64;
-        connection.scanner.begin(call.is_head);
+        match call.accept {
+            None => connection.scanner.begin(call.is_head),
+            Some(_) => connection.scanner.begin_upgrade(),
+        }
         let sent = connection.transport.send(&call.text);
         let is_sent = sent.is_ok() && !connection.transport.has_unsent();
         self.calls.line(line).connection = Some(connection);
@@ -224,6 +234,7 @@ impl Worker<'_> {
         {
             self.calls[index].times.sent = self.now();
         }
+        self.flush_socket(line);
     }
 
     // ---- read
@@ -231,6 +242,9 @@ impl Worker<'_> {
     pub(super) fn handle_line_bytes(&mut self, line: u32, bytes: &[u8]) -> Result<(), WorkerError> {
         let now = self.now();
         let entry = self.calls.line(line);
+        if entry.socket.is_some() {
+            return self.take_socket_bytes(line, bytes);
+        }
         let (Some(index), Some(mut connection)) = (entry.carries, entry.connection.take()) else {
             // Nobody asked for these bytes: the connection cannot be trusted any more.
             self.calls.close_line(line);
@@ -253,6 +267,9 @@ impl Worker<'_> {
                 let message = format!("the answer's body is longer than {KEPT_BODY_BYTES_MAX} bytes");
                 self.give_up(index, fault::new(CallFaultKind::Protocol, message));
             }
+            Ok(Some(answer)) if self.calls[index].accept.is_some() => {
+                return self.answered_opening(line, index, answer, &bytes[consumed..], now);
+            }
             Ok(Some(answer)) => return self.answered_call(line, index, answer, consumed == bytes.len(), now),
             Ok(None) => {}
         }
@@ -262,11 +279,18 @@ impl Worker<'_> {
     pub(super) fn handle_line_end(&mut self, line: u32) -> Result<(), WorkerError> {
         let now = self.now();
         let entry = self.calls.line(line);
+        if entry.socket.is_some() {
+            self.calls.end_socket(line, End::abnormal());
+            return Ok(());
+        }
         let end = match &mut entry.connection {
             Some(connection) => connection.scanner.end(),
             None => Err(ScanError::Truncated),
         };
         match (entry.carries, end) {
+            (Some(index), Ok(answer)) if self.calls[index].accept.is_some() => {
+                self.answered_opening(line, index, answer, b"", now)
+            }
             (Some(index), Ok(answer)) if self.calls[index].times.first_byte.is_some() => {
                 self.answered_call(line, index, answer, true, now)
             }
@@ -324,7 +348,7 @@ impl Worker<'_> {
             let Some(index) = self.calls.pop_failed() else { break };
             self.fail_call(index)?;
         }
-        Ok(())
+        self.tell_ended_sockets()
     }
 
     fn fail_call(&mut self, index: u32) -> Result<(), WorkerError> {
@@ -332,20 +356,26 @@ impl Worker<'_> {
         let call = &mut self.calls[index];
         let Stage::Failing(fault) = mem::take(&mut call.stage) else { return Ok(()) };
         call.end_times(now);
-        let user = call.user;
-        let record = call.record(Outcome::Transport(fault.kind.transport()));
-        self.tally.record(self.shared.windows, &record);
-        self.note_sign(now);
+        let (user, is_counted) = (call.user, call.accept.is_none());
+        if is_counted {
+            let record = call.record(Outcome::Transport(fault.kind.transport()));
+            self.tally.record(self.shared.windows, &record);
+            self.note_sign(now);
+        }
         let closed = self.calls.close(index);
         closed.sink.recycle(&mut self.spare);
-        let (times, peer, bytes) = (closed.times, closed.peer, closed.bytes);
-        self.tell(user, News::Failed { call: closed.id, fault, times, peer, bytes })
+        let (id, times, peer, bytes) = (closed.id, closed.times, closed.peer, closed.bytes);
+        if is_counted {
+            self.tell(user, News::Failed { call: id, fault, times, peer, bytes })
+        } else {
+            self.tell(user, News::Socket { socket: id, news: SocketNews::Failed { fault, times } })
+        }
     }
 
     // ---- give up
 
     /// The call has failed; its user hears of it as soon as nothing else is being done.
-    fn give_up(&mut self, index: u32, fault: CallFault) {
+    pub(super) fn give_up(&mut self, index: u32, fault: CallFault) {
         if matches!(self.calls[index].stage, Stage::Failing(_)) {
             return;
         }
@@ -363,7 +393,12 @@ impl Worker<'_> {
         fault: &Fault,
         nothing_was_sent: bool,
     ) -> Result<(), WorkerError> {
-        let carried = self.calls.line(line).carries;
+        let entry = self.calls.line(line);
+        if entry.socket.is_some() {
+            self.calls.end_socket(line, End::Failed(fault::of_transport(fault)));
+            return Ok(());
+        }
+        let carried = entry.carries;
         self.calls.close_line(line);
         let Some(index) = carried else { return Ok(()) };
         self.calls[index].line = None;
@@ -381,8 +416,10 @@ impl Worker<'_> {
         if let Some(line) = self.calls[index].line {
             self.calls.close_line(line);
         }
-        self.in_flight -= 1;
-        self.tally.unfinished += 1;
+        if self.calls[index].accept.is_none() {
+            self.in_flight -= 1;
+            self.tally.unfinished += 1;
+        }
         self.calls.close(index).sink.recycle(&mut self.spare);
     }
 

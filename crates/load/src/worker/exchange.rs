@@ -187,12 +187,12 @@ impl Worker<'_> {
         if Poller::is_timer(ready) {
             return Ok(());
         }
+        if Poller::is_bell(ready) {
+            return self.hear_bell();
+        }
         if ready.token & TOKEN_BIT != 0 {
             self.handle_http2(ready);
             return Ok(());
-        }
-        if Poller::is_bell(ready) {
-            return self.hear_bell();
         }
         let Some(carrier) = self.present(ready.token) else { return Ok(()) };
         let Some(connection) = self.connection(carrier) else { return Ok(()) };

@@ -144,5 +144,6 @@ impl Worker<'_> {
         while let Some(call) = self.calls.any_of(user) {
             self.drop_call(call);
         }
+        self.drop_sockets(user);
     }
 }

@@ -8,6 +8,7 @@ mod calls;
 mod exchange;
 mod http2;
 mod listen;
+mod sockets;
 mod starts;
 mod users;
 
@@ -246,6 +247,7 @@ impl<'a> Worker<'a> {
                 Alarm::Wake => self.wake(user, at, now)?,
                 Alarm::Interrupt => self.check_grace(user, at, now)?,
                 Alarm::Call => self.check_call(user, at, now),
+                Alarm::Close => self.check_close(user, at, now),
             }
         }
         Ok(())

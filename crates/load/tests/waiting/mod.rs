@@ -4,7 +4,9 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use prony_load::{RunError, RunOptions, StopFlag, run_workload};
-use prony_load_model::call::{Ask, AskId, Call, CallTimes, News};
+use prony_load_model::call::{
+    Ask, AskId, Call, CallTimes, News, SocketClose, SocketMessage, SocketNews, SocketOpening,
+};
 use prony_load_model::hosts::Hosts;
 use prony_load_model::program::{
     Answer, Event, Keep, Look, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
@@ -27,8 +29,20 @@ pub(crate) enum Act {
     CloseConnections,
     /// Waits for something that never comes.
     Forever,
+    /// Opens a WebSocket, and waits until it has ended.
+    Talk(Talk),
     /// Ends the run, and waits.
     Stop(StopFlag),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Talk {
+    pub(crate) url: String,
+    pub(crate) timeout: Nanos,
+    /// Sent as soon as it is open.
+    pub(crate) says: Vec<SocketMessage>,
+    /// After so many messages.
+    pub(crate) closes_after: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -117,6 +131,42 @@ struct WalkingUser {
     /// Calls without an end, with their paths.
     open: BTreeMap<AskId, &'static str>,
     bounded: bool,
+    /// What is said on the open socket, and how many messages were heard.
+    talk: Option<(Talk, usize)>,
+}
+
+impl WalkingUser {
+    /// What is heard as text; true where the socket is over.
+    fn hear_socket(&mut self, id: AskId, news: SocketNews<'_>, asks: &mut Vec<Ask>) -> (String, bool) {
+        let (talk, heard) = self.talk.as_mut().expect("a socket was opened");
+        match news {
+            SocketNews::Opened { answer, times, .. } => {
+                asks.extend(talk.says.drain(..).map(|message| Ask::SendSocket(id, message)));
+                if talk.closes_after == 0 {
+                    asks.push(close(id));
+                }
+                (format!("opened {}{}", answer.status, shown(&times)), false)
+            }
+            SocketNews::Refused { answer, .. } => {
+                (format!("refused {} {}", answer.status, String::from_utf8_lossy(answer.body)), true)
+            }
+            SocketNews::Message(message) => {
+                *heard += 1;
+                if *heard == talk.closes_after {
+                    asks.push(close(id));
+                }
+                let mut text = format!("{message:?}");
+                text.truncate(60);
+                (text, false)
+            }
+            SocketNews::Closed(close) => (format!("closed {} {}", close.code, close.reason), true),
+            SocketNews::Failed { fault, .. } => (format!("failed {:?}", fault.kind), true),
+        }
+    }
+}
+
+fn close(id: AskId) -> Ask {
+    Ask::CloseSocket(id, SocketClose { code: 1000, reason: "enough".to_owned() })
 }
 
 impl Walker<'_> {
@@ -128,6 +178,19 @@ impl Walker<'_> {
         match act {
             Act::Sleep(time) => return Step::Wait(Some(*time)),
             Act::Forever => return Step::Wait(None),
+            Act::Talk(talk) => {
+                let id = self.next_id;
+                self.next_id += 1;
+                walking.open.insert(id, "socket");
+                walking.talk = Some((talk.clone(), 0));
+                let target = Target::parse(&talk.url).unwrap();
+                let text = format!("GET /socket HTTP/1.1\r\nHost: {}\r\n\r\n", target.authority());
+                out.text.extend_from_slice(text.as_bytes());
+                let target = self.walk.tables.targets.index_of(target).unwrap();
+                let (text, timeout) = (0..text.len(), talk.timeout);
+                out.asks.push(Ask::OpenSocket(SocketOpening { id, target, text, timeout }));
+                return Step::Wait(None);
+            }
             Act::Stop(flag) => {
                 flag.stop();
                 return Step::Wait(None);
@@ -208,7 +271,13 @@ impl Program for Walker<'_> {
                 let path = walking.open.remove(&call).expect("it was open");
                 self.walk.note(user, &format!("{path} {:?}{}", fault.kind, shown(&times)));
             }
-            News::Socket { .. } => panic!("no socket was opened"),
+            News::Socket { socket, news } => {
+                let (line, is_over) = walking.hear_socket(socket, news, &mut out.asks);
+                if is_over {
+                    walking.open.remove(&socket).expect("it was open");
+                }
+                self.walk.note(user, &line);
+            }
         }
         if walking.open.is_empty() { Ok(self.step(user, out)) } else { Ok(Step::Wait(None)) }
     }

@@ -1,0 +1,213 @@
+//! Files of checked frames: the log and snapshots.
+//!
+//! Both begin with a head of 24 bytes: magic, version, what it is, its number. Frames follow: the length of the payload
+//! (4 bytes), its checksum (4), a sequence number (8), the payload. The checksum is CRC-32C (RFC 3720, B.4) over sequence
+//! number and payload. All numbers are little-endian.
+
+use crate::codec::Input;
+use crate::error::{FileFault, OpenError};
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+const MAGIC: [u8; 8] = *b"PRONYGRF";
+/// Of the format. A reader reads its own and all earlier ones.
+pub const VERSION: u32 = 1;
+pub(crate) const HEAD_BYTES: usize = 24;
+pub(crate) const FRAME_HEAD_BYTES: usize = 16;
+/// No file has more frames: what claims to be so far ahead is no frame.
+const SEQUENCES_MAX: u64 = 1 << 40;
+/// The sequence number of the frame that ends a snapshot.
+pub(crate) const LAST: u64 = u64::MAX;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    Log = 1,
+    Snapshot = 2,
+}
+
+impl FileKind {
+    /// `log-000000000001`.
+    pub(crate) fn path(self, directory: &Path, number: u64) -> PathBuf {
+        directory.join(format!("{}{number:012}", self.prefix()))
+    }
+
+    const fn prefix(self) -> &'static str {
+        match self {
+            Self::Log => "log-",
+            Self::Snapshot => "snapshot-",
+        }
+    }
+
+    /// The number in a file's name; none for other files.
+    pub(crate) fn number_of(self, name: &str) -> Option<u64> {
+        let digits = name.strip_prefix(self.prefix())?;
+        (digits.len() == 12).then(|| digits.parse().ok())?
+    }
+}
+
+pub(crate) fn write_head(to: &mut impl io::Write, kind: FileKind, number: u64) -> io::Result<()> {
+    to.write_all(&MAGIC)?;
+    to.write_all(&VERSION.to_le_bytes())?;
+    to.write_all(&(kind as u32).to_le_bytes())?;
+    to.write_all(&number.to_le_bytes())
+}
+
+/// Puts the frame's head into the place that was kept for it before the payload.
+pub(crate) fn seal(frame: &mut [u8], sequence: u64) {
+    let (head, payload) = frame.split_at_mut(FRAME_HEAD_BYTES);
+    head[..4].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+    head[8..].copy_from_slice(&sequence.to_le_bytes());
+    let checksum = checksum(&head[8..], payload);
+    head[4..8].copy_from_slice(&checksum.to_le_bytes());
+}
+
+fn checksum(sequence: &[u8], payload: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(sequence), payload)
+}
+
+/// A file in memory, read frame by frame.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    path: PathBuf,
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+/// One good frame.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Frame<'a> {
+    pub(crate) sequence: u64,
+    pub(crate) payload: &'a [u8],
+    pub(crate) offset: usize,
+}
+
+/// Where the good frames end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// At the file's end.
+    Clean,
+    /// Something follows, and no good frame in it: what was being written when the machine or the process died.
+    Torn { offset: usize, bytes: usize },
+    /// Good frames follow behind what is not good.
+    Damaged { offset: usize, next: usize },
+}
+
+impl Frames {
+    pub(crate) fn open(path: &Path, kind: FileKind, number: u64) -> Result<Self, OpenError> {
+        let mut bytes = Vec::new();
+        let read = File::open(path).and_then(|mut file| file.read_to_end(&mut bytes));
+        read.map_err(|cause| OpenError::Read { path: path.to_owned(), cause })?;
+        let fault = |fault| OpenError::File { path: path.to_owned(), fault };
+        if bytes.len() < HEAD_BYTES {
+            // Its head was being written; no frame can be lost.
+            let is_begun = MAGIC.starts_with(&bytes[..bytes.len().min(8)]);
+            return if is_begun { Ok(Self::empty(path)) } else { Err(fault(FileFault::Foreign)) };
+        }
+        let mut head = Input::new(&bytes[8..HEAD_BYTES]);
+        let (version, found) = (head.array().map(u32::from_le_bytes), head.array().map(u32::from_le_bytes));
+        if bytes[..8] != MAGIC {
+            return Err(fault(FileFault::Foreign));
+        }
+        if version.is_ok_and(|version| version > VERSION) {
+            return Err(fault(FileFault::Newer { version: version.unwrap_or_default() }));
+        }
+        if version != Ok(VERSION) || found != Ok(kind as u32) || head.u64() != Ok(number) {
+            return Err(fault(FileFault::Head));
+        }
+        Ok(Self { path: path.to_owned(), bytes, at: HEAD_BYTES })
+    }
+
+    fn empty(path: &Path) -> Self {
+        Self { path: path.to_owned(), bytes: Vec::new(), at: 0 }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The next frame, where a good one stands there.
+    pub(crate) fn next(&mut self) -> Option<Frame<'_>> {
+        let (end, sequence) = good_frame(&self.bytes, self.at, |_| true)?;
+        let offset = std::mem::replace(&mut self.at, end);
+        Some(Frame { sequence, payload: &self.bytes[offset + FRAME_HEAD_BYTES..end], offset })
+    }
+
+    /// Why there is no next frame.
+    pub(crate) fn end(&self, last: Option<u64>) -> End {
+        if self.at == self.bytes.len() {
+            return End::Clean;
+        }
+        // Asked before the checksum is worked out: else a long stretch of damage would take for ever.
+        let first = last.map_or(0, |last| last.saturating_add(1));
+        let is_later = |sequence: u64| (first..=first.saturating_add(SEQUENCES_MAX)).contains(&sequence);
+        let mut behind = self.at + 1..self.bytes.len().saturating_sub(FRAME_HEAD_BYTES);
+        let next = behind.find(|at| good_frame(&self.bytes, *at, is_later).is_some());
+        match next {
+            Some(next) => End::Damaged { offset: self.at, next },
+            None => End::Torn { offset: self.at, bytes: self.bytes.len() - self.at },
+        }
+    }
+}
+
+/// Where a good frame at this place ends, and its sequence number. Payloads are never empty but for the last frame of a
+/// snapshot, so zeros are no frame.
+fn good_frame(bytes: &[u8], at: usize, is_wanted: impl Fn(u64) -> bool) -> Option<(usize, u64)> {
+    let head = bytes.get(at..at + FRAME_HEAD_BYTES)?;
+    let mut input = Input::new(head);
+    let length = u32::from_le_bytes(input.array().ok()?) as usize;
+    let checksum_found = u32::from_le_bytes(input.array().ok()?);
+    let sequence = input.u64().ok()?;
+    let end = at.checked_add(FRAME_HEAD_BYTES)?.checked_add(length)?;
+    let payload = bytes.get(at + FRAME_HEAD_BYTES..end)?;
+    let is_possible = is_wanted(sequence) && (length > 0 || sequence == LAST);
+    (is_possible && checksum(&head[8..], payload) == checksum_found).then_some((end, sequence))
+}
+
+/// A directory's own entries reach the disk only when it is synced itself.
+pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+/// Frames written one behind the other, for snapshots.
+#[derive(Debug)]
+pub(crate) struct FrameWriter<'a> {
+    file: &'a mut File,
+    frame: Vec<u8>,
+    sequence: u64,
+}
+
+/// Payload after which a frame of a snapshot is written.
+const PAYLOAD_BYTES: usize = 256 * 1024;
+
+impl<'a> FrameWriter<'a> {
+    pub(crate) fn new(file: &'a mut File) -> Self {
+        Self { file, frame: vec![0; FRAME_HEAD_BYTES], sequence: 0 }
+    }
+
+    pub(crate) fn add(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        write(&mut self.frame);
+        if self.frame.len() >= PAYLOAD_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what is left and the frame that says that this is all.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        if self.frame.len() > FRAME_HEAD_BYTES {
+            self.flush()?;
+        }
+        self.sequence = LAST;
+        self.flush()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        seal(&mut self.frame, self.sequence);
+        self.file.write_all(&self.frame)?;
+        self.frame.truncate(FRAME_HEAD_BYTES);
+        self.sequence = self.sequence.wrapping_add(1);
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! A property graph in memory, durable through a log and snapshots: typed nodes and relationships with declared
+//! properties, ids that stay, and links that cost the same however many a node has.
+//!
+//! The road of a write: checked ([`Write`]) → changes → memory → the log's thread → durable → its caller is told. Readers
+//! ([`Read`]) never wait for writers. `docs/graph-files.md` describes the files. Knows neither HTTP nor JSON.
+
+mod cell;
+mod change;
+mod codec;
+mod error;
+mod frames;
+mod id;
+mod index;
+mod links;
+mod log;
+mod memory;
+mod read;
+mod recover;
+mod schema;
+mod slab;
+mod snapshot;
+mod store;
+mod value;
+mod write;
+
+pub use change::Side;
+pub use error::{FileFault, OpenError, Refusal, WriteError};
+pub use frames::VERSION as FORMAT_VERSION;
+pub use id::{Ref, SHARDS, shard_of};
+pub use links::Direction;
+pub use read::{Around, Node, Read, Relationship};
+pub use recover::{Loss, Recovery};
+pub use schema::{Property, Schema, Type, Types};
+pub use snapshot::{SnapshotError, SnapshotReport};
+pub use store::{Options, Store};
+pub use value::{Kind, Value};
+pub use write::{Given, Keep, NAME_BYTES_MAX, PROPERTIES_BYTES_MAX, Write};
+
+use std::time::Duration;
+
+/// When a write counts as done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Once its log record is on the disk; writes that wait at the same time share one sync.
+    Sync,
+    /// Once the system has its log record, which reaches the disk within this time: a killed process loses nothing, a
+    /// machine that loses power the last of it.
+    Interval(Duration),
+    /// At once; the log follows when it can.
+    Off,
+}

@@ -1,0 +1,368 @@
+//! The relationships of one node: a short list for most, groups by direction and type for nodes with many.
+//!
+//! Readers walk them while the writer adds and removes. An entry says which relationship, its direction and, in the
+//! relationship's own name, its type; whether it still stands is for the reader to look up.
+
+use crate::cell::SliceCell;
+use crate::id::Ref;
+use crate::slab::Slab;
+use crossbeam_epoch::Guard;
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// A node with more relationships gets groups, which cost more memory and less time.
+const SHORT_MAX: usize = 128;
+const INCOMING: u64 = 1 << 63;
+/// In the first word: the rest of it is the number of the node's groups.
+const IS_HUB: u64 = 1 << 62;
+/// A place whose relationship was removed.
+const EMPTY: u64 = u64::MAX;
+
+/// Which end of a relationship a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// The relationship starts here.
+    Outgoing,
+    Incoming,
+}
+
+/// A relationship at one of its ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) relationship: Ref,
+    pub(crate) direction: Direction,
+}
+
+impl Link {
+    const fn bits(self) -> u64 {
+        match self.direction {
+            Direction::Outgoing => self.relationship.bits(),
+            Direction::Incoming => self.relationship.bits() | INCOMING,
+        }
+    }
+
+    const fn from_bits(bits: u64) -> Self {
+        let direction = if bits & INCOMING == 0 { Direction::Outgoing } else { Direction::Incoming };
+        Self { relationship: Ref::from_bits(bits), direction }
+    }
+}
+
+/// Eight bytes, and sixteen and eight a relationship where there are some: how many, then the entries.
+#[derive(Debug, Default)]
+pub(crate) struct Links(SliceCell<AtomicU64>);
+
+/// The groups of nodes that have many relationships, by the numbers that their first words name.
+pub(crate) type Hubs = Slab<OnceLock<Box<Hub>>, 64>;
+
+impl Links {
+    /// All of them; some may have gone when they are looked up.
+    pub(crate) fn walk(&self, hubs: &Hubs, guard: &Guard, mut each: impl FnMut(Link)) {
+        match self.form(hubs, guard) {
+            Form::None => {}
+            Form::Short(entries) => {
+                for entry in entries {
+                    each(Link::from_bits(entry.load(Relaxed)));
+                }
+            }
+            Form::Hub(hub) => hub.groups().for_each(|group| group.walk(&mut each)),
+        }
+    }
+
+    /// As [`Self::walk`], for one direction and type; of a node with many, only these are looked at.
+    pub(crate) fn walk_group(
+        &self,
+        hubs: &Hubs,
+        direction: Direction,
+        type_number: u16,
+        guard: &Guard,
+        mut each: impl FnMut(Link),
+    ) {
+        let fits =
+            |link: &Link| link.direction == direction && link.relationship.type_number() == type_number;
+        match self.form(hubs, guard) {
+            Form::None => {}
+            Form::Short(entries) => {
+                let links = entries.iter().map(|entry| Link::from_bits(entry.load(Relaxed)));
+                links.filter(fits).for_each(each);
+            }
+            Form::Hub(hub) => {
+                if let Some(group) = hub.group(direction, type_number) {
+                    group.walk(&mut each);
+                }
+            }
+        }
+    }
+
+    /// How many there are of a direction, and of a type where one is named; of a node with many without walking.
+    pub(crate) fn degree(
+        &self,
+        hubs: &Hubs,
+        direction: Direction,
+        type_number: Option<u16>,
+        guard: &Guard,
+    ) -> u64 {
+        let fits =
+            |of: Direction, number: u16| of == direction && type_number.is_none_or(|wanted| wanted == number);
+        match self.form(hubs, guard) {
+            Form::None => 0,
+            Form::Short(entries) => {
+                let links = entries.iter().map(|entry| Link::from_bits(entry.load(Relaxed)));
+                links.filter(|link| fits(link.direction, link.relationship.type_number())).count() as u64
+            }
+            Form::Hub(hub) => {
+                let groups = hub.groups().filter(|group| fits(group.direction, group.type_number));
+                groups.map(|group| group.living.load(Acquire)).sum()
+            }
+        }
+    }
+
+    /// One writer at a time. `hubs_end` is the number of the next node that gets groups.
+    pub(crate) fn add(&self, link: Link, hubs: &Hubs, hubs_end: &mut u32, guard: &Guard) {
+        match self.form(hubs, guard) {
+            Form::None => self.write_short(&[], link, guard),
+            Form::Hub(hub) => hub.add(link),
+            Form::Short(entries) if entries.len() == SHORT_MAX => {
+                let hub = Hub::default();
+                for entry in entries {
+                    hub.add(Link::from_bits(entry.load(Relaxed)));
+                }
+                hub.add(link);
+                let number = *hubs_end;
+                *hubs_end += 1;
+                hubs.make(number).get_or_init(|| Box::new(hub));
+                let first = AtomicU64::new(IS_HUB | u64::from(number));
+                self.0.replace(std::iter::once(first), guard);
+            }
+            Form::Short(entries) => {
+                let words = self.0.load(guard).expect("a short list has words");
+                if entries.len() + 1 < words.len() {
+                    words[entries.len() + 1].store(link.bits(), Relaxed);
+                    words[0].store(entries.len() as u64 + 1, Release);
+                } else {
+                    self.write_short(entries, link, guard);
+                }
+            }
+        }
+    }
+
+    /// False where it was not there.
+    pub(crate) fn remove(&self, link: Link, hubs: &Hubs, guard: &Guard) -> bool {
+        match self.form(hubs, guard) {
+            Form::None => false,
+            Form::Hub(hub) => hub
+                .group(link.direction, link.relationship.type_number())
+                .is_some_and(|group| group.remove(link.bits())),
+            Form::Short(entries) => {
+                let rest: Vec<u64> = entries.iter().map(|entry| entry.load(Relaxed)).collect();
+                let Some(at) = rest.iter().position(|bits| *bits == link.bits()) else { return false };
+                if rest.len() == 1 {
+                    self.0.clear(guard);
+                } else {
+                    let kept =
+                        rest.iter().enumerate().filter(|(index, _)| *index != at).map(|(_, bits)| *bits);
+                    self.write(kept, rest.len() - 1, guard);
+                }
+                true
+            }
+        }
+    }
+
+    /// All are gone. Groups keep their memory until the graph goes.
+    pub(crate) fn clear(&self, guard: &Guard) {
+        self.0.clear(guard);
+    }
+
+    fn form<'g>(&'g self, hubs: &'g Hubs, guard: &'g Guard) -> Form<'g> {
+        let Some(words) = self.0.load(guard) else { return Form::None };
+        let first = words[0].load(Acquire);
+        if first & IS_HUB == 0 {
+            return Form::Short(&words[1..=first as usize]);
+        }
+        let hub = hubs.get((first & !IS_HUB) as u32).and_then(OnceLock::get);
+        Form::Hub(hub.expect("a node's groups are made before its first word names them"))
+    }
+
+    fn write_short(&self, entries: &[AtomicU64], link: Link, guard: &Guard) {
+        let all = entries.iter().map(|entry| entry.load(Relaxed)).chain([link.bits()]);
+        self.write(all, entries.len() + 1, guard);
+    }
+
+    fn write(&self, entries: impl Iterator<Item = u64>, count: usize, guard: &Guard) {
+        let room = room_for(count);
+        let mut words = std::iter::once(count as u64).chain(entries).chain(std::iter::repeat(EMPTY));
+        let values: Vec<_> = (0..=room).map(|_| AtomicU64::new(words.next().unwrap_or(EMPTY))).collect();
+        self.0.replace(values.into_iter(), guard);
+    }
+}
+
+/// Entries for which memory is taken when there are `count`: with both words before them, sizes that allocators have.
+const fn room_for(count: usize) -> usize {
+    match count {
+        0..=1 => 1,
+        2..=3 => 3,
+        4..=5 => 5,
+        6..=9 => 9,
+        10..=15 => 15,
+        _ => {
+            let room = count + count / 4;
+            if room > SHORT_MAX { SHORT_MAX } else { room }
+        }
+    }
+}
+
+enum Form<'g> {
+    None,
+    Short(&'g [AtomicU64]),
+    Hub(&'g Hub),
+}
+
+/// A node with many relationships.
+#[derive(Debug, Default)]
+pub(crate) struct Hub {
+    first: OnceLock<Box<Group>>,
+}
+
+/// The relationships of one direction and type.
+#[derive(Debug)]
+struct Group {
+    direction: Direction,
+    type_number: u16,
+    entries: Slab<AtomicU64, 64>,
+    /// Places that have been used, removed ones included.
+    end: AtomicU64,
+    living: AtomicU64,
+    /// Made when the first is removed: only then the writer has to find one.
+    places: Mutex<Option<Places>>,
+    next: OnceLock<Box<Group>>,
+}
+
+/// Where each entry stands, and which places are free.
+#[derive(Debug, Default)]
+struct Places {
+    of: HashMap<u64, u32>,
+    free: Vec<u32>,
+}
+
+impl Hub {
+    fn groups(&self) -> impl Iterator<Item = &Group> {
+        std::iter::successors(self.first.get(), |group| group.next.get()).map(|group| &**group)
+    }
+
+    fn group(&self, direction: Direction, type_number: u16) -> Option<&Group> {
+        self.groups().find(|group| group.direction == direction && group.type_number == type_number)
+    }
+
+    fn add(&self, link: Link) {
+        let (direction, type_number) = (link.direction, link.relationship.type_number());
+        if let Some(group) = self.group(direction, type_number) {
+            return group.add(link.bits());
+        }
+        let mut last = &self.first;
+        while let Some(group) = last.get() {
+            last = &group.next;
+        }
+        let group = Group {
+            direction,
+            type_number,
+            entries: Slab::default(),
+            end: AtomicU64::new(0),
+            living: AtomicU64::new(0),
+            places: Mutex::new(None),
+            next: OnceLock::new(),
+        };
+        group.add(link.bits());
+        last.get_or_init(|| Box::new(group));
+    }
+}
+
+impl Group {
+    fn walk(&self, each: &mut impl FnMut(Link)) {
+        let end = self.end.load(Acquire) as u32;
+        for place in 0..end {
+            let bits = self.entries.get(place).map_or(EMPTY, |entry| entry.load(Acquire));
+            if bits != EMPTY {
+                each(Link::from_bits(bits));
+            }
+        }
+    }
+
+    fn add(&self, bits: u64) {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = places.as_mut().and_then(|places| places.free.pop());
+        let place = free.unwrap_or_else(|| self.end.load(Relaxed) as u32);
+        self.entries.make(place).store(bits, Release);
+        if free.is_none() {
+            self.end.store(u64::from(place) + 1, Release);
+        }
+        if let Some(places) = places.as_mut() {
+            places.of.insert(bits, place);
+        }
+        self.living.fetch_add(1, Release);
+    }
+
+    fn remove(&self, bits: u64) -> bool {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let places = places.get_or_insert_with(|| self.find_places());
+        let Some(place) = places.of.remove(&bits) else { return false };
+        self.entries.make(place).store(EMPTY, Release);
+        places.free.push(place);
+        self.living.fetch_sub(1, Release);
+        true
+    }
+
+    fn find_places(&self) -> Places {
+        let all = (0..self.end.load(Relaxed) as u32)
+            .filter_map(|place| Some((self.entries.get(place)?.load(Relaxed), place)));
+        Places { of: all.collect(), free: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn link(number: u32) -> Link {
+        let direction = if number.is_multiple_of(3) { Direction::Incoming } else { Direction::Outgoing };
+        Link { relationship: Ref::new((number % 5) as u16 + 1, (number % 4) as u8, number), direction }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        /// As a plain set, also across the change from a short list to groups.
+        #[test]
+        fn links_are_a_set(steps in prop::collection::vec((any::<bool>(), 0..400_u32), 0..900)) {
+            let (links, hubs, mut hubs_end) = (Links::default(), Hubs::default(), 0);
+            let mut model = BTreeSet::new();
+            let guard = crossbeam_epoch::pin();
+            for (is_added, number) in steps {
+                if is_added {
+                    if model.insert(number) {
+                        links.add(link(number), &hubs, &mut hubs_end, &guard);
+                    }
+                } else {
+                    prop_assert_eq!(links.remove(link(number), &hubs, &guard), model.remove(&number));
+                }
+            }
+            let mut found = BTreeSet::new();
+            links.walk(&hubs, &guard, |link| { found.insert(link.relationship.index()); });
+            prop_assert_eq!(&found, &model);
+            for direction in [Direction::Outgoing, Direction::Incoming] {
+                for type_number in 1..=5 {
+                    let wanted: BTreeSet<_> = model.iter().copied()
+                        .filter(|n| link(*n).direction == direction && link(*n).relationship.type_number() == type_number)
+                        .collect();
+                    let mut found = BTreeSet::new();
+                    links.walk_group(&hubs, direction, type_number, &guard, |link| { found.insert(link.relationship.index()); });
+                    prop_assert_eq!(&found, &wanted);
+                    prop_assert_eq!(links.degree(&hubs, direction, Some(type_number), &guard), wanted.len() as u64);
+                }
+                let wanted = model.iter().filter(|number| link(**number).direction == direction).count();
+                prop_assert_eq!(links.degree(&hubs, direction, None, &guard), wanted as u64);
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The log's thread: takes what was changed since it last looked, writes it as one frame, syncs once for all, and tells
+//! those who wait.
+
+use crate::Durability;
+use crate::error::{OpenError, WriteError};
+use crate::frames::{FRAME_HEAD_BYTES, FileKind, seal, sync_directory, write_head};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// The file that is being appended to.
+#[derive(Debug)]
+pub(crate) struct LogFile {
+    directory: PathBuf,
+    path: PathBuf,
+    file: File,
+    number: u64,
+    /// Good bytes; whatever is behind them is cut before the next frame is written.
+    length: u64,
+    is_cut_due: bool,
+    /// Of the next frame.
+    sequence: u64,
+    durability: Durability,
+    /// When the oldest bytes that are not synced were written.
+    unsynced_since: Option<Instant>,
+}
+
+impl LogFile {
+    /// A new file; it and its name are on the disk when this returns.
+    pub(crate) fn create(
+        directory: &Path,
+        number: u64,
+        sequence: u64,
+        durability: Durability,
+    ) -> io::Result<Self> {
+        let path = FileKind::Log.path(directory, number);
+        let mut file = OpenOptions::new().create(true).truncate(true).write(true).open(&path)?;
+        let mut head = Vec::new();
+        write_head(&mut head, FileKind::Log, number)?;
+        file.write_all(&head)?;
+        file.sync_all()?;
+        sync_directory(directory)?;
+        Ok(Self {
+            directory: directory.to_owned(),
+            path,
+            file,
+            number,
+            length: head.len() as u64,
+            is_cut_due: false,
+            sequence,
+            durability,
+            unsynced_since: None,
+        })
+    }
+
+    /// Goes on with a file whose first `length` bytes are good.
+    pub(crate) fn resume(
+        directory: &Path,
+        number: u64,
+        length: u64,
+        sequence: u64,
+        durability: Durability,
+    ) -> Result<Self, OpenError> {
+        let path = FileKind::Log.path(directory, number);
+        let open = || -> io::Result<File> {
+            let file = OpenOptions::new().write(true).open(&path)?;
+            file.set_len(length)?;
+            file.sync_all()?;
+            Ok(file)
+        };
+        let mut file = open().map_err(|cause| OpenError::Write { path: path.clone(), cause })?;
+        let seek = io::Seek::seek(&mut file, io::SeekFrom::Start(length));
+        seek.map_err(|cause| OpenError::Write { path: path.clone(), cause })?;
+        let directory = directory.to_owned();
+        Ok(Self {
+            directory,
+            path,
+            file,
+            number,
+            length,
+            is_cut_due: false,
+            sequence,
+            durability,
+            unsynced_since: None,
+        })
+    }
+
+    pub(crate) const fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(crate) const fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Writes one frame; `frame` begins with room for its head. On return it is as durable as was asked for.
+    pub(crate) fn append(&mut self, frame: &mut [u8]) -> Result<(), WriteError> {
+        debug_assert!(frame.len() > FRAME_HEAD_BYTES, "an empty frame would look like the end of a snapshot");
+        seal(frame, self.sequence);
+        let written =
+            self.cut().and_then(|()| self.file.write_all(frame)).and_then(|()| self.sync_as_asked());
+        if let Err(cause) = written {
+            self.is_cut_due = true;
+            return Err(WriteError::Log { path: self.path.clone(), cause: cause.into() });
+        }
+        self.length += frame.len() as u64;
+        self.sequence += 1;
+        Ok(())
+    }
+
+    /// A frame that could not be written whole is no part of the log.
+    fn cut(&mut self) -> io::Result<()> {
+        if self.is_cut_due {
+            self.file.set_len(self.length)?;
+            io::Seek::seek(&mut self.file, io::SeekFrom::Start(self.length))?;
+            self.is_cut_due = false;
+        }
+        Ok(())
+    }
+
+    fn sync_as_asked(&mut self) -> io::Result<()> {
+        match self.durability {
+            Durability::Sync => self.file.sync_data(),
+            Durability::Interval(_) => {
+                self.unsynced_since.get_or_insert_with(Instant::now);
+                self.sync_if_due()
+            }
+            Durability::Off => Ok(()),
+        }
+    }
+
+    /// With an interval: syncs where that has passed.
+    pub(crate) fn sync_if_due(&mut self) -> io::Result<()> {
+        let Durability::Interval(interval) = self.durability else { return Ok(()) };
+        if self.unsynced_since.is_some_and(|since| since.elapsed() >= interval) {
+            self.file.sync_data()?;
+            self.unsynced_since = None;
+        }
+        Ok(())
+    }
+
+    pub(crate) const fn has_unsynced(&self) -> bool {
+        self.unsynced_since.is_some()
+    }
+
+    /// The next file of the log; the present one is whole on the disk.
+    pub(crate) fn turn(&mut self) -> io::Result<()> {
+        self.cut()?;
+        self.file.sync_all()?;
+        *self = Self::create(&self.directory, self.number + 1, self.sequence, self.durability)?;
+        Ok(())
+    }
+
+    /// All that was written is on the disk.
+    pub(crate) fn close(&mut self) -> io::Result<()> {
+        self.cut()?;
+        self.file.sync_all()
+    }
+}

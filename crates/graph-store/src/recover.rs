@@ -1,0 +1,270 @@
+//! From a directory to the graph in memory: the newest snapshot, the log behind it, and what to do where they are damaged.
+
+use crate::change::Change;
+use crate::codec::Input;
+use crate::error::{FileFault, OpenError};
+use crate::frames::{End, FileKind, Frames, LAST, sync_directory};
+use crate::log::LogFile;
+use crate::memory::{Memory, WriterState};
+use crate::snapshot::{remove_before, temporary_path};
+use crate::store::Options;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
+
+/// What opening a store has found and mended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recovery {
+    /// The snapshot that was read, if there was one.
+    pub snapshot: Option<u64>,
+    /// Frames of the log behind it.
+    pub frames: u64,
+    /// Bytes at the log's end that were being written when the process or the machine died. No write among them had
+    /// been acknowledged.
+    pub torn_bytes: u64,
+    /// What was left out because it was damaged; only where that was asked for.
+    pub lost: Vec<Loss>,
+}
+
+/// A part of a file that was left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    pub path: PathBuf,
+    /// From here to the end of the file.
+    pub offset: u64,
+    pub bytes: u64,
+    pub why: String,
+}
+
+#[derive(Debug)]
+pub(crate) struct Recovered {
+    pub(crate) memory: Memory,
+    pub(crate) state: WriterState,
+    pub(crate) log: LogFile,
+    pub(crate) recovery: Recovery,
+}
+
+/// Makes the directory where there is none, and keeps other processes out of it.
+pub(crate) fn lock(directory: &Path) -> Result<File, OpenError> {
+    let path = directory.join("lock");
+    let write = |cause| OpenError::Write { path: path.clone(), cause };
+    fs::create_dir_all(directory).map_err(write)?;
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(write)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(OpenError::InUse(directory.to_owned())),
+        Err(error) => Err(write(error.into())),
+    }
+}
+
+pub(crate) fn recover(directory: &Path, options: Options) -> Result<Recovered, OpenError> {
+    let mut loading = Loading { memory: Memory::default(), recovery: Recovery::default(), options };
+    let (snapshots, logs) = files(directory)?;
+    let snapshot = snapshots.last().copied();
+    if let Some(number) = snapshot {
+        loading.snapshot(directory, number)?;
+    }
+    let first = snapshot.unwrap_or(1);
+    let logs: Vec<u64> = logs.into_iter().filter(|number| *number >= first).collect();
+    let last = loading.logs(directory, first, &logs)?;
+    let log = match last {
+        Some(Tail { number, length, sequence }) if length > 0 => {
+            LogFile::resume(directory, number, length, sequence, options.durability)?
+        }
+        other => {
+            let (number, sequence) = other.map_or((first, 1), |tail| (tail.number, tail.sequence));
+            let path = FileKind::Log.path(directory, number);
+            LogFile::create(directory, number, sequence, options.durability)
+                .map_err(|cause| OpenError::Write { path, cause })?
+        }
+    };
+    clean(directory, snapshot)?;
+    let guard = crossbeam_epoch::pin();
+    let state = loading.build(directory, &guard)?;
+    Ok(Recovered { memory: loading.memory, state, log, recovery: loading.recovery })
+}
+
+/// Numbers of snapshots and of files of the log, in order.
+fn files(directory: &Path) -> Result<(Vec<u64>, Vec<u64>), OpenError> {
+    let read = |cause| OpenError::Read { path: directory.to_owned(), cause };
+    let (mut snapshots, mut logs) = (Vec::new(), Vec::new());
+    for entry in fs::read_dir(directory).map_err(read)? {
+        let name = entry.map_err(read)?.file_name();
+        let name = name.to_string_lossy();
+        snapshots.extend(FileKind::Snapshot.number_of(&name));
+        logs.extend(FileKind::Log.number_of(&name));
+    }
+    snapshots.sort_unstable();
+    logs.sort_unstable();
+    Ok((snapshots, logs))
+}
+
+/// What a snapshot that was not finished, or one that was not cleaned up after, has left.
+fn clean(directory: &Path, snapshot: Option<u64>) -> Result<(), OpenError> {
+    let write = |cause| OpenError::Write { path: directory.to_owned(), cause };
+    match fs::remove_file(temporary_path(directory)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(write(error)),
+        _ => {}
+    }
+    if let Some(number) = snapshot {
+        remove_before(directory, number).map_err(write)?;
+    }
+    sync_directory(directory).map_err(write)
+}
+
+/// Where the log goes on.
+#[derive(Debug, Clone, Copy)]
+struct Tail {
+    number: u64,
+    /// Good bytes of the file; 0 where not even its head was whole.
+    length: u64,
+    /// Of the next frame.
+    sequence: u64,
+}
+
+struct Loading {
+    memory: Memory,
+    recovery: Recovery,
+    options: Options,
+}
+
+impl Loading {
+    fn snapshot(&mut self, directory: &Path, number: u64) -> Result<(), OpenError> {
+        let path = FileKind::Snapshot.path(directory, number);
+        let mut frames = Frames::open(&path, FileKind::Snapshot, number)?;
+        self.recovery.snapshot = Some(number);
+        let mut last = None;
+        while let Some(frame) = frames.next() {
+            if frame.sequence == LAST {
+                return Ok(());
+            }
+            last = Some(frame.sequence);
+            let offset = frame.offset;
+            if let Err(what) = take(&mut self.memory, frame.payload) {
+                return self.lose(&frames, offset, what);
+            }
+        }
+        let (End::Torn { offset, .. } | End::Damaged { offset, .. }) = frames.end(last) else {
+            return self.lose(&frames, frames.len(), "its end is missing".to_owned());
+        };
+        self.lose(&frames, offset, "the checksum does not fit".to_owned())
+    }
+
+    fn logs(&mut self, directory: &Path, first: u64, numbers: &[u64]) -> Result<Option<Tail>, OpenError> {
+        let mut tail: Option<Tail> = None;
+        for (place, number) in numbers.iter().enumerate() {
+            if *number != first + place as u64 {
+                let missing = FileKind::Log.path(Path::new(""), first + place as u64).display().to_string();
+                return Err(OpenError::Missing { directory: directory.to_owned(), missing });
+            }
+            let is_last = place + 1 == numbers.len();
+            let sequence = tail.map(|tail| tail.sequence);
+            let found = self.log_file(directory, *number, sequence, is_last)?;
+            tail = Some(found);
+            if !self.recovery.lost.is_empty() && !is_last {
+                return self.give_up_logs(directory, &numbers[place + 1..], found).map(Some);
+            }
+        }
+        Ok(tail)
+    }
+
+    /// What follows a loss cannot be read: it may speak of what was lost.
+    fn give_up_logs(&mut self, directory: &Path, numbers: &[u64], tail: Tail) -> Result<Tail, OpenError> {
+        for number in numbers {
+            let path = FileKind::Log.path(directory, *number);
+            let bytes = fs::metadata(&path).map_or(0, |data| data.len());
+            let aside = path.with_extension("lost");
+            fs::rename(&path, &aside).map_err(|cause| OpenError::Write { path: path.clone(), cause })?;
+            let why = "it follows what was lost".to_owned();
+            self.recovery.lost.push(Loss { path: aside, offset: 0, bytes, why });
+        }
+        Ok(tail)
+    }
+
+    fn log_file(
+        &mut self,
+        directory: &Path,
+        number: u64,
+        expected: Option<u64>,
+        is_last: bool,
+    ) -> Result<Tail, OpenError> {
+        let path = FileKind::Log.path(directory, number);
+        let mut frames = Frames::open(&path, FileKind::Log, number)?;
+        let mut expected = expected;
+        let mut last = None;
+        while let Some(frame) = frames.next() {
+            let (offset, sequence) = (frame.offset, frame.sequence);
+            if expected.is_some_and(|expected| expected != sequence) {
+                self.lose(&frames, offset, format!("frame {sequence} stands where another is due"))?;
+                return Ok(Tail { number, length: offset as u64, sequence: expected.unwrap_or(1) });
+            }
+            if let Err(what) = take(&mut self.memory, frame.payload) {
+                self.lose(&frames, offset, what)?;
+                return Ok(Tail { number, length: offset as u64, sequence });
+            }
+            (last, expected) = (Some(sequence), Some(sequence + 1));
+            self.recovery.frames += 1;
+        }
+        let sequence = expected.unwrap_or(1);
+        let length = match frames.end(last) {
+            End::Clean => frames.len(),
+            End::Torn { offset, bytes } if is_last => {
+                self.recovery.torn_bytes = bytes as u64;
+                offset
+            }
+            End::Torn { offset, .. } => {
+                self.lose(&frames, offset, "it ends in the middle, and more of the log follows".to_owned())?;
+                offset
+            }
+            End::Damaged { offset, next } => {
+                self.lose(
+                    &frames,
+                    offset,
+                    format!("the checksum does not fit, and good frames follow at {next}"),
+                )?;
+                offset
+            }
+        };
+        Ok(Tail { number, length: length as u64, sequence })
+    }
+
+    /// Notes a loss where that was asked for, else it is an error.
+    fn lose(&mut self, frames: &Frames, offset: usize, what: String) -> Result<(), OpenError> {
+        let path = frames.path().to_owned();
+        if !self.options.recover {
+            return Err(OpenError::File { path, fault: FileFault::Damaged { offset, what } });
+        }
+        let bytes = (frames.len() - offset.min(frames.len())) as u64;
+        self.recovery.lost.push(Loss { path, offset: offset as u64, bytes, why: what });
+        Ok(())
+    }
+
+    /// Keys and links. A relationship without one of its nodes can only be where something was lost; it goes too.
+    fn build(&mut self, directory: &Path, guard: &crossbeam_epoch::Guard) -> Result<WriterState, OpenError> {
+        self.memory.drop_orphans(guard, |at| {
+            if self.recovery.lost.is_empty() {
+                let what = format!("relationship {} has lost a node", at.id());
+                let fault = FileFault::Damaged { offset: 0, what };
+                return Err(OpenError::File { path: directory.to_owned(), fault });
+            }
+            let why = format!("relationship {} had lost a node", at.id());
+            self.recovery.lost.push(Loss { path: directory.to_owned(), offset: 0, bytes: 0, why });
+            Ok(())
+        })?;
+        Ok(self.memory.build(guard))
+    }
+}
+
+/// The changes of one frame.
+fn take(memory: &mut Memory, payload: &[u8]) -> Result<(), String> {
+    let guard = crossbeam_epoch::pin();
+    let mut input = Input::new(payload);
+    while !input.is_empty() {
+        let change = Change::read(&mut input).map_err(|damage| damage.to_string())?;
+        match change {
+            Change::Clear => *memory = Memory::default(),
+            change => memory.put(&change, false, &guard),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! Types and their declared properties, as one value that is replaced when any of them changes.
+
+use crate::change::Side;
+use crate::value::Kind;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// Types of nodes, or of relationships; their numbers have 16 bits, and 0 is none's.
+pub(crate) const TYPES_MAX: usize = u16::MAX as usize;
+/// Properties that one type has ever had declared.
+pub(crate) const PROPERTIES_MAX: usize = u16::MAX as usize;
+
+#[derive(Debug, Clone, Default)]
+pub struct Schema {
+    nodes: Types,
+    relationships: Types,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Types {
+    by_name: HashMap<Arc<str>, u16>,
+    /// By number, the first of which is 1.
+    types: Vec<Option<Arc<Type>>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Type {
+    pub name: Arc<str>,
+    pub properties: BTreeMap<Arc<str>, Property>,
+    /// Numbers are not used again: values of a dropped property stay unread where they are.
+    next_property: u16,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Property {
+    pub(crate) number: u16,
+    pub kind: Kind,
+}
+
+impl Schema {
+    pub const fn side(&self, side: Side) -> &Types {
+        match side {
+            Side::Nodes => &self.nodes,
+            Side::Relationships => &self.relationships,
+        }
+    }
+
+    pub(crate) const fn side_mut(&mut self, side: Side) -> &mut Types {
+        match side {
+            Side::Nodes => &mut self.nodes,
+            Side::Relationships => &mut self.relationships,
+        }
+    }
+}
+
+impl Types {
+    pub fn number(&self, name: &str) -> Option<u16> {
+        self.by_name.get(name).copied()
+    }
+
+    pub fn get(&self, number: u16) -> Option<&Arc<Type>> {
+        self.types.get(usize::from(number).checked_sub(1)?)?.as_ref()
+    }
+
+    /// With their numbers, in order of creation.
+    pub fn all(&self) -> impl Iterator<Item = (u16, &Arc<Type>)> {
+        let numbered = self.types.iter().enumerate();
+        numbered.filter_map(|(index, of)| Some((index as u16 + 1, of.as_ref()?)))
+    }
+
+    /// Of the next type; none where there are as many as there can be.
+    pub(crate) fn next_number(&self) -> Option<u16> {
+        (self.types.len() < TYPES_MAX).then(|| self.types.len() as u16 + 1)
+    }
+
+    pub(crate) fn add(&mut self, number: u16, name: &str) {
+        let index = usize::from(number) - 1;
+        if self.types.len() <= index {
+            self.types.resize(index + 1, None);
+        }
+        let name: Arc<str> = name.into();
+        self.by_name.insert(Arc::clone(&name), number);
+        self.types[index] = Some(Arc::new(Type { name, properties: BTreeMap::new(), next_property: 0 }));
+    }
+
+    /// `is_undone`: it was never there, so the next type gets its number.
+    pub(crate) fn drop_type(&mut self, number: u16, is_undone: bool) {
+        let index = usize::from(number) - 1;
+        if let Some(gone) = self.types.get_mut(index).and_then(Option::take) {
+            self.by_name.remove(&gone.name);
+        }
+        if is_undone && self.types.len() == index + 1 {
+            self.types.pop();
+        }
+    }
+
+    pub(crate) fn change(&mut self, number: u16, change: impl FnOnce(&mut Type)) {
+        let entry = self.types.get_mut(usize::from(number).wrapping_sub(1)).and_then(Option::as_mut);
+        if let Some(entry) = entry {
+            change(Arc::make_mut(entry));
+        }
+    }
+}
+
+impl Type {
+    pub(crate) fn next_property(&self) -> Option<u16> {
+        (usize::from(self.next_property) < PROPERTIES_MAX).then_some(self.next_property)
+    }
+
+    pub(crate) fn declare(&mut self, number: u16, name: &str, kind: Kind) {
+        self.properties.insert(name.into(), Property { number, kind });
+        self.next_property = self.next_property.max(number.saturating_add(1));
+    }
+
+    pub(crate) fn undeclare(&mut self, number: u16) {
+        self.properties.retain(|_, property| property.number != number);
+    }
+
+    /// The name and kind that a number stands for.
+    pub(crate) fn property(&self, number: u16) -> Option<(&Arc<str>, Kind)> {
+        let found = self.properties.iter().find(|(_, property)| property.number == number);
+        found.map(|(name, property)| (name, property.kind))
+    }
+}

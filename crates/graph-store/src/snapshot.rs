@@ -1,0 +1,139 @@
+//! Snapshots: the whole graph in one file, written while the graph changes.
+//!
+//! What is written is each slot as it was at some moment after the log's file of the same number was begun. Read
+//! together with that file and those after it, it gives the graph as it is (see [`crate::change`]).
+
+use crate::change::{Change, Side};
+use crate::error::WriteError;
+use crate::frames::{FileKind, FrameWriter, sync_directory, write_head};
+use crate::id::{Ref, SHARDS};
+use crate::memory::Memory;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Acquire;
+
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    #[error("cannot begin a new file of the log")]
+    Turn(#[source] io::Error),
+    #[error("cannot write the snapshot {}; the log is kept whole", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("the log could not be written while the snapshot was taken")]
+    Log(#[source] WriteError),
+}
+
+/// What a snapshot holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SnapshotReport {
+    pub number: u64,
+    pub nodes: u64,
+    pub relationships: u64,
+    pub bytes: u64,
+}
+
+/// Written under a name that nobody reads.
+#[derive(Debug)]
+pub(crate) struct Written {
+    temporary: PathBuf,
+    report: SnapshotReport,
+}
+
+pub(crate) fn write(
+    directory: &Path,
+    number: u64,
+    memory: impl Fn() -> Arc<Memory>,
+) -> Result<Written, SnapshotError> {
+    let temporary = temporary_path(directory);
+    let result = write_file(&temporary, number, &memory());
+    result.map(|report| Written { temporary: temporary.clone(), report }).map_err(|cause| {
+        // What is there of it takes room that the log may need.
+        let _ = fs::remove_file(&temporary);
+        SnapshotError::Write { path: temporary, cause }
+    })
+}
+
+pub(crate) fn temporary_path(directory: &Path) -> PathBuf {
+    directory.join("snapshot.part")
+}
+
+impl Written {
+    /// Takes the place of the snapshot before and of the log before it, at one stroke.
+    pub(crate) fn publish(self, directory: &Path) -> Result<SnapshotReport, SnapshotError> {
+        let path = FileKind::Snapshot.path(directory, self.report.number);
+        let publish = || {
+            fs::rename(&self.temporary, &path)?;
+            sync_directory(directory)?;
+            remove_before(directory, self.report.number)
+        };
+        publish().map_err(|cause| SnapshotError::Write { path: path.clone(), cause })?;
+        Ok(self.report)
+    }
+}
+
+/// Files that the snapshot with this number has made needless.
+pub(crate) fn remove_before(directory: &Path, number: u64) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let of = FileKind::Log.number_of(&name).or_else(|| FileKind::Snapshot.number_of(&name));
+        if of.is_some_and(|of| of < number) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn write_file(path: &Path, number: u64, memory: &Memory) -> io::Result<SnapshotReport> {
+    let mut file = File::create(path)?;
+    write_head(&mut file, FileKind::Snapshot, number)?;
+    let mut frames = FrameWriter::new(&mut file);
+    let mut report = SnapshotReport { number, nodes: 0, relationships: 0, bytes: 0 };
+    let schema = memory.schema.load_full();
+    for side in [Side::Nodes, Side::Relationships] {
+        for (number, of) in schema.side(side).all() {
+            frames.add(|to| Change::Type { side, number, name: &of.name }.write(to))?;
+            for (name, property) in &of.properties {
+                let (kind, property) = (property.kind, property.number);
+                frames.add(|to| {
+                    Change::Property { side, of: number, number: property, name, kind }.write(to);
+                })?;
+            }
+        }
+    }
+    for (type_number, _) in schema.side(Side::Nodes).all() {
+        for shard in 0..SHARDS as u8 {
+            let end = memory.node_shard(type_number, shard).map_or(0, |nodes| nodes.end.load(Acquire));
+            for at in (0..end).map(|index| Ref::new(type_number, shard, index)) {
+                let guard = crossbeam_epoch::pin();
+                if let Some((key, properties)) = memory.node(at, &guard) {
+                    frames.add(|to| Change::PutNode { at, key, properties }.write(to))?;
+                    report.nodes += 1;
+                }
+            }
+        }
+    }
+    for (type_number, _) in schema.side(Side::Relationships).all() {
+        for shard in 0..SHARDS as u8 {
+            let end = memory.relationship_shard(type_number, shard).map_or(0, |all| all.end.load(Acquire));
+            for at in (0..end).map(|index| Ref::new(type_number, shard, index)) {
+                let guard = crossbeam_epoch::pin();
+                if let Some(ends) = memory.relationship(at, &guard) {
+                    let (from, to, properties) = (ends.from, ends.to, ends.properties);
+                    frames.add(|out| Change::PutRelationship { at, from, to, properties }.write(out))?;
+                    report.relationships += 1;
+                }
+            }
+        }
+    }
+    frames.finish()?;
+    file.sync_all()?;
+    report.bytes = file.metadata()?.len();
+    Ok(report)
+}

@@ -1,0 +1,306 @@
+//! What can be asked of a graph: each operation is checked, becomes changes, and is done whole or not at all.
+
+use crate::change::{Change, Side};
+use crate::error::Refusal;
+use crate::id::Ref;
+use crate::links::Direction;
+use crate::memory::Memory;
+use crate::schema::Type;
+use crate::store::Place;
+use crate::value::{Kind, Value, write_properties};
+use std::sync::Arc;
+
+/// Longest name of a type or property, and longest key.
+pub const NAME_BYTES_MAX: usize = 64 * 1024;
+/// All properties of one node or relationship together, as they are kept.
+pub const PROPERTIES_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Properties as they come in, by name.
+pub type Given<'a> = &'a [(&'a str, Value<'a>)];
+
+/// What becomes of the properties that are there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// All go.
+    Nothing,
+    /// Those that are not given stay.
+    Others,
+}
+
+/// A write in progress; later operations see what earlier ones did.
+pub struct Write<'a> {
+    memory: Arc<Memory>,
+    place: Place<'a>,
+}
+
+impl std::fmt::Debug for Write<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Write")
+    }
+}
+
+impl<'a> Write<'a> {
+    pub(crate) const fn at(memory: Arc<Memory>, place: Place<'a>) -> Self {
+        Self { memory, place }
+    }
+
+    fn change(&mut self, change: &Change<'_>) {
+        self.place.change(&self.memory, change);
+    }
+
+    // ---- types
+
+    /// The number of the type, which is made where there is none.
+    pub fn make_type(&mut self, side: Side, name: &str) -> Result<u16, Refusal> {
+        if let Some(number) = self.number(side, name) {
+            return Ok(number);
+        }
+        check_length("type's name", name, NAME_BYTES_MAX)?;
+        let limit = crate::schema::TYPES_MAX as u64;
+        let next = self.memory.schema.load().side(side).next_number();
+        let number = next.ok_or(Refusal::TooMany { what: "types", limit })?;
+        self.change(&Change::Type { side, number, name });
+        Ok(number)
+    }
+
+    pub fn drop_type(&mut self, side: Side, name: &str) -> Result<(), Refusal> {
+        let number = self.number(side, name).ok_or(Refusal::NoType)?;
+        match self.memory.living(side, number) {
+            0 => {
+                self.change(&Change::DropType { side, number });
+                Ok(())
+            }
+            count => Err(Refusal::TypeInUse { count }),
+        }
+    }
+
+    /// Does nothing where it is declared so already.
+    pub fn declare(&mut self, side: Side, of: &str, name: &str, kind: Kind) -> Result<(), Refusal> {
+        check_length("property's name", name, NAME_BYTES_MAX)?;
+        let of_number = self.number(side, of).ok_or(Refusal::NoType)?;
+        let of = self.of(side, of_number)?;
+        if let Some(property) = of.properties.get(name) {
+            let declared = property.kind;
+            return if declared == kind {
+                Ok(())
+            } else {
+                Err(Refusal::OtherKind { declared: declared.name(), asked: kind.name() })
+            };
+        }
+        let limit = crate::schema::PROPERTIES_MAX as u64;
+        let number = of.next_property().ok_or(Refusal::TooMany { what: "properties", limit })?;
+        self.change(&Change::Property { side, of: of_number, number, name, kind });
+        Ok(())
+    }
+
+    pub fn undeclare(&mut self, side: Side, of: &str, name: &str) -> Result<(), Refusal> {
+        let of_number = self.number(side, of).ok_or(Refusal::NoType)?;
+        let property = self.of(side, of_number)?.properties.get(name).copied().ok_or(Refusal::NoProperty)?;
+        self.change(&Change::DropProperty { side, of: of_number, number: property.number });
+        Ok(())
+    }
+
+    /// Nothing is left, types included.
+    pub fn clear(&mut self) {
+        self.memory = self.place.clear();
+    }
+
+    // ---- nodes
+
+    /// Its type is made where there is none; properties that are not declared are left out.
+    pub fn create_node(&mut self, type_name: &str, key: &str, given: Given<'_>) -> Result<Ref, Refusal> {
+        check_length("key", key, NAME_BYTES_MAX)?;
+        let number = self.make_type(Side::Nodes, type_name)?;
+        let of = self.of(Side::Nodes, number)?;
+        let guard = crossbeam_epoch::pin();
+        if self.memory.find(&of, number, key, &guard).is_some() {
+            return Err(Refusal::KeyExists { type_name: type_name.to_owned() });
+        }
+        let properties = encode(&of, given, &[])?;
+        let shard = Memory::shard_of(&of, key);
+        let free = self.memory.free_node(number, shard, self.place.state(), &guard);
+        let at = free.ok_or(Refusal::TooMany { what: "nodes", limit: u64::from(crate::id::INDEX_MAX) })?;
+        self.change(&Change::PutNode { at, key, properties: &properties });
+        Ok(at)
+    }
+
+    /// With all its relationships.
+    pub fn delete_node(&mut self, at: Ref) -> Result<(), Refusal> {
+        let guard = crossbeam_epoch::pin();
+        self.memory.node(at, &guard).ok_or(Refusal::NoNode)?;
+        let mut relationships = Vec::new();
+        self.memory.links_of(at, None, &guard, |link| relationships.push(link.relationship));
+        drop(guard);
+        // A loop is there twice; the second time there is nothing to drop.
+        relationships.sort_unstable();
+        relationships.dedup();
+        for at in relationships {
+            self.change(&Change::DropRelationship { at });
+        }
+        self.change(&Change::DropNode { at });
+        Ok(())
+    }
+
+    pub fn set_node(&mut self, at: Ref, given: Given<'_>, keep: Keep) -> Result<(), Refusal> {
+        let memory = Arc::clone(&self.memory);
+        let guard = crossbeam_epoch::pin();
+        let (key, present) = memory.node(at, &guard).ok_or(Refusal::NoNode)?;
+        let of = self.of(Side::Nodes, at.type_number())?;
+        let properties = encode(&of, given, kept(keep, present))?;
+        self.change(&Change::PutNode { at, key, properties: &properties });
+        Ok(())
+    }
+
+    pub fn remove_node_property(&mut self, at: Ref, name: &str) -> Result<(), Refusal> {
+        let memory = Arc::clone(&self.memory);
+        let guard = crossbeam_epoch::pin();
+        let (key, present) = memory.node(at, &guard).ok_or(Refusal::NoNode)?;
+        let of = self.of(Side::Nodes, at.type_number())?;
+        let properties = without(&of, present, name)?;
+        self.change(&Change::PutNode { at, key, properties: &properties });
+        Ok(())
+    }
+
+    // ---- relationships
+
+    /// Its type is made where there is none. Parallel ones and loops are allowed.
+    pub fn create_relationship(
+        &mut self,
+        type_name: &str,
+        from: Ref,
+        to: Ref,
+        given: Given<'_>,
+    ) -> Result<Ref, Refusal> {
+        let guard = crossbeam_epoch::pin();
+        for node in [from, to] {
+            self.memory.node(node, &guard).ok_or(Refusal::NoNode)?;
+        }
+        let number = self.make_type(Side::Relationships, type_name)?;
+        let of = self.of(Side::Relationships, number)?;
+        let properties = encode(&of, given, &[])?;
+        let free = self.memory.free_relationship(number, from.shard(), self.place.state(), &guard);
+        let limit = u64::from(crate::id::INDEX_MAX);
+        let at = free.ok_or(Refusal::TooMany { what: "relationships", limit })?;
+        self.change(&Change::PutRelationship { at, from, to, properties: &properties });
+        Ok(at)
+    }
+
+    pub fn delete_relationship(&mut self, at: Ref) -> Result<(), Refusal> {
+        let guard = crossbeam_epoch::pin();
+        self.memory.relationship(at, &guard).ok_or(Refusal::NoRelationship)?;
+        self.change(&Change::DropRelationship { at });
+        Ok(())
+    }
+
+    pub fn set_relationship(&mut self, at: Ref, given: Given<'_>, keep: Keep) -> Result<(), Refusal> {
+        let memory = Arc::clone(&self.memory);
+        let guard = crossbeam_epoch::pin();
+        let present = memory.relationship(at, &guard).ok_or(Refusal::NoRelationship)?;
+        let of = self.of(Side::Relationships, at.type_number())?;
+        let properties = encode(&of, given, kept(keep, present.properties))?;
+        self.change(&Change::PutRelationship {
+            at,
+            from: present.from,
+            to: present.to,
+            properties: &properties,
+        });
+        Ok(())
+    }
+
+    pub fn remove_relationship_property(&mut self, at: Ref, name: &str) -> Result<(), Refusal> {
+        let memory = Arc::clone(&self.memory);
+        let guard = crossbeam_epoch::pin();
+        let present = memory.relationship(at, &guard).ok_or(Refusal::NoRelationship)?;
+        let of = self.of(Side::Relationships, at.type_number())?;
+        let properties = without(&of, present.properties, name)?;
+        self.change(&Change::PutRelationship {
+            at,
+            from: present.from,
+            to: present.to,
+            properties: &properties,
+        });
+        Ok(())
+    }
+
+    // ---- looking
+
+    /// The node with a key; sees what this write has done.
+    pub fn find(&self, type_name: &str, key: &str) -> Option<Ref> {
+        let number = self.number(Side::Nodes, type_name)?;
+        let of = self.of(Side::Nodes, number).ok()?;
+        self.memory.find(&of, number, key, &crossbeam_epoch::pin())
+    }
+
+    /// Relationships at a node in one direction.
+    pub fn degree(&self, node: Ref, direction: Direction) -> u64 {
+        self.memory.degree(node, direction, None, &crossbeam_epoch::pin())
+    }
+
+    fn number(&self, side: Side, name: &str) -> Option<u16> {
+        self.memory.schema.load().side(side).number(name)
+    }
+
+    fn of(&self, side: Side, number: u16) -> Result<Arc<Type>, Refusal> {
+        self.memory.schema.load().side(side).get(number).cloned().ok_or(Refusal::NoType)
+    }
+}
+
+fn check_length(what: &'static str, text: &str, limit: usize) -> Result<(), Refusal> {
+    let bytes = text.len();
+    if bytes > limit { Err(Refusal::TooLong { what, bytes, limit }) } else { Ok(()) }
+}
+
+const fn kept(keep: Keep, present: &[u8]) -> &[u8] {
+    match keep {
+        Keep::Nothing => &[],
+        Keep::Others => present,
+    }
+}
+
+/// The given properties that are declared, and of the present ones those that are not given, sorted by name.
+fn encode(of: &Type, given: Given<'_>, present: &[u8]) -> Result<Vec<u8>, Refusal> {
+    if given.is_empty() && present.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut properties: Vec<(&str, u16, Value<'_>)> = Vec::new();
+    for (number, value) in crate::read::decode(present) {
+        if let Some((name, _)) = of.property(number)
+            && !given.iter().any(|(given, _)| **given == **name)
+        {
+            properties.push((name, number, value));
+        }
+    }
+    for (index, (name, value)) in given.iter().enumerate() {
+        let is_given_again = given[index + 1..].iter().any(|(later, _)| later == name);
+        let Some(property) = of.properties.get(*name).filter(|_| !is_given_again) else { continue };
+        let declared = property.kind.name();
+        let refusal = || Refusal::NotOfKind { property: (*name).to_owned(), declared };
+        let value = value.clone().fit(property.kind).ok_or_else(refusal)?;
+        properties.push((name, property.number, value));
+    }
+    write(properties)
+}
+
+fn without(of: &Type, present: &[u8], name: &str) -> Result<Vec<u8>, Refusal> {
+    let number = of.properties.get(name).ok_or(Refusal::NoProperty)?.number;
+    let present = crate::read::decode(present);
+    if !present.iter().any(|(of, _)| *of == number) {
+        return Err(Refusal::NoProperty);
+    }
+    let rest: Vec<_> = present.into_iter().filter(|(of, _)| *of != number).collect();
+    let mut bytes = Vec::new();
+    write_properties(&rest, &mut bytes);
+    Ok(bytes)
+}
+
+fn write(mut properties: Vec<(&str, u16, Value<'_>)>) -> Result<Vec<u8>, Refusal> {
+    properties.sort_by(|a, b| a.0.cmp(b.0));
+    let properties: Vec<_> = properties.into_iter().map(|(_, number, value)| (number, value)).collect();
+    let mut bytes = Vec::new();
+    write_properties(&properties, &mut bytes);
+    if bytes.len() > PROPERTIES_BYTES_MAX {
+        let (what, limit) = ("set of properties", PROPERTIES_BYTES_MAX);
+        return Err(Refusal::TooLong { what, bytes: bytes.len(), limit });
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,157 @@
+//! Torn and flipped bytes at every place of a small log and snapshot: a clear error, or what was acknowledged before.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
+
+use prony_graph_store::{Durability, FileFault, OpenError, Options, Read, Side, Store};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const OPTIONS: Options = Options { durability: Durability::Sync, recover: false };
+const RECOVER: Options = Options { durability: Durability::Sync, recover: true };
+const NODES: u32 = 5;
+
+/// A graph of a few nodes in a chain, each written and acknowledged by itself: how many there are after each frame.
+fn chain(directory: &Path) -> PathBuf {
+    let store = Store::open(directory, OPTIONS).unwrap();
+    let mut before = None;
+    for number in 0..NODES {
+        before = Some(
+            store
+                .write_and_wait(|write| {
+                    let node = write.create_node("User", &number.to_string(), &[])?;
+                    if let Some(before) = before {
+                        write.create_relationship("NEXT", before, node, &[])?;
+                    }
+                    Ok(node)
+                })
+                .unwrap(),
+        );
+    }
+    directory.join("log-000000000001")
+}
+
+/// Nodes, of which each but the first has its relationship from the one before.
+fn length_of(read: &Read) -> u64 {
+    let nodes = read.count(Side::Nodes, None);
+    assert_eq!(read.count(Side::Relationships, None), nodes.saturating_sub(1));
+    for number in 0..nodes {
+        assert!(read.find("User", &number.to_string()).is_some(), "node {number} of {nodes} is missing");
+    }
+    nodes
+}
+
+#[test]
+fn a_log_cut_anywhere_keeps_the_whole_frames_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = chain(directory.path());
+    let whole = fs::read(&log).unwrap();
+    let mut seen = Vec::new();
+    for length in 0..=whole.len() {
+        fs::write(&log, &whole[..length]).unwrap();
+        let store = Store::open(directory.path(), OPTIONS).unwrap();
+        let nodes = length_of(&store.read());
+        assert!(seen.last().is_none_or(|last| *last <= nodes), "more was cut and more is there");
+        if length == whole.len() {
+            assert_eq!((nodes, store.recovery().torn_bytes), (u64::from(NODES), 0));
+        }
+        seen.push(nodes);
+        // What is written behind a torn end is there the next time.
+        store.write_and_wait(|write| write.create_node("Later", "x", &[])).unwrap();
+        drop(store);
+        let store = Store::open(directory.path(), OPTIONS).unwrap();
+        assert!(store.read().find("Later", "x").is_some());
+    }
+    seen.dedup();
+    assert_eq!(seen, (0..=u64::from(NODES)).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_flipped_bit_anywhere_is_found_and_nothing_is_lost_in_silence() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = chain(directory.path());
+    let whole = fs::read(&log).unwrap();
+    let mut errors = 0;
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        fs::write(&log, &bytes).unwrap();
+        match Store::open(directory.path(), OPTIONS) {
+            Err(OpenError::File { path, fault }) => {
+                assert_eq!(path, log);
+                if let FileFault::Damaged { offset, .. } = fault {
+                    assert!(offset <= at, "byte {at} was damaged, and {offset} is said to be");
+                }
+                errors += 1;
+                assert_eq!(fs::read(&log).unwrap(), bytes, "a refused file is left as it is");
+            }
+            Err(other) => panic!("byte {at}: {other}"),
+            // Only the last frame cannot be told from one that was being written.
+            Ok(store) => {
+                assert_eq!(length_of(&store.read()), u64::from(NODES) - 1, "byte {at}");
+                assert!(store.recovery().torn_bytes > 0);
+            }
+        }
+    }
+    assert!(errors > whole.len() * 4 / 5, "{errors} errors for {} bytes", whole.len());
+}
+
+#[test]
+fn recover_keeps_what_stands_before_the_damage_and_says_what_is_lost() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = chain(directory.path());
+    let mut bytes = fs::read(&log).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x10;
+    fs::write(&log, &bytes).unwrap();
+    assert!(Store::open(directory.path(), OPTIONS).is_err());
+    let store = Store::open(directory.path(), RECOVER).unwrap();
+    let nodes = length_of(&store.read());
+    assert!((1..u64::from(NODES)).contains(&nodes));
+    let [loss] = &store.recovery().lost[..] else { panic!("{:?}", store.recovery()) };
+    assert_eq!(loss.path, log);
+    assert_eq!(loss.offset + loss.bytes, bytes.len() as u64);
+    drop(store);
+    // It is whole again, and what was lost does not come back.
+    let store = Store::open(directory.path(), OPTIONS).unwrap();
+    assert_eq!(length_of(&store.read()), nodes);
+}
+
+#[test]
+fn a_damaged_snapshot_is_an_error_at_every_byte() {
+    let directory = tempfile::tempdir().unwrap();
+    chain(directory.path());
+    Store::open(directory.path(), OPTIONS).unwrap().snapshot().unwrap();
+    let snapshot = directory.path().join("snapshot-000000000002");
+    let whole = fs::read(&snapshot).unwrap();
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        fs::write(&snapshot, &bytes).unwrap();
+        assert!(Store::open(directory.path(), OPTIONS).is_err(), "byte {at} was flipped unseen");
+    }
+    for length in 0..whole.len() {
+        fs::write(&snapshot, &whole[..length]).unwrap();
+        assert!(Store::open(directory.path(), OPTIONS).is_err(), "cut to {length} bytes unseen");
+    }
+    fs::write(&snapshot, &whole).unwrap();
+    assert_eq!(length_of(&Store::open(directory.path(), OPTIONS).unwrap().read()), u64::from(NODES));
+}
+
+#[test]
+fn a_missing_file_of_the_log_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = chain(directory.path());
+    Store::open(directory.path(), OPTIONS).unwrap().snapshot().unwrap();
+    fs::remove_file(directory.path().join("snapshot-000000000002")).unwrap();
+    let error = Store::open(directory.path(), OPTIONS).unwrap_err().to_string();
+    assert!(error.contains("log-000000000001"), "{error}");
+    assert!(!log.exists());
+}
+
+#[test]
+fn a_second_store_on_the_same_directory_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let _first = Store::open(directory.path(), OPTIONS).unwrap();
+    let error = Store::open(directory.path(), OPTIONS).unwrap_err();
+    assert!(matches!(error, OpenError::InUse(_)), "{error}");
+}

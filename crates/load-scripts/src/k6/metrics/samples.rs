@@ -122,7 +122,22 @@ pub struct Batch {
     pub(super) new_sets: u64,
 }
 
+/// The samples of a batch one by one, for outputs.
+#[derive(Debug, Default)]
+pub struct SampleBatch {
+    /// Numbers of tag sets and metadata slots are the thread's own.
+    pub thread: u32,
+    pub events: Vec<Event>,
+    /// Tag sets that `events` mention and earlier batches of the thread did not, or not with this content.
+    pub sets: Vec<(TagSetId, Arc<TagSet>)>,
+}
+
 impl Batch {
+    pub(super) fn take_samples(&mut self, thread: u32) -> SampleBatch {
+        let (events, sets) = (std::mem::take(&mut self.events), std::mem::take(&mut self.sets));
+        SampleBatch { thread, events, sets }
+    }
+
     /// Empty again, with the memory that it has.
     pub fn clear(&mut self) {
         self.by_metric.iter_mut().for_each(Pending::clear);

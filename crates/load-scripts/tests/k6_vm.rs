@@ -16,14 +16,13 @@ fn shown(outcome: &Outcome) -> String {
     let mut text = String::new();
     for (user, ended, error) in &outcome.iterations {
         let error = error.as_deref().unwrap_or("ok");
-        writeln!(text, "user {user} at {ended}: {error}").unwrap();
+        let _ = writeln!(text, "user {user} at {ended}: {error}");
     }
-    if let Some(returned) = &outcome.returned {
-        match returned {
-            Ok(json) => writeln!(text, "returned {}", json.as_deref().unwrap_or("nothing")).unwrap(),
-            Err(error) => writeln!(text, "failed: {error}").unwrap(),
-        }
-    }
+    let _ = match &outcome.returned {
+        None => Ok(()),
+        Some(Ok(json)) => writeln!(text, "returned {}", json.as_deref().unwrap_or("nothing")),
+        Some(Err(error)) => writeln!(text, "failed: {error}"),
+    };
     text
 }
 
@@ -37,8 +36,8 @@ fn check_result(main: &str, expected: &Expect) {
 }
 
 fn init_error(script: Script) -> String {
-    let machine = Machine::new(Arc::new(script), Clock::Real(Instant::now())).unwrap();
-    machine.inspect().unwrap_err().to_string()
+    let machine = Machine::new(Arc::new(script), Clock::Real(Instant::now())).expect("a machine");
+    machine.inspect().expect_err("init code with an error").to_string()
 }
 
 #[test]
@@ -192,7 +191,7 @@ fn the_parts_of_a_life_get_their_data_and_give_their_results() {
         export function setup() { return { token: 'abc', list: [1, 2] }; }
         export default function (data) { data.list.push(3); if (data.list.length !== 3) throw new Error('shared'); }
         export function teardown(data) { return data.token; }
-        export function handleSummary(data) { return { 'a.json': JSON.stringify(data.metrics) }; }
+        export function handleSummary(data) { return { 'a.json': JSON.stringify(data.metrics), 'b.bin': new Uint16Array([1, 2]).subarray(1), none: null }; }
         export const notAFunction = 1;";
     let machine = Machine::new(Arc::new(script(main)), Clock::Real(Instant::now())).unwrap();
     expect![[r#"
@@ -216,7 +215,7 @@ fn the_parts_of_a_life_get_their_data_and_give_their_results() {
     let setup = Driver::default().run(script(main), Entry::Setup);
     let data: Arc<str> = setup.returned.unwrap().unwrap().unwrap().into();
     let run = |entry, iterations| {
-        let driver = Driver { setup_data: Some(data.clone()), iterations, ..Driver::default() };
+        let driver = Driver { setup_data: Some(Arc::clone(&data)), iterations, ..Driver::default() };
         shown(&driver.run(script(main), entry))
     };
     expect![[r#"
@@ -226,7 +225,7 @@ fn the_parts_of_a_life_get_their_data_and_give_their_results() {
     .assert_eq(&run(Entry::Teardown, 1));
     expect![[r#"
         user 0 at 0 s: ok
-        returned {"a.json":"{\"checks\":1}"}
+        returned {"a.json":"{\"checks\":1}","b.bin":{"base64":"AgA="}}
     "#]]
     .assert_eq(&run(Entry::Summary("{\"metrics\":{\"checks\":1}}".into()), 1));
 }
@@ -407,6 +406,8 @@ fn an_exception_for_want_of_memory_can_be_caught_where_one_piece_was_too_large()
 
 /// Timers and calls that go on without blocking, as the parts of k6 make them.
 mod asynchronous {
+    #![expect(clippy::needless_pass_by_value, reason = "native functions are given their arguments")]
+
     use prony_load_model::Nanos;
     use prony_load_scripts::k6::host::host_of;
     use prony_load_scripts::k6::vm::{Builtin, Native};

@@ -23,7 +23,8 @@ pub enum Entry {
     Iterations,
     /// `teardown(data)`.
     Teardown,
-    /// `handleSummary(data)`, with this JSON; its result as with setup.
+    /// `handleSummary(data)`, with this JSON; its result as with setup: an object of texts by file name, where bytes are
+    /// `{"base64": "…"}`.
     Summary(Arc<str>),
 }
 

@@ -50,7 +50,7 @@ pub(crate) struct Log(pub(crate) Mutex<Vec<(u32, Nanos, Option<String>)>>);
 impl Watcher for Log {
     fn ended(&self, iteration: &mut IterationEnd<'_>) {
         let error = iteration.error.map(ToString::to_string);
-        self.0.lock().unwrap().push((iteration.user.number, iteration.ended, error));
+        self.0.lock().expect("no thread panicked").push((iteration.user.number, iteration.ended, error));
     }
 }
 
@@ -109,12 +109,12 @@ struct Run<'a> {
 impl Driver {
     pub(crate) fn run(self, script: Script, entry: Entry) -> Outcome {
         let log = Arc::new(Log::default());
-        let mut workload = ScriptWorkload::new(Arc::new(script), entry, log.clone());
+        let mut workload = ScriptWorkload::new(Arc::new(script), entry, Arc::<Log>::clone(&log));
         workload.users = self.users;
-        workload.scenarios = self.scenarios.clone();
-        workload.setup_data = self.setup_data.clone();
+        workload.scenarios.clone_from(&self.scenarios);
+        workload.setup_data.clone_from(&self.setup_data);
         let requests = self.drive(&workload).unwrap_or_else(|error| panic!("{error}"));
-        let iterations = std::mem::take(&mut *log.0.lock().unwrap());
+        let iterations = std::mem::take(&mut *log.0.lock().expect("no thread panicked"));
         Outcome { iterations, returned: workload.take_returned(), requests }
     }
 

@@ -123,6 +123,36 @@ unsafe fn keep_job_error(raw: *mut qjs::JSContext, host: &Host) {
     }
 }
 
+/// The bytes of an `ArrayBuffer` or of a typed array; none where it is neither.
+pub fn bytes_of(value: &Value<'_>) -> Option<Vec<u8>> {
+    let ctx = value.ctx().as_raw().as_ptr();
+    let raw = value.as_raw();
+    let (mut offset, mut length, mut size) = (0, 0, 0);
+    // SAFETY: the value is alive; the bytes are copied before anything else can happen to the buffer. An exception, as
+    // of a detached buffer, is taken.
+    unsafe {
+        let bytes = if qjs::JS_IsArrayBuffer(raw) {
+            let bytes = qjs::JS_GetArrayBuffer(ctx, &raw mut size, raw);
+            length = size;
+            bytes
+        } else if qjs::JS_GetTypedArrayType(raw) >= 0 {
+            let buffer =
+                qjs::JS_GetTypedArrayBuffer(ctx, raw, &raw mut offset, &raw mut length, ptr::null_mut());
+            let bytes = qjs::JS_GetArrayBuffer(ctx, &raw mut size, buffer);
+            qjs::JS_FreeValue(ctx, buffer);
+            bytes
+        } else {
+            return None;
+        };
+        if bytes.is_null() {
+            qjs::JS_FreeValue(ctx, qjs::JS_GetException(ctx));
+            return (length == 0).then(Vec::new);
+        }
+        (offset + length <= size)
+            .then(|| std::slice::from_raw_parts(bytes.add(offset as usize), length as usize).to_vec())
+    }
+}
+
 /// Frees what only refers to itself.
 ///
 /// # Safety

@@ -113,6 +113,7 @@ impl Switch {
             result = Some(catch_unwind(AssertUnwindSafe(work)));
         };
         let task: *mut (dyn FnMut() + '_) = &raw mut task;
+        #[expect(clippy::transmute_ptr_to_ptr, reason = "a cast cannot forget a lifetime")]
         // SAFETY: only the lifetime is forgotten: the task is run and forgotten before `resume` returns.
         let task: Task = unsafe { std::mem::transmute::<*mut (dyn FnMut() + '_), Task>(task) };
         let mut engine = self.engine.borrow_mut();

@@ -1,13 +1,15 @@
 //! One iteration on its stack: the call of the exported function, and the loop of events that it leaves behind.
 
-use super::context::{RawContext, drain_jobs, throw_uncatchable};
-use super::error::ScriptError;
+use super::context::{RawContext, bytes_of, drain_jobs, throw_uncatchable};
+use super::error::{Phase, ScriptError};
 use super::fiber::Switch;
 use super::machine::{Call, Ended};
 use super::thrown;
 use super::waits::Heard;
 use crate::k6::host::{Cut, Host};
-use rquickjs::{Ctx, Function, Object, Persistent, Value, qjs};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rquickjs::{Coerced, Ctx, Function, Object, Persistent, Value, qjs};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -44,7 +46,7 @@ impl Iteration {
         ended
     }
 
-    fn work<'js>(&self, ctx: &Ctx<'js>, exports: Persistent<Object<'static>>, call: &Call) -> Ended {
+    fn work(&self, ctx: &Ctx<'_>, exports: Persistent<Object<'static>>, call: &Call) -> Ended {
         let failed = |error: &rquickjs::Error| thrown::caught(&self.host, ctx, error);
         let function = self.function(ctx, exports, &call.function).map_err(|error| failed(&error))?;
         let Some(function) = function else {
@@ -58,7 +60,11 @@ impl Iteration {
         if !call.returns {
             return Ok(None);
         }
-        self.json(ctx, returned).map_err(|error| failed(&error))
+        let result = match call.phase {
+            Phase::Summary => summary(returned),
+            _ => json(ctx, returned),
+        };
+        result.map_err(|error| failed(&error))
     }
 
     fn function<'js>(
@@ -89,13 +95,12 @@ impl Iteration {
     ) -> rquickjs::Result<Value<'js>> {
         let Some(json) = &call.argument else { return function.call(()) };
         let known = self.cache.borrow().argument.clone();
-        let argument = match known {
-            Some(argument) => argument.restore(ctx)?,
-            None => {
-                let argument = ctx.json_parse(json.as_bytes())?;
-                self.cache.borrow_mut().argument = Some(Persistent::save(ctx, argument.clone()));
-                argument
-            }
+        let argument = if let Some(argument) = known {
+            argument.restore(ctx)?
+        } else {
+            let argument = ctx.json_parse(json.as_bytes())?;
+            self.cache.borrow_mut().argument = Some(Persistent::save(ctx, argument.clone()));
+            argument
         };
         function.call((argument,))
     }
@@ -145,17 +150,6 @@ impl Iteration {
         result
     }
 
-    fn json<'js>(&self, ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Option<String>> {
-        let value = match value.as_promise() {
-            Some(promise) => match promise.result::<Value<'js>>() {
-                Some(result) => result?,
-                None => return Ok(None),
-            },
-            None => value,
-        };
-        ctx.json_stringify(value)?.map(|text| text.to_string()).transpose()
-    }
-
     /// Lets go of what the iteration left, and of its jobs, which are not to run in another's time.
     fn finish(&self) {
         let callbacks = {
@@ -175,5 +169,36 @@ impl Iteration {
         let callbacks = std::mem::take(&mut user.callbacks);
         drop(user);
         drop(callbacks);
+    }
+}
+
+/// What a function returned, or its promise came to, as JSON; none where that has no JSON.
+fn json<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Option<String>> {
+    let Some(value) = settled(value)? else { return Ok(None) };
+    ctx.json_stringify(value)?.map(|text| text.to_string()).transpose()
+}
+
+/// What `handleSummary` returned: an object whose texts stay texts and whose bytes are `{"base64": "…"}`.
+fn summary(value: Value<'_>) -> rquickjs::Result<Option<String>> {
+    let value = settled(value)?;
+    let Some(object) = value.and_then(Value::into_object) else { return Ok(None) };
+    let mut files = serde_json::Map::new();
+    for property in object.props::<String, Value<'_>>() {
+        let (name, content) = property?;
+        let content = match bytes_of(&content) {
+            Some(bytes) => serde_json::json!({ "base64": STANDARD.encode(bytes) }),
+            None if content.is_null() || content.is_undefined() => continue,
+            None => content.get::<Coerced<String>>()?.0.into(),
+        };
+        files.insert(name, content);
+    }
+    Ok(Some(serde_json::Value::Object(files).to_string()))
+}
+
+/// The value itself, or what its promise came to; none where that did not settle.
+fn settled(value: Value<'_>) -> rquickjs::Result<Option<Value<'_>>> {
+    match value.as_promise() {
+        Some(promise) => promise.result().transpose(),
+        None => Ok(Some(value)),
     }
 }

@@ -22,6 +22,7 @@ pub(super) struct Loader {
 impl Loader {
     /// # Safety
     /// The context and its runtime outlive the value, and [`Loader::clear`] is called before they go.
+    #[expect(clippy::unnecessary_box_returns, reason = "the runtime holds a pointer to it")]
     pub(super) unsafe fn install(script: Arc<Script>, base: NonNull<qjs::JSContext>) -> Box<Self> {
         let loader = Box::new(Self { script, base, natives: RefCell::default() });
         let opaque = ptr::from_ref(&*loader).cast_mut().cast();
@@ -97,7 +98,7 @@ impl Loader {
         let value = match self.script.compiled(name) {
             // SAFETY: the bytes come from `compile`.
             Some(bytes) => unsafe {
-                let flags = qjs::JS_READ_OBJ_BYTECODE as i32;
+                let flags = qjs::JS_READ_OBJ_BYTECODE.cast_signed();
                 qjs::JS_ReadObject(ctx, bytes.as_ptr(), bytes.len() as _, flags)
             },
             // SAFETY: as promised.
@@ -128,7 +129,7 @@ impl Loader {
             // SAFETY: as above.
             return unsafe { throw(ctx, "the name of a module holds a zero byte") };
         };
-        let flags = (qjs::JS_EVAL_TYPE_MODULE | qjs::JS_EVAL_FLAG_COMPILE_ONLY) as i32;
+        let flags = (qjs::JS_EVAL_TYPE_MODULE | qjs::JS_EVAL_FLAG_COMPILE_ONLY).cast_signed();
         // SAFETY: the text ends with a zero byte that is not counted; both live during the call.
         let value =
             unsafe { qjs::JS_Eval(ctx, bytes.as_ptr().cast(), text.len() as _, file.as_ptr(), flags) };
@@ -143,7 +144,7 @@ impl Loader {
     /// Keeps the bytes of a compiled module; where there is no memory for them, others compile it again.
     unsafe fn keep(&self, ctx: *mut qjs::JSContext, name: &str, value: qjs::JSValue) {
         let mut length = 0;
-        let flags = (qjs::JS_WRITE_OBJ_BYTECODE | qjs::JS_WRITE_OBJ_STRIP_SOURCE) as i32;
+        let flags = (qjs::JS_WRITE_OBJ_BYTECODE | qjs::JS_WRITE_OBJ_STRIP_SOURCE).cast_signed();
         // SAFETY: the bytes are QuickJS's until they are given back.
         unsafe {
             let bytes = qjs::JS_WriteObject(ctx, &raw mut length, value, flags);

@@ -150,7 +150,7 @@ impl Machine {
                     Ok(user)
                 }
                 Err(error) => {
-                    self.free(user);
+                    Self::free(user);
                     Err(error)
                 }
             }
@@ -160,7 +160,7 @@ impl Machine {
     /// Frees a user; an iteration that it has is cut.
     pub fn drop_user(&self, mut user: User) {
         self.interrupt(&mut user, Phase::Iteration);
-        self.switch.enter(|| self.free(user));
+        self.switch.enter(|| Self::free(user));
     }
 
     /// Evaluates the script for a user who does nothing, and says what it exports.
@@ -337,7 +337,7 @@ impl Machine {
     }
 
     /// Frees a user that has no iteration; JavaScript may run.
-    fn free(&self, user: User) {
+    fn free(user: User) {
         let User { mut state, context, exports, cache, .. } = user;
         state.release();
         drop((exports, cache, state));

@@ -22,6 +22,7 @@ pub(super) use context::throw_uncatchable;
 pub(super) use memory::Memory;
 
 pub use builtin::{Builtin, Builtins, Native};
+pub use context::bytes_of;
 pub use error::{Fault, Frame, Phase, Place, ScriptError};
 pub use limits::Limits;
 pub use machine::{Call, Ended, Inspected, Machine, Progress, User};

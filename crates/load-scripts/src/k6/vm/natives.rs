@@ -1,5 +1,7 @@
 //! `prony:vm`: parking, `sleep` and `open`.
 
+#![expect(clippy::needless_pass_by_value, reason = "native functions are given their arguments")]
+
 use super::builtin::{Builtin, Native};
 use super::context::{owned, throw_uncatchable};
 use super::fiber::park_function;
@@ -42,7 +44,7 @@ fn sleep(ctx: Ctx<'_>, seconds: f64) -> rquickjs::Result<()> {
     Ok(())
 }
 
-fn open<'js>(ctx: Ctx<'js>, path: String, mode: Opt<String>) -> rquickjs::Result<Value<'js>> {
+fn open(ctx: Ctx<'_>, path: String, mode: Opt<String>) -> rquickjs::Result<Value<'_>> {
     let host = host_of(&ctx);
     host.require_init(&ctx, "open()")?;
     let script = &host.script;

@@ -1,5 +1,7 @@
 //! Requests in their barest form: `get` with a URL. A worked example of a call that parks, in Rust and JavaScript.
 
+#![expect(clippy::needless_pass_by_value, reason = "native functions are given their arguments")]
+
 use super::builtin::{Builtin, Native};
 use super::waits::Heard;
 use crate::k6::host::host_of;
@@ -59,7 +61,7 @@ fn submit(ctx: Ctx<'_>, method: String, url: String) -> rquickjs::Result<f64> {
     Ok(id as f64)
 }
 
-fn result<'js>(ctx: Ctx<'js>, id: f64) -> rquickjs::Result<Object<'js>> {
+fn result(ctx: Ctx<'_>, id: f64) -> rquickjs::Result<Object<'_>> {
     let heard = host_of(&ctx).user().waits.take(id as AskId);
     let response = Object::new(ctx.clone())?;
     match heard {

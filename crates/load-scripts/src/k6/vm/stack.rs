@@ -5,8 +5,10 @@
 //! 65,530 (`vm.max_map_count`) beside what else a process maps. Linux 6.13 and later mark guards in the page tables
 //! (`MADV_GUARD_INSTALL`), and then a slab is one map.
 
+use corosensei::stack::valgrind::ValgrindStackRegistration;
 use corosensei::stack::{Stack, StackPointer};
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::io;
 use std::ptr::NonNull;
 use std::rc::Rc;
@@ -31,7 +33,7 @@ const MADV_GUARD_INSTALL: libc::c_int = 102;
 #[derive(Debug, Default)]
 pub(super) struct Stacks {
     free: RefCell<Vec<Place>>,
-    slabs: RefCell<Vec<Mapping>>,
+    slabs: RefCell<Vec<Slab>>,
     taken: Cell<usize>,
 }
 
@@ -39,6 +41,12 @@ pub(super) struct Stacks {
 struct Place {
     low: NonNull<u8>,
     colour: usize,
+}
+
+#[derive(Debug)]
+struct Slab {
+    _known: Vec<KnownToValgrind>,
+    _mapping: Mapping,
 }
 
 /// Memory for one coroutine at a time; given back when dropped.
@@ -50,7 +58,15 @@ pub(super) struct PooledStack {
 
 /// A stack of its own, for what runs deep.
 #[derive(Debug)]
-pub(super) struct LargeStack(Mapping);
+pub(super) struct LargeStack {
+    mapping: Mapping,
+    _known: KnownToValgrind,
+}
+
+/// Tells Valgrind that a range is a stack; elsewhere it does nothing.
+struct KnownToValgrind {
+    _registration: ValgrindStackRegistration,
+}
 
 #[derive(Debug)]
 struct Mapping {
@@ -76,15 +92,17 @@ impl Stacks {
     fn grow(&self) -> io::Result<()> {
         let slab = Mapping::new(SLAB_STACKS * STACK_BYTES)?;
         let mut places = Vec::with_capacity(SLAB_STACKS);
+        let mut known = Vec::with_capacity(SLAB_STACKS);
         for index in 0..SLAB_STACKS {
             let offset = index * STACK_BYTES;
             slab.guard(offset)?;
             // SAFETY: the offset is within the mapping.
             let low = unsafe { slab.start.add(offset) };
+            known.push(KnownToValgrind::new(low, STACK_BYTES));
             places.push(Place { low, colour: index % COLOURS });
         }
         self.free.borrow_mut().extend(places.into_iter().rev());
-        self.slabs.borrow_mut().push(slab);
+        self.slabs.borrow_mut().push(Slab { _known: known, _mapping: slab });
         Ok(())
     }
 }
@@ -120,23 +138,37 @@ impl LargeStack {
     pub(super) fn new() -> io::Result<Self> {
         let mapping = Mapping::new(LARGE_BYTES)?;
         mapping.guard(0)?;
-        Ok(Self(mapping))
+        let known = KnownToValgrind::new(mapping.start, mapping.bytes);
+        Ok(Self { mapping, _known: known })
     }
 
     pub(super) fn floor(&self) -> usize {
-        self.0.start.as_ptr() as usize + GUARD_BYTES
+        self.mapping.start.as_ptr() as usize + GUARD_BYTES
     }
 }
 
 // SAFETY: as with `PooledStack`; the mapping is the value's own.
 unsafe impl Stack for LargeStack {
     fn base(&self) -> StackPointer {
-        StackPointer::new(self.0.start.as_ptr() as usize + self.0.bytes)
+        StackPointer::new(self.mapping.start.as_ptr() as usize + self.mapping.bytes)
             .expect("a mapping does not begin at address 0")
     }
 
     fn limit(&self) -> StackPointer {
-        StackPointer::new(self.0.start.as_ptr() as usize).expect("a mapping does not begin at address 0")
+        StackPointer::new(self.mapping.start.as_ptr() as usize)
+            .expect("a mapping does not begin at address 0")
+    }
+}
+
+impl KnownToValgrind {
+    fn new(low: NonNull<u8>, bytes: usize) -> Self {
+        Self { _registration: ValgrindStackRegistration::new(low.as_ptr(), bytes) }
+    }
+}
+
+impl fmt::Debug for KnownToValgrind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KnownToValgrind").finish_non_exhaustive()
     }
 }
 

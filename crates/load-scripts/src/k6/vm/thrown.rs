@@ -74,13 +74,11 @@ fn run_time_message(host: &Host) -> String {
 
 /// As JavaScript writes it; for an error its name and message.
 fn text_of(ctx: &Ctx<'_>, value: &Value<'_>) -> String {
-    match value.get::<Coerced<String>>() {
-        Ok(text) => text.0,
-        Err(_) => {
-            drop(ctx.catch());
-            "something was thrown that cannot be written as text".to_owned()
-        }
+    if let Ok(text) = value.get::<Coerced<String>>() {
+        return text.0;
     }
+    drop(ctx.catch());
+    "something was thrown that cannot be written as text".to_owned()
 }
 
 fn stack_of(host: &Host, value: &Value<'_>) -> Vec<Frame> {

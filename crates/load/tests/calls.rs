@@ -9,7 +9,10 @@ use expect_test::{Expect, expect};
 use prony_load_model::Nanos;
 use prony_load_model::WindowKind;
 use prony_load_model::result::ResultFile;
+use prony_load_model::wire::TlsOptions;
+use prony_testkit::certificates::Certificates;
 use prony_testkit::peer::{ScriptedPeer, Step};
+use prony_testkit::secure_peer::{Http2Reply, Listen, SecurePeer, SecurePeerOptions, ServerTls, Speaks};
 use std::net::TcpListener;
 use waiting::{Act, Get, Walk, get, heard, iterations, plan, run_plan};
 
@@ -241,4 +244,100 @@ fn names_may_have_an_address_of_their_own() {
     run_plan(&walk, plan(iterations(1))).unwrap();
     assert_eq!(walk.heard(), ["0: /a 200 {} (new connection)"]);
     assert!(peer.received(0).windows(16).any(|part| part == b"Host: shop.test\r"));
+}
+
+// ---- TLS and HTTP/2
+
+fn secure_peer(certificates: &Certificates, alpn: &[&'static str], speaks: Speaks) -> SecurePeer {
+    SecurePeer::start(SecurePeerOptions {
+        listen: Listen::Tcp(std::net::Ipv4Addr::LOCALHOST.into()),
+        tls: Some(ServerTls::of(certificates, alpn)),
+        speaks,
+    })
+}
+
+fn heard_securely(certificates: &Certificates, acts: Vec<Act>) -> Vec<String> {
+    let walk = Walk::new(acts);
+    let mut draft = plan(iterations(1));
+    draft.wire.tls = TlsOptions { ca: vec![certificates.ca_path()], ..TlsOptions::default() };
+    run_plan(&walk, draft).unwrap();
+    walk.heard()
+}
+
+fn http2(replies: Vec<Http2Reply>) -> Speaks {
+    Speaks::Http2 { replies, streams_max: 100 }
+}
+
+#[test]
+fn targets_with_tls_choose_the_protocol_and_http2_calls_share_a_connection() {
+    let certificates = Certificates::new();
+    let plain = secure_peer(&certificates, &["http/1.1"], Speaks::Http1(OK.to_vec()));
+    let peer = secure_peer(&certificates, &["h2", "http/1.1"], http2(vec![Http2Reply::ok("two")]));
+    let post = Get { method: "POST", body: "abc".to_owned(), ..get(&peer.url(), "/c") };
+    let acts = vec![
+        call(get(&plain.url(), "/plain")),
+        call(get(&peer.url(), "/a")),
+        Act::Calls(vec![get(&peer.url(), "/b"), get(&peer.url(), "/b"), post]),
+    ];
+    let mut lines = heard_securely(&certificates, acts);
+    lines[2..].sort();
+    expect![[r#"
+        0: /plain 200 {} (new connection)
+        0: /a 200 two (new connection)
+        0: /b 200 two
+        0: /b 200 two
+        0: /c 200 two"#]]
+    .assert_eq(&lines.join("\n"));
+    assert_eq!(peer.seen().connections, 1);
+    let seen = peer.seen().requests.join("\n");
+    assert!(seen.contains("/c content-length=3"), "{seen}");
+}
+
+#[test]
+fn http2_streams_that_fail_leave_the_others_alone_and_what_was_not_looked_at_is_sent_again() {
+    let certificates = Certificates::new();
+    let peer = secure_peer(
+        &certificates,
+        &["h2"],
+        http2(vec![Http2Reply::ok("a"), Http2Reply::Reset { after_head: true }, Http2Reply::ok("c")]),
+    );
+    let one = |path| call(get(&peer.url(), path));
+    let lines = heard_securely(&certificates, vec![one("/a"), one("/b"), one("/c")]);
+    expect![[r#"
+        0: /a 200 a (new connection)
+        0: /b Read
+        0: /c 200 c"#]]
+    .assert_eq(&lines.join("\n"));
+    let leaving = secure_peer(&certificates, &["h2"], http2(vec![Http2Reply::AnswerAndGoAway]));
+    let lines =
+        heard_securely(&certificates, vec![call(get(&leaving.url(), "/a")), call(get(&leaving.url(), "/b"))]);
+    assert!(lines.iter().all(|line| line.contains(" 200 ")), "{lines:?}");
+    let silent = secure_peer(&certificates, &["h2"], http2(vec![Http2Reply::ok("a"), Http2Reply::Stall]));
+    let hasty = Get { timeout: Nanos::from_millis(50), ..get(&silent.url(), "/b") };
+    let lines = heard_securely(&certificates, vec![call(get(&silent.url(), "/a")), call(hasty)]);
+    assert_eq!(lines[1], "0: /b Timeout");
+}
+
+#[test]
+fn faults_of_certificates_are_told_apart() {
+    let (certificates, others) = (Certificates::new(), Certificates::new());
+    let untrusted = secure_peer(&others, &[], Speaks::Http1(OK.to_vec()));
+    let identity = certificates.server(&["shop.test"], prony_testkit::certificates::Validity::Now);
+    let other_name = SecurePeer::start(SecurePeerOptions {
+        listen: Listen::Tcp(std::net::Ipv4Addr::LOCALHOST.into()),
+        tls: Some(ServerTls { identity, client_authority: None, alpn: Vec::new() }),
+        speaks: Speaks::Http1(OK.to_vec()),
+    });
+    let no_tls =
+        ScriptedPeer::start(vec![vec![Step::ReadBytes(1), Step::Write(OK.to_vec()), Step::ReadToEnd]]);
+    let acts = vec![
+        call(get(&untrusted.url(), "/authority")),
+        call(get(&other_name.url(), "/name")),
+        call(get(&no_tls.url().replace("http:", "https:"), "/plain")),
+    ];
+    expect![[r#"
+        0: /authority TlsAuthority (new connection)
+        0: /name TlsHostname (new connection)
+        0: /plain Tls (new connection)"#]]
+    .assert_eq(&heard_securely(&certificates, acts).join("\n"));
 }

@@ -1,5 +1,6 @@
 //! Why a call has no answer, told from what the system or the TLS library say.
 
+use crate::http::sink::KEPT_BODY_BYTES_MAX;
 use crate::transport::Fault;
 use prony_load_model::TransportError;
 use prony_load_model::call::{CallFault, CallFaultKind};
@@ -12,6 +13,11 @@ pub(crate) fn of_transport(fault: &Fault) -> CallFault {
 
 pub(crate) fn new(kind: CallFaultKind, message: impl Into<String>) -> CallFault {
     CallFault { kind, message: message.into() }
+}
+
+/// The answer's body does not end.
+pub(crate) fn too_long() -> CallFault {
+    new(CallFaultKind::Protocol, format!("the answer's body is longer than {KEPT_BODY_BYTES_MAX} bytes"))
 }
 
 fn kind_of(fault: &Fault) -> CallFaultKind {

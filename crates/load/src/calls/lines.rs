@@ -2,6 +2,7 @@
 
 use super::socket::Socket;
 use crate::connection::Connection;
+use crate::http2::connection::Http2Connection;
 use crate::timers::LazyAlarm;
 use prony_load_model::Nanos;
 use prony_load_model::call::Peer;
@@ -23,6 +24,12 @@ pub(crate) struct Line {
     /// It is among those that its user keeps.
     pub(super) is_idle: bool,
     pub(crate) peer: Peer,
+    /// It speaks HTTP/2, and carries any number of calls.
+    pub(crate) http2: Option<Box<Http2Connection>>,
+    /// Calls that were given to it since it was last driven.
+    pub(crate) sending: Vec<u32>,
+    /// It is among those that have something to do.
+    pub(super) is_dirty: bool,
     /// It is a WebSocket, and carries no calls any more.
     pub(crate) socket: Option<Box<Socket>>,
     /// When a closing socket's peer has had its time.
@@ -41,7 +48,8 @@ impl Line {
 
     /// False where the place was free already.
     pub(super) fn end(&mut self) -> bool {
-        (self.connection, self.socket) = (None, None);
+        (self.connection, self.socket, self.http2) = (None, None, None);
+        self.sending.clear();
         (self.carries, self.is_idle) = (None, false);
         self.generation = self.generation.wrapping_add(1) & GENERATION_MASK;
         std::mem::take(&mut self.is_taken)

@@ -4,11 +4,13 @@
 pub(crate) mod fault;
 mod lines;
 mod open;
+mod share;
 pub(crate) mod socket;
 
 pub(crate) use lines::{LINE_BIT, Line};
 pub(crate) use open::{Begun, Closed, OpenCall, Stage};
 
+use crate::http2::connection::Event;
 use prony_load_model::call::{AskId, CallFault};
 use socket::{End, Socket};
 use std::collections::VecDeque;
@@ -32,6 +34,9 @@ pub(crate) struct Calls {
     failed: VecDeque<u32>,
     /// Connections whose sockets are gone, and whose users have not heard of it.
     ended: VecDeque<u64>,
+    streams: share::Streams,
+    /// Used again by each HTTP/2 connection that is driven.
+    pub(crate) events: Vec<Event>,
     /// Connections so far; each has its turn at the addresses of its target.
     pub(crate) opened: u32,
 }
@@ -44,6 +49,8 @@ struct UserCalls {
     idle: Vec<(u32, u32)>,
     /// Connections that are WebSockets now.
     sockets: Vec<u32>,
+    /// HTTP/2 connections that take calls, with their targets.
+    shared: Vec<(u32, u32)>,
 }
 
 impl Calls {
@@ -92,9 +99,9 @@ impl Calls {
         self.failed.push_back(index);
     }
 
-    /// Something is to be told before anything is waited for.
-    pub(crate) fn has_failed(&self) -> bool {
-        !self.failed.is_empty() || !self.ended.is_empty()
+    /// Something is to be done before anything is waited for.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.failed.is_empty() || !self.ended.is_empty() || self.dirty_count() > 0
     }
 
     pub(crate) fn failed_count(&self) -> usize {
@@ -181,6 +188,7 @@ impl Calls {
         if is_socket {
             self.forget_socket(user, line);
         }
+        self.retire_line(line);
         let entry = &mut self.lines[line as usize];
         if entry.end() {
             self.free_lines.push(line);
@@ -248,6 +256,7 @@ impl Calls {
             self.close_line(line);
         }
         self.users[user as usize].idle = idle;
+        self.close_shared(user);
     }
 }
 

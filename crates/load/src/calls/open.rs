@@ -11,6 +11,8 @@ use std::sync::Arc;
 /// Memory for a longer text is given back when its call is over.
 const TEXT_BYTES_KEPT: usize = 16 * 1024;
 const EXPECTED: RangeInclusive<u16> = 200..=399;
+/// How often a call is sent again that peers have not looked at.
+const RESENDS_MAX: u8 = 3;
 /// What may be sent twice without harm (RFC 9110, 9.2.2), as far as Go's transport, and with it k6, does so.
 const REPEATABLE: [&[u8]; 4] = [b"GET ", b"HEAD ", b"OPTIONS ", b"TRACE "];
 
@@ -34,6 +36,12 @@ pub(crate) struct OpenCall {
     pub(crate) stage: Stage,
     /// The connection that carries it, or is being opened for it.
     pub(crate) line: Option<u32>,
+    /// It is a stream of that connection, which others may share.
+    pub(crate) is_stream: bool,
+    /// How often it was sent again because its peer had not looked at it.
+    resends: u8,
+    /// Tells it from the calls that had its place before.
+    pub(super) generation: u32,
     /// Over a connection that has served before.
     pub(crate) is_reused: bool,
     pub(crate) alarm: LazyAlarm,
@@ -91,7 +99,8 @@ impl OpenCall {
         (self.peer, self.bytes) = (Peer::default(), CallBytes::default());
         self.text.extend_from_slice(text);
         (self.sink, self.stage) = (sink, Stage::Resolving);
-        (self.line, self.is_reused) = (None, false);
+        (self.line, self.is_reused, self.is_stream, self.resends) = (None, false, false, 0);
+        self.generation = self.generation.wrapping_add(1);
         (self.is_open, self.place, self.accept) = (true, place, accept);
     }
 
@@ -108,7 +117,7 @@ impl OpenCall {
     pub(crate) fn take_kept(&mut self, line: u32, now: Nanos) {
         (self.line, self.is_reused) = (Some(line), true);
         (self.times.resolved, self.times.connected, self.times.ready) = (now, now, now);
-        self.times.is_new_connection = false;
+        (self.times.sent, self.times.is_new_connection) = (Nanos::ZERO, false);
     }
 
     pub(crate) fn outcome(&self, status: u16) -> Outcome {
@@ -142,6 +151,12 @@ impl OpenCall {
                 *moment = now;
             }
         }
+    }
+
+    /// True where a stream may be tried again that its peer has done nothing with.
+    pub(crate) fn may_be_resent(&mut self) -> bool {
+        self.resends += 1;
+        self.resends <= RESENDS_MAX
     }
 
     /// True where it may go over another connection, as its own was kept for too long.

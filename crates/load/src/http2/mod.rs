@@ -4,7 +4,7 @@
 //! [`translate`] makes requests from HTTP/1.1 text.
 
 pub(crate) mod connection;
-mod io;
+pub(crate) mod io;
 pub(crate) mod pool;
 pub(crate) mod streams;
 pub(crate) mod translate;

@@ -2,7 +2,7 @@
 //! ever waits for a name server.
 
 use super::names::{ADDRESSES_MAX, Addresses};
-use super::{limits, reach, source_of};
+use super::{Spoken, limits, reach, source_of};
 use crate::calls::fault;
 use crate::error::RunError;
 use crate::transport::tls::TlsTarget;
@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 
 /// How long a name counts as unknown without being asked for again.
 const FAILURE_KEPT: Duration = Duration::from_secs(1);
-/// What calls speak.
-const PROTOCOL: Protocol = Protocol::Http1;
+/// What calls over TLS offer, as k6 does; without TLS they speak HTTP/1.1.
+const PROTOCOL: Protocol = Protocol::Auto;
 
 /// The targets of a run whose program finds them, shared by its threads.
 #[derive(Debug)]
@@ -61,6 +61,8 @@ enum Entry {
 pub(crate) struct LatePlace {
     addresses: Addresses,
     tls: Option<TlsTarget>,
+    /// For WebSockets, whose opening is a request of HTTP/1.1.
+    tls_http1: Option<TlsTarget>,
     sources: u32,
 }
 
@@ -222,7 +224,8 @@ impl Shared {
             }
             _ => Addresses::Fixed(found),
         };
-        Ok(LatePlace { addresses, tls, sources })
+        let tls_http1 = tls.clone().map(|tls| reach::offering_only(Spoken::Http1, tls));
+        Ok(LatePlace { addresses, tls, tls_http1, sources })
     }
 
     /// At least one, all of one family: IPv4 where there is one, as k6 prefers it.
@@ -264,10 +267,16 @@ impl Shared {
 
 impl LatePlace {
     /// Begins to connect, at the address whose turn it is, which is returned too.
-    pub(crate) fn open(&self, user: u32, turn: u32) -> (Address, Result<Transport, Fault>) {
+    pub(crate) fn open(
+        &self,
+        user: u32,
+        turn: u32,
+        is_for_socket: bool,
+    ) -> (Address, Result<Transport, Fault>) {
+        let tls = if is_for_socket { &self.tls_http1 } else { &self.tls };
         self.addresses.with(turn, |address| {
             let source = source_of(self.sources, user, address);
-            (address.clone(), Transport::open(address, source, self.tls.as_ref()))
+            (address.clone(), Transport::open(address, source, tls.as_ref()))
         })
     }
 }

@@ -158,7 +158,7 @@ fn wait_for_refusal(session: &mut ClientConnection, socket: &mut Socket) -> io::
 }
 
 /// Later connections offer what was chosen, so that each speaks the same.
-fn offering_only(spoken: Spoken, tls: TlsTarget) -> TlsTarget {
+pub(super) fn offering_only(spoken: Spoken, tls: TlsTarget) -> TlsTarget {
     let name: &[u8] = match spoken {
         Spoken::Http1 => b"http/1.1",
         Spoken::Http2 => b"h2",

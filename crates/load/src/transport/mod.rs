@@ -190,6 +190,14 @@ impl Transport {
         }
     }
 
+    /// True where the target chose HTTP/2 of what was offered.
+    pub(crate) fn has_chosen_http2(&self) -> bool {
+        match &self.security {
+            Security::Plain => false,
+            Security::Tls(session) => session.has_chosen_http2(),
+        }
+    }
+
     /// How the handshake went, where there was one.
     pub(crate) fn handshake(&self) -> Option<HandshakeKind> {
         match &self.security {

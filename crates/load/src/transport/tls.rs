@@ -111,6 +111,10 @@ impl Session {
         Some(TlsFacts { version, cipher_suite: self.0.negotiated_cipher_suite()?.suite().into() })
     }
 
+    pub(crate) fn has_chosen_http2(&self) -> bool {
+        self.0.alpn_protocol() == Some(b"h2")
+    }
+
     pub(crate) fn handshake_kind(&self) -> Option<HandshakeKind> {
         self.0.handshake_kind()
     }

@@ -5,10 +5,10 @@ use crate::calls::socket::End;
 use crate::calls::{Begun, Stage, fault};
 use crate::connection::Connection;
 use crate::http::scanner::{Answer, ScanError};
-use crate::http::sink::{KEPT_BODY_BYTES_MAX, Sink};
+use crate::http::sink::Sink;
 use crate::network::{Finding, LatePlace};
 use crate::timers::Alarm;
-use crate::transport::{Address, Fault};
+use crate::transport::{Address, Fault, Transport};
 use prony_load_model::call::{Ask, Call, CallFault, CallFaultKind, CallTimes, News, Peer, SocketNews};
 use prony_load_model::program::{Outgoing, ProgramError, Step};
 use prony_load_model::wire::Connections;
@@ -96,6 +96,11 @@ impl Worker<'_> {
             self.calls[index].take_kept(line, now);
             return self.write_call(line, index);
         }
+        if !is_fresh && let Some(line) = self.calls.shared_line(user, target) {
+            self.calls[index].take_kept(line, now);
+            self.send_stream(line, index);
+            return Ok(());
+        }
         match self.find_place(target)? {
             Finding::Known(place) => self.open_line(index, &place, now),
             Finding::Asked => {
@@ -149,7 +154,8 @@ impl Worker<'_> {
         self.calls.opened = self.calls.opened.wrapping_add(1);
         self.tally.connections.opened += 1;
         let number = self.users[user as usize].place.number;
-        let (address, opened) = place.open(number, number.wrapping_add(self.calls.opened));
+        let is_for_socket = self.calls[index].accept.is_some();
+        let (address, opened) = place.open(number, number.wrapping_add(self.calls.opened), is_for_socket);
         let address = match address {
             Address::Tcp(address) => Some(address),
             Address::Unix(_) => None,
@@ -189,10 +195,16 @@ impl Worker<'_> {
     pub(super) fn use_opened_line(&mut self, line: u32) -> Result<(), WorkerError> {
         let now = self.now();
         let entry = self.calls.line(line);
-        entry.peer.tls = entry.connection.as_ref().and_then(|open| open.transport.tls_facts());
+        let transport = entry.connection.as_ref().map(|open| &open.transport);
+        let has_chosen_http2 = transport.is_some_and(Transport::has_chosen_http2);
+        entry.peer.tls = transport.and_then(Transport::tls_facts);
         match entry.carries {
             Some(index) => {
                 self.calls[index].times.ready = now;
+                if has_chosen_http2 {
+                    self.turn_to_http2(line, index);
+                    return Ok(());
+                }
                 self.write_call(line, index)
             }
             None => {
@@ -263,10 +275,7 @@ impl Worker<'_> {
         let is_too_long = call.sink.is_too_long();
         match found {
             Err(error) => self.give_up(index, fault::new(CallFaultKind::Protocol, error.to_string())),
-            Ok(_) if is_too_long => {
-                let message = format!("the answer's body is longer than {KEPT_BODY_BYTES_MAX} bytes");
-                self.give_up(index, fault::new(CallFaultKind::Protocol, message));
-            }
+            Ok(_) if is_too_long => self.give_up(index, fault::too_long()),
             Ok(Some(answer)) if self.calls[index].accept.is_some() => {
                 return self.answered_opening(line, index, answer, &bytes[consumed..], now);
             }
@@ -322,7 +331,7 @@ impl Worker<'_> {
     }
 
     /// The answer is whole.
-    fn end_call(&mut self, index: u32, status: u16, now: Nanos) -> Result<(), WorkerError> {
+    pub(super) fn end_call(&mut self, index: u32, status: u16, now: Nanos) -> Result<(), WorkerError> {
         let call = &mut self.calls[index];
         call.end_times(now);
         let (user, outcome) = (call.user, call.outcome(status));
@@ -379,9 +388,7 @@ impl Worker<'_> {
         if matches!(self.calls[index].stage, Stage::Failing(_)) {
             return;
         }
-        if let Some(line) = self.calls[index].line.take() {
-            self.calls.close_line(line);
-        }
+        self.detach(index);
         self.calls.forget(index);
         self.calls.fail_later(index, fault);
     }
@@ -413,9 +420,7 @@ impl Worker<'_> {
     /// Its user wants nothing of it any more.
     pub(super) fn drop_call(&mut self, index: u32) {
         self.calls.forget(index);
-        if let Some(line) = self.calls[index].line {
-            self.calls.close_line(line);
-        }
+        self.detach(index);
         if self.calls[index].accept.is_none() {
             self.in_flight -= 1;
             self.tally.unfinished += 1;

@@ -195,7 +195,12 @@ impl Worker<'_> {
             return Ok(());
         }
         let Some(carrier) = self.present(ready.token) else { return Ok(()) };
-        let Some(connection) = self.connection(carrier) else { return Ok(()) };
+        let Some(connection) = self.connection(carrier) else {
+            if let Carrier::Line(line) = carrier {
+                self.note_stream_event(line, ready.readable, ready.is_ending);
+            }
+            return Ok(());
+        };
         if !connection.transport.is_open() {
             self.go_on_opening(carrier)?;
         } else if ready.writable {

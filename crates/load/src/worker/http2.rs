@@ -247,7 +247,7 @@ fn content_length(head: &Response<()>) -> Option<u64> {
 }
 
 /// The head as HTTP/1.1 has it, which is what programs read.
-fn text_of(head: &Response<()>) -> Vec<u8> {
+pub(super) fn text_of(head: &Response<()>) -> Vec<u8> {
     let status = head.status();
     let reason = status.canonical_reason().unwrap_or_default();
     let mut text = format!("HTTP/1.1 {} {reason}\r\n", status.as_u16()).into_bytes();

@@ -10,6 +10,7 @@ mod http2;
 mod listen;
 mod sockets;
 mod starts;
+mod streams;
 mod users;
 
 use crate::calls::Calls;
@@ -199,6 +200,7 @@ impl<'a> Worker<'a> {
             self.fire_alarms(now)?;
             self.serve_starts(now)?;
             self.drive_http2()?;
+            self.drive_streams()?;
             self.tell_failed()?;
             self.wait()?;
             let mut index = 0;
@@ -207,6 +209,7 @@ impl<'a> Worker<'a> {
                 index += 1;
             }
             self.drive_http2()?;
+            self.drive_streams()?;
         }
     }
 
@@ -234,7 +237,7 @@ impl<'a> Worker<'a> {
         let end = if now < self.end { self.end } else { Nanos::MAX };
         let alarm = self.timers.next().unwrap_or(Nanos::MAX);
         let start = self.open.iter().filter_map(OpenStarts::next_due).min().unwrap_or(Nanos::MAX);
-        let soon = if self.calls.has_failed() { now } else { now.plus(STOP_CHECK) };
+        let soon = if self.calls.has_work() { now } else { now.plus(STOP_CHECK) };
         let until = soon.min(second).min(alarm).min(start).min(end);
         self.poller.wait(now, until)
     }

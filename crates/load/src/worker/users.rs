@@ -59,6 +59,7 @@ impl Worker<'_> {
     /// The user makes no more iterations.
     pub(super) fn leave(&mut self, user: u32) {
         self.drop_asked(user);
+        self.calls.close_idle(user);
         self.users[user as usize].state = State::Gone;
         self.alive -= 1;
     }

@@ -1,9 +1,10 @@
 //! The table of all modules that scripts find without a file, one line a folder; `vm/builtin.rs` says how one is made.
 
-use super::vm::{Builtins, natives, plain_http};
+use super::http;
+use super::vm::{Builtins, natives};
 
 pub fn builtins() -> Builtins {
     Builtins::default()
         .with(natives::MODULES, natives::NATIVES)
-        .with(plain_http::MODULES, plain_http::NATIVES)
+        .with(http::natives::MODULES, http::natives::NATIVES)
 }

@@ -115,9 +115,9 @@ pub struct Batch {
     pub(super) checks: Vec<CheckCount>,
     /// Groups that were entered for the first time on this thread, and when.
     pub(super) groups: Vec<(Arc<str>, Nanos)>,
-    pub(super) events: Vec<Event>,
+    pub events: Vec<Event>,
     /// Tag sets that `events` mention and earlier batches did not, or not with this content.
-    pub(super) sets: Vec<(TagSetId, Arc<TagSet>)>,
+    pub sets: Vec<(TagSetId, Arc<TagSet>)>,
     /// How many tag sets the thread made.
     pub(super) new_sets: u64,
 }

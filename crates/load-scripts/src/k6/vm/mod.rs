@@ -13,7 +13,6 @@ mod machine;
 mod memory;
 mod modules;
 pub mod natives;
-pub mod plain_http;
 mod stack;
 mod thrown;
 pub mod waits;

@@ -2,7 +2,14 @@
 import native from "prony:http";
 import vm from "prony:vm";
 
+let forms;
 const prototype = { json: native.json };
+for (const name of ["html", "submitForm", "clickLink"]) {
+  prototype[name] = function (options) {
+    forms ??= native.forms();
+    return forms[name](request, this, options);
+  };
+}
 
 export function request(method, url, body, params) {
   let r = native.submit(method, url, body, params, prototype);

@@ -6,6 +6,7 @@ use super::exchange::SharedJar;
 use super::facts::Facts;
 use super::fault::Fault;
 use super::flow::{CallArguments, Outcome, Ready, log, now_ms};
+use super::form::append_pair;
 use super::handle::Handle;
 use super::params::callback_of;
 use super::response::Response;
@@ -18,12 +19,18 @@ use crate::k6::modules::log::Level;
 use crate::k6::vm::{Builtin, Native, Phase};
 use prony_load_model::call::AskId;
 use rquickjs::function::{Opt, Rest, This};
-use rquickjs::{Array, Class, Coerced, Ctx, Exception, Function, Object, Value};
+use rquickjs::{Array, Class, Coerced, Ctx, Exception, Function, Module, Object, Value};
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
-pub const MODULES: &[Builtin] = &[Builtin { specifier: "k6/http", text: include_str!("http.js") }];
+pub const MODULES: &[Builtin] = &[
+    Builtin { specifier: "k6/http", text: include_str!("http.js") },
+    Builtin { specifier: FORMS, text: include_str!("forms.js") },
+];
 pub const NATIVES: &[Native] = &[Native { name: "prony:http", install }];
+
+/// No module of k6's; a user loads it at its first look into a page.
+const FORMS: &str = "k6/http/forms";
 
 const CONSTANTS: [(&str, &str); 18] = [
     ("TLS_1_0", "tls1.0"),
@@ -54,6 +61,9 @@ fn install<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<()> {
     exports.set("batchResult", Function::new(ctx.clone(), batch_result)?)?;
     exports.set("json", Function::new(ctx.clone(), json)?.with_name("json")?)?;
     exports.set("text", Function::new(ctx.clone(), text)?)?;
+    exports.set("forms", Function::new(ctx.clone(), forms)?)?;
+    exports.set("resolve", Function::new(ctx.clone(), resolve)?)?;
+    exports.set("withQuery", Function::new(ctx.clone(), with_query)?)?;
     exports.set("url", Function::new(ctx.clone(), url)?.with_name("url")?)?;
     exports.set("file", Function::new(ctx.clone(), file)?.with_name("file")?)?;
     exports.set(
@@ -283,6 +293,33 @@ fn text<'js>(ctx: Ctx<'js>, response: Value<'js>) -> rquickjs::Result<String> {
         )
     });
     text.map(std::borrow::Cow::into_owned)
+}
+
+/// The functions of `forms.js`, in the user's own copy.
+fn forms(ctx: Ctx<'_>) -> rquickjs::Result<Object<'_>> {
+    let (module, _) = Module::declare(ctx, FORMS, include_str!("forms.js"))?.eval()?;
+    module.namespace()
+}
+
+/// What a reference in a page means.
+fn resolve<'js>(ctx: Ctx<'js>, base: String, reference: Value<'js>) -> rquickjs::Result<String> {
+    let base = Url::parse(&base).map_err(|error| thrown(&ctx, &error.to_string()))?;
+    Ok(base.resolve(&url_of(&ctx, &reference)?).to_string())
+}
+
+/// A URL with other values as its query, sorted by name.
+fn with_query<'js>(ctx: Ctx<'js>, url: String, values: Object<'js>) -> rquickjs::Result<String> {
+    let mut url = Url::parse(&url).map_err(|error| thrown(&ctx, &error.to_string()))?;
+    let mut pairs = Vec::new();
+    for property in values.props::<String, Value<'_>>() {
+        let (name, value) = property?;
+        pairs.push((name, text_of(&value)?));
+    }
+    pairs.sort();
+    let mut query = String::new();
+    pairs.iter().for_each(|(name, value)| append_pair(&mut query, name, value));
+    url.query = Some(query).filter(|query| !query.is_empty());
+    Ok(url.to_string())
 }
 
 /// ``http.url`http://h/${id}` ``.

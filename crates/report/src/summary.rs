@@ -109,13 +109,18 @@ fn verdict_row(verdict: &Verdict) -> Vec<String> {
     vec![format!("{judgement}  {}", verdict.threshold), measured]
 }
 
-/// One line of figures; beneath it what could not be seen.
-fn observed(observer: &Observation) -> String {
+/// One line of figures; beneath it what could not be seen. Of metrics nobody knows which figure sums them up.
+pub(crate) fn observed(observer: &Observation) -> String {
     let figure = |figure: &prony_load_model::observation::ObservedFigure| {
         format!("{} {}", figure.name, describe::observed(figure.value, figure.unit))
     };
     let figures: Vec<_> = observer.summary.iter().map(figure).collect();
-    let mut text = format!("\n{}: {}\n", observer.name, figures.join(", "));
+    let figures = match (figures.is_empty(), observer.series.len()) {
+        (true, 1) => "1 series, drawn by `prony report --html`".to_owned(),
+        (true, count) => format!("{} series, drawn by `prony report --html`", grouped(count as u64)),
+        (false, _) => figures.join(", "),
+    };
+    let mut text = format!("\n{}: {figures}\n", observer.name);
     for (time, fault) in &observer.faults {
         let _ = writeln!(text, "  ! after {time}: {fault}");
     }

@@ -4,7 +4,7 @@
 
 use crate::describe;
 use crate::spectrum::spectrum;
-use crate::summary::shown_finding;
+use crate::summary::{observed, shown_finding};
 use prony_load_model::histogram::Latencies;
 use prony_load_model::result::{ResultFile, RunState};
 use prony_load_model::statistics::{Statistics, WrkTotals};
@@ -12,6 +12,8 @@ use std::fmt::Write as _;
 
 const PERCENTILES: [f64; 4] = [50.0, 75.0, 90.0, 99.0];
 const PERCENTILES_OF_RATE: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
+/// The observer of the lab itself, which is always there.
+const LAB: &str = "lab";
 const RULE: &str = "----------------------------------------------------------";
 
 /// What the command line asked to see.
@@ -52,6 +54,8 @@ pub fn wrk(result: &ResultFile, shown: &WrkShown) -> String {
     }
     text.push_str(&totals_lines(&WrkTotals::of(result)));
     text.push_str(&notes(result));
+    let asked_for = result.observers.iter().filter(|observer| observer.name != LAB);
+    text.extend(asked_for.map(observed));
     text
 }
 

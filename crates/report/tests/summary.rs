@@ -7,7 +7,7 @@ mod common;
 use common::{closed, open};
 use expect_test::{Expect, expect};
 use prony_load_model::wire::{Protocol, Spoken};
-use prony_report::{ReadError, json, read, side_by_side, summary};
+use prony_report::{ReadError, WrkShown, json, read, side_by_side, summary, wrk};
 
 #[test]
 fn the_summary_shows_findings_first_and_the_steady_state_beside_the_whole() {
@@ -83,6 +83,22 @@ fn what_was_spoken_is_said_where_it_is_not_what_plans_get_unasked() {
             "lab: 2 threads, busiest 5 %, 0 connections (0 again), HTTP/2 with https://a, HTTP/1.1 with https://b"
         ],
     );
+}
+
+#[test]
+fn below_wrks_lines_stands_what_was_asked_to_be_watched() {
+    let mut result = open();
+    result.observers[1].name = "metrics http://shop.test/metrics".to_owned();
+    result.observers[1].summary.clear();
+    let text = wrk(&result, &WrkShown::default());
+    let observed: Vec<_> = text.lines().rev().take_while(|line| !line.contains("differs from")).collect();
+    expect![[r#"
+          ! after 3.00 s: its threads could not be counted
+        metrics http://shop.test/metrics: 2 series, drawn by `prony report --html`
+
+          ! after 3.00 s: its threads could not be counted
+        process nginx (4711): processors used at most 0.60 processors, memory at most 45.0 MB
+    "#]].assert_eq(&observed.join("\n"));
 }
 
 #[test]

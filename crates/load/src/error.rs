@@ -23,7 +23,7 @@ pub enum RunError {
     #[error("cannot speak TLS with the target {target}: {reason}")]
     Handshake { target: String, reason: String },
     #[error(
-        "cannot speak HTTP/2 with the target {target}: {reason}; use `protocol = \"http1\"`, or leave it to the target with \"auto\""
+        "cannot speak HTTP/2 with the target {target}: {reason}; use `protocol = \"http1\"` (--protocol http1), or leave it to the target with \"auto\""
     )]
     NotHttp2 { target: String, reason: String },
     #[error("cannot set up TLS: {message}")]

@@ -157,7 +157,7 @@ fn a_target_without_http2_is_said_before_the_run() {
     draft.requests = vec![RequestDraft::get("get", "/")];
     draft.wire.protocol = Protocol::Http2;
     let message = run_draft(draft).unwrap_err().to_string().replace(&peer.url(), "URL");
-    expect![[r#"cannot speak HTTP/2 with the target URL: it answers HTTP/1.1; use `protocol = "http1"`, or leave it to the target with "auto""#]].assert_eq(&message);
+    expect![[r#"cannot speak HTTP/2 with the target URL: it answers HTTP/1.1; use `protocol = "http1"` (--protocol http1), or leave it to the target with "auto""#]].assert_eq(&message);
 }
 
 /// Sends three requests in each step, and keeps what the answers were.

@@ -98,7 +98,8 @@ fn below_wrks_lines_stands_what_was_asked_to_be_watched() {
 
           ! after 3.00 s: its threads could not be counted
         process nginx (4711): processors used at most 0.60 processors, memory at most 45.0 MB
-    "#]].assert_eq(&observed.join("\n"));
+    "#]]
+    .assert_eq(&observed.join("\n"));
 }
 
 #[test]

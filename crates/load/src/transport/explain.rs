@@ -52,8 +52,8 @@ fn certificate(error: &CertificateError) -> String {
         ),
         CertificateError::Revoked => ("its certificate was revoked".to_owned(), "replace it"),
         // Such as the one that `openssl req -x509` makes, which is an authority's.
-        CertificateError::Other(_) => (
-            format!("its certificate does not fit a server ({error})"),
+        CertificateError::Other(reason) => (
+            format!("its certificate does not fit a server ({})", reason.0),
             "trust just that one with --cacert FILE (tls.ca)",
         ),
         error => (format!("its certificate cannot be checked ({error})"), "replace it"),

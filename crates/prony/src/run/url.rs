@@ -340,7 +340,7 @@ mod tests {
         );
         check(
             "http://a/ --streams 2",
-            &expect![[r#"2 streams need HTTP/2; set `protocol = "http2"`, or use `pipeline`"#]],
+            &expect![[r#"2 streams need HTTP/2; set `protocol = "http2"` (--http2), or use `pipeline`"#]],
         );
         check("http://a/ --insecure", &expect!["no target is encrypted; write `https://` for at least one"]);
         check(

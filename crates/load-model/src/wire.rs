@@ -205,7 +205,9 @@ mod tests {
         check(|o| o.streams = 0, &expect!["streams: 0 streams a connection; use 1 to 10000"]);
         check(
             |o| o.streams = 8,
-            &expect![[r#"streams: 8 streams need HTTP/2; set `protocol = "http2"` (--http2), or use `pipeline`"#]],
+            &expect![[
+                r#"streams: 8 streams need HTTP/2; set `protocol = "http2"` (--http2), or use `pipeline`"#
+            ]],
         );
         check(
             |o| (o.streams, o.protocol, o.connections) = (8, Protocol::Http2, Connections::Fresh),

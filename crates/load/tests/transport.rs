@@ -150,7 +150,9 @@ fn handshakes_that_the_target_refuses_are_explained() {
         good(),
         trusting(&certificates),
         Protocol::Http2,
-        &expect![[r#"cannot speak HTTP/2 with the target https://127.0.0.1:PORT: it does not choose `h2` when that is offered by ALPN; use `protocol = "http1"` (--protocol http1), or leave it to the target with "auto""#]],
+        &expect![[
+            r#"cannot speak HTTP/2 with the target https://127.0.0.1:PORT: it does not choose `h2` when that is offered by ALPN; use `protocol = "http1"` (--protocol http1), or leave it to the target with "auto""#
+        ]],
     );
 }
 

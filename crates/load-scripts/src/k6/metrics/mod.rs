@@ -1,8 +1,10 @@
-//! k6's metrics: samples with tags, sinks, thresholds, the summary and the outputs. Knows no JavaScript.
+//! k6's metrics: samples with tags, sinks, thresholds, the summary and the outputs. Only [`binding`] knows
+//! JavaScript.
 //!
 //! The road of a sample: a user's event → [`Recorder`] of the user's thread, which adds it up by metric and tag set →
 //! [`Engine`] of the run, handed over each second → thresholds, [`summary`], [`outputs`].
 
+pub mod binding;
 mod buckets;
 pub mod builtin;
 pub mod engine;

@@ -100,13 +100,13 @@ pub struct Part {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MetricError {
     #[error(
-        "Invalid metric name: '{name}'. Metric names must only include up to 128 ASCII letters, numbers, or \
-         underscores and start with a letter or an underscore."
+        "'{name}' cannot be the name of a metric: take {NAME_LENGTH_MIN} to {NAME_LENGTH_MAX} ASCII letters, digits \
+         and underscores, without a digit at the start"
     )]
     Name { name: String },
-    #[error("metric '{name}' already exists but with type {old}, instead of {new}")]
+    #[error("metric '{name}' is a {old} already and cannot be a {new} too")]
     Kind { name: String, old: Kind, new: Kind },
-    #[error("metric '{name}' already exists but with a value type {old}, instead of {new}")]
+    #[error("metric '{name}' has values of type {old} already and cannot have {new} ones too")]
     Contains { name: String, old: Contains, new: Contains },
 }
 
@@ -282,12 +282,10 @@ mod tests {
         let first = registry.define("latency", Kind::Trend, Contains::Time).expect("new");
         assert_eq!(registry.define("latency", Kind::Trend, Contains::Time), Ok(first));
         let error = registry.define("latency", Kind::Rate, Contains::Time).expect_err("another kind");
-        assert_eq!(error.to_string(), "metric 'latency' already exists but with type trend, instead of rate");
+        assert_eq!(error.to_string(), "metric 'latency' is a trend already and cannot be a rate too");
         let error = registry.define("latency", Kind::Trend, Contains::Default).expect_err("another content");
-        assert_eq!(
-            error.to_string(),
-            "metric 'latency' already exists but with a value type time, instead of default"
-        );
+        let expected = "metric 'latency' has values of type time already and cannot have default ones too";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

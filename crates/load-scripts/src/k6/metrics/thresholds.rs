@@ -300,12 +300,8 @@ pub struct Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "thresholds on metrics '{}' have been crossed", self.crossed.join(", "))?;
-        if self.aborts {
-            f.write_str(", and one of them has abortOnFail: the run ends early")
-        } else {
-            Ok(())
-        }
+        write!(f, "crossed thresholds on {}", self.crossed.join(", "))?;
+        if self.aborts { f.write_str("; one of them has abortOnFail, so the run ends early") } else { Ok(()) }
     }
 }
 

@@ -4,8 +4,8 @@ use super::super::groups::Check;
 use super::super::registry::{Contains, Kind};
 use super::super::sink::per_second;
 use super::layout::{
-    DETAILS_MARK, FAIL_MARK, FigureStyle, GROUP_MARK, Paint, Row, SUCCESS_MARK, Table, sort_by_name,
-    threshold_figure,
+    DETAILS_MARK, FAIL_MARK, FigureStyle, GROUP_MARK, Paint, Row, SUCCESS_MARK, Table, share_passed,
+    sort_by_name, threshold_figure,
 };
 use prony_load_model::units::Nanos;
 use std::fmt::Write as _;
@@ -122,7 +122,7 @@ impl Page<'_> {
                 self.line(BODY_LEVEL, &self.paint.green(&format!("{SUCCESS_MARK} {name}")));
                 continue;
             }
-            let share = 100 * passes / (passes + fails);
+            let share = share_passed(*passes, *fails);
             let counts = format!("{DETAILS_MARK}  {share}% — {SUCCESS_MARK} {passes} / {FAIL_MARK} {fails}");
             self.line(BODY_LEVEL, &self.paint.red(&format!("{FAIL_MARK} {name}")));
             self.line(BODY_LEVEL + 1, &self.paint.red(&counts));

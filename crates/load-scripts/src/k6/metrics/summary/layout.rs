@@ -194,6 +194,12 @@ fn gap(size: usize, text: &str) -> String {
     " ".repeat(size - width(text))
 }
 
+/// How many of a hundred passed, cut; some have failed.
+pub(super) fn share_passed(passes: u64, fails: u64) -> u128 {
+    // A script may put any numbers into the data.
+    100 * u128::from(passes) / (u128::from(passes) + u128::from(fails)).max(1)
+}
+
 /// Sorts rows by name, each submetric behind its metric.
 pub(super) fn sort_by_name(rows: &mut [&Row]) {
     rows.sort_by(|left, right| compare_names(&left.name, &right.name));

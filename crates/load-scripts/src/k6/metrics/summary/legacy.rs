@@ -1,7 +1,7 @@
 //! The summary's older layout: what `textSummary` of the k6-summary library returns, from the summary's data.
 
 use super::layout::{
-    DETAILS_MARK, FAIL_MARK, FigureStyle, GROUP_MARK, Paint, RateStyle, Row, SUCCESS_MARK, Table,
+    self, DETAILS_MARK, FAIL_MARK, FigureStyle, GROUP_MARK, Paint, RateStyle, Row, SUCCESS_MARK, Table,
     sort_by_name,
 };
 use super::numbers::TimeUnit;
@@ -96,7 +96,7 @@ fn check_line(check: &Value, indent: &str, paint: Paint) -> String {
     if fails == 0 {
         return paint.green(&format!("{indent}{SUCCESS_MARK} {name}"));
     }
-    let share = 100 * passes / (passes + fails);
+    let share = layout::share_passed(passes, fails);
     paint.red(&format!(
         "{indent}{FAIL_MARK} {name}\n{indent} {DETAILS_MARK}  {share}% — {SUCCESS_MARK} {passes} / {FAIL_MARK} {fails}"
     ))

@@ -203,3 +203,34 @@ fn options_of_text_summary_change_units_statistics_and_marks() {
         >     wait...: count=7 p(99)=2.00s max=-"#]]
     .assert_eq(&show(other, RateStyle::Marks));
 }
+
+#[test]
+fn percentiles_that_are_not_exact_are_said_to_be_so() {
+    let recording = RecorderOptions {
+        registry: Arc::default(),
+        system_tags: SystemTags::default(),
+        run_tags: Vec::new(),
+        has_outputs: false,
+    };
+    let engine = Engine::new(&recording, Thresholds::default(), Vec::new());
+    let mut recorder = Recorder::new(&recording);
+    for number in 0..=EXACT_SAMPLES_MAX {
+        recorder.record(builtin::WS_PING, recorder.root(), number as f64);
+    }
+    engine.receive(0, &mut recorder);
+    let text = engine.summary(options_of(Nanos::from_secs(1))).text(SummaryMode::Compact, false);
+    expect![[r#"
+
+
+          █ TOTAL RESULTS 
+
+            WEBSOCKET
+            ws_ping...: avg=8m20s min=0s med=8m20s max=16m40s p(90)=14m59s p(95)=15m49s
+
+
+
+          Percentiles of ws_ping are within 0.024 %: they have more than 1000000 samples.
+
+    "#]]
+    .assert_eq(&text);
+}

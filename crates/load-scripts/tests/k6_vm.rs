@@ -256,9 +256,9 @@ fn init_errors_name_their_places() {
     check(
         &[("main.js", "import { sleep } from 'k6'; sleep(1);")],
         expect![[r#"
-        TypeError: sleep cannot be called in the init context; call it in a function of the script
-        	at sleep (k6:5:12)
-        	at <anonymous> (main.js:1:28)"#]],
+            TypeError: sleep cannot be called in the init context; call it in a function of the script
+            	at sleep (k6:7:13)
+            	at <anonymous> (main.js:1:28)"#]],
     );
     check(
         &[("main.js", "import vm from 'prony:vm';")],
@@ -314,10 +314,10 @@ fn an_interrupted_iteration_unwinds_without_being_seen() {
     let driver = Driver { users: 2, end: Some(Nanos::from_secs(15)), ..Driver::default() };
     expect![[r#"
         user 0 at 15.0 s: the iteration was interrupted
-        	at sleep (k6:6:21)
+        	at sleep (k6:8:21)
         	at default (main.js:4:80)
         user 1 at 15.0 s: the iteration was interrupted
-        	at sleep (k6:6:21)
+        	at sleep (k6:8:21)
         	at default (main.js:4:80)
     "#]]
     .assert_eq(&shown(&driver.run(script(main), Entry::Iterations)));

@@ -1,11 +1,13 @@
 //! The table of all modules that scripts find without a file, one line a folder; `vm/builtin.rs` says how one is made.
 
 use super::vm::{Builtins, natives};
-use super::{http, metrics};
+use super::{http, metrics, modules};
 
 pub fn builtins() -> Builtins {
     Builtins::default()
         .with(natives::MODULES, natives::NATIVES)
         .with(http::natives::MODULES, http::natives::NATIVES)
         .with(metrics::binding::MODULES, metrics::binding::NATIVES)
+        .with(modules::MODULES, modules::NATIVES)
+        .with_prelude(modules::GLOBALS)
 }

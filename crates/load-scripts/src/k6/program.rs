@@ -2,6 +2,7 @@
 
 use super::host::{Clock, UserState};
 use super::metrics::{Batch, SystemTag, TagSetId, TagSets};
+use super::modules::execution;
 use super::vm::{Call, Ended, Fault, Machine, Phase, Progress, Script, ScriptError, User, waits};
 use prony_load_model::call::News;
 use prony_load_model::counts::Counts;
@@ -248,6 +249,9 @@ impl<'a> ScriptProgram<'a> {
             let is_whole = error.is_none_or(|error| error.fault != Fault::Interrupted);
             if is_whole && phase == Phase::Iteration {
                 recorder.record_iteration(state.tags, now, now.since(state.began));
+            }
+            if phase == Phase::Iteration {
+                execution::end_iteration(&workload.script.shared(), is_whole);
             }
         }
         workload.watcher.ended(&mut IterationEnd { user: place, state, ended: now, error });

@@ -218,8 +218,11 @@ fn coloured(since_begin: Duration, level: Level, message: &str, fields: &[(&str,
 }
 
 fn plain(since_epoch: Duration, level: Level, message: &str, fields: &[(&str, &str)]) -> String {
-    let mut line = format!("time=\"{}\" level={} msg=", timestamp(since_epoch.as_secs()), level.name());
-    push_value(&mut line, message);
+    let mut line = format!("time=\"{}\" level={}", timestamp(since_epoch.as_secs()), level.name());
+    if !message.is_empty() {
+        line.push_str(" msg=");
+        push_value(&mut line, message);
+    }
     for (name, value) in fields {
         let _ = write!(line, " {name}=");
         push_value(&mut line, value);
@@ -300,7 +303,7 @@ mod tests {
         expect![[r#"
             time="2026-11-21T08:00:00Z" level=info msg=plain source=console
             time="2026-11-21T08:00:00Z" level=warning msg="a\nb \"q\" =\x07 größer"
-            time="2026-11-21T08:00:00Z" level=error msg="" executor=per-vu-iterations source="stack trace"
+            time="2026-11-21T08:00:00Z" level=error executor=per-vu-iterations source="stack trace"
             <36mINFO<0m[0071] text                                          <36msource<0m=console
         "#]]
         .assert_eq(&lines.concat().replace("\x1b[", "<"));

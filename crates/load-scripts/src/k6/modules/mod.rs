@@ -3,7 +3,48 @@
 //! Each is pure Rust (hashes, pages, shared arrays, lines of the log) beneath thin bindings to JavaScript.
 
 pub mod base64_text;
+mod basics;
+pub mod binding;
+pub mod console;
+mod crypto;
+mod data;
+mod encoding;
+pub mod execution;
 pub mod hash;
 pub mod html;
 pub mod log;
+pub mod samples;
 pub mod shared;
+mod sockets;
+mod timers;
+pub mod webcrypto;
+
+use crate::k6::vm::{Builtin, Native};
+
+pub const MODULES: &[Builtin] = &[
+    basics::MODULE,
+    crypto::MODULE,
+    data::MODULE,
+    encoding::MODULE,
+    execution::MODULE,
+    html::MODULE,
+    sockets::MODULES[0],
+    sockets::MODULES[1],
+    sockets::MODULES[2],
+    timers::MODULE,
+    Builtin { specifier: GLOBALS, text: include_str!("globals.js") },
+];
+pub const NATIVES: &[Native] = &[
+    basics::NATIVE,
+    console::NATIVE,
+    crypto::NATIVE,
+    data::NATIVE,
+    encoding::NATIVE,
+    execution::NATIVE,
+    html::NATIVE,
+    sockets::NATIVE,
+    timers::NATIVE,
+    webcrypto::NATIVE,
+];
+/// What scripts find without importing it; evaluated before each user's script.
+pub const GLOBALS: &str = "prony/globals";

@@ -7,6 +7,7 @@ use super::machine::{Call, Ended};
 use super::thrown;
 use super::waits::Heard;
 use crate::k6::host::{Cut, Host};
+use crate::k6::modules::execution;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rquickjs::{Coerced, Ctx, Function, Object, Persistent, Value, qjs};
@@ -47,6 +48,9 @@ impl Iteration {
     }
 
     fn work(&self, ctx: &Ctx<'_>, exports: Persistent<Object<'static>>, call: &Call) -> Ended {
+        if call.phase == Phase::Iteration {
+            execution::begin_iteration(&self.host);
+        }
         let failed = |error: &rquickjs::Error| thrown::caught(&self.host, ctx, error);
         let function = self.function(ctx, exports, &call.function).map_err(|error| failed(&error))?;
         let Some(function) = function else {

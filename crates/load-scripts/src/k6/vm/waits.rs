@@ -92,6 +92,11 @@ impl Waits {
         id
     }
 
+    /// Starts a timer that is over once more, under its number.
+    pub fn restart_timer(&mut self, id: AskId, due: Nanos) {
+        self.timers.push((due, id));
+    }
+
     /// Also forgets it where it is due and was not heard yet.
     pub fn stop_timer(&mut self, id: AskId) {
         self.timers.retain(|(_, timer)| *timer != id);

@@ -3,13 +3,17 @@
 //! A selection is a list of node numbers of a [`Document`]; everything here is a function of these. The JavaScript
 //! classes `Selection` and `Element` hold the numbers.
 
+mod bind;
 mod data;
 mod document;
+mod facts;
 mod form;
+mod members;
 mod query;
 mod walk;
 mod write;
 
+pub(super) use bind::{MODULE, NATIVE};
 pub use data::DataValue;
 pub use document::{Document, NodeType, Number};
 pub use form::FieldValue;

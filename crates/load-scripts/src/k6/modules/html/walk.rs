@@ -100,6 +100,11 @@ impl Document {
         distinct(nodes.iter().filter_map(|number| self.upwards(*number).find(|at| others.contains(at))))
     }
 
+    /// The nodes and then the others.
+    pub fn add(&self, nodes: &[Number], others: &[Number]) -> Vec<Number> {
+        distinct(nodes.iter().chain(others).copied())
+    }
+
     /// How many elements stand before it under its parent.
     pub fn index(&self, number: Number) -> usize {
         self.step_of(number, Step::PreviousAll).len()

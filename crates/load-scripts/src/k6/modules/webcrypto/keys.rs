@@ -1,0 +1,361 @@
+//! Keys: made, read from and written to the formats of Web Cryptography, and what pairs of keys do.
+
+use super::ciphers::Hash;
+use super::fault::CryptoFault;
+use aws_lc_rs::agreement::{self, UnparsedPublicKey as AgreementKey};
+use aws_lc_rs::encoding::{AsBigEndian, AsDer, EcPrivateKeyBin, Pkcs8V1Der, PublicKeyX509Der};
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::rsa::{
+    KeySize, OAEP_SHA1_MGF1SHA1, OAEP_SHA256_MGF1SHA256, OAEP_SHA384_MGF1SHA384, OAEP_SHA512_MGF1SHA512,
+    OaepAlgorithm, OaepPrivateDecryptingKey, OaepPublicEncryptingKey, PrivateDecryptingKey,
+    PublicEncryptingKey,
+};
+use aws_lc_rs::signature::{self, EcdsaKeyPair, KeyPair as _, RsaKeyPair, UnparsedPublicKey};
+
+/// What a key is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Material {
+    Secret(Vec<u8>),
+    /// The scalar and the uncompressed point (SEC 1, 2.3).
+    EcPrivate(Curve, Vec<u8>, Vec<u8>),
+    EcPublic(Curve, Vec<u8>),
+    /// PKCS 8.
+    RsaPrivate(Vec<u8>),
+    /// SubjectPublicKeyInfo (RFC 5280).
+    RsaPublic(Vec<u8>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Curve {
+    P256,
+    P384,
+    P521,
+}
+
+/// How RSA signs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RsaPadding {
+    Pkcs1,
+    Pss,
+}
+
+impl Curve {
+    pub fn named(name: &str) -> Result<Self, CryptoFault> {
+        match name {
+            "P-256" => Ok(Self::P256),
+            "P-384" => Ok(Self::P384),
+            "P-521" => Ok(Self::P521),
+            _ => Err(CryptoFault::unsupported(format!("elliptic curve {name} is not supported"))),
+        }
+    }
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::P256 => "P-256",
+            Self::P384 => "P-384",
+            Self::P521 => "P-521",
+        }
+    }
+
+    /// Of a coordinate.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::P256 => 32,
+            Self::P384 => 48,
+            Self::P521 => 66,
+        }
+    }
+
+    const fn agreement(self) -> &'static agreement::Algorithm {
+        match self {
+            Self::P256 => &agreement::ECDH_P256,
+            Self::P384 => &agreement::ECDH_P384,
+            Self::P521 => &agreement::ECDH_P521,
+        }
+    }
+
+    fn signing(
+        self,
+        hash: Hash,
+    ) -> Result<
+        (&'static signature::EcdsaSigningAlgorithm, &'static signature::EcdsaVerificationAlgorithm),
+        CryptoFault,
+    > {
+        Ok(match (self, hash) {
+            (Self::P256, Hash::Sha256) => {
+                (&signature::ECDSA_P256_SHA256_FIXED_SIGNING, &signature::ECDSA_P256_SHA256_FIXED)
+            }
+            (Self::P384, Hash::Sha384) => {
+                (&signature::ECDSA_P384_SHA384_FIXED_SIGNING, &signature::ECDSA_P384_SHA384_FIXED)
+            }
+            (Self::P521, Hash::Sha256) => {
+                (&signature::ECDSA_P521_SHA256_FIXED_SIGNING, &signature::ECDSA_P521_SHA256_FIXED)
+            }
+            (Self::P521, Hash::Sha384) => {
+                (&signature::ECDSA_P521_SHA384_FIXED_SIGNING, &signature::ECDSA_P521_SHA384_FIXED)
+            }
+            (Self::P521, Hash::Sha512) => {
+                (&signature::ECDSA_P521_SHA512_FIXED_SIGNING, &signature::ECDSA_P521_SHA512_FIXED)
+            }
+            _ => {
+                let (curve, hash) = (self.name(), hash.name());
+                return Err(CryptoFault::unsupported(format!(
+                    "ECDSA on {curve} with {hash} is not supported: use the hash of the curve's size"
+                )));
+            }
+        })
+    }
+
+    /// The point of a private key.
+    fn point_of(self, scalar: &[u8]) -> Result<Vec<u8>, CryptoFault> {
+        let key = agreement::PrivateKey::from_private_key(self.agreement(), scalar);
+        let key =
+            key.map_err(|_| CryptoFault::data("unable to import the private key: it is none of the curve"))?;
+        let public = key.compute_public_key().map_err(|_| CryptoFault::operation("the key has no point"))?;
+        Ok(public.as_ref().to_vec())
+    }
+}
+
+impl Material {
+    /// Private and public.
+    pub fn generate_ec(curve: Curve) -> Result<(Self, Self), CryptoFault> {
+        let failed = |_| CryptoFault::operation("unable to generate a key pair");
+        let key = agreement::PrivateKey::generate(curve.agreement()).map_err(failed)?;
+        let scalar: EcPrivateKeyBin<'_> = key.as_be_bytes().map_err(failed)?;
+        let point = key.compute_public_key().map_err(failed)?.as_ref().to_vec();
+        Ok((Self::EcPrivate(curve, scalar.as_ref().to_vec(), point.clone()), Self::EcPublic(curve, point)))
+    }
+
+    /// Private and public.
+    pub fn generate_rsa(bits: usize) -> Result<(Self, Self), CryptoFault> {
+        let size = match bits {
+            2048 => KeySize::Rsa2048,
+            3072 => KeySize::Rsa3072,
+            4096 => KeySize::Rsa4096,
+            8192 => KeySize::Rsa8192,
+            _ => return Err(CryptoFault::operation("modulusLength must be 2048, 3072, 4096 or 8192")),
+        };
+        let failed = |_| CryptoFault::operation("unable to generate a key pair");
+        let key = PrivateDecryptingKey::generate(size).map_err(failed)?;
+        let private: Pkcs8V1Der<'_> = key.as_der().map_err(failed)?;
+        let public: PublicKeyX509Der<'_> = key.public_key().as_der().map_err(failed)?;
+        Ok((Self::RsaPrivate(private.as_ref().to_vec()), Self::RsaPublic(public.as_ref().to_vec())))
+    }
+
+    pub fn ec_public(curve: Curve, point: &[u8]) -> Result<Self, CryptoFault> {
+        let refused = || CryptoFault::data("unable to import the public key: it is no point of the curve");
+        if point.len() != 1 + 2 * curve.bytes() || point[0] != 4 {
+            return Err(refused());
+        }
+        let parsed = agreement::ParsedPublicKey::try_from(AgreementKey::new(curve.agreement(), point));
+        match parsed {
+            Ok(_) => Ok(Self::EcPublic(curve, point.to_vec())),
+            Err(_) => Err(refused()),
+        }
+    }
+
+    pub fn ec_private(curve: Curve, scalar: &[u8]) -> Result<Self, CryptoFault> {
+        Ok(Self::EcPrivate(curve, scalar.to_vec(), curve.point_of(scalar)?))
+    }
+
+    pub fn ec_pkcs8(curve: Curve, der: &[u8]) -> Result<Self, CryptoFault> {
+        let refused = |_| CryptoFault::data("unable to import the private key: it is no PKCS 8 of the curve");
+        let key = agreement::PrivateKey::from_private_key_der(curve.agreement(), der).map_err(refused)?;
+        let scalar: EcPrivateKeyBin<'_> =
+            key.as_be_bytes().map_err(|_| CryptoFault::data("the key has no scalar"))?;
+        Self::ec_private(curve, scalar.as_ref())
+    }
+
+    /// The point is the end of what SubjectPublicKeyInfo holds for a curve.
+    pub fn ec_spki(curve: Curve, der: &[u8]) -> Result<Self, CryptoFault> {
+        let point = der.len().checked_sub(1 + 2 * curve.bytes()).map_or(&[][..], |start| &der[start..]);
+        let key = Self::ec_public(curve, point)?;
+        let written = key.spki()?;
+        if written == der {
+            Ok(key)
+        } else {
+            Err(CryptoFault::data("unable to import the public key: it is of another curve"))
+        }
+    }
+
+    pub fn rsa_pkcs8(der: &[u8]) -> Result<Self, CryptoFault> {
+        PrivateDecryptingKey::from_pkcs8(der)
+            .map_err(|_| CryptoFault::data("unable to import the private key: it is no PKCS 8 of RSA"))?;
+        Ok(Self::RsaPrivate(der.to_vec()))
+    }
+
+    pub fn rsa_spki(der: &[u8]) -> Result<Self, CryptoFault> {
+        PublicEncryptingKey::from_der(der)
+            .map_err(|_| CryptoFault::data("unable to import the public key: it is no RSA key"))?;
+        Ok(Self::RsaPublic(der.to_vec()))
+    }
+
+    pub fn pkcs8(&self) -> Result<Vec<u8>, CryptoFault> {
+        match self {
+            Self::RsaPrivate(der) => Ok(der.clone()),
+            Self::EcPrivate(curve, scalar, point) => {
+                let (signing, _) = curve.signing(match curve {
+                    Curve::P256 => Hash::Sha256,
+                    Curve::P384 => Hash::Sha384,
+                    Curve::P521 => Hash::Sha512,
+                })?;
+                let key = EcdsaKeyPair::from_private_key_and_public_key(signing, scalar, point)
+                    .map_err(|_| CryptoFault::operation("unable to write the key"))?;
+                let document =
+                    key.to_pkcs8v1().map_err(|_| CryptoFault::operation("unable to write the key"))?;
+                Ok(document.as_ref().to_vec())
+            }
+            _ => Err(CryptoFault::access("the key is not a private key")),
+        }
+    }
+
+    pub fn spki(&self) -> Result<Vec<u8>, CryptoFault> {
+        match self {
+            Self::RsaPublic(der) => Ok(der.clone()),
+            Self::EcPublic(curve, point) => Ok(ec_spki_der(*curve, point)),
+            _ => Err(CryptoFault::access("the key is not a public key")),
+        }
+    }
+
+    pub fn sign_ecdsa(&self, hash: Hash, data: &[u8]) -> Result<Vec<u8>, CryptoFault> {
+        let Self::EcPrivate(curve, scalar, point) = self else {
+            return Err(CryptoFault::access("key is not a valid ECDSA private key"));
+        };
+        let failed = CryptoFault::operation("unable to sign data");
+        let key = EcdsaKeyPair::from_private_key_and_public_key(curve.signing(hash)?.0, scalar, point);
+        let key = key.map_err(|_| failed.clone())?;
+        key.sign(&SystemRandom::new(), data).map(|signature| signature.as_ref().to_vec()).map_err(|_| failed)
+    }
+
+    pub fn verify_ecdsa(&self, hash: Hash, data: &[u8], signature: &[u8]) -> Result<bool, CryptoFault> {
+        let Self::EcPublic(curve, point) = self else {
+            return Err(CryptoFault::access("key is not a valid ECDSA public key"));
+        };
+        Ok(UnparsedPublicKey::new(curve.signing(hash)?.1, point).verify(data, signature).is_ok())
+    }
+
+    /// The x coordinate that both sides come to (SEC 1, 3.3.1).
+    pub fn agree(&self, other: &Self) -> Result<Vec<u8>, CryptoFault> {
+        let (Self::EcPrivate(curve, scalar, _), Self::EcPublic(other_curve, point)) = (self, other) else {
+            return Err(CryptoFault::access("a private and a public key of ECDH are needed"));
+        };
+        if curve != other_curve {
+            return Err(CryptoFault::access("the keys are of different curves"));
+        }
+        let failed = CryptoFault::operation("unable to agree on a secret");
+        let key =
+            agreement::PrivateKey::from_private_key(curve.agreement(), scalar).map_err(|_| failed.clone())?;
+        let peer = AgreementKey::new(curve.agreement(), point);
+        agreement::agree(&key, peer, failed, |secret| Ok(secret.to_vec()))
+    }
+
+    pub fn sign_rsa(&self, padding: RsaPadding, hash: Hash, data: &[u8]) -> Result<Vec<u8>, CryptoFault> {
+        let Self::RsaPrivate(der) = self else {
+            return Err(CryptoFault::access("key is not a valid RSA private key"));
+        };
+        let encoding: &'static dyn signature::RsaEncoding = match (padding, hash) {
+            (RsaPadding::Pkcs1, Hash::Sha256) => &signature::RSA_PKCS1_SHA256,
+            (RsaPadding::Pkcs1, Hash::Sha384) => &signature::RSA_PKCS1_SHA384,
+            (RsaPadding::Pkcs1, Hash::Sha512) => &signature::RSA_PKCS1_SHA512,
+            (RsaPadding::Pss, Hash::Sha256) => &signature::RSA_PSS_SHA256,
+            (RsaPadding::Pss, Hash::Sha384) => &signature::RSA_PSS_SHA384,
+            (RsaPadding::Pss, Hash::Sha512) => &signature::RSA_PSS_SHA512,
+            (_, Hash::Sha1) => {
+                return Err(CryptoFault::unsupported("RSA signatures with SHA-1 are not supported"));
+            }
+        };
+        let failed = CryptoFault::operation("unable to sign data");
+        let key = RsaKeyPair::from_pkcs8(der).map_err(|_| failed.clone())?;
+        let mut signature = vec![0; key.public_modulus_len()];
+        key.sign(encoding, &SystemRandom::new(), data, &mut signature).map_err(|_| failed)?;
+        Ok(signature)
+    }
+
+    pub fn verify_rsa(
+        &self,
+        padding: RsaPadding,
+        hash: Hash,
+        data: &[u8],
+        signature: &[u8],
+    ) -> Result<bool, CryptoFault> {
+        let Self::RsaPublic(der) = self else {
+            return Err(CryptoFault::access("key is not a valid RSA public key"));
+        };
+        let parameters: &'static dyn signature::VerificationAlgorithm = match (padding, hash) {
+            (RsaPadding::Pkcs1, Hash::Sha1) => &signature::RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY,
+            (RsaPadding::Pkcs1, Hash::Sha256) => &signature::RSA_PKCS1_2048_8192_SHA256,
+            (RsaPadding::Pkcs1, Hash::Sha384) => &signature::RSA_PKCS1_2048_8192_SHA384,
+            (RsaPadding::Pkcs1, Hash::Sha512) => &signature::RSA_PKCS1_2048_8192_SHA512,
+            (RsaPadding::Pss, Hash::Sha256) => &signature::RSA_PSS_2048_8192_SHA256,
+            (RsaPadding::Pss, Hash::Sha384) => &signature::RSA_PSS_2048_8192_SHA384,
+            (RsaPadding::Pss, Hash::Sha512) => &signature::RSA_PSS_2048_8192_SHA512,
+            (RsaPadding::Pss, Hash::Sha1) => {
+                return Err(CryptoFault::unsupported("RSA-PSS with SHA-1 is not supported"));
+            }
+        };
+        Ok(UnparsedPublicKey::new(parameters, der).verify(data, signature).is_ok())
+    }
+
+    pub fn encrypt_oaep(&self, hash: Hash, label: &[u8], text: &[u8]) -> Result<Vec<u8>, CryptoFault> {
+        let Self::RsaPublic(der) = self else {
+            return Err(CryptoFault::access("key is not a valid RSA public key"));
+        };
+        let failed = CryptoFault::operation("could not encrypt: the text may be too long for the key");
+        let key = PublicEncryptingKey::from_der(der).map_err(|_| failed.clone())?;
+        let key = OaepPublicEncryptingKey::new(key).map_err(|_| failed.clone())?;
+        let mut out = vec![0; key.ciphertext_size()];
+        let length = key.encrypt(oaep(hash), text, &mut out, Some(label)).map_err(|_| failed)?.len();
+        out.truncate(length);
+        Ok(out)
+    }
+
+    pub fn decrypt_oaep(&self, hash: Hash, label: &[u8], text: &[u8]) -> Result<Vec<u8>, CryptoFault> {
+        let Self::RsaPrivate(der) = self else {
+            return Err(CryptoFault::access("key is not a valid RSA private key"));
+        };
+        let failed = CryptoFault::operation("could not decrypt ciphertext");
+        let key = PrivateDecryptingKey::from_pkcs8(der).map_err(|_| failed.clone())?;
+        let key = OaepPrivateDecryptingKey::new(key).map_err(|_| failed.clone())?;
+        let mut out = vec![0; key.min_output_size()];
+        let length = key.decrypt(oaep(hash), text, &mut out, Some(label)).map_err(|_| failed)?.len();
+        out.truncate(length);
+        Ok(out)
+    }
+
+    /// The public half.
+    pub fn public(&self) -> Result<Self, CryptoFault> {
+        match self {
+            Self::EcPrivate(curve, _, point) => Ok(Self::EcPublic(*curve, point.clone())),
+            Self::RsaPrivate(der) => {
+                let failed = |_| CryptoFault::operation("the key has no public half");
+                let key =
+                    RsaKeyPair::from_pkcs8(der).map_err(|_| CryptoFault::operation("the key is none"))?;
+                let public: PublicKeyX509Der<'_> = key.public_key().as_der().map_err(failed)?;
+                Ok(Self::RsaPublic(public.as_ref().to_vec()))
+            }
+            other => Ok(other.clone()),
+        }
+    }
+}
+
+const fn oaep(hash: Hash) -> &'static OaepAlgorithm {
+    match hash {
+        Hash::Sha1 => &OAEP_SHA1_MGF1SHA1,
+        Hash::Sha256 => &OAEP_SHA256_MGF1SHA256,
+        Hash::Sha384 => &OAEP_SHA384_MGF1SHA384,
+        Hash::Sha512 => &OAEP_SHA512_MGF1SHA512,
+    }
+}
+
+/// RFC 5480, 2: the algorithm with its curve, and the point as a bit string.
+fn ec_spki_der(curve: Curve, point: &[u8]) -> Vec<u8> {
+    const EC_PUBLIC_KEY: &[u8] = &[0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
+    let curve_id: &[u8] = match curve {
+        Curve::P256 => &[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07],
+        Curve::P384 => &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x22],
+        Curve::P521 => &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x23],
+    };
+    let algorithm = super::der::tagged(0x30, &[EC_PUBLIC_KEY, curve_id].concat());
+    let bits = super::der::tagged(0x03, &[&[0], point].concat());
+    super::der::tagged(0x30, &[algorithm, bits].concat())
+}

@@ -1,0 +1,26 @@
+//! The global `crypto`: random values, and `subtle` with what k6 has of Web Cryptography.
+//!
+//! All of it is native and shared by the users of a thread: a script that does not use it pays nothing.
+
+pub mod ciphers;
+mod der;
+pub mod fault;
+pub mod jwk;
+pub mod keys;
+mod random;
+mod subtle;
+
+use crate::k6::vm::Native;
+use rquickjs::{Ctx, Object};
+
+pub(super) const NATIVE: Native = Native { name: "prony:webcrypto", install };
+
+fn install<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<()> {
+    random::install(ctx, exports)?;
+    let subtle = Object::new(ctx.clone())?;
+    subtle::install(ctx, &subtle)?;
+    exports.set("subtle", subtle)
+}
+
+#[cfg(test)]
+mod tests;

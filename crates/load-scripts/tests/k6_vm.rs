@@ -352,6 +352,11 @@ fn an_endless_loop_ends_with_its_place() {
         user 0 at 0 s: the script has computed for 0.05 s without waiting for anything; look for a loop that does not end
         	at default (main.js:1:15)
     "#]].assert_eq(&shown(&Driver::default().run(script, Entry::Iterations)));
+    let mut script = self::script("export default async function () { for (;;) await null; }");
+    script.limits.run_time = std::time::Duration::from_millis(50);
+    expect![[r#"
+        user 0 at 0 s: the script has computed for 0.05 s without waiting for anything; look for a loop that does not end
+    "#]].assert_eq(&shown(&Driver::default().run(script, Entry::Iterations)));
     let mut script = self::script("for (;;) {}");
     script.limits.run_time = std::time::Duration::from_millis(50);
     expect![[r#"
@@ -475,6 +480,20 @@ fn callbacks_come_in_the_order_of_their_times_and_end_the_iteration_when_none_is
             returned ["slept","early","late","paused","from a callback"]
         "#]],
     );
+}
+
+#[test]
+fn an_interrupted_iteration_hears_no_callbacks() {
+    let mut script = script(
+        "import { after, pause } from 'test';
+         export default async function () { after(20, () => { throw 1; }); try { await pause(30); } finally { throw 2; } }",
+    );
+    script.builtins = script.builtins.with(asynchronous::MODULES, asynchronous::NATIVES);
+    let driver = Driver { end: Some(Nanos::from_secs(10)), iterations: 2, ..Driver::default() };
+    expect![[r#"
+        user 0 at 10.0 s: the iteration was interrupted
+    "#]]
+    .assert_eq(&shown(&driver.run(script, Entry::Iterations)));
 }
 
 #[test]

@@ -161,7 +161,7 @@ struct Place {
 
 impl<'a> ScriptProgram<'a> {
     pub fn new(workload: &'a ScriptWorkload, thread: ThreadPlace, clock: Clock) -> Result<Self, ScriptError> {
-        let machine = Machine::new(Arc::clone(&workload.script), clock)?;
+        let machine = Machine::of_threads(Arc::clone(&workload.script), clock, thread.threads)?;
         let base_tags = base_tags(&machine, workload);
         let users = Vec::new();
         let mut program = Self { workload, thread, machine, users, base_tags, batch: Batch::default() };

@@ -114,12 +114,12 @@ impl Iteration {
         loop {
             // SAFETY: JavaScript may run: this is beneath the anchor, on the user's stack.
             unsafe { drain_jobs(self.runtime, &self.host) };
+            if let Some(error) = thrown::unhandled(&self.host, ctx) {
+                return Err(error);
+            }
             if self.host.cut.get().is_some() {
                 let error = throw_uncatchable(ctx, "interrupted");
                 return Err(thrown::caught(&self.host, ctx, &error));
-            }
-            if let Some(error) = thrown::unhandled(&self.host, ctx) {
-                return Err(error);
             }
             if self.host.user().waits.front().is_some() {
                 self.deliver(ctx).map_err(|error| thrown::caught(&self.host, ctx, &error))?;

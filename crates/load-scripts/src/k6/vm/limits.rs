@@ -9,24 +9,25 @@ const MEMORY_BYTES: usize = 4 << 30;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// JavaScript's memory of all users of one thread. The user that wants more gets an exception.
+    /// JavaScript's memory on all threads, which have equal shares. The user that wants more of its thread's gets an
+    /// exception.
     pub memory_bytes: usize,
     /// The longest that a user may keep its thread from the others; then what it runs is ended.
     pub run_time: Duration,
 }
 
 impl Limits {
-    /// Nine tenths of the memory that is free, shared among the threads.
-    pub fn of_machine(threads: u32) -> Self {
+    /// Nine tenths of the memory that is free.
+    pub fn of_machine() -> Self {
         let free = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
         let bytes = free.map_or(MEMORY_BYTES, |free| free / 10 * 9);
-        Self { memory_bytes: bytes / threads.max(1) as usize, run_time: RUN_TIME }
+        Self { memory_bytes: bytes, run_time: RUN_TIME }
     }
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self::of_machine(1)
+        Self::of_machine()
     }
 }
 

@@ -99,11 +99,17 @@ impl Parking for Park {
 }
 
 impl Machine {
+    /// One that has all of the memory that there is for scripts.
     pub fn new(script: Arc<Script>, clock: Clock) -> Result<Self, ScriptError> {
+        Self::of_threads(script, clock, 1)
+    }
+
+    /// One of several, each on its thread, that share the memory that there is for scripts.
+    pub fn of_threads(script: Arc<Script>, clock: Clock, threads: u32) -> Result<Self, ScriptError> {
         let refused = |what: &dyn fmt::Display| {
             ScriptError::system(Phase::Init, format!("cannot start JavaScript: {what}"))
         };
-        let memory = Rc::new(Memory::new(script.limits.memory_bytes));
+        let memory = Rc::new(Memory::new(script.limits.memory_bytes / threads.max(1) as usize));
         let runtime =
             Runtime::new_with_alloc(Bounded(Rc::clone(&memory))).map_err(|error| refused(&error))?;
         let base_context = Context::full(&runtime).map_err(|error| refused(&error))?;

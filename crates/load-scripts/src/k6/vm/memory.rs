@@ -31,6 +31,10 @@ impl Memory {
         Self { used: Cell::new(0), limit, is_short: Cell::new(false) }
     }
 
+    pub(super) const fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// True since a piece was refused, until [`Self::forgive`].
     pub(super) fn is_short(&self) -> bool {
         self.is_short.get()

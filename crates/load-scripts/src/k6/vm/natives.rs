@@ -8,7 +8,9 @@ use super::fiber::park_function;
 use crate::k6::host::host_of;
 use prony_load_model::units::Nanos;
 use rquickjs::function::Opt;
-use rquickjs::{ArrayBuffer, Ctx, Exception, Function, IntoJs as _, Object, String as JsString, Value};
+use rquickjs::{
+    ArrayBuffer, Coerced, Ctx, Exception, Function, IntoJs as _, Object, String as JsString, Value,
+};
 
 pub(super) const VM: &str = "prony:vm";
 /// Longer sleeps are as long as this: a year.
@@ -33,9 +35,10 @@ fn unwind(ctx: Ctx<'_>) -> rquickjs::Result<()> {
     Err(throw_uncatchable(&ctx, "interrupted"))
 }
 
-fn sleep(ctx: Ctx<'_>, seconds: f64) -> rquickjs::Result<()> {
+fn sleep(ctx: Ctx<'_>, seconds: Opt<Coerced<f64>>) -> rquickjs::Result<()> {
     let host = host_of(&ctx);
     host.require_running(&ctx, "sleep")?;
+    let seconds = seconds.0.map_or(0.0, |seconds| seconds.0);
     let seconds = if seconds.is_nan() { 0.0 } else { seconds.clamp(0.0, SLEEP_MAX_SECONDS) };
     let due = host.now().plus(Nanos::from_secs_f64(seconds));
     let mut user = host.user();
@@ -44,11 +47,11 @@ fn sleep(ctx: Ctx<'_>, seconds: f64) -> rquickjs::Result<()> {
     Ok(())
 }
 
-fn open(ctx: Ctx<'_>, path: String, mode: Opt<String>) -> rquickjs::Result<Value<'_>> {
+fn open(ctx: Ctx<'_>, path: Coerced<String>, mode: Opt<String>) -> rquickjs::Result<Value<'_>> {
     let host = host_of(&ctx);
     host.require_init(&ctx, "open()")?;
     let script = &host.script;
-    let bytes = script.modules.file(&script.entry, &path);
+    let bytes = script.modules.file(&script.entry, &path.0);
     let bytes = bytes.map_err(|message| Exception::throw_message(&ctx, &message))?;
     if mode.0.as_deref() == Some("b") {
         return ArrayBuffer::new_copy(ctx.clone(), &bytes[..])?.into_js(&ctx);

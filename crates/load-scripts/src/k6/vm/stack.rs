@@ -176,7 +176,7 @@ impl Mapping {
     fn new(bytes: usize) -> io::Result<Self> {
         let (access, kind) = (
             libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
         );
         // SAFETY: a new mapping at an address of the system's choice touches nothing that exists.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0) };
@@ -220,6 +220,7 @@ impl Drop for Mapping {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsRawFd as _;
 
     #[test]
     fn stacks_are_used_again_and_do_not_overlap() {
@@ -242,6 +243,22 @@ mod tests {
         for address in (stack.floor()..stack.base().get()).step_by(512) {
             // SAFETY: within the stack, which nothing uses.
             unsafe { (address as *mut u8).write_volatile(1) };
+        }
+    }
+
+    #[test]
+    fn what_is_beneath_a_stack_cannot_be_touched() {
+        let (_reader, writer) = io::pipe().unwrap();
+        let pool = Rc::new(Stacks::default());
+        let stacks = [pool.take().unwrap(), pool.take().unwrap()];
+        // The system reads a byte in our place, and says where it may not.
+        let can_be_read = |address: usize| {
+            // SAFETY: the system checks the address.
+            unsafe { libc::write(writer.as_raw_fd(), address as *const _, 1) == 1 }
+        };
+        for stack in &stacks {
+            assert!(can_be_read(stack.floor()) && can_be_read(stack.base().get() - 1));
+            assert!(!can_be_read(stack.floor() - 1) && !can_be_read(stack.limit().get()));
         }
     }
 

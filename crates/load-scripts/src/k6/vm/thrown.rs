@@ -31,7 +31,9 @@ pub(super) fn unhandled(host: &Host, ctx: &Ctx<'_>) -> Option<ScriptError> {
     let (_, reason) = rejections.into_iter().next()?;
     let value = reason.restore(ctx).ok()?;
     let mut error = of_value(host, ctx, &value);
-    error.message = format!("Uncaught (in promise) {}", error.message);
+    if error.fault == Fault::Thrown {
+        error.message = format!("Uncaught (in promise) {}", error.message);
+    }
     Some(error)
 }
 
@@ -59,7 +61,7 @@ fn of_value(host: &Host, ctx: &Ctx<'_>, value: &Value<'_>) -> ScriptError {
 }
 
 fn memory_message(host: &Host) -> String {
-    let limit = host.script.limits.memory_bytes >> 20;
+    let limit = host.memory.limit() >> 20;
     format!(
         "the scripts of one thread have taken all of the {limit} MiB that there are for them; keep less, or run fewer users"
     )

@@ -17,6 +17,8 @@ mod schema;
 mod selftest;
 mod serve;
 
+use anyhow::Context as _;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -97,4 +99,13 @@ fn say(error: &anyhow::Error) {
         }
     }
     eprintln!("error: {text}");
+}
+
+/// To standard output.
+fn print(text: &str) -> anyhow::Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        // Whoever reads has seen enough, as `head` does.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("cannot print"),
+    }
 }

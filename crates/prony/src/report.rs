@@ -4,7 +4,6 @@ use anyhow::{Context as _, bail};
 use prony_load_model::ResultFile;
 use prony_report::{Document, NamedDocument, figures_csv, html, read_document, series_csv};
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -48,12 +47,12 @@ pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         write_spectra(path, &documents)?;
     }
     if arguments.json {
-        print(&json(&documents)?)?;
+        crate::print(&json(&documents)?)?;
     }
     // What was asked for is not said twice.
     let asked_files = [&arguments.html, &arguments.csv, &arguments.hgrm].iter().any(|path| path.is_some());
     if !asked_files && !arguments.json {
-        print(&terminal(&documents))?;
+        crate::print(&terminal(&documents))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -114,7 +113,7 @@ fn json(documents: &[NamedDocument]) -> anyhow::Result<String> {
 fn write_csv(path: &Path, documents: &[NamedDocument]) -> anyhow::Result<()> {
     let runs = runs(documents);
     if path == Path::new(TERMINAL) {
-        return print(&series_csv(&runs));
+        return crate::print(&series_csv(&runs));
     }
     write(path, &series_csv(&runs))?;
     write(&with_kind(path, "figures"), &figures_csv(&runs))
@@ -159,13 +158,5 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
         bail!("{} is named as a result, which is not written over; name the results first", path.display());
     }
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    print(&format!("wrote {}\n", path.display()))
-}
-
-fn print(text: &str) -> anyhow::Result<()> {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        // Whoever reads has seen enough, as `head` does.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.context("cannot print"),
-    }
+    crate::print(&format!("wrote {}\n", path.display()))
 }

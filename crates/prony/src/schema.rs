@@ -1,8 +1,7 @@
 //! `prony schema`: prints what a source would be served as.
 
-use std::{io::Write, process::ExitCode};
+use std::process::ExitCode;
 
-use anyhow::Context;
 use prony_server::graphql::Engine;
 use tokio::task::LocalSet;
 
@@ -27,7 +26,6 @@ pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let engine = LocalSet::new().block_on(&runtime, Engine::open(&settings))?;
     let text = if arguments.json { engine.introspection_json()? } else { engine.sdl() };
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.trim_end().as_bytes()).and_then(|()| out.write_all(b"\n")).context("cannot write")?;
+    crate::print(&format!("{}\n", text.trim_end()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,7 @@
 //! Names that a script gives an address of its own, instead of asking the system.
 
+use core::net::{IpAddr, SocketAddr};
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
 
 /// Where connections to a name go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,8 +22,8 @@ const IDLE_MAX: usize = 100;
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     /// Places are used again, with the memory and the alarm that they have.
-    calls: Vec<OpenCall>,
-    free_calls: Vec<u32>,
+    open: Vec<OpenCall>,
+    free: Vec<u32>,
     lines: Vec<Line>,
     free_lines: Vec<u32>,
     /// Grows to the highest user that has asked for something.
@@ -58,27 +58,27 @@ impl Calls {
 
     pub(crate) fn open(&mut self, begun: Begun<'_>) -> u32 {
         let user = begun.user;
-        let index = self.free_calls.pop().unwrap_or_else(|| {
-            self.calls.push(OpenCall::default());
-            self.calls.len() as u32 - 1
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.open.push(OpenCall::default());
+            self.open.len() as u32 - 1
         });
         let open = &mut self.user(user).open;
         let place = open.len();
         open.push(index);
-        self.calls[index as usize].begin(begun, place);
+        self.open[index as usize].begin(begun, place);
         index
     }
 
     /// The call is over, as far as its place is concerned.
     pub(crate) fn close(&mut self, index: u32) -> Closed {
-        let call = &mut self.calls[index as usize];
+        let call = &mut self.open[index as usize];
         let (user, place, closed) = (call.user, call.place, call.end());
         let open = &mut self.users[user as usize].open;
         open.swap_remove(place);
         if let Some(moved) = open.get(place) {
-            self.calls[*moved as usize].place = place;
+            self.open[*moved as usize].place = place;
         }
-        self.free_calls.push(index);
+        self.free.push(index);
         closed
     }
 
@@ -264,12 +264,12 @@ impl Index<u32> for Calls {
     type Output = OpenCall;
 
     fn index(&self, call: u32) -> &OpenCall {
-        &self.calls[call as usize]
+        &self.open[call as usize]
     }
 }
 
 impl IndexMut<u32> for Calls {
     fn index_mut(&mut self, call: u32) -> &mut OpenCall {
-        &mut self.calls[call as usize]
+        &mut self.open[call as usize]
     }
 }

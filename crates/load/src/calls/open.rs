@@ -17,6 +17,7 @@ const RESENDS_MAX: u8 = 3;
 const REPEATABLE: [&[u8]; 4] = [b"GET ", b"HEAD ", b"OPTIONS ", b"TRACE "];
 
 #[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each says one thing, and any may hold with any")]
 pub(crate) struct OpenCall {
     pub(crate) user: u32,
     pub(crate) id: AskId,

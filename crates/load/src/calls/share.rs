@@ -53,14 +53,14 @@ impl Calls {
     /// The call of a stream, unless it was dropped meanwhile.
     pub(crate) fn of_key(&self, key: u32) -> Option<u32> {
         let index = key & ((1 << PLACE_BITS) - 1);
-        let call = self.calls.get(index as usize).filter(|call| call.is_open && call.is_stream)?;
+        let call = self.open.get(index as usize).filter(|call| call.is_open && call.is_stream)?;
         (call.generation << PLACE_BITS == key - index).then_some(index)
     }
 
     pub(crate) fn translate(&mut self, index: u32) -> Result<Rc<Translated>, String> {
         // Only targets with TLS choose HTTP/2.
         let translator = self.streams.translator.get_or_insert_with(|| Translator::new(true));
-        translator.translate(&self.calls[index as usize].text).map_err(|error| error.to_string())
+        translator.translate(&self.open[index as usize].text).map_err(|error| error.to_string())
     }
 
     pub(crate) fn read_buffer(&mut self) -> ReadBuffer {

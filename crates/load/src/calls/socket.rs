@@ -133,8 +133,7 @@ impl Socket {
     pub(crate) fn close(&mut self, close: SocketClose) {
         self.is_closing = true;
         let frame = (close.code != NO_CODE).then(|| {
-            let mut reason = close.reason;
-            reason.truncate(reason.floor_char_boundary(CONTROL_BYTES_MAX - 2));
+            let reason = cut(close.reason, CONTROL_BYTES_MAX - 2);
             CloseFrame { code: CloseCode::from(close.code), reason: reason.into() }
         });
         // The pipe takes everything.
@@ -233,6 +232,16 @@ pub(crate) fn opening_fault(head: &[u8], accept: &str) -> Option<CallFault> {
     Some(fault::new(CallFaultKind::Protocol, message))
 }
 
+/// As many whole characters as so many bytes hold.
+fn cut(mut text: String, bytes_max: usize) -> String {
+    let mut end = text.len().min(bytes_max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.truncate(end);
+    text
+}
+
 /// A fresh key for one opening.
 pub(crate) fn new_key() -> String {
     tungstenite::handshake::client::generate_key()
@@ -310,6 +319,12 @@ mod tests {
         // A masked frame, and one of 2^62 bytes.
         assert!(heard(b"\x81\x80\0\0\0\0", 6).starts_with("Failed"));
         assert!(heard(b"\x82\x7f\x40\0\0\0\0\0\0\0", 10).starts_with("Failed"));
+    }
+
+    #[test]
+    fn reasons_are_cut_between_characters() {
+        assert_eq!(cut("aé".to_owned(), 2), "a");
+        assert_eq!(cut("aé".to_owned(), 3), "aé");
     }
 
     #[test]

@@ -198,20 +198,16 @@ impl Worker<'_> {
         let transport = entry.connection.as_ref().map(|open| &open.transport);
         let has_chosen_http2 = transport.is_some_and(Transport::has_chosen_http2);
         entry.peer.tls = transport.and_then(Transport::tls_facts);
-        match entry.carries {
-            Some(index) => {
-                self.calls[index].times.ready = now;
-                if has_chosen_http2 {
-                    self.turn_to_http2(line, index);
-                    return Ok(());
-                }
-                self.write_call(line, index)
-            }
-            None => {
-                self.calls.close_line(line);
-                Ok(())
-            }
+        let Some(index) = entry.carries else {
+            self.calls.close_line(line);
+            return Ok(());
+        };
+        self.calls[index].times.ready = now;
+        if has_chosen_http2 {
+            self.turn_to_http2(line, index);
+            return Ok(());
         }
+        self.write_call(line, index)
     }
 
     // ---- send

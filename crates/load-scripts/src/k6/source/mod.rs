@@ -1,1 +1,22 @@
 //! From a script's text to modules that can run: imports, TypeScript, and the places that errors name.
+//!
+//! The road: [`Main`] is read → parsed, types stripped (`text.rs`, `typescript.rs`) → its imports found (`resolve.rs`),
+//! read and parsed in their turn → [`Sources`], which the virtual machine asks for names, texts and places.
+
+pub mod catalogue;
+pub mod common_js;
+mod error;
+mod position;
+mod resolve;
+mod sources;
+mod text;
+mod typescript;
+
+pub use error::{Fault, FaultKind, SourceError};
+pub use position::{Lines, Position, PositionMap};
+pub use resolve::{Target, Unresolved};
+pub use sources::{Main, Sources};
+pub use text::{Request, Way};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,336 @@
+//! A script with all that it imports: found and parsed once, before any user runs, and shared by all threads.
+//!
+//! Reads files, and nothing else. What only a call can ask for (`require`, `import()`) is read ahead where it is
+//! there; where it is not, the call fails and not the script.
+
+use super::common_js;
+use super::error::{Fault, FaultKind, SourceError};
+use super::position::Position;
+use super::resolve::{Imports, Packages, Target, Unresolved, clean};
+use super::text::{FileText, ModuleKind, Parsed, Request, Way, parse};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// No file of source text is larger; one that is was probably not meant.
+const LARGEST_SOURCE_BYTES: u64 = 64 << 20;
+
+/// The name of a script that came from standard input, as k6 has it.
+const STANDARD_INPUT: &str = "file:///-";
+
+/// The file that a run begins with.
+#[derive(Debug, Clone)]
+pub struct Main {
+    path: MainPath,
+    text: String,
+    /// Paths are shown from here.
+    working_folder: PathBuf,
+}
+
+#[derive(Debug, Clone)]
+enum MainPath {
+    File(PathBuf),
+    StandardInput,
+}
+
+impl Main {
+    /// Reads a file; a relative path is taken from `working_folder`, which is absolute.
+    pub fn read(path: &Path, working_folder: &Path) -> Result<Self, SourceError> {
+        let path = clean(&working_folder.join(path));
+        let text = read_text(&path)
+            .map_err(|error| SourceError::one(unreadable(&shown(&path, working_folder), &error)))?;
+        Ok(Self { path: MainPath::File(path), text, working_folder: working_folder.to_owned() })
+    }
+
+    /// A script from standard input, whose imports are relative to `working_folder`.
+    pub fn standard_input(text: String, working_folder: &Path) -> Self {
+        Self { path: MainPath::StandardInput, text, working_folder: working_folder.to_owned() }
+    }
+}
+
+/// A script and what it imports.
+#[derive(Debug)]
+pub struct Sources {
+    entry: String,
+    working_folder: PathBuf,
+    /// The full names of all modules that are built in.
+    builtins: BTreeSet<String>,
+    packages: Packages,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// By their full names.
+    modules: BTreeMap<String, Arc<Module>>,
+    /// Names that are imported of each module: what `CommonJS` is asked for by name is known only from its importers.
+    wanted: HashMap<String, BTreeSet<String>>,
+    /// What scripts opened, read once for all users.
+    opened: HashMap<PathBuf, Arc<[u8]>>,
+}
+
+/// A file of a script.
+#[derive(Debug)]
+pub(super) struct Module {
+    /// As people write it.
+    pub(super) file: String,
+    /// What its imports are relative to.
+    folder: PathBuf,
+    /// As the author wrote it.
+    pub(super) text: String,
+    pub(super) parsed: Parsed,
+    /// What each of the requests means, in their order.
+    pub(super) targets: Vec<Result<Target, Unresolved>>,
+}
+
+impl Module {
+    /// A fault where it asks for a module.
+    pub(super) fn fault(&self, request: &Request, why: &Unresolved) -> Fault {
+        Fault::at(why.kind, &self.file, &self.text, request.position, why.message.clone())
+    }
+
+    /// What stands before the first line of the text that runs.
+    fn is_wrapped(&self) -> bool {
+        self.parsed.kind == ModuleKind::CommonJs
+    }
+}
+
+impl Sources {
+    /// Reads what the main file imports, directly or not. `builtins` are the full names of all modules that need no file.
+    pub fn load<'n>(main: Main, builtins: impl IntoIterator<Item = &'n str>) -> Result<Self, SourceError> {
+        let (sources, faults) = Self::load_all(main, builtins);
+        if faults.is_empty() { Ok(sources) } else { Err(SourceError { faults }) }
+    }
+
+    /// As [`Sources::load`], with all that can be read in spite of the faults.
+    pub(super) fn load_all<'n>(
+        main: Main,
+        builtins: impl IntoIterator<Item = &'n str>,
+    ) -> (Self, Vec<Fault>) {
+        let (name, folder, file) = match &main.path {
+            MainPath::StandardInput => {
+                (STANDARD_INPUT.to_owned(), main.working_folder.clone(), "-".to_owned())
+            }
+            MainPath::File(path) => (full_name(path), folder_of(path), shown(path, &main.working_folder)),
+        };
+        let sources = Self {
+            entry: name.clone(),
+            working_folder: main.working_folder,
+            builtins: builtins.into_iter().map(str::to_owned).collect(),
+            packages: Packages::new(),
+            state: Mutex::default(),
+        };
+        let may_have_types = matches!(main.path, MainPath::StandardInput) || has_types(&name);
+        let found = Found { name, folder, file, text: main.text, may_have_types };
+        let mut faults = Vec::new();
+        match sources.add(found) {
+            Ok(module) => sources.walk(module, &mut faults),
+            Err(fault) => faults.push(fault),
+        }
+        (sources, faults)
+    }
+
+    /// The full name of the main module.
+    pub fn entry(&self) -> &str {
+        &self.entry
+    }
+
+    /// Reads what a module asks for, and what that asks for, breadth first.
+    fn walk(&self, first: Arc<Module>, faults: &mut Vec<Fault>) {
+        let mut waiting = VecDeque::from([first]);
+        while let Some(module) = waiting.pop_front() {
+            for (request, target) in module.parsed.requests.iter().zip(&module.targets) {
+                match self.follow(target) {
+                    Ok(Some(next)) => waiting.push_back(next),
+                    Err(Failed::Inside(fault)) if request.way == Way::Import => faults.push(fault),
+                    Err(Failed::Import(why)) if request.way == Way::Import => {
+                        faults.push(module.fault(request, &why));
+                    }
+                    Ok(None) | Err(_) => {}
+                }
+                if let Ok(Target::File(path)) = target {
+                    self.want(&full_name(path), request);
+                }
+            }
+        }
+    }
+
+    /// The module that a target is, where it was not there yet.
+    fn follow(&self, target: &Result<Target, Unresolved>) -> Result<Option<Arc<Module>>, Failed> {
+        match target {
+            Err(why) => Err(Failed::Import(why.clone())),
+            Ok(Target::Builtin(_)) => Ok(None),
+            Ok(Target::File(path)) if self.module(&full_name(path)).is_some() => Ok(None),
+            Ok(Target::File(path)) => self.add_file(path).map(Some).map_err(Failed::Inside),
+        }
+    }
+
+    fn add_file(&self, path: &Path) -> Result<Arc<Module>, Fault> {
+        let file = shown(path, &self.working_folder);
+        let text = read_text(path).map_err(|error| unreadable(&file, &error))?;
+        let name = full_name(path);
+        let may_have_types = has_types(&name);
+        self.add(Found { name, folder: folder_of(path), file, text, may_have_types })
+    }
+
+    fn add(&self, found: Found) -> Result<Arc<Module>, Fault> {
+        let Found { name, folder, file, text, may_have_types } = found;
+        let parsed = parse(FileText { file: &file, text: &text, may_have_types })?;
+        let has = |name: &str| self.builtins.contains(name);
+        let imports = Imports::new(&has, &self.packages);
+        let targets =
+            parsed.requests.iter().map(|request| imports.find(&folder, &request.specifier)).collect();
+        let module = Arc::new(Module { file, folder, text, parsed, targets });
+        self.state().modules.insert(name, Arc::clone(&module));
+        Ok(module)
+    }
+
+    fn want(&self, name: &str, request: &Request) {
+        let names = request.names.iter().map(|(name, _)| name.clone());
+        self.state().wanted.entry(name.to_owned()).or_default().extend(names);
+    }
+
+    pub(super) fn module(&self, name: &str) -> Option<Arc<Module>> {
+        self.state().modules.get(name).cloned()
+    }
+
+    /// The full names of all files that were read.
+    pub fn names(&self) -> Vec<String> {
+        self.state().modules.keys().cloned().collect()
+    }
+
+    /// The full name of what `from` imports as `specifier`. What was not read ahead is read now.
+    pub fn resolve(&self, from: &str, specifier: &str) -> Result<String, String> {
+        if self.builtins.contains(specifier) || self.module(specifier).is_some() {
+            return Ok(specifier.to_owned());
+        }
+        let folder =
+            self.module(from).map_or_else(|| self.working_folder.clone(), |from| from.folder.clone());
+        let has = |name: &str| self.builtins.contains(name);
+        let target = Imports::new(&has, &self.packages).find(&folder, specifier);
+        match target.map_err(|why| why.message)? {
+            Target::Builtin(name) => Ok(name),
+            Target::File(path) => {
+                let name = full_name(&path);
+                if self.module(&name).is_none() {
+                    let module = self.add_file(&path).map_err(|fault| fault.to_string())?;
+                    let mut faults = Vec::new();
+                    self.walk(module, &mut faults);
+                    if !faults.is_empty() {
+                        return Err(SourceError { faults }.to_string());
+                    }
+                }
+                Ok(name)
+            }
+        }
+    }
+
+    /// The text of a file that runs: an ES module without types.
+    pub fn text(&self, name: &str) -> Option<Arc<str>> {
+        let module = self.module(name)?;
+        let parsed = &module.parsed;
+        if module.is_wrapped() {
+            let wanted = self.state().wanted.get(name).cloned().unwrap_or_default();
+            let names: BTreeSet<&str> =
+                parsed.exports.iter().map(String::as_str).chain(wanted.iter().map(String::as_str)).collect();
+            return Some(common_js::wrapped(name, &parsed.text, names.into_iter()).0.into());
+        }
+        if parsed.calls_require {
+            return Some(format!("{}{}", common_js::require_for(name), parsed.text).into());
+        }
+        Some(parsed.text.as_str().into())
+    }
+
+    /// The author's place of a place in the text that runs.
+    pub fn author_position(&self, name: &str, position: Position) -> Position {
+        let Some(module) = self.module(name) else { return position };
+        let before = match module.parsed.kind {
+            ModuleKind::CommonJs => common_js::wrapped(name, "", std::iter::empty()).1,
+            ModuleKind::Es if module.parsed.calls_require => {
+                common_js::require_for(name).chars().count() as u32
+            }
+            ModuleKind::Es => 0,
+        };
+        let shift = if position.line == 1 { before } else { 0 };
+        let column = position.column.saturating_sub(shift).max(1);
+        module.parsed.map.author(Position { column, ..position })
+    }
+
+    /// The contents of a file that a script opens, relative to the folder of the module `from`.
+    pub fn open(&self, from: &str, path: &str) -> Result<Arc<[u8]>, String> {
+        let folder =
+            self.module(from).map_or_else(|| self.working_folder.clone(), |from| from.folder.clone());
+        let full = clean(&folder.join(path.strip_prefix("file://").unwrap_or(path)));
+        if let Some(bytes) = self.state().opened.get(&full) {
+            return Ok(Arc::clone(bytes));
+        }
+        if full.is_dir() {
+            return Err(format!("cannot open {path}: {} is a folder", full.display()));
+        }
+        let bytes = std::fs::read(&full)
+            .map_err(|error| format!("cannot open {path}: {}: {error}", full.display()))?;
+        let bytes: Arc<[u8]> = bytes.into();
+        self.state().opened.insert(full, Arc::clone(&bytes));
+        Ok(bytes)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A file that was read.
+struct Found {
+    name: String,
+    folder: PathBuf,
+    file: String,
+    text: String,
+    may_have_types: bool,
+}
+
+/// Why an import leads nowhere.
+enum Failed {
+    /// At the import itself.
+    Import(Unresolved),
+    /// In the file that it names.
+    Inside(Fault),
+}
+
+fn full_name(path: &Path) -> String {
+    format!("file://{}", path.display())
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    path.parent().unwrap_or(Path::new("/")).to_owned()
+}
+
+fn has_types(name: &str) -> bool {
+    [".ts", ".mts", ".cts"].iter().any(|ending| name.ends_with(ending))
+}
+
+/// A path as people write it: from the working folder where it is below.
+fn shown(path: &Path, working_folder: &Path) -> String {
+    path.strip_prefix(working_folder).unwrap_or(path).display().to_string()
+}
+
+/// Reads UTF-8; a byte order mark is left out, and the line that names an interpreter becomes a comment.
+fn read_text(path: &Path) -> io::Result<String> {
+    let length = std::fs::metadata(path)?.len();
+    if length > LARGEST_SOURCE_BYTES {
+        let message =
+            format!("{length} bytes are more than the {LARGEST_SOURCE_BYTES} that a script may have");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    let text = std::fs::read_to_string(path)?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    Ok(match text.strip_prefix("#!") {
+        Some(rest) => format!("//{rest}"),
+        None => text.to_owned(),
+    })
+}
+
+fn unreadable(file: &str, error: &io::Error) -> Fault {
+    let message = format!("cannot read it: {error}");
+    Fault { kind: FaultKind::Missing, file: file.to_owned(), position: None, message, line: None }
+}

@@ -1,7 +1,7 @@
 //! The table of all modules that scripts find without a file, one line a folder; `vm/builtin.rs` says how one is made.
 
 use super::vm::{Builtins, natives};
-use super::{http, metrics, modules};
+use super::{http, jslib, metrics, modules, source};
 
 pub fn builtins() -> Builtins {
     Builtins::default()
@@ -9,5 +9,7 @@ pub fn builtins() -> Builtins {
         .with(http::natives::MODULES, http::natives::NATIVES)
         .with(metrics::binding::MODULES, metrics::binding::NATIVES)
         .with(modules::MODULES, modules::NATIVES)
+        .with(source::MODULES, source::NATIVES)
+        .with(jslib::MODULES, jslib::NATIVES)
         .with_prelude(modules::GLOBALS)
 }

@@ -6,6 +6,7 @@
 pub mod catalogue;
 pub mod common_js;
 mod error;
+mod native;
 mod position;
 mod resolve;
 mod sources;
@@ -13,6 +14,7 @@ mod text;
 mod typescript;
 
 pub use error::{Fault, FaultKind, SourceError};
+pub use native::{MODULES, NATIVES};
 pub use position::{Lines, Position, PositionMap};
 pub use resolve::{Target, Unresolved};
 pub use sources::{Main, Sources};

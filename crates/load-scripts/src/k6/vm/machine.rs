@@ -10,6 +10,7 @@ use super::modules::Script;
 use super::{natives, thrown};
 use crate::k6::host::{Clock, Cut, Handle, Host, UserState};
 use crate::k6::metrics::SystemTag;
+use crate::k6::source::common_js::WHOLE;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Context, Ctx, Object, Persistent, Runtime, Value, qjs};
 use std::cell::RefCell;
@@ -284,7 +285,11 @@ impl Machine {
         }
         match thrown::unhandled(&self.host, &ctx) {
             Some(error) => Err(error),
-            None => Ok(Persistent::save(&ctx, exports)),
+            None => {
+                // A CommonJS file exports what it likes, and only once it has run.
+                let whole = exports.get::<_, Option<Object<'_>>>(WHOLE).ok().flatten();
+                Ok(Persistent::save(&ctx, whole.unwrap_or(exports)))
+            }
         }
     }
 

@@ -224,6 +224,6 @@ fn the_summary_is_written_as_text_and_junit() {
          import { textSummary as old } from 'https://jslib.k6.io/k6-summary/0.0.1/index.js';
          const data = { options: {}, metrics: { checks: { type: 'rate', contains: 'default', values: { rate: 0.5, passes: 1, fails: 1 }, thresholds: { 'rate>0.9': { ok: false } } } } };
          export function setup() { return [textSummary(data, { indent: '>', enableColors: false }), old(data, { enableColors: false }), jUnit(data).length]; }",
-        &expect![[r#""#]],
+        &expect![[r#"[">  ✗ checks...: 50.00% 1 out of 2","   ✗ checks...: 50.00% ✓ 1 ✗ 1",245]"#]],
     );
 }

@@ -4,6 +4,7 @@
 //! read and parsed in their turn → [`Sources`], which the virtual machine asks for names, texts and places.
 
 pub mod catalogue;
+mod check;
 pub mod common_js;
 mod error;
 mod native;
@@ -13,6 +14,7 @@ mod sources;
 mod text;
 mod typescript;
 
+pub use check::{Check, Used};
 pub use error::{Fault, FaultKind, SourceError};
 pub use native::{MODULES, NATIVES};
 pub use position::{Lines, Position, PositionMap};

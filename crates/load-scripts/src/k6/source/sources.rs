@@ -90,8 +90,8 @@ impl Module {
         Fault::at(why.kind, &self.file, &self.text, request.position, why.message.clone())
     }
 
-    /// What stands before the first line of the text that runs.
-    fn is_wrapped(&self) -> bool {
+    /// True where the text that runs is the body of a function.
+    pub(super) fn is_common_js(&self) -> bool {
         self.parsed.kind == ModuleKind::CommonJs
     }
 }
@@ -230,7 +230,7 @@ impl Sources {
     pub fn text(&self, name: &str) -> Option<Arc<str>> {
         let module = self.module(name)?;
         let parsed = &module.parsed;
-        if module.is_wrapped() {
+        if module.is_common_js() {
             let wanted = self.state().wanted.get(name).cloned().unwrap_or_default();
             let names: BTreeSet<&str> =
                 parsed.exports.iter().map(String::as_str).chain(wanted.iter().map(String::as_str)).collect();

@@ -324,3 +324,97 @@ fn standard_input_may_be_typescript_and_imports_from_the_working_folder() {
     assert_eq!(sources.entry(), "file:///-");
     assert!(sources.text("file:///-").expect("it has a text").contains("const b = a;"));
 }
+
+/// What `--check` prints for a script whose only built-in modules are those here.
+fn check_needs(files: &[(&str, &str)], expected: &Expect) {
+    use crate::k6::vm::{Builtin, Builtins};
+    let http = Builtin {
+        specifier: "k6/http",
+        text: "const get = 1; export { get }; export const CookieJar = 2; export default { get, CookieJar, post() {} };",
+    };
+    let utils = Builtin { specifier: "jslib:k6-utils", text: "export const randomItem = 1;" };
+    let folder = folder(files);
+    let main = Main::read(Path::new(files[0].0), folder.path()).expect("it is there");
+    let check = super::Check::of(main, &Builtins::default().with(&[http, utils], &[]));
+    let shown = check.to_string();
+    expected.assert_eq(&shown.replace(&folder.path().display().to_string(), "FOLDER"));
+}
+
+#[test]
+fn a_check_tells_all_that_is_needed_and_missing() {
+    check_needs(
+        &[
+            (
+                "main.ts",
+                "import http, { gett, type Params } from 'k6/http';\nimport { check } from 'k6';\nimport { randomItem, nope } from 'https://jslib.k6.io/k6-utils/1.4.0/index.js';\nimport grpc from 'k6/net/grpc';\nimport './lib.js';\nexport const options: Options = { vus: 1, vu: 2, ext: {} };\nexport default function (p: Params) {\n  http.get('x'); http.foo('y'); gett(check, randomItem, nope, grpc);\n  { const http = { own() {} }; http.own(); }\n}\n",
+            ),
+            (
+                "lib.js",
+                "import * as h from 'k6/http'; h.post(); h.pots(); require('./none.js'); require('k6/browser');",
+            ),
+        ],
+        &expect![[r#"
+            2 files and 5 modules from elsewhere
+              https://jslib.k6.io/k6-utils/1.4.0/index.js  works    main.ts:3:34
+              k6                                           not yet  main.ts:2:23
+              k6/browser                                   never    lib.js:1:81
+              k6/http                                      works    lib.js:1:20, main.ts:1:41
+              k6/net/grpc                                  not yet  main.ts:4:18
+
+            Missing:
+            lib.js:1:43: k6/http has no `pots`; did you mean `post`?
+             1 | import * as h from 'k6/http'; h.post(); h.pots(); require('./none.js'); require('k6/browser');
+               |                                           ^
+            lib.js:1:59: cannot find ./none.js: tried FOLDER/none.js
+             1 | import * as h from 'k6/http'; h.post(); h.pots(); require('./none.js'); require('k6/browser');
+               |                                                           ^
+            lib.js:1:81: no module k6/browser: never: it drives a browser; measure the page's requests instead
+             1 | import * as h from 'k6/http'; h.post(); h.pots(); require('./none.js'); require('k6/browser');
+               |                                                                                 ^
+            main.ts:1:16: k6/http has no `gett`; did you mean `get`?
+             1 | import http, { gett, type Params } from 'k6/http';
+               |                ^
+            main.ts:2:23: no module k6: not yet: it belongs to a later tier of k6's modules
+             2 | import { check } from 'k6';
+               |                       ^
+            main.ts:3:22: https://jslib.k6.io/k6-utils/1.4.0/index.js has no `nope`
+             3 | import { randomItem, nope } from 'https://jslib.k6.io/k6-utils/1.4.0/index.js';
+               |                      ^
+            main.ts:4:18: no module k6/net/grpc: not yet: it belongs to a later tier of k6's modules
+             4 | import grpc from 'k6/net/grpc';
+               |                  ^
+            main.ts:8:23: k6/http has no `foo`
+             8 |   http.get('x'); http.foo('y'); gett(check, randomItem, nope, grpc);
+               |                       ^
+
+            Without effect:
+            main.ts:6:43: there is no option `vu`
+             6 | export const options: Options = { vus: 1, vu: 2, ext: {} };
+               |                                           ^
+            main.ts:6:50: the option `ext` has no meaning here
+             6 | export const options: Options = { vus: 1, vu: 2, ext: {} };
+               |                                                  ^
+
+            8 things are missing."#]],
+    );
+    check_needs(
+        &[("main.js", "import http from 'k6/http'; export default () => http.get('x');")],
+        &expect![[r#"
+            1 file and 1 module from elsewhere
+              k6/http  works    main.js:1:18
+
+            Nothing is missing."#]],
+    );
+    check_needs(
+        &[("main.js", "import http from 'k6/http'; export default () => { http.get('x' };")],
+        &expect![[r#"
+            0 files and 0 modules from elsewhere
+
+            Missing:
+            main.js:1:65: syntax error: expected `,` or `)` but found `}`
+             1 | import http from 'k6/http'; export default () => { http.get('x' };
+               |                                                                 ^
+
+            1 thing is missing."#]],
+    );
+}

@@ -147,11 +147,14 @@ impl Log {
 
     fn stop(&self) {
         let mut state = self.state();
-        let Output::Writing(sender, thread) = std::mem::replace(&mut state.output, Output::Idle(None)) else {
-            return;
+        let output = match std::mem::replace(&mut state.output, Output::Idle(None)) {
+            Output::Writing(sender, thread) => {
+                drop(sender);
+                thread.join().ok()
+            }
+            Output::Idle(output) => output,
         };
-        drop(sender);
-        state.output = Output::Idle(thread.join().ok());
+        state.output = Output::Idle(output);
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -342,6 +345,7 @@ mod tests {
         let kept = Arc::new(Mutex::new(Vec::new()));
         let log = Log::to(Box::new(Kept(Arc::clone(&kept), None)), Style::Plain);
         log.set_verbose(true);
+        log.flush();
         log.write(Level::Debug, "seen", &[]);
         drop(log);
         assert!(

@@ -2,6 +2,8 @@
 //!
 //! Each is pure Rust (hashes, pages, shared arrays, lines of the log) beneath thin bindings to JavaScript.
 
+#![allow(clippy::needless_pass_by_value, reason = "rquickjs hands arguments to native functions by value")]
+
 pub mod base64_text;
 mod basics;
 pub mod binding;

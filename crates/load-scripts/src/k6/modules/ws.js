@@ -23,10 +23,10 @@ class Socket {
   emit(type, ...args) {
     for (const handler of this.handlers[type] ?? []) handler(...args);
   }
-  finish(code) {
+  finish(code, isGone = false) {
     if (this.isClosed) return;
     this.isClosed = true;
-    s.close(this.id, code);
+    if (!isGone) s.close(this.id, code);
     this.emit("close", code);
   }
   later(name, callback, delay, repeats) {
@@ -72,7 +72,7 @@ function handle(socket, event) {
     timer.callback();
   } else if (event.type === "close" || event.type === "failed") {
     if (event.error) socket.emit("error", goError(event.error));
-    socket.finish(event.code ?? 1001);
+    socket.finish(event.code ?? 1001, true);
   } else if (event.data === undefined) {
     socket.emit(event.type);
   } else {

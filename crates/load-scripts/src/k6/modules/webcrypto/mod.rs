@@ -2,6 +2,7 @@
 //!
 //! All of it is native and shared by the users of a thread: a script that does not use it pays nothing.
 
+mod arguments;
 pub mod ciphers;
 mod der;
 pub mod fault;

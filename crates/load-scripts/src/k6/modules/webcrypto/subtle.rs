@@ -1,32 +1,14 @@
 //! `crypto.subtle`: arguments read, work done at once, results handed over as promises.
 
-use super::ciphers::{Aes, Hash, pbkdf2};
+use super::arguments::{Algorithm, Failure, Key, data_of, hash_of, key_for};
+use super::ciphers::{Hash, pbkdf2};
 use super::fault::CryptoFault;
 use super::jwk;
-use super::keys::{Curve, Material, RsaPadding};
-use crate::k6::modules::binding::{array_buffer, buffer_source, hold, with_held};
+use super::keys::{Material, RsaPadding};
+use crate::k6::modules::binding::array_buffer;
 use crate::k6::modules::crypto::random;
 use rquickjs::function::Opt;
-use rquickjs::object::Property;
 use rquickjs::{Coerced, Ctx, Exception, Function, IntoJs as _, Object, Promise, Value};
-
-/// What went wrong: the operation, or JavaScript itself.
-enum Failure {
-    Refused(CryptoFault),
-    Script(rquickjs::Error),
-}
-
-impl From<CryptoFault> for Failure {
-    fn from(fault: CryptoFault) -> Self {
-        Self::Refused(fault)
-    }
-}
-
-impl From<rquickjs::Error> for Failure {
-    fn from(error: rquickjs::Error) -> Self {
-        Self::Script(error)
-    }
-}
 
 type Outcome<'js> = Result<Value<'js>, Failure>;
 
@@ -60,182 +42,6 @@ fn promise<'js>(ctx: &Ctx<'js>, outcome: Outcome<'js>) -> rquickjs::Result<Promi
         }
     }
     Ok(promise)
-}
-
-/// An algorithm as scripts say it: a name, or an object with one.
-struct Algorithm<'js> {
-    /// As the specification writes it.
-    name: &'static str,
-    object: Option<Object<'js>>,
-}
-
-const NAMES: &[&str] = &[
-    "AES-CBC",
-    "AES-CTR",
-    "AES-GCM",
-    "HMAC",
-    "ECDSA",
-    "ECDH",
-    "RSA-OAEP",
-    "RSA-PSS",
-    "RSASSA-PKCS1-v1_5",
-    "PBKDF2",
-];
-
-impl<'js> Algorithm<'js> {
-    fn read(value: &Value<'js>) -> Result<Self, Failure> {
-        let object = value.as_object().filter(|_| !value.is_string()).cloned();
-        let name: String = match &object {
-            Some(object) => object.get::<_, Coerced<String>>("name")?.0,
-            None => value.get::<Coerced<String>>()?.0,
-        };
-        let known = NAMES.iter().find(|known| known.eq_ignore_ascii_case(&name));
-        let name = known.ok_or_else(|| CryptoFault::unsupported(format!("unsupported algorithm: {name}")))?;
-        Ok(Self { name, object })
-    }
-
-    fn member(&self, name: &str) -> Result<Option<Value<'js>>, Failure> {
-        let Some(object) = &self.object else { return Ok(None) };
-        let value: Value<'js> = object.get(name)?;
-        Ok((!value.is_undefined() && !value.is_null()).then_some(value))
-    }
-
-    fn required(&self, name: &str) -> Result<Value<'js>, Failure> {
-        let missing = || CryptoFault::syntax(format!("could not get {name} from algorithm parameter"));
-        Ok(self.member(name)?.ok_or_else(missing)?)
-    }
-
-    fn bytes(&self, name: &str) -> Result<Vec<u8>, Failure> {
-        let refused = || CryptoFault::operation(format!("{name} must be an ArrayBuffer or a view of one"));
-        Ok(buffer_source(&self.required(name)?).ok_or_else(refused)?)
-    }
-
-    fn number(&self, name: &str) -> Result<Option<usize>, Failure> {
-        Ok(self
-            .member(name)?
-            .map(|value| value.get::<Coerced<f64>>())
-            .transpose()?
-            .map(|number| number.0 as usize))
-    }
-
-    fn hash(&self) -> Result<Hash, Failure> {
-        hash_of(&self.required("hash")?)
-    }
-
-    fn curve(&self) -> Result<Curve, Failure> {
-        Ok(Curve::named(&self.required("namedCurve")?.get::<Coerced<String>>()?.0)?)
-    }
-
-    fn aes(&self) -> Result<Aes, Failure> {
-        Ok(match self.name {
-            "AES-CBC" => Aes::Cbc { iv: self.bytes("iv")? },
-            "AES-CTR" => Aes::Ctr { counter: self.bytes("counter")? },
-            _ => {
-                let additional = match self.member("additionalData")? {
-                    Some(_) => self.bytes("additionalData")?,
-                    None => Vec::new(),
-                };
-                let tag_bits = self.number("tagLength")?.unwrap_or(128);
-                if ![96, 104, 112, 120, 128].contains(&tag_bits) {
-                    let message = "invalid tag length, accepted values are 96, 104, 112, 120, 128";
-                    return Err(CryptoFault::operation(message).into());
-                }
-                Aes::Gcm { iv: self.bytes("iv")?, additional, tag_bits }
-            }
-        })
-    }
-}
-
-fn hash_of(value: &Value<'_>) -> Result<Hash, Failure> {
-    let name: Coerced<String> = match value.as_object().filter(|_| !value.is_string()) {
-        Some(object) => object.get("name")?,
-        None => value.get()?,
-    };
-    Ok(Hash::named(&name.0)?)
-}
-
-/// What a `CryptoKey` of JavaScript holds.
-#[derive(Debug, Clone)]
-struct Key {
-    algorithm: &'static str,
-    hash: Option<Hash>,
-    is_extractable: bool,
-    usages: Vec<String>,
-    material: Material,
-}
-
-impl Key {
-    fn kind(&self) -> &'static str {
-        match self.material {
-            Material::Secret(_) => "secret",
-            Material::EcPrivate(..) | Material::RsaPrivate(_) => "private",
-            Material::EcPublic(..) | Material::RsaPublic(_) => "public",
-        }
-    }
-
-    fn secret(&self) -> Result<&[u8], CryptoFault> {
-        match &self.material {
-            Material::Secret(bytes) => Ok(bytes),
-            _ => Err(CryptoFault::access("the key is not a secret key")),
-        }
-    }
-
-    fn hash(&self) -> Result<Hash, CryptoFault> {
-        self.hash.ok_or_else(|| CryptoFault::access("the key has no hash"))
-    }
-
-    fn into_js<'js>(self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
-        let key = Object::new(ctx.clone())?;
-        let algorithm = Object::new(ctx.clone())?;
-        algorithm.set("name", self.algorithm)?;
-        if let Some(hash) = self.hash {
-            let object = Object::new(ctx.clone())?;
-            object.set("name", hash.name())?;
-            algorithm.set("hash", object)?;
-        }
-        match &self.material {
-            Material::Secret(bytes) if self.algorithm != "PBKDF2" => {
-                algorithm.set("length", bytes.len() * 8)?
-            }
-            Material::EcPrivate(curve, ..) | Material::EcPublic(curve, _) => {
-                algorithm.set("namedCurve", curve.name())?;
-            }
-            _ => {}
-        }
-        key.set("type", self.kind())?;
-        key.set("extractable", self.is_extractable)?;
-        key.set("algorithm", algorithm)?;
-        key.set("usages", self.usages.clone())?;
-        key.prop("_key", Property::from(hold(ctx, self)?))?;
-        Ok(key.into_value())
-    }
-}
-
-/// The key in a `CryptoKey`, which allows the usage and belongs to the algorithm.
-fn key_for<'js>(
-    ctx: &Ctx<'js>,
-    value: &Value<'js>,
-    algorithm: Option<&'static str>,
-    usages: &[&str],
-) -> Result<Key, Failure> {
-    let held: Option<Value<'js>> = value.as_object().map(|key| key.get("_key")).transpose()?;
-    let held = held.ok_or_else(|| CryptoFault::access("the argument is not a CryptoKey"))?;
-    let key = with_held(ctx, &held, |key: &mut Key| key.clone())?;
-    if algorithm.is_some_and(|algorithm| algorithm != key.algorithm) {
-        return Err(CryptoFault::access("key algorithm does not match the operation's").into());
-    }
-    if !usages.is_empty() && !usages.iter().any(|usage| key.usages.iter().any(|known| known == usage)) {
-        return Err(CryptoFault::access(format!("key does not allow {}", usages.join(" or "))).into());
-    }
-    Ok(key)
-}
-
-fn data_of(value: &Value<'_>) -> Result<Vec<u8>, Failure> {
-    let refused = || CryptoFault {
-        name: "TypeError",
-        message: "data must be an ArrayBuffer or a view of one".to_owned(),
-    };
-    Ok(buffer_source(value).ok_or_else(refused)?)
 }
 
 fn digest<'js>(ctx: Ctx<'js>, algorithm: Value<'js>, data: Value<'js>) -> rquickjs::Result<Promise<'js>> {

@@ -52,7 +52,7 @@ fn a_response_shows_its_properties_as_k6_does() {
               Host: h
               User-Agent: prony/VERSION
             = ["remote_ip","remote_port","url","status","status_text","proto","headers","cookies","body","timings","tls_version","tls_cipher_suite","ocsp","error","error_code","request","clickLink","html","json","submitForm","extra"]
-            = 17
+            = 20
             = {"duration":10,"blocked":0,"looking_up":0,"connecting":0,"tls_handshaking":0,"sending":0,"waiting":10,"receiving":0}
             = 200
             = true
@@ -569,6 +569,48 @@ fn option_throw_throws_and_bodies_can_be_discarded() {
             = null
             = "the body is null so we can't transform it to JSON - this likely was because of a request error getting the response"
             = "hello"
+        "#]],
+    );
+}
+
+#[test]
+fn forms_are_submitted_and_links_are_followed() {
+    let page = "<title>T</title><form action='../search?old=1'><input name=q value='a b'><input type=submit name=go value=Go></form>\
+        <form id=f method=post><input name=x value=1></form><a href='/next?n=1'>next</a><a id=none>no link</a>";
+    check(
+        "const r = http.get('http://h/dir/page');
+         r.submitForm();
+         r.submitForm({ formSelector: '#f', fields: { x: 2, y: 'z' }, params: { headers: { 'X-P': '1' } } });
+         r.clickLink();
+         const errors = [() => r.submitForm({ formSelector: '#none' }), () => r.clickLink({ selector: 'p' }),
+             () => r.clickLink({ selector: '#none' })];
+         return [r.html('title').text(), r.html().find('a').size(),
+             errors.map((call) => { try { call(); } catch (e) { return e.message; } })]",
+        Wire::new(move |_| answer("200 OK", "", page)),
+        &expect![[r#"
+            1> GET /dir/page HTTP/1.1
+              Host: h
+              User-Agent: prony/VERSION
+            1> GET /search?go=Go&q=a+b&x=1 HTTP/1.1
+              Host: h
+              User-Agent: prony/VERSION
+            1> POST /dir/page HTTP/1.1
+              Host: h
+              User-Agent: prony/VERSION
+              Content-Length: 7
+              Content-Type: application/x-www-form-urlencoded
+              X-P: 1
+  
+              x=2&y=z
+            1> GET /next?n=1 HTTP/1.1
+              Host: h
+              User-Agent: prony/VERSION
+            1> GET /dir/page HTTP/1.1
+              Host: h
+              User-Agent: prony/VERSION
+            = "T"
+            = 2
+            = [null,"no element found for selector 'p' in response 'http://h/dir/page'","no valid href attribute value found on element '#none' in response 'http://h/dir/page'"]
         "#]],
     );
 }

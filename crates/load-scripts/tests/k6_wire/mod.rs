@@ -1,5 +1,8 @@
 //! A runner without sockets: requests are texts, answers are bytes after ten milliseconds of virtual time each.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
+#![allow(clippy::format_push_string, clippy::format_collect, reason = "legible, and not hot")]
+
 use prony_load_model::Nanos;
 use prony_load_model::call::{Ask, AskId, Call, CallBytes, CallFault, CallFaultKind, CallTimes, News, Peer};
 use prony_load_model::program::{Answer, Event, Keep, Outgoing, Program as _, Step, ThreadPlace, UserPlace};
@@ -135,7 +138,7 @@ impl Wire {
         script.shared::<HttpSettings>().set(self.options.clone());
         script.recorder.has_outputs = true;
         let log = Arc::new(Log::default());
-        let workload = ScriptWorkload::new(Arc::new(script), entry, log.clone());
+        let workload = ScriptWorkload::new(Arc::new(script), entry, Arc::clone(&log) as Arc<dyn Watcher>);
         let clock = Rc::new(Cell::new(Nanos::ZERO));
         let thread = ThreadPlace { number: 0, threads: 1 };
         let program = ScriptProgram::new(&workload, thread, Clock::Virtual(Rc::clone(&clock))).unwrap();
@@ -167,11 +170,14 @@ fn lines_of(json: &str) -> String {
     }
 }
 
+/// A call, whether it is by HEAD, what of its answer is wanted, and what comes.
+type Coming = (AskId, bool, Keep, Result<Vec<u8>, CallFaultKind>);
+
 struct Run<'a> {
     wire: &'a Wire,
     program: ScriptProgram<'a>,
     clock: Rc<Cell<Nanos>>,
-    queue: VecDeque<(AskId, bool, Keep, Result<Vec<u8>, CallFaultKind>)>,
+    queue: VecDeque<Coming>,
     sent: String,
     /// Calls at the same time.
     open: usize,

@@ -99,7 +99,7 @@ fn form_of(object: &Object<'_>) -> Result<GivenBody, Refusal> {
 
 fn field_of(value: &Value<'_>) -> rquickjs::Result<Field> {
     if let Some(items) = value.as_array() {
-        let items = items.iter::<Value<'_>>().map(|item| Ok(go_text(&item?, 0)?));
+        let items = items.iter::<Value<'_>>().map(|item| go_text(&item?, 0));
         return items.collect::<rquickjs::Result<_>>().map(Field::List);
     }
     if let (Some(Handle::File), Some(object)) = (Handle::of(value), value.as_object()) {
@@ -227,7 +227,7 @@ pub fn value_of<'js>(ctx: &Ctx<'js>, node: &Node) -> rquickjs::Result<Value<'js>
 }
 
 /// `Get "URL": reason` and its like, thrown.
-pub fn thrown<'js>(ctx: &Ctx<'js>, message: &str) -> rquickjs::Error {
+pub fn thrown(ctx: &Ctx<'_>, message: &str) -> rquickjs::Error {
     rquickjs::Exception::throw_message(ctx, message)
 }
 

@@ -23,14 +23,14 @@ pub fn parse_http_date(text: &str) -> Option<i64> {
     if parts.next().is_some() || zone.is_empty() {
         return None;
     }
-    let month = MONTHS.iter().position(|month| month.eq_ignore_ascii_case(date[1]))?;
+    let (month, _) = (0..).zip(MONTHS).find(|(_, month)| month.eq_ignore_ascii_case(date[1]))?;
     let (day, year) = (number(date[0], 2)?, number(date[2], 4)?);
     let mut time = time.split(':').map(|part| number(part, 2));
     let (hour, minute, second) = (time.next()??, time.next()??, time.next()??);
     if day == 0 || day > 31 || hour > 23 || minute > 59 || second > 59 || time.next().is_some() {
         return None;
     }
-    let days = days_since_1970(year, month as i64 + 1, day);
+    let days = days_since_1970(year, month + 1, day);
     Some((days * 86_400 + hour * 3_600 + minute * 60 + second) * 1_000)
 }
 

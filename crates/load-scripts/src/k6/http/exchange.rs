@@ -213,9 +213,8 @@ fn authorization(
     head: AnswerHead<'_>,
     client_nonce: &str,
 ) -> Option<String> {
-    let challenges = head.lines().filter(|(name, _)| name.eq_ignore_ascii_case(b"www-authenticate"));
-    let challenge =
-        challenges.filter_map(|(_, value)| Challenge::parse(&String::from_utf8_lossy(value))).next()?;
+    let mut challenges = head.lines().filter(|(name, _)| name.eq_ignore_ascii_case(b"www-authenticate"));
+    let challenge = challenges.find_map(|(_, value)| Challenge::parse(&String::from_utf8_lossy(value)))?;
     Some(challenge.answer(&DigestRequest {
         method: &request.method,
         target: &request.url.request_target(),
@@ -256,10 +255,13 @@ fn is_same_or_below(parent: &str, host: &str) -> bool {
 mod tests {
     use super::*;
     use expect_test::{Expect, expect};
+    use std::fmt::Write as _;
 
     fn request(method: &str, url: &str, headers: &[(&str, &str)], body: Option<&str>) -> Request {
         let mut list = Headers::default();
-        headers.iter().for_each(|(name, value)| list.set(name, value));
+        for (name, value) in headers {
+            list.set(name, value);
+        }
         Request {
             method: method.into(),
             url: Rc::new(Url::parse(url).unwrap()),
@@ -284,7 +286,7 @@ mod tests {
                 shown +=
                     &format!("{}: {}\n", exchange.current.url, String::from_utf8_lossy(&text).trim_end());
             } else {
-                shown += &format!("{turn:?}\n");
+                writeln!(shown, "{turn:?}").unwrap();
             }
         }
         expected.assert_eq(&shown.replace('\r', ""));

@@ -18,7 +18,7 @@ use super::url::Url;
 use crate::k6::host::Host;
 use crate::k6::modules::log::Level;
 use crate::k6::vm::{Answered, Failed, Heard};
-use prony_load_model::call::{Ask, AskId, Call, CallFault, CallFaultKind};
+use prony_load_model::call::{Ask, AskId, Call, CallBytes, CallFault, CallFaultKind, CallTimes, Peer};
 use prony_load_model::program::Keep;
 use prony_load_model::units::Nanos;
 use rquickjs::Value;
@@ -65,7 +65,7 @@ impl Ready {
     /// Reads a call's arguments.
     pub fn read(host: &Host, arguments: &CallArguments<'_>) -> Result<Self, Refusal> {
         let page = page_of(host, &arguments.url)?;
-        let method = arguments.method.as_string().map(|method| method.to_string()).transpose()?;
+        let method = arguments.method.as_string().map(rquickjs::String::to_string).transpose()?;
         let method = method.ok_or_else(|| misuse("invalid method type"))?;
         let is_bare = method == "GET" && is_nullish(&arguments.body) && is_nullish(&arguments.params);
         let has_no_cookies = host.user().data.get::<HttpUser>().has_no_cookies();
@@ -149,16 +149,12 @@ fn page_of(host: &Host, url: &Value<'_>) -> Result<Rc<Page>, Refusal> {
     if let Some(text) = url.as_string() {
         return Ok(pages.get(host.tables(), &text.to_string()?)?);
     }
-    match Handle::of(url) {
-        Some(Handle::Url { url: text, name }) => {
-            let url = Url::parse(&text).map_err(|error| Fault::invalid_url(&error.to_string()))?;
-            Ok(Rc::new(pages.page(host.tables(), url, &text, &name)))
-        }
-        _ => {
-            let shown = if is_nullish(url) { "<nil>".to_owned() } else { super::arguments::text_of(url)? };
-            Err(Fault::invalid_url(&format!("'#{shown}'")).into())
-        }
+    if let Some(Handle::Url { url: text, name }) = Handle::of(url) {
+        let url = Url::parse(&text).map_err(|error| Fault::invalid_url(&error.to_string()))?;
+        return Ok(Rc::new(pages.page(host.tables(), url, &text, &name)));
     }
+    let shown = if is_nullish(url) { "<nil>".to_owned() } else { super::arguments::text_of(url)? };
+    Err(Fault::invalid_url(&format!("'#{shown}'")).into())
 }
 
 fn redirects_max(host: &Host) -> u32 {
@@ -281,7 +277,7 @@ impl Pending {
             match unpacked(&answered) {
                 Ok(body) => body,
                 Err(fault) => {
-                    let failed = failure_of(answered);
+                    let failed = failure_of(&answered);
                     return self.fail(host, &fault, &failed);
                 }
             }
@@ -403,8 +399,8 @@ impl Pending {
                 phases,
             },
         );
-        let peer = if had_connection { failed.peer } else { prony_load_model::call::Peer::default() };
-        self.end_with(host, fault, Facts { phases, peer, ..Facts::default() })
+        let peer = if had_connection { failed.peer } else { Peer::default() };
+        self.end_with(host, fault, Facts { peer, phases, ..Facts::default() })
     }
 
     fn end_with(self, host: &Host, fault: &Fault, facts: Facts) -> Outcome {
@@ -484,7 +480,7 @@ fn unpacked(answered: &Answered) -> Result<Option<Vec<u8>>, Fault> {
 }
 
 /// An answer that cannot be read, as a failure.
-fn failure_of(answered: Answered) -> Failed {
+fn failure_of(answered: &Answered) -> Failed {
     let fault = CallFault { kind: CallFaultKind::Protocol, message: String::new() };
     Failed { fault, times: answered.times, peer: answered.peer, bytes: answered.bytes }
 }
@@ -492,8 +488,8 @@ fn failure_of(answered: Answered) -> Failed {
 /// A request that was never sent.
 fn local_failure(host: &Host) -> Failed {
     let fault = CallFault { kind: CallFaultKind::Protocol, message: String::new() };
-    let times = prony_load_model::call::CallTimes { ended: host.now(), ..Default::default() };
-    Failed { fault, times, peer: Default::default(), bytes: Default::default() }
+    let times = CallTimes { ended: host.now(), ..CallTimes::default() };
+    Failed { fault, times, peer: Peer::default(), bytes: CallBytes::default() }
 }
 
 pub fn log(host: &Host, level: Level, message: &str, fields: &[(&str, &str)]) {

@@ -23,7 +23,7 @@ pub enum Handle {
 
 impl Handle {
     /// The object that a script gets.
-    pub fn into_object<'js>(self, prototype: Object<'js>) -> rquickjs::Result<Object<'js>> {
+    pub fn into_object(self, prototype: Object<'_>) -> rquickjs::Result<Object<'_>> {
         Class::instance_proto(self, prototype).map(Class::into_inner)
     }
 
@@ -35,7 +35,7 @@ impl Handle {
 }
 
 impl<'js> Trace<'js> for Handle {
-    fn trace<'a>(&self, _tracer: Tracer<'a, 'js>) {}
+    fn trace(&self, _tracer: Tracer<'_, 'js>) {}
 }
 
 // SAFETY: it holds no value with the lifetime of a context.

@@ -159,10 +159,10 @@ mod tests {
     /// Sets each line at its URL, one second after the other, and shows what is sent to the URLs at the end.
     fn check(lines: &[(&str, &str)], urls: &[&str], expected: &Expect) {
         let mut jar = CookieJar::default();
-        for (second, (url, line)) in lines.iter().enumerate() {
-            jar.set(&Url::parse(url).unwrap(), &SetCookie::parse(line).unwrap(), second as i64 * 1_000);
+        for (second, (url, line)) in (0..).zip(lines) {
+            jar.set(&Url::parse(url).unwrap(), &SetCookie::parse(line).unwrap(), second * 1_000);
         }
-        let now_ms = lines.len() as i64 * 1_000;
+        let now_ms = i64::try_from(lines.len()).unwrap() * 1_000;
         let shown: Vec<String> = urls
             .iter()
             .map(|url| {

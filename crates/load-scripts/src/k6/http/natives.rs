@@ -1,5 +1,7 @@
 //! `prony:http`: the functions that `http.js` is written over.
 
+#![expect(clippy::needless_pass_by_value, reason = "native functions are given their arguments")]
+
 use super::arguments::{Refusal, is_nullish, text_of, thrown};
 use super::batch::{Batch, BatchRefusal, warn_of_refusal};
 use super::exchange::SharedJar;
@@ -134,7 +136,7 @@ fn refused(ctx: &Ctx<'_>, host: &Host, refusal: Refusal) -> rquickjs::Result<Fau
     }
 }
 
-fn response<'js>(facts: Facts, prototype: Object<'js>) -> rquickjs::Result<Value<'js>> {
+fn response(facts: Facts, prototype: Object<'_>) -> rquickjs::Result<Value<'_>> {
     let response = Response::new(facts, prototype.clone());
     Class::instance_proto(response, prototype).map(Class::into_value)
 }
@@ -317,7 +319,9 @@ fn with_query<'js>(ctx: Ctx<'js>, url: String, values: Object<'js>) -> rquickjs:
     }
     pairs.sort();
     let mut query = String::new();
-    pairs.iter().for_each(|(name, value)| append_pair(&mut query, name, value));
+    for (name, value) in &pairs {
+        append_pair(&mut query, name, value);
+    }
     url.query = Some(query).filter(|query| !query.is_empty());
     Ok(url.to_string())
 }
@@ -384,13 +388,13 @@ fn status_range(ctx: &Ctx<'_>, place: usize, argument: &Value<'_>) -> rquickjs::
         rquickjs::Result::Ok((object.get::<_, Value<'_>>("min")?, object.get::<_, Value<'_>>("max")?))
     });
     match bounds.transpose()? {
-        Some((min, max)) if !min.is_undefined() && !max.is_undefined() => match (whole(&min), whole(&max)) {
-            (Some(min), Some(max)) => Ok(min as u16..=max as u16),
-            _ => {
-                let message = format!("both min and max need to be integers for argument number {place}");
-                Err(thrown(ctx, &message))
+        Some((min, max)) if !min.is_undefined() && !max.is_undefined() => {
+            if let (Some(min), Some(max)) = (whole(&min), whole(&max)) {
+                return Ok(min as u16..=max as u16);
             }
-        },
+            let message = format!("both min and max need to be integers for argument number {place}");
+            Err(thrown(ctx, &message))
+        }
         _ => {
             let message = format!(
                 "argument number {place} to expectedStatuses was neither an integer nor an object like {{min:100, \
@@ -408,7 +412,7 @@ fn set_response_callback<'js>(ctx: Ctx<'js>, callback: Value<'js>) -> rquickjs::
     Ok(())
 }
 
-fn new_jar<'js>(prototype: Object<'js>) -> rquickjs::Result<Object<'js>> {
+fn new_jar(prototype: Object<'_>) -> rquickjs::Result<Object<'_>> {
     Handle::Jar(SharedJar::default()).into_object(prototype)
 }
 

@@ -159,12 +159,11 @@ impl RequestCookie {
 /// A number of milliseconds, or a text such as `1m30s`.
 fn timeout_of(value: &Value<'_>) -> Result<Nanos, Refusal> {
     let refused = |text: &str| misuse(format!("invalid timeout value: time: invalid duration \"{text}\""));
-    let duration = match value.as_number() {
-        Some(millis) => Span::from_millis(millis),
-        None => {
-            let text = text_of(value)?;
-            Span::parse(&text).ok_or_else(|| refused(&text))?
-        }
+    let duration = if let Some(millis) = value.as_number() {
+        Span::from_millis(millis)
+    } else {
+        let text = text_of(value)?;
+        Span::parse(&text).ok_or_else(|| refused(&text))?
     };
     Ok(duration.nanos().unwrap_or(Nanos::ZERO))
 }

@@ -112,7 +112,9 @@ mod tests {
 
     fn request(method: &str, url: &str, headers: &[(&str, &str)], body: Option<&str>) -> Request {
         let mut list = Headers::default();
-        headers.iter().for_each(|(name, value)| list.set(name, value));
+        for (name, value) in headers {
+            list.set(name, value);
+        }
         Request {
             method: method.into(),
             url: Rc::new(Url::parse(url).unwrap()),
@@ -123,15 +125,12 @@ mod tests {
     }
 
     fn check(request: &Request, expected: &Expect) {
-        let shown = match request.check() {
-            Err(fault) => fault.short,
-            Ok(()) => {
-                let mut text = Vec::new();
-                request.write(&mut text, false);
-                String::from_utf8(text).unwrap().replace('\r', "")
-            }
-        };
-        expected.assert_eq(&shown);
+        if let Err(fault) = request.check() {
+            return expected.assert_eq(&fault.short);
+        }
+        let mut text = Vec::new();
+        request.write(&mut text, false);
+        expected.assert_eq(&String::from_utf8(text).unwrap().replace('\r', ""));
     }
 
     #[test]

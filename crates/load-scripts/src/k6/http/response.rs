@@ -234,14 +234,12 @@ fn status_text(facts: &Facts) -> String {
 /// Adds to the list under a name.
 fn append<'js>(ctx: &Ctx<'js>, lists: &Object<'js>, name: &str, value: Value<'js>) -> rquickjs::Result<()> {
     let list: Option<Array<'js>> = lists.get(name)?;
-    match list {
-        Some(list) => list.set(list.len(), value),
-        None => {
-            let list = Array::new(ctx.clone())?;
-            list.set(0, value)?;
-            lists.set(name, list)
-        }
+    if let Some(list) = list {
+        return list.set(list.len(), value);
     }
+    let list = Array::new(ctx.clone())?;
+    list.set(0, value)?;
+    lists.set(name, list)
 }
 
 fn cookie_value<'js>(ctx: &Ctx<'js>, cookie: &SetCookie) -> rquickjs::Result<Value<'js>> {

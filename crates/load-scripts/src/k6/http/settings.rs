@@ -25,6 +25,7 @@ impl HttpSettings {
     }
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "k6's options, each of them on or off")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpOptions {
     pub user_agent: String,

@@ -207,6 +207,7 @@ impl Url {
     }
 
     /// What `reference` means seen from this URL (RFC 3986, 5.2).
+    #[must_use]
     pub fn resolve(&self, reference: &Self) -> Self {
         let mut url = reference.clone();
         if reference.is_absolute() || !reference.host.is_empty() || reference.user.is_some() {

@@ -12,6 +12,7 @@ pub(super) fn is_one(name: &str) -> bool {
 }
 
 /// Outer `None`: no such modifier; inner: it gives nothing.
+#[expect(clippy::option_option, reason = "no such modifier is not the same as nothing found")]
 pub(super) fn apply(name: &str, node: &Node, argument: &str) -> Option<Option<Node>> {
     Some(match name {
         // Spaces do not outlive the way into a script.

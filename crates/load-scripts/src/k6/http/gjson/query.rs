@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn patterns() {
         let check = |pattern: &str, text: &str, expected| {
-            assert_eq!(pattern_matches(pattern, text), expected, "{pattern} {text}")
+            assert_eq!(pattern_matches(pattern, text), expected, "{pattern} {text}");
         };
         check("*", "", true);
         check("a*b*c", "aXbXbXc", true);

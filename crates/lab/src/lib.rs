@@ -3,6 +3,7 @@
 
 pub mod clock;
 pub mod engine;
+pub mod k6;
 pub mod markdown;
 pub mod observe;
 pub mod processors;

@@ -1,6 +1,6 @@
 //! `prony compare`: runs A and B in turns, or reads what was saved of them, and says what differs.
 
-use crate::many::{Flags, check, duration};
+use crate::many::{Flags, duration};
 use anyhow::{Context as _, bail};
 use prony_load::{Compared, compare};
 use prony_load_model::comparison::{self, ComparisonFile, FailIf, Failure};
@@ -19,7 +19,7 @@ const DURATION: Nanos = Nanos::from_secs(10);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A plan, an address, or saved results: files separated by commas, or a folder; alone, a saved comparison.
+    /// A plan, an address, a k6 script, or saved results: files separated by commas, or a folder; alone, a saved comparison.
     #[arg(value_name = "A")]
     a: String,
     /// What is compared with it, of the same kind.
@@ -76,11 +76,11 @@ fn subject(arguments: &Arguments, given: &str) -> anyhow::Result<Compared> {
         Some(rate) => LoadModel::open(rate, length, arguments.users),
         None => LoadModel::constant(arguments.users, length),
     };
-    let mut draft = arguments.flags.plan(given, load)?;
+    let mut subject = arguments.flags.given(given, load)?;
     if let Some(duration) = arguments.duration {
-        draft = held(draft, duration);
+        subject.draft = held(subject.draft, duration);
     }
-    Ok(Compared { given: given.to_owned(), subject: Box::new(check(draft)?) })
+    Ok(Compared { given: given.to_owned(), subject: subject.check()? })
 }
 
 fn is_saved(given: &str) -> bool {

@@ -1,6 +1,6 @@
 //! `prony find`: searches for the largest load that keeps its objectives, and prints the interval it lies in.
 
-use crate::many::{Flags, check, duration, share};
+use crate::many::{Flags, duration, share};
 use anyhow::bail;
 use prony_load::{SearchSettings, find};
 use prony_load_model::search::{Answer, SearchPlan, StepShape, Vary};
@@ -19,8 +19,8 @@ const STEPS_MAX: u32 = 40;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A plan, or an address of which one page is fetched again and again; docs/find.md describes it.
-    #[arg(value_name = "PLAN|URL")]
+    /// A plan, an address of which one page is fetched again and again, or a k6 script; docs/find.md describes it.
+    #[arg(value_name = "PLAN|URL|SCRIPT.js")]
     subject: String,
     /// What a load must keep to pass, such as `p95<500ms,errors<1%`; by default the plan's thresholds.
     #[arg(long, value_name = "OBJECTIVES")]
@@ -61,12 +61,13 @@ enum VaryFlag {
 }
 
 pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let draft = arguments.flags.plan(&arguments.subject, LoadModel::constant(1, Nanos::from_secs(1)))?;
-    let settings = settings(arguments, &draft)?;
-    let plan = check(PlanDraft { thresholds: settings.objectives.clone(), ..draft })?;
-    let name = format!("find-{}", plan.name());
+    let mut given = arguments.flags.given(&arguments.subject, LoadModel::constant(1, Nanos::from_secs(1)))?;
+    let settings = settings(arguments, &given.draft)?;
+    given.draft.thresholds.clone_from(&settings.objectives);
+    let subject = given.check()?;
+    let name = format!("find-{}", subject.plan().name());
     let (options, path) = arguments.flags.options(&name, settings.shape.vary)?;
-    let file = find(&plan, &settings, options)?;
+    let file = find(&*subject, &settings, options)?;
     arguments.flags.print(
         || serde_json::to_string_pretty(&file),
         &prony_report::search_summary(&file),

@@ -12,6 +12,11 @@ const INTERRUPTED: i32 = 130;
 
 /// A flag that the first signal sets.
 pub(crate) fn stop_flag() -> anyhow::Result<StopFlag> {
+    stop_flag_or_exit(INTERRUPTED)
+}
+
+/// As [`stop_flag`]; the second signal ends the program with this code.
+pub(crate) fn stop_flag_or_exit(code: i32) -> anyhow::Result<StopFlag> {
     let flag = StopFlag::default();
     let handed = flag.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -31,7 +36,7 @@ pub(crate) fn stop_flag() -> anyhow::Result<StopFlag> {
                     handed.stop();
                 }
             }
-            std::process::exit(INTERRUPTED);
+            std::process::exit(code);
         });
     });
     Ok(flag)

@@ -58,13 +58,14 @@ enum Command {
 const COULD_NOT_RUN: u8 = 2;
 
 fn main() -> ExitCode {
+    let given: Vec<_> = std::env::args_os().collect();
+    // A script has k6's flags, some of which are wrk's in another meaning.
+    if let Some(read) = run::k6::K6Arguments::read(&given) {
+        return read.map_or_else(|error| explain(&error), |arguments| run::k6::execute(&arguments));
+    }
     let line = match CommandLine::try_parse() {
         Ok(line) => line,
-        Err(error) => {
-            let code = if error.use_stderr() { COULD_NOT_RUN } else { 0 };
-            let _ = error.print();
-            return ExitCode::from(code);
-        }
+        Err(error) => return explain(&error),
     };
     let outcome = match line.command {
         Command::Serve(arguments) => serve::execute(arguments),
@@ -81,6 +82,13 @@ fn main() -> ExitCode {
         say(&error);
         ExitCode::from(COULD_NOT_RUN)
     })
+}
+
+/// What is wrong with the command line, or its help.
+fn explain(error: &clap::Error) -> ExitCode {
+    let code = if error.use_stderr() { COULD_NOT_RUN } else { 0 };
+    let _ = error.print();
+    ExitCode::from(code)
 }
 
 /// As results keep it: without the passwords of addresses.

@@ -1,9 +1,11 @@
 //! What `prony find` and `prony compare` share: the flags, what they measure, the display, and where the file goes.
 
+use crate::run::k6;
 use crate::{interrupt, progress};
 use anyhow::Context as _;
+use prony_lab::k6::ScriptSubject;
 use prony_lab::observe;
-use prony_load::{Event, ManyOptions, Output, Progress, Url, read_plan};
+use prony_load::{Event, ManyOptions, Output, Progress, Subject, Url, read_plan};
 use prony_load_model::comparison::Side;
 use prony_load_model::result::ResultFile;
 use prony_load_model::search::{StepVerdict, Vary};
@@ -26,6 +28,9 @@ pub(crate) struct Flags {
     /// What to watch meanwhile, beside what the plan names: pid:N, name:NAME, prom:URL[#METRIC,METRIC], pg:URL, gc:FILE; can be given several times. docs/observers.md describes it.
     #[arg(long, value_name = "SPEC")]
     observe: Vec<String>,
+    /// For a k6 script: set a variable of `__ENV`; repeatable.
+    #[arg(short, long = "env", value_name = "NAME=VALUE")]
+    environment: Vec<String>,
     /// Folder that the result file is written to.
     #[arg(long, value_name = "DIR", default_value = "results")]
     output: PathBuf,
@@ -57,15 +62,18 @@ impl Flags {
         Ok((options, path))
     }
 
-    /// A plan file or an address. The load is that of an address.
-    pub(crate) fn plan(&self, given: &str, load: LoadModel) -> anyhow::Result<PlanDraft> {
-        let mut draft = if Url::is_one(given) {
-            Url::parse(given)?.plan(load)
+    /// A plan file, an address or a k6 script. The load is that of an address.
+    pub(crate) fn given(&self, given: &str, load: LoadModel) -> anyhow::Result<Given> {
+        let (draft, script) = if k6::is_script(given) {
+            let script = k6::subject(given, &self.environment)?;
+            (script.plan().clone().into_draft(), Some(script))
+        } else if Url::is_one(given) {
+            (Url::parse(given)?.plan(load), None)
         } else {
-            read_plan(Path::new(given))?.into_draft()
+            (read_plan(Path::new(given))?.into_draft(), None)
         };
-        draft.seed = self.seed.unwrap_or(draft.seed);
-        Ok(draft)
+        let seed = self.seed.unwrap_or(draft.seed);
+        Ok(Given { draft: PlanDraft { seed, ..draft }, script })
     }
 
     /// The summary, or all of it as JSON.
@@ -93,8 +101,21 @@ impl Flags {
     }
 }
 
-pub(crate) fn check(draft: PlanDraft) -> anyhow::Result<Plan> {
-    draft.check().map_err(anyhow::Error::from)
+/// What is run again and again, before its plan is looked at as a whole.
+#[derive(Debug)]
+pub(crate) struct Given {
+    pub(crate) draft: PlanDraft,
+    script: Option<ScriptSubject>,
+}
+
+impl Given {
+    pub(crate) fn check(self) -> anyhow::Result<Box<dyn Subject>> {
+        let plan: Plan = self.draft.check()?;
+        Ok(match self.script {
+            Some(script) => Box::new(script.with_plan(plan)),
+            None => Box::new(plan),
+        })
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! `prony run`: runs the load test that a plan or a URL with flags describes, shows how it goes, and prints the result.
 
+pub(crate) mod k6;
 mod quantity;
 mod script;
 mod url;

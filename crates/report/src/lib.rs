@@ -24,7 +24,7 @@ pub use progress::{ProgressDisplay, ProgressLine};
 pub use read::{Document, LabelledRun, NamedDocument, ReadError, labelled_runs, read, read_document};
 pub use search::search_summary;
 pub use spectrum::spectrum;
-pub use summary::{side_by_side, summary};
+pub use summary::{findings, side_by_side, summary};
 pub use wrk::{WrkShown, wrk};
 
 use prony_load_model::ResultFile;

@@ -69,6 +69,11 @@ fn heading(result: &ResultFile) -> String {
     format!("{}: {}, {loads}seed {}{state}\n", plan.name, plan.targets.join(", "), plan.seed)
 }
 
+/// What was found, and nothing else; empty where nothing was.
+pub fn findings(result: &ResultFile) -> String {
+    result.findings.iter().map(shown_finding).collect()
+}
+
 pub(crate) fn shown_finding(finding: &Finding) -> String {
     let weight = if finding.voids_claim { " (the figures are not about the target)" } else { "" };
     let name = finding.kind.name();

@@ -4,12 +4,17 @@
 //! ([`vm`]) with the modules that scripts import ([`http`], [`modules`], [`jslib`]) → samples ([`metrics`]) → summary.
 
 pub mod builtins;
+pub mod exit;
+pub mod file;
 pub mod host;
 pub mod http;
 pub mod jslib;
+pub mod measure;
 pub mod metrics;
 pub mod modules;
 pub mod options;
 pub mod program;
+pub mod session;
 pub mod source;
 pub mod vm;
+pub mod workload;

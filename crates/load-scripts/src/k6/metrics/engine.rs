@@ -90,6 +90,13 @@ impl Engine {
         lock(&self.state).own.record_vus(at, active, initialized);
     }
 
+    /// Starts for which no user was free.
+    pub fn record_dropped(&self, at: Nanos, count: u64) {
+        let mut state = lock(&self.state);
+        let root = state.own.root();
+        state.own.record_dropped(root, at, count);
+    }
+
     /// Adds up what has come and, every [`THRESHOLDS_PERIOD`], looks at the thresholds of metrics that have samples.
     /// Something only where the run is to end early.
     pub fn look(&self, elapsed: Nanos) -> Option<Verdict> {

@@ -5,6 +5,7 @@
 //! fault is reported, not the first alone.
 
 mod consolidate;
+mod describe;
 mod duration;
 mod executors;
 mod json;
@@ -19,7 +20,7 @@ mod value;
 
 pub use consolidate::{Consolidated, Tiers};
 pub use duration::Span;
-pub use executors::{Executor, ExecutorStage};
+pub use executors::{ArrivalUsers, Executor, ExecutorStage};
 pub use notes::{Notes, OptionsError};
 pub use requirements::Requirements;
 pub use resolved::{Dns, HttpDebug, Options, TimeUnit, TlsAuth};

@@ -43,7 +43,8 @@ fn shown(sources: Sources) -> String {
     };
     let mut text = String::new();
     for scenario in &consolidated.options.scenarios {
-        let _ = writeln!(text, "{} from {}: {:?}", scenario.name, scenario.start, scenario.executor);
+        let description = scenario.description();
+        let _ = writeln!(text, "{}: {description}\n    {:?}", scenario.name, scenario.executor);
     }
     let needs = consolidated.options.requirements();
     let _ = writeln!(text, "at most {} users, {}", needs.users_max, super::Span::from(needs.duration));

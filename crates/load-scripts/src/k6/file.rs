@@ -1,0 +1,31 @@
+//! A script as it was read: as many runnable scripts can be made of it as a search needs.
+
+use super::builtins::builtins;
+use super::source::{Main, SourceError, Sources};
+use super::vm::Script;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A script with all it imports, and its `__ENV`.
+#[derive(Debug, Clone)]
+pub struct ScriptFile {
+    /// For results and their files.
+    pub name: String,
+    sources: Arc<Sources>,
+    environment: BTreeMap<String, String>,
+}
+
+impl ScriptFile {
+    pub fn load(name: &str, main: Main, environment: BTreeMap<String, String>) -> Result<Self, SourceError> {
+        let known = builtins();
+        let sources = Sources::load(main, known.modules.iter().map(|module| module.specifier))?;
+        Ok(Self { name: name.to_owned(), sources: Arc::new(sources), environment })
+    }
+
+    /// One that has not run yet and shares nothing with others but the texts.
+    pub(super) fn script(&self) -> Script {
+        let mut script = Script::new(self.sources.entry(), self.sources.clone(), builtins());
+        script.environment.clone_from(&self.environment);
+        script
+    }
+}

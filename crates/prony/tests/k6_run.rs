@@ -70,7 +70,7 @@ fn a_script_ends_with_k6s_summary_and_a_result_of_ours() {
 #[test]
 fn exit_codes_are_those_of_k6() {
     let crossed = r#"export const options = { thresholds: { iterations: ["count>5"] } }; export default function () {}"#;
-    check(crossed, &[], 99, &["thresholds on metrics 'iterations' have been crossed"]);
+    check(crossed, &[], 99, &["crossed thresholds on iterations"]);
     check(crossed, &["--no-thresholds"], 0, &[]);
     check("export default function () {", &[], 107, &["script.js:1:"]);
     check(

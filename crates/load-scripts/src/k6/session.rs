@@ -3,6 +3,7 @@
 use super::exit::Exit;
 use super::file::ScriptFile;
 use super::host::Clock;
+use super::http::settings::{HttpOptions, HttpSettings};
 use super::measure::{Measure, MeasureError, MeasureSettings};
 use super::modules::execution::RunState;
 use super::modules::log::Log;
@@ -120,6 +121,7 @@ impl Session {
         let registry = &first.recorder.registry;
         let (measure, recorder) = Measure::new(&consolidated.options, registry, shared, settings)?;
         script.recorder = recorder;
+        script.shared::<HttpSettings>().set(HttpOptions::new(&consolidated.options));
         Ok(Self {
             name: file.name.clone(),
             options: consolidated.options,

@@ -167,14 +167,12 @@ impl<'js> Writer<'_, 'js> {
             return Ok(None);
         }
         let format: Function<'js> = object.get("toISOString")?;
-        match format.call((rquickjs::function::This(object.clone()),)) {
-            Ok(date) => Ok(Some(date)),
-            Err(_) => {
-                // A date that is none has no text.
-                self.ctx.catch();
-                Ok(None)
-            }
+        let text = format.call((rquickjs::function::This(object.clone()),)).ok();
+        if text.is_none() {
+            // A date that is none has no text: what was thrown is taken away.
+            self.ctx.catch();
         }
+        Ok(text)
     }
 
     fn typed_array(&mut self, array: &Object<'js>, name: &str) -> rquickjs::Result<()> {

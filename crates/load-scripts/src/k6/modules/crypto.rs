@@ -102,7 +102,7 @@ fn hex_encode<'js>(ctx: Ctx<'js>, input: Value<'js>) -> rquickjs::Result<String>
     Ok(hex(&require_bytes(&ctx, &input, "")?))
 }
 
-fn random_bytes<'js>(ctx: Ctx<'js>, size: Coerced<f64>) -> rquickjs::Result<Value<'js>> {
+fn random_bytes(ctx: Ctx<'_>, size: Coerced<f64>) -> rquickjs::Result<Value<'_>> {
     if !(1.0..=RANDOM_BYTES_MAX).contains(&size.0) {
         return Err(go_error(&ctx, "invalid size"));
     }

@@ -47,7 +47,7 @@ fn claim<'js>(ctx: Ctx<'js>, name: Coerced<String>, make: Value<'js>) -> rquickj
     }
 }
 
-fn keep<'js>(ctx: Ctx<'js>, name: Coerced<String>, texts: Vec<String>) -> rquickjs::Result<Value<'js>> {
+fn keep(ctx: Ctx<'_>, name: Coerced<String>, texts: Vec<String>) -> rquickjs::Result<Value<'_>> {
     let arrays = host_of(&ctx).script.shared::<SharedArrays>();
     hold(&ctx, arrays.keep(&name.0, texts.into_iter().map(String::into_boxed_str).collect()))
 }

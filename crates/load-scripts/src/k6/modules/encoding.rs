@@ -26,12 +26,12 @@ fn b64encode<'js>(
     Ok(encode(&bytes, alphabet(encoding)))
 }
 
-fn b64decode<'js>(
-    ctx: Ctx<'js>,
+fn b64decode(
+    ctx: Ctx<'_>,
     input: Coerced<String>,
     encoding: Opt<Coerced<String>>,
     format: Opt<Coerced<String>>,
-) -> rquickjs::Result<Value<'js>> {
+) -> rquickjs::Result<Value<'_>> {
     let bytes = decode(&input.0, alphabet(encoding)).map_err(|fault| go_error(&ctx, &fault.to_string()))?;
     if format.0.is_some_and(|format| format.0 == "s") {
         return String::from_utf8_lossy(&bytes).into_owned().into_js(&ctx);

@@ -140,7 +140,7 @@ fn require(ctx: Ctx<'_>, what: String) -> rquickjs::Result<()> {
 }
 
 /// One figure or name, by its property's name.
-fn get<'js>(ctx: Ctx<'js>, name: String) -> rquickjs::Result<Value<'js>> {
+fn get(ctx: Ctx<'_>, name: String) -> rquickjs::Result<Value<'_>> {
     let host = host_of(&ctx);
     let state = host.script.shared::<RunState>();
     let index = host.user().scenario;
@@ -191,7 +191,7 @@ fn progress(host: &Host, state: &RunState, index: usize) -> f64 {
     by_count.or(by_time).unwrap_or(0.0).clamp(0.0, 1.0)
 }
 
-fn options<'js>(ctx: Ctx<'js>) -> rquickjs::Result<Value<'js>> {
+fn options(ctx: Ctx<'_>) -> rquickjs::Result<Value<'_>> {
     let state = host_of(&ctx).script.shared::<RunState>();
     let options = state.facts.get().map_or("{}", |facts| &facts.options);
     ctx.json_parse(if options.is_empty() { "{}" } else { options })

@@ -112,7 +112,8 @@ impl Log {
         if !self.takes(level) {
             return;
         }
-        let message = &message[..message.floor_char_boundary(MESSAGE_BYTES_MAX)];
+        let end = (0..=MESSAGE_BYTES_MAX.min(message.len())).rev().find(|end| message.is_char_boundary(*end));
+        let message = &message[..end.unwrap_or(0)];
         let mut state = self.state();
         let line = match state.style {
             Style::Coloured => coloured(self.begun.elapsed(), level, message, fields),

@@ -274,11 +274,11 @@ fn wait(ctx: Ctx<'_>, ids: Vec<f64>) {
     host_of(&ctx).user().waits.await_any(ids.into_iter().map(|id| id as AskId).collect());
 }
 
-fn utf8<'js>(ctx: Ctx<'js>, text: String) -> rquickjs::Result<Value<'js>> {
+fn utf8(ctx: Ctx<'_>, text: String) -> rquickjs::Result<Value<'_>> {
     uint8_array(&ctx, text.into_bytes())
 }
 
-fn text<'js>(view: Value<'js>) -> String {
+fn text(view: Value<'_>) -> String {
     String::from_utf8_lossy(&buffer_source(&view).unwrap_or_default()).into_owned()
 }
 
@@ -287,7 +287,7 @@ fn listen<'js>(ctx: Ctx<'js>, id: f64, callback: Function<'js>) {
 }
 
 /// What came first under one of these numbers, as `{id, type, …}`; undefined where nothing has come.
-fn take<'js>(ctx: Ctx<'js>, ids: Vec<f64>) -> rquickjs::Result<Value<'js>> {
+fn take(ctx: Ctx<'_>, ids: Vec<f64>) -> rquickjs::Result<Value<'_>> {
     let host = host_of(&ctx);
     let ids: Vec<AskId> = ids.into_iter().map(|id| id as AskId).collect();
     let Some((id, heard)) = host.user().waits.take_any(&ids) else { return Ok(Value::new_undefined(ctx)) };

@@ -45,7 +45,7 @@ fn plain(nodes: Vec<Number>) -> Vec<u32> {
     nodes.into_iter().map(|number| number.0).collect()
 }
 
-fn parse<'js>(ctx: Ctx<'js>, text: String) -> rquickjs::Result<Value<'js>> {
+fn parse(ctx: Ctx<'_>, text: String) -> rquickjs::Result<Value<'_>> {
     hold(&ctx, Rc::new(Document::parse(&text)))
 }
 

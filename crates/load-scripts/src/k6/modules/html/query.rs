@@ -70,7 +70,6 @@ fn split_alternatives(text: &str) -> Vec<&str> {
     for (index, character) in text.char_indices() {
         match (quote, character) {
             (Some(open), _) if character == open => quote = None,
-            (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(character),
             (None, '(' | '[') => depth += 1,
             (None, ')' | ']') => depth -= 1,
@@ -78,7 +77,7 @@ fn split_alternatives(text: &str) -> Vec<&str> {
                 parts.push(&text[start..index]);
                 start = index + 1;
             }
-            (None, _) => {}
+            _ => {}
         }
     }
     parts.push(&text[start..]);

@@ -70,10 +70,10 @@ fn steps_lead_to_neighbours() {
     assert_eq!(show(&document, &until), "li.item");
     assert_eq!(document.index(items[2]), 2);
     assert_eq!(show(&document, &document.closest(&items, &Query::parse("body"))), "body");
-    let list = find(&document, "ul, form");
-    assert_eq!(show(&document, &document.has(&list, &Query::parse("li"))), "ul");
+    let both = find(&document, "ul, form");
+    assert_eq!(show(&document, &document.has(&both, &Query::parse("li"))), "ul");
     assert_eq!(document.find_nodes(&find(&document, "ul"), &find(&document, "li, input")), items);
-    assert!(document.contains(list[0], items[0]) && !document.contains(items[0], list[0]));
+    assert!(document.contains(both[0], items[0]) && !document.contains(items[0], both[0]));
 }
 
 #[test]

@@ -158,7 +158,7 @@ impl Key {
         }
         match &self.material {
             Material::Secret(bytes) if self.algorithm != "PBKDF2" => {
-                algorithm.set("length", bytes.len() * 8)?
+                algorithm.set("length", bytes.len() * 8)?;
             }
             Material::EcPrivate(curve, ..) | Material::EcPublic(curve, _) => {
                 algorithm.set("namedCurve", curve.name())?;

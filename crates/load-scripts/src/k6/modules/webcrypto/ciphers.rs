@@ -230,7 +230,7 @@ mod tests {
         assert!(cbc.encrypt(&key[1..], &text).is_err());
     }
 
-    /// McGrew and Viega, "The Galois/Counter Mode of Operation", test case 4.
+    /// `McGrew` and Viega, "The Galois/Counter Mode of Operation", test case 4.
     #[test]
     fn published_gcm() {
         let key = unhex("feffe9928665731c6d6a8f9467308308");

@@ -29,7 +29,7 @@ fn integers(numbers: &[&[u8]]) -> Vec<u8> {
     tagged(0x30, &numbers.iter().flat_map(|number| integer(number)).collect::<Vec<u8>>())
 }
 
-/// Modulus and exponent as SubjectPublicKeyInfo.
+/// Modulus and exponent as `SubjectPublicKeyInfo`.
 pub(super) fn rsa_public(numbers: &[&[u8]; 2]) -> Vec<u8> {
     let bits = tagged(0x03, &[&[0][..], &integers(numbers)].concat());
     tagged(0x30, &[RSA_ENCRYPTION, &bits].concat())

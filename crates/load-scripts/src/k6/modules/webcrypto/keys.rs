@@ -21,7 +21,7 @@ pub enum Material {
     EcPublic(Curve, Vec<u8>),
     /// PKCS 8.
     RsaPrivate(Vec<u8>),
-    /// SubjectPublicKeyInfo (RFC 5280).
+    /// `SubjectPublicKeyInfo` (RFC 5280).
     RsaPublic(Vec<u8>),
 }
 
@@ -166,7 +166,7 @@ impl Material {
         Self::ec_private(curve, scalar.as_ref())
     }
 
-    /// The point is the end of what SubjectPublicKeyInfo holds for a curve.
+    /// The point is the end of what `SubjectPublicKeyInfo` holds for a curve.
     pub fn ec_spki(curve: Curve, der: &[u8]) -> Result<Self, CryptoFault> {
         let point = der.len().checked_sub(1 + 2 * curve.bytes()).map_or(&[][..], |start| &der[start..]);
         let key = Self::ec_public(curve, point)?;

@@ -188,7 +188,7 @@ fn export_key<'js>(
             return Err(CryptoFault::access("the key is not extractable").into());
         }
         let bytes = match (format.0.as_str(), &key.material) {
-            ("jwk", material) => return Ok(write_jwk(&ctx, &key, material)?),
+            ("jwk", material) => return write_jwk(&ctx, &key, material),
             ("raw", Material::Secret(bytes) | Material::EcPublic(_, bytes)) => bytes.clone(),
             ("pkcs8", material) => material.pkcs8()?,
             ("spki", material) => material.spki()?,

@@ -227,3 +227,43 @@ fn the_summary_is_written_as_text_and_junit() {
         &expect![[r#"[">  ✗ checks...: 50.00% 1 out of 2","   ✗ checks...: 50.00% ✓ 1 ✗ 1",245]"#]],
     );
 }
+
+#[test]
+fn utils_do_what_their_names_say() {
+    check_one(
+        "import { check, findBetween, normalDistributionStages, parseDuration, randomIntBetween, randomItem, randomString, uuidv4 } from 'https://jslib.k6.io/k6-utils/1.4.0/index.js';
+         export function setup() {
+             const numbers = Array.from({ length: 1000 }, () => randomIntBetween(3, 5));
+             return {
+                 numbers: [Math.min(...numbers), Math.max(...numbers)],
+                 item: ['a', 'b'].includes(randomItem(['a', 'b'])),
+                 text: [/^[a-z]{8}$/.test(randomString(8)), randomString(3, 'x')],
+                 uuids: [uuidv4(), uuidv4(true)].map((id) => /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(id)),
+                 found: [findBetween('<b>1</b><b>2</b>', '<b>', '</b>'), findBetween('<b>1</b><b>2</b>', '<b>', '</b>', true), findBetween('x', 'a', 'b')],
+                 stages: normalDistributionStages(100, 60, 4),
+                 duration: parseDuration('1m30.5s'),
+             };
+         }",
+        &expect![[r#"{"numbers":[3,5],"item":true,"text":[true,"xxx"],"uuids":[true,true],"found":["1",["1","2"],""],"stages":[{"duration":"10s","target":14},{"duration":"10s","target":61},{"duration":"10s","target":100},{"duration":"10s","target":61},{"duration":"10s","target":14},{"duration":"10s","target":0}],"duration":90500}"#]],
+    );
+}
+
+/// The names and answers are those of RFC 9562, appendix A, and of Python's `uuid` module.
+#[test]
+fn uuids_are_made_and_read() {
+    check_one(
+        "import uuid, { NIL, v3, v5, validate, version } from 'https://jslib.k6.io/uuid/1.0.0/index.js';
+         export function setup() {
+             const ids = [uuid.v1(), uuid.v1(), uuid.v4()];
+             return {
+                 named: [v3('www.example.com', v3.DNS), v5('www.example.com', v5.DNS)],
+                 fixed: uuid.v1({ msecs: 1645557742000, clockseq: 0x33c8, node: [0x9f, 0x6b, 0xde, 0xce, 0xd8, 0x46] }),
+                 versions: ids.map(version),
+                 valid: [...ids.map(validate), validate(NIL), validate('x')],
+                 ascending: uuid.parse(ids[1]).join() !== uuid.parse(ids[0]).join(),
+                 back: uuid.stringify(uuid.parse(v5.DNS)),
+             };
+         }",
+        &expect![[r#"{"named":["5df41881-3aed-3515-88a7-2f4a814cf09e","2ed6657d-e927-568b-95e1-2665a8aea6a2"],"fixed":"c232ab00-9414-11ec-b3c8-9f6bdeced846","versions":[1,1,4],"valid":[true,true,true,true,false],"ascending":true,"back":"6ba7b810-9dad-11d1-80b4-00c04fd430c8"}"#]],
+    );
+}

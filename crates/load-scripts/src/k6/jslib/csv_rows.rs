@@ -46,6 +46,7 @@ impl Default for Config {
 }
 
 #[derive(Debug, Serialize)]
+#[expect(clippy::struct_field_names, reason = "they are papaparse's names")]
 pub(super) struct Rows<'t> {
     pub(super) rows: Vec<Vec<std::borrow::Cow<'t, str>>>,
     pub(super) errors: Vec<RowError>,
@@ -213,11 +214,11 @@ impl<'t> Reader<'t, '_> {
         }
         loop {
             if row.is_empty()
-                && let Some(after) = self.after_comment(at)
+                && let Some(next) = self.after_comment(at)
             {
-                match after {
-                    Some(next) => at = next,
-                    None => return (rows, errors, self.text.len(), false),
+                at = next;
+                if at == self.text.len() {
+                    return (rows, errors, at, false);
                 }
                 continue;
             }
@@ -238,11 +239,11 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    /// None where no comment begins; else where its next line begins, if there is one.
-    fn after_comment(&self, at: usize) -> Option<Option<usize>> {
+    /// Where the line after a comment begins, or the text ends. None where no comment begins.
+    fn after_comment(&self, at: usize) -> Option<usize> {
         let rest = &self.text[at..];
-        rest.starts_with(self.comment?)
-            .then(|| rest.find(self.newline).map(|end| at + end + self.newline.len()))
+        let line = || rest.find(self.newline).map_or(rest.len(), |end| end + self.newline.len());
+        rest.starts_with(self.comment?).then(|| at + line())
     }
 
     fn field(

@@ -143,11 +143,11 @@ fn table(title: &str, head: &[&str], rows: Vec<Vec<String>>) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let cells: String = head.iter().map(|cell| format!("<th>{cell}</th>")).collect();
+    let cells = format!("<th>{}</th>", head.join("</th><th>"));
     let mut html =
         format!("<h2>{title}</h2>\n<div class=\"table\"><table>\n<thead><tr>{cells}</tr></thead>\n<tbody>\n");
     for row in rows {
-        let cells: String = row.iter().map(|cell| format!("<td>{cell}</td>")).collect();
+        let cells = format!("<td>{}</td>", row.join("</td><td>"));
         writeln!(html, "<tr>{cells}</tr>").expect("texts take everything");
     }
     html.push_str("</tbody></table></div>\n");

@@ -1,4 +1,4 @@
-//! Thresholds as tests in JUnit's XML, which continuous integration reads.
+//! Thresholds as tests in `JUnit`'s XML, which continuous integration reads.
 
 use serde_json::Value;
 use std::fmt::Write as _;

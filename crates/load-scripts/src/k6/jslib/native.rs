@@ -1,5 +1,7 @@
 //! The libraries as modules of the virtual machine, and what they reach in Rust.
 
+#![expect(clippy::needless_pass_by_value, reason = "functions of JavaScript own their arguments")]
+
 use super::{addresses, csv_rows, html_report, junit};
 use crate::k6::metrics::summary::{self, LegacyOptions, RateStyle};
 use crate::k6::vm::{Builtin, Native};

@@ -1,5 +1,7 @@
 //! What runs `CommonJS` on the virtual machine, and [`Sources`] as its modules.
 
+#![expect(clippy::needless_pass_by_value, reason = "functions of JavaScript own their arguments")]
+
 use super::common_js::RUNNER;
 use super::position::Position;
 use super::sources::Sources;

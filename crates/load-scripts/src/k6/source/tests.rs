@@ -397,6 +397,10 @@ fn a_check_tells_all_that_is_needed_and_missing() {
 
             8 things are missing."#]],
     );
+}
+
+#[test]
+fn a_check_of_a_whole_script_and_of_no_script() {
     check_needs(
         &[("main.js", "import http from 'k6/http'; export default () => http.get('x');")],
         &expect![[r#"

@@ -57,6 +57,11 @@ pub(crate) fn execute(arguments: &K6Arguments) -> ExitCode {
 }
 
 fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
+    if arguments.check {
+        let check = given::check(arguments)?;
+        print(format!("{check}\n").as_bytes())?;
+        return Ok(if check.is_whole() { Exit::Done.code() } else { crate::COULD_NOT_RUN });
+    }
     let mode = arguments.summary_mode()?;
     let settings = MeasureSettings {
         outputs: arguments.outputs().map_err(|error| Stopped::new(Exit::Configuration, error))?,

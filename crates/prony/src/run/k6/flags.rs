@@ -49,6 +49,9 @@ pub(crate) struct K6Arguments {
     /// Taken for k6's sake: nothing is ever reported to anybody.
     #[arg(long, hide = true)]
     pub no_usage_report: bool,
+    /// Do not run the script: say what it needs, and what of it is missing.
+    #[arg(long)]
+    pub check: bool,
     /// Show nothing but the summary.
     #[arg(short, long)]
     pub quiet: bool,

@@ -4,12 +4,13 @@ use super::Stopped;
 use super::flags::K6Arguments;
 use anyhow::{Context as _, anyhow};
 use prony_lab::k6::ScriptSubject;
+use prony_load_scripts::k6::builtins::builtins;
 use prony_load_scripts::k6::exit::Exit;
 use prony_load_scripts::k6::file::ScriptFile;
 use prony_load_scripts::k6::measure::MeasureSettings;
 use prony_load_scripts::k6::options::{Notes, Tier};
 use prony_load_scripts::k6::session::{GivenOptions, Session};
-use prony_load_scripts::k6::source::Main;
+use prony_load_scripts::k6::source::{Check, Main};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
@@ -33,20 +34,31 @@ pub(crate) fn subject(script: &str, environment: &[String]) -> anyhow::Result<Sc
     Ok(ScriptSubject::open(file, given)?)
 }
 
+/// What the script needs, without running it.
+pub(super) fn check(arguments: &K6Arguments) -> Result<Check, Stopped> {
+    let (_, main) = main_file(arguments)?;
+    Ok(Check::of(main, &builtins()))
+}
+
 fn file(arguments: &K6Arguments) -> Result<ScriptFile, Stopped> {
+    let (name, main) = main_file(arguments)?;
+    let environment = environment(arguments)?;
+    ScriptFile::load(&name, main, environment).map_err(|error| Stopped::new(Exit::Exception, error))
+}
+
+/// The script's name and its text.
+fn main_file(arguments: &K6Arguments) -> Result<(String, Main), Stopped> {
     let folder = std::env::current_dir().context("cannot find the working folder")?;
     let path = Path::new(&arguments.script);
-    let (name, main) = if arguments.script == STANDARD_INPUT {
+    if arguments.script == STANDARD_INPUT {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text).context("cannot read the script from standard input")?;
-        (STANDARD_INPUT_NAME.to_owned(), Main::standard_input(text, &folder))
+        Ok((STANDARD_INPUT_NAME.to_owned(), Main::standard_input(text, &folder)))
     } else {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let main = Main::read(path, &folder).map_err(|error| Stopped::new(Exit::Exception, error))?;
-        (name, main)
-    };
-    let environment = environment(arguments)?;
-    ScriptFile::load(&name, main, environment).map_err(|error| Stopped::new(Exit::Exception, error))
+        Ok((name, main))
+    }
 }
 
 /// The system's variables, where they are asked for, and those of flags.

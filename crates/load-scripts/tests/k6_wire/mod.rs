@@ -237,7 +237,7 @@ impl Run<'_> {
             let text = String::from_utf8_lossy(&out.text[text]).into_owned();
             self.open += 1;
             if self.wire.shows_requests {
-                let lines = text.trim_end().replace("\r\n", "\n  ");
+                let lines = text.trim_end().replace("\r\n", "\n  ").replace("\n  \n", "\n\n");
                 self.sent += &format!("{}> {lines}\n", self.open);
             }
             let outcome = (self.wire.server)(&text);

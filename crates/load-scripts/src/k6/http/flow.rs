@@ -381,7 +381,7 @@ impl Pending {
 
     /// Records a request without an answer, and ends the call with it.
     fn fail(self, host: &Host, fault: &Fault, failed: &Failed) -> Outcome {
-        let had_connection = failed.times.sent > Nanos::ZERO && failed.times.sent >= failed.times.ready;
+        let had_connection = failed.times.sent > Nanos::ZERO && !is_before_connection(failed.fault.kind);
         let phases = phases_of_failed(&failed.times, failed.peer.tls.is_some(), had_connection);
         record(
             host,
@@ -468,6 +468,22 @@ impl Flow {
             Self::Full(flow) => (flow.exchange.current.url.to_string(), RequestFacts::Given(flow.given)),
         }
     }
+}
+
+/// True where there was no connection that the request could have gone over.
+const fn is_before_connection(kind: CallFaultKind) -> bool {
+    use CallFaultKind as Kind;
+    matches!(
+        kind,
+        Kind::Resolve
+            | Kind::NoAddress
+            | Kind::Refused
+            | Kind::ConnectTimeout
+            | Kind::Connect
+            | Kind::TlsHostname
+            | Kind::TlsAuthority
+            | Kind::Tls
+    )
 }
 
 fn unpacked(answered: &Answered) -> Result<Option<Vec<u8>>, Fault> {

@@ -145,7 +145,8 @@ impl Life<'_> {
         if let Err(error) = run_workload(&plan, &workload, options) {
             return Err(failed(&error));
         }
-        if let Some(ended) = self.asked_end() {
+        // What ended the load does not end what follows it.
+        if let Some(ended) = self.asked_end().filter(|_| part == Part::Setup) {
             return Err(ended);
         }
         match workload.take_returned() {
@@ -173,7 +174,10 @@ impl Life<'_> {
         let workload = self.session.iterations(plan, setup_data, self.began);
         let (measure, users, mut tell) = (Arc::clone(&self.session.measure), plan.users(), options.progress);
         let progress = Box::new(move |progress: &Progress| {
-            measure.second(progress.elapsed, progress.last.users, users, progress.dropped);
+            // Once it is over there are no users, which says nothing of the load.
+            if !progress.is_last {
+                measure.second(progress.elapsed, progress.last.users, users, progress.dropped);
+            }
             tell(progress);
         });
         match run_workload(plan, &workload, RunOptions { progress, ..options }) {

@@ -96,6 +96,18 @@ fn exit_codes_are_those_of_k6() {
 }
 
 #[test]
+fn a_script_that_aborts_still_has_its_teardown_and_summary() {
+    let script = r#"
+        import exec from "k6/execution";
+        export default function () { exec.test.abort("for a reason"); }
+        export function teardown() { console.log("torn down"); }
+        export function handleSummary() { return { stdout: "summary was told" }; }"#;
+    check(script, &[], 108, &["test aborted: for a reason", "torn down", "summary was told"]);
+    let failed = r#"import exec from "k6/execution"; export default function () { exec.test.fail("so"); }"#;
+    check(failed, &[], 110, &["marked the run as failed"]);
+}
+
+#[test]
 fn setup_and_teardown_have_exit_codes_of_their_own() {
     let told = r#"export function handleSummary() { return { stdout: "summary was told\n" }; } export default function () {}"#;
     let with = |part: &str| format!("import {{ sleep }} from 'k6'; {part}\n{told}");

@@ -55,7 +55,7 @@ const RULES: &[Rule] = &[
     Rule { name: "report", may_know: &["load-model"], refuses: RUNTIMES },
     Rule {
         name: "lab",
-        may_know: &["load-model", "load", "observe", "report"],
+        may_know: &["load-model", "load-scripts", "load", "observe", "report"],
         refuses: &["clap", "anyhow"],
     },
     Rule {

@@ -17,18 +17,20 @@ fn nothing_is_one_iteration_of_one_user() {
     check_script(
         "",
         &expect![[r#"
-        default from 0 s: PerVuIterations { vus: 1, iterations: 1, max_duration: Nanos(600000000000) }
-        at most 1 users, 10m30s
-    "#]],
+            default: 1 iterations for each of 1 VUs (maxDuration: 10m0s, gracefulStop: 30s)
+                PerVuIterations { vus: 1, iterations: 1, max_duration: Nanos(600000000000) }
+            at most 1 users, 10m30s
+        "#]],
     );
     check_script(
         r#"{"vus": 5, "stages": []}"#,
         &expect![[r#"
-        default from 0 s: PerVuIterations { vus: 1, iterations: 1, max_duration: Nanos(600000000000) }
-        at most 1 users, 10m30s
-        warning: `vus` of 5 has no effect without `duration`, `iterations` or `stages`; one user makes one iteration
-        warning: `stages` is empty; one user makes one iteration
-    "#]],
+            default: 1 iterations for each of 1 VUs (maxDuration: 10m0s, gracefulStop: 30s)
+                PerVuIterations { vus: 1, iterations: 1, max_duration: Nanos(600000000000) }
+            at most 1 users, 10m30s
+            warning: `vus` of 5 has no effect without `duration`, `iterations` or `stages`; one user makes one iteration
+            warning: `stages` is empty; one user makes one iteration
+        "#]],
     );
 }
 
@@ -37,28 +39,32 @@ fn shortcuts_stand_for_a_scenario() {
     check_script(
         r#"{"vus": "3", "duration": 2000}"#,
         &expect![[r#"
-        default from 0 s: ConstantVus { vus: 3, duration: Nanos(2000000000) }
-        at most 3 users, 32s
-    "#]],
+            default: 3 looping VUs for 2s (gracefulStop: 30s)
+                ConstantVus { vus: 3, duration: Nanos(2000000000) }
+            at most 3 users, 32s
+        "#]],
     );
     check_script(
         r#"{"vus": 3, "iterations": 30}"#,
         &expect![[r#"
-        default from 0 s: SharedIterations { vus: 3, iterations: 30, max_duration: Nanos(600000000000) }
-        at most 3 users, 10m30s
-    "#]],
+            default: 30 iterations shared among 3 VUs (maxDuration: 10m0s, gracefulStop: 30s)
+                SharedIterations { vus: 3, iterations: 30, max_duration: Nanos(600000000000) }
+            at most 3 users, 10m30s
+        "#]],
     );
     check_script(
         r#"{"vus": 3, "iterations": 30, "duration": "1m30s"}"#,
         &expect![[r#"
-        default from 0 s: SharedIterations { vus: 3, iterations: 30, max_duration: Nanos(90000000000) }
-        at most 3 users, 2m0s
-    "#]],
+            default: 30 iterations shared among 3 VUs (maxDuration: 1m30s, gracefulStop: 30s)
+                SharedIterations { vus: 3, iterations: 30, max_duration: Nanos(90000000000) }
+            at most 3 users, 2m0s
+        "#]],
     );
     check_script(
         r#"{"stages": [{"duration": "10s", "target": 20}, {"target": 3}, {"duration": "1d", "target": 0}]}"#,
         &expect![[r#"
-            default from 0 s: RampingVus { start_vus: 1, stages: [ExecutorStage { duration: Nanos(10000000000), target: 20 }, ExecutorStage { duration: Nanos(86400000000000), target: 0 }], graceful_ramp_down: Nanos(30000000000) }
+            default: Up to 20 looping VUs for 24h0m10s over 2 stages (gracefulRampDown: 30s, gracefulStop: 30s)
+                RampingVus { start_vus: 1, stages: [ExecutorStage { duration: Nanos(10000000000), target: 20 }, ExecutorStage { duration: Nanos(86400000000000), target: 0 }], graceful_ramp_down: Nanos(30000000000) }
             at most 20 users, 24h0m40s
         "#]],
     );
@@ -71,51 +77,57 @@ fn a_higher_tier_replaces_all_four_of_the_lower() {
     check(
         Sources { script, flags, ..Sources::default() },
         &expect![[r#"
-        default from 0 s: ConstantVus { vus: 30, duration: Nanos(30000000000) }
-        at most 30 users, 1m0s
-    "#]],
+            default: 30 looping VUs for 30s (gracefulStop: 30s)
+                ConstantVus { vus: 30, duration: Nanos(30000000000) }
+            at most 30 users, 1m0s
+        "#]],
     );
     let variables = &[("K6_ITERATIONS", "10"), ("K6_USER_AGENT", "variable"), ("OTHER", "x")];
     check(
         Sources { script, variables, ..Sources::default() },
         &expect![[r#"
-        default from 0 s: SharedIterations { vus: 3, iterations: 10, max_duration: Nanos(600000000000) }
-        at most 3 users, 10m30s
-    "#]],
+            default: 10 iterations shared among 3 VUs (maxDuration: 10m0s, gracefulStop: 30s)
+                SharedIterations { vus: 3, iterations: 10, max_duration: Nanos(600000000000) }
+            at most 3 users, 10m30s
+        "#]],
     );
     let flags = &[("vus", "7")];
     check(
         Sources { script, variables, flags, ..Sources::default() },
         &expect![[r#"
-        default from 0 s: SharedIterations { vus: 7, iterations: 10, max_duration: Nanos(600000000000) }
-        at most 7 users, 10m30s
-    "#]],
+            default: 10 iterations shared among 7 VUs (maxDuration: 10m0s, gracefulStop: 30s)
+                SharedIterations { vus: 7, iterations: 10, max_duration: Nanos(600000000000) }
+            at most 7 users, 10m30s
+        "#]],
     );
     let script = r#"{"scenarios": {"a": {"executor": "constant-vus", "duration": "5s"}}}"#;
     let flags = &[("stages", "5s:10|10s:0")];
     check(
         Sources { script, flags, ..Sources::default() },
         &expect![[r#"
-        default from 0 s: RampingVus { start_vus: 1, stages: [ExecutorStage { duration: Nanos(5000000000), target: 10 }, ExecutorStage { duration: Nanos(10000000000), target: 0 }], graceful_ramp_down: Nanos(30000000000) }
-        at most 10 users, 45s
-        warning: a flag replaces the scenarios of the options below it as a whole
-    "#]],
+            default: Up to 10 looping VUs for 15s over 2 stages (gracefulRampDown: 30s, gracefulStop: 30s)
+                RampingVus { start_vus: 1, stages: [ExecutorStage { duration: Nanos(5000000000), target: 10 }, ExecutorStage { duration: Nanos(10000000000), target: 0 }], graceful_ramp_down: Nanos(30000000000) }
+            at most 10 users, 45s
+            warning: a flag replaces the scenarios of the options below it as a whole
+        "#]],
     );
     let configuration = r#"{"duration": "1m", "vus": 2, "out": ["json=x"], "setupTimeout": "2m"}"#;
     check(
         Sources { configuration, ..Sources::default() },
         &expect![[r#"
-        default from 0 s: ConstantVus { vus: 2, duration: Nanos(60000000000) }
-        at most 2 users, 1m30s
-    "#]],
+            default: 2 looping VUs for 1m0s (gracefulStop: 30s)
+                ConstantVus { vus: 2, duration: Nanos(60000000000) }
+            at most 2 users, 1m30s
+        "#]],
     );
     let script = r#"{"iterations": 4}"#;
     check(
         Sources { configuration, script, ..Sources::default() },
         &expect![[r#"
-        default from 0 s: SharedIterations { vus: 2, iterations: 4, max_duration: Nanos(600000000000) }
-        at most 2 users, 10m30s
-    "#]],
+            default: 4 iterations shared among 2 VUs (maxDuration: 10m0s, gracefulStop: 30s)
+                SharedIterations { vus: 2, iterations: 4, max_duration: Nanos(600000000000) }
+            at most 2 users, 10m30s
+        "#]],
     );
 }
 
@@ -134,12 +146,18 @@ fn scenarios_with_all_executors() {
                 {"duration": "10s", "target": 50}]}
         }}"#,
         &expect![[r#"
-            constant from 0 s: ConstantVus { vus: 6, duration: Nanos(20000000000) }
-            ramping from 0 s: RampingVus { start_vus: 0, stages: [ExecutorStage { duration: Nanos(10000000000), target: 10 }, ExecutorStage { duration: Nanos(5000000000), target: 2 }, ExecutorStage { duration: Nanos(0), target: 5 }], graceful_ramp_down: Nanos(2000000000) }
-            rate from 0 s: ConstantArrivalRate { rate: 90, time_unit: Nanos(60000000000), duration: Nanos(10000000000), users: ArrivalUsers { pre_allocated: 2, max: 8 } }
-            rates from 0 s: RampingArrivalRate { start_rate: 5, time_unit: Nanos(1000000000), stages: [ExecutorStage { duration: Nanos(10000000000), target: 50 }], users: ArrivalUsers { pre_allocated: 3, max: 3 } }
-            shared from 0 s: SharedIterations { vus: 10, iterations: 100, max_duration: Nanos(30000000000) }
-            each from 5.00 s: PerVuIterations { vus: 4, iterations: 5, max_duration: Nanos(600000000000) }
+            constant: 6 looping VUs for 20s
+                ConstantVus { vus: 6, duration: Nanos(20000000000) }
+            ramping: Up to 10 looping VUs for 15s over 3 stages (gracefulRampDown: 2s, gracefulStop: 30s)
+                RampingVus { start_vus: 0, stages: [ExecutorStage { duration: Nanos(10000000000), target: 10 }, ExecutorStage { duration: Nanos(5000000000), target: 2 }, ExecutorStage { duration: Nanos(0), target: 5 }], graceful_ramp_down: Nanos(2000000000) }
+            rate: 1.50 iterations/s for 10s (maxVUs: 2-8, gracefulStop: 30s)
+                ConstantArrivalRate { rate: 90, time_unit: Nanos(60000000000), duration: Nanos(10000000000), users: ArrivalUsers { pre_allocated: 2, max: 8 } }
+            rates: Up to 50.00 iterations/s for 10s over 1 stages (maxVUs: 3, gracefulStop: 30s)
+                RampingArrivalRate { start_rate: 5, time_unit: Nanos(1000000000), stages: [ExecutorStage { duration: Nanos(10000000000), target: 50 }], users: ArrivalUsers { pre_allocated: 3, max: 3 } }
+            shared: 100 iterations shared among 10 VUs (maxDuration: 30s, gracefulStop: 30s)
+                SharedIterations { vus: 10, iterations: 100, max_duration: Nanos(30000000000) }
+            each: 5 iterations for each of 4 VUs (maxDuration: 10m0s, exec: other, startTime: 5s, gracefulStop: 30s)
+                PerVuIterations { vus: 4, iterations: 5, max_duration: Nanos(600000000000) }
             at most 41 users, 10m35s
         "#]],
     );
@@ -153,8 +171,10 @@ fn users_of_scenarios_that_follow_each_other_are_counted_once() {
             "a": {"executor": "constant-vus", "vus": 9, "duration": "20s", "startTime": "25s"}
         }}"#,
         &expect![[r#"
-            b from 0 s: ConstantVus { vus: 6, duration: Nanos(20000000000) }
-            a from 25.0 s: ConstantVus { vus: 9, duration: Nanos(20000000000) }
+            b: 6 looping VUs for 20s (gracefulStop: 5s)
+                ConstantVus { vus: 6, duration: Nanos(20000000000) }
+            a: 9 looping VUs for 20s (startTime: 25s, gracefulStop: 30s)
+                ConstantVus { vus: 9, duration: Nanos(20000000000) }
             at most 9 users, 1m15s
         "#]],
     );

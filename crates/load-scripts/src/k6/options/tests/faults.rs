@@ -16,7 +16,8 @@ fn unknown_options_warn_and_unknown_keys_of_scenarios_are_errors() {
     check_script(
         r#"{"treshold": {}, "foo": 1, "blockHostnames": ["a"], "ext": {}}"#,
         &expect![[r#"
-            default from 0 s: PerVuIterations { vus: 1, iterations: 1, max_duration: Nanos(600000000000) }
+            default: 1 iterations for each of 1 VUs (maxDuration: 10m0s, gracefulStop: 30s)
+                PerVuIterations { vus: 1, iterations: 1, max_duration: Nanos(600000000000) }
             at most 1 users, 10m30s
             warning: unknown option `treshold` is not taken into account; did you mean `thresholds`?
             warning: unknown option `foo` is not taken into account

@@ -65,12 +65,12 @@ pub fn live(session: &Session, plan: &Plan, options: RunOptions) -> Lived {
     Lived { result, summary: session.measure.summary(&session.options, duration, setup_data), ended }
 }
 
+/// Each place that `handleSummary` names, with its content.
+pub type SummaryContents = Vec<(String, Vec<u8>)>;
+
 /// Calls the script's `handleSummary`: what it gives for which place (`stdout`, `stderr`, or a file), or nothing where
 /// the script has none or leaves the summary to us.
-pub fn handle_summary(
-    session: &Session,
-    summary: &Summary,
-) -> Result<Option<Vec<(String, Vec<u8>)>>, String> {
+pub fn handle_summary(session: &Session, summary: &Summary) -> Result<Option<SummaryContents>, String> {
     if !session.has(Part::Summary) {
         return Ok(None);
     }

@@ -1,5 +1,7 @@
 //! The modules beside `k6/http` and `k6/metrics`, as scripts see them; what they print was compared with k6's.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
+
 mod k6_support;
 
 use expect_test::{Expect, expect};
@@ -67,7 +69,7 @@ fn logged(main: &str) -> String {
         let line = line.strip_prefix("info msg=").unwrap_or(line);
         line.strip_suffix(" source=console").unwrap_or(line)
     });
-    lines.map(|line| format!("{line}\n")).collect()
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 #[test]

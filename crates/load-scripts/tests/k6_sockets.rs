@@ -1,5 +1,7 @@
 //! WebSockets of scripts, against a peer that is a list of what it says.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
+
 use expect_test::{Expect, expect};
 use prony_load_model::Nanos;
 use prony_load_model::call::{
@@ -94,7 +96,7 @@ fn run(main: &str, turns: Vec<Turn>) -> String {
     let log = script.shared::<Log>();
     log.set_output(Box::new(story.clone()), Style::Plain);
     let endings = Arc::new(Endings::default());
-    let workload = ScriptWorkload::new(Arc::new(script), Entry::Iterations, endings.clone());
+    let workload = ScriptWorkload::new(Arc::new(script), Entry::Iterations, Arc::<Endings>::clone(&endings));
     let clock = Rc::new(Cell::new(Nanos::ZERO));
     let thread = ThreadPlace { number: 0, threads: 1 };
     let mut program = ScriptProgram::new(&workload, thread, Clock::Virtual(Rc::clone(&clock))).unwrap();

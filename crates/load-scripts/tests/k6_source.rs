@@ -1,5 +1,7 @@
 //! Scripts of several files on the virtual machine: imports, `CommonJS`, TypeScript, libraries, and places of errors.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
+
 mod k6_support;
 
 use expect_test::{Expect, expect};

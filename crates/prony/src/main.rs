@@ -32,7 +32,6 @@ struct CommandLine {
 }
 
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "there is one of it in a process")]
 enum Command {
     /// Serve databases as GraphQL.
     Serve(serve::Arguments),

@@ -24,7 +24,7 @@ impl ScriptFile {
 
     /// One that has not run yet and shares nothing with others but the texts.
     pub(super) fn script(&self) -> Script {
-        let mut script = Script::new(self.sources.entry(), self.sources.clone(), builtins());
+        let mut script = Script::new(self.sources.entry(), Arc::<Sources>::clone(&self.sources), builtins());
         script.environment.clone_from(&self.environment);
         script
     }

@@ -29,7 +29,7 @@ pub struct MeasureSettings {
 /// Why nothing can be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
-    #[error("the thresholds cannot be judged:{}", .0.iter().map(|fault| format!("\n  - {fault}")).collect::<String>())]
+    #[error("the thresholds cannot be judged:\n  - {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n  - "))]
     Thresholds(Vec<ThresholdError>),
     #[error(transparent)]
     Output(#[from] OutputError),

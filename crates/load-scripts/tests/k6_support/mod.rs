@@ -1,5 +1,7 @@
 //! Scripts driven without sockets and on virtual time: modules in memory, a runner that answers calls by a function.
 
+#![allow(dead_code, reason = "each test is a program of its own and uses a part of it")]
+
 use prony_load_model::Nanos;
 use prony_load_model::call::{Ask, AskId, Call, CallBytes, CallTimes, News, Peer};
 use prony_load_model::program::{Answer, Event, Outgoing, Program as _, Step, ThreadPlace, UserPlace};

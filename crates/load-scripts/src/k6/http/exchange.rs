@@ -283,8 +283,8 @@ mod tests {
             if turn == Turn::Send {
                 let mut text = Vec::new();
                 exchange.current.write(&mut text, false);
-                shown +=
-                    &format!("{}: {}\n", exchange.current.url, String::from_utf8_lossy(&text).trim_end());
+                let text = String::from_utf8_lossy(&text);
+                writeln!(shown, "{}: {}", exchange.current.url, text.trim_end()).unwrap();
             } else {
                 writeln!(shown, "{turn:?}").unwrap();
             }

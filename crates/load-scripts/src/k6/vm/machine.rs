@@ -283,14 +283,12 @@ impl Machine {
                 return Err(thrown::caught(&self.host, &ctx, &error));
             }
         }
-        match thrown::unhandled(&self.host, &ctx) {
-            Some(error) => Err(error),
-            None => {
-                // A CommonJS file exports what it likes, and only once it has run.
-                let whole = exports.get::<_, Option<Object<'_>>>(WHOLE).ok().flatten();
-                Ok(Persistent::save(&ctx, whole.unwrap_or(exports)))
-            }
+        if let Some(error) = thrown::unhandled(&self.host, &ctx) {
+            return Err(error);
         }
+        // A CommonJS file exports what it likes, and only once it has run.
+        let whole = exports.get::<_, Option<Object<'_>>>(WHOLE).ok().flatten();
+        Ok(Persistent::save(&ctx, whole.unwrap_or(exports)))
     }
 
     fn set_globals(&self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {

@@ -12,6 +12,7 @@ use prony_load_scripts::k6::measure::MeasureSettings;
 use prony_load_scripts::k6::metrics::Summary;
 use prony_load_scripts::k6::session::{Began, GivenOptions, Part, Session, SessionError};
 use prony_load_scripts::k6::vm::Fault;
+use prony_load_scripts::k6::wire::Wire;
 use serde_json::Value;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -176,8 +177,9 @@ impl Life<'_> {
         let progress = Box::new(move |progress: &Progress| {
             // Once it is over there are no users, which says nothing of the load.
             if !progress.is_last {
-                measure.second(progress.elapsed, progress.last.users, users, progress.dropped);
+                measure.second(progress.elapsed, progress.last.users, users);
             }
+            measure.dropped(progress.elapsed, &progress.dropped_of);
             tell(progress);
         });
         match run_workload(plan, &workload, RunOptions { progress, ..options }) {
@@ -215,12 +217,14 @@ pub struct ScriptSubject {
     file: ScriptFile,
     given: GivenOptions,
     plan: Plan,
+    /// What the plan names is there while this is.
+    _wire: Wire,
 }
 
 impl ScriptSubject {
     pub fn open(file: ScriptFile, given: GivenOptions) -> Result<Self, SessionError> {
-        let plan = Session::open(&file, given.clone(), &MeasureSettings::default())?.plan()?;
-        Ok(Self { file, given, plan })
+        let session = Session::open(&file, given.clone(), &MeasureSettings::default())?;
+        Ok(Self { plan: session.plan()?, _wire: session.wire, file, given })
     }
 
     /// The same users with another load.

@@ -144,9 +144,11 @@ impl<'a> Collector<'a> {
         let scenarios = self.plan.scenarios();
         let loads = scenarios.iter().map(|scenario| (scenario.start, &scenario.load));
         let middle = Nanos::from_secs(last.second).plus(Nanos::from_millis(500));
-        let mut starts = StartCounts::default();
+        let (mut starts, mut dropped_of) = (StartCounts::default(), Vec::with_capacity(scenarios.len()));
         for scenario in 0..scenarios.len() {
-            starts.merge(&self.total.starts_of(&windows, scenario));
+            let own = self.total.starts_of(&windows, scenario);
+            dropped_of.push(own.dropped);
+            starts.merge(&own);
         }
         Progress {
             elapsed,
@@ -157,6 +159,7 @@ impl<'a> Collector<'a> {
             failures,
             waited: starts.waited,
             dropped: starts.dropped,
+            dropped_of,
             findings: self.findings.clone(),
             warning,
             is_last: false,

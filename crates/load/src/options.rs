@@ -97,6 +97,8 @@ pub struct Progress {
     /// Starts of open models so far that waited for a free user, and that none became free for in time.
     pub waited: u64,
     pub dropped: u64,
+    /// The same by the plan's scenarios.
+    pub dropped_of: Vec<u64>,
     /// Findings so far that more time will not heal; known from when the result is first written.
     pub findings: Vec<FindingKind>,
     /// Something that the user should know at once, such as a result file that cannot be written.

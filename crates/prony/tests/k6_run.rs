@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
+use prony_testkit::certificates::Certificates;
+use prony_testkit::peer::ScriptedPeer;
+use prony_testkit::secure_peer::{Listen, SecurePeer, SecurePeerOptions, ServerTls, Speaks};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -85,7 +88,7 @@ fn exit_codes_are_those_of_k6() {
         107,
         &["in init", "script.js:1:"],
     );
-    check("export const one = 1;", &[], 107, &["export default function"]);
+    check("export const one = 1;", &[], 255, &["export default function"]);
     check("export const options = { vus: 1.5 }; export default function () {}", &[], 104, &["whole number"]);
     check(NOTHING, &["-i", "3", "-s", "1s:3"], 104, &["`iterations` and `stages` contradict each other"]);
     check(NOTHING, &["--duration", "10"], 104, &["--duration must be a duration with a unit"]);
@@ -238,4 +241,130 @@ fn a_second_signal_ends_it_at_once() {
     for phase in ["teardown", "summary"] {
         assert_eq!(interrupted_in(phase, true), (Some(105), String::new()), "in {phase}");
     }
+}
+
+#[test]
+fn an_aborted_run_begins_no_iteration_any_more() {
+    let script = r#"
+        import exec from "k6/execution";
+        export const options = { vus: 1, duration: "30s" };
+        export default function () { if (exec.scenario.iterationInTest === 2) exec.test.abort(); }"#;
+    check(script, &[], 108, &["iterations...........: 2 "]);
+}
+
+#[test]
+fn what_a_script_logs_stands_before_its_summary_and_its_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = r#"
+        export default function () {}
+        export function teardown() { for (let line = 1; line <= 8000; line++) console.log(`line ${line} is told`); throw new Error("at the end"); }
+        export function handleSummary() { return { stdout: "the summary is told" }; }"#;
+    fs::write(directory.path().join("script.js"), script).unwrap();
+    let both = format!("exec {} run -q script.js 2>&1", env!("CARGO_BIN_EXE_prony"));
+    let output = Command::new("sh").current_dir(directory.path()).args(["-c", &both]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is missing"));
+    assert!(at("line 8000 is told") < at("the summary is told"));
+    assert!(at("the summary is told") < at("error: "));
+}
+
+#[test]
+fn a_script_can_be_explained_and_its_result_be_json() {
+    let script = r#"
+        export const options = { scenarios: { visits: { executor: "per-vu-iterations", vus: 2, iterations: 3, exec: "visit" } } };
+        export function visit() { console.log("visited"); }
+        export function handleSummary() { return { stdout: "the summary is told" }; }"#;
+    let explained = run(script, &["--explain"]);
+    let line =
+        "* visits: 3 iterations for each of 2 VUs (maxDuration: 10m0s, exec: visit, gracefulStop: 30s)";
+    assert!(explained.out.contains(line) && explained.out.contains("--check"), "{}", explained.out);
+    assert!(!explained.error.contains("visited") && explained.code == Some(0), "{}", explained.error);
+    let result: serde_json::Value = serde_json::from_str(&run(script, &["--json"]).out).unwrap();
+    assert_eq!(result["schema"], "prony-result");
+    check(script, &["--check"], 0, &["Nothing is missing."]);
+    check("import sql from 'k6/x/sql'; export default function () {}", &["--check"], 2, &["k6/x/sql"]);
+}
+
+#[test]
+fn options_of_connections_are_followed() {
+    const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    let script = |options: &str| {
+        format!(
+            r#"
+            import http from "k6/http";
+            export const options = {{ iterations: 3, {options} }};
+            export default function () {{ for (const path of ["a", "b"]) http.get(`${{__ENV.TARGET}}/${{path}}`); }}
+            export function handleSummary(data) {{
+                return {{ stdout: `failed ${{data.metrics.http_req_failed.values.passes}}` }}; }}"#
+        )
+    };
+    let connections = |options: &str| {
+        let peer = ScriptedPeer::answering(ANSWER);
+        check(&script(options), &["-e", &format!("TARGET={}", peer.url())], 0, &["failed 0"]);
+        peer.connections()
+    };
+    assert_eq!(connections(""), 1);
+    assert_eq!(connections("noVUConnectionReuse: true"), 3);
+    assert_eq!(connections("noConnectionReuse: true"), 6);
+    let peer = ScriptedPeer::answering(ANSWER);
+    let hosts = format!("hosts: {{ 'shop.invalid:81': '{}' }}", peer.address());
+    check(&script(&hosts), &["-e", "TARGET=http://shop.invalid:81"], 0, &["failed 0"]);
+    check(&script("hosts: { a: 'b' }"), &[], 104, &["`hosts` gives `a` the address `b`"]);
+    check(NOTHING, &["--rps", "5"], 0, &["`rps` is not supported"]);
+    check(NOTHING, &["--dns", "ttl=soon"], 104, &["`dns.ttl` must be"]);
+}
+
+#[test]
+fn a_script_shows_its_certificate_and_takes_any_where_it_says_so() {
+    let certificates = Certificates::new();
+    let (certificate, key) = certificates.client();
+    let text = |path| fs::read_to_string(path).unwrap();
+    let shown = format!("cert: `{}`, key: `{}`", text(certificate), text(key));
+    let mut tls = ServerTls::of(&certificates, &["http/1.1"]);
+    tls.client_authority = Some(certificates.ca());
+    let peer = SecurePeer::start(SecurePeerOptions {
+        tls: Some(tls),
+        listen: Listen::Tcp([127, 0, 0, 1].into()),
+        speaks: Speaks::Http1(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec()),
+    });
+    let script = |options: &str| {
+        format!(
+            r#"
+            import http from "k6/http";
+            export const options = {{ {options} }};
+            export default function () {{ console.log("status", http.get("{}/").status); }}
+            export function handleSummary() {{}}"#,
+            peer.url()
+        )
+    };
+    let any = "insecureSkipTLSVerify: true";
+    check(&script(&format!("tlsAuth: [{{ {shown} }}]")), &[], 0, &["status 0"]);
+    check(&script(any), &[], 0, &["status 0"]);
+    check(&script(&format!("tlsAuth: [{{ {shown} }}], {any}")), &[], 0, &["status 200"]);
+    let two = format!("tlsAuth: [{{ {shown} }}, {{ cert: 'c', key: 'k' }}], {any}");
+    check(&script(&two), &[], 0, &["status 200", "of the 2 certificates"]);
+    check(&script("tlsAuth: [{ cert: 'c', key: 'k', password: 'p' }]"), &[], 104, &["openssl pkey"]);
+}
+
+#[test]
+fn dropped_iterations_belong_to_their_scenario() {
+    let script = r#"
+        import { sleep } from "k6";
+        const arrivals = (rate) => ({ executor: "constant-arrival-rate", rate, duration: "1s", preAllocatedVUs: 1, gracefulStop: "0s" });
+        export const options = { scenarios: { many: arrivals(100), few: arrivals(1) },
+            thresholds: { "dropped_iterations{scenario:many}": ["count>50"], "dropped_iterations{scenario:few}": ["count<1"] } };
+        export default function () { sleep(60); }"#;
+    check(script, &[], 0, &["{ scenario:many }"]);
+}
+
+#[test]
+fn an_option_to_throw_holds_for_metrics_and_colours_are_known_to_the_summary() {
+    let script = r#"
+        import { Counter } from "k6/metrics";
+        const things = new Counter("things");
+        export const options = { throw: true };
+        export default function () { things.add(NaN); console.log("went on"); }
+        export function handleSummary(data) { return { stdout: `noColor: ${data.options.noColor}` }; }"#;
+    let ran = run(script, &["--no-color"]);
+    assert!(ran.out == "noColor: true" && !ran.error.contains("went on"), "{}{}", ran.out, ran.error);
 }

@@ -7,7 +7,7 @@ use prony_load_model::Nanos;
 use prony_load_model::findings::FindingKind;
 use prony_load_model::result::SecondRow;
 use std::fmt;
-use std::io::Write as _;
+use std::io::{self, Write};
 
 /// Plain lines come this often: a log is read later, not watched.
 const PLAIN_EVERY: Nanos = Nanos::from_secs(10);
@@ -96,6 +96,14 @@ impl ProgressDisplay {
         }
     }
 
+    /// Standard error for others' lines, which then stand above the line that is drawn again.
+    pub fn errors(&self) -> Box<dyn Write + Send> {
+        match self {
+            Self::Bar(bar) => Box::new(Beside { bar: bar.clone(), target: io::stderr() }),
+            Self::Plain { .. } | Self::Quiet => Box::new(io::stderr()),
+        }
+    }
+
     pub fn finish(&self) {
         if let Self::Bar(bar) = self {
             bar.finish_and_clear();
@@ -103,9 +111,27 @@ impl ProgressDisplay {
     }
 }
 
+/// Writes while a bar is not drawn.
+struct Beside<W> {
+    bar: ProgressBar,
+    target: W,
+}
+
+impl<W: Write> Write for Beside<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Self { bar, target } = self;
+        bar.suspend(|| target.write_all(bytes))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.target.flush()
+    }
+}
+
 /// A line that cannot be shown is no reason to end a measurement.
 fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::{http, jslib, metrics, modules, source};
 
 pub fn builtins() -> Builtins {
     Builtins::default()
-        .with(natives::MODULES, natives::NATIVES)
+        .with(&[], natives::NATIVES)
         .with(http::natives::MODULES, http::natives::NATIVES)
         .with(metrics::binding::MODULES, metrics::binding::NATIVES)
         .with(modules::MODULES, modules::NATIVES)

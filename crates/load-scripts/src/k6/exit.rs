@@ -20,6 +20,8 @@ pub enum Exit {
     Aborted = 108,
     /// The script called `exec.test.fail`.
     MarkedFailed = 110,
+    /// What k6 has no code for.
+    Other = 255,
 }
 
 impl Exit {

@@ -24,6 +24,8 @@ use std::time::SystemTime;
 pub struct MeasureSettings {
     pub outputs: Vec<OutputSpec>,
     pub no_thresholds: bool,
+    /// For `handleSummary` to see.
+    pub no_color: bool,
 }
 
 /// Why nothing can be measured.
@@ -44,12 +46,13 @@ pub struct Measure {
     outputs: Mutex<Vec<FileOutput>>,
     /// When the part of the life that runs has begun, since the whole has.
     offset: Mutex<Nanos>,
-    /// Starts of the load that were dropped until it was last looked at.
-    dropped: Mutex<u64>,
+    /// Starts of each scenario that were dropped until it was last looked at.
+    dropped: Mutex<Vec<u64>>,
     /// Of the threshold that ended the run.
     verdict: OnceLock<Verdict>,
-    /// Name and executor, by the plan's order.
-    scenarios: Vec<(String, &'static str)>,
+    /// By the plan's order.
+    scenarios: Vec<Scenario>,
+    no_color: bool,
 }
 
 impl Measure {
@@ -87,16 +90,16 @@ impl Measure {
         let is_first =
             state.set_facts(RunFacts { scenarios: facts, options: options.json.to_string().into() });
         assert!(is_first, "a script is measured once");
-        let scenarios = options.scenarios.iter();
         let measure = Self {
             engine: Engine::new(&recorder, resolved, sinks),
             log,
             state,
             outputs: Mutex::new(outputs),
             offset: Mutex::new(Nanos::ZERO),
-            dropped: Mutex::new(0),
+            dropped: Mutex::new(vec![0; options.scenarios.len()]),
             verdict: OnceLock::new(),
-            scenarios: scenarios.map(|scenario| (scenario.name.clone(), scenario.executor.name())).collect(),
+            scenarios: options.scenarios.clone(),
+            no_color: settings.no_color,
         };
         Ok((measure, recorder))
     }
@@ -110,15 +113,25 @@ impl Measure {
         *lock(&self.offset) = since_begin;
     }
 
-    /// A second of the load has passed. `dropped` counts starts from the load's beginning.
-    pub fn second(&self, elapsed: Nanos, users_active: u32, users_made: u32, dropped: u64) {
+    /// A second of the load has passed.
+    pub fn second(&self, elapsed: Nanos, users_active: u32, users_made: u32) {
         self.state.users_active.store(u64::from(users_active), Ordering::Relaxed);
         self.state.users_initialized.store(u64::from(users_made), Ordering::Relaxed);
         let at = lock(&self.offset).plus(elapsed);
         self.engine.record_vus(at, u64::from(users_active), u64::from(users_made));
-        let before = std::mem::replace(&mut *lock(&self.dropped), dropped);
-        if dropped > before {
-            self.engine.record_dropped(at, dropped - before);
+    }
+
+    /// Starts that were dropped since the load's beginning, by scenario.
+    pub fn dropped(&self, elapsed: Nanos, dropped: &[u64]) {
+        let at = lock(&self.offset).plus(elapsed);
+        for ((scenario, count), before) in
+            self.scenarios.iter().zip(dropped).zip(lock(&self.dropped).iter_mut())
+        {
+            let added = count.saturating_sub(*before);
+            *before = *count;
+            if added > 0 {
+                self.engine.record_dropped(&scenario.name, &scenario.tags, at, added);
+            }
         }
     }
 
@@ -164,7 +177,7 @@ impl Measure {
             duration,
             trend_stats: options.summary_trend_stats.clone(),
             time_unit: options.summary_time_unit.and_then(|unit| TimeUnit::from_name(unit.as_str())),
-            no_color: false,
+            no_color: self.no_color,
             is_stdout_tty: std::io::stdout().is_terminal(),
             is_stderr_tty: std::io::stderr().is_terminal(),
             setup_data,
@@ -196,10 +209,14 @@ fn facts(scenario: &Scenario) -> ScenarioFacts {
 impl Watcher for Measure {
     fn ended(&self, iteration: &mut IterationEnd<'_>) {
         let Some(error) = iteration.error.filter(|error| error.fault != Fault::Interrupted) else { return };
-        let Some((name, executor)) = self.scenarios.get(iteration.user.scenario) else { return };
+        let Some(scenario) = self.scenarios.get(iteration.user.scenario) else { return };
         // Errors of other parts end the run, and are told there.
         if error.phase == Phase::Iteration {
-            let fields = [("executor", *executor), ("scenario", name.as_str()), ("source", "stacktrace")];
+            let fields = [
+                ("executor", scenario.executor.name()),
+                ("scenario", scenario.name.as_str()),
+                ("source", "stacktrace"),
+            ];
             self.log.write(Level::Error, &format!("{error}\n"), &fields);
         }
     }

@@ -17,4 +17,5 @@ pub mod program;
 pub mod session;
 pub mod source;
 pub mod vm;
+pub mod wire;
 pub mod workload;

@@ -2,9 +2,9 @@
 
 use super::host::{Clock, UserState};
 use super::metrics::{Batch, SystemTag, TagSetId, TagSets};
-use super::modules::execution;
+use super::modules::execution::{self, RunState};
 use super::vm::{Call, Ended, Fault, Machine, Phase, Progress, Script, ScriptError, User, waits};
-use prony_load_model::call::News;
+use prony_load_model::call::{Ask, News};
 use prony_load_model::counts::Counts;
 use prony_load_model::program::{
     Answer, Event, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
@@ -73,6 +73,8 @@ pub struct ScriptWorkload {
     /// Users whose init code runs before the load begins, over all threads. Others are made when they are needed.
     pub users: u32,
     pub watcher: Arc<dyn Watcher>,
+    /// False where each iteration begins without any.
+    pub keeps_connections: bool,
     /// When [`super::host::Host::now`] is zero, on both clocks.
     pub began: (Instant, SystemTime),
     returned: Mutex<Option<Ended>>,
@@ -87,6 +89,7 @@ impl ScriptWorkload {
             setup_data: None,
             users: 1,
             watcher,
+            keeps_connections: true,
             began: (Instant::now(), SystemTime::now()),
             returned: Mutex::default(),
         }
@@ -144,6 +147,7 @@ impl fmt::Debug for ScriptWorkload {
 pub struct ScriptProgram<'a> {
     workload: &'a ScriptWorkload,
     thread: ThreadPlace,
+    run: Arc<RunState>,
     machine: Machine,
     users: Vec<Option<Place>>,
     /// By scenario: what its users' samples are tagged with at first.
@@ -164,7 +168,8 @@ impl<'a> ScriptProgram<'a> {
         let machine = Machine::of_threads(Arc::clone(&workload.script), clock, thread.threads)?;
         let base_tags = base_tags(&machine, workload);
         let users = Vec::new();
-        let mut program = Self { workload, thread, machine, users, base_tags, batch: Batch::default() };
+        let (run, batch) = (workload.script.shared(), Batch::default());
+        let mut program = Self { workload, thread, run, machine, users, base_tags, batch };
         for index in 0..thread.count_of(workload.users) {
             let number = index as u32 * thread.threads + thread.number;
             program.make_user(number)?;
@@ -185,11 +190,17 @@ impl<'a> ScriptProgram<'a> {
     }
 
     fn begin(&mut self, place: UserPlace) -> Result<Step, ScriptError> {
+        if self.workload.phase() == Phase::Iteration && self.run.is_aborted() {
+            return Ok(Step::StopThread);
+        }
         let mut index = self.thread.index_of(place.number);
         if self.users.get(index).is_none_or(Option::is_none) {
             index = self.make_user(place.number)?;
         }
         self.activate(index, place.scenario)?;
+        if !self.workload.keeps_connections {
+            self.machine.host().outgoing().asks.push(Ask::CloseConnections);
+        }
         let call = self.workload.call(place.scenario);
         let Self { machine, users, .. } = self;
         let user = &mut users[index].as_mut().expect("a user that runs was made").user;
@@ -239,7 +250,7 @@ impl<'a> ScriptProgram<'a> {
 
     fn tell(&mut self, index: usize, place: UserPlace, ended: Ended) {
         let now = self.machine.host().now();
-        let Self { workload, machine, users, .. } = self;
+        let Self { workload, run, machine, users, .. } = self;
         let state = users[index].as_mut().expect("a user that ran is there").user.state();
         let error = ended.as_ref().err();
         let phase = workload.phase();
@@ -251,7 +262,7 @@ impl<'a> ScriptProgram<'a> {
                 recorder.record_iteration(state.tags, now, now.since(state.began));
             }
             if phase == Phase::Iteration {
-                execution::end_iteration(&workload.script.shared(), is_whole);
+                execution::end_iteration(run, is_whole);
             }
         }
         workload.watcher.ended(&mut IterationEnd { user: place, state, ended: now, error });

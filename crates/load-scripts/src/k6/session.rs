@@ -5,17 +5,19 @@ use super::file::ScriptFile;
 use super::host::Clock;
 use super::http::settings::{HttpOptions, HttpSettings};
 use super::measure::{Measure, MeasureError, MeasureSettings};
+use super::metrics::binding::AddRules;
 use super::modules::execution::RunState;
 use super::modules::log::Log;
 use super::options::{Notes, Options, OptionsError, Scenario, Tier, Tiers};
 use super::program::{Entry, ScenarioSpec, ScriptWorkload};
 use super::vm::{Machine, Script, ScriptError};
+use super::wire::Wire;
 use super::workload::Measured;
 use prony_load_model::plan::PlanFaults;
 use prony_load_model::scenario::{FlowDraft, Grace, ScenarioDraft};
-use prony_load_model::wire::{Connections, Protocol, TlsOptions};
-use prony_load_model::{LoadModel, Nanos, Plan, PlanDraft, WireOptions};
+use prony_load_model::{LoadModel, Nanos, Plan, PlanDraft};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
 
 /// How long `handleSummary` may take, as in k6.
@@ -44,6 +46,8 @@ pub struct Session {
     /// What should be said of the options before the run.
     pub warnings: Vec<String>,
     functions: Vec<String>,
+    /// Must be there as long as plans made of the session are run.
+    pub wire: Wire,
 }
 
 /// Why a script cannot be run.
@@ -64,7 +68,8 @@ pub enum SessionError {
 impl SessionError {
     pub const fn exit(&self) -> Exit {
         match self {
-            Self::Script(_) | Self::NoFunctions => Exit::Exception,
+            Self::Script(_) => Exit::Exception,
+            Self::NoFunctions => Exit::Other,
             Self::Options(_) | Self::Measure(_) | Self::Plan(_) => Exit::Configuration,
         }
     }
@@ -115,12 +120,14 @@ impl Session {
         let tier = Tier::of_script(&inspected.options, &mut notes);
         let tiers = Tiers { configuration, script: tier, variables, flags };
         let is_exported = |name: &str| inspected.functions.iter().any(|known| known == name);
-        let consolidated = tiers.consolidate(&is_exported, notes)?;
+        let mut consolidated = tiers.consolidate(&is_exported, notes)?;
+        let wire = Wire::new(&consolidated.options, &mut consolidated.warnings)?;
         let mut script = file.script();
         let shared = (script.shared::<Log>(), script.shared::<RunState>());
         let registry = &first.recorder.registry;
         let (measure, recorder) = Measure::new(&consolidated.options, registry, shared, settings)?;
         script.recorder = recorder;
+        script.shared::<AddRules>().throws.store(consolidated.options.throw, Ordering::Relaxed);
         script.shared::<HttpSettings>().set(HttpOptions::new(&consolidated.options));
         Ok(Self {
             name: file.name.clone(),
@@ -129,6 +136,7 @@ impl Session {
             measure: Arc::new(measure),
             script: Arc::new(script),
             functions: inspected.functions,
+            wire,
         })
     }
 
@@ -168,19 +176,11 @@ impl Session {
     }
 
     fn plan_of(&self, name: &str, scenarios: Vec<ScenarioDraft>) -> Result<Plan, PlanFaults> {
-        let connections =
-            if self.options.no_connection_reuse { Connections::Fresh } else { Connections::Kept };
-        let wire = WireOptions {
-            protocol: Protocol::Auto,
-            connections,
-            tls: TlsOptions { insecure: self.options.insecure_skip_tls_verify, ..TlsOptions::default() },
-            ..WireOptions::default()
-        };
         let draft = PlanDraft {
             name: name.to_owned(),
             targets: Vec::new(),
             timeout: REQUEST_TIMEOUT,
-            wire,
+            wire: self.wire.options.clone(),
             seed: 1,
             variables: Vec::new(),
             requests: Vec::new(),
@@ -198,7 +198,7 @@ impl Session {
         let mut workload = self.workload(Entry::Iterations, setup_data, began);
         workload.scenarios = self.options.scenarios.iter().map(spec).collect();
         workload.users = self.users_prepared(plan);
-        Measured::new(workload, Arc::clone(&self.measure), self.options.min_iteration_duration)
+        self.measured(workload, self.options.min_iteration_duration)
     }
 
     /// `data` is what `setup` returned, or what the summary is made of.
@@ -208,7 +208,11 @@ impl Session {
             Part::Teardown => Entry::Teardown,
             Part::Summary => Entry::Summary(data.clone().unwrap_or_else(|| "{}".into())),
         };
-        Measured::new(self.workload(entry, data, began), Arc::clone(&self.measure), Nanos::ZERO)
+        self.measured(self.workload(entry, data, began), Nanos::ZERO)
+    }
+
+    fn measured(&self, workload: ScriptWorkload, iteration_min: Nanos) -> Measured {
+        Measured::new(workload, Arc::clone(&self.measure), self.wire.hosts.clone(), iteration_min)
     }
 
     fn workload(&self, entry: Entry, data: Option<Arc<str>>, began: Began) -> ScriptWorkload {
@@ -216,6 +220,7 @@ impl Session {
         let mut workload = ScriptWorkload::new(Arc::clone(&self.script), entry, watcher);
         workload.setup_data = data;
         workload.began = began;
+        workload.keeps_connections = !self.options.no_vu_connection_reuse;
         workload
     }
 

@@ -7,6 +7,7 @@ use super::vm::Ended;
 use prony_load_model::Nanos;
 use prony_load_model::call::News;
 use prony_load_model::counts::Counts;
+use prony_load_model::hosts::Hosts;
 use prony_load_model::program::{
     Answer, Event, Look, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
 };
@@ -20,12 +21,18 @@ use std::time::Instant;
 pub struct Measured {
     workload: ScriptWorkload,
     measure: Arc<Measure>,
+    hosts: Hosts,
     iteration_min: Nanos,
 }
 
 impl Measured {
-    pub(super) fn new(workload: ScriptWorkload, measure: Arc<Measure>, iteration_min: Nanos) -> Self {
-        Self { workload, measure, iteration_min }
+    pub(super) fn new(
+        workload: ScriptWorkload,
+        measure: Arc<Measure>,
+        hosts: Hosts,
+        iteration_min: Nanos,
+    ) -> Self {
+        Self { workload, measure, hosts, iteration_min }
     }
 
     /// As [`ScriptWorkload::take_returned`].
@@ -45,6 +52,10 @@ impl Workload for Measured {
 
     fn tables(&self) -> Option<&Tables> {
         self.workload.tables()
+    }
+
+    fn hosts(&self) -> Option<&Hosts> {
+        Some(&self.hosts)
     }
 
     fn look(&self, elapsed: Nanos) -> Look {

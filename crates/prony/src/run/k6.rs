@@ -15,6 +15,7 @@ use prony_load_scripts::k6::exit::Exit;
 use prony_load_scripts::k6::measure::MeasureSettings;
 use prony_load_scripts::k6::metrics::SummaryMode;
 use prony_load_scripts::k6::metrics::outputs::OutputSpec;
+use prony_load_scripts::k6::modules::log::Style;
 use prony_load_scripts::k6::session::Session;
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
@@ -66,18 +67,24 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     let settings = MeasureSettings {
         outputs: arguments.outputs().map_err(|error| Stopped::new(Exit::Configuration, error))?,
         no_thresholds: arguments.no_thresholds(),
+        no_color: arguments.no_color,
     };
+    if arguments.explain {
+        return explain(arguments, &settings);
+    }
     let session = given::session(arguments, &settings)?;
     for warning in &session.warnings {
         warn(warning);
     }
     let plan = session.plan().map_err(|error| Stopped::new(error.exit(), error))?;
     let path = result_path(&arguments.output, &plan);
-    let options = options(arguments, &plan, &path)?;
-    if !arguments.quiet {
+    let options = options(arguments, &session, &plan, &path)?;
+    if !arguments.quiet && !arguments.json {
         print(introduction(arguments, &session, &settings.outputs).as_bytes())?;
     }
     let lived = live(&session, &plan, options);
+    // What the script has logged stands before what is said of it.
+    session.measure.log().flush();
     if mode != SummaryMode::Disabled {
         summarise(arguments, &session, &lived, mode)?;
     }
@@ -101,8 +108,27 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     })
 }
 
-fn options(arguments: &K6Arguments, plan: &Plan, path: &Path) -> anyhow::Result<RunOptions> {
+/// What would be run. No output is opened, because nothing is written.
+fn explain(arguments: &K6Arguments, settings: &MeasureSettings) -> Result<u8, Stopped> {
+    let session = given::session(arguments, &MeasureSettings { outputs: Vec::new(), ..settings.clone() })?;
+    session.measure.log().flush();
+    for warning in &session.warnings {
+        warn(warning);
+    }
+    session.plan().map_err(|error| Stopped::new(error.exit(), error))?;
+    let text = introduction(arguments, &session, &settings.outputs);
+    print(format!("{text}--check says what the script needs, and what of it is missing\n").as_bytes())?;
+    Ok(Exit::Done.code())
+}
+
+fn options(
+    arguments: &K6Arguments,
+    session: &Session,
+    plan: &Plan,
+    path: &Path,
+) -> anyhow::Result<RunOptions> {
     let mut display = display(arguments.quiet);
+    session.measure.log().set_output(display.errors(), Style::of_errors());
     let options = RunOptions {
         output: Output::File(path.to_owned()),
         command_line: crate::command_line(),
@@ -158,11 +184,16 @@ fn summarise(
         None
     });
     let Some(contents) = contents else {
+        if arguments.json {
+            return Ok(());
+        }
         let with_colors = !arguments.no_color && std::io::stdout().is_terminal();
         return print(lived.summary.text(mode, with_colors).as_bytes());
     };
     for (place, content) in contents {
         match place.as_str() {
+            // Nothing but the result is to be there.
+            "stdout" if arguments.json => {}
             "stdout" => print(&content)?,
             "stderr" => eprint(&content)?,
             path => write_file(Path::new(path), &content),
@@ -187,6 +218,9 @@ fn say_end(ended: &Ended) {
 /// What Prony found beyond k6's figures; true where some of it voids them.
 fn tell_findings(arguments: &K6Arguments, lived: &Lived, path: &Path) -> anyhow::Result<bool> {
     let Some(result) = &lived.result else { return Ok(false) };
+    if arguments.json {
+        print((prony_report::json(result)? + "\n").as_bytes())?;
+    }
     if !arguments.quiet {
         let findings = prony_report::findings(result);
         eprint(format!("{findings}\nresult: {}\n", path.display()).as_bytes())?;
@@ -195,7 +229,9 @@ fn tell_findings(arguments: &K6Arguments, lived: &Lived, path: &Path) -> anyhow:
 }
 
 fn print(text: &[u8]) -> anyhow::Result<()> {
-    std::io::stdout().write_all(text).context("cannot print the summary")
+    // What follows on standard error stands behind it, also where it ends within a line.
+    let mut out = std::io::stdout();
+    out.write_all(text).and_then(|()| out.flush()).context("cannot print the summary")
 }
 
 fn eprint(text: &[u8]) -> anyhow::Result<()> {

@@ -9,7 +9,9 @@ use super::samples::{Batch, SampleBatch};
 use super::sink::{Sink, Statistic};
 use super::summary::{Summary, SummaryOptions};
 use super::thresholds::{Thresholds, Verdict};
+use super::{SystemTag, Tags};
 use prony_load_model::units::Nanos;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How often thresholds are looked at.
@@ -90,11 +92,14 @@ impl Engine {
         lock(&self.state).own.record_vus(at, active, initialized);
     }
 
-    /// Starts for which no user was free.
-    pub fn record_dropped(&self, at: Nanos, count: u64) {
+    /// Starts of a scenario for which no user was free.
+    pub fn record_dropped(&self, scenario: &str, tags: &BTreeMap<String, String>, at: Nanos, count: u64) {
         let mut state = lock(&self.state);
         let root = state.own.root();
-        state.own.record_dropped(root, at, count);
+        let sets = state.own.sets();
+        let tagged = tags.iter().fold(root.set, |set, (name, value)| sets.with(set, name, value));
+        let set = sets.with_system(tagged, SystemTag::Scenario, scenario);
+        state.own.record_dropped(Tags { set, ..root }, at, count);
     }
 
     /// Adds up what has come and, every [`THRESHOLDS_PERIOD`], looks at the thresholds of metrics that have samples.

@@ -28,6 +28,7 @@ pub struct RunState {
     pub users_active: AtomicU64,
     pub users_initialized: AtomicU64,
     has_failed: AtomicBool,
+    is_aborted: AtomicBool,
     abort: Mutex<Option<String>>,
 }
 
@@ -74,6 +75,11 @@ impl RunState {
         self.abort.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// As [`Self::aborted`], without its message: for each iteration to ask.
+    pub fn is_aborted(&self) -> bool {
+        self.is_aborted.load(Ordering::Relaxed)
+    }
+
     /// Whether the script marked the run as failed, with `exec.test.fail`.
     pub fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Relaxed)
@@ -81,6 +87,7 @@ impl RunState {
 
     fn abort(&self, reason: String) {
         self.abort.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
+        self.is_aborted.store(true, Ordering::Relaxed);
     }
 
     fn scenario(&self, index: usize) -> Option<&ScenarioFacts> {

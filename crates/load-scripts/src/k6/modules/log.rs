@@ -51,6 +51,13 @@ pub enum Style {
     Plain,
 }
 
+impl Style {
+    /// What suits standard error.
+    pub fn of_errors() -> Self {
+        if io::IsTerminal::is_terminal(&io::stderr()) { Self::Coloured } else { Self::Plain }
+    }
+}
+
 /// The log of a run, shared by its threads.
 pub struct Log {
     begun: Instant,
@@ -72,8 +79,7 @@ enum Output {
 
 impl Default for Log {
     fn default() -> Self {
-        let style = if io::IsTerminal::is_terminal(&io::stderr()) { Style::Coloured } else { Style::Plain };
-        Self::new(style, None)
+        Self::new(Style::of_errors(), None)
     }
 }
 

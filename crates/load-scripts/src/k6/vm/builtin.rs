@@ -7,7 +7,7 @@
 //!
 //! # A worked example: `sleep`
 //!
-//! The text (`vm/k6.js`), with the three steps of each call that parks, *submit*, *park* and *result*:
+//! The text (`modules/basics.js`), with the three steps of each call that parks, *submit*, *park* and *result*:
 //!
 //! ```js
 //! import vm from "prony:vm";
@@ -33,7 +33,7 @@
 //! pub const NATIVES: &[Native] = &[Native { name: "prony:vm", install: |ctx, exports| {
 //!     exports.set("sleep", Function::new(ctx.clone(), sleep)?)
 //! } }];
-//! pub const MODULES: &[Builtin] = &[Builtin { specifier: "k6", text: include_str!("k6.js") }];
+//! pub const MODULES: &[Builtin] = &[Builtin { specifier: "k6", text: include_str!("basics.js") }];
 //! ```
 //!
 //! An HTTP call is the same with `host.outgoing()` for the request text and its [`prony_load_model::call::Ask`], and a

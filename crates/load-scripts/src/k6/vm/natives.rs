@@ -2,7 +2,7 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "native functions are given their arguments")]
 
-use super::builtin::{Builtin, Native};
+use super::builtin::Native;
 use super::context::{owned, throw_uncatchable};
 use super::fiber::park_function;
 use crate::k6::host::host_of;
@@ -16,7 +16,6 @@ pub(super) const VM: &str = "prony:vm";
 /// Longer sleeps are as long as this: a year.
 const SLEEP_MAX_SECONDS: f64 = 365.0 * 86_400.0;
 
-pub const MODULES: &[Builtin] = &[Builtin { specifier: "k6", text: include_str!("k6.js") }];
 pub const NATIVES: &[Native] = &[Native { name: VM, install }];
 
 fn install<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<()> {

@@ -52,6 +52,12 @@ pub(crate) struct K6Arguments {
     /// Do not run the script: say what it needs, and what of it is missing.
     #[arg(long)]
     pub check: bool,
+    /// Do not run the script: say what its scenarios would do.
+    #[arg(long)]
+    pub explain: bool,
+    /// Print Prony's result as JSON in the place of the summary.
+    #[arg(long)]
+    pub json: bool,
     /// Show nothing but the summary.
     #[arg(short, long)]
     pub quiet: bool,

@@ -171,7 +171,7 @@ impl Life<'_> {
     }
 
     fn load(&self, plan: &Plan, setup_data: Returned, options: RunOptions) -> (Option<ResultFile>, Ended) {
-        self.session.measure.begin(self.elapsed());
+        self.session.measure.begin_load(self.elapsed(), plan.users());
         let workload = self.session.iterations(plan, setup_data, self.began);
         let (measure, users, mut tell) = (Arc::clone(&self.session.measure), plan.users(), options.progress);
         let progress = Box::new(move |progress: &Progress| {

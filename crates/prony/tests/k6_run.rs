@@ -253,6 +253,15 @@ fn an_aborted_run_begins_no_iteration_any_more() {
 }
 
 #[test]
+fn users_are_counted_from_the_first_iteration_on() {
+    let script = r#"
+        import exec from "k6/execution";
+        export const options = { vus: 3, iterations: 3 };
+        export default function () { console.log("users", exec.instance.vusActive, exec.instance.vusInitialized); }"#;
+    check(script, &[], 0, &["users 3 3"]);
+}
+
+#[test]
 fn what_a_script_logs_stands_before_its_summary_and_its_end() {
     let directory = tempfile::tempdir().unwrap();
     let script = r#"

@@ -113,10 +113,22 @@ impl Measure {
         *lock(&self.offset) = since_begin;
     }
 
+    /// The load begins, this long after the whole life has.
+    pub fn begin_load(&self, since_begin: Nanos, users_made: u32) {
+        self.begin(since_begin);
+        let first = self.scenarios.iter().filter(|scenario| scenario.start == Nanos::ZERO);
+        self.set_users(first.map(|scenario| scenario.executor.users_first()).sum(), users_made);
+    }
+
+    /// For scripts to see.
+    fn set_users(&self, active: u32, made: u32) {
+        self.state.users_active.store(u64::from(active), Ordering::Relaxed);
+        self.state.users_initialized.store(u64::from(made), Ordering::Relaxed);
+    }
+
     /// A second of the load has passed.
     pub fn second(&self, elapsed: Nanos, users_active: u32, users_made: u32) {
-        self.state.users_active.store(u64::from(users_active), Ordering::Relaxed);
-        self.state.users_initialized.store(u64::from(users_made), Ordering::Relaxed);
+        self.set_users(users_active, users_made);
         let at = lock(&self.offset).plus(elapsed);
         self.engine.record_vus(at, u64::from(users_active), u64::from(users_made));
     }

@@ -77,6 +77,14 @@ impl Executor {
         }
     }
 
+    /// Users that are there when the scenario begins.
+    pub(in crate::k6) fn users_first(&self) -> u32 {
+        match self {
+            Self::RampingVus { start_vus, .. } => *start_vus,
+            _ => self.users_prepared(),
+        }
+    }
+
     /// When the number of users changes, and to what: as k6 spreads the steps of a line.
     pub(super) fn ramping_steps(&self) -> Vec<(Nanos, u64)> {
         let Self::RampingVus { start_vus, stages, .. } = self else { return Vec::new() };

@@ -19,7 +19,7 @@
 //!
 //! The native, an ordinary function of rquickjs, says what the user waits for and returns at once:
 //!
-//! ```ignore
+//! ```text
 //! fn sleep(ctx: Ctx<'_>, seconds: f64) -> rquickjs::Result<()> {
 //!     let host = host_of(&ctx);
 //!     host.require_running(&ctx, "sleep")?;

@@ -110,60 +110,65 @@ fn the_legacy_text_is_what_k6_prints() {
     assert_eq!(summary.text(SummaryMode::Legacy, false), text);
 }
 
+/// Keeps the indentation that all lines have in common: `expect!` would take it from the expected text.
+fn fenced(text: &str) -> String {
+    text.split('\n').map(|line| format!("|{line}")).collect::<Vec<_>>().join("\n")
+}
+
 #[test]
 fn colours_mark_verdicts_and_figures() {
     let points = COMPACT.0.lines().filter(|line| line.contains("checks") || line.contains("my_counter"));
     let points = points.collect::<Vec<_>>().join("\n");
     let option = json!({"my_counter": ["count<1"]});
     let summary = replay(&points, &option, options_of(Nanos::from_secs(1)));
-    let visible = |text: String| text.replace('\u{1b}', "^");
+    let visible = |text: String| fenced(&text.replace('\u{1b}', "^"));
     expect![[r#"
-
-
-          █ ^[1mTHRESHOLDS^[0m 
-
-            my_counter
-            ^[31m✗^[0m ^[37m'count<1'^[0m ^[37mcount^[0m=^[36m7^[0m
-
-
-          █ ^[1mTOTAL RESULTS^[0m 
-
-            checks_total^[2;37m.......:^[0m ^[36m8^[0m      ^[2;36m8/s^[0m
-            checks_succeeded^[2;37m...:^[0m ^[36m62.50%^[0m ^[2;36m5 out of 8^[0m
-            checks_failed^[2;37m......:^[0m ^[36m37.50%^[0m ^[2;36m3 out of 8^[0m
-
-            ^[32m✓ status is 200^[0m
-            ^[31m✗ never^[0m
-              ^[31m↳  0% — ✓ 0 / ✗ 2^[0m
-            ^[31m✗ in inner^[0m
-              ^[31m↳  50% — ✓ 1 / ✗ 1^[0m
-
-            ^[1mCUSTOM^[0m
-            my_counter^[2;37m...:^[0m ^[36m7^[0m ^[2;36m7/s^[0m
-
-
-
-    "#]]
+        |
+        |
+        |  █ ^[1mTHRESHOLDS^[0m 
+        |
+        |    my_counter
+        |    ^[31m✗^[0m ^[37m'count<1'^[0m ^[37mcount^[0m=^[36m7^[0m
+        |
+        |
+        |  █ ^[1mTOTAL RESULTS^[0m 
+        |
+        |    checks_total^[2;37m.......:^[0m ^[36m8^[0m      ^[2;36m8/s^[0m
+        |    checks_succeeded^[2;37m...:^[0m ^[36m62.50%^[0m ^[2;36m5 out of 8^[0m
+        |    checks_failed^[2;37m......:^[0m ^[36m37.50%^[0m ^[2;36m3 out of 8^[0m
+        |
+        |    ^[32m✓ status is 200^[0m
+        |    ^[31m✗ never^[0m
+        |      ^[31m↳  0% — ✓ 0 / ✗ 2^[0m
+        |    ^[31m✗ in inner^[0m
+        |      ^[31m↳  50% — ✓ 1 / ✗ 1^[0m
+        |
+        |    ^[1mCUSTOM^[0m
+        |    my_counter^[2;37m...:^[0m ^[36m7^[0m ^[2;36m7/s^[0m
+        |
+        |
+        |
+        |"#]]
     .assert_eq(&visible(summary.text(SummaryMode::Compact, true)));
     expect![[r#"
-
-        ^[32m     ✓ status is 200^[0m
-        ^[31m     ✗ never
-              ↳  0% — ✓ 0 / ✗ 2^[0m
-
-             █ outer
-
-        ^[32m       ✓ status is 200^[0m
-
-               █ inner
-
-        ^[31m         ✗ in inner
-                  ↳  50% — ✓ 1 / ✗ 1^[0m
-
-             checks^[2m.......:^[0m ^[36m62.50%^[0m ^[36;2m5 out of 8^[0m
-           ^[31m✗^[0m my_counter^[2m...:^[0m ^[36m7^[0m      ^[36;2m7/s^[0m
-
-    "#]]
+        |
+        |^[32m     ✓ status is 200^[0m
+        |^[31m     ✗ never
+        |      ↳  0% — ✓ 0 / ✗ 2^[0m
+        |
+        |     █ outer
+        |
+        |^[32m       ✓ status is 200^[0m
+        |
+        |       █ inner
+        |
+        |^[31m         ✗ in inner
+        |          ↳  50% — ✓ 1 / ✗ 1^[0m
+        |
+        |     checks^[2m.......:^[0m ^[36m62.50%^[0m ^[36;2m5 out of 8^[0m
+        |   ^[31m✗^[0m my_counter^[2m...:^[0m ^[36m7^[0m      ^[36;2m7/s^[0m
+        |
+        |"#]]
     .assert_eq(&visible(summary.text(SummaryMode::Legacy, true)));
 }
 
@@ -194,14 +199,14 @@ fn options_of_text_summary_change_units_statistics_and_marks() {
     let show = |options: Value, rates| text_summary(&data, &LegacyOptions::from_json(&options, rates));
     let plain = show(json!({"indent": "", "enableColors": false}), RateStyle::OutOf);
     expect![[r#"
-            ok.....: 75.00% 3 out of 4
-            wait...: avg=1500.25ms"#]]
-    .assert_eq(&plain);
+        |    ok.....: 75.00% 3 out of 4
+        |    wait...: avg=1500.25ms"#]]
+    .assert_eq(&fenced(&plain));
     let other = json!({"indent": "> ", "enableColors": false, "summaryTimeUnit": "s", "summaryTrendStats": ["count", "p(99)", "max"]});
     expect![[r#"
-        >     ok.....: 75.00% ✓ 3 ✗ 1
-        >     wait...: count=7 p(99)=2.00s max=-"#]]
-    .assert_eq(&show(other, RateStyle::Marks));
+        |>     ok.....: 75.00% ✓ 3 ✗ 1
+        |>     wait...: count=7 p(99)=2.00s max=-"#]]
+    .assert_eq(&fenced(&show(other, RateStyle::Marks)));
 }
 
 #[test]
@@ -220,17 +225,17 @@ fn percentiles_that_are_not_exact_are_said_to_be_so() {
     engine.receive(0, &mut recorder);
     let text = engine.summary(options_of(Nanos::from_secs(1))).text(SummaryMode::Compact, false);
     expect![[r#"
-
-
-          █ TOTAL RESULTS 
-
-            WEBSOCKET
-            ws_ping...: avg=8m20s min=0s med=8m20s max=16m40s p(90)=14m59s p(95)=15m49s
-
-
-
-          Percentiles of ws_ping are within 0.024 %: they have more than 1000000 samples.
-
-    "#]]
-    .assert_eq(&text);
+        |
+        |
+        |  █ TOTAL RESULTS 
+        |
+        |    WEBSOCKET
+        |    ws_ping...: avg=8m20s min=0s med=8m20s max=16m40s p(90)=14m59s p(95)=15m49s
+        |
+        |
+        |
+        |  Percentiles of ws_ping are within 0.024 %: they have more than 1000000 samples.
+        |
+        |"#]]
+    .assert_eq(&fenced(&text));
 }

@@ -606,3 +606,50 @@ fn users_stay_apart_under_random_switches() {
     assert!(failed.is_empty(), "{failed:?}");
     assert!(outcome.requests.len() > 10_000, "{}", outcome.requests.len());
 }
+
+#[test]
+fn globals_that_few_look_at_are_as_if_they_had_always_been_there() {
+    let main = "
+        const own = (name) => {
+            const { writable, enumerable, configurable } = Object.getOwnPropertyDescriptor(globalThis, name);
+            return [writable, enumerable, configurable].join();
+        };
+        console.log = () => 'mine';
+        globalThis.crypto = 'none';
+        Object.defineProperty(globalThis, 'setInterval', { value: 'another', configurable: true });
+        Object.defineProperty(globalThis, 'Int8Array', { value: 'third', configurable: true });
+        Object.defineProperty(globalThis, 'Atomics', { value: 'fourth', configurable: true });
+        globalThis.Float64Array = class Mine extends Float64Array {};
+        export function setup() {
+            const bytes = new Uint8Array([1, 2]);
+            return [
+                'ArrayBuffer' in globalThis, typeof clearTimeout, typeof setTimeout, typeof missing,
+                console.log(), crypto, setInterval, Int8Array, Atomics, Float64Array.name,
+                bytes.buffer instanceof ArrayBuffer, Object.prototype.toString.call(bytes),
+                own('console'), own('setTimeout'), own('Uint8Array'),
+            ].join(' ');
+        }";
+    check_result(
+        main,
+        &expect![[r#"
+        user 0 at 0 s: ok
+        returned "true function function undefined mine none another third fourth Mine true [object Uint8Array] true,false,true true,false,true true,false,true"
+    "#]],
+    );
+}
+
+#[test]
+fn a_file_of_bytes_is_a_buffer_though_nothing_looked_at_the_class() {
+    let main = "
+        const bytes = open('main.js', 'b');
+        export function setup() {
+            return [Object.prototype.toString.call(bytes), bytes.constructor === ArrayBuffer, bytes.byteLength > 100];
+        }";
+    check_result(
+        main,
+        &expect![[r#"
+        user 0 at 0 s: ok
+        returned ["[object ArrayBuffer]",true,true]
+    "#]],
+    );
+}

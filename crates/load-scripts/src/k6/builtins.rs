@@ -11,5 +11,5 @@ pub fn builtins() -> Builtins {
         .with(modules::MODULES, modules::NATIVES)
         .with(source::MODULES, source::NATIVES)
         .with(jslib::MODULES, jslib::NATIVES)
-        .with_prelude(modules::GLOBALS)
+        .with_globals(modules::GLOBALS)
 }

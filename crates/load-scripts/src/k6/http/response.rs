@@ -9,6 +9,7 @@ use super::gjson::{self, Node};
 use super::headers::{AnswerHead, Headers};
 use super::json_error::json_error;
 use super::set_cookie::{SetCookie, read_pairs};
+use crate::k6::vm::need_buffers;
 use rquickjs::class::{
     ClassKind, JsCell, JsClass, PropertyDescriptor, PropertyName, Readable, Trace, Tracer,
 };
@@ -123,7 +124,10 @@ impl<'js> Response<'js> {
         match &self.facts.body {
             _ if self.facts.is_refused => Ok(Array::new(ctx.clone())?.into_value()),
             None => Ok(Value::new_null(ctx.clone())),
-            Some(body) if self.facts.is_binary => Ok(ArrayBuffer::new_copy(ctx.clone(), body)?.into_value()),
+            Some(body) if self.facts.is_binary => {
+                need_buffers(ctx)?;
+                Ok(ArrayBuffer::new_copy(ctx.clone(), body)?.into_value())
+            }
             Some(body) => text_value(ctx, &String::from_utf8_lossy(body)),
         }
     }

@@ -1,5 +1,6 @@
 //! What the bindings to JavaScript share: bytes from values, errors as Go's k6 throws them, Rust values held by objects.
 
+use crate::k6::vm::need_buffers;
 use rquickjs::class::{JsClass, Trace, Tracer, Writable};
 use rquickjs::function::Constructor;
 use rquickjs::{
@@ -103,6 +104,7 @@ fn go_type(value: &Value<'_>) -> &'static str {
 }
 
 pub fn array_buffer<'js>(ctx: &Ctx<'js>, bytes: Vec<u8>) -> rquickjs::Result<Value<'js>> {
+    need_buffers(ctx)?;
     Ok(ArrayBuffer::new(ctx.clone(), bytes)?.into_value())
 }
 
@@ -157,5 +159,6 @@ pub fn tag_text<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Option<String> {
 }
 
 pub fn uint8_array<'js>(ctx: &Ctx<'js>, bytes: Vec<u8>) -> rquickjs::Result<Value<'js>> {
+    need_buffers(ctx)?;
     Ok(TypedArray::<u8>::new(ctx.clone(), bytes)?.into_value())
 }

@@ -3,12 +3,17 @@
 use super::binding::{copy_of, is_nullish, text_of};
 use super::log::{Level, Log};
 use crate::k6::host::host_of;
-use crate::k6::vm::Native;
+use crate::k6::vm::{Builtin, Native};
 use rquickjs::atom::PredefinedAtom;
 use rquickjs::function::Rest;
 use rquickjs::{Ctx, Function, Object, Value};
 use std::fmt::Write as _;
 
+/// Each user has its own object, which scripts may change.
+pub(super) const GLOBAL_MODULE: Builtin = Builtin {
+    specifier: "prony/console",
+    text: "import native from 'prony:console';\nexport const console = { ...native };\n",
+};
 pub const NATIVE: Native = Native { name: "prony:console", install };
 
 /// Deeper values are not looked into: each level takes stack of the user's, which is small.

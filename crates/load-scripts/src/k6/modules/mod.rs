@@ -34,7 +34,9 @@ pub const MODULES: &[Builtin] = &[
     sockets::MODULES[1],
     sockets::MODULES[2],
     timers::MODULE,
-    Builtin { specifier: GLOBALS, text: include_str!("globals.js") },
+    timers::GLOBAL_MODULE,
+    console::GLOBAL_MODULE,
+    webcrypto::GLOBAL_MODULE,
 ];
 pub const NATIVES: &[Native] = &[
     basics::NATIVE,
@@ -48,5 +50,9 @@ pub const NATIVES: &[Native] = &[
     timers::NATIVE,
     webcrypto::NATIVE,
 ];
-/// What scripts find without importing it; evaluated before each user's script.
-pub const GLOBALS: &str = "prony/globals";
+/// What scripts find without importing it.
+pub const GLOBALS: &[(&[&str], &str)] = &[
+    (&["console"], console::GLOBAL_MODULE.specifier),
+    (&["crypto"], webcrypto::GLOBAL_MODULE.specifier),
+    (&["setTimeout", "setInterval", "clearTimeout", "clearInterval"], timers::GLOBAL_MODULE.specifier),
+];

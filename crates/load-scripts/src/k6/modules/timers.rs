@@ -12,6 +12,8 @@ pub(super) const MODULE: Builtin = Builtin {
     text: "export const { setTimeout, clearTimeout, setInterval, clearInterval } = globalThis;\n\
            export default { setTimeout, clearTimeout, setInterval, clearInterval };\n",
 };
+pub(super) const GLOBAL_MODULE: Builtin =
+    Builtin { specifier: "prony/timers", text: include_str!("timers.js") };
 pub(super) const NATIVE: Native = Native { name: "prony:timers", install };
 
 /// Longer ones are as long as this: a year.

@@ -68,8 +68,8 @@ pub struct Native {
 pub struct Builtins {
     pub modules: Vec<Builtin>,
     pub natives: Vec<Native>,
-    /// Specifiers of modules that are evaluated for each user before its script, for what they do to `globalThis`.
-    pub preludes: Vec<&'static str>,
+    /// Names on `globalThis`, with the module that exports them: it is evaluated for a user at its first look at one.
+    pub globals: Vec<(&'static [&'static str], &'static str)>,
 }
 
 /// What the names of natives begin with.
@@ -84,10 +84,10 @@ impl Builtins {
         self
     }
 
-    /// Has a module of the table evaluated for each user before its script.
+    /// Has exports of a module of the table found on `globalThis`.
     #[must_use]
-    pub fn with_prelude(mut self, specifier: &'static str) -> Self {
-        self.preludes.push(specifier);
+    pub fn with_globals(mut self, globals: &[(&'static [&'static str], &'static str)]) -> Self {
+        self.globals.extend_from_slice(globals);
         self
     }
 

@@ -12,7 +12,8 @@ use std::time::Instant;
 pub(super) struct RawContext(NonNull<qjs::JSContext>);
 
 impl RawContext {
-    /// A context with what the language has, and no more. None where there is no memory for it.
+    /// A context with what the language has but what [`super::globals`] adds, and no more. None where there is no
+    /// memory for it.
     ///
     /// # Safety
     /// The runtime is alive and this thread's.
@@ -28,7 +29,6 @@ impl RawContext {
                 || qjs::JS_AddIntrinsicJSON(raw) != 0
                 || qjs::JS_AddIntrinsicProxy(raw) != 0
                 || qjs::JS_AddIntrinsicMapSet(raw) != 0
-                || qjs::JS_AddIntrinsicTypedArrays(raw) != 0
                 || qjs::JS_AddIntrinsicPromise(raw) != 0
                 || qjs::JS_AddIntrinsicWeakRef(raw) != 0;
             if failed {
@@ -93,6 +93,55 @@ pub(super) unsafe fn evaluate<'js>(
 pub(super) unsafe fn owned<'js>(ctx: &Ctx<'js>, value: qjs::JSValue) -> Value<'js> {
     // SAFETY: as promised.
     unsafe { Value::from_raw(ctx.clone(), value) }
+}
+
+/// Adds `ArrayBuffer` and all that are views of one to a context that has none of them.
+pub(super) fn add_typed_arrays(ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+    // SAFETY: the context is alive.
+    match unsafe { qjs::JS_AddIntrinsicTypedArrays(ctx.as_raw().as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(rquickjs::Error::Exception),
+    }
+}
+
+/// Defines a property that can be configured, as what the language has can be, by functions of any context.
+pub(super) fn define_accessor(
+    object: &Object<'_>,
+    name: &str,
+    getter: &Value<'_>,
+    setter: &Value<'_>,
+) -> rquickjs::Result<()> {
+    let ctx = object.ctx().as_raw().as_ptr();
+    // SAFETY: all are alive; QuickJS takes the references that are made here.
+    unsafe {
+        let atom = qjs::JS_NewAtomLen(ctx, name.as_ptr().cast(), name.len() as _);
+        let getter = qjs::JS_DupValue(ctx, getter.as_raw());
+        let setter = qjs::JS_DupValue(ctx, setter.as_raw());
+        let flags = qjs::JS_PROP_CONFIGURABLE.cast_signed();
+        let defined = qjs::JS_DefinePropertyGetSet(ctx, object.as_raw(), atom, getter, setter, flags);
+        qjs::JS_FreeAtom(ctx, atom);
+        if defined < 0 { Err(rquickjs::Error::Exception) } else { Ok(()) }
+    }
+}
+
+/// True where the object itself has a property of this name that is no plain value.
+pub(super) fn has_accessor(object: &Object<'_>, name: &str) -> bool {
+    let ctx = object.ctx().as_raw().as_ptr();
+    let mut found = std::mem::MaybeUninit::<qjs::JSPropertyDescriptor>::uninit();
+    // SAFETY: all are alive; the descriptor is written where the answer is 1, and its references are given back.
+    unsafe {
+        let atom = qjs::JS_NewAtomLen(ctx, name.as_ptr().cast(), name.len() as _);
+        let has = qjs::JS_GetOwnProperty(ctx, found.as_mut_ptr(), object.as_raw(), atom);
+        qjs::JS_FreeAtom(ctx, atom);
+        if has != 1 {
+            return false;
+        }
+        let found = found.assume_init();
+        for value in [found.value, found.getter, found.setter] {
+            qjs::JS_FreeValue(ctx, value);
+        }
+        found.flags & qjs::JS_PROP_GETSET.cast_signed() != 0
+    }
 }
 
 /// Runs all jobs of the queue. What one throws is kept as the running user's error.

@@ -1,6 +1,6 @@
 //! QuickJS's questions for modules: names resolved, text compiled at its first use anywhere and read as bytes after.
 
-use super::builtin::NATIVE_PREFIX;
+use super::builtin::{Builtins, NATIVE_PREFIX};
 use super::context::owned;
 use super::modules::Script;
 use rquickjs::{Ctx, Exception, Object, qjs};
@@ -32,6 +32,10 @@ impl Loader {
             qjs::JS_SetModuleLoaderFunc(runtime, Some(normalize), Some(load), opaque);
         }
         loader
+    }
+
+    pub(super) fn builtins(&self) -> &Builtins {
+        &self.script.builtins
     }
 
     /// Frees what the loader holds of the runtime.

@@ -3,6 +3,7 @@
 use super::context::{RawContext, collect_garbage, drain_jobs, evaluate, install_handlers};
 use super::error::{Phase, ScriptError};
 use super::fiber::{Fiber, Parking, Switch};
+use super::globals::Globals;
 use super::iteration::{Cache, Iteration};
 use super::loader::Loader;
 use super::memory::{Bounded, Memory};
@@ -23,6 +24,7 @@ use std::sync::Arc;
 pub struct Machine {
     switch: Rc<Switch>,
     loader: Box<Loader>,
+    globals: Globals,
     /// The context of natives and of the anchor; held for them.
     _base_context: Context,
     raw_runtime: NonNull<qjs::JSRuntime>,
@@ -128,7 +130,23 @@ impl Machine {
             let loader = Loader::install(script, base);
             (switch, loader)
         };
-        Ok(Self { switch, loader, _base_context: base_context, raw_runtime, host, _runtime: runtime })
+        let globals = Globals::default();
+        let made = switch.enter(|| {
+            // SAFETY: the context is alive, and the loader as long as it.
+            let (ctx, loader) = unsafe { (Ctx::from_raw(base), NonNull::from(&*loader)) };
+            // SAFETY: as above.
+            unsafe { globals.make(&ctx, loader) }
+        });
+        made.map_err(|error| refused(&error))?;
+        Ok(Self {
+            switch,
+            loader,
+            globals,
+            _base_context: base_context,
+            raw_runtime,
+            host,
+            _runtime: runtime,
+        })
     }
 
     pub fn host(&self) -> &Rc<Host> {
@@ -258,11 +276,7 @@ impl Machine {
         // SAFETY: the context is alive, and its values stay in this call.
         let ctx = unsafe { context.ctx() };
         let done = self.set_globals(&ctx).and_then(|()| {
-            for prelude in &self.host.script.builtins.preludes {
-                // SAFETY: JavaScript may run.
-                unsafe { evaluate(&ctx, &self.loader, prelude)? };
-            }
-            // SAFETY: as above.
+            // SAFETY: JavaScript may run.
             unsafe { evaluate(&ctx, &self.loader, &self.host.script.entry) }
         });
         // SAFETY: as above.
@@ -293,6 +307,7 @@ impl Machine {
 
     fn set_globals(&self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
         self.new_environment(ctx, &[])?;
+        self.globals.set(ctx)?;
         let globals = ctx.globals();
         globals.set("__VU", self.host.user().vu)?;
         let natives: Object<'_> = self.loader.native_object(ctx, natives::VM)?;
@@ -373,7 +388,10 @@ impl User {
 impl Drop for Machine {
     fn drop(&mut self) {
         // SAFETY: the runtime is alive.
-        self.switch.enter(|| unsafe { self.loader.clear() });
+        self.switch.enter(|| unsafe {
+            self.globals.clear();
+            self.loader.clear();
+        });
     }
 }
 

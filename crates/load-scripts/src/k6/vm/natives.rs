@@ -5,6 +5,7 @@
 use super::builtin::Native;
 use super::context::{owned, throw_uncatchable};
 use super::fiber::park_function;
+use super::globals::need_buffers;
 use crate::k6::host::host_of;
 use prony_load_model::units::Nanos;
 use rquickjs::function::Opt;
@@ -53,6 +54,7 @@ fn open(ctx: Ctx<'_>, path: Coerced<String>, mode: Opt<String>) -> rquickjs::Res
     let bytes = script.modules.file(&script.entry, &path.0);
     let bytes = bytes.map_err(|message| Exception::throw_message(&ctx, &message))?;
     if mode.0.as_deref() == Some("b") {
+        need_buffers(&ctx)?;
         return ArrayBuffer::new_copy(ctx.clone(), &bytes[..])?.into_js(&ctx);
     }
     JsString::from_str(ctx.clone(), &String::from_utf8_lossy(&bytes))?.into_js(&ctx)

@@ -11,9 +11,13 @@ pub mod keys;
 mod random;
 mod subtle;
 
-use crate::k6::vm::Native;
+use crate::k6::vm::{Builtin, Native};
 use rquickjs::{Ctx, Object};
 
+pub(super) const GLOBAL_MODULE: Builtin = Builtin {
+    specifier: "prony/webcrypto",
+    text: "import native from 'prony:webcrypto';\nexport const crypto = native;\n",
+};
 pub(super) const NATIVE: Native = Native { name: "prony:webcrypto", install };
 
 fn install<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<()> {

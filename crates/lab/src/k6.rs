@@ -182,7 +182,9 @@ impl Life<'_> {
             measure.dropped(progress.elapsed, &progress.dropped_of);
             tell(progress);
         });
-        match run_workload(plan, &workload, RunOptions { progress, ..options }) {
+        // A threshold ends this load; whoever gave the flag may go on with another.
+        let stop = options.stop.child();
+        match run_workload(plan, &workload, RunOptions { progress, stop, ..options }) {
             Err(error) => (None, failed(&error)),
             Ok(result) => {
                 let ended = self.asked_end().unwrap_or(Ended::DONE);

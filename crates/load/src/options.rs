@@ -70,15 +70,24 @@ impl fmt::Debug for RunOptions {
 
 /// Ends a run early from another thread: no request is started any more, and what was measured is returned.
 #[derive(Debug, Clone, Default)]
-pub struct StopFlag(Arc<AtomicBool>);
+pub struct StopFlag {
+    own: Arc<AtomicBool>,
+    parent: Option<Box<StopFlag>>,
+}
 
 impl StopFlag {
     pub fn stop(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.own.store(true, Ordering::Relaxed);
     }
 
     pub fn is_stopped(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.own.load(Ordering::Relaxed) || self.parent.as_ref().is_some_and(|parent| parent.is_stopped())
+    }
+
+    /// One that is stopped where this one is, and can be stopped alone: by what ends one run of many.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        Self { own: Arc::default(), parent: Some(Box::new(self.clone())) }
     }
 }
 

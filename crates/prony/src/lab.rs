@@ -50,6 +50,9 @@ struct RelationalArguments {
     /// How the engine resolves nested fields in the searches.
     #[arg(long, value_name = "MODEL", default_value = "subquery", value_parser = ["subquery", "per-nest", "bucket"])]
     resolver: String,
+    /// Drive the searches with k6 scripts, which stand beside the results, instead of plans.
+    #[arg(long)]
+    script: bool,
     /// Leave out the comparison of the three resolver models.
     #[arg(long)]
     no_resolvers: bool,
@@ -119,6 +122,7 @@ fn run_relational(arguments: RelationalArguments) -> anyhow::Result<ExitCode> {
         operations: arguments.queries.iter().map(|query| query.operation()).collect(),
         limits: arguments.limits,
         resolver: arguments.resolver,
+        script: arguments.script,
         compare_resolvers: !arguments.no_resolvers,
         output: arguments.output,
         command_line: crate::command_line(),

@@ -59,6 +59,25 @@ fn sqlite_is_served_loaded_and_printed() {
 }
 
 #[test]
+fn scripts_ask_instead_of_plans_and_stay_beside_the_results() {
+    let directory = tempfile::tempdir().unwrap();
+    let output =
+        run(directory.path(), &["--hold", "1s", "--queries", "create", "--no-resolvers", "--script"]);
+    assert!(output.contains("| Create |") && output.contains("The users are k6 scripts"), "{output}");
+    let results = results(directory.path());
+    assert!(results.join("scripts/create.js").is_file() && results.join("scripts/study.js").is_file());
+    let json: serde_json::Value =
+        serde_json::from_slice(&fs::read(results.join("relational.json")).unwrap()).unwrap();
+    assert_eq!(json["stopped"], false, "a threshold's end is not the user's");
+    let step = &json["cells"][0]["steps"][0];
+    assert_eq!(step["whole"]["error_share"], 0.0, "{step}");
+    let name = step["file"].as_str().unwrap().trim_end_matches(".prony.json");
+    let summary = fs::read_to_string(results.join(format!("{name}.summary.txt"))).unwrap();
+    assert!(summary.contains("http_req_duration"), "{summary}");
+    assert!(results.join(format!("{name}.summary.json")).is_file());
+}
+
+#[test]
 fn postgresql_is_served_too() {
     let directory = tempfile::tempdir().unwrap();
     let database = TestDatabase::create();

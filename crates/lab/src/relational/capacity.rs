@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     display::Display,
-    measure::{Step, Surroundings},
+    measure::{Load, Step, Surroundings},
     study::{Pace, Workload},
 };
 
@@ -65,9 +65,9 @@ pub(super) fn search(
     };
     while let Some(users) = search.next_load() {
         let file = format!("{}-{}cpu-{users}.prony.json", label(&workload), processors);
-        let plan = workload.users(&target, users, pace);
+        let load = load(&workload, &target, users, pace, surroundings, &file)?;
         let watch = display.begin_step(&workload, processors, users, pace, search.steps_left());
-        let Some(step) = surroundings.step(&plan, file, watch)? else {
+        let Some(step) = surroundings.step(&load, file, watch)? else {
             capacity.stopped = true;
             break;
         };
@@ -79,6 +79,23 @@ pub(super) fn search(
     capacity.stopped |= surroundings.stop.is_stopped();
     capacity.outside_limit = outside_limit(&capacity, users_max);
     Ok(capacity)
+}
+
+fn load(
+    workload: &Workload,
+    target: &Target,
+    users: u32,
+    pace: &Pace,
+    surroundings: &Surroundings<'_>,
+    file: &str,
+) -> Result<Load, RunError> {
+    let Some(scripts) = surroundings.scripts else {
+        return Ok(Load::Plan(Box::new(workload.users(target, users, pace))));
+    };
+    let name = file.trim_end_matches(".prony.json");
+    let summary = surroundings.directory.join(format!("{name}.summary.json"));
+    let address = format!("http://{}", surroundings.engine.address());
+    Ok(Load::Script(Box::new(scripts.open(workload, &address, users, pace, &summary)?)))
 }
 
 pub(super) fn target_of(surroundings: &Surroundings<'_>) -> Target {

@@ -124,8 +124,9 @@ fn step_line(workload: &Workload, processors: usize, step: &Step) -> String {
     let verdict = if step.passed { "served" } else { "not served" };
     let limit = step.outside_limit.as_ref().filter(|_| !step.passed);
     let limit = limit.map_or(String::new(), |limit| format!(" (not the engine's limit: {limit})"));
+    let crossed = step.crossed.as_ref().map_or(String::new(), |crossed| format!(" ({crossed})"));
     format!(
-        "{}, {}: {:>6} users, {:>6}/s, p95 {p95}, {:.1} % errors: {verdict}{limit}",
+        "{}, {}: {:>6} users, {:>6}/s, p95 {p95}, {:.1} % errors: {verdict}{crossed}{limit}",
         title(workload),
         count_of_processors(processors),
         thousands(step.users.into()),
@@ -182,6 +183,7 @@ mod tests {
             lab_busy_share: 0.9,
             others_processors: None,
             outside_limit: Some("busy".into()),
+            crossed: None,
             file: String::new(),
         };
         assert_eq!(

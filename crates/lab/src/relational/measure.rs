@@ -20,6 +20,7 @@ use serde::Serialize;
 
 use super::{
     display::count_of_processors,
+    script::{Script, Scripts},
     study::{ERROR_SHARE_MAX, P95_MAX},
 };
 use crate::engine::Engine;
@@ -72,6 +73,9 @@ pub struct Step {
     pub others_processors: Option<f64>,
     /// What beside the engine was short; then a failed step says nothing about the engine.
     pub outside_limit: Option<String>,
+    /// What the script's thresholds said against it; then it has not passed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crossed: Option<String>,
     /// The result file, next to the table.
     pub file: String,
 }
@@ -85,8 +89,33 @@ pub(super) struct Surroundings<'a> {
     pub command_line: &'a [String],
     /// Directory of result files.
     pub directory: &'a std::path::Path,
+    /// What asks instead of plans, where the user wants it.
+    pub scripts: Option<&'a Scripts>,
     /// Threads of the lab: one for each of its processors.
     pub threads: NonZeroUsize,
+}
+
+/// What makes users ask.
+pub(super) enum Load {
+    Plan(Box<Plan>),
+    Script(Box<Script>),
+}
+
+impl Load {
+    fn plan(&self) -> &Plan {
+        match self {
+            Self::Plan(plan) => plan,
+            Self::Script(script) => script.plan(),
+        }
+    }
+
+    /// With what a script's thresholds say against it.
+    fn run(&self, options: RunOptions) -> Result<(ResultFile, Option<String>), RunError> {
+        match self {
+            Self::Plan(plan) => Ok((prony_load::run(plan, options)?, None)),
+            Self::Script(script) => script.run(options),
+        }
+    }
 }
 
 impl Surroundings<'_> {
@@ -97,8 +126,12 @@ impl Surroundings<'_> {
         file: &str,
         watch: impl FnMut(&Progress) + 'static,
     ) -> Result<ResultFile, RunError> {
+        prony_load::run(plan, self.options(file, watch))
+    }
+
+    fn options(&self, file: &str, watch: impl FnMut(&Progress) + 'static) -> RunOptions {
         let path: PathBuf = self.directory.join(file);
-        let options = RunOptions {
+        RunOptions {
             threads: self.threads,
             output: Output::File(path),
             command_line: self.command_line.to_vec(),
@@ -106,24 +139,24 @@ impl Surroundings<'_> {
             // The lab itself only: nothing in that can fail.
             observe: crate::observe::open(&[]).ok(),
             stop: self.stop.clone(),
-        };
-        prony_load::run(plan, options)
+        }
     }
 
     /// Runs users with think time. `None` when it was stopped before its end.
     pub(super) fn step(
         &self,
-        plan: &Plan,
+        load: &Load,
         file: String,
         mut watch: impl FnMut(&Progress) + 'static,
     ) -> Result<Option<Step>, RunError> {
+        let plan = load.plan();
         let windows = plan.windows();
         let hold = windows.all().iter().find(|window| window.kind == WindowKind::Steady);
         let hold_begins = hold.map_or(Nanos::ZERO, |window| window.from_ns);
         let readings: Rc<RefCell<Vec<Reading>>> = Rc::default();
         let (process, processors) = (self.engine.process(), self.engine_processors.map(<[usize]>::to_vec));
         let kept = Rc::clone(&readings);
-        let result = self.run(plan, &file, move |progress| {
+        let options = self.options(&file, move |progress| {
             // Later answers than those of the hold window must not thin out its processor time.
             if (hold_begins..=progress.duration).contains(&progress.elapsed)
                 && let Ok(engine) = Usage::of(process)
@@ -132,8 +165,10 @@ impl Surroundings<'_> {
                 kept.borrow_mut().push(Reading { at: Instant::now(), engine, all });
             }
             watch(progress);
-        })?;
-        if result.state == RunState::Stopped {
+        });
+        let (result, crossed) = load.run(options)?;
+        // A threshold's end is an answer, the user's is none.
+        if result.state == RunState::Stopped && crossed.is_none() {
             return Ok(None);
         }
         let readings = readings.borrow();
@@ -147,7 +182,7 @@ impl Surroundings<'_> {
                 shares,
                 self.engine_processors.map_or(0, <[usize]>::len),
             ),
-            ..step_of(&result, plan.users(), file)
+            ..step_of(&result, plan.users(), crossed, file)
         }))
     }
 }
@@ -159,12 +194,12 @@ struct Reading {
     all: Option<Duration>,
 }
 
-fn step_of(result: &ResultFile, users: u32, file: String) -> Step {
+fn step_of(result: &ResultFile, users: u32, crossed: Option<String>, file: String) -> Step {
     let hold = &result.headline().all;
     let whole = &result.windows.last().unwrap_or(result.headline()).all;
     Step {
         users,
-        passed: is_served(hold),
+        passed: is_served(hold) && crossed.is_none(),
         hold: Columns::of(hold),
         whole: Columns::of(whole),
         engine_processors: None,
@@ -172,6 +207,7 @@ fn step_of(result: &ResultFile, users: u32, file: String) -> Step {
         lab_busy_share: result.lab.busiest_thread_share,
         others_processors: None,
         outside_limit: None,
+        crossed,
         file,
     }
 }

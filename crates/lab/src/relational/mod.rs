@@ -14,6 +14,7 @@ pub mod published;
 mod report;
 mod resolvers;
 mod run;
+mod script;
 mod study;
 
 pub use outcome::Outcome;

@@ -24,6 +24,8 @@ pub struct Outcome {
     pub pace: Pace,
     /// The resolver model of the searches.
     pub resolver: String,
+    /// Users were k6 scripts.
+    pub script: bool,
     pub assignments: Vec<Assignment>,
     /// Queries by processors, limit, nests, and the mutation.
     pub cells: Vec<Capacity>,

@@ -66,10 +66,16 @@ fn method(outcome: &Outcome) -> String {
         "short: the study took 30 s and 30 s, as `--full` does"
     };
     let percent = (pace.resolution - 1.0) * 100.0;
+    let script = if outcome.script {
+        " The users are k6 scripts (`scripts/`, `--script`); a step that their thresholds end, or that does not keep \
+         them from its beginning to its end, has failed."
+    } else {
+        ""
+    };
     format!(
         "Each user asks, reads the whole answer, thinks for 2 s (create: 1 s), and asks again. Served means p95 < {} ms \
          and errors < {} % in the hold window. Each step is a ramp of {} and a hold of {} ({as_in_study}); the \
-         search ends when the least users that fail are within {percent:.0} % of the most that pass.",
+         search ends when the least users that fail are within {percent:.0} % of the most that pass.{script}",
         P95_MAX.as_millis_f64(),
         ERROR_SHARE_MAX * 100.0,
         seconds(pace.ramp),
@@ -281,6 +287,7 @@ mod tests {
             lab_busy_share: 0.61,
             others_processors: Some(0.02),
             outside_limit: None,
+            crossed: None,
             file: "x".into(),
         }
     }
@@ -329,6 +336,7 @@ mod tests {
             dataset: DatasetPlan { seed: 42, rows: 100_000 },
             pace: Pace::QUICK,
             resolver: "subquery".into(),
+            script: false,
             assignments: vec![Assignment { server: vec![0], lab: vec![1], shared: false }],
             cells: vec![
                 cell(Operation::NoNest, Some(21_000), Some(22_500)),

@@ -19,6 +19,7 @@ use super::{
     outcome::{DatabaseKind, Outcome, SCHEMA_VERSION},
     report,
     resolvers::{self, MODELS, ResolverRow},
+    script::Scripts,
     study::{Operation, Pace, Workload},
 };
 use crate::{
@@ -48,6 +49,8 @@ pub struct Options {
     pub limits: Vec<u32>,
     /// The resolver model of the searches.
     pub resolver: String,
+    /// Users of the searches run k6 scripts instead of plans.
+    pub script: bool,
     /// Also compare the three models.
     pub compare_resolvers: bool,
     /// Results go below it, and the SQLite file is kept there.
@@ -115,6 +118,7 @@ struct Experiment<'a> {
     display: &'a Display,
     assignments: Vec<Assignment>,
     directory: PathBuf,
+    scripts: Option<Scripts>,
     /// The engine's first argument after `serve`.
     source: String,
     users_max: u32,
@@ -133,11 +137,14 @@ impl<'a> Experiment<'a> {
         let directory = options.output.join(format!("relational-{}", started_at.replace(':', "")));
         fs::create_dir_all(&directory)
             .map_err(io_error(format!("make directory {}", directory.display())))?;
+        let folder = directory.join("scripts");
+        let scripts = options.script.then(|| Scripts::write(folder.clone())).transpose();
+        let scripts = scripts.map_err(io_error(format!("write the scripts to {}", folder.display())))?;
         let source = provide(options, &directory, display)?;
         let descriptors = raise_descriptor_limit().saturating_sub(DESCRIPTORS_RESERVED);
         let users_max = u32::try_from(descriptors).unwrap_or(u32::MAX).min(USERS_MAX);
         let processors = available.len() as u32;
-        Ok(Self { options, display, assignments, directory, source, users_max, processors })
+        Ok(Self { options, display, assignments, directory, scripts, source, users_max, processors })
     }
 
     fn measure(&self, started_at: String) -> Result<Outcome, LabError> {
@@ -234,6 +241,7 @@ impl<'a> Experiment<'a> {
             stop: &self.options.stop,
             command_line: &self.options.command_line,
             directory: &self.directory,
+            scripts: self.scripts.as_ref(),
             threads: NonZeroUsize::new(assignment.lab.len()).unwrap_or(NonZeroUsize::MIN),
         }
     }
@@ -270,6 +278,7 @@ impl<'a> Experiment<'a> {
             dataset: self.options.dataset,
             pace: self.options.pace,
             resolver: self.options.resolver.clone(),
+            script: self.options.script,
             assignments: self.assignments.clone(),
             cells: Vec::new(),
             resolvers: Vec::new(),

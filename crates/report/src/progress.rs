@@ -164,4 +164,12 @@ mod tests {
             12.0 s of 1m00s  1 300 users  642 of 650/s asked  p50 12.0 ms  p95 60.0 ms  p99 98.0 ms  7 700 requests, 3 failed, starts 12 late, 1 dropped  ! generator-bound, connection-churn
         "#]].assert_eq(&format!("{line}\n{open}\n"));
     }
+
+    #[test]
+    fn others_lines_reach_their_target_beside_a_bar() {
+        let bar = ProgressBar::hidden();
+        let mut beside = Beside { bar, target: Vec::new() };
+        beside.write_all(b"a line\n").unwrap();
+        assert_eq!(beside.target, b"a line\n");
+    }
 }

@@ -416,22 +416,32 @@ impl Memory {
         (0..SHARDS as u8).filter_map(living).sum()
     }
 
+    /// All slots of nodes or relationships that have been used, by type, shard and index.
+    pub(crate) fn slots(&self, side: Side) -> impl Iterator<Item = Ref> + '_ {
+        let numbers: Vec<u16> = self.schema.load().side(side).all().map(|(number, _)| number).collect();
+        let shards =
+            numbers.into_iter().flat_map(|number| (0..SHARDS as u8).map(move |shard| (number, shard)));
+        shards.flat_map(move |(number, shard)| {
+            let end = match side {
+                Side::Nodes => self.node_shard(number, shard).map(|nodes| &nodes.end),
+                Side::Relationships => self.relationship_shard(number, shard).map(|all| &all.end),
+            };
+            let end = end.map_or(0, |end| end.load(Acquire));
+            (0..end).map(move |index| Ref::new(number, shard, index))
+        })
+    }
+
     /// Tells of each relationship that has lost one of its nodes, and drops it where that is no error.
     pub(crate) fn drop_orphans<E>(
         &self,
         guard: &Guard,
         mut tell: impl FnMut(Ref) -> Result<(), E>,
     ) -> Result<(), E> {
-        for (number, _) in self.schema.load_full().side(Side::Relationships).all() {
-            for shard in 0..SHARDS as u8 {
-                let end = self.relationship_shard(number, shard).map_or(0, |all| all.end.load(Acquire));
-                for at in (0..end).map(|index| Ref::new(number, shard, index)) {
-                    let Some(ends) = self.relationship(at, guard) else { continue };
-                    if self.node(ends.from, guard).is_none() || self.node(ends.to, guard).is_none() {
-                        tell(at)?;
-                        self.drop_relationship(at, guard);
-                    }
-                }
+        for at in self.slots(Side::Relationships) {
+            let Some(ends) = self.relationship(at, guard) else { continue };
+            if self.node(ends.from, guard).is_none() || self.node(ends.to, guard).is_none() {
+                tell(at)?;
+                self.drop_relationship(at, guard);
             }
         }
         Ok(())
@@ -440,31 +450,21 @@ impl Memory {
     /// Keys, links and free slots from the slots alone, once recovery has set them.
     pub(crate) fn build(&self, guard: &Guard) -> WriterState {
         let mut state = WriterState::default();
-        let schema = self.schema.load_full();
-        for (number, _) in schema.side(Side::Nodes).all() {
-            for shard in 0..SHARDS as u8 {
-                let end = self.node_shard(number, shard).map_or(0, |nodes| nodes.end.load(Acquire));
-                for at in (0..end).map(|index| Ref::new(number, shard, index)) {
-                    if let Some((key, _)) = self.node(at, guard) {
-                        self.insert_key(at, key, &mut state, guard);
-                    } else {
-                        let free = &mut state.nodes.entry((number, shard)).or_default().free;
-                        free.push(Reverse(at.index()));
-                    }
-                }
+        for at in self.slots(Side::Nodes) {
+            if let Some((key, _)) = self.node(at, guard) {
+                self.insert_key(at, key, &mut state, guard);
+            } else {
+                let free = &mut state.nodes.entry((at.type_number(), at.shard())).or_default().free;
+                free.push(Reverse(at.index()));
             }
         }
-        for (number, _) in schema.side(Side::Relationships).all() {
-            for shard in 0..SHARDS as u8 {
-                let end = self.relationship_shard(number, shard).map_or(0, |all| all.end.load(Acquire));
-                for at in (0..end).map(|index| Ref::new(number, shard, index)) {
-                    let Some(ends) = self.relationship(at, guard) else {
-                        state.relationships.entry((number, shard)).or_default().push(Reverse(at.index()));
-                        continue;
-                    };
-                    self.link(at, ends.from, Direction::Outgoing, &mut state, guard);
-                    self.link(at, ends.to, Direction::Incoming, &mut state, guard);
-                }
+        for at in self.slots(Side::Relationships) {
+            if let Some(ends) = self.relationship(at, guard) {
+                self.link(at, ends.from, Direction::Outgoing, &mut state, guard);
+                self.link(at, ends.to, Direction::Incoming, &mut state, guard);
+            } else {
+                let free = state.relationships.entry((at.type_number(), at.shard())).or_default();
+                free.push(Reverse(at.index()));
             }
         }
         state

@@ -22,6 +22,8 @@ pub(crate) struct LogFile {
     /// Of the next frame.
     sequence: u64,
     durability: Durability,
+    /// Frames are not written: the next snapshot has what is in them.
+    is_left_to_snapshot: bool,
     /// When the oldest bytes that are not synced were written.
     unsynced_since: Option<Instant>,
 }
@@ -50,6 +52,7 @@ impl LogFile {
             is_cut_due: false,
             sequence,
             durability,
+            is_left_to_snapshot: false,
             unsynced_since: None,
         })
     }
@@ -82,8 +85,13 @@ impl LogFile {
             is_cut_due: false,
             sequence,
             durability,
+            is_left_to_snapshot: false,
             unsynced_since: None,
         })
+    }
+
+    pub(crate) const fn leave_to_snapshot(&mut self) {
+        self.is_left_to_snapshot = true;
     }
 
     pub(crate) const fn number(&self) -> u64 {
@@ -96,6 +104,9 @@ impl LogFile {
 
     /// Writes one frame; `frame` begins with room for its head. On return it is as durable as was asked for.
     pub(crate) fn append(&mut self, frame: &mut [u8]) -> Result<(), WriteError> {
+        if self.is_left_to_snapshot {
+            return Ok(());
+        }
         debug_assert!(frame.len() > FRAME_HEAD_BYTES, "an empty frame would look like the end of a snapshot");
         seal(frame, self.sequence);
         let written =
@@ -148,7 +159,8 @@ impl LogFile {
     pub(crate) fn turn(&mut self) -> io::Result<()> {
         self.cut()?;
         self.file.sync_all()?;
-        *self = Self::create(&self.directory, self.number + 1, self.sequence, self.durability)?;
+        let next = Self::create(&self.directory, self.number + 1, self.sequence, self.durability)?;
+        *self = Self { is_left_to_snapshot: self.is_left_to_snapshot, ..next };
         Ok(())
     }
 

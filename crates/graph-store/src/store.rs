@@ -104,8 +104,21 @@ impl std::fmt::Debug for Batch {
 impl Store {
     /// Opens the graph in a directory, which is made where there is none.
     pub fn open(directory: &Path, options: Options) -> Result<Self, OpenError> {
+        Self::start(directory, options, true)
+    }
+
+    /// As [`Self::open`], for work that is done whole or not at all: what is written reaches the disk with the next
+    /// [`Self::snapshot`], all of it at one stroke, and nothing of it where none is taken.
+    pub fn open_for_snapshot(directory: &Path, recover: bool) -> Result<Self, OpenError> {
+        Self::start(directory, Options { durability: Durability::Off, recover }, false)
+    }
+
+    fn start(directory: &Path, options: Options, is_logged: bool) -> Result<Self, OpenError> {
         let lock = recover::lock(directory)?;
-        let Recovered { memory, state, log, recovery } = recover::recover(directory, options)?;
+        let Recovered { memory, state, mut log, recovery } = recover::recover(directory, options)?;
+        if !is_logged {
+            log.leave_to_snapshot();
+        }
         let shared = Arc::new(Shared {
             memory: ArcSwap::from_pointee(memory),
             writer: Mutex::new(Writer {

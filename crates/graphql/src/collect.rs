@@ -2,7 +2,7 @@
 
 use apollo_compiler::{
     Name, Node,
-    ast::{DirectiveList, Value as Literal},
+    ast::{DirectiveList, InputValueDefinition, Value as Literal},
     collections::{HashSet, IndexMap},
     executable::{self, SelectionSet},
     schema::ExtendedType,
@@ -15,7 +15,7 @@ use crate::{
     literal::Literals,
     rules::same_arguments,
     schema::Schema,
-    selection::{Field, Selection},
+    selection::{AppliedDirective, Field, Selection, Value},
     variables::Variables,
 };
 
@@ -134,13 +134,9 @@ impl<'a> Collector<'a> {
                 self.literals.fault(other.location(), message);
             }
         }
-        let mut arguments = Vec::new();
-        for argument in &definition.arguments {
-            let given = first.specified_argument_by_name(&argument.name);
-            if let Some(value) = self.literals.input(argument, given) {
-                arguments.push((argument.name.clone(), value));
-            }
-        }
+        let given = |name: &Name| first.specified_argument_by_name(name);
+        let arguments = self.arguments(&definition.arguments, given);
+        let directives = self.directives(group);
         let sets: Vec<&SelectionSet> =
             group.iter().map(|field| &field.selection_set).filter(|set| !set.is_empty()).collect();
         let selections = match sets.first() {
@@ -153,8 +149,41 @@ impl<'a> Collector<'a> {
             parent_type: parent.clone(),
             output: definition.ty.clone(),
             arguments,
+            directives,
             selections,
             position: self.operation.lines.position(first.location()),
         }
+    }
+    fn arguments<'d>(
+        &mut self,
+        definitions: impl IntoIterator<Item = &'d Node<InputValueDefinition>>,
+        given: impl Fn(&Name) -> Option<&'d Node<Literal>>,
+    ) -> Vec<(Name, Value)> {
+        let mut arguments = Vec::new();
+        for argument in definitions {
+            if let Some(value) = self.literals.input(argument, given(&argument.name)) {
+                arguments.push((argument.name.clone(), value));
+            }
+        }
+        arguments
+    }
+
+    /// Of all fields of a response key; what several of them repeat counts once.
+    fn directives(&mut self, group: &[&'a Node<executable::Field>]) -> Vec<AppliedDirective> {
+        let mut applied = Vec::new();
+        for directive in group.iter().flat_map(|field| field.directives.iter()) {
+            let schema = self.schema.valid();
+            let Some(definition) = schema.directive_definitions.get(&directive.name) else { continue };
+            if matches!(directive.name.as_str(), "skip" | "include") {
+                continue;
+            }
+            let given = |name: &Name| directive.specified_argument_by_name(name);
+            let arguments = self.arguments(&definition.arguments, given);
+            let directive = AppliedDirective { name: directive.name.clone(), arguments };
+            if !applied.contains(&directive) {
+                applied.push(directive);
+            }
+        }
+        applied
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde_json::{Map, Value as Json};
+
 /// A place in the request's text; both count from 1 (GraphQL specification, section 7.1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Position {
@@ -70,6 +72,8 @@ pub struct GraphqlError {
     pub detail: Option<String>,
     /// Joins the client's error and the log's line; given by the server when there is a `detail`.
     pub reference: Option<Box<str>>,
+    /// What the author of a resolver adds for clients, beside the code or, as `code`, in its place.
+    pub extensions: Option<Box<Map<String, Json>>>,
 }
 
 impl GraphqlError {
@@ -82,6 +86,7 @@ impl GraphqlError {
             path: Vec::new(),
             detail: None,
             reference: None,
+            extensions: None,
         }
     }
 

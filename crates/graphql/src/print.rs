@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use apollo_compiler::Name;
+
 use crate::selection::{Field, Selection, Slot, Step, Value};
 
 impl Display for Selection {
@@ -17,16 +19,25 @@ fn print_field(formatter: &mut Formatter<'_>, field: &Field, level: usize) -> fm
         write!(formatter, "{}: ", field.response_key)?;
     }
     write!(formatter, "{}.{}", field.parent_type, field.name)?;
-    if !field.arguments.is_empty() {
-        formatter.write_str("(")?;
-        print_entries(formatter, &field.arguments)?;
-        formatter.write_str(")")?;
+    print_arguments(formatter, &field.arguments)?;
+    for directive in &field.directives {
+        write!(formatter, " @{}", directive.name)?;
+        print_arguments(formatter, &directive.arguments)?;
     }
     writeln!(formatter, " {} @{}:{}", field.output, field.position.line, field.position.column)?;
     field.selections.iter().try_for_each(|child| print_field(formatter, child, level + 1))
 }
 
-fn print_entries(formatter: &mut Formatter<'_>, entries: &[(apollo_compiler::Name, Value)]) -> fmt::Result {
+fn print_arguments(formatter: &mut Formatter<'_>, arguments: &[(Name, Value)]) -> fmt::Result {
+    if arguments.is_empty() {
+        return Ok(());
+    }
+    formatter.write_str("(")?;
+    print_entries(formatter, arguments)?;
+    formatter.write_str(")")
+}
+
+fn print_entries(formatter: &mut Formatter<'_>, entries: &[(Name, Value)]) -> fmt::Result {
     for (index, (key, value)) in entries.iter().enumerate() {
         let separator = if index == 0 { "" } else { ", " };
         write!(formatter, "{separator}{key}: {value}")?;

@@ -124,7 +124,16 @@ fn write_error(out: &mut Vec<u8>, error: &GraphqlError, detail: Detail) {
         });
     }
     out.extend_from_slice(b",\"extensions\":{\"code\":");
-    json::write_string(out, error.code.as_str());
+    let extensions = error.extensions.as_deref();
+    match extensions.and_then(|extensions| extensions.get("code")?.as_str()) {
+        Some(code) => json::write_string(out, code),
+        None => json::write_string(out, error.code.as_str()),
+    }
+    for (key, value) in extensions.into_iter().flatten().filter(|(key, _)| *key != "code") {
+        out.push(b',');
+        json::write_string(out, key);
+        write_text(out, format_args!(":{value}"));
+    }
     if let Some(reference) = &error.reference {
         out.extend_from_slice(b",\"reference\":");
         json::write_string(out, reference);

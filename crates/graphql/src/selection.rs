@@ -46,9 +46,18 @@ pub struct Field {
     pub output: Type,
     /// In the schema's order; only those that were given or have a default.
     pub arguments: Vec<(Name, Value)>,
+    /// The schema's own directives on it, in the client's order; `@skip` and `@include` are decided already.
+    pub directives: Vec<AppliedDirective>,
     /// Empty for leaves.
     pub selections: Vec<Field>,
     pub position: Position,
+}
+
+/// A directive with its arguments, which are given or have a default.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AppliedDirective {
+    pub name: Name,
+    pub arguments: Vec<(Name, Value)>,
 }
 
 impl Field {

@@ -27,6 +27,7 @@ pub struct Contribution {
     pub query: Vec<Node<ast::FieldDefinition>>,
     pub mutation: Vec<Node<ast::FieldDefinition>>,
     pub subscription: Vec<Node<ast::FieldDefinition>>,
+    pub directives: Vec<Node<ast::DirectiveDefinition>>,
     /// Input types that are the item of a list wherever they occur: a variable of such a type is accepted, as a
     /// list of one.
     pub only_listed: Vec<Name>,
@@ -42,6 +43,11 @@ pub enum SchemaFault {
     TypeCollision { name: Name, first: SourceId, second: SourceId },
     #[error("{kind} field {name} comes from source {} and from source {}; rename or exclude one", .first.0, .second.0)]
     FieldCollision { kind: OperationKind, name: Name, first: SourceId, second: SourceId },
+    #[error(
+        "directive @{name} comes from source {} and, with another definition, from source {}; rename one",
+        .first.0, .second.0
+    )]
+    DirectiveCollision { name: Name, first: SourceId, second: SourceId },
     #[error("type {name} of source {} has a name that the server needs for itself; rename it", .source_id.0)]
     ReservedType { name: Name, source_id: SourceId },
     #[error("no source has a query field; serve at least one table")]
@@ -118,6 +124,7 @@ impl fmt::Debug for Schema {
 struct Merger {
     types: IndexMap<Name, (SourceId, ExtendedType)>,
     fields: [IndexMap<Name, (SourceId, Node<ast::FieldDefinition>)>; 3],
+    directives: IndexMap<Name, (SourceId, Node<ast::DirectiveDefinition>)>,
     faults: Vec<SchemaFault>,
     only_listed: HashSet<Name>,
 }
@@ -128,6 +135,9 @@ impl Merger {
             self.add_type(source, name, definition);
         }
         self.only_listed.extend(contribution.only_listed);
+        for directive in contribution.directives {
+            self.add_directive(source, directive);
+        }
         let roots = [contribution.query, contribution.mutation, contribution.subscription];
         for ((kind, _), fields) in ROOTS.iter().zip(roots) {
             for field in fields {
@@ -149,6 +159,19 @@ impl Merger {
                 self.faults.push(SchemaFault::TypeCollision { first: *first, second: source, name });
             }
             Some(_) => {}
+        }
+    }
+
+    fn add_directive(&mut self, source: SourceId, directive: Node<ast::DirectiveDefinition>) {
+        match self.directives.get(&directive.name) {
+            Some((first, known)) if *known != directive => {
+                let (first, name) = (*first, directive.name.clone());
+                self.faults.push(SchemaFault::DirectiveCollision { name, first, second: source });
+            }
+            Some(_) => {}
+            None => {
+                self.directives.insert(directive.name.clone(), (source, directive));
+            }
         }
     }
 
@@ -185,6 +208,8 @@ impl Merger {
             schema.types.insert(root.clone(), root_object(root, fields));
         }
         schema.types.extend(self.types.into_iter().map(|(name, (_, definition))| (name, definition)));
+        let directives = self.directives.into_iter().map(|(name, (_, definition))| (name, definition));
+        schema.directive_definitions.extend(directives);
         let valid = schema.validate().map_err(|invalid| faults_of(&invalid.errors))?;
         Ok(Schema { valid, owners, implementers: OnceLock::new(), only_listed: self.only_listed })
     }

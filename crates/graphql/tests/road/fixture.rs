@@ -163,7 +163,9 @@ pub(crate) fn from_sdl(text: &str) -> Schema {
     };
     let is_ours = |name: &str| !name.starts_with("__") && name != "Query" && name != "Mutation";
     let types = parsed.types.iter().filter(|(name, definition)| is_ours(name) && !definition.is_built_in());
+    let directives = parsed.directive_definitions.values().filter(|directive| !directive.is_built_in());
     let contribution = Contribution {
+        directives: directives.cloned().collect(),
         types: types.map(|(name, definition)| (name.clone(), definition.clone())).collect(),
         query: fields("Query"),
         mutation: fields("Mutation"),

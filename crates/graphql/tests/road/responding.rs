@@ -81,3 +81,14 @@ fn refusals_have_no_data() {
     let body = response::refuse(&[error(), GraphqlError::new(ErrorCode::Timeout, "late")], Detail::Shown);
     expect![[r#"{"errors":[{"message":"id must be \"unique\"","locations":[{"line":1,"column":2}],"path":["b",3,"id"],"extensions":{"code":"CONSTRAINT_VIOLATION","reference":"q4711","detail":"duplicate key\nvalue"}},{"message":"late","extensions":{"code":"TIMEOUT"}}]}"#]].assert_eq(&String::from_utf8(body).unwrap());
 }
+
+#[test]
+fn extensions_of_a_resolver_stand_beside_the_code_or_replace_it() {
+    let mut sold_out = GraphqlError::new(ErrorCode::SourceFailed, "sold out");
+    sold_out.extensions =
+        serde_json::json!({ "code": "SOLD_OUT", "left": 0 }).as_object().cloned().map(Box::new);
+    let mut late = GraphqlError::new(ErrorCode::Timeout, "late");
+    late.extensions = serde_json::json!({ "after": "3 s" }).as_object().cloned().map(Box::new);
+    let body = response::refuse(&[sold_out, late], Detail::Hidden);
+    expect![[r#"{"errors":[{"message":"sold out","extensions":{"code":"SOLD_OUT","left":0}},{"message":"late","extensions":{"code":"TIMEOUT","after":"3 s"}}]}"#]].assert_eq(&String::from_utf8(body).unwrap());
+}

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use prony_graphql::limits::Limits;
 
-use crate::fixture::{lines, parameters, road, shared_schema};
+use crate::fixture::{from_sdl, lines, parameters, road, shared_schema};
 
 fn check(query: &str, variables: &str, expected: &Expect) {
     let outcome = road(shared_schema(), parameters(query, variables), &Limits::default());
@@ -101,4 +101,22 @@ fn mutations() {
             Venue.id Int! @1:59
     "#]],
     );
+}
+
+#[test]
+fn directives_of_the_schema_come_with_their_arguments() {
+    let schema = from_sdl(
+        "directive @cut(at: Int! = 3, mark: String) repeatable on FIELD  type Query { a: String b: String }",
+    );
+    let query = r#"query ($at: Int!) {
+        a @cut a @cut(at: 1) @skip(if: false)
+        b @cut(at: $at, mark: "x") ... on Query { b @cut(at: $at, mark: "x") }
+    }"#;
+    let outcome = road(&schema, parameters(query, r#"{"at": 5}"#), &Limits::default());
+    expect![[r#"
+        query
+          Query.a @cut(at: 3) @cut(at: 1) String @2:9
+          Query.b @cut(at: $0, mark: "x") String @3:9
+    "#]]
+    .assert_eq(&outcome.unwrap_or_else(|errors| lines(&errors)));
 }

@@ -8,6 +8,7 @@
 
 pub mod cache;
 mod collect;
+pub mod complexity;
 pub mod document;
 pub mod error;
 pub mod introspection;

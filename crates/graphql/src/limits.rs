@@ -37,6 +37,9 @@ pub struct Limits {
     pub max_introspection_bytes: usize,
     /// `__schema` and `__type` in a document; tools send one.
     pub max_introspection_fields: usize,
+    /// Fields that an operation may answer with at most, lists counting for their limits ([`crate::complexity`]):
+    /// about as many as a source writes in ten seconds.
+    pub max_complexity: u64,
     /// Whether `__schema` and `__type` are answered.
     pub introspection: bool,
 }
@@ -57,6 +60,7 @@ impl Default for Limits {
             max_shape_bytes: 16 << 10,
             max_introspection_bytes: 16 << 20,
             max_introspection_fields: 4,
+            max_complexity: 100_000_000,
             introspection: true,
         }
     }

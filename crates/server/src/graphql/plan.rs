@@ -2,6 +2,7 @@
 
 use prony_graphql::{
     cache::Weight,
+    complexity::Complexity,
     document::Operation,
     error::GraphqlError,
     introspection,
@@ -20,6 +21,7 @@ pub(crate) struct Plan {
     pub(crate) selection: Selection,
     /// One for each field of the selection.
     pub(crate) steps: Vec<Step>,
+    pub(crate) complexity: Complexity,
     weight_bytes: usize,
 }
 
@@ -58,8 +60,11 @@ impl Plan {
         if !errors.is_empty() {
             return Err(errors);
         }
-        let weight_bytes = weight(&selection.fields) + steps.iter().map(Step::weight_bytes).sum::<usize>();
-        Ok(Self { selection, steps, weight_bytes })
+        let complexity = Complexity::of(&selection.fields);
+        let weight_bytes = weight(&selection.fields)
+            + complexity.weight_bytes()
+            + steps.iter().map(Step::weight_bytes).sum::<usize>();
+        Ok(Self { selection, steps, complexity, weight_bytes })
     }
 }
 

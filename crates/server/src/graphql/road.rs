@@ -90,6 +90,9 @@ pub(crate) async fn travel(
                 Err(errors) => break 'road refuse(core, errors),
             },
         };
+        if let Err(error) = plan.complexity.check(&variables, engine.limits.max_complexity) {
+            break 'road refuse(core, vec![error]);
+        }
         clock.ended(Stage::Plan);
 
         let mut results = execute(core, &plan, &variables).await;

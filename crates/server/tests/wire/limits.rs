@@ -86,6 +86,28 @@ fn depth_is_limited() {
 }
 
 #[test]
+fn complexity_is_limited_whoever_says_how_long_a_list_is() {
+    let server = Server::start();
+    let message = "the operation may answer with up to 1001010001 fields (a list counts for its limit, or 10 without one); \
+                   the limit is 100000000 (max_complexity): lower the limits of its lists";
+    let refused =
+        format!(r#"{{"errors":[{{"message":"{message}","extensions":{{"code":"LIMIT_EXCEEDED"}}}}]}}"#);
+    let lists = |top: &str, below: &str| {
+        format!("artists(limit: {top}) {{ albums(limit: {below}) {{ tracks(limit: 1000) {{ Name }} }} }}")
+    };
+    let literal = query(&format!("{{ {} }}", lists("10000", "100")));
+    let body = serde_json::json!({
+        "query": format!("query ($n: Int) {{ {} }}", lists("$n", "100")),
+        "variables": {"n": 10_000},
+    });
+    for request in [literal, post(&body.to_string())] {
+        let answer = server.ask(request);
+        assert!(answer.contains(&refused), "{answer}");
+    }
+    assert!(server.ask(query(&format!("{{ {} }}", lists("10", "10")))).contains(r#""data":{"artists""#));
+}
+
+#[test]
 fn bytes_that_are_no_request_do_no_harm() {
     let server = Server::start();
     for garbage in [

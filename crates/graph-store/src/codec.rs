@@ -76,6 +76,11 @@ impl<'a> Input<'a> {
         Ok(first)
     }
 
+    pub(crate) fn skip(&mut self, bytes: usize) -> Result<(), Damage> {
+        self.0 = self.0.get(bytes..).ok_or(CUT)?;
+        Ok(())
+    }
+
     pub(crate) fn text(&mut self) -> Result<&'a str, Damage> {
         std::str::from_utf8(self.bytes()?).map_err(|_| Damage("a text is no UTF-8"))
     }

@@ -7,6 +7,7 @@
 mod cell;
 mod change;
 mod codec;
+mod condition;
 mod error;
 mod frames;
 mod id;
@@ -24,6 +25,7 @@ mod value;
 mod write;
 
 pub use change::Side;
+pub use condition::{Condition, Test};
 pub use error::{FileFault, OpenError, Refusal, WriteError};
 pub use frames::VERSION as FORMAT_VERSION;
 pub use id::{Ref, SHARDS, shard_of};

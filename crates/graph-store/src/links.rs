@@ -28,6 +28,16 @@ pub enum Direction {
     Incoming,
 }
 
+impl Direction {
+    #[must_use]
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Outgoing => Self::Incoming,
+            Self::Incoming => Self::Outgoing,
+        }
+    }
+}
+
 /// A relationship at one of its ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link {

@@ -416,17 +416,22 @@ impl Memory {
         (0..SHARDS as u8).filter_map(living).sum()
     }
 
+    /// Slots up to here have been used.
+    pub(crate) fn slots_end(&self, side: Side, type_number: u16, shard: u8) -> u32 {
+        let end = match side {
+            Side::Nodes => self.node_shard(type_number, shard).map(|nodes| &nodes.end),
+            Side::Relationships => self.relationship_shard(type_number, shard).map(|all| &all.end),
+        };
+        end.map_or(0, |end| end.load(Acquire))
+    }
+
     /// All slots of nodes or relationships that have been used, by type, shard and index.
     pub(crate) fn slots(&self, side: Side) -> impl Iterator<Item = Ref> + '_ {
         let numbers: Vec<u16> = self.schema.load().side(side).all().map(|(number, _)| number).collect();
         let shards =
             numbers.into_iter().flat_map(|number| (0..SHARDS as u8).map(move |shard| (number, shard)));
         shards.flat_map(move |(number, shard)| {
-            let end = match side {
-                Side::Nodes => self.node_shard(number, shard).map(|nodes| &nodes.end),
-                Side::Relationships => self.relationship_shard(number, shard).map(|all| &all.end),
-            };
-            let end = end.map_or(0, |end| end.load(Acquire));
+            let end = self.slots_end(side, number, shard);
             (0..end).map(move |index| Ref::new(number, shard, index))
         })
     }

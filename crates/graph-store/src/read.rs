@@ -1,23 +1,23 @@
 //! Looks at the graph: nodes, relationships and what is around them, in the orders that clients are promised.
 
 use crate::change::Side;
-use crate::codec::Input;
+use crate::condition::{Condition, Filter};
 use crate::id::{Ref, SHARDS};
-use crate::links::Direction;
+use crate::links::{Direction, Link};
 use crate::memory::Memory;
 use crate::schema::{Schema, Type};
-use crate::value::{Properties, Value, read_properties};
+use crate::value::{Properties, Value, find_property};
 use crossbeam_epoch::Guard;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Acquire;
 
 /// A look at the graph. Cheap to make; memory that writers replace is kept for as long as it lives, so it should not
 /// live long. Stays on its thread.
 pub struct Read {
     guard: Guard,
-    memory: Arc<Memory>,
-    schema: Arc<Schema>,
+    // Borrowed, because a counted reference would be written to by all processors.
+    memory: arc_swap::Guard<Arc<Memory>>,
+    schema: arc_swap::Guard<Arc<Schema>>,
 }
 
 /// A node as it was when it was looked at.
@@ -54,9 +54,9 @@ impl fmt::Debug for Read {
 }
 
 impl Read {
-    pub(crate) fn new(memory: Arc<Memory>) -> Self {
+    pub(crate) fn new(memory: arc_swap::Guard<Arc<Memory>>) -> Self {
         let guard = crossbeam_epoch::pin();
-        let schema = memory.schema.load_full();
+        let schema = memory.schema.load();
         Self { guard, memory, schema }
     }
 
@@ -84,31 +84,67 @@ impl Read {
 
     /// All nodes, or those of one type, by type, shard and index.
     pub fn nodes(&self, type_number: Option<u16>) -> impl Iterator<Item = Node<'_>> {
-        let places = self.places(Side::Nodes, type_number, |number, shard| {
-            self.memory.node_shard(number, shard).map_or(0, |nodes| nodes.end.load(Acquire))
-        });
-        places.filter_map(|at| self.node(at))
+        self.numbers(Side::Nodes, type_number)
+            .flat_map(|number| self.slots(Side::Nodes, number))
+            .filter_map(|at| self.node(at))
     }
 
     /// As [`Self::nodes`].
     pub fn relationships(&self, type_number: Option<u16>) -> impl Iterator<Item = Relationship<'_>> {
-        let places = self.places(Side::Relationships, type_number, |number, shard| {
-            self.memory.relationship_shard(number, shard).map_or(0, |all| all.end.load(Acquire))
-        });
-        places.filter_map(|at| self.relationship(at))
+        self.numbers(Side::Relationships, type_number)
+            .flat_map(|number| self.slots(Side::Relationships, number))
+            .filter_map(|at| self.relationship(at))
     }
 
-    fn places<'r>(
+    /// Those nodes that fulfil all conditions, in the order of [`Self::nodes`]; looked for as they are asked for.
+    pub fn nodes_where<'r>(
+        &'r self,
+        type_number: Option<u16>,
+        conditions: &'r [Condition<'r>],
+    ) -> impl Iterator<Item = Node<'r>> {
+        let filters = self.filters(Side::Nodes, type_number, conditions);
+        filters.flat_map(move |(number, filter)| {
+            let nodes = self.slots(Side::Nodes, number).filter_map(|at| self.node(at));
+            nodes.filter(move |node| filter.holds(node.properties))
+        })
+    }
+
+    /// As [`Self::nodes_where`].
+    pub fn relationships_where<'r>(
+        &'r self,
+        type_number: Option<u16>,
+        conditions: &'r [Condition<'r>],
+    ) -> impl Iterator<Item = Relationship<'r>> {
+        let filters = self.filters(Side::Relationships, type_number, conditions);
+        filters.flat_map(move |(number, filter)| {
+            let all = self.slots(Side::Relationships, number).filter_map(|at| self.relationship(at));
+            all.filter(move |one| filter.holds(one.properties))
+        })
+    }
+
+    fn filters<'r>(
         &'r self,
         side: Side,
         type_number: Option<u16>,
-        end: impl Fn(u16, u8) -> u32 + 'r,
-    ) -> impl Iterator<Item = Ref> + 'r {
+        conditions: &'r [Condition<'r>],
+    ) -> impl Iterator<Item = (u16, Filter<'r>)> {
+        self.numbers(side, type_number).filter_map(move |number| {
+            let of = self.schema.side(side).get(number)?;
+            Some((number, Filter::new(of, conditions)?))
+        })
+    }
+
+    /// The numbers of all types, or the one that is wanted.
+    fn numbers(&self, side: Side, wanted: Option<u16>) -> impl Iterator<Item = u16> {
         let numbers = self.schema.side(side).all().map(|(number, _)| number);
-        let numbers = numbers.filter(move |number| type_number.is_none_or(|wanted| wanted == *number));
-        numbers.flat_map(|number| (0..SHARDS as u8).map(move |shard| (number, shard))).flat_map(
-            move |(number, shard)| (0..end(number, shard)).map(move |index| Ref::new(number, shard, index)),
-        )
+        numbers.filter(move |number| wanted.is_none_or(|wanted| wanted == *number))
+    }
+
+    fn slots(&self, side: Side, number: u16) -> impl Iterator<Item = Ref> + use<'_> {
+        (0..SHARDS as u8).flat_map(move |shard| {
+            let end = self.memory.slots_end(side, number, shard);
+            (0..end).map(move |index| Ref::new(number, shard, index))
+        })
     }
 
     /// How many there are of a type, or of all.
@@ -123,46 +159,66 @@ impl Read {
     /// by type, by the other node's id and by their own. A loop is there twice where no direction is named.
     pub fn around(&self, node: Ref, around: Around<'_>) -> Vec<(Direction, Relationship<'_>)> {
         let mut found = Vec::new();
-        let guard = &self.guard;
-        let mut take = |link: crate::links::Link| {
+        self.each_around(node, around, |direction, one| found.push((direction, one)));
+        sort(&mut found);
+        found
+    }
+
+    /// Of the relationships around `a` those that lead to or come from `b`, in the order of [`Self::around`]. Looks at
+    /// those of the node that has fewer.
+    pub fn between(&self, a: Ref, b: Ref, around: Around<'_>) -> Vec<(Direction, Relationship<'_>)> {
+        let mut found = Vec::new();
+        let turned = Around { direction: around.direction.map(Direction::opposite), ..around };
+        if self.degree(a, around) <= self.degree(b, turned) {
+            self.each_around(a, around, |direction, one| {
+                if one.other(direction) == b {
+                    found.push((direction, one));
+                }
+            });
+        } else {
+            self.each_around(b, turned, |direction, one| {
+                if one.other(direction) == a {
+                    found.push((direction.opposite(), one));
+                }
+            });
+        }
+        sort(&mut found);
+        found
+    }
+
+    /// In no order.
+    fn each_around<'r>(
+        &'r self,
+        node: Ref,
+        around: Around<'_>,
+        mut each: impl FnMut(Direction, Relationship<'r>),
+    ) {
+        let mut take = |link: Link| {
             let Some(relationship) = self.relationship(link.relationship) else { return };
             // A slot that was filled again since the link was read belongs to another node.
-            let own = match link.direction {
-                Direction::Outgoing => relationship.from,
-                Direction::Incoming => relationship.to,
-            };
-            if own == node {
-                found.push((link.direction, relationship));
+            if relationship.own(link.direction) == node {
+                each(link.direction, relationship);
             }
         };
         match self.groups(around) {
-            None => self.memory.links_of(node, None, guard, |link| {
+            None => self.memory.links_of(node, None, &self.guard, |link| {
                 if around.direction.is_none_or(|direction| direction == link.direction) {
                     take(link);
                 }
             }),
             Some(groups) => {
                 for group in groups {
-                    self.memory.links_of(node, Some(group), guard, &mut take);
+                    self.memory.links_of(node, Some(group), &self.guard, &mut take);
                 }
             }
         }
-        let key = |(direction, of): &(Direction, Relationship<'_>)| {
-            let other = if *direction == Direction::Outgoing { of.to } else { of.from };
-            (of.at.shard(), *direction, of.at.type_number(), other.id(), of.at.id())
-        };
-        found.sort_unstable_by_key(key);
-        found
     }
 
     /// Of a node with many relationships without walking them.
     pub fn degree(&self, node: Ref, around: Around<'_>) -> u64 {
-        let directions = around
-            .direction
-            .map_or(vec![Direction::Outgoing, Direction::Incoming], |direction| vec![direction]);
         let degree = |direction, of| self.memory.degree(node, direction, of, &self.guard);
         match self.groups(around) {
-            None => directions.into_iter().map(|direction| degree(direction, None)).sum(),
+            None => directions(around.direction).map(|direction| degree(direction, None)).sum(),
             Some(groups) => groups.into_iter().map(|(direction, of)| degree(direction, Some(of))).sum(),
         }
     }
@@ -173,13 +229,20 @@ impl Read {
         let mut numbers: Vec<u16> = around.types?.iter().filter_map(|name| types.number(name)).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let directions = [Direction::Outgoing, Direction::Incoming];
-        let directions =
-            directions.into_iter().filter(|of| around.direction.is_none_or(|wanted| wanted == *of));
-        Some(
-            directions.flat_map(|direction| numbers.iter().map(move |number| (direction, *number))).collect(),
-        )
+        let of_each = |direction| numbers.iter().map(move |number| (direction, *number));
+        Some(directions(around.direction).flat_map(of_each).collect())
     }
+}
+
+fn directions(wanted: Option<Direction>) -> impl Iterator<Item = Direction> {
+    let both = [Direction::Outgoing, Direction::Incoming];
+    both.into_iter().filter(move |direction| wanted.is_none_or(|wanted| wanted == *direction))
+}
+
+fn sort(found: &mut [(Direction, Relationship<'_>)]) {
+    found.sort_unstable_by_key(|(direction, of)| {
+        (of.at.shard(), *direction, of.at.type_number(), of.other(*direction).id(), of.at.id())
+    });
 }
 
 impl<'r> Node<'r> {
@@ -194,6 +257,18 @@ impl<'r> Node<'r> {
 }
 
 impl<'r> Relationship<'r> {
+    /// The node at the other end, of one that has this direction at a node.
+    pub const fn other(&self, direction: Direction) -> Ref {
+        match direction {
+            Direction::Outgoing => self.to,
+            Direction::Incoming => self.from,
+        }
+    }
+
+    const fn own(&self, direction: Direction) -> Ref {
+        self.other(direction.opposite())
+    }
+
     /// Sorted by name.
     pub fn properties(&self) -> impl Iterator<Item = (&'r str, Value<'r>)> {
         named(self.of, self.properties)
@@ -204,16 +279,11 @@ impl<'r> Relationship<'r> {
     }
 }
 
-pub(crate) fn decode(properties: &[u8]) -> Properties<'_> {
-    read_properties(&mut Input::new(properties)).expect("properties are written by this store alone")
-}
-
 /// They were sorted by name when they were written, and names do not change.
 fn named<'r>(of: &'r Type, properties: &'r [u8]) -> impl Iterator<Item = (&'r str, Value<'r>)> {
-    decode(properties).into_iter().filter_map(|(number, value)| Some((&**of.property(number)?.0, value)))
+    Properties::new(properties).filter_map(|(number, value)| Some((&**of.property(number)?.0, value)))
 }
 
 fn value_of<'r>(of: &Type, properties: &'r [u8], name: &str) -> Option<Value<'r>> {
-    let number = of.properties.get(name)?.number;
-    decode(properties).into_iter().find(|(of, _)| *of == number).map(|(_, value)| value)
+    find_property(properties, of.properties.get(name)?.number)
 }

@@ -8,6 +8,7 @@ use crate::log::LogFile;
 use crate::memory::{Memory, WriterState};
 use crate::snapshot::{remove_before, temporary_path};
 use crate::store::Options;
+use crate::value::check_properties;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -263,6 +264,10 @@ fn take(memory: &mut Memory, payload: &[u8]) -> Result<(), String> {
         let change = Change::read(&mut input).map_err(|damage| damage.to_string())?;
         match change {
             Change::Clear => *memory = Memory::default(),
+            Change::PutNode { properties, .. } | Change::PutRelationship { properties, .. } => {
+                check_properties(properties).map_err(|damage| damage.to_string())?;
+                memory.put(&change, false, &guard);
+            }
             change => memory.put(&change, false, &guard),
         }
     }

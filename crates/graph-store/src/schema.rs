@@ -27,8 +27,8 @@ pub struct Types {
 pub struct Type {
     pub name: Arc<str>,
     pub properties: BTreeMap<Arc<str>, Property>,
-    /// Numbers are not used again: values of a dropped property stay unread where they are.
-    next_property: u16,
+    /// Names and kinds by number. Numbers are not used again: values of a dropped property stay unread where they are.
+    numbers: Vec<Option<(Arc<str>, Kind)>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Types {
         }
         let name: Arc<str> = name.into();
         self.by_name.insert(Arc::clone(&name), number);
-        self.types[index] = Some(Arc::new(Type { name, properties: BTreeMap::new(), next_property: 0 }));
+        self.types[index] = Some(Arc::new(Type { name, properties: BTreeMap::new(), numbers: Vec::new() }));
     }
 
     /// `is_undone`: it was never there, so the next type gets its number.
@@ -104,21 +104,34 @@ impl Types {
 
 impl Type {
     pub(crate) fn next_property(&self) -> Option<u16> {
-        (usize::from(self.next_property) < PROPERTIES_MAX).then_some(self.next_property)
+        (self.numbers.len() < PROPERTIES_MAX).then_some(self.numbers.len() as u16)
+    }
+
+    /// The highest number that a property had which is declared no more.
+    pub(crate) fn last_dropped(&self) -> Option<u16> {
+        matches!(self.numbers.last(), Some(None)).then(|| self.numbers.len() as u16 - 1)
     }
 
     pub(crate) fn declare(&mut self, number: u16, name: &str, kind: Kind) {
-        self.properties.insert(name.into(), Property { number, kind });
-        self.next_property = self.next_property.max(number.saturating_add(1));
+        let name: Arc<str> = name.into();
+        let place = usize::from(number);
+        if self.numbers.len() <= place {
+            self.numbers.resize(place + 1, None);
+        }
+        self.numbers[place] = Some((Arc::clone(&name), kind));
+        self.properties.insert(name, Property { number, kind });
     }
 
     pub(crate) fn undeclare(&mut self, number: u16) {
-        self.properties.retain(|_, property| property.number != number);
+        let gone = self.numbers.get_mut(usize::from(number)).and_then(Option::take);
+        if let Some((name, _)) = gone {
+            self.properties.remove(&name);
+        }
     }
 
     /// The name and kind that a number stands for.
     pub(crate) fn property(&self, number: u16) -> Option<(&Arc<str>, Kind)> {
-        let found = self.properties.iter().find(|(_, property)| property.number == number);
-        found.map(|(name, property)| (name, property.kind))
+        let (name, kind) = self.numbers.get(usize::from(number))?.as_ref()?;
+        Some((name, *kind))
     }
 }

@@ -8,11 +8,12 @@ use crate::error::WriteError;
 use crate::frames::{FileKind, FrameWriter, sync_directory, write_head};
 use crate::id::{Ref, SHARDS};
 use crate::memory::Memory;
+use crate::schema::Type;
+use crate::value::Kind;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Acquire;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
@@ -90,6 +91,19 @@ pub(crate) fn remove_before(directory: &Path, number: u64) -> io::Result<()> {
     Ok(())
 }
 
+fn write_type(side: Side, number: u16, of: &Type, to: &mut Vec<u8>) {
+    Change::Type { side, number, name: &of.name }.write(to);
+    // Its number must not be given again: there may still be values under it.
+    if let Some(dropped) = of.last_dropped() {
+        Change::Property { side, of: number, number: dropped, name: "", kind: Kind::Boolean }.write(to);
+        Change::DropProperty { side, of: number, number: dropped }.write(to);
+    }
+    for (name, property) in &of.properties {
+        let (kind, property) = (property.kind, property.number);
+        Change::Property { side, of: number, number: property, name, kind }.write(to);
+    }
+}
+
 fn write_file(path: &Path, number: u64, memory: &Memory) -> io::Result<SnapshotReport> {
     let mut file = File::create(path)?;
     write_head(&mut file, FileKind::Snapshot, number)?;
@@ -98,18 +112,12 @@ fn write_file(path: &Path, number: u64, memory: &Memory) -> io::Result<SnapshotR
     let schema = memory.schema.load_full();
     for side in [Side::Nodes, Side::Relationships] {
         for (number, of) in schema.side(side).all() {
-            frames.add(|to| Change::Type { side, number, name: &of.name }.write(to))?;
-            for (name, property) in &of.properties {
-                let (kind, property) = (property.kind, property.number);
-                frames.add(|to| {
-                    Change::Property { side, of: number, number: property, name, kind }.write(to);
-                })?;
-            }
+            frames.add(|to| write_type(side, number, of, to))?;
         }
     }
     for (type_number, _) in schema.side(Side::Nodes).all() {
         for shard in 0..SHARDS as u8 {
-            let end = memory.node_shard(type_number, shard).map_or(0, |nodes| nodes.end.load(Acquire));
+            let end = memory.slots_end(Side::Nodes, type_number, shard);
             for at in (0..end).map(|index| Ref::new(type_number, shard, index)) {
                 let guard = crossbeam_epoch::pin();
                 if let Some((key, properties)) = memory.node(at, &guard) {
@@ -121,7 +129,7 @@ fn write_file(path: &Path, number: u64, memory: &Memory) -> io::Result<SnapshotR
     }
     for (type_number, _) in schema.side(Side::Relationships).all() {
         for shard in 0..SHARDS as u8 {
-            let end = memory.relationship_shard(type_number, shard).map_or(0, |all| all.end.load(Acquire));
+            let end = memory.slots_end(Side::Relationships, type_number, shard);
             for at in (0..end).map(|index| Ref::new(type_number, shard, index)) {
                 let guard = crossbeam_epoch::pin();
                 if let Some(ends) = memory.relationship(at, &guard) {

@@ -32,6 +32,12 @@ pub struct Options {
     pub recover: bool,
 }
 
+impl Options {
+    pub const fn new(durability: Durability) -> Self {
+        Self { durability, recover: false }
+    }
+}
+
 /// A graph in a directory of its own. Dropped, it writes what is pending and closes.
 #[derive(Debug)]
 pub struct Store {
@@ -162,7 +168,7 @@ impl Store {
 
     /// A look at the graph. What one call of it returns is true at one moment; never waits.
     pub fn read(&self) -> Read {
-        Read::new(self.shared.memory.load_full())
+        Read::new(self.shared.memory.load())
     }
 
     /// Makes changes, all or none. `done` is called from the log's thread once they are as durable as the store was

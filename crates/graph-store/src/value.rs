@@ -118,6 +118,28 @@ impl Value<'_> {
         }
     }
 
+    /// How many values a list has; none for what is no list.
+    pub(crate) fn len(&self) -> Option<usize> {
+        match self {
+            Self::Boolean(_) | Self::Integer(_) | Self::Double(_) | Self::String(_) => None,
+            Self::BooleanList(values) => Some(values.len()),
+            Self::IntegerList(values) => Some(values.len()),
+            Self::DoubleList(values) => Some(values.len()),
+            Self::StringList(values) => Some(values.len()),
+        }
+    }
+
+    /// A value of a list.
+    pub(crate) fn element(&self, place: usize) -> Option<Value<'_>> {
+        match self {
+            Self::Boolean(_) | Self::Integer(_) | Self::Double(_) | Self::String(_) => None,
+            Self::BooleanList(values) => values.get(place).copied().map(Value::Boolean),
+            Self::IntegerList(values) => values.get(place).copied().map(Value::Integer),
+            Self::DoubleList(values) => values.get(place).copied().map(Value::Double),
+            Self::StringList(values) => values.get(place).map(|value| Value::String(Cow::Borrowed(&**value))),
+        }
+    }
+
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
         to.push(self.kind().code());
         match self {
@@ -152,6 +174,22 @@ impl Value<'_> {
 }
 
 impl<'a> Value<'a> {
+    fn skip(from: &mut Input<'_>) -> Result<(), Damage> {
+        let bytes = match Kind::from_code(from.byte()?)? {
+            Kind::Boolean => 1,
+            Kind::Integer | Kind::Double => 8,
+            Kind::String | Kind::BooleanList => from.length()?,
+            Kind::IntegerList | Kind::DoubleList => from.length()?.saturating_mul(8),
+            Kind::StringList => {
+                for _ in 0..from.length()? {
+                    from.bytes()?;
+                }
+                0
+            }
+        };
+        from.skip(bytes)
+    }
+
     pub(crate) fn read(from: &mut Input<'a>) -> Result<Self, Damage> {
         let kind = Kind::from_code(from.byte()?)?;
         Ok(match kind {
@@ -169,23 +207,62 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Properties by number, as their type's declarations give it.
-pub(crate) type Properties<'a> = Vec<(u16, Value<'a>)>;
+/// Properties by number, as their type's declarations give it; read one by one.
+#[derive(Debug, Clone)]
+pub(crate) struct Properties<'a>(Input<'a>);
+
+impl<'a> Properties<'a> {
+    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
+        Self(Input::new(bytes))
+    }
+
+    fn read(&mut self) -> Result<(u16, Value<'a>), Damage> {
+        Ok((self.0.u16()?, Value::read(&mut self.0)?))
+    }
+}
+
+/// Bytes that nobody has read before are checked first, with [`check_properties`].
+impl<'a> Iterator for Properties<'a> {
+    type Item = (u16, Value<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        Some(
+            self.read()
+                .expect("properties are written by this store, and checked when they come from a file"),
+        )
+    }
+}
+
+/// The value of one of them, without reading those before it.
+pub(crate) fn find_property(bytes: &[u8], number: u16) -> Option<Value<'_>> {
+    let mut input = Input::new(bytes);
+    while !input.is_empty() {
+        let found = input.u16().ok()?;
+        if found == number {
+            return Value::read(&mut input).ok();
+        }
+        Value::skip(&mut input).ok()?;
+    }
+    None
+}
+
+/// What comes from a file must be whole values.
+pub(crate) fn check_properties(bytes: &[u8]) -> Result<(), Damage> {
+    let mut properties = Properties::new(bytes);
+    while !properties.0.is_empty() {
+        properties.read()?;
+    }
+    Ok(())
+}
 
 pub(crate) fn write_properties(properties: &[(u16, Value<'_>)], to: &mut Vec<u8>) {
     for (number, value) in properties {
         to.extend_from_slice(&number.to_le_bytes());
         value.write(to);
     }
-}
-
-/// To the end of the input.
-pub(crate) fn read_properties<'a>(from: &mut Input<'a>) -> Result<Properties<'a>, Damage> {
-    let mut properties = Vec::new();
-    while !from.is_empty() {
-        properties.push((u16::from_le_bytes(from.array()?), Value::read(from)?));
-    }
-    Ok(properties)
 }
 
 #[cfg(test)]
@@ -212,12 +289,17 @@ mod tests {
         fn what_is_written_is_read(properties in prop::collection::vec((any::<u16>(), value()), 0..6)) {
             let mut bytes = Vec::new();
             write_properties(&properties, &mut bytes);
-            prop_assert_eq!(read_properties(&mut Input::new(&bytes)), Ok(properties));
+            prop_assert_eq!(check_properties(&bytes), Ok(()));
+            prop_assert_eq!(Properties::new(&bytes).collect::<Vec<_>>(), properties.clone());
+            for (number, _) in &properties {
+                let first = properties.iter().find(|(of, _)| of == number).map(|(_, value)| value.clone());
+                prop_assert_eq!(find_property(&bytes, *number), first);
+            }
         }
 
         #[test]
         fn arbitrary_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
-            let _ = read_properties(&mut Input::new(&bytes));
+            let _ = (check_properties(&bytes), find_property(&bytes, 7));
         }
     }
 

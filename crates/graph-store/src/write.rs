@@ -7,7 +7,7 @@ use crate::links::Direction;
 use crate::memory::Memory;
 use crate::schema::Type;
 use crate::store::Place;
-use crate::value::{Kind, Value, write_properties};
+use crate::value::{Kind, Properties, Value, find_property, write_properties};
 use std::sync::Arc;
 
 /// Longest name of a type or property, and longest key.
@@ -67,6 +67,11 @@ impl<'a> Write<'a> {
         let number = self.number(side, name).ok_or(Refusal::NoType)?;
         match self.memory.living(side, number) {
             0 => {
+                // One by one, so that a type that is taken back has them again.
+                let of = self.of(side, number)?;
+                for property in of.properties.values() {
+                    self.change(&Change::DropProperty { side, of: number, number: property.number });
+                }
                 self.change(&Change::DropType { side, number });
                 Ok(())
             }
@@ -263,7 +268,7 @@ fn encode(of: &Type, given: Given<'_>, present: &[u8]) -> Result<Vec<u8>, Refusa
         return Ok(Vec::new());
     }
     let mut properties: Vec<(&str, u16, Value<'_>)> = Vec::new();
-    for (number, value) in crate::read::decode(present) {
+    for (number, value) in Properties::new(present) {
         if let Some((name, _)) = of.property(number)
             && !given.iter().any(|(given, _)| **given == **name)
         {
@@ -283,11 +288,8 @@ fn encode(of: &Type, given: Given<'_>, present: &[u8]) -> Result<Vec<u8>, Refusa
 
 fn without(of: &Type, present: &[u8], name: &str) -> Result<Vec<u8>, Refusal> {
     let number = of.properties.get(name).ok_or(Refusal::NoProperty)?.number;
-    let present = crate::read::decode(present);
-    if !present.iter().any(|(of, _)| *of == number) {
-        return Err(Refusal::NoProperty);
-    }
-    let rest: Vec<_> = present.into_iter().filter(|(of, _)| *of != number).collect();
+    find_property(present, number).ok_or(Refusal::NoProperty)?;
+    let rest: Vec<_> = Properties::new(present).filter(|(of, _)| *of != number).collect();
     let mut bytes = Vec::new();
     write_properties(&rest, &mut bytes);
     Ok(bytes)

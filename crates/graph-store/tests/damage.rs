@@ -6,8 +6,8 @@ use prony_graph_store::{Durability, FileFault, OpenError, Options, Read, Side, S
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const OPTIONS: Options = Options { durability: Durability::Sync, recover: false };
-const RECOVER: Options = Options { durability: Durability::Sync, recover: true };
+const OPTIONS: Options = Options::new(Durability::Sync);
+const RECOVER: Options = Options { recover: true, ..Options::new(Durability::Sync) };
 const NODES: u32 = 5;
 
 /// A graph of a few nodes in a chain, each written and acknowledged by itself: how many there are after each frame.

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
 use prony_graph_store::{
-    Around, Direction, Durability, Keep, Kind, Options, Read, Ref, Refusal, Side, Store, Value, WriteError,
-    shard_of,
+    Around, Condition, Direction, Durability, Keep, Kind, Options, Read, Ref, Refusal, Relationship, Side,
+    Store, Test, Value, WriteError, shard_of,
 };
 use proptest::prelude::*;
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ use std::path::Path;
 
 const TYPES: [&str; 3] = ["User", "Item", "Ort ö/%"];
 const RELATIONSHIP_TYPES: [&str; 3] = ["KNOWS", "HAS", ""];
-const OPTIONS: Options = Options { durability: Durability::Off, recover: false };
+const OPTIONS: Options = Options::new(Durability::Off);
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -249,8 +249,48 @@ impl Subject {
             .collect();
         assert_eq!(relationships, self.model.relationships);
         assert_eq!(read.count(Side::Nodes, None), self.model.nodes.len() as u64);
-        for at in self.model.nodes.keys() {
+        self.compare_where(&read);
+        for (at, other) in self.model.nodes.keys().zip(self.model.nodes.keys().rev()) {
             self.compare_around(&read, *at);
+            Self::compare_between(&read, *at, *other);
+        }
+    }
+
+    /// Against the same condition on every node.
+    fn compare_where(&self, read: &Read) {
+        for (operation, value) in [
+            ("GT", Some(Value::Integer(0))),
+            ("NOT_LTE", Some(Value::Double(1e18))),
+            ("IS_NULL", None),
+            ("NEQ", Some(Value::String("x".into()))),
+        ] {
+            let (test, not) = Test::parse(operation).unwrap();
+            let age = [Condition { property: "age", test, not, value }];
+            let all = read.nodes(None).filter(|node| age[0].holds(node.property("age").as_ref()));
+            let found: Vec<_> = read.nodes_where(None, &age).map(|node| node.at).collect();
+            assert_eq!(found, all.map(|node| node.at).collect::<Vec<_>>(), "{operation}");
+            let of = read.schema().side(Side::Nodes).number(TYPES[1]);
+            let found = read.nodes_where(of, &age).filter(|node| Some(node.at.type_number()) != of).count();
+            assert_eq!(found, 0);
+        }
+        let weight =
+            Condition { property: "weight", test: Test::Less, not: false, value: Some(Value::Integer(0)) };
+        let lighter =
+            self.model.relationships.values().filter(|one| one.3.is_some_and(|weight| weight < 0.0));
+        assert_eq!(read.relationships_where(None, &[weight]).count(), lighter.count());
+    }
+
+    fn compare_between(read: &Read, a: Ref, b: Ref) {
+        for types in [None, Some(&RELATIONSHIP_TYPES[..2])] {
+            for direction in [None, Some(Direction::Outgoing), Some(Direction::Incoming)] {
+                let around = Around { direction, types };
+                let ids = |found: Vec<(Direction, Relationship<'_>)>| {
+                    found.into_iter().map(|(way, one)| (way, one.at.id())).collect::<Vec<_>>()
+                };
+                let mut wanted = read.around(a, around);
+                wanted.retain(|(way, one)| one.other(*way) == b);
+                assert_eq!(ids(read.between(a, b, around)), ids(wanted), "{a:?} {b:?} {around:?}");
+            }
         }
     }
 

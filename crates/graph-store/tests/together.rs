@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
 fn open(directory: &Path, durability: Durability) -> Store {
-    Store::open(directory, Options { durability, recover: false }).unwrap()
+    Store::open(directory, Options::new(durability)).unwrap()
 }
 
 #[test]

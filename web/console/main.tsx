@@ -11,7 +11,7 @@ import { createRoot } from 'react-dom/client';
 interface Source {
   name: string;
   database: string;
-  tables: number;
+  contents: string;
 }
 
 interface Description {
@@ -26,17 +26,13 @@ async function describe(): Promise<Description> {
   return (await response.json()) as Description;
 }
 
-function tables(count: number): string {
-  return count === 1 ? '1 table' : `${count} tables`;
-}
-
 function Sources({ sources, version }: Description) {
   return (
     <header className="sources" aria-label="Sources">
       <strong title={`version ${version}`}>Prony</strong>
       {sources.map((source) => (
         <span key={source.name} title={source.database}>
-          {source.name} <small>{tables(source.tables)}</small>
+          {source.name} <small>{source.contents}</small>
         </span>
       ))}
     </header>

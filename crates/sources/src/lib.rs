@@ -3,3 +3,4 @@
 //! everything of the load side to other crates.
 
 pub mod relational;
+pub mod source;

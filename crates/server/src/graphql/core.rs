@@ -1,10 +1,10 @@
-//! One core's part of the engine: its handles on the sources and its counters.
+//! One core's part of the engine: its handles on the sources, what it serves from, and its counters.
 
-use std::sync::Arc;
+use std::{cell::RefCell, ops::Deref, rc::Rc, sync::Arc};
 
-use prony_sources::relational::source::RelationalHandle;
+use prony_sources::source::Handle;
 
-use super::engine::Engine;
+use super::{engine::Engine, served::Served};
 use crate::{config::Settings, http::Site, observe::CoreMetrics};
 
 /// Lives on its core's thread.
@@ -12,15 +12,34 @@ use crate::{config::Settings, http::Site, observe::CoreMetrics};
 pub(crate) struct CoreEngine {
     index: usize,
     site: Arc<Site>,
+    current: RefCell<CoreServed>,
     /// By `SourceId`.
-    pub(crate) handles: Vec<RelationalHandle>,
+    pub(crate) handles: Vec<Handle>,
+}
+
+/// One core's hold on what is served: counted by the core alone, so that requests of different cores do not share a
+/// counter.
+#[derive(Debug, Clone)]
+#[expect(
+    clippy::redundant_allocation,
+    reason = "the inner count is shared between cores, the outer one is not"
+)]
+pub(crate) struct CoreServed(Rc<Arc<Served>>);
+
+impl Deref for CoreServed {
+    type Target = Served;
+
+    fn deref(&self) -> &Served {
+        &self.0
+    }
 }
 
 impl CoreEngine {
     /// Opens this core's part of each source; call it on the core's thread, inside its `LocalSet`.
     pub(crate) fn attach(index: usize, site: Arc<Site>) -> Self {
-        let handles = site.engine.sources.iter().map(|source| source.relational.attach()).collect();
-        Self { index, site, handles }
+        let handles = site.engine.sources().iter().map(|source| source.source.attach()).collect();
+        let current = RefCell::new(CoreServed(Rc::new(site.engine.served())));
+        Self { index, site, current, handles }
     }
 
     pub(crate) fn site(&self) -> &Site {
@@ -33,6 +52,15 @@ impl CoreEngine {
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.site.engine
+    }
+
+    /// What is served now; a request asks once and uses that to its end.
+    pub(crate) fn served(&self) -> CoreServed {
+        let mut current = self.current.borrow_mut();
+        if current.generation != self.engine().generation() {
+            *current = CoreServed(Rc::new(self.engine().served()));
+        }
+        current.clone()
     }
 
     pub(crate) fn metrics(&self) -> &CoreMetrics {

@@ -1,20 +1,23 @@
-//! What is served: the sources, opened; the schema that they make together; the caches. Shared by all cores.
+//! What is served: the sources, opened, and what is derived from them. Shared by all cores.
 
-use std::sync::Arc;
-
-use prony_graphql::{
-    cache::Cache,
-    limits::Limits,
-    response::Detail,
-    schema::{Schema, SchemaFault, SourceId},
-};
-use prony_sources::relational::{
-    catalog::TableKind,
-    source::{self, Address, AddressError, RelationalSource},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
-use super::plan::Plan;
-use crate::config::{Settings, SourceSettings};
+use arc_swap::ArcSwap;
+use futures_util::future::select_all;
+use prony_graphql::{limits::Limits, response::Detail, schema::SchemaFault};
+use prony_sources::source::{self, Address, AddressError, Source, Surface};
+
+use super::served::Served;
+use crate::{
+    config::{Settings, SourceSettings},
+    http::Site,
+};
 
 /// Why the sources cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -23,39 +26,39 @@ pub enum OpenError {
     Address(#[from] AddressError),
     #[error("source `{name}` cannot be opened: {source}")]
     Source { name: String, source: Box<source::OpenError> },
-    #[error("the sources do not make a schema: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    #[error("the sources do not make a schema: {}", joined(.0))]
     Schema(Vec<SchemaFault>),
     #[error("the schema cannot be introspected: {message}")]
     Introspection { message: String },
+}
+
+fn joined(faults: &[SchemaFault]) -> String {
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// An open source under its name.
 #[derive(Debug)]
 pub(crate) struct NamedSource {
     pub(crate) name: String,
-    pub(crate) relational: Arc<RelationalSource>,
+    pub(crate) source: Source,
+    address: Address,
 }
 
-impl NamedSource {
-    /// The database's product. Host, user and path are not for clients.
-    pub(crate) fn database(&self) -> &'static str {
-        match self.relational.address() {
-            Address::Sqlite(_) => "SQLite",
-            Address::Postgres(_) => "PostgreSQL",
-        }
-    }
-}
-
-/// Schema, sources and caches.
+/// The sources and what is derived from them.
 #[derive(Debug)]
 pub struct Engine {
-    pub(crate) schema: Schema,
-    /// By [`SourceId`].
-    pub(crate) sources: Vec<NamedSource>,
-    pub(crate) cache: Cache<Plan>,
-    pub(crate) limits: Limits,
-    pub(crate) detail: Detail,
+    /// By `SourceId`.
+    sources: Vec<NamedSource>,
+    served: ArcSwap<Served>,
+    /// Of what is served now, so that cores see with one load whether theirs is still it.
+    generation: AtomicU64,
+    limits: Limits,
+    detail: Detail,
+    plan_cache_bytes: usize,
 }
+
+/// After a change, others are waited for this long, so that many in a row make one schema.
+const SETTLE: Duration = Duration::from_millis(20);
 
 impl Engine {
     /// Opens all sources and merges what they contribute.
@@ -64,48 +67,102 @@ impl Engine {
         for source in &settings.sources {
             sources.push(open_source(source).await?);
         }
-        let contributions = sources
-            .iter()
-            .enumerate()
-            .map(|(index, source)| (SourceId(index as u16), source.relational.contribution()))
-            .collect();
-        let schema = Schema::merge(contributions).map_err(OpenError::Schema)?;
-        // Documents are small beside plans with their statements, but there are as many.
-        let half = settings.plan_cache_bytes as usize / 2;
+        let plan_cache_bytes = settings.plan_cache_bytes as usize;
+        let served = Served::make(0, &sources, plan_cache_bytes).map_err(OpenError::Schema)?;
+        for (source, surface) in sources.iter().zip(&served.surfaces) {
+            log_source(source, surface);
+        }
         Ok(Self {
-            schema,
             sources,
-            cache: Cache::new(half, half),
+            served: ArcSwap::from_pointee(served),
+            generation: AtomicU64::new(0),
             limits: settings.limits.clone(),
             detail: if settings.expose_database_errors { Detail::Shown } else { Detail::Hidden },
+            plan_cache_bytes,
         })
+    }
+
+    /// By `SourceId`.
+    pub(crate) fn sources(&self) -> &[NamedSource] {
+        &self.sources
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub(crate) fn detail(&self) -> Detail {
+        self.detail
+    }
+
+    /// What is served now.
+    pub(crate) fn served(&self) -> Arc<Served> {
+        self.served.load_full()
+    }
+
+    /// The [`Served::generation`] of what is served now.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Derives everything anew. Where that fails, what was served stays.
+    fn renew(&self) -> Result<(), Vec<SchemaFault>> {
+        let generation = self.generation() + 1;
+        let served = Served::make(generation, &self.sources, self.plan_cache_bytes)?;
+        self.served.store(Arc::new(served));
+        self.generation.store(generation, Ordering::Release);
+        Ok(())
+    }
+}
+
+/// Keeps the schema in step with what the sources offer, off the cores' threads; never returns.
+pub(crate) async fn follow(site: Arc<Site>) {
+    loop {
+        let waiting = site.engine.sources.iter().map(|source| Box::pin(source.source.changed()));
+        let ((), index, _) = select_all(waiting).await;
+        tokio::time::sleep(SETTLE).await;
+        let at = Arc::clone(&site);
+        // A panic there has been reported by its thread; what was served stays.
+        let Ok(renewed) = tokio::task::spawn_blocking(move || at.engine.renew()).await else { continue };
+        let source = &site.engine.sources[index].name;
+        match renewed {
+            Ok(()) => {
+                let contents = site.engine.served().surfaces[index].contents();
+                tracing::info!(source, contents, "the schema has changed");
+            }
+            Err(faults) => {
+                let faults = joined(&faults);
+                tracing::error!(
+                    source,
+                    faults,
+                    "the schema stays as it was until this is mended at the source"
+                );
+            }
+        }
     }
 }
 
 async fn open_source(settings: &SourceSettings) -> Result<NamedSource, OpenError> {
     let address: Address = settings.url.0.parse()?;
-    let relational = RelationalSource::open(&address, settings.relational.clone())
+    let source = Source::open(&address, &settings.relational)
         .await
         .map_err(|source| OpenError::Source { name: settings.name.clone(), source: Box::new(source) })?;
-    log_source(&settings.name, &relational);
-    Ok(NamedSource { name: settings.name.clone(), relational })
+    Ok(NamedSource { name: settings.name.clone(), source, address })
 }
 
 /// List fields that the start-up log names; the schema has them all.
 const NAMED_FIELDS: usize = 20;
 
 /// Says what is served of a source, and what its names needed.
-fn log_source(name: &str, relational: &RelationalSource) {
-    let tables = &relational.model().tables;
-    let views = tables.iter().filter(|table| table.kind == TableKind::View).count();
-    let address = relational.address();
-    let mut fields: Vec<&str> = tables.iter().take(NAMED_FIELDS).map(|table| &*table.list_name).collect();
-    if tables.len() > NAMED_FIELDS {
+fn log_source(NamedSource { name, address, .. }: &NamedSource, surface: &Surface) {
+    let mut fields = surface.list_fields();
+    if fields.len() > NAMED_FIELDS {
+        fields.truncate(NAMED_FIELDS);
         fields.push("…");
     }
-    let (tables, fields) = (tables.len() - views, fields.join(", "));
-    tracing::info!(source = name, %address, tables, views, fields, "serving a source");
-    for note in relational.notes() {
+    let (contents, fields) = (surface.contents(), fields.join(", "));
+    tracing::info!(source = name, %address, contents, fields, "serving a source");
+    for note in surface.notes() {
         tracing::info!(source = name, "{note}");
     }
 }

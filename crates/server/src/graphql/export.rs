@@ -38,12 +38,12 @@ fragment TypeRef on __Type {
 impl Engine {
     /// The schema in the schema definition language.
     pub fn sdl(&self) -> String {
-        self.schema.sdl()
+        self.served().schema.sdl()
     }
 
     /// The answer to the introspection query, as tools store it.
     pub fn introspection_json(&self) -> Result<String, OpenError> {
-        introspect(&self.schema).map_err(|message| OpenError::Introspection { message })
+        introspect(&self.served().schema).map_err(|message| OpenError::Introspection { message })
     }
 }
 

@@ -6,10 +6,12 @@ mod engine;
 mod export;
 mod plan;
 pub(crate) mod road;
+mod served;
 mod stages;
 
 pub use self::engine::{Engine, OpenError};
 pub(crate) use self::{
     core::CoreEngine,
+    engine::follow,
     stages::{STAGES, StageTimes},
 };

@@ -6,14 +6,15 @@ use prony_graphql::{
     document::Operation,
     error::GraphqlError,
     introspection,
+    limits::Limits,
     response::FieldResult,
     schema::SourceId,
     selection::{Field, Selection},
     variables::Variables,
 };
-use prony_sources::relational::source::PreparedRoot;
+use prony_sources::source::PreparedRoot;
 
-use super::engine::Engine;
+use super::served::Served;
 
 /// Kept in the plan cache.
 #[derive(Debug)]
@@ -44,15 +45,16 @@ impl Weight for Plan {
 impl Plan {
     /// Collects the fields and lets each field's source prepare it. All faults are reported at once.
     pub(crate) fn make(
-        engine: &Engine,
+        served: &Served,
+        limits: &Limits,
         operation: &Operation,
         variables: &Variables,
     ) -> Result<Self, Vec<GraphqlError>> {
-        let selection = operation.select(&engine.schema, variables)?;
+        let selection = operation.select(&served.schema, variables)?;
         let mut steps = Vec::with_capacity(selection.fields.len());
         let mut errors = Vec::new();
         for field in &selection.fields {
-            match step(engine, &selection, field, variables) {
+            match step(served, limits, &selection, field, variables) {
                 Ok(step) => steps.push(step),
                 Err(error) => errors.push(error),
             }
@@ -69,7 +71,8 @@ impl Plan {
 }
 
 fn step(
-    engine: &Engine,
+    served: &Served,
+    limits: &Limits,
     selection: &Selection,
     field: &Field,
     variables: &Variables,
@@ -78,11 +81,11 @@ fn step(
         if introspection::depends_on_variables(field) {
             return Ok(Step::Introspection);
         }
-        return Ok(Step::Constant(introspection::answer(&engine.schema, field, variables, &engine.limits)));
+        return Ok(Step::Constant(introspection::answer(&served.schema, field, variables, limits)));
     }
-    let owner = engine.schema.owner(selection.kind, &field.name).expect("a valid field has an owner");
-    let source = &engine.sources[usize::from(owner.0)];
-    Ok(Step::Source(owner, source.relational.plan(selection.kind, field)?))
+    let owner = served.schema.owner(selection.kind, &field.name).expect("a valid field has an owner");
+    let surface = &served.surfaces[usize::from(owner.0)];
+    Ok(Step::Source(owner, surface.plan(selection.kind, field)?))
 }
 
 impl Step {

@@ -7,18 +7,19 @@ use prony_graphql::{
     document::Operation,
     error::{ErrorCode, GraphqlError},
     introspection,
+    limits::Limits,
     request::{RequestFault, RequestParameters},
     response::{self, FieldResult},
     schema::SourceId,
-    selection::OperationKind,
+    selection::{Field, OperationKind},
     variables::Variables,
 };
-use prony_sources::relational::source::PreparedRoot;
+use prony_sources::source::PreparedRoot;
 
 use super::{
     core::CoreEngine,
-    engine::Engine,
     plan::{Plan, Step},
+    served::Served,
     stages::{Stage, StageClock, StageTimes},
 };
 
@@ -58,7 +59,8 @@ pub(crate) async fn travel(
     parse: impl FnOnce() -> Result<RequestParameters, RequestFault>,
     permission: Permission,
 ) -> Answer {
-    let engine = core.engine();
+    let served = core.served();
+    let limits = core.engine().limits();
     let mut clock = StageClock::start();
     let mut kind = None;
     let (arrival, body) = 'road: {
@@ -69,7 +71,7 @@ pub(crate) async fn travel(
         clock.ended(Stage::Parse);
 
         let RequestParameters { query, operation_name, variables, .. } = parameters;
-        let operation = match find_operation(engine, &query, operation_name.as_deref()) {
+        let operation = match find_operation(&served, limits, &query, operation_name.as_deref()) {
             Ok(operation) => operation,
             Err(errors) => break 'road refuse(core, errors),
         };
@@ -77,16 +79,16 @@ pub(crate) async fn travel(
         if permission == Permission::QueriesOnly && operation.kind() != OperationKind::Query {
             break 'road (Arrival::Forbidden, Vec::new());
         }
-        let (variables, shape) = match operation.coerce(&engine.schema, variables) {
+        let (variables, shape) = match operation.coerce(&served.schema, variables) {
             Ok(coerced) => coerced,
             Err(errors) => break 'road refuse(core, errors),
         };
         clock.ended(Stage::Validate);
 
-        let plan = match engine.cache.plan(operation.id(), &shape) {
+        let plan = match served.cache.plan(operation.id(), &shape) {
             Some(plan) => plan,
-            None => match Plan::make(engine, &operation, &variables) {
-                Ok(plan) => engine.cache.insert_plan(operation.id(), shape, plan),
+            None => match Plan::make(&served, limits, &operation, &variables) {
+                Ok(plan) => served.cache.insert_plan(operation.id(), shape, plan),
                 Err(errors) => break 'road refuse(core, errors),
             },
         };
@@ -95,11 +97,11 @@ pub(crate) async fn travel(
         }
         clock.ended(Stage::Plan);
 
-        let mut results = execute(core, &plan, &variables).await;
+        let mut results = execute(core, &served, &plan, &variables).await;
         clock.ended(Stage::Execute);
 
         let errors = note_errors(core, &plan, &mut results);
-        let body = response::assemble(&plan.selection.fields, &results, engine.detail);
+        let body = response::assemble(&plan.selection.fields, &results, core.engine().detail());
         clock.ended(Stage::Assemble);
         (Arrival::Executed { errors }, body)
     };
@@ -107,41 +109,41 @@ pub(crate) async fn travel(
 }
 
 fn find_operation(
-    engine: &Engine,
+    served: &Served,
+    limits: &Limits,
     text: &str,
     name: Option<&str>,
 ) -> Result<Arc<Operation>, Vec<GraphqlError>> {
-    if let Some(known) = engine.cache.operation(text, name) {
+    if let Some(known) = served.cache.operation(text, name) {
         return Ok(known);
     }
-    let operation = Operation::parse(&engine.schema, text, name, &engine.limits)?;
-    Ok(engine.cache.insert_operation(text, name, operation))
+    let operation = Operation::parse(&served.schema, text, name, limits)?;
+    Ok(served.cache.insert_operation(text, name, operation))
 }
 
 fn refuse(core: &CoreEngine, mut errors: Vec<GraphqlError>) -> (Arrival, Vec<u8>) {
     for error in &mut errors {
         refer(core, "", error);
     }
-    (Arrival::Refused, response::refuse(&errors, core.engine().detail))
+    (Arrival::Refused, response::refuse(&errors, core.engine().detail()))
 }
 
 /// Root fields of a query at the same time, those of a mutation one after the other.
-async fn execute(core: &CoreEngine, plan: &Plan, variables: &Variables) -> Vec<FieldResult> {
+async fn execute(core: &CoreEngine, served: &Served, plan: &Plan, variables: &Variables) -> Vec<FieldResult> {
     match (plan.selection.kind, plan.steps.as_slice()) {
-        (OperationKind::Mutation, _) => mutate(core, plan, variables).await,
-        (_, [only]) => vec![query(core, plan, 0, only, variables).await],
+        (OperationKind::Mutation, _) => mutate(core, served, plan, variables).await,
+        (_, [only]) => vec![query(core, served, &plan.selection.fields[0], only, variables).await],
         (_, steps) => {
-            let queries =
-                steps.iter().enumerate().map(|(index, step)| query(core, plan, index, step, variables));
-            join_all(queries).await
+            let fields = plan.selection.fields.iter().zip(steps);
+            join_all(fields.map(|(field, step)| query(core, served, field, step, variables))).await
         }
     }
 }
 
 async fn query(
     core: &CoreEngine,
-    plan: &Plan,
-    index: usize,
+    served: &Served,
+    field: &Field,
     step: &Step,
     variables: &Variables,
 ) -> FieldResult {
@@ -151,15 +153,13 @@ async fn query(
         }
         Step::Constant(result) => result.clone(),
         Step::Introspection => {
-            let engine = core.engine();
-            let field = &plan.selection.fields[index];
-            introspection::answer(&engine.schema, field, variables, &engine.limits)
+            introspection::answer(&served.schema, field, variables, core.engine().limits())
         }
     }
 }
 
 /// All fields of one source in one transaction, in their order; sources in the order of their first field.
-async fn mutate(core: &CoreEngine, plan: &Plan, variables: &Variables) -> Vec<FieldResult> {
+async fn mutate(core: &CoreEngine, served: &Served, plan: &Plan, variables: &Variables) -> Vec<FieldResult> {
     let mut results: Vec<Option<FieldResult>> = plan.steps.iter().map(|_| None).collect();
     for (source, members) in by_source(plan) {
         let roots: Vec<&PreparedRoot> = members.iter().map(|&(_, root)| root).collect();
@@ -170,7 +170,8 @@ async fn mutate(core: &CoreEngine, plan: &Plan, variables: &Variables) -> Vec<Fi
     }
     for (index, step) in plan.steps.iter().enumerate() {
         if results[index].is_none() {
-            results[index] = Some(query(core, plan, index, step, variables).await);
+            let field = &plan.selection.fields[index];
+            results[index] = Some(query(core, served, field, step, variables).await);
         }
     }
     results.into_iter().map(|result| result.expect("a source answers each of its fields")).collect()
@@ -199,7 +200,7 @@ fn note_errors(core: &CoreEngine, plan: &Plan, results: &mut [FieldResult]) -> b
         let Step::Source(source, _) = step else { continue };
         core.metrics().field_ended(usize::from(source.0), failed);
         if failed {
-            let name = &core.engine().sources[usize::from(source.0)].name;
+            let name = &core.engine().sources()[usize::from(source.0)].name;
             result.errors.iter_mut().for_each(|error| refer(core, name, error));
         }
     }

@@ -26,12 +26,12 @@ struct SourceHealth<'a> {
 
 pub(super) async fn answer(core: &CoreEngine) -> Reply {
     // The database's own text, as in the errors of requests.
-    let shown = core.engine().detail == Detail::Shown;
-    let sources = core.engine().sources.iter().zip(&core.handles).map(|(source, handle)| async {
+    let shown = core.engine().detail() == Detail::Shown;
+    let sources = core.engine().sources().iter().zip(&core.handles).map(|(source, handle)| async {
         let failure = handle.health().await.err();
         SourceHealth {
             name: &source.name,
-            database: source.database(),
+            database: source.source.product(),
             status: if failure.is_none() { "ok" } else { "unreachable" },
             message: failure.filter(|_| shown),
         }

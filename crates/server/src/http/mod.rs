@@ -29,15 +29,13 @@ pub(crate) struct Site {
     pub(crate) engine: Engine,
     pub(crate) metrics: Metrics,
     pub(crate) references: References,
-    console: console::Console,
 }
 
 impl Site {
     pub(crate) fn new(settings: Settings, engine: Engine, cores: usize) -> Self {
-        let names = engine.sources.iter().map(|source| source.name.clone()).collect();
+        let names = engine.sources().iter().map(|source| source.name.clone()).collect();
         let metrics = Metrics::new(cores, names);
-        let console = console::Console::new(&engine);
-        Self { settings, engine, metrics, references: References::default(), console }
+        Self { settings, engine, metrics, references: References::default() }
     }
 }
 
@@ -112,8 +110,8 @@ async fn route(core: &CoreEngine, request: Request<Incoming>) -> Reply {
             not_allowed(path.allow(), &format!("{method} is not allowed here; use GET"))
         }
         Path::Health => health::answer(core).await,
-        Path::Metrics => metrics(core.site()),
-        Path::Console => core.site().console.answer(request.uri().path(), request.headers()),
+        Path::Metrics => metrics(core),
+        Path::Console => console::answer(core, request.uri().path(), request.headers()),
     }
 }
 
@@ -122,11 +120,11 @@ fn unknown(path: &str) -> Reply {
     refusal(StatusCode::NOT_FOUND, JSON, &message)
 }
 
-fn metrics(site: &Site) -> Reply {
+fn metrics(core: &CoreEngine) -> Reply {
     const OPEN_METRICS: HeaderValue =
         HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-    let cache = &site.engine.cache;
-    match site.metrics.text(cache.operation_statistics(), cache.plan_statistics()) {
+    let cache = &core.served().cache;
+    match core.site().metrics.text(cache.operation_statistics(), cache.plan_statistics()) {
         Ok(text) => reply(StatusCode::OK, OPEN_METRICS, text),
         Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, &error.to_string()),
     }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     config::Settings,
-    graphql::{Engine, OpenError},
+    graphql::{self, Engine, OpenError},
     http::Site,
 };
 
@@ -190,6 +190,7 @@ async fn open(
 ) -> Result<Vec<CoreThread>, StartError> {
     let engine = Engine::open(&settings).await?;
     let site = Arc::new(Site::new(settings, engine, cpus.len()));
+    tokio::task::spawn_local(graphql::follow(Arc::clone(&site)));
     let spawn =
         |(index, cpu): (usize, &Option<usize>)| core::spawn(index, *cpu, Arc::clone(&site), stopping.clone());
     cpus.iter().enumerate().map(spawn).collect::<io::Result<_>>().map_err(StartError::Thread)

@@ -6,6 +6,7 @@
 
 pub mod catalog;
 pub mod contribution;
+mod example;
 pub mod lower;
 mod lower_filter;
 pub mod model;

@@ -169,6 +169,14 @@ impl RelationalSource {
         &self.address
     }
 
+    /// The database's name, for people.
+    pub fn product(&self) -> &'static str {
+        match self.database {
+            Database::Sqlite(_) => "SQLite",
+            Database::Postgres(_) => "PostgreSQL",
+        }
+    }
+
     pub fn model(&self) -> &Model {
         &self.model
     }

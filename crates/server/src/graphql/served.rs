@@ -1,0 +1,76 @@
+//! What is derived from the sources at one moment: the schema, the caches of operations and plans, and what the console
+//! says of it. It is replaced as one thing when what a source offers changes; a request uses one of them to its end.
+
+use bytes::Bytes;
+use prony_graphql::{
+    cache::Cache,
+    schema::{Schema, SchemaFault, SourceId},
+};
+use prony_sources::source::Surface;
+use serde::Serialize;
+
+use super::{engine::NamedSource, plan::Plan};
+
+#[derive(Debug)]
+pub(crate) struct Served {
+    /// Counts from 0, the one of the start.
+    pub(super) generation: u64,
+    pub(crate) schema: Schema,
+    /// By [`SourceId`].
+    pub(super) surfaces: Vec<Surface>,
+    pub(crate) cache: Cache<Plan>,
+    /// What the console shows beside the editor, as JSON.
+    pub(crate) description: Bytes,
+}
+
+impl Served {
+    /// Asks the sources what they offer and merges it.
+    pub(super) fn make(
+        generation: u64,
+        sources: &[NamedSource],
+        cache_bytes: usize,
+    ) -> Result<Self, Vec<SchemaFault>> {
+        let surfaces: Vec<Surface> = sources.iter().map(|source| source.source.surface()).collect();
+        let contributions = surfaces
+            .iter()
+            .enumerate()
+            .map(|(index, surface)| (SourceId(index as u16), surface.contribution()))
+            .collect();
+        let schema = Schema::merge(contributions)?;
+        let description = describe(sources, &surfaces);
+        // Documents are small beside plans with their statements, but there are as many.
+        let half = cache_bytes / 2;
+        Ok(Self { generation, schema, surfaces, cache: Cache::new(half, half), description })
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Description<'a> {
+    version: &'static str,
+    sources: Vec<SourceDescription<'a>>,
+    /// A query that works on what is served.
+    example: String,
+}
+
+#[derive(Debug, Serialize)]
+struct SourceDescription<'a> {
+    name: &'a str,
+    database: &'static str,
+    /// How much there is.
+    contents: String,
+}
+
+fn describe(sources: &[NamedSource], surfaces: &[Surface]) -> Bytes {
+    let described = sources.iter().zip(surfaces).map(|(source, surface)| SourceDescription {
+        name: &source.name,
+        database: source.source.product(),
+        contents: surface.contents(),
+    });
+    let example = surfaces.first().and_then(Surface::example);
+    let description = Description {
+        version: env!("CARGO_PKG_VERSION"),
+        sources: described.collect(),
+        example: example.unwrap_or_else(|| "{ __typename }".to_owned()),
+    };
+    serde_json::to_vec(&description).expect("plain texts are JSON").into()
+}

@@ -1,0 +1,195 @@
+//! A source of any kind behind one face, which is all that the server knows. What each kind does is its own module's.
+//!
+//! A [`Source`] stays as long as the server. What it offers may change while it is served: a [`Surface`] is what it
+//! offers at one moment, from which the schema is made and root fields are planned. A [`Handle`] is one core's part of a
+//! source; it runs what a surface has planned, also after another surface has come.
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use prony_graphql::{
+    error::GraphqlError,
+    response::FieldResult,
+    schema::Contribution,
+    selection::{Field, OperationKind},
+    variables::Variables,
+};
+
+use crate::relational::{
+    settings::RelationalSettings,
+    source::{self as relational, RelationalHandle, RelationalSource},
+};
+
+pub use crate::relational::source::AddressError;
+
+/// Where a source is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    Relational(relational::Address),
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        text.parse().map(Self::Relational)
+    }
+}
+
+/// Without the password, for logs and messages.
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Relational(address) => address.fmt(formatter),
+        }
+    }
+}
+
+/// Why a source could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(transparent)]
+    Relational(#[from] relational::OpenError),
+}
+
+/// An open source: shared by all cores.
+#[derive(Debug, Clone)]
+pub enum Source {
+    Relational(Arc<RelationalSource>),
+}
+
+impl Source {
+    /// Connects and finds out what there is.
+    pub async fn open(address: &Address, settings: &RelationalSettings) -> Result<Self, OpenError> {
+        match address {
+            Address::Relational(address) => {
+                Ok(Self::Relational(RelationalSource::open(address, settings.clone()).await?))
+            }
+        }
+    }
+
+    /// What keeps the data, for people. Host, user and path are not for clients.
+    pub fn product(&self) -> &'static str {
+        match self {
+            Self::Relational(source) => source.product(),
+        }
+    }
+
+    /// What it offers now.
+    pub fn surface(&self) -> Surface {
+        match self {
+            Self::Relational(source) => Surface::Relational(Arc::clone(source)),
+        }
+    }
+
+    /// Returns when it may offer something else than before.
+    pub async fn changed(&self) {
+        match self {
+            // Tables are discovered once.
+            Self::Relational(_) => std::future::pending().await,
+        }
+    }
+
+    /// Opens this core's part of the source; call it on the core's thread, inside its `LocalSet`.
+    pub fn attach(&self) -> Handle {
+        match self {
+            Self::Relational(source) => Handle::Relational(source.attach()),
+        }
+    }
+}
+
+/// What a source offers at one moment.
+#[derive(Debug, Clone)]
+pub enum Surface {
+    Relational(Arc<RelationalSource>),
+}
+
+impl Surface {
+    /// Types and root fields.
+    pub fn contribution(&self) -> Contribution {
+        match self {
+            Self::Relational(source) => source.contribution(),
+        }
+    }
+
+    /// For the log: names that collided, what is left out.
+    pub fn notes(&self) -> &[String] {
+        match self {
+            Self::Relational(source) => source.notes(),
+        }
+    }
+
+    /// How much there is, for people: `11 tables`.
+    pub fn contents(&self) -> String {
+        match self {
+            Self::Relational(source) => source.model().contents(),
+        }
+    }
+
+    /// Root fields that return lists, in the order of the schema.
+    pub fn list_fields(&self) -> Vec<&str> {
+        match self {
+            Self::Relational(source) => source.model().tables.iter().map(|table| &*table.list_name).collect(),
+        }
+    }
+
+    /// A query that works and shows what can be asked.
+    pub fn example(&self) -> Option<String> {
+        match self {
+            Self::Relational(source) => source.model().example(),
+        }
+    }
+
+    /// Plans one root field.
+    pub fn plan(&self, kind: OperationKind, field: &Field) -> Result<PreparedRoot, GraphqlError> {
+        match self {
+            Self::Relational(source) => source.plan(kind, field).map(PreparedRoot::Relational),
+        }
+    }
+}
+
+/// A root field ready to be answered, for the plan cache.
+#[derive(Debug, Clone)]
+pub enum PreparedRoot {
+    Relational(relational::PreparedRoot),
+}
+
+impl PreparedRoot {
+    /// Bytes that the plan cache accounts for it.
+    pub fn weight_bytes(&self) -> usize {
+        match self {
+            Self::Relational(root) => root.weight_bytes(),
+        }
+    }
+}
+
+/// One core's part of a source.
+#[derive(Debug)]
+pub enum Handle {
+    Relational(RelationalHandle),
+}
+
+impl Handle {
+    /// Answers a root field of a query. Dropping the future stops the work.
+    pub async fn query(&self, root: &PreparedRoot, variables: &Variables) -> FieldResult {
+        match (self, root) {
+            (Self::Relational(handle), PreparedRoot::Relational(root)) => handle.query(root, variables).await,
+        }
+    }
+
+    /// Runs root fields of a mutation in order, all or nothing.
+    pub async fn mutate(&self, roots: &[&PreparedRoot], variables: &Variables) -> Vec<FieldResult> {
+        match self {
+            Self::Relational(handle) => {
+                let roots: Vec<_> = roots.iter().map(|PreparedRoot::Relational(root)| root).collect();
+                handle.mutate(&roots, variables).await
+            }
+        }
+    }
+
+    /// Whether it can be asked now; the text is for people who run the server.
+    pub async fn health(&self) -> Result<(), String> {
+        match self {
+            Self::Relational(handle) => handle.health().await,
+        }
+    }
+}

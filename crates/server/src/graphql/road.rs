@@ -92,7 +92,7 @@ pub(crate) async fn travel(
                 Err(errors) => break 'road refuse(core, errors),
             },
         };
-        if let Err(error) = plan.complexity.check(&variables, engine.limits.max_complexity) {
+        if let Err(error) = plan.complexity.check(&variables, limits.max_complexity) {
             break 'road refuse(core, vec![error]);
         }
         clock.ended(Stage::Plan);

@@ -29,6 +29,10 @@ pub enum ErrorCode {
     BadUserInput,
     /// A limit of the server was reached (depth, aliases, tokens, …).
     LimitExceeded,
+    /// No persisted document has the name that the request gives.
+    DocumentNotFound,
+    /// Documents cannot be registered by clients here.
+    DocumentsNotSupported,
     /// The source cannot be reached; another try may succeed.
     SourceUnavailable,
     /// The statement ran out of time and was cancelled.
@@ -49,6 +53,8 @@ impl ErrorCode {
             Self::ValidationFailed => "GRAPHQL_VALIDATION_FAILED",
             Self::BadUserInput => "BAD_USER_INPUT",
             Self::LimitExceeded => "LIMIT_EXCEEDED",
+            Self::DocumentNotFound => "PERSISTED_QUERY_NOT_FOUND",
+            Self::DocumentsNotSupported => "PERSISTED_QUERY_NOT_SUPPORTED",
             Self::SourceUnavailable => "SOURCE_UNAVAILABLE",
             Self::Timeout => "TIMEOUT",
             Self::ConstraintViolation => "CONSTRAINT_VIOLATION",

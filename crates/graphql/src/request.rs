@@ -9,7 +9,10 @@ use crate::error::{ErrorCode, GraphqlError, Position};
 /// What a client sends.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RequestParameters {
+    /// Empty where the document is named instead: by `document_id`, or by `extensions.persistedQuery`.
     pub query: String,
+    /// GraphQL over HTTP, appendix A.
+    pub document_id: Option<String>,
     pub operation_name: Option<String>,
     pub variables: Map<String, Json>,
     pub extensions: Map<String, Json>,
@@ -36,7 +39,7 @@ impl From<RequestFault> for GraphqlError {
 }
 
 impl RequestParameters {
-    /// Reads a body of `application/json`. Members other than the four known ones are ignored.
+    /// Reads a body of `application/json`. Members other than the five known ones are ignored.
     pub fn from_json(body: &[u8]) -> Result<Self, RequestFault> {
         if body.trim_ascii_start().first() != Some(&b'{') {
             return Err(match parse::<Json>("the request", body) {
@@ -45,31 +48,39 @@ impl RequestParameters {
             });
         }
         let members: Members = parse("the request", body)?;
-        Ok(Self {
-            query: string("query", members.query)?
-                .filter(|query| !query.is_empty())
-                .ok_or(RequestFault::NoQuery)?,
+        Self {
+            query: string("query", members.query)?.unwrap_or_default(),
+            document_id: string("documentId", members.document_id)?,
             operation_name: string("operationName", members.operation_name)?,
             variables: map("variables", members.variables)?,
             extensions: map("extensions", members.extensions)?,
-        })
+        }
+        .with_a_document()
     }
 
     /// Reads the parameters of a URL, already percent-decoded; `variables` and `extensions` are JSON texts.
     pub fn from_texts(
         query: Option<String>,
+        document_id: Option<String>,
         operation_name: Option<String>,
         variables: Option<&str>,
         extensions: Option<&str>,
     ) -> Result<Self, RequestFault> {
         let variables = variables.map(|text| parse("variables", text.as_bytes())).transpose()?;
         let extensions = extensions.map(|text| parse("extensions", text.as_bytes())).transpose()?;
-        Ok(Self {
-            query: query.filter(|query| !query.is_empty()).ok_or(RequestFault::NoQuery)?,
+        Self {
+            query: query.unwrap_or_default(),
+            document_id: document_id.filter(|id| !id.is_empty()),
             operation_name: operation_name.filter(|name| !name.is_empty()),
             variables: map("variables", variables)?,
             extensions: map("extensions", extensions)?,
-        })
+        }
+        .with_a_document()
+    }
+
+    fn with_a_document(self) -> Result<Self, RequestFault> {
+        let is_named = self.document_id.is_some() || self.extensions.contains_key("persistedQuery");
+        if self.query.is_empty() && !is_named { Err(RequestFault::NoQuery) } else { Ok(self) }
     }
 }
 
@@ -78,6 +89,7 @@ impl RequestParameters {
 #[serde(rename_all = "camelCase")]
 struct Members {
     query: Option<Json>,
+    document_id: Option<Json>,
     operation_name: Option<Json>,
     variables: Option<Json>,
     extensions: Option<Json>,

@@ -16,15 +16,32 @@ fn bodies() {
     check(
         r#" {"query":"{ a }","operationName":null,"variables":{"a":[1]},"extensions":null,"id":7}"#,
         &expect![[
-            r#"RequestParameters { query: "{ a }", operation_name: None, variables: {"a": Array [Number(1)]}, extensions: {} }"#
+            r#"RequestParameters { query: "{ a }", document_id: None, operation_name: None, variables: {"a": Array [Number(1)]}, extensions: {} }"#
         ]],
     );
     check(
         r#"{"query":"{ \"\u0000 }","operationName":"A"}"#,
         &expect![[
-            r#"RequestParameters { query: "{ \"\0 }", operation_name: Some("A"), variables: {}, extensions: {} }"#
+            r#"RequestParameters { query: "{ \"\0 }", document_id: None, operation_name: Some("A"), variables: {}, extensions: {} }"#
         ]],
     );
+}
+
+#[test]
+fn a_document_may_be_named_instead() {
+    check(
+        r#"{"documentId":"names"}"#,
+        &expect![[
+            r#"RequestParameters { query: "", document_id: Some("names"), operation_name: None, variables: {}, extensions: {} }"#
+        ]],
+    );
+    check(
+        r#"{"extensions":{"persistedQuery":{}}}"#,
+        &expect![[
+            r#"RequestParameters { query: "", document_id: None, operation_name: None, variables: {}, extensions: {"persistedQuery": Object {}} }"#
+        ]],
+    );
+    check(r#"{"documentId":7}"#, &expect!["documentId must be a string, not a number"]);
 }
 
 #[test]
@@ -62,13 +79,14 @@ fn faults() {
 
 #[test]
 fn texts() {
-    let from =
-        |variables| RequestParameters::from_texts(Some("{ a }".into()), Some(String::new()), variables, None);
+    let from = |variables| {
+        RequestParameters::from_texts(Some("{ a }".into()), None, Some(String::new()), variables, None)
+    };
     let parameters = from(Some(r#"{"a": 1}"#)).unwrap();
     assert_eq!((parameters.operation_name, parameters.variables["a"].as_i64()), (None, Some(1)));
     expect!["variables is not JSON: key must be a string at line 1, column 2"]
         .assert_eq(&from(Some("{a}")).unwrap_err().to_string());
     expect!["variables must be an object, not a list"].assert_eq(&from(Some("[]")).unwrap_err().to_string());
     expect!["query is missing: send the text of a GraphQL document in it"]
-        .assert_eq(&RequestParameters::from_texts(None, None, None, None).unwrap_err().to_string());
+        .assert_eq(&RequestParameters::from_texts(None, None, None, None, None).unwrap_err().to_string());
 }

@@ -5,6 +5,8 @@ use std::{fmt, net::SocketAddr, time::Duration};
 use prony_graphql::limits::Limits;
 use prony_sources::relational::settings::{RelationalSettings, ResolverModel};
 
+use crate::graphql::DocumentSettings;
+
 /// Everything that the server needs to know.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -30,6 +32,7 @@ pub struct Settings {
     /// Whether `/` answers with GraphiQL.
     pub console: bool,
     pub limits: Limits,
+    pub documents: DocumentSettings,
     /// Bytes of documents and plans that are kept.
     pub plan_cache_bytes: u64,
     /// Whether clients see the database's own texts.
@@ -121,6 +124,7 @@ impl Default for Settings {
             cors_origins: Vec::new(),
             console: true,
             limits: Limits::default(),
+            documents: DocumentSettings::default(),
             plan_cache_bytes: 64 << 20,
             expose_database_errors: false,
             log_level: "info".to_owned(),

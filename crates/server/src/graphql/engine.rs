@@ -10,10 +10,18 @@ use std::{
 
 use arc_swap::ArcSwap;
 use futures_util::future::select_all;
-use prony_graphql::{limits::Limits, response::Detail, schema::SchemaFault};
+use prony_graphql::{
+    document::Operation,
+    limits::Limits,
+    response::Detail,
+    schema::{Schema, SchemaFault},
+};
 use prony_sources::source::{self, Address, AddressError, Source, Surface};
 
-use super::served::Served;
+use super::{
+    documents::{Documents, DocumentsError},
+    served::Served,
+};
 use crate::{
     config::{Settings, SourceSettings},
     http::Site,
@@ -28,6 +36,8 @@ pub enum OpenError {
     Source { name: String, source: Box<source::OpenError> },
     #[error("the sources do not make a schema: {}", joined(.0))]
     Schema(Vec<SchemaFault>),
+    #[error(transparent)]
+    Documents(#[from] DocumentsError),
     #[error("the schema cannot be introspected: {message}")]
     Introspection { message: String },
 }
@@ -52,6 +62,7 @@ pub struct Engine {
     served: ArcSwap<Served>,
     /// Of what is served now, so that cores see with one load whether theirs is still it.
     generation: AtomicU64,
+    pub(crate) documents: Documents,
     limits: Limits,
     detail: Detail,
     plan_cache_bytes: usize,
@@ -72,8 +83,11 @@ impl Engine {
         for (source, surface) in sources.iter().zip(&served.surfaces) {
             log_source(source, surface);
         }
+        let documents = Documents::open(&settings.documents)?;
+        check_documents(&documents, &served.schema, &settings.limits);
         Ok(Self {
             sources,
+            documents,
             served: ArcSwap::from_pointee(served),
             generation: AtomicU64::new(0),
             limits: settings.limits.clone(),
@@ -138,6 +152,21 @@ pub(crate) async fn follow(site: Arc<Site>) {
                     "the schema stays as it was until this is mended at the source"
                 );
             }
+        }
+    }
+}
+
+/// Says which trusted documents this schema refuses; the others are served.
+fn check_documents(documents: &Documents, schema: &Schema, limits: &Limits) {
+    for text in documents.trusted() {
+        if let Err(errors) = Operation::parse(schema, text, None, limits) {
+            let begin: String = text.split_whitespace().take(8).collect::<Vec<_>>().join(" ");
+            let faults: Vec<&str> = errors.iter().map(|error| &*error.message).collect();
+            tracing::warn!(
+                document = begin,
+                faults = faults.join("; "),
+                "a persisted document does not fit the schema"
+            );
         }
     }
 }

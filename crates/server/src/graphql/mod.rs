@@ -2,6 +2,7 @@
 //! each request travels ([`road`]). It knows nothing of HTTP but the answer's kind.
 
 mod core;
+mod documents;
 mod engine;
 mod export;
 mod plan;
@@ -9,9 +10,12 @@ pub(crate) mod road;
 mod served;
 mod stages;
 
-pub use self::engine::{Engine, OpenError};
 pub(crate) use self::{
     core::CoreEngine,
     engine::follow,
     stages::{STAGES, StageTimes},
+};
+pub use self::{
+    documents::{DocumentSettings, DocumentsError},
+    engine::{Engine, OpenError},
 };

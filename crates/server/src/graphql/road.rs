@@ -64,10 +64,13 @@ pub(crate) async fn travel(
     let mut clock = StageClock::start();
     let mut kind = None;
     let (arrival, body) = 'road: {
-        let parameters = match parse() {
+        let mut parameters = match parse() {
             Ok(parameters) => parameters,
             Err(fault) => break 'road (Arrival::Unreadable(fault), Vec::new()),
         };
+        if let Err(error) = core.engine().documents.resolve(&mut parameters) {
+            break 'road refuse(core, vec![error]);
+        }
         clock.ended(Stage::Parse);
 
         let RequestParameters { query, operation_name, variables, .. } = parameters;

@@ -76,6 +76,7 @@ fn from_query(query: &str) -> Result<RequestParameters, RequestFault> {
     };
     RequestParameters::from_texts(
         read("query")?,
+        read("documentId")?,
         read("operationName")?,
         read("variables")?.filter(|text| !text.is_empty()).as_deref(),
         read("extensions")?.filter(|text| !text.is_empty()).as_deref(),

@@ -62,6 +62,20 @@ pub(crate) enum Change<'a> {
 }
 
 impl<'a> Change<'a> {
+    pub(crate) const fn is_of_schema(&self) -> bool {
+        match self {
+            Self::Type { .. }
+            | Self::DropType { .. }
+            | Self::Property { .. }
+            | Self::DropProperty { .. }
+            | Self::Clear => true,
+            Self::PutNode { .. }
+            | Self::DropNode { .. }
+            | Self::PutRelationship { .. }
+            | Self::DropRelationship { .. } => false,
+        }
+    }
+
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
         match *self {
             Self::Type { side, number, name } => {

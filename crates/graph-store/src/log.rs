@@ -98,10 +98,6 @@ impl LogFile {
         self.number
     }
 
-    pub(crate) const fn length(&self) -> u64 {
-        self.length
-    }
-
     /// Writes one frame; `frame` begins with room for its head. On return it is as durable as was asked for.
     pub(crate) fn append(&mut self, frame: &mut [u8]) -> Result<(), WriteError> {
         if self.is_left_to_snapshot {
@@ -161,6 +157,15 @@ impl LogFile {
         self.file.sync_all()?;
         let next = Self::create(&self.directory, self.number + 1, self.sequence, self.durability)?;
         *self = Self { is_left_to_snapshot: self.is_left_to_snapshot, ..next };
+        Ok(())
+    }
+
+    /// However the store was opened.
+    pub(crate) fn sync(&mut self) -> Result<(), WriteError> {
+        self.file
+            .sync_data()
+            .map_err(|cause| WriteError::Log { path: self.path.clone(), cause: cause.into() })?;
+        self.unsynced_since = None;
         Ok(())
     }
 

@@ -201,18 +201,6 @@ impl Memory {
     /// Sets what slots hold, and the schema; keys, links and free slots are left as they are.
     pub(crate) fn put(&self, change: &Change<'_>, is_undone: bool, guard: &Guard) {
         match *change {
-            Change::Type { side, number, name } => {
-                self.change_schema(|schema| schema.side_mut(side).add(number, name));
-            }
-            Change::DropType { side, number } => {
-                self.change_schema(|schema| schema.side_mut(side).drop_type(number, is_undone));
-            }
-            Change::Property { side, of, number, name, kind } => self.change_schema(|schema| {
-                schema.side_mut(side).change(of, |of| of.declare(number, name, kind));
-            }),
-            Change::DropProperty { side, of, number } => {
-                self.change_schema(|schema| schema.side_mut(side).change(of, |of| of.undeclare(number)));
-            }
             Change::PutNode { at, key, properties } => self.put_node(at, key, properties, guard),
             Change::DropNode { at } => self.drop_node(at, guard),
             Change::PutRelationship { at, from, to, properties } => {
@@ -221,13 +209,15 @@ impl Memory {
             Change::DropRelationship { at } => self.drop_relationship(at, guard),
             // Whoever holds the memory replaces it.
             Change::Clear => {}
+            Change::Type { .. }
+            | Change::DropType { .. }
+            | Change::Property { .. }
+            | Change::DropProperty { .. } => {
+                let mut schema = Schema::clone(&self.schema.load());
+                schema.make(change, is_undone);
+                self.schema.store(Arc::new(schema));
+            }
         }
-    }
-
-    fn change_schema(&self, change: impl FnOnce(&mut Schema)) {
-        let mut schema = Schema::clone(&self.schema.load());
-        change(&mut schema);
-        self.schema.store(Arc::new(schema));
     }
 
     fn put_node(&self, at: Ref, key: &str, properties: &[u8], guard: &Guard) {

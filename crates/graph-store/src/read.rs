@@ -26,7 +26,7 @@ pub struct Node<'r> {
     pub at: Ref,
     pub of: &'r Type,
     pub key: &'r str,
-    properties: &'r [u8],
+    pub(crate) properties: &'r [u8],
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,7 @@ pub struct Relationship<'r> {
     pub of: &'r Type,
     pub from: Ref,
     pub to: Ref,
-    properties: &'r [u8],
+    pub(crate) properties: &'r [u8],
 }
 
 /// Which relationships of a node are meant.

@@ -20,6 +20,8 @@ pub struct Recovery {
     pub snapshot: Option<u64>,
     /// Frames of the log behind it.
     pub frames: u64,
+    /// Good bytes of the log behind it.
+    pub log_bytes: u64,
     /// Bytes at the log's end that were being written when the process or the machine died. No write among them had
     /// been acknowledged.
     pub torn_bytes: u64,
@@ -161,6 +163,7 @@ impl Loading {
             let is_last = place + 1 == numbers.len();
             let sequence = tail.map(|tail| tail.sequence);
             let found = self.log_file(directory, *number, sequence, is_last)?;
+            self.recovery.log_bytes += found.length;
             tail = Some(found);
             if !self.recovery.lost.is_empty() && !is_last {
                 return self.give_up_logs(directory, &numbers[place + 1..], found).map(Some);

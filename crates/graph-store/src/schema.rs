@@ -1,6 +1,6 @@
 //! Types and their declared properties, as one value that is replaced when any of them changes.
 
-use crate::change::Side;
+use crate::change::{Change, Side};
 use crate::value::Kind;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -45,7 +45,26 @@ impl Schema {
         }
     }
 
-    pub(crate) const fn side_mut(&mut self, side: Side) -> &mut Types {
+    /// Makes what the change says of types and properties; the rest of it is not the schema's.
+    pub(crate) fn make(&mut self, change: &Change<'_>, is_undone: bool) {
+        match *change {
+            Change::Type { side, number, name } => self.side_mut(side).add(number, name),
+            Change::DropType { side, number } => self.side_mut(side).drop_type(number, is_undone),
+            Change::Property { side, of, number, name, kind } => {
+                self.side_mut(side).change(of, |of| of.declare(number, name, kind));
+            }
+            Change::DropProperty { side, of, number } => {
+                self.side_mut(side).change(of, |of| of.undeclare(number));
+            }
+            Change::Clear => *self = Self::default(),
+            Change::PutNode { .. }
+            | Change::DropNode { .. }
+            | Change::PutRelationship { .. }
+            | Change::DropRelationship { .. } => {}
+        }
+    }
+
+    const fn side_mut(&mut self, side: Side) -> &mut Types {
         match side {
             Side::Nodes => &mut self.nodes,
             Side::Relationships => &mut self.relationships,
@@ -73,7 +92,7 @@ impl Types {
         (self.types.len() < TYPES_MAX).then(|| self.types.len() as u16 + 1)
     }
 
-    pub(crate) fn add(&mut self, number: u16, name: &str) {
+    fn add(&mut self, number: u16, name: &str) {
         let index = usize::from(number) - 1;
         if self.types.len() <= index {
             self.types.resize(index + 1, None);
@@ -84,7 +103,7 @@ impl Types {
     }
 
     /// `is_undone`: it was never there, so the next type gets its number.
-    pub(crate) fn drop_type(&mut self, number: u16, is_undone: bool) {
+    fn drop_type(&mut self, number: u16, is_undone: bool) {
         let index = usize::from(number) - 1;
         if let Some(gone) = self.types.get_mut(index).and_then(Option::take) {
             self.by_name.remove(&gone.name);
@@ -94,7 +113,7 @@ impl Types {
         }
     }
 
-    pub(crate) fn change(&mut self, number: u16, change: impl FnOnce(&mut Type)) {
+    fn change(&mut self, number: u16, change: impl FnOnce(&mut Type)) {
         let entry = self.types.get_mut(usize::from(number).wrapping_sub(1)).and_then(Option::as_mut);
         if let Some(entry) = entry {
             change(Arc::make_mut(entry));
@@ -112,7 +131,7 @@ impl Type {
         matches!(self.numbers.last(), Some(None)).then(|| self.numbers.len() as u16 - 1)
     }
 
-    pub(crate) fn declare(&mut self, number: u16, name: &str, kind: Kind) {
+    fn declare(&mut self, number: u16, name: &str, kind: Kind) {
         let name: Arc<str> = name.into();
         let place = usize::from(number);
         if self.numbers.len() <= place {
@@ -122,7 +141,7 @@ impl Type {
         self.properties.insert(name, Property { number, kind });
     }
 
-    pub(crate) fn undeclare(&mut self, number: u16) {
+    fn undeclare(&mut self, number: u16) {
         let gone = self.numbers.get_mut(usize::from(number)).and_then(Option::take);
         if let Some((name, _)) = gone {
             self.properties.remove(&name);

@@ -6,8 +6,8 @@ use crate::id::Ref;
 use crate::links::Direction;
 use crate::memory::Memory;
 use crate::schema::Type;
-use crate::store::Place;
 use crate::value::{Kind, Properties, Value, find_property, write_properties};
+use crate::writer::Place;
 use std::sync::Arc;
 
 /// Longest name of a type or property, and longest key.

@@ -6,7 +6,7 @@ use prony_graph_store::{Durability, Options, Side, Store};
 use std::path::Path;
 
 fn open(directory: &Path) -> Store {
-    Store::open(directory, Options { durability: Durability::Sync, recover: false }).unwrap()
+    Store::open(directory, Options::new(Durability::Sync)).unwrap()
 }
 
 fn nodes(store: &Store) -> u64 {

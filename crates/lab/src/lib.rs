@@ -1,14 +1,23 @@
 //! Experiments: each re-runs one published performance study end to end, with the engine as a process of its
 //! own, and prints its table beside the published one.
 
+mod ask;
 pub mod clock;
+mod display;
 pub mod engine;
+mod error;
+mod folder;
+pub mod graph;
 pub mod k6;
 pub mod markdown;
 pub mod observe;
 pub mod processors;
 pub mod relational;
+mod runs;
 pub mod selftest;
+mod shares;
+
+pub use error::LabError;
 
 /// An experiment as `prony lab` lists it.
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +27,13 @@ pub struct Experiment {
 }
 
 /// All experiments of this version.
-pub const EXPERIMENTS: &[Experiment] = &[Experiment {
-    name: "relational",
-    summary: "how many users GraphQL over a relational database serves (Phrag's performance study)",
-}];
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "relational",
+        summary: "how many users GraphQL over a relational database serves (Phrag's performance study)",
+    },
+    Experiment {
+        name: "graph",
+        summary: "how many nodes and relationships a second a property graph makes and reads (RageDB's study)",
+    },
+];

@@ -1,8 +1,10 @@
 //! Which processors a process may use (`sched_setaffinity`, Linux): the server gets some, the lab the others.
 
-use std::io;
+use std::{io, num::NonZeroUsize};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::error::LabError;
 
 /// How the machine's processors are shared out.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -23,6 +25,27 @@ impl Assignment {
         let lab = if shared { available } else { rest }.to_vec();
         Some(Self { server, lab, shared })
     }
+
+    /// One for each of the lab's processors.
+    pub fn lab_threads(&self) -> NonZeroUsize {
+        NonZeroUsize::new(self.lab.len()).unwrap_or(NonZeroUsize::MIN)
+    }
+}
+
+/// An assignment for each of the `asked` numbers of processors; none asked for stands for one, and two as well where a
+/// full run finds a machine on which the lab keeps as many for itself.
+pub(crate) fn assign(
+    asked: &[usize],
+    is_full: bool,
+    available: &[usize],
+) -> Result<Vec<Assignment>, LabError> {
+    let usual: &[usize] = if is_full && available.len() >= 4 { &[1, 2] } else { &[1] };
+    let counts = if asked.is_empty() { usual } else { asked };
+    let assign = |count: &usize| {
+        let error = LabError::Processors { asked: *count, available: available.len() };
+        Assignment::new(available, *count).ok_or(error)
+    };
+    counts.iter().map(assign).collect()
 }
 
 /// The processors that this thread may use now.
@@ -52,6 +75,19 @@ mod tests {
         assert_eq!((all.server, all.lab, all.shared), (vec![0, 1], vec![0, 1], true));
         assert_eq!(Assignment::new(&[0, 1], 3), None);
         assert_eq!(Assignment::new(&[0, 1], 0), None);
+    }
+
+    #[test]
+    fn the_second_processor_is_used_where_there_is_room() {
+        let counts = |asked: &[usize], is_full, available: &[usize]| {
+            let assignments = assign(asked, is_full, available).map_err(|error| error.to_string())?;
+            Ok::<_, String>(assignments.iter().map(|assignment| assignment.server.len()).collect::<Vec<_>>())
+        };
+        assert_eq!(counts(&[], false, &[0, 1, 2, 3]), Ok(vec![1]));
+        assert_eq!(counts(&[], true, &[0, 1]), Ok(vec![1]));
+        assert_eq!(counts(&[], true, &[0, 1, 2, 3]), Ok(vec![1, 2]));
+        assert_eq!(counts(&[2], false, &[0, 1]), Ok(vec![2]));
+        assert!(counts(&[3], false, &[0, 1]).unwrap_err().contains("3 processors for the engine"));
     }
 
     #[test]

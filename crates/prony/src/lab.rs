@@ -1,5 +1,7 @@
 //! `prony lab`: lists the experiments, or re-runs a published study.
 
+mod graph;
+
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
 use anyhow::Context;
@@ -19,6 +21,10 @@ pub(crate) struct Arguments {
 enum Experiment {
     /// How many users does GraphQL over a relational database serve? (Phrag's performance study)
     Relational(RelationalArguments),
+    #[command(
+        about = "How many nodes and relationships a second does a property graph over HTTP make and read? (RageDB's study)"
+    )]
+    Graph(graph::GraphArguments),
 }
 
 #[derive(Debug, Args)]
@@ -98,6 +104,7 @@ pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.experiment {
         None => list(),
         Some(Experiment::Relational(arguments)) => run_relational(arguments),
+        Some(Experiment::Graph(arguments)) => graph::run(arguments),
     }
 }
 

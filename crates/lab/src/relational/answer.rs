@@ -1,18 +1,12 @@
 //! A look at one answer before anything is measured: figures of wrong answers would be worth nothing.
 
-use std::{
-    io::{self, Read, Write},
-    net::TcpStream,
-    time::Duration,
-};
+use std::io;
 
 use serde_json::{Value, json};
 
 use super::study::{Operation, Workload};
+use crate::ask::ask;
 
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Far above what any of the study's queries answers.
-const ANSWER_BYTES_MAX: u64 = 64 << 20;
 /// How much of a wrong answer an error shows.
 const SHOWN_CHARACTERS: usize = 400;
 
@@ -28,25 +22,11 @@ pub enum AnswerError {
 /// Asks once and compares with what the data set must give.
 pub(super) fn check(address: &str, workload: &Workload) -> Result<(), AnswerError> {
     let body = json!({ "query": workload.operation.text(), "variables": workload.sample_variables() });
-    let answer = post(address, &body.to_string())?;
+    let answer = ask(address, "POST", "/graphql", Some(&body.to_string()))?;
     fault(&answer, workload).map_or(Ok(()), |why| {
         let answer = answer.chars().take(SHOWN_CHARACTERS).collect();
         Err(AnswerError::Wrong { operation: workload.operation.name(), why, answer })
     })
-}
-
-fn post(address: &str, body: &str) -> io::Result<String> {
-    let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    write!(
-        stream,
-        "POST /graphql HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\naccept: application/json\r\n\
-         content-length: {}\r\nconnection: close\r\n\r\n{body}",
-        body.len()
-    )?;
-    let mut answer = String::new();
-    stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
-    Ok(answer)
 }
 
 fn fault(answer: &str, workload: &Workload) -> Option<String> {

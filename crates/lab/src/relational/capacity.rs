@@ -76,7 +76,7 @@ pub(super) fn search(
         capacity.interval = search.interval();
         capacity.steps.push(step);
     }
-    capacity.stopped |= surroundings.stop.is_stopped();
+    capacity.stopped |= surroundings.runs.stop.is_stopped();
     capacity.outside_limit = outside_limit(&capacity, users_max);
     Ok(capacity)
 }
@@ -93,7 +93,7 @@ fn load(
         return Ok(Load::Plan(Box::new(workload.users(target, users, pace))));
     };
     let name = file.trim_end_matches(".prony.json");
-    let summary = surroundings.directory.join(format!("{name}.summary.json"));
+    let summary = surroundings.runs.directory.join(format!("{name}.summary.json"));
     let address = format!("http://{}", surroundings.engine.address());
     Ok(Load::Script(Box::new(scripts.open(workload, &address, users, pace, &summary)?)))
 }
@@ -119,7 +119,7 @@ fn probe(
 ) -> Result<f64, RunError> {
     let plan = workload.saturation(target, PROBE_USERS, pace.probe);
     let watch = display.begin_probe(workload, pace);
-    let result = surroundings.run(&plan, &format!("{}-probe.prony.json", label(workload)), watch)?;
+    let result = surroundings.runs.run(&plan, &format!("{}-probe.prony.json", label(workload)), watch)?;
     Ok(result.headline().all.rate_per_s)
 }
 

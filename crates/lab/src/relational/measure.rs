@@ -1,33 +1,22 @@
 //! One step: a number of users for ramp and hold, and whether they were served.
 
-use std::{
-    cell::RefCell,
-    num::NonZeroUsize,
-    path::PathBuf,
-    rc::Rc,
-    time::{Duration, Instant},
-};
+use std::{cell::RefCell, rc::Rc};
 
-use prony_load::{Output, Progress, RunError, RunOptions, StopFlag};
+use prony_load::{Progress, RunError, RunOptions};
 use prony_load_model::{
-    Nanos, Plan, ResultFile, WindowKind,
-    figures::Figures,
-    findings::{Finding, FindingKind},
-    result::RunState,
-    threshold::Metric,
+    Nanos, Plan, ResultFile, WindowKind, figures::Figures, result::RunState, threshold::Metric,
 };
 use serde::Serialize;
 
 use super::{
-    display::count_of_processors,
     script::{Script, Scripts},
     study::{ERROR_SHARE_MAX, P95_MAX},
 };
-use crate::engine::Engine;
-use prony_observe::usage::{Usage, busy_time};
-
-/// Other processes may take this share of the engine's processors before a failed step says nothing any more.
-const OTHERS_SHARE_MAX: f64 = 0.15;
+use crate::{
+    engine::Engine,
+    runs::Runs,
+    shares::{Reading, outside_limit, shares},
+};
 
 /// The columns of the study.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -85,14 +74,9 @@ pub(super) struct Surroundings<'a> {
     pub engine: &'a Engine,
     /// `None` where a database server works on them as well, rightly.
     pub engine_processors: Option<&'a [usize]>,
-    pub stop: &'a StopFlag,
-    pub command_line: &'a [String],
-    /// Directory of result files.
-    pub directory: &'a std::path::Path,
+    pub runs: Runs<'a>,
     /// What asks instead of plans, where the user wants it.
     pub scripts: Option<&'a Scripts>,
-    /// Threads of the lab: one for each of its processors.
-    pub threads: NonZeroUsize,
 }
 
 /// What makes users ask.
@@ -119,29 +103,6 @@ impl Load {
 }
 
 impl Surroundings<'_> {
-    /// Runs a plan and writes its result as `file`.
-    pub(super) fn run(
-        &self,
-        plan: &Plan,
-        file: &str,
-        watch: impl FnMut(&Progress) + 'static,
-    ) -> Result<ResultFile, RunError> {
-        prony_load::run(plan, self.options(file, watch))
-    }
-
-    fn options(&self, file: &str, watch: impl FnMut(&Progress) + 'static) -> RunOptions {
-        let path: PathBuf = self.directory.join(file);
-        RunOptions {
-            threads: self.threads,
-            output: Output::File(path),
-            command_line: self.command_line.to_vec(),
-            progress: Box::new(watch),
-            // The lab itself only: nothing in that can fail.
-            observe: crate::observe::open(&[]).ok(),
-            stop: self.stop.clone(),
-        }
-    }
-
     /// Runs users with think time. `None` when it was stopped before its end.
     pub(super) fn step(
         &self,
@@ -156,13 +117,12 @@ impl Surroundings<'_> {
         let readings: Rc<RefCell<Vec<Reading>>> = Rc::default();
         let (process, processors) = (self.engine.process(), self.engine_processors.map(<[usize]>::to_vec));
         let kept = Rc::clone(&readings);
-        let options = self.options(&file, move |progress| {
+        let options = self.runs.options(&file, move |progress| {
             // Later answers than those of the hold window must not thin out its processor time.
             if (hold_begins..=progress.duration).contains(&progress.elapsed)
-                && let Ok(engine) = Usage::of(process)
+                && let Some(reading) = Reading::take(process, processors.as_deref())
             {
-                let all = processors.as_ref().and_then(|processors| busy_time(processors).ok());
-                kept.borrow_mut().push(Reading { at: Instant::now(), engine, all });
+                kept.borrow_mut().push(reading);
             }
             watch(progress);
         });
@@ -172,7 +132,7 @@ impl Surroundings<'_> {
             return Ok(None);
         }
         let readings = readings.borrow();
-        let shares = shares(&readings);
+        let shares = readings.first().zip(readings.last()).and_then(|(first, last)| shares(first, last));
         Ok(Some(Step {
             engine_resident_bytes: readings.last().map(|reading| reading.engine.resident_bytes),
             engine_processors: shares.map(|(engine, _)| engine),
@@ -185,13 +145,6 @@ impl Surroundings<'_> {
             ..step_of(&result, plan.users(), crossed, file)
         }))
     }
-}
-
-/// The engine's use at one moment, and that of its processors by everybody.
-struct Reading {
-    at: Instant,
-    engine: Usage,
-    all: Option<Duration>,
 }
 
 fn step_of(result: &ResultFile, users: u32, crossed: Option<String>, file: String) -> Step {
@@ -216,62 +169,4 @@ fn step_of(result: &ResultFile, users: u32, crossed: Option<String>, file: Strin
 fn is_served(hold: &Figures) -> bool {
     let p95 = hold.metric(Metric::Percentile(95.0)).or_else(|| hold.metric(Metric::Max));
     p95.is_some_and(|p95| p95 < P95_MAX.0 as f64) && hold.error_share() < ERROR_SHARE_MAX
-}
-
-/// Processors' worth of time used by the engine and, on its processors, by others.
-fn shares(readings: &[Reading]) -> Option<(f64, Option<f64>)> {
-    let (first, last) = (readings.first()?, readings.last()?);
-    let seconds = (last.at - first.at).as_secs_f64();
-    if seconds <= 0.0 {
-        return None;
-    }
-    let share = |from: Duration, to: Duration| to.saturating_sub(from).as_secs_f64() / seconds;
-    let engine = share(first.engine.processor_time, last.engine.processor_time);
-    let others = first.all.zip(last.all).map(|(from, to)| (share(from, to) - engine).max(0.0));
-    Some((engine, others))
-}
-
-fn outside_limit(
-    findings: &[Finding],
-    shares: Option<(f64, Option<f64>)>,
-    processors: usize,
-) -> Option<String> {
-    let kinds = [FindingKind::GeneratorBound, FindingKind::TargetSharesCpu];
-    if let Some((_, Some(others))) = shares
-        && others > OTHERS_SHARE_MAX * processors as f64
-    {
-        let processors = count_of_processors(processors);
-        return Some(format!("other processes used {others:.2} of the engine's {processors}"));
-    }
-    findings.iter().find(|finding| kinds.contains(&finding.kind)).map(|finding| finding.seen.clone())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn reading(start: Instant, second: u64, engine_ms: u64, all_ms: u64) -> Reading {
-        let engine = Usage { processor_time: Duration::from_millis(engine_ms), ..Usage::default() };
-        let all = Some(Duration::from_millis(all_ms));
-        Reading { at: start + Duration::from_secs(second), engine, all }
-    }
-
-    #[test]
-    fn what_others_take_is_told_apart() {
-        let start = Instant::now();
-        let (engine, others) = shares(&[reading(start, 0, 0, 0), reading(start, 4, 2_000, 3_200)]).unwrap();
-        assert!((engine - 0.5).abs() < 1e-9);
-        assert!((others.unwrap() - 0.3).abs() < 1e-9);
-        assert!(shares(&[reading(start, 0, 0, 0)]).is_none());
-    }
-
-    #[test]
-    fn a_busy_machine_is_no_fault_of_the_engine() {
-        assert_eq!(outside_limit(&[], Some((0.9, Some(0.1))), 1), None);
-        assert_eq!(
-            outside_limit(&[], Some((0.5, Some(0.4))), 1).unwrap(),
-            "other processes used 0.40 of the engine's 1 processor"
-        );
-        assert_eq!(outside_limit(&[], Some((1.5, Some(0.25))), 2), None);
-    }
 }

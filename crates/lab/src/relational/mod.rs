@@ -17,6 +17,7 @@ mod run;
 mod script;
 mod study;
 
+pub use answer::AnswerError;
 pub use outcome::Outcome;
-pub use run::{Database, LabError, Options, Report, run};
+pub use run::{Database, Options, Report, run};
 pub use study::{Operation, Pace};

@@ -4,14 +4,16 @@ use prony_load_model::Nanos;
 
 use super::{
     capacity::Capacity,
-    display::count_of_processors,
     measure::{Columns, Step},
     outcome::{DatabaseKind, Outcome},
     published::{CONDITIONS, Published, STUDY},
     resolvers::{CONNECTIONS, ResolverRow},
     study::{ERROR_SHARE_MAX, Operation, P95_MAX, Pace},
 };
-use crate::markdown::{Table, milliseconds, thousands};
+use crate::{
+    display::count_of_processors,
+    markdown::{Table, milliseconds, thousands},
+};
 
 const HEADER: [&str; 8] = ["Query", "", "Max VUs", "Reqs/s", "p(95)", "Min", "Max", "Reqs"];
 

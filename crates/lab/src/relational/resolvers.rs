@@ -11,7 +11,7 @@ use super::{
     measure::Surroundings,
     study::{Operation, Pace, Workload},
 };
-use prony_observe::usage::Usage;
+use crate::shares::microseconds_per_request;
 
 /// Connections that saturate the engine. `bucket` gathers what they ask at the same time.
 pub(super) const CONNECTIONS: u32 = 64;
@@ -47,7 +47,7 @@ pub(super) fn measure(
     let watch = display.begin_saturation(&title, pace);
     let before = surroundings.engine.usage().ok();
     let file = format!("resolver-{resolver}-{}-{}.prony.json", workload.operation.name(), workload.limit);
-    let result = surroundings.run(&plan, &file, watch)?;
+    let result = surroundings.runs.run(&plan, &file, watch)?;
     if result.state == RunState::Stopped {
         return Ok(None);
     }
@@ -65,24 +65,4 @@ pub(super) fn measure(
         engine_resident_bytes: after.map(|usage| usage.resident_bytes),
         lab_busy_share: result.lab.busiest_thread_share,
     }))
-}
-
-fn microseconds_per_request(before: Option<Usage>, after: Option<Usage>, requests: u64) -> Option<f64> {
-    let used = after?.processor_time.checked_sub(before?.processor_time)?;
-    (requests > 0).then(|| used.as_secs_f64() * 1e6 / requests as f64)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn processor_time_is_shared_out_over_the_requests() {
-        let usage = |ms| Some(Usage { processor_time: Duration::from_millis(ms), ..Usage::default() });
-        assert_eq!(microseconds_per_request(usage(100), usage(1_100), 10_000), Some(100.0));
-        assert_eq!(microseconds_per_request(usage(100), usage(1_100), 0), None);
-        assert_eq!(microseconds_per_request(None, usage(1_100), 1), None);
-    }
 }

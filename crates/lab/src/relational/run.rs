@@ -1,19 +1,18 @@
 //! One run of the experiment from the data to the written table.
 
 use std::{
-    fs, io,
-    num::NonZeroUsize,
+    fs,
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
-use prony_load::{RunError, StopFlag};
-use prony_load_model::{Nanos, ResultFile, result::Machine};
+use prony_load::StopFlag;
+use prony_load_model::{Nanos, result::Machine};
 
 use super::{
-    answer::{self, AnswerError},
+    answer,
     capacity::{self, Capacity},
-    dataset::{self, DatasetError, DatasetPlan},
+    dataset::{self, DatasetPlan},
     display::Display,
     measure::Surroundings,
     outcome::{DatabaseKind, Outcome, SCHEMA_VERSION},
@@ -24,8 +23,11 @@ use super::{
 };
 use crate::{
     clock::rfc3339,
-    engine::{Engine, EngineCommand, EngineError, raise_descriptor_limit},
-    processors::{self, Assignment},
+    engine::{Engine, EngineCommand, raise_descriptor_limit},
+    error::LabError,
+    folder::Folder,
+    processors::{self, Assignment, assign},
+    runs::Runs,
 };
 
 /// Descriptors that are not connections of users: logs, results, threads' own.
@@ -77,36 +79,15 @@ pub struct Report {
     pub directory: PathBuf,
 }
 
-/// Why the experiment could not be run.
-#[derive(Debug, thiserror::Error)]
-pub enum LabError {
-    #[error("cannot {action}")]
-    Io { action: String, source: io::Error },
-    #[error("{asked} processors for the engine, but this machine lets us use {available}; lower --cpus")]
-    Processors { asked: usize, available: usize },
-    #[error(transparent)]
-    Dataset(#[from] DatasetError),
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    #[error(transparent)]
-    Answer(#[from] AnswerError),
-    #[error(transparent)]
-    Run(#[from] RunError),
-}
-
-fn io_error(action: impl Into<String>) -> impl FnOnce(io::Error) -> LabError {
-    let action = action.into();
-    move |source| LabError::Io { action, source }
-}
-
 /// Runs the experiment. Binds the calling thread to the lab's processors while it lasts.
 pub fn run(options: &Options) -> Result<Report, LabError> {
     let display = Display::new();
     let started_at = rfc3339(SystemTime::now());
-    let available = processors::available().map_err(io_error("ask for this machine's processors"))?;
+    let available = processors::available().map_err(LabError::io("ask for this machine's processors"))?;
     let experiment = Experiment::prepare(options, &display, &available, &started_at)?;
     let outcome = experiment.measure(started_at);
-    let restored = processors::bind_thread(&available).map_err(io_error("give the lab its processors back"));
+    let restored =
+        processors::bind_thread(&available).map_err(LabError::io("give the lab its processors back"));
     display.finish();
     let report = experiment.write(outcome?)?;
     restored.map(|()| report)
@@ -117,7 +98,7 @@ struct Experiment<'a> {
     options: &'a Options,
     display: &'a Display,
     assignments: Vec<Assignment>,
-    directory: PathBuf,
+    folder: Folder,
     scripts: Option<Scripts>,
     /// The engine's first argument after `serve`.
     source: String,
@@ -133,18 +114,17 @@ impl<'a> Experiment<'a> {
         available: &[usize],
         started_at: &str,
     ) -> Result<Self, LabError> {
-        let assignments = assign(options, available)?;
-        let directory = options.output.join(format!("relational-{}", started_at.replace(':', "")));
-        fs::create_dir_all(&directory)
-            .map_err(io_error(format!("make directory {}", directory.display())))?;
-        let folder = directory.join("scripts");
-        let scripts = options.script.then(|| Scripts::write(folder.clone())).transpose();
-        let scripts = scripts.map_err(io_error(format!("write the scripts to {}", folder.display())))?;
-        let source = provide(options, &directory, display)?;
+        let is_full = options.pace == Pace::FULL;
+        let assignments = assign(&options.processors, is_full, available)?;
+        let folder = Folder::create(&options.output, "relational", started_at)?;
+        let place = folder.path().join("scripts");
+        let scripts = options.script.then(|| Scripts::write(place.clone())).transpose();
+        let scripts = scripts.map_err(LabError::io(format!("write the scripts to {}", place.display())))?;
+        let source = provide(options, folder.path(), display)?;
         let descriptors = raise_descriptor_limit().saturating_sub(DESCRIPTORS_RESERVED);
         let users_max = u32::try_from(descriptors).unwrap_or(u32::MAX).min(USERS_MAX);
         let processors = available.len() as u32;
-        Ok(Self { options, display, assignments, directory, scripts, source, users_max, processors })
+        Ok(Self { options, display, assignments, folder, scripts, source, users_max, processors })
     }
 
     fn measure(&self, started_at: String) -> Result<Outcome, LabError> {
@@ -156,7 +136,7 @@ impl<'a> Experiment<'a> {
             self.compare_resolvers(&mut outcome)?;
         }
         outcome.stopped = self.options.stop.is_stopped();
-        outcome.machine = Machine { processors: self.processors, ..self.machine() };
+        outcome.machine = Machine { processors: self.processors, ..self.folder.machine() };
         Ok(outcome)
     }
 
@@ -229,7 +209,7 @@ impl<'a> Experiment<'a> {
             arguments,
             processors: &assignment.server,
             lab_processors: &assignment.lab,
-            log: self.directory.join("engine.log"),
+            log: self.folder.path().join("engine.log"),
         })?)
     }
 
@@ -238,11 +218,13 @@ impl<'a> Experiment<'a> {
             engine,
             engine_processors: matches!(self.options.database, Database::Sqlite)
                 .then_some(&assignment.server),
-            stop: &self.options.stop,
-            command_line: &self.options.command_line,
-            directory: &self.directory,
+            runs: Runs {
+                stop: &self.options.stop,
+                command_line: &self.options.command_line,
+                directory: self.folder.path(),
+                threads: assignment.lab_threads(),
+            },
             scripts: self.scripts.as_ref(),
-            threads: NonZeroUsize::new(assignment.lab.len()).unwrap_or(NonZeroUsize::MIN),
         }
     }
 
@@ -286,54 +268,20 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// As the load side wrote it into any of the results.
-    fn machine(&self) -> Machine {
-        let files = fs::read_dir(&self.directory).into_iter().flatten().flatten();
-        let mut results = files.filter_map(|file| {
-            let name = file.file_name();
-            name.to_str()?.ends_with(".prony.json").then(|| fs::read(file.path()).ok())?
-        });
-        let origin =
-            results.find_map(|bytes| Some(serde_json::from_slice::<ResultFile>(&bytes).ok()?.origin));
-        origin.map(|origin| origin.machine).unwrap_or_default()
-    }
-
     /// The file that the engine wrote to is no result.
     fn remove_copy(&self) {
         for suffix in ["", "-wal", "-shm"] {
             // Not there after PostgreSQL; and what cannot be removed does no harm.
-            let _ = fs::remove_file(self.directory.join(format!("{COPY}{suffix}")));
+            let _ = fs::remove_file(self.folder.path().join(format!("{COPY}{suffix}")));
         }
     }
 
     fn write(&self, outcome: Outcome) -> Result<Report, LabError> {
         let markdown = report::render(&outcome);
-        let json = serde_json::to_vec_pretty(&outcome).expect("an outcome has no maps with odd keys");
-        for (name, bytes) in [("table.md", markdown.as_bytes()), ("relational.json", &json)] {
-            let path = self.directory.join(name);
-            fs::write(&path, bytes).map_err(io_error(format!("write {}", path.display())))?;
-        }
+        self.folder.write(&markdown, &outcome)?;
         self.remove_copy();
-        Ok(Report { outcome, markdown, directory: self.directory.clone() })
+        Ok(Report { outcome, markdown, directory: self.folder.path().to_owned() })
     }
-}
-
-fn assign(options: &Options, available: &[usize]) -> Result<Vec<Assignment>, LabError> {
-    let counts = if options.processors.is_empty() {
-        default_processors(options.pace, available.len())
-    } else {
-        options.processors.clone()
-    };
-    let assign = |count: &usize| {
-        let error = LabError::Processors { asked: *count, available: available.len() };
-        Assignment::new(available, *count).ok_or(error)
-    };
-    counts.iter().map(assign).collect()
-}
-
-/// The study's one processor; its two as well where there is time and the lab keeps as many for itself.
-fn default_processors(pace: Pace, available: usize) -> Vec<usize> {
-    if pace == Pace::FULL && available >= 4 { vec![1, 2] } else { vec![1] }
 }
 
 /// Makes the data set and returns the engine's source.
@@ -348,24 +296,12 @@ fn provide(options: &Options, directory: &Path, display: &Display) -> Result<Str
             let (kept, _) = dataset::provide_sqlite(options.dataset, &options.output.join("cache"))?;
             // The mutation writes: what is kept stays as it was made.
             let copy = directory.join(COPY);
-            fs::copy(&kept, &copy).map_err(io_error(format!(
+            fs::copy(&kept, &copy).map_err(LabError::io(format!(
                 "copy {} to {}",
                 kept.display(),
                 copy.display()
             )))?;
             Ok(format!("sqlite:{}", copy.display()))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_second_processor_is_used_where_there_is_room() {
-        assert_eq!(default_processors(Pace::QUICK, 16), [1]);
-        assert_eq!(default_processors(Pace::FULL, 2), [1]);
-        assert_eq!(default_processors(Pace::FULL, 4), [1, 2]);
     }
 }

@@ -1,0 +1,40 @@
+//! Why an experiment could not be run.
+
+use std::io;
+
+use prony_load::{ManyError, RunError};
+
+use crate::{
+    engine::EngineError,
+    graph::LedgerError,
+    relational::{AnswerError, dataset::DatasetError},
+};
+
+/// Of any experiment. What was measured and looks bad is no error.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    #[error("cannot {action}")]
+    Io { action: String, source: io::Error },
+    #[error("{asked} processors for the engine, but this machine lets us use {available}; lower --cpus")]
+    Processors { asked: usize, available: usize },
+    #[error(transparent)]
+    Dataset(#[from] DatasetError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Search(#[from] ManyError),
+}
+
+impl LabError {
+    /// For `map_err`; the action reads behind "cannot".
+    pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let action = action.into();
+        move |source| Self::Io { action, source }
+    }
+}

@@ -6,6 +6,7 @@
 mod compare;
 mod find;
 mod flags;
+mod graph;
 mod interrupt;
 mod lab;
 mod logs;
@@ -37,6 +38,8 @@ enum Command {
     Serve(serve::Arguments),
     /// Print the GraphQL schema of a source.
     Schema(schema::Arguments),
+    /// Import, export and look after a graph.
+    Graph(graph::Arguments),
     /// Run a load test.
     Run(run::Arguments),
     /// Show saved results in the terminal, as a page, or as files.
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
     let outcome = match line.command {
         Command::Serve(arguments) => serve::execute(arguments),
         Command::Schema(arguments) => schema::execute(arguments),
+        Command::Graph(arguments) => graph::execute(arguments),
         Command::Run(arguments) => run::execute(&arguments),
         Command::Report(arguments) => report::execute(&arguments),
         Command::Find(arguments) => find::execute(&arguments),

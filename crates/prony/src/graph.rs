@@ -1,0 +1,243 @@
+//! `prony graph`: fills a graph from CSV files, writes it out as such, and looks after its files. The graph must not be
+//! open elsewhere: a served one answers over HTTP.
+
+mod cells;
+mod export;
+mod header;
+mod import;
+mod place;
+mod problems;
+mod progress;
+mod records;
+
+use crate::print;
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use header::FileOf;
+use import::Import;
+use place::Place;
+use problems::Problems;
+use progress::Progress;
+use prony_graph_store::Recovery;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Add the nodes and relationships of CSV files: all of them, or none where a line is faulty.
+    Import(ImportArguments),
+    /// Write all nodes and relationships into CSV files.
+    Export(ExportArguments),
+    /// Put the graph into one file, as a snapshot, and remove the log before it.
+    Compact(PlaceArguments),
+}
+
+/// Which graph is meant.
+#[derive(Debug, Args)]
+pub(crate) struct PlaceArguments {
+    /// The directory of `prony serve graph:DIR`, or that of one database in it.
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// The database, where DIR holds several [default: rage]
+    #[arg(long, value_name = "NAME")]
+    graph: Option<String>,
+    /// Go on without what is damaged, and say what is lost.
+    #[arg(long)]
+    recover: bool,
+}
+
+#[derive(Debug, Args)]
+struct ImportArguments {
+    #[command(flatten)]
+    place: PlaceArguments,
+    /// The file of nodes; columns: `:LABEL` (the type), `key:ID`, and properties as `name:TYPE`.
+    #[arg(value_name = "NODES.csv")]
+    nodes: PathBuf,
+    /// The file of relationships; columns: `:START_ID`, `:END_ID`, `:TYPE`, and properties.
+    #[arg(value_name = "RELATIONSHIPS.csv")]
+    relationships: Option<PathBuf>,
+    /// Import the good lines, and put the faulty ones into this directory, to be mended and imported by themselves.
+    #[arg(long, value_name = "DIR")]
+    rejects: Option<PathBuf>,
+    /// What stands between cells; `\t` is a tab.
+    #[arg(long, value_name = "CHARACTER", default_value = ",", value_parser = delimiter)]
+    delimiter: u8,
+}
+
+#[derive(Debug, Args)]
+struct ExportArguments {
+    #[command(flatten)]
+    place: PlaceArguments,
+    /// Where nodes.csv and relationships.csv are written.
+    #[arg(value_name = "OUTDIR", default_value = ".")]
+    output: PathBuf,
+}
+
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text {
+        "\\t" => Ok(b'\t'),
+        "\"" | "\n" | "\r" => Err("quotes and ends of lines cannot separate cells".to_owned()),
+        _ => match text.as_bytes() {
+            [byte] if byte.is_ascii() => Ok(*byte),
+            _ => Err("write one ASCII character, or \\t".to_owned()),
+        },
+    }
+}
+
+pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let text = match arguments.command {
+        Command::Import(arguments) => run_import(arguments)?,
+        Command::Export(arguments) => run_export(&arguments)?,
+        Command::Compact(arguments) => run_compact(&arguments)?,
+    };
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_import(arguments: ImportArguments) -> anyhow::Result<String> {
+    let begun = Instant::now();
+    let files = [(FileOf::Nodes, Some(arguments.nodes)), (FileOf::Relationships, arguments.relationships)];
+    let files: Vec<(FileOf, PathBuf)> =
+        files.into_iter().filter_map(|(of, path)| Some((of, path?))).collect();
+    // Before the graph is opened, which may take a while and makes a directory.
+    for (_, path) in &files {
+        fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    }
+    let place = Place::for_import(&arguments.place);
+    let store = place.open_for_snapshot(arguments.place.recover)?;
+    say_recovery(store.recovery());
+    let keeps_good = arguments.rejects.is_some();
+    let mut problems = Problems::new(arguments.rejects.clone());
+    let mut import = Import::new(&store, arguments.delimiter, &mut problems);
+    let (mut done, mut lines) = (Vec::new(), Vec::new());
+    for (of, path) in &files {
+        let bytes = fs::metadata(path).map_or(0, |data| data.len());
+        let started = Instant::now();
+        let count = import.file(*of, path, &Progress::of_bytes(path.display().to_string(), bytes))?;
+        lines.push(format!("{}: {}\n", path.display(), rate(*of, count, started.elapsed())));
+        done.push(count);
+    }
+    let (faulty, shown) = problems.finish()?;
+    for line in &shown {
+        say(line);
+    }
+    if faulty > 0 && !keeps_good {
+        anyhow::bail!(
+            "nothing was imported: {} faulty; mend them, or put them aside and keep the rest with --rejects DIR",
+            counted(faulty, "line is", "lines are")
+        );
+    }
+    let report = store.snapshot().context("nothing was imported: the graph cannot be written to the disk")?;
+    if let Some(directory) = arguments.rejects.filter(|_| faulty > 0) {
+        let count = counted(faulty, "faulty line is", "faulty lines are");
+        lines.push(format!("{count} in {}: mend and import them by themselves\n", directory.display()));
+    }
+    lines.push(format!(
+        "{} has {} and {} now, {} on the disk; it took {}\n",
+        place.directory().display(),
+        counted(report.nodes, "node", "nodes"),
+        counted(report.relationships, "relationship", "relationships"),
+        indicatif::BinaryBytes(report.bytes),
+        seconds(begun.elapsed()),
+    ));
+    Ok(lines.concat())
+}
+
+fn rate(of: FileOf, count: u64, elapsed: Duration) -> String {
+    let (one, many) = match of {
+        FileOf::Nodes => ("node", "nodes"),
+        FileOf::Relationships => ("relationship", "relationships"),
+    };
+    let per_second = count as f64 / elapsed.as_secs_f64().max(1e-9);
+    format!("{} in {}, {}/s", counted(count, one, many), seconds(elapsed), grouped(per_second as u64))
+}
+
+fn run_export(arguments: &ExportArguments) -> anyhow::Result<String> {
+    let place = Place::existing(&arguments.place)?;
+    let store = place.open(arguments.place.recover)?;
+    say_recovery(store.recovery());
+    let (nodes, relationships) = export::export(&store.read(), &arguments.output)?;
+    let path = |name| arguments.output.join(name).display().to_string();
+    Ok(format!(
+        "{}: {}\n{}: {}\n",
+        path(export::NODES),
+        counted(nodes, "node", "nodes"),
+        path(export::RELATIONSHIPS),
+        counted(relationships, "relationship", "relationships")
+    ))
+}
+
+fn run_compact(arguments: &PlaceArguments) -> anyhow::Result<String> {
+    let place = Place::existing(arguments)?;
+    let before = size(place.directory())?;
+    let store = place.open(arguments.recover)?;
+    say_recovery(store.recovery());
+    let report = store.snapshot().context("the graph is as it was")?;
+    drop(store);
+    Ok(format!(
+        "{}: {} and {}, {} on the disk, {} before\n",
+        place.directory().display(),
+        counted(report.nodes, "node", "nodes"),
+        counted(report.relationships, "relationship", "relationships"),
+        indicatif::BinaryBytes(size(place.directory())?),
+        indicatif::BinaryBytes(before)
+    ))
+}
+
+/// Of all files in a directory.
+fn size(directory: &Path) -> anyhow::Result<u64> {
+    let cannot = || format!("cannot read {}", directory.display());
+    let mut bytes = 0;
+    for entry in fs::read_dir(directory).with_context(cannot)? {
+        bytes += entry.and_then(|entry| entry.metadata()).with_context(cannot)?.len();
+    }
+    Ok(bytes)
+}
+
+/// What opening has mended.
+fn say_recovery(recovery: &Recovery) {
+    if recovery.torn_bytes > 0 {
+        say(&format!(
+            "the last {} of the log were being written when the process died, and were cut off; none of them was acknowledged",
+            counted(recovery.torn_bytes, "byte", "bytes")
+        ));
+    }
+    for loss in &recovery.lost {
+        say(&format!(
+            "lost: {} from byte {} on of {}: {}",
+            counted(loss.bytes, "byte", "bytes"),
+            loss.offset,
+            loss.path.display(),
+            loss.why
+        ));
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "what is no result goes to standard error")]
+fn say(line: &str) {
+    eprintln!("{line}");
+}
+
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(count), if count == 1 { one } else { many })
+}
+
+/// `1,234,567`.
+fn grouped(count: u64) -> String {
+    indicatif::HumanCount(count).to_string()
+}
+
+fn seconds(elapsed: Duration) -> String {
+    format!("{:.2} s", elapsed.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests;

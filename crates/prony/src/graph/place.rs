@@ -1,0 +1,101 @@
+//! Which directory is meant, and what to say where another process has it open.
+
+use super::PlaceArguments;
+use anyhow::Context as _;
+use prony_graph_store::{Durability, OpenError, Options, Store};
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// The database that a server makes where there is none.
+const DEFAULT: &str = "rage";
+
+/// The directory of one database.
+#[derive(Debug)]
+pub(crate) struct Place(PathBuf);
+
+impl Place {
+    /// Need not be there yet.
+    pub(crate) fn for_import(arguments: &PlaceArguments) -> Self {
+        let is_database = arguments.graph.is_none() && is_database(&arguments.directory);
+        if is_database {
+            return Self(arguments.directory.clone());
+        }
+        Self(arguments.directory.join(arguments.graph.as_deref().unwrap_or(DEFAULT)))
+    }
+
+    pub(crate) fn existing(arguments: &PlaceArguments) -> anyhow::Result<Self> {
+        let place = Self::for_import(arguments);
+        if is_database(&place.0) {
+            return Ok(place);
+        }
+        let names = databases(&arguments.directory);
+        let hint = match &names[..] {
+            [] => String::new(),
+            names => format!("; there are {}: name one with --graph", names.join(", ")),
+        };
+        anyhow::bail!("there is no graph in {}{hint}", place.0.display())
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn open(&self, recover: bool) -> anyhow::Result<Store> {
+        Store::open(&self.0, Options { durability: Durability::Sync, recover }).map_err(explain)
+    }
+
+    pub(crate) fn open_for_snapshot(&self, recover: bool) -> anyhow::Result<Store> {
+        Store::open_for_snapshot(&self.0, recover).map_err(explain)
+    }
+}
+
+/// Whether a directory holds files of a graph itself.
+fn is_database(directory: &Path) -> bool {
+    let Ok(mut entries) = fs::read_dir(directory) else { return false };
+    entries.any(|entry| {
+        let name = entry.map(|entry| entry.file_name()).unwrap_or_default();
+        let name = name.to_string_lossy();
+        name == "lock" || name.starts_with("log-") || name.starts_with("snapshot-")
+    })
+}
+
+fn databases(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let found = entries.filter(|entry| entry.path().is_dir() && is_database(&entry.path()));
+    let mut names: Vec<String> =
+        found.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// A graph that is open elsewhere, with the process that has it.
+fn explain(error: OpenError) -> anyhow::Error {
+    let OpenError::InUse(directory) = &error else { return error.into() };
+    let lock = directory.join("lock");
+    let holder = match holder(&lock) {
+        Some(process) => format!("process {process}"),
+        None => "another process".to_owned(),
+    };
+    anyhow::anyhow!(
+        "{holder} has the graph in {} open (it holds the lock {}); stop it first, or use its HTTP API",
+        directory.display(),
+        lock.display()
+    )
+}
+
+/// As `PID (name)`, where the system tells.
+fn holder(lock: &Path) -> Option<String> {
+    let inode = fs::metadata(lock).ok()?.ino();
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    // `1: FLOCK  ADVISORY  WRITE 12345 fe:00:1234567 0 EOF`; some file systems show other device numbers here.
+    let process = locks.lines().find_map(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        let is_flock = words.next()? == "FLOCK";
+        let process = words.nth(2)?;
+        let file = words.next()?.rsplit(':').next()?;
+        (is_flock && file.parse() == Ok(inode)).then(|| process.to_owned())
+    })?;
+    let name = fs::read_to_string(format!("/proc/{process}/comm")).context("it is gone").ok()?;
+    Some(format!("{process} ({})", name.trim_end()))
+}

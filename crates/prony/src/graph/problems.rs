@@ -1,0 +1,100 @@
+//! Faulty lines of an import: counted, the first of them kept for the terminal, and all of them put aside where that
+//! was asked for, so that they can be mended and imported by themselves.
+
+use super::header::Header;
+use super::import::Fault;
+use super::records::Record;
+use anyhow::Context as _;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Faulty lines of one file that are shown.
+const SHOWN_MAX: u64 = 20;
+
+#[derive(Debug, Default)]
+pub(crate) struct Problems {
+    /// Where faulty lines go.
+    aside: Option<PathBuf>,
+    count: u64,
+    shown: Vec<String>,
+    file: FileProblems,
+}
+
+/// Of the file that is being read.
+#[derive(Debug, Default)]
+struct FileProblems {
+    path: PathBuf,
+    names: Vec<String>,
+    header: Vec<u8>,
+    count: u64,
+    aside: Option<BufWriter<File>>,
+}
+
+impl Problems {
+    /// `aside` is a directory that faulty lines are put into, each file under its own name.
+    pub(crate) fn new(aside: Option<PathBuf>) -> Self {
+        Self { aside, ..Self::default() }
+    }
+
+    pub(crate) fn begin_file(&mut self, path: &Path, header: &Header, raw: &[u8]) {
+        self.say_rest();
+        self.file = FileProblems {
+            path: path.to_owned(),
+            names: header.names.clone(),
+            header: raw.to_owned(),
+            ..FileProblems::default()
+        };
+    }
+
+    pub(crate) fn add(&mut self, record: &Record<'_>, fault: &Fault) -> anyhow::Result<()> {
+        self.count += 1;
+        self.file.count += 1;
+        if self.file.count <= SHOWN_MAX {
+            let column = fault.column.map_or(String::new(), |column| {
+                format!(" column {} ({}):", column + 1, super::cells::shown(&self.file.names[column]))
+            });
+            self.shown.push(format!("{}:{}:{column} {}", self.file.path.display(), record.line, fault.what));
+        }
+        let Some(directory) = &self.aside else { return Ok(()) };
+        self.file.put_aside(directory, record.raw).with_context(|| {
+            format!("cannot put faulty lines of {} into {}", self.file.path.display(), directory.display())
+        })
+    }
+
+    fn say_rest(&mut self) {
+        if let Some(more) = self.file.count.checked_sub(SHOWN_MAX).filter(|more| *more > 0) {
+            self.shown.push(format!("{}: {more} more faulty lines", self.file.path.display()));
+        }
+        self.file.count = 0;
+    }
+
+    /// How many lines were faulty, and what is said of them. Lines that were put aside are in their files now.
+    pub(crate) fn finish(mut self) -> anyhow::Result<(u64, Vec<String>)> {
+        self.say_rest();
+        if let Some(mut aside) = self.file.aside.take() {
+            aside.flush().context("cannot write the faulty lines")?;
+        }
+        Ok((self.count, self.shown))
+    }
+}
+
+impl FileProblems {
+    fn put_aside(&mut self, directory: &Path, raw: &[u8]) -> std::io::Result<()> {
+        if self.aside.is_none() {
+            fs::create_dir_all(directory)?;
+            let name = self.path.file_name().unwrap_or(self.path.as_os_str());
+            let mut file = BufWriter::new(File::create_new(directory.join(name))?);
+            write_line(&mut file, &self.header)?;
+            self.aside = Some(file);
+        }
+        let aside = self.aside.as_mut().expect("it was opened above");
+        write_line(aside, raw)
+    }
+}
+
+fn write_line(to: &mut impl std::io::Write, raw: &[u8]) -> std::io::Result<()> {
+    to.write_all(raw)?;
+    // A record's `\n` after its `\r` belongs to the next one, and the last line may have no end.
+    if raw.ends_with(b"\n") { Ok(()) } else { to.write_all(b"\n") }
+}

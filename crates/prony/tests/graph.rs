@@ -1,0 +1,176 @@
+//! `prony graph` from outside: what a user types, and what is said and done.
+
+use expect_test::{Expect, expect};
+use prony_graph_store::{Durability, Options, Side, Store};
+use prony_testkit::{PronyProcess, process::Finished};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+fn run(directory: &Path, arguments: &[&str]) -> Finished {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.arg("graph").args(arguments).current_dir(directory);
+    PronyProcess::start_command(command).wait()
+}
+
+/// What a command says and returns; times and rates are not repeated.
+fn check(directory: &Path, arguments: &[&str], expected: &Expect) {
+    let finished = run(directory, arguments);
+    let text = format!("{}{}{}", finished.stdout, finished.stderr, finished.status);
+    let is_time = |at: &usize, line: &str| line.as_bytes().get(at + 4).is_some_and(u8::is_ascii_digit);
+    let lines = text.lines().map(|line| {
+        let took = line.match_indices(" in ").map(|(at, _)| at).find(|at| is_time(at, line));
+        &line[..took.or_else(|| line.find("; it took")).unwrap_or(line.len())]
+    });
+    expected.assert_eq(&lines.collect::<Vec<_>>().join("\n").replace(&*directory.to_string_lossy(), "DIR"));
+}
+
+fn open(directory: &Path) -> Store {
+    Store::open(directory, Options { durability: Durability::Sync, recover: false })
+        .expect("it can be opened")
+}
+
+fn counts(directory: &Path) -> (u64, u64) {
+    let store = open(directory);
+    let read = store.read();
+    (read.count(Side::Nodes, None), read.count(Side::Relationships, None))
+}
+
+const NODES: &str = ":LABEL,key:ID,name,age:int\nUser,max,Max,42\nUser,helene,Helene,\n";
+const RELATIONSHIPS: &str = ":START_ID(User),:END_ID(User),:TYPE\nmax,helene,KNOWS\n";
+
+#[test]
+fn files_are_imported_exported_and_imported_again() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let here = directory.path();
+    fs::write(here.join("nodes.csv"), NODES).expect("it can be written");
+    fs::write(here.join("relationships.csv"), RELATIONSHIPS).expect("it can be written");
+    check(
+        here,
+        &["import", "graphs", "nodes.csv", "relationships.csv"],
+        &expect![[r#"
+        nodes.csv: 2 nodes
+        relationships.csv: 1 relationship
+        graphs/rage has 2 nodes and 1 relationship now, 174 B on the disk
+        exit status: 0"#]],
+    );
+    assert_eq!(counts(&here.join("graphs/rage")), (2, 1));
+    check(
+        here,
+        &["export", "graphs", "out"],
+        &expect![[r#"
+        out/nodes.csv: 2 nodes
+        out/relationships.csv: 1 relationship
+        exit status: 0"#]],
+    );
+    check(
+        here,
+        &["export", "graphs/rage", "out"],
+        &expect![[r#"
+        error: out/nodes.csv exists; name another directory, or remove it
+        exit status: 2"#]],
+    );
+    let written = |name: &str| fs::read_to_string(here.join("out").join(name)).expect("it is there");
+    expect![[r#"
+        :LABEL,key:ID,age:long,name:string
+        User,max,42,Max
+        User,helene,,Helene
+        :START_LABEL,:START_ID,:END_LABEL,:END_ID,:TYPE
+        User,max,User,helene,KNOWS
+    "#]]
+    .assert_eq(&(written("nodes.csv") + &written("relationships.csv")));
+    check(
+        here,
+        &["import", "graphs", "--graph", "copy", "out/nodes.csv", "out/relationships.csv"],
+        &expect![[r#"
+            out/nodes.csv: 2 nodes
+            out/relationships.csv: 1 relationship
+            graphs/copy has 2 nodes and 1 relationship now, 174 B on the disk
+            exit status: 0"#]],
+    );
+    assert_eq!(counts(&here.join("graphs/copy")), (2, 1));
+    check(
+        here,
+        &["compact", "graphs"],
+        &expect![[r#"
+        graphs/rage: 2 nodes and 1 relationship, 198 B on the disk, 198 B before
+        exit status: 0"#]],
+    );
+    check(
+        here,
+        &["export", "graphs", "--graph", "other"],
+        &expect![[r#"
+        error: there is no graph in graphs/other; there are copy, rage: name one with --graph
+        exit status: 2"#]],
+    );
+    check(
+        here,
+        &["export", "nowhere"],
+        &expect![[r#"
+        error: there is no graph in nowhere/rage
+        exit status: 2"#]],
+    );
+}
+
+#[test]
+fn a_faulty_line_keeps_everything_out_unless_it_is_put_aside() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let here = directory.path();
+    fs::write(here.join("nodes.csv"), format!("{NODES}User,x,X,old\nUser,max,Max,1\nUser,y,Y,7"))
+        .expect("it can be written");
+    check(
+        here,
+        &["import", "graphs", "nodes.csv"],
+        &expect![[r#"
+        nodes.csv:4: column 4 (`age:int`): `old` is no integer from -9223372036854775808 to 9223372036854775807
+        nodes.csv:5: column 2 (`key:ID`): a node of type `User` with the key `max` exists
+        error: nothing was imported: 2 lines are faulty; mend them, or put them aside and keep the rest with --rejects DIR
+        exit status: 2"#]],
+    );
+    assert_eq!(counts(&here.join("graphs/rage")), (0, 0));
+    check(
+        here,
+        &["import", "graphs", "nodes.csv", "--rejects", "aside"],
+        &expect![[r#"
+        nodes.csv: 3 nodes
+        2 faulty lines are in aside: mend and import them by themselves
+        graphs/rage has 3 nodes and 0 relationships now, 169 B on the disk
+        nodes.csv:4: column 4 (`age:int`): `old` is no integer from -9223372036854775808 to 9223372036854775807
+        nodes.csv:5: column 2 (`key:ID`): a node of type `User` with the key `max` exists
+        exit status: 0"#]],
+    );
+    assert_eq!(counts(&here.join("graphs/rage")), (3, 0));
+    let aside = fs::read_to_string(here.join("aside/nodes.csv")).expect("it is there");
+    assert_eq!(aside, ":LABEL,key:ID,name,age:int\nUser,x,X,old\nUser,max,Max,1\n");
+    // Mended, they go in by themselves.
+    fs::write(here.join("mended.csv"), aside.replace("old", "80").replace("max", "maximilian"))
+        .expect("it can be written");
+    check(
+        here,
+        &["import", "graphs", "mended.csv"],
+        &expect![[r#"
+        mended.csv: 2 nodes
+        graphs/rage has 5 nodes and 0 relationships now, 234 B on the disk
+        exit status: 0"#]],
+    );
+    assert_eq!(counts(&here.join("graphs/rage")), (5, 0));
+}
+
+#[test]
+fn a_graph_that_is_open_elsewhere_is_left_alone() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let graph = directory.path().join("graphs/rage");
+    let store = open(&graph);
+    let process = std::process::id().to_string();
+    fs::write(directory.path().join("nodes.csv"), NODES).expect("it can be written");
+    for arguments in
+        [&["import", "graphs", "nodes.csv"][..], &["export", "graphs"], &["compact", "graphs/rage"]]
+    {
+        let finished = run(directory.path(), arguments);
+        assert_eq!(finished.status.code(), Some(2), "{arguments:?}");
+        let is_named = finished.stderr.contains(&format!("process {process} ("));
+        assert!(is_named && finished.stderr.contains("/rage/lock); stop it first"), "{}", finished.stderr);
+    }
+    drop(store);
+    assert_eq!(counts(&graph), (0, 0));
+}

@@ -4,10 +4,11 @@
 //! offers at one moment, from which the schema is made and root fields are planned. A [`Handle`] is one core's part of a
 //! source; it runs what a surface has planned, also after another surface has come.
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{fmt, pin::Pin, str::FromStr, sync::Arc};
 
+use futures_util::Stream;
 use prony_graphql::{
-    error::GraphqlError,
+    error::{ErrorCode, GraphqlError},
     response::FieldResult,
     schema::Contribution,
     selection::{Field, OperationKind},
@@ -162,6 +163,11 @@ impl PreparedRoot {
     }
 }
 
+/// What a subscription's root field answers, one item an event, on the thread of its core. Each is whole: the source has
+/// executed the selection on the event (GraphQL specification, section 6.2.3.2). The end of the stream completes the
+/// subscription; dropping it ends the source's work for it.
+pub type Events = Pin<Box<dyn Stream<Item = FieldResult>>>;
+
 /// One core's part of a source.
 #[derive(Debug)]
 pub enum Handle {
@@ -182,6 +188,18 @@ impl Handle {
             Self::Relational(handle) => {
                 let roots: Vec<_> = roots.iter().map(|PreparedRoot::Relational(root)| root).collect();
                 handle.mutate(&roots, variables).await
+            }
+        }
+    }
+
+    /// Begins to hear events of the root field of a subscription: all that are raised after this returns. One stream a core
+    /// serves all clients that ask the same, so nothing in it may depend on who asked.
+    pub fn subscribe(&self, root: &PreparedRoot, variables: &Variables) -> Result<Events, GraphqlError> {
+        let _ = variables;
+        match (self, root) {
+            // Its schema has no type Subscription.
+            (Self::Relational(_), PreparedRoot::Relational(_)) => {
+                Err(GraphqlError::new(ErrorCode::ValidationFailed, "this source has no events"))
             }
         }
     }

@@ -5,7 +5,8 @@ use crate::Durability;
 use crate::error::WriteError;
 use crate::events::{self, Listener};
 use crate::frames::FRAME_HEAD_BYTES;
-use crate::log::LogFile;
+use crate::keeper::Alarm;
+use crate::log::{LogFile, NextFile};
 use crate::memory::Memory;
 use crate::register::Register;
 use crate::settle::{Settled, Ticket};
@@ -39,6 +40,9 @@ pub(crate) struct Shared {
     pub(crate) rollbacks: AtomicU64,
     /// All that was ever written to the files of the log that there were at the start, and since.
     pub(crate) log_bytes: AtomicU64,
+    /// Of the file that is appended to.
+    pub(crate) log_number: AtomicU64,
+    pub(crate) alarm: Alarm,
     pub(crate) listeners: Register<Listener>,
     pub(crate) watchers: Register<dyn Fn(&Settled) + Send + Sync>,
 }
@@ -71,7 +75,7 @@ enum LogState {
 #[derive(Debug)]
 enum Request {
     /// To go on in a new file: its number, and all bytes that were written before it.
-    Turn(SyncSender<io::Result<(u64, u64)>>),
+    Turn(NextFile, SyncSender<io::Result<(u64, u64)>>),
     /// To have everything on the disk, however the store was opened.
     Sync(SyncSender<Result<(), WriteError>>),
 }
@@ -87,7 +91,12 @@ struct Work {
 // ---- what others ask for
 
 impl Shared {
-    pub(crate) fn new(memory: Memory, writer: Writer, durability: Durability, log_bytes: u64) -> Self {
+    pub(crate) fn new(
+        memory: Memory,
+        writer: Writer,
+        durability: Durability,
+        (log_number, log_bytes): (u64, u64),
+    ) -> Self {
         Self {
             memory: ArcSwap::from_pointee(memory),
             durability,
@@ -96,6 +105,8 @@ impl Shared {
             has_room: Condvar::new(),
             rollbacks: AtomicU64::new(0),
             log_bytes: AtomicU64::new(log_bytes),
+            log_number: AtomicU64::new(log_number),
+            alarm: Alarm::default(),
             listeners: Register::default(),
             watchers: Register::default(),
         }
@@ -136,9 +147,9 @@ impl Shared {
     }
 
     /// The log goes on in a new file; its number, and the bytes of the log before it.
-    pub(crate) fn turn_log(&self) -> io::Result<(u64, u64)> {
+    pub(crate) fn turn_log(&self, next: NextFile) -> io::Result<(u64, u64)> {
         let (sender, receiver) = sync_channel(1);
-        self.request(Request::Turn(sender));
+        self.request(Request::Turn(next, sender));
         receiver.recv().unwrap_or_else(|_| Err(io::Error::other("the store is being closed")))
     }
 
@@ -190,7 +201,8 @@ impl Shared {
                 self.take_back(std::mem::take(&mut batch.waiters), &error);
                 return Err(error);
             }
-            self.log_bytes.fetch_add(batch.frame.len() as u64, Ordering::Relaxed);
+            let more = batch.frame.len() as u64;
+            self.alarm.look(self.log_bytes.fetch_add(more, Ordering::Relaxed) + more);
         }
         let mut queue = self.lock();
         let undo = queue.writer.in_flight.take().unwrap_or_default();
@@ -219,8 +231,10 @@ impl Shared {
     fn serve(&self, file: &mut LogFile, request: Request, committed: &Result<(), WriteError>) {
         // Whoever asked may have gone.
         match request {
-            Request::Turn(sender) => {
-                let turned = file.turn().map(|()| (file.number(), self.log_bytes.load(Ordering::Relaxed)));
+            Request::Turn(next, sender) => {
+                let turned = file.turn(next);
+                self.log_number.store(file.number(), Ordering::Relaxed);
+                let turned = turned.map(|()| (file.number(), self.log_bytes.load(Ordering::Relaxed)));
                 let _ = sender.send(turned);
             }
             Request::Sync(sender) => {

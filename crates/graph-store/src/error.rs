@@ -96,10 +96,16 @@ impl WriteError {
     /// True where there is no room on the disk.
     pub fn is_disk_full(&self) -> bool {
         match self {
-            Self::Log { cause, .. } => {
-                matches!(cause.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
-            }
+            Self::Log { cause, .. } => is_disk_full(cause),
             Self::Refused(_) | Self::Closed => false,
         }
     }
+}
+
+pub(crate) fn is_disk_full(cause: &io::Error) -> bool {
+    // A limit on the size of a file is no room either.
+    matches!(
+        cause.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
 }

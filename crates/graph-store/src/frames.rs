@@ -9,6 +9,7 @@ use crate::error::{FileFault, OpenError};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const MAGIC: [u8; 8] = *b"PRONYGRF";
 /// Of the format. A reader reads its own and all earlier ones.
@@ -47,10 +48,12 @@ impl FileKind {
 }
 
 pub(crate) fn write_head(to: &mut impl io::Write, kind: FileKind, number: u64) -> io::Result<()> {
-    to.write_all(&MAGIC)?;
-    to.write_all(&VERSION.to_le_bytes())?;
-    to.write_all(&(kind as u32).to_le_bytes())?;
-    to.write_all(&number.to_le_bytes())
+    let mut head = [0; HEAD_BYTES];
+    head[..8].copy_from_slice(&MAGIC);
+    head[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    head[12..16].copy_from_slice(&(kind as u32).to_le_bytes());
+    head[16..].copy_from_slice(&number.to_le_bytes());
+    to.write_all(&head)
 }
 
 /// Puts the frame's head into the place that was kept for it before the payload.
@@ -179,14 +182,18 @@ pub(crate) struct FrameWriter<'a> {
     file: &'a mut File,
     frame: Vec<u8>,
     sequence: u64,
+    unsynced_bytes: usize,
+    is_given_up: &'a AtomicBool,
 }
 
+/// What is written beside the log reaches the disk in parts of this size: the log's syncs wait for no more of it.
+const UNSYNCED_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Payload after which a frame of a snapshot is written.
 const PAYLOAD_BYTES: usize = 256 * 1024;
 
 impl<'a> FrameWriter<'a> {
-    pub(crate) fn new(file: &'a mut File) -> Self {
-        Self { file, frame: vec![0; FRAME_HEAD_BYTES], sequence: 0 }
+    pub(crate) fn new(file: &'a mut File, is_given_up: &'a AtomicBool) -> Self {
+        Self { file, frame: vec![0; FRAME_HEAD_BYTES], sequence: 0, unsynced_bytes: 0, is_given_up }
     }
 
     pub(crate) fn add(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
@@ -204,8 +211,16 @@ impl<'a> FrameWriter<'a> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        if self.is_given_up.load(Ordering::Relaxed) {
+            return Err(io::Error::new(io::ErrorKind::Interrupted, "the store is being closed"));
+        }
         seal(&mut self.frame, self.sequence);
         self.file.write_all(&self.frame)?;
+        self.unsynced_bytes += self.frame.len();
+        if self.unsynced_bytes > UNSYNCED_BYTES_MAX {
+            self.file.sync_data()?;
+            self.unsynced_bytes = 0;
+        }
         self.frame.truncate(FRAME_HEAD_BYTES);
         self.sequence = self.sequence.wrapping_add(1);
         Ok(())

@@ -6,6 +6,7 @@
 
 mod cell;
 mod change;
+mod check;
 mod codec;
 mod commit;
 mod condition;
@@ -14,9 +15,11 @@ mod events;
 mod frames;
 mod id;
 mod index;
+mod keeper;
 mod links;
 mod log;
 mod memory;
+mod priority;
 mod read;
 mod recover;
 mod register;
@@ -31,11 +34,13 @@ mod write;
 mod writer;
 
 pub use change::Side;
+pub use check::{CheckReport, check};
 pub use condition::{Condition, Test};
 pub use error::{FileFault, OpenError, Refusal, WriteError};
 pub use events::Event;
 pub use frames::VERSION as FORMAT_VERSION;
 pub use id::{Ref, SHARDS, shard_of};
+pub use keeper::SnapshotState;
 pub use links::Direction;
 pub use read::{Around, Node, Read, Relationship};
 pub use recover::{Loss, Recovery};
@@ -43,7 +48,7 @@ pub use register::Registration;
 pub use schema::{Property, Schema, Type, Types};
 pub use settle::{Settled, Ticket};
 pub use snapshot::{SnapshotError, SnapshotReport};
-pub use store::{Options, Store};
+pub use store::{Options, SNAPSHOT_AT_LOG_BYTES, Store};
 pub use value::{Kind, Value};
 pub use write::{Given, Keep, NAME_BYTES_MAX, PROPERTIES_BYTES_MAX, Write};
 

@@ -3,16 +3,34 @@
 
 use crate::Durability;
 use crate::error::{OpenError, WriteError};
-use crate::frames::{FRAME_HEAD_BYTES, FileKind, seal, sync_directory, write_head};
+use crate::frames::{FRAME_HEAD_BYTES, FileKind, HEAD_BYTES, seal, sync_directory, write_head};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+/// A file without frames; it and its name are on the disk.
+#[derive(Debug)]
+pub(crate) struct NextFile {
+    number: u64,
+    path: PathBuf,
+    file: File,
+}
+
+impl NextFile {
+    pub(crate) fn create(directory: &Path, number: u64) -> io::Result<Self> {
+        let path = FileKind::Log.path(directory, number);
+        let mut file = OpenOptions::new().create(true).truncate(true).write(true).open(&path)?;
+        write_head(&mut file, FileKind::Log, number)?;
+        file.sync_all()?;
+        sync_directory(directory)?;
+        Ok(Self { number, path, file })
+    }
+}
+
 /// The file that is being appended to.
 #[derive(Debug)]
 pub(crate) struct LogFile {
-    directory: PathBuf,
     path: PathBuf,
     file: File,
     number: u64,
@@ -29,26 +47,19 @@ pub(crate) struct LogFile {
 }
 
 impl LogFile {
-    /// A new file; it and its name are on the disk when this returns.
+    /// A new file.
     pub(crate) fn create(
         directory: &Path,
         number: u64,
         sequence: u64,
         durability: Durability,
     ) -> io::Result<Self> {
-        let path = FileKind::Log.path(directory, number);
-        let mut file = OpenOptions::new().create(true).truncate(true).write(true).open(&path)?;
-        let mut head = Vec::new();
-        write_head(&mut head, FileKind::Log, number)?;
-        file.write_all(&head)?;
-        file.sync_all()?;
-        sync_directory(directory)?;
+        let next = NextFile::create(directory, number)?;
         Ok(Self {
-            directory: directory.to_owned(),
-            path,
-            file,
+            path: next.path,
+            file: next.file,
             number,
-            length: head.len() as u64,
+            length: HEAD_BYTES as u64,
             is_cut_due: false,
             sequence,
             durability,
@@ -75,9 +86,7 @@ impl LogFile {
         let mut file = open().map_err(|cause| OpenError::Write { path: path.clone(), cause })?;
         let seek = io::Seek::seek(&mut file, io::SeekFrom::Start(length));
         seek.map_err(|cause| OpenError::Write { path: path.clone(), cause })?;
-        let directory = directory.to_owned();
         Ok(Self {
-            directory,
             path,
             file,
             number,
@@ -108,7 +117,9 @@ impl LogFile {
         let written =
             self.cut().and_then(|()| self.file.write_all(frame)).and_then(|()| self.sync_as_asked());
         if let Err(cause) = written {
+            // Now, where that can be, so that what is taken back does not come again; else before the next frame.
             self.is_cut_due = true;
+            let _ = self.cut();
             return Err(WriteError::Log { path: self.path.clone(), cause: cause.into() });
         }
         self.length += frame.len() as u64;
@@ -151,12 +162,17 @@ impl LogFile {
         self.unsynced_since.is_some()
     }
 
-    /// The next file of the log; the present one is whole on the disk.
-    pub(crate) fn turn(&mut self) -> io::Result<()> {
+    /// Goes on in the next file, once the present one is whole on the disk. A file without frames is gone on with: it
+    /// says nothing that a snapshot that is taken now does not know.
+    pub(crate) fn turn(&mut self, next: NextFile) -> io::Result<()> {
         self.cut()?;
+        if self.length == HEAD_BYTES as u64 {
+            return Ok(());
+        }
         self.file.sync_all()?;
-        let next = Self::create(&self.directory, self.number + 1, self.sequence, self.durability)?;
-        *self = Self { is_left_to_snapshot: self.is_left_to_snapshot, ..next };
+        (self.file, self.path, self.number) = (next.file, next.path, next.number);
+        self.length = HEAD_BYTES as u64;
+        self.unsynced_since = None;
         Ok(())
     }
 

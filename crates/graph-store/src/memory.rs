@@ -95,6 +95,17 @@ struct NodeState {
     keys: KeyIndexState,
 }
 
+impl WriterState {
+    /// Slots that are known to be free; some may have been filled again since.
+    pub(crate) fn free(&self, side: Side, place: (u16, u8)) -> impl Iterator<Item = u32> + '_ {
+        let free = match side {
+            Side::Nodes => self.nodes.get(&place).map(|state| &state.free),
+            Side::Relationships => self.relationships.get(&place),
+        };
+        free.into_iter().flatten().map(|Reverse(index)| *index)
+    }
+}
+
 // ---- reading
 
 impl Memory {

@@ -3,7 +3,7 @@
 use crate::change::Change;
 use crate::codec::Input;
 use crate::error::{FileFault, OpenError};
-use crate::frames::{End, FileKind, Frames, LAST, sync_directory};
+use crate::frames::{End, FileKind, Frames, HEAD_BYTES, LAST, sync_directory};
 use crate::log::LogFile;
 use crate::memory::{Memory, WriterState};
 use crate::snapshot::{remove_before, temporary_path};
@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 pub struct Recovery {
     /// The snapshot that was read, if there was one.
     pub snapshot: Option<u64>,
+    pub snapshot_bytes: u64,
     /// Frames of the log behind it.
     pub frames: u64,
     /// Good bytes of the log behind it.
@@ -60,17 +61,35 @@ pub(crate) fn lock(directory: &Path) -> Result<File, OpenError> {
     }
 }
 
-pub(crate) fn recover(directory: &Path, options: Options) -> Result<Recovered, OpenError> {
-    let mut loading = Loading { memory: Memory::default(), recovery: Recovery::default(), options };
-    let (snapshots, logs) = files(directory)?;
-    let snapshot = snapshots.last().copied();
-    if let Some(number) = snapshot {
-        loading.snapshot(directory, number)?;
+/// Keeps other processes out of a directory without making anything in it.
+pub(crate) fn lock_for_reading(directory: &Path) -> Result<Option<File>, OpenError> {
+    let path = directory.join("lock");
+    let read = |cause| OpenError::Read { path: path.clone(), cause };
+    match File::open(&path) {
+        Ok(file) => match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(file)),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(OpenError::InUse(directory.to_owned())),
+            Err(error) => Err(read(error.into())),
+        },
+        // A copy of a directory need not have it.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(read(error)),
     }
-    let first = snapshot.unwrap_or(1);
-    let logs: Vec<u64> = logs.into_iter().filter(|number| *number >= first).collect();
-    let last = loading.logs(directory, first, &logs)?;
-    let log = match last {
+}
+
+/// A graph as its files have it.
+pub(crate) struct Loaded {
+    pub(crate) memory: Memory,
+    pub(crate) state: WriterState,
+    pub(crate) recovery: Recovery,
+    /// Of the first file of the log, whether it is there or not.
+    first: u64,
+    tail: Option<Tail>,
+}
+
+pub(crate) fn recover(directory: &Path, options: Options) -> Result<Recovered, OpenError> {
+    let Loaded { memory, state, recovery, first, tail } = load(directory, options)?;
+    let log = match tail {
         Some(Tail { number, length, sequence }) if length > 0 => {
             LogFile::resume(directory, number, length, sequence, options.durability)?
         }
@@ -81,10 +100,24 @@ pub(crate) fn recover(directory: &Path, options: Options) -> Result<Recovered, O
                 .map_err(|cause| OpenError::Write { path, cause })?
         }
     };
-    clean(directory, snapshot)?;
-    let guard = crossbeam_epoch::pin();
-    let state = loading.build(directory, &guard)?;
-    Ok(Recovered { memory: loading.memory, state, log, recovery: loading.recovery })
+    clean(directory, recovery.snapshot)?;
+    Ok(Recovered { memory, state, log, recovery })
+}
+
+/// Changes no file, but for those that [`Options::recover`] leaves out.
+pub(crate) fn load(directory: &Path, options: Options) -> Result<Loaded, OpenError> {
+    let mut loading = Loading { memory: Memory::default(), recovery: Recovery::default(), options };
+    let (snapshots, logs) = files(directory)?;
+    let snapshot = snapshots.last().copied();
+    if let Some(number) = snapshot {
+        loading.snapshot(directory, number)?;
+    }
+    let first = snapshot.unwrap_or(1);
+    let mut logs: Vec<u64> = logs.into_iter().filter(|number| *number >= first).collect();
+    drop_unused(directory, &mut logs)?;
+    let tail = loading.logs(directory, first, &logs)?;
+    let state = loading.build(directory, &crossbeam_epoch::pin())?;
+    Ok(Loaded { memory: loading.memory, state, recovery: loading.recovery, first, tail })
 }
 
 /// Numbers of snapshots and of files of the log, in order.
@@ -100,6 +133,19 @@ fn files(directory: &Path) -> Result<(Vec<u64>, Vec<u64>), OpenError> {
     snapshots.sort_unstable();
     logs.sort_unstable();
     Ok((snapshots, logs))
+}
+
+/// A file without frames is made ready before the one before it is whole on the disk.
+fn drop_unused(directory: &Path, logs: &mut Vec<u64>) -> Result<(), OpenError> {
+    while let [_, .., last] = logs[..] {
+        let path = FileKind::Log.path(directory, last);
+        let bytes = fs::metadata(&path).map_err(|cause| OpenError::Read { path, cause })?.len();
+        if bytes > HEAD_BYTES as u64 {
+            break;
+        }
+        logs.pop();
+    }
+    Ok(())
 }
 
 /// What a snapshot that was not finished, or one that was not cleaned up after, has left.
@@ -136,6 +182,7 @@ impl Loading {
         let path = FileKind::Snapshot.path(directory, number);
         let mut frames = Frames::open(&path, FileKind::Snapshot, number)?;
         self.recovery.snapshot = Some(number);
+        self.recovery.snapshot_bytes = frames.len() as u64;
         let mut last = None;
         while let Some(frame) = frames.next() {
             if frame.sequence == LAST {

@@ -4,16 +4,15 @@
 //! together with that file and those after it, it gives the graph as it is (see [`crate::change`]).
 
 use crate::change::{Change, Side};
-use crate::error::WriteError;
+use crate::error::{WriteError, is_disk_full};
 use crate::frames::{FileKind, FrameWriter, sync_directory, write_head};
-use crate::id::{Ref, SHARDS};
 use crate::memory::Memory;
 use crate::schema::Type;
 use crate::value::Kind;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
@@ -27,6 +26,16 @@ pub enum SnapshotError {
     },
     #[error("the log could not be written while the snapshot was taken")]
     Log(#[source] WriteError),
+}
+
+impl SnapshotError {
+    /// True where there is no room on the disk.
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            Self::Turn(cause) | Self::Write { cause, .. } => is_disk_full(cause),
+            Self::Log(error) => error.is_disk_full(),
+        }
+    }
 }
 
 /// What a snapshot holds.
@@ -48,10 +57,11 @@ pub(crate) struct Written {
 pub(crate) fn write(
     directory: &Path,
     number: u64,
-    memory: impl Fn() -> Arc<Memory>,
+    memory: &Memory,
+    is_given_up: &AtomicBool,
 ) -> Result<Written, SnapshotError> {
     let temporary = temporary_path(directory);
-    let result = write_file(&temporary, number, &memory());
+    let result = write_file(&temporary, number, memory, is_given_up);
     result.map(|report| Written { temporary: temporary.clone(), report }).map_err(|cause| {
         // What is there of it takes room that the log may need.
         let _ = fs::remove_file(&temporary);
@@ -104,10 +114,15 @@ fn write_type(side: Side, number: u16, of: &Type, to: &mut Vec<u8>) {
     }
 }
 
-fn write_file(path: &Path, number: u64, memory: &Memory) -> io::Result<SnapshotReport> {
+fn write_file(
+    path: &Path,
+    number: u64,
+    memory: &Memory,
+    is_given_up: &AtomicBool,
+) -> io::Result<SnapshotReport> {
     let mut file = File::create(path)?;
     write_head(&mut file, FileKind::Snapshot, number)?;
-    let mut frames = FrameWriter::new(&mut file);
+    let mut frames = FrameWriter::new(&mut file, is_given_up);
     let mut report = SnapshotReport { number, nodes: 0, relationships: 0, bytes: 0 };
     let schema = memory.schema.load_full();
     for side in [Side::Nodes, Side::Relationships] {
@@ -115,29 +130,19 @@ fn write_file(path: &Path, number: u64, memory: &Memory) -> io::Result<SnapshotR
             frames.add(|to| write_type(side, number, of, to))?;
         }
     }
-    for (type_number, _) in schema.side(Side::Nodes).all() {
-        for shard in 0..SHARDS as u8 {
-            let end = memory.slots_end(Side::Nodes, type_number, shard);
-            for at in (0..end).map(|index| Ref::new(type_number, shard, index)) {
-                let guard = crossbeam_epoch::pin();
-                if let Some((key, properties)) = memory.node(at, &guard) {
-                    frames.add(|to| Change::PutNode { at, key, properties }.write(to))?;
-                    report.nodes += 1;
-                }
-            }
+    for at in memory.slots(Side::Nodes) {
+        let guard = crossbeam_epoch::pin();
+        if let Some((key, properties)) = memory.node(at, &guard) {
+            frames.add(|to| Change::PutNode { at, key, properties }.write(to))?;
+            report.nodes += 1;
         }
     }
-    for (type_number, _) in schema.side(Side::Relationships).all() {
-        for shard in 0..SHARDS as u8 {
-            let end = memory.slots_end(Side::Relationships, type_number, shard);
-            for at in (0..end).map(|index| Ref::new(type_number, shard, index)) {
-                let guard = crossbeam_epoch::pin();
-                if let Some(ends) = memory.relationship(at, &guard) {
-                    let (from, to, properties) = (ends.from, ends.to, ends.properties);
-                    frames.add(|out| Change::PutRelationship { at, from, to, properties }.write(out))?;
-                    report.relationships += 1;
-                }
-            }
+    for at in memory.slots(Side::Relationships) {
+        let guard = crossbeam_epoch::pin();
+        if let Some(ends) = memory.relationship(at, &guard) {
+            let (from, to, properties) = (ends.from, ends.to, ends.properties);
+            frames.add(|out| Change::PutRelationship { at, from, to, properties }.write(out))?;
+            report.relationships += 1;
         }
     }
     frames.finish()?;

@@ -1,22 +1,26 @@
 //! The open store: one writer at a time changes the memory and queues the change for the log; readers go their own way.
 
 use crate::Durability;
+use crate::check::{CheckReport, check_memory};
 use crate::commit::Shared;
 use crate::error::{OpenError, Refusal, WriteError};
 use crate::events::Event;
+use crate::keeper::{Keeper, SnapshotState};
 use crate::read::Read;
 use crate::recover::{self, Recovered, Recovery};
 use crate::register::Registration;
 use crate::settle::{Settled, Ticket};
-use crate::snapshot::{self, SnapshotError, SnapshotReport};
+use crate::snapshot::{SnapshotError, SnapshotReport};
 use crate::write::Write;
 use crate::writer::Writer;
 use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+
+/// Reading this much of a log takes about a second.
+pub const SNAPSHOT_AT_LOG_BYTES: u64 = 256 * 1024 * 1024;
 
 /// How a store is opened.
 #[derive(Debug, Clone, Copy)]
@@ -24,11 +28,14 @@ pub struct Options {
     pub durability: Durability,
     /// Goes on without what is damaged, and says what that was.
     pub recover: bool,
+    /// A snapshot is taken by itself when the log has grown to this, and to twice the last snapshot; with none, only
+    /// when asked for.
+    pub snapshot_at_log_bytes: Option<u64>,
 }
 
 impl Options {
     pub const fn new(durability: Durability) -> Self {
-        Self { durability, recover: false }
+        Self { durability, recover: false, snapshot_at_log_bytes: Some(SNAPSHOT_AT_LOG_BYTES) }
     }
 }
 
@@ -36,14 +43,12 @@ impl Options {
 #[derive(Debug)]
 pub struct Store {
     shared: Arc<Shared>,
-    directory: PathBuf,
-    thread: Option<JoinHandle<()>>,
+    keeper: Arc<Keeper>,
+    log: Option<JoinHandle<()>>,
+    snapshots: Option<JoinHandle<()>>,
     recovery: Recovery,
     /// Held as long as the store is open.
     _lock: File,
-    snapshots: Mutex<()>,
-    /// Bytes of the log that the last snapshot has made needless.
-    bytes_in_snapshot: AtomicU64,
 }
 
 impl Store {
@@ -55,7 +60,8 @@ impl Store {
     /// As [`Self::open`], for work that is done whole or not at all: what is written reaches the disk with the next
     /// [`Self::snapshot`], all of it at one stroke, and nothing of it where none is taken.
     pub fn open_for_snapshot(directory: &Path, recover: bool) -> Result<Self, OpenError> {
-        Self::start(directory, Options { recover, ..Options::new(Durability::Off) }, false)
+        let options = Options { durability: Durability::Off, recover, snapshot_at_log_bytes: None };
+        Self::start(directory, options, false)
     }
 
     fn start(directory: &Path, options: Options, is_logged: bool) -> Result<Self, OpenError> {
@@ -65,19 +71,26 @@ impl Store {
             log.leave_to_snapshot();
         }
         let writer = Writer { state, ..Writer::default() };
-        let shared = Arc::new(Shared::new(memory, writer, options.durability, recovery.log_bytes));
-        let for_log = Arc::clone(&shared);
-        let thread = std::thread::Builder::new().name("graph-log".to_owned()).spawn(move || for_log.run(log));
-        let thread = thread.map_err(|cause| OpenError::Write { path: directory.to_owned(), cause })?;
-        Ok(Self {
-            shared,
-            directory: directory.to_owned(),
-            thread: Some(thread),
+        let at = (log.number(), recovery.log_bytes);
+        let shared = Arc::new(Shared::new(memory, writer, options.durability, at));
+        let bytes = recovery.snapshot_bytes;
+        let keeper = Keeper::new(Arc::clone(&shared), directory, options.snapshot_at_log_bytes, bytes);
+        let mut store = Self {
+            shared: Arc::clone(&shared),
+            keeper: Arc::new(keeper),
+            log: None,
+            snapshots: None,
             recovery,
             _lock: lock,
-            snapshots: Mutex::new(()),
-            bytes_in_snapshot: AtomicU64::new(0),
-        })
+        };
+        let for_keeper = Arc::clone(&store.keeper);
+        let start = |name: &str, run: Box<dyn FnOnce() + Send>| {
+            let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
+            thread.map_err(|cause| OpenError::Write { path: directory.to_owned(), cause })
+        };
+        store.log = Some(start("graph-log", Box::new(move || shared.run(log)))?);
+        store.snapshots = Some(start("graph-snapshot", Box::new(move || for_keeper.run()))?);
+        Ok(store)
     }
 
     /// What opening has found and mended.
@@ -91,8 +104,12 @@ impl Store {
 
     /// Of the log since the last snapshot.
     pub fn log_bytes(&self) -> u64 {
-        let all = self.shared.log_bytes.load(Ordering::Relaxed);
-        all.saturating_sub(self.bytes_in_snapshot.load(Ordering::Relaxed))
+        self.keeper.log_bytes()
+    }
+
+    /// What has become of the snapshots since it was opened.
+    pub fn snapshots(&self) -> SnapshotState {
+        self.keeper.state()
     }
 
     /// A look at the graph. What one call of it returns is true at one moment; never waits.
@@ -170,32 +187,32 @@ impl Store {
         Ok(result)
     }
 
+    /// Checks every invariant of the graph in memory; writers wait meanwhile.
+    pub fn check(&self) -> CheckReport {
+        let queue = self.shared.lock();
+        let mut report = CheckReport { recovery: self.recovery.clone(), ..CheckReport::default() };
+        check_memory(&self.shared.memory.load(), &queue.writer.state, &mut report);
+        report
+    }
+
     /// Writes the whole graph into a snapshot, after which the log before it is removed. Readers and writers go on;
     /// only one snapshot is taken at a time. Blocks.
     pub fn snapshot(&self) -> Result<SnapshotReport, SnapshotError> {
-        let _one = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            let (number, bytes_before) = self.shared.turn_log().map_err(SnapshotError::Turn)?;
-            let before = self.shared.rollbacks.load(Ordering::SeqCst);
-            let written = snapshot::write(&self.directory, number, || self.shared.memory.load_full())?;
-            // All that the snapshot has seen must be in the log before it counts.
-            self.shared.sync_log().map_err(SnapshotError::Log)?;
-            if self.shared.rollbacks.load(Ordering::SeqCst) == before {
-                let report = written.publish(&self.directory)?;
-                self.bytes_in_snapshot.store(bytes_before, Ordering::Relaxed);
-                return Ok(report);
-            }
-            // It has seen writes that were taken back since.
-        }
+        self.keeper.take()
     }
 }
 
 impl Drop for Store {
     fn drop(&mut self) {
-        self.shared.close();
-        if let Some(thread) = self.thread.take() {
-            // A log thread that panicked has said so itself.
-            let _ = thread.join();
+        self.keeper.close();
+        for (thread, close) in [(self.snapshots.take(), None), (self.log.take(), Some(&self.shared))] {
+            if let Some(shared) = close {
+                shared.close();
+            }
+            if let Some(thread) = thread {
+                // A thread that panicked has said so itself.
+                let _ = thread.join();
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
-use prony_graph_store::{Durability, FileFault, OpenError, Options, Read, Side, Store};
+use prony_graph_store::{Durability, FileFault, OpenError, Options, Read, Side, Store, check};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -48,6 +48,12 @@ fn a_log_cut_anywhere_keeps_the_whole_frames_before() {
     let mut seen = Vec::new();
     for length in 0..=whole.len() {
         fs::write(&log, &whole[..length]).unwrap();
+        let checked = check(directory.path()).unwrap();
+        assert_eq!(
+            (checked.problems, fs::read(&log).unwrap().len()),
+            (vec![], length),
+            "a check changes nothing"
+        );
         let store = Store::open(directory.path(), OPTIONS).unwrap();
         let nodes = length_of(&store.read());
         assert!(seen.last().is_none_or(|last| *last <= nodes), "more was cut and more is there");
@@ -128,6 +134,7 @@ fn a_damaged_snapshot_is_an_error_at_every_byte() {
         bytes[at] ^= 1 << (at % 8);
         fs::write(&snapshot, &bytes).unwrap();
         assert!(Store::open(directory.path(), OPTIONS).is_err(), "byte {at} was flipped unseen");
+        assert!(check(directory.path()).is_err(), "byte {at} was flipped unseen");
     }
     for length in 0..whole.len() {
         fs::write(&snapshot, &whole[..length]).unwrap();
@@ -154,4 +161,5 @@ fn a_second_store_on_the_same_directory_is_refused() {
     let _first = Store::open(directory.path(), OPTIONS).unwrap();
     let error = Store::open(directory.path(), OPTIONS).unwrap_err();
     assert!(matches!(error, OpenError::InUse(_)), "{error}");
+    assert!(matches!(check(directory.path()), Err(OpenError::InUse(_))));
 }

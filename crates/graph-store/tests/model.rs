@@ -216,6 +216,10 @@ impl Subject {
     }
 
     fn compare(&self) {
+        let checked = self.store().check();
+        assert_eq!(checked.problems, Vec::<String>::new());
+        let counts = (checked.nodes, checked.relationships);
+        assert_eq!(counts, (self.model.nodes.len() as u64, self.model.relationships.len() as u64));
         let read = self.store().read();
         let nodes: Vec<_> = read
             .nodes(None)

@@ -1,0 +1,185 @@
+//! Takes snapshots, when asked and by itself when the log has grown long: one at a time, on a thread of its own, and
+//! without harm to the graph where one fails.
+
+use crate::commit::Shared;
+use crate::frames::HEAD_BYTES;
+use crate::log::NextFile;
+use crate::snapshot::{self, SnapshotError, SnapshotReport};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+/// After one that failed, the next is tried when the log has grown by this part of what makes one due.
+const RETRY_PART: u64 = 8;
+/// The least by which the log grows between two that fail.
+const RETRY_BYTES_MIN: u64 = 64 * 1024;
+
+/// What has become of the snapshots of an open store.
+#[derive(Debug, Clone, Default)]
+pub struct SnapshotState {
+    /// The last one that was taken since the store was opened, when it was whole, and how long it took.
+    pub last: Option<(SnapshotReport, SystemTime, Duration)>,
+    /// Why the last one that was tried failed, and when; none where it did not.
+    pub failure: Option<(Arc<SnapshotError>, SystemTime)>,
+    /// One is being written.
+    pub is_running: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    shared: Arc<Shared>,
+    directory: PathBuf,
+    /// Held while one is written.
+    one: Mutex<()>,
+    state: Mutex<SnapshotState>,
+    /// Length of the log at which one is due, where they are taken without being asked for.
+    at_log_bytes: Option<u64>,
+    /// Bytes of the log that the last one has made needless.
+    bytes_needless: AtomicU64,
+    bytes_last: AtomicU64,
+    is_closing: AtomicBool,
+}
+
+/// How the log's thread tells that the log is long.
+#[derive(Debug)]
+pub(crate) struct Alarm {
+    at: AtomicU64,
+    is_closing: Mutex<bool>,
+    rings: Condvar,
+}
+
+impl Default for Alarm {
+    fn default() -> Self {
+        Self { at: AtomicU64::new(u64::MAX), is_closing: Mutex::new(false), rings: Condvar::new() }
+    }
+}
+
+impl Alarm {
+    pub(crate) fn look(&self, log_bytes: u64) {
+        if log_bytes >= self.at.load(Ordering::Relaxed) {
+            self.at.store(u64::MAX, Ordering::Relaxed);
+            drop(self.lock());
+            self.rings.notify_one();
+        }
+    }
+
+    fn close(&self) {
+        *self.lock() = true;
+        self.rings.notify_one();
+    }
+
+    /// False where the store is being closed.
+    fn wait(&self, at: u64, log_bytes: &AtomicU64) -> bool {
+        let mut is_closing = self.lock();
+        self.at.store(at, Ordering::Relaxed);
+        while !*is_closing && log_bytes.load(Ordering::Relaxed) < at {
+            is_closing = self.rings.wait(is_closing).unwrap_or_else(PoisonError::into_inner);
+        }
+        !*is_closing
+    }
+
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.is_closing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Keeper {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        directory: &Path,
+        at_log_bytes: Option<u64>,
+        bytes_last: u64,
+    ) -> Self {
+        Self {
+            shared,
+            directory: directory.to_owned(),
+            one: Mutex::new(()),
+            state: Mutex::default(),
+            at_log_bytes,
+            bytes_needless: AtomicU64::new(0),
+            bytes_last: AtomicU64::new(bytes_last),
+            is_closing: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn state(&self) -> SnapshotState {
+        self.lock().clone()
+    }
+
+    /// Of the log since the last snapshot.
+    pub(crate) fn log_bytes(&self) -> u64 {
+        let all = self.shared.log_bytes.load(Ordering::Relaxed);
+        all.saturating_sub(self.bytes_needless.load(Ordering::Relaxed))
+    }
+
+    /// Takes one now, or waits for the one that is being written and takes another.
+    pub(crate) fn take(&self) -> Result<SnapshotReport, SnapshotError> {
+        let _one = self.one.lock().unwrap_or_else(PoisonError::into_inner);
+        self.lock().is_running = true;
+        let begun = Instant::now();
+        let taken = self.try_to_take();
+        let mut state = self.lock();
+        state.is_running = false;
+        if let Ok(report) = taken {
+            state.last = Some((report, SystemTime::now(), begun.elapsed()));
+            state.failure = None;
+        }
+        drop(state);
+        taken
+    }
+
+    /// Until the store is closed: takes one whenever the log is long.
+    pub(crate) fn run(&self) {
+        let Some(at_log_bytes) = self.at_log_bytes else { return };
+        crate::priority::yield_to_others();
+        let mut due = self.due(at_log_bytes);
+        while self.shared.alarm.wait(due, &self.shared.log_bytes) {
+            due = match self.take() {
+                Ok(_) => self.due(at_log_bytes),
+                Err(error) => {
+                    self.lock().failure = Some((Arc::new(error), SystemTime::now()));
+                    let pause = (at_log_bytes / RETRY_PART).max(RETRY_BYTES_MIN);
+                    self.shared.log_bytes.load(Ordering::Relaxed).saturating_add(pause)
+                }
+            };
+        }
+    }
+
+    pub(crate) fn close(&self) {
+        self.is_closing.store(true, Ordering::Relaxed);
+        self.shared.alarm.close();
+    }
+
+    /// A graph of many gigabytes is not written anew for every few megabytes of its log.
+    fn due(&self, at_log_bytes: u64) -> u64 {
+        let length = at_log_bytes.max(self.bytes_last.load(Ordering::Relaxed).saturating_mul(2));
+        self.bytes_needless.load(Ordering::Relaxed).saturating_add(length)
+    }
+
+    fn try_to_take(&self) -> Result<SnapshotReport, SnapshotError> {
+        loop {
+            // The log's thread, for which writes wait, only has to change over to a file that is ready.
+            let next = NextFile::create(&self.directory, self.shared.log_number.load(Ordering::Relaxed) + 1);
+            let turned = next.and_then(|next| self.shared.turn_log(next));
+            let (number, bytes_before) = turned.map_err(SnapshotError::Turn)?;
+            let before = self.shared.rollbacks.load(Ordering::SeqCst);
+            let memory = self.shared.memory.load_full();
+            let written = snapshot::write(&self.directory, number, &memory, &self.is_closing)?;
+            drop(memory);
+            // All that the snapshot has seen must be in the log before it counts.
+            self.shared.sync_log().map_err(SnapshotError::Log)?;
+            if self.shared.rollbacks.load(Ordering::SeqCst) == before {
+                let report = written.publish(&self.directory)?;
+                self.bytes_needless.store(bytes_before, Ordering::Relaxed);
+                self.bytes_last.store(report.bytes - HEAD_BYTES as u64, Ordering::Relaxed);
+                return Ok(report);
+            }
+            // It has seen writes that were taken back since.
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, SnapshotState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

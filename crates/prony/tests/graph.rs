@@ -26,8 +26,7 @@ fn check(directory: &Path, arguments: &[&str], expected: &Expect) {
 }
 
 fn open(directory: &Path) -> Store {
-    Store::open(directory, Options { durability: Durability::Sync, recover: false })
-        .expect("it can be opened")
+    Store::open(directory, Options::new(Durability::Sync)).expect("it can be opened")
 }
 
 fn counts(directory: &Path) -> (u64, u64) {

@@ -42,7 +42,7 @@ impl Place {
     }
 
     pub(crate) fn open(&self, recover: bool) -> anyhow::Result<Store> {
-        Store::open(&self.0, Options { durability: Durability::Sync, recover }).map_err(explain)
+        Store::open(&self.0, Options { recover, ..Options::new(Durability::Sync) }).map_err(explain)
     }
 
     pub(crate) fn open_for_snapshot(&self, recover: bool) -> anyhow::Result<Store> {

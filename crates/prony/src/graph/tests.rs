@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 
 fn open(directory: &Path) -> Store {
-    Store::open(directory, Options { durability: Durability::Off, recover: false }).expect("it can be opened")
+    Store::open(directory, Options::new(Durability::Off)).expect("it can be opened")
 }
 
 /// Imports both texts; what is said of them.

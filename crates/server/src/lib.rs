@@ -10,3 +10,4 @@ pub mod graphql;
 pub mod http;
 pub mod observe;
 pub mod runtime;
+mod subscriptions;

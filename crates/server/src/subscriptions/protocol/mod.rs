@@ -1,0 +1,251 @@
+//! The two sub-protocols of GraphQL over WebSocket as pure state machines: a client's text goes in, [`Action`]s come out.
+//! Sockets, clocks and the execution of operations are the connection's.
+//!
+//! Where the protocols leave a case open, both behave as graphql-ws and subscriptions-transport-ws do on npm.
+
+mod legacy;
+mod message;
+mod transport;
+
+use std::{borrow::Cow, collections::HashSet, rc::Rc};
+
+use prony_graphql::request::{RequestFault, RequestParameters};
+
+use self::message::Message;
+use super::wrap::Wrap;
+
+/// Which of the two a connection speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// `graphql-transport-ws`, of the npm package graphql-ws.
+    Transport,
+    /// `graphql-ws`, of the npm package subscriptions-transport-ws.
+    Legacy,
+}
+
+impl Dialect {
+    pub(crate) const ALL: [Self; 2] = [Self::Transport, Self::Legacy];
+
+    /// As it stands in `Sec-WebSocket-Protocol`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Transport => "graphql-transport-ws",
+            Self::Legacy => "graphql-ws",
+        }
+    }
+
+    /// The first of the client's that is spoken here.
+    pub(crate) fn choose<'a>(mut offered: impl Iterator<Item = &'a str>) -> Option<Self> {
+        offered.find_map(|offer| Self::ALL.into_iter().find(|known| known.name() == offer))
+    }
+}
+
+/// Why a connection is closed: a code of the protocol or of RFC 6455, and a text for the client's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Close {
+    pub(crate) code: u16,
+    pub(crate) reason: Cow<'static, str>,
+}
+
+/// A close frame's body is at most 125 bytes, two of which are the code (RFC 6455, section 5.5).
+const MAX_REASON_BYTES: usize = 123;
+
+impl Close {
+    pub(crate) fn new(code: u16, reason: impl Into<Cow<'static, str>>) -> Self {
+        let mut reason = reason.into();
+        if reason.len() > MAX_REASON_BYTES {
+            let mut text = reason.into_owned();
+            text.truncate(text.floor_char_boundary(MAX_REASON_BYTES));
+            reason = text.into();
+        }
+        Self { code, reason }
+    }
+
+    fn invalid(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(4400, reason)
+    }
+
+    fn unauthorized() -> Self {
+        Self::new(4401, "Unauthorized: send connection_init first")
+    }
+
+    pub(crate) fn forbidden(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(4403, reason)
+    }
+
+    pub(crate) fn no_dialect() -> Self {
+        Self::new(4406, "Subprotocol not acceptable: graphql-transport-ws and graphql-ws are")
+    }
+
+    fn init_timeout() -> Self {
+        Self::new(4408, "Connection initialisation timeout")
+    }
+
+    fn doubled(id: &str) -> Self {
+        Self::new(4409, format!("Subscriber for {id} already exists"))
+    }
+
+    fn too_many_inits() -> Self {
+        Self::new(4429, "Too many initialisation requests")
+    }
+
+    pub(crate) fn internal() -> Self {
+        Self::new(4500, "Internal server error: the server's log has more")
+    }
+
+    pub(crate) fn normal() -> Self {
+        Self::new(1000, "")
+    }
+}
+
+/// What the connection does next.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Action {
+    Send(Cow<'static, str>),
+    /// Run this; answer with [`Session::wrap`], [`Session::refused`] and [`Session::complete`].
+    Start {
+        id: Rc<str>,
+        parameters: RequestParameters,
+    },
+    /// The client wants no more of it.
+    Stop {
+        id: Rc<str>,
+    },
+    /// After what was sent before.
+    Close(Close),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Nothing but `connection_init` may come.
+    Opening,
+    Ready,
+    /// Whatever comes is of no interest.
+    Closed,
+}
+
+/// One connection's state.
+#[derive(Debug)]
+pub(crate) struct Session {
+    dialect: Dialect,
+    phase: Phase,
+    /// Operations that are neither completed nor stopped.
+    open: HashSet<Rc<str>>,
+    max_operations: usize,
+}
+
+impl Session {
+    pub(crate) fn new(dialect: Dialect, max_operations: usize) -> Self {
+        Self { dialect, phase: Phase::Opening, open: HashSet::new(), max_operations }
+    }
+
+    /// A text of the client. The list ends with a [`Action::Close`] where it breaks the protocol.
+    pub(crate) fn receive(&mut self, text: &str) -> Vec<Action> {
+        if self.phase == Phase::Closed {
+            return Vec::new();
+        }
+        match Message::parse(text) {
+            Err(fault) => self.close(Close::invalid(fault)),
+            Ok(message) => match self.dialect {
+                Dialect::Transport => self.receive_transport(&message),
+                Dialect::Legacy => self.receive_legacy(&message),
+            },
+        }
+    }
+
+    /// A frame of bytes: both protocols are text.
+    pub(crate) fn receive_binary(&mut self) -> Vec<Action> {
+        self.close(Close::invalid("Invalid message: the protocol is text, and this frame is binary"))
+    }
+
+    /// The time for the client's `connection_init` is over.
+    pub(crate) fn init_time_over(&mut self) -> Vec<Action> {
+        if self.phase == Phase::Opening { self.close(Close::init_timeout()) } else { Vec::new() }
+    }
+
+    pub(crate) fn is_opening(&self) -> bool {
+        self.phase == Phase::Opening
+    }
+
+    /// Ends the session, in the words that the protocol has for it.
+    pub(crate) fn close(&mut self, close: Close) -> Vec<Action> {
+        if self.phase == Phase::Closed {
+            return Vec::new();
+        }
+        self.phase = Phase::Closed;
+        self.open.clear();
+        match self.dialect {
+            Dialect::Legacy if close.code >= 4000 => legacy::connection_error(close),
+            _ => vec![Action::Close(close)],
+        }
+    }
+
+    /// Ends the session because the server stops: every open operation is completed before, in no order.
+    pub(crate) fn restart(&mut self) -> Vec<Action> {
+        let complete = |id: Rc<str>| Action::Send(message::of(&id, "complete").into());
+        let mut actions: Vec<Action> = self.open.drain().map(complete).collect();
+        actions.extend(self.close(Close::new(1012, "the server is stopping: connect again")));
+        actions
+    }
+
+    /// What goes around each result of an operation.
+    pub(crate) fn wrap(&self, id: &str) -> Wrap {
+        let kind = match self.dialect {
+            Dialect::Transport => "next",
+            Dialect::Legacy => "data",
+        };
+        Wrap { before: message::head(id, kind).into_bytes().into(), after: b"}" }
+    }
+
+    /// The texts that end an operation which was refused, if it is open; `errors` is a JSON list.
+    pub(crate) fn refused(&mut self, id: &str, errors: &str) -> Vec<String> {
+        if !self.open.remove(id) {
+            return Vec::new();
+        }
+        match self.dialect {
+            Dialect::Transport => vec![format!("{}{errors}}}", message::head(id, "error"))],
+            Dialect::Legacy => vec![
+                format!("{}{{\"errors\":{errors}}}}}", message::head(id, "data")),
+                message::of(id, "complete"),
+            ],
+        }
+    }
+
+    /// The text that ends an operation, if it is open.
+    pub(crate) fn complete(&mut self, id: &str) -> Option<String> {
+        self.open.remove(id).then(|| message::of(id, "complete"))
+    }
+
+    /// Keeps a client's connection in use; only the older protocol has a text for it.
+    pub(crate) fn keep_alive(&self) -> Option<&'static str> {
+        (self.dialect == Dialect::Legacy && self.phase == Phase::Ready).then_some(legacy::KEEP_ALIVE)
+    }
+
+    fn start(&mut self, id: &str, parameters: RequestParameters) -> Vec<Action> {
+        if self.open.len() >= self.max_operations {
+            let limit = self.max_operations;
+            let errors = message::error_list(&format!(
+                "this connection has {limit} operations (max_operations); complete one, or open another connection"
+            ));
+            let id: Rc<str> = id.into();
+            self.open.insert(Rc::clone(&id));
+            return self.refused(&id, &errors).into_iter().map(|text| Action::Send(text.into())).collect();
+        }
+        let id: Rc<str> = id.into();
+        self.open.insert(Rc::clone(&id));
+        vec![Action::Start { id, parameters }]
+    }
+
+    fn stop(&mut self, id: &str) -> Vec<Action> {
+        // Unknown ones may have been completed by us a moment ago.
+        self.open.take(id).map(|id| Action::Stop { id }).into_iter().collect()
+    }
+}
+
+/// What a message that starts an operation carries.
+fn parameters(message: &Message<'_>) -> Result<RequestParameters, RequestFault> {
+    RequestParameters::from_json(message.payload.map_or("null", |payload| payload.get()).as_bytes())
+}
+
+#[cfg(test)]
+mod tests;

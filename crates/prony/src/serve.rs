@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
     pub(crate) settings: SettingsArguments,
 }
 
-const SOURCES: &str = "What to serve: sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE; ${NAME} in it \
+const SOURCES: &str = "What to serve: sqlite:FILE, postgres://USER:PASSWORD@HOST/DATABASE or graph:DIRECTORY; ${NAME} in it \
     stands for a variable of the environment";
 
 /// Where settings come from; `prony schema` takes the same.

@@ -2,10 +2,11 @@
 //! arguments, printing and exit codes to the binary, and what a field means to the sources.
 //!
 //! [`config`] turns what was typed into [`config::Settings`]; [`runtime`] owns sockets, threads and stopping;
-//! [`http`] owns paths, limits and headers; [`graphql`] holds the road of a request; [`observe`] holds logs'
+//! [`http`] owns paths, limits and headers; [`graphql`] holds the road of a request, [`graph`] the calls on graphs; [`observe`] holds logs'
 //! references, metrics and process figures.
 
 pub mod config;
+pub mod graph;
 pub mod graphql;
 pub mod http;
 pub mod observe;

@@ -18,7 +18,7 @@ pub use self::{
     fault::{Fault, Faults, Origin},
     options::{OPTIONS, OptionSpec, Section},
     reference::reference,
-    settings::{CoreChoice, LogFormat, Settings, SourceSettings, SourceUrl},
+    settings::{CoreChoice, GraphSettings, LogFormat, Settings, SourceSettings, SourceUrl, durability_text},
     value::{Kind, TypedValue},
 };
 

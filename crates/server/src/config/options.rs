@@ -6,7 +6,7 @@ use std::{net::SocketAddr, time::Duration};
 use prony_sources::relational::settings::RelationalSettings;
 
 use super::{
-    settings::{CoreChoice, LogFormat, RESOLVERS, Settings, resolver},
+    settings::{CoreChoice, GraphSettings, LogFormat, RESOLVERS, Settings, durability, resolver},
     value::{Kind, TypedValue},
 };
 
@@ -37,6 +37,7 @@ impl Section {
 pub(super) enum Effect {
     Settings(fn(&mut Settings, &TypedValue) -> Result<(), String>),
     Source(fn(&mut RelationalSettings, &TypedValue)),
+    Graph(fn(&mut GraphSettings, &TypedValue) -> Result<(), String>),
 }
 
 /// One option.
@@ -124,7 +125,7 @@ use Section::{Graphql, Log, Server, Source};
 /// All options, in the order of the reference.
 #[rustfmt::skip]
 pub static OPTIONS: &[OptionSpec] = &[
-    option(Server, "listen", Some("listen"), Kind::List, "[\"127.0.0.1:8080\"]", "ADDRESS:PORT to listen on; repeatable", Effect::Settings(listen)),
+    option(Server, "listen", Some("listen"), Kind::List, "[\"127.0.0.1:8080\"]", "ADDRESS:PORT to listen on; repeatable; port 7243 where only a graph is served", Effect::Settings(listen)),
     option(Server, "cpus", Some("cpus"), Kind::Number(1, 1024), "all", "How many processors to use, one core thread each", Effect::Settings(|settings, value| { settings.cores = CoreChoice::Count(value.size()); Ok(()) })),
     option(Server, "cores", Some("cores"), Kind::List, "[]", "The processors to use, one core thread held on each: \"0,2\" or \"0-3\"", Effect::Settings(cores)),
     option(Server, "max_connections", Some("max-connections"), COUNT, "50000", "Connections over all cores; one more gets a 503", set!(max_connections, size)),
@@ -169,6 +170,8 @@ pub static OPTIONS: &[OptionSpec] = &[
     option(Source, "connections_per_core", Some("connections-per-core"), Kind::Number(1, 1000), "4", "PostgreSQL connections of each core", set_source!(connections_per_core, |value: &TypedValue| value.number() as u16)),
     option(Source, "include_tables", Some("include-table"), Kind::List, "[]", "Only these tables, as \"name\" or \"schema.name\", * as a wildcard", set_source!(include_tables, TypedValue::list)),
     option(Source, "exclude_tables", Some("exclude-table"), Kind::List, "[]", "Tables that are left out, * as a wildcard", set_source!(exclude_tables, TypedValue::list)),
+    option(Source, "durability", Some("durability"), Kind::Text, "\"sync\"", "When a graph's write is answered: sync (it is on the disk), interval=MS (it is there within so many milliseconds), off (at once)", Effect::Graph(|graph, value| { graph.durability = durability(&value.text())?; Ok(()) })),
+    option(Source, "recover", Some("recover"), Kind::Boolean, "false", "Whether a damaged graph is opened without what is damaged; the log says what is lost", Effect::Graph(|graph, value| { graph.recover = value.boolean(); Ok(()) })),
 ];
 
 fn listen(settings: &mut Settings, value: &TypedValue) -> Result<(), String> {

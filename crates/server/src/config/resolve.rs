@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 use prony_sources::relational::settings::RelationalSettings;
 
 use super::{
-    Given, Settings, SourceSettings, SourceUrl, Typed, TypedSource,
+    Given, GraphSettings, Settings, SourceSettings, SourceUrl, Typed, TypedSource,
     fault::{Faults, Origin},
     options::Effect,
+    settings::GRAPH_LISTEN,
 };
 
 /// Merges the file with the command line, which wins. Sources of the command line come instead of the file's.
@@ -31,12 +32,21 @@ pub(super) fn resolve(
     let sources = if line.sources.is_empty() { file.sources } else { line.sources };
     if !file.names_sources && !line.names_sources {
         let message = "none is given; write `prony serve sqlite:FILE`, `prony serve postgres://…`, \
-            or [[source]] in the file of --config";
+            `prony serve graph:DIRECTORY`, or [[source]] in the file of --config";
         faults.push(Origin::Argument, message);
     }
     let mut names = BTreeSet::new();
     for source in sources {
         settings.sources.extend(resolve_source(source, &values, variable, &mut names, faults));
+    }
+    let graphs = settings.sources.iter().filter(|source| source.url.graph_directory().is_some()).count();
+    if graphs > 1 {
+        let message = "there can be one graph: its directory holds as many databases as /dbs makes";
+        faults.push(Origin::Argument, message);
+    }
+    let listens = values.iter().any(|given| given.option.key == "listen");
+    if graphs > 0 && graphs == settings.sources.len() && !listens {
+        settings.listen = vec![GRAPH_LISTEN];
     }
     settings
 }
@@ -56,12 +66,20 @@ fn resolve_source(
             return None;
         }
     };
-    if !["sqlite:", "postgres://", "postgresql://"].iter().any(|scheme| url.0.starts_with(scheme)) {
-        let message = format!("`{}` is no source; write sqlite:FILE or postgres://…", url.without_secrets());
+    if !["sqlite:", "postgres://", "postgresql://", "graph:"].iter().any(|scheme| url.0.starts_with(scheme)) {
+        let message = format!(
+            "`{}` is no source; write sqlite:FILE, postgres://… or graph:DIRECTORY",
+            url.without_secrets()
+        );
         faults.push(origin, message);
         return None;
     }
+    if url.graph_directory().is_some_and(|directory| directory.as_os_str().is_empty()) {
+        faults.push(origin, "`graph:` lacks its directory; write graph:DIRECTORY");
+        return None;
+    }
     let relational = relational(&source, common, faults);
+    let graph = graph(&source, common, faults);
     let is_argument = origin == Origin::Argument;
     let mut name = source.name.unwrap_or_else(|| name_of(&url));
     if is_argument && names.contains(&name) {
@@ -72,7 +90,7 @@ fn resolve_source(
         faults.push(origin, format!("two sources are named `{name}`; give one another `name`"));
         return None;
     }
-    Some(SourceSettings { name, url, relational })
+    Some(SourceSettings { name, url, relational, graph })
 }
 
 /// Flags hold for all sources and win over what the file says of one.
@@ -95,9 +113,23 @@ fn relational(source: &TypedSource, common: &[Given], faults: &mut Faults) -> Re
     relational
 }
 
+/// As [`relational`].
+fn graph(source: &TypedSource, common: &[Given], faults: &mut Faults) -> GraphSettings {
+    let mut graph = GraphSettings::default();
+    for given in source.values.iter().chain(common) {
+        if let Effect::Graph(apply) = given.option.effect
+            && let Err(message) = apply(&mut graph, &given.value)
+        {
+            faults.push(given.origin.clone(), message);
+        }
+    }
+    graph
+}
+
 /// `shop` for `sqlite:data/shop.db` and for `postgres://host/shop?…`.
 fn name_of(url: &SourceUrl) -> String {
     let plain = url.without_secrets();
+    let plain = plain.trim_end_matches('/');
     let last = plain.rsplit(['/', ':']).next().unwrap_or_default();
     let stem = last.split_once('.').map_or(last, |(stem, _)| stem);
     if stem.is_empty() { "database".to_owned() } else { stem.to_owned() }

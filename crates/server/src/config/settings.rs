@@ -1,7 +1,13 @@
 //! Resolved settings: every field has its value, checked for sense.
 
-use std::{fmt, net::SocketAddr, time::Duration};
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::Path,
+    time::Duration,
+};
 
+use prony_graph_store::Durability;
 use prony_graphql::limits::Limits;
 use prony_sources::relational::settings::{RelationalSettings, ResolverModel};
 
@@ -79,7 +85,65 @@ pub struct SourceSettings {
     /// For logs, metrics and `/health`; unique.
     pub name: String,
     pub url: SourceUrl,
+    /// For a database.
     pub relational: RelationalSettings,
+    /// For a graph.
+    pub graph: GraphSettings,
+}
+
+/// How a graph is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GraphSettings {
+    pub durability: Durability,
+    /// Whether to go on without what is damaged.
+    pub recover: bool,
+}
+
+impl Default for GraphSettings {
+    fn default() -> Self {
+        Self { durability: Durability::Sync, recover: false }
+    }
+}
+
+/// Where a graph listens when nothing else is served: its clients' port.
+pub(super) const GRAPH_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7243);
+
+/// `sync`, `interval=MS` or `off`.
+pub(super) fn durability(text: &str) -> Result<Durability, String> {
+    const INTERVAL_MS_MAX: u64 = 3_600_000;
+    let wrong = || {
+        format!(
+            "`{text}` is unknown; write sync, off, or interval=MS with 1 to {INTERVAL_MS_MAX} milliseconds"
+        )
+    };
+    match text {
+        "sync" => Ok(Durability::Sync),
+        "off" => Ok(Durability::Off),
+        _ => {
+            let interval = text.strip_prefix("interval=").and_then(|number| number.parse().ok());
+            let interval = interval.filter(|number| (1..=INTERVAL_MS_MAX).contains(number));
+            interval.map(|number| Durability::Interval(Duration::from_millis(number))).ok_or_else(wrong)
+        }
+    }
+}
+
+/// As [`durability`] reads it.
+pub fn durability_text(durability: Durability) -> String {
+    match durability {
+        Durability::Sync => "sync".to_owned(),
+        Durability::Interval(interval) => format!("interval={}", interval.as_millis()),
+        Durability::Off => "off".to_owned(),
+    }
+}
+
+/// The start of a graph's address.
+const GRAPH: &str = "graph:";
+
+impl SourceUrl {
+    /// The directory of a graph's databases; none where it is no graph.
+    pub fn graph_directory(&self) -> Option<&Path> {
+        self.0.strip_prefix(GRAPH).map(Path::new)
+    }
 }
 
 /// The address of a source, with variables of the environment filled in.

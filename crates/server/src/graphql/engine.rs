@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     config::{Settings, SourceSettings},
+    graph::{Databases, DatabasesError},
     http::Site,
 };
 
@@ -34,6 +35,8 @@ pub enum OpenError {
     Address(#[from] AddressError),
     #[error("source `{name}` cannot be opened: {source}")]
     Source { name: String, source: Box<source::OpenError> },
+    #[error("source `{name}` cannot be opened: {source}")]
+    Graph { name: String, source: DatabasesError },
     #[error("the sources do not make a schema: {}", joined(.0))]
     Schema(Vec<SchemaFault>),
     #[error(transparent)]
@@ -59,6 +62,8 @@ pub(crate) struct NamedSource {
 pub struct Engine {
     /// By `SourceId`.
     sources: Vec<NamedSource>,
+    /// Of the graph, where one is served.
+    databases: Option<Arc<Databases>>,
     served: ArcSwap<Served>,
     /// Of what is served now, so that cores see with one load whether theirs is still it.
     generation: AtomicU64,
@@ -75,8 +80,16 @@ impl Engine {
     /// Opens all sources and merges what they contribute.
     pub async fn open(settings: &Settings) -> Result<Self, OpenError> {
         let mut sources = Vec::with_capacity(settings.sources.len());
+        let mut databases = None;
         for source in &settings.sources {
-            sources.push(open_source(source).await?);
+            match source.url.graph_directory() {
+                Some(directory) => {
+                    let opened = Databases::open(directory, source.graph)
+                        .map_err(|error| OpenError::Graph { name: source.name.clone(), source: error })?;
+                    databases = Some(Arc::new(opened));
+                }
+                None => sources.push(open_source(source).await?),
+            }
         }
         let plan_cache_bytes = settings.plan_cache_bytes as usize;
         let served = Served::make(0, &sources, plan_cache_bytes).map_err(OpenError::Schema)?;
@@ -88,6 +101,7 @@ impl Engine {
         Ok(Self {
             sources,
             documents,
+            databases,
             served: ArcSwap::from_pointee(served),
             generation: AtomicU64::new(0),
             limits: settings.limits.clone(),
@@ -99,6 +113,11 @@ impl Engine {
     /// By `SourceId`.
     pub(crate) fn sources(&self) -> &[NamedSource] {
         &self.sources
+    }
+
+    /// Of the graph, where one is served.
+    pub(crate) fn databases(&self) -> Option<&Arc<Databases>> {
+        self.databases.as_ref()
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -129,9 +148,9 @@ impl Engine {
     }
 }
 
-/// Keeps the schema in step with what the sources offer, off the cores' threads; never returns.
+/// Keeps the schema in step with what the sources offer, off the cores' threads; returns only where there are none.
 pub(crate) async fn follow(site: Arc<Site>) {
-    loop {
+    while !site.engine.sources.is_empty() {
         let waiting = site.engine.sources.iter().map(|source| Box::pin(source.source.changed()));
         let ((), index, _) = select_all(waiting).await;
         tokio::time::sleep(SETTLE).await;

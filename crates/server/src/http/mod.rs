@@ -1,14 +1,14 @@
 //! HTTP: paths, methods, limits and headers. What a GraphQL request means is decided in `graphql`, what a
 //! connection may cost in `runtime`.
 
-mod body;
+pub(crate) mod body;
 mod console;
 mod cors;
 mod graphql;
 mod health;
 mod media;
-mod query;
-mod reply;
+pub(crate) mod query;
+pub(crate) mod reply;
 
 use std::convert::Infallible;
 
@@ -18,6 +18,7 @@ use hyper::body::Incoming;
 use self::reply::{JSON, Reply, not_allowed, refusal, reply};
 use crate::{
     config::Settings,
+    graph,
     graphql::{CoreEngine, Engine},
     observe::{Metrics, References},
 };
@@ -47,15 +48,18 @@ enum Path {
     Metrics,
     /// GraphiQL and its parts.
     Console,
+    /// The calls on a graph.
+    Graph,
     Unknown,
 }
 
 impl Path {
-    fn of(path: &str, settings: &Settings) -> Self {
+    fn of(path: &str, settings: &Settings, has_graph: bool) -> Self {
         match path {
             "/graphql" => Self::Graphql,
             "/health" => Self::Health,
             "/metrics" => Self::Metrics,
+            _ if has_graph && graph::has(path) => Self::Graph,
             _ if settings.console && console::has(path) => Self::Console,
             _ => Self::Unknown,
         }
@@ -64,6 +68,7 @@ impl Path {
     fn allow(self) -> &'static str {
         match self {
             Self::Graphql => "GET, HEAD, POST, OPTIONS",
+            Self::Graph => "GET, HEAD, POST, PUT, DELETE, OPTIONS",
             _ => "GET, HEAD, OPTIONS",
         }
     }
@@ -98,7 +103,20 @@ fn uri_bytes(request: &Request<Incoming>) -> usize {
 }
 
 async fn route(core: &CoreEngine, request: Request<Incoming>) -> Reply {
-    let path = Path::of(request.uri().path(), core.settings());
+    let databases = core.engine().databases();
+    let path = Path::of(request.uri().path(), core.settings(), databases.is_some());
+    let method = request.method();
+    match (path, databases) {
+        (Path::Graph, Some(databases)) if method != Method::OPTIONS => {
+            graph::answer(core.settings(), databases, request).await
+        }
+        (Path::Unknown, Some(_)) => graph::unknown(),
+        _ => route_other(core, path, request).await,
+    }
+}
+
+/// What no graph answers.
+async fn route_other(core: &CoreEngine, path: Path, request: Request<Incoming>) -> Reply {
     let method = request.method();
     match path {
         Path::Unknown => unknown(request.uri().path()),
@@ -111,7 +129,7 @@ async fn route(core: &CoreEngine, request: Request<Incoming>) -> Reply {
         }
         Path::Health => health::answer(core).await,
         Path::Metrics => metrics(core),
-        Path::Console => console::answer(core, request.uri().path(), request.headers()),
+        Path::Console | Path::Graph => console::answer(core, request.uri().path(), request.headers()),
     }
 }
 

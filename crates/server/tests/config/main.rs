@@ -73,7 +73,7 @@ columns = ["city_id"]
               prony.toml:3:13: `max_depth`: 0 is out of range; write a whole number from 1 to 1000000000
               prony.toml:4:17: `introspection`: write true or false, not a text
               prony.toml:6:10: `format`: `xml` is unknown; write one of text, json
-              prony.toml:8:7: `mysql://host/shop` is no source; write sqlite:FILE or postgres://…
+              prony.toml:8:7: `mysql://host/shop` is no source; write sqlite:FILE, postgres://… or graph:DIRECTORY
               prony.toml:10:7: the environment has no variable `MISSING`; set it before starting
               prony.toml:11:1: a source needs its `url`, such as "sqlite:shop.db"
               prony.toml:16:13: default_limit 500 is over max_limit 100
@@ -90,7 +90,7 @@ fn nothing_to_serve_says_how() {
     check_faults(
         "",
         expect![
-            "source: none is given; write `prony serve sqlite:FILE`, `prony serve postgres://…`, or [[source]] in the file of --config"
+            "source: none is given; write `prony serve sqlite:FILE`, `prony serve postgres://…`, `prony serve graph:DIRECTORY`, or [[source]] in the file of --config"
         ],
     );
 }
@@ -144,6 +144,10 @@ fn flags_win_over_the_file_and_variables_are_filled_in() {
                             exclude_relations: [],
                         },
                     },
+                },
+                graph: GraphSettings {
+                    durability: Sync,
+                    recover: false,
                 },
             },
         ]"#]]

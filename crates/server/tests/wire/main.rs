@@ -2,6 +2,7 @@
 
 mod connections;
 mod documents;
+mod graph;
 mod graphql;
 mod limits;
 mod paths;

@@ -1,0 +1,112 @@
+//! Answers of the graph's calls: RageDB's statuses and texts, without a charset and, where a call has nothing to say,
+//! without a body.
+
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode, header};
+use prony_graph_store::{Refusal, WriteError};
+use prony_graphql::json::write_string;
+
+use crate::http::reply::{Reply, empty, reply};
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// What a call answers: small enough to be handed from one to the other.
+#[derive(Debug)]
+pub(super) struct Answer {
+    status: StatusCode,
+    /// JSON.
+    body: Option<Bytes>,
+    /// What is left of a body that was not read would be taken for the next request.
+    closes: bool,
+}
+
+impl Answer {
+    /// A status alone.
+    pub(super) const fn bare(status: StatusCode) -> Self {
+        Self { status, body: None, closes: false }
+    }
+
+    fn with(status: StatusCode, body: impl Into<Bytes>) -> Self {
+        Self { status, body: Some(body.into()), closes: false }
+    }
+
+    pub(super) fn ok(body: impl Into<Bytes>) -> Self {
+        Self::with(StatusCode::OK, body)
+    }
+
+    pub(super) fn created(body: impl Into<Bytes>) -> Self {
+        Self::with(StatusCode::CREATED, body)
+    }
+
+    /// The text as a JSON string.
+    pub(super) fn said(status: StatusCode, text: &str) -> Self {
+        let mut body = Vec::with_capacity(text.len() + 2);
+        write_string(&mut body, text);
+        Self::with(status, body)
+    }
+
+    pub(super) fn bad(text: &str) -> Self {
+        Self::said(StatusCode::BAD_REQUEST, text)
+    }
+
+    pub(super) const fn unknown_route() -> Self {
+        let body = Bytes::from_static(b"{\"message\": \"Not found\", \"code\": 404}");
+        Self { status: StatusCode::NOT_FOUND, body: Some(body), closes: false }
+    }
+
+    /// The body where there is one, else a 404 without one.
+    pub(super) fn found(body: Option<Vec<u8>>) -> Self {
+        body.map_or(Self::bare(StatusCode::NOT_FOUND), Self::ok)
+    }
+
+    pub(super) const fn and_close(mut self) -> Self {
+        self.closes = true;
+        self
+    }
+
+    pub(super) fn into_reply(self) -> Reply {
+        let mut response = match self.body {
+            Some(body) => reply(self.status, JSON, body),
+            None => empty(self.status),
+        };
+        if self.closes {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+}
+
+/// A creation that the store refuses.
+pub(super) fn not_created(refusal: &Refusal) -> Answer {
+    match refusal {
+        Refusal::TooLong { .. } | Refusal::TooMany { .. } => Answer::bad(&refusal.to_string()),
+        _ => Answer::bad("Invalid Request"),
+    }
+}
+
+/// A change that the store refuses.
+pub(super) fn not_changed(refusal: &Refusal) -> Answer {
+    match refusal {
+        Refusal::TooLong { .. } | Refusal::TooMany { .. } => Answer::bad(&refusal.to_string()),
+        _ => Answer::bare(StatusCode::NOT_MODIFIED),
+    }
+}
+
+/// A write that could not be made durable, and was taken back.
+pub(super) fn not_durable(error: &WriteError) -> Answer {
+    if error.is_disk_full() {
+        let text = "the disk is full: the write was taken back; make room and send it again";
+        return Answer::said(StatusCode::INSUFFICIENT_STORAGE, text);
+    }
+    match error {
+        WriteError::Closed => {
+            let text = "the server is stopping: the write was not made; send it again when it is back";
+            Answer::said(StatusCode::SERVICE_UNAVAILABLE, text)
+        }
+        error => {
+            tracing::error!(%error, cause = std::error::Error::source(error), "a write was taken back");
+            let text = "the log cannot be written: the write was taken back; the server's log says why";
+            Answer::said(StatusCode::INTERNAL_SERVER_ERROR, text)
+        }
+    }
+}

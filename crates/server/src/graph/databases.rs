@@ -1,0 +1,230 @@
+//! The databases of a graph source: one directory and one store each, under the source's directory. Opens, lists,
+//! makes and drops them; what is in them is the store's.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+use arc_swap::{ArcSwap, Guard};
+use prony_graph_store::{Options, Side, Store};
+
+use crate::config::{GraphSettings, durability_text};
+
+/// The database that is made where there is none, and that GraphQL serves.
+pub(crate) const DEFAULT_DATABASE: &str = "rage";
+/// Of a directory's name.
+const NAME_BYTES_MAX: usize = 64;
+/// Stores have a thread and an open file each.
+const DATABASES_MAX: usize = 256;
+/// Directories of dropped databases begin with it until they are removed; no database's name does.
+const DROPPED: &str = ".dropped-";
+
+/// All databases of a source.
+#[derive(Debug)]
+pub(crate) struct Databases {
+    directory: PathBuf,
+    options: Options,
+    default: Arc<Database>,
+    all: ArcSwap<BTreeMap<String, Arc<Database>>>,
+    /// One at a time is made or dropped.
+    changing: Mutex<()>,
+}
+
+/// An open database.
+#[derive(Debug)]
+pub(crate) struct Database {
+    pub(crate) name: String,
+    pub(crate) store: Arc<Store>,
+}
+
+/// Why the databases of a source cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum DatabasesError {
+    #[error("cannot use the directory {}", directory.display())]
+    Directory { directory: PathBuf, source: io::Error },
+    #[error("cannot open the database {name}: {}", with_causes(source))]
+    Open { name: String, source: Box<prony_graph_store::OpenError> },
+}
+
+/// Why a database is not made or dropped.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ChangeError {
+    #[error("Database already exists")]
+    Exists,
+    #[error("Database does not exist")]
+    Missing,
+    #[error(
+        "Database {DEFAULT_DATABASE} stays: GraphQL serves it; DELETE /db/{DEFAULT_DATABASE}/schema empties it"
+    )]
+    IsDefault,
+    #[error(
+        "Invalid key: a database's name has 1 to {NAME_BYTES_MAX} letters, digits, _ or -, and begins with no -"
+    )]
+    BadName,
+    #[error("there are {DATABASES_MAX} databases already, and there can be no more; drop one first")]
+    TooMany,
+    #[error("cannot use the directory {}: {source}", path.display())]
+    Directory { path: PathBuf, source: io::Error },
+    #[error("cannot open the database: {}", with_causes(.0))]
+    Open(#[from] prony_graph_store::OpenError),
+}
+
+/// The error and what lies beneath it, in one line.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(deeper) = cause {
+        text.push_str(": ");
+        text.push_str(&deeper.to_string());
+        cause = deeper.source();
+    }
+    text
+}
+
+fn is_name(name: &str) -> bool {
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.starts_with('-') && name.bytes().all(is_fit)
+}
+
+impl Databases {
+    /// Opens all that are in the directory, and makes the default one. Blocks while they are read.
+    pub(crate) fn open(directory: &Path, settings: GraphSettings) -> Result<Self, DatabasesError> {
+        let options = Options { recover: settings.recover, ..Options::new(settings.durability) };
+        let failed = |source| DatabasesError::Directory { directory: directory.to_owned(), source };
+        fs::create_dir_all(directory).map_err(failed)?;
+        let mut all = BTreeMap::new();
+        for name in names(directory).map_err(failed)? {
+            let database = open_one(directory, &name, options)?;
+            all.insert(name, Arc::new(database));
+        }
+        let default = match all.get(DEFAULT_DATABASE) {
+            Some(default) => Arc::clone(default),
+            None => Arc::new(open_one(directory, DEFAULT_DATABASE, options)?),
+        };
+        all.insert(DEFAULT_DATABASE.to_owned(), Arc::clone(&default));
+        Ok(Self {
+            directory: directory.to_owned(),
+            options,
+            default,
+            all: ArcSwap::from_pointee(all),
+            changing: Mutex::new(()),
+        })
+    }
+
+    /// Never dropped while the source is open.
+    pub(crate) fn default(&self) -> &Arc<Database> {
+        &self.default
+    }
+
+    pub(crate) fn all(&self) -> Guard<Arc<BTreeMap<String, Arc<Database>>>> {
+        self.all.load()
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<Database>> {
+        self.all.load().get(name).cloned()
+    }
+
+    /// Makes a database. Blocks.
+    pub(crate) fn create(&self, name: &str) -> Result<(), ChangeError> {
+        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = BTreeMap::clone(&self.all.load());
+        if all.contains_key(name) {
+            return Err(ChangeError::Exists);
+        }
+        if !is_name(name) {
+            return Err(ChangeError::BadName);
+        }
+        if all.len() >= DATABASES_MAX {
+            return Err(ChangeError::TooMany);
+        }
+        let store = Store::open(&self.directory.join(name), self.options)?;
+        sync(&self.directory)
+            .map_err(|source| ChangeError::Directory { path: self.directory.clone(), source })?;
+        tracing::info!(database = name, "made a database");
+        all.insert(name.to_owned(), Arc::new(Database { name: name.to_owned(), store: Arc::new(store) }));
+        self.all.store(Arc::new(all));
+        Ok(())
+    }
+
+    /// Drops a database with all that it holds. Blocks.
+    pub(crate) fn drop_one(&self, name: &str) -> Result<(), ChangeError> {
+        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = BTreeMap::clone(&self.all.load());
+        if name == DEFAULT_DATABASE {
+            return Err(ChangeError::IsDefault);
+        }
+        let database = all.remove(name).ok_or(ChangeError::Missing)?;
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| ChangeError::Directory { path, source }
+        };
+        // Under a name of its own first, so that a process that ends here leaves all of it or none.
+        let dropped = self.directory.join(format!("{DROPPED}{name}"));
+        fs::rename(self.directory.join(name), &dropped).map_err(failed(&dropped))?;
+        self.all.store(Arc::new(all));
+        sync(&self.directory).map_err(failed(&self.directory))?;
+        // Requests that are being answered may still hold it, and end with it.
+        drop(database);
+        fs::remove_dir_all(&dropped).map_err(failed(&dropped))?;
+        tracing::info!(database = name, "dropped a database");
+        Ok(())
+    }
+}
+
+/// So that a directory's new names are there after a loss of power.
+fn sync(directory: &Path) -> io::Result<()> {
+    fs::File::open(directory)?.sync_all()
+}
+
+/// The databases that a directory holds; what was being dropped goes.
+fn names(directory: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with(DROPPED) {
+            fs::remove_dir_all(entry.path())?;
+        } else if entry.file_type()?.is_dir() && is_name(&name) {
+            names.push(name);
+        } else {
+            tracing::warn!(path = %entry.path().display(), "is no database, and left alone");
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn open_one(directory: &Path, name: &str, options: Options) -> Result<Database, DatabasesError> {
+    let started = Instant::now();
+    let store = Store::open(&directory.join(name), options)
+        .map_err(|source| DatabasesError::Open { name: name.to_owned(), source: Box::new(source) })?;
+    log_opened(name, &store, started);
+    Ok(Database { name: name.to_owned(), store: Arc::new(store) })
+}
+
+/// Says what is there, and what the last end has cost.
+fn log_opened(name: &str, store: &Store, started: Instant) {
+    let recovery = store.recovery();
+    let read = store.read();
+    let (nodes, relationships) = (read.count(Side::Nodes, None), read.count(Side::Relationships, None));
+    let durability = durability_text(store.durability());
+    let milliseconds = started.elapsed().as_millis() as u64;
+    tracing::info!(database = name, nodes, relationships, durability, milliseconds, "opened a graph");
+    if recovery.torn_bytes > 0 {
+        let bytes = recovery.torn_bytes;
+        tracing::warn!(
+            database = name,
+            bytes,
+            "cut off the end of the log, which was being written when the last process died; no write in it had been \
+             acknowledged"
+        );
+    }
+    for loss in &recovery.lost {
+        let (path, offset, bytes) = (loss.path.display(), loss.offset, loss.bytes);
+        tracing::error!(database = name, %path, offset, bytes, why = loss.why, "lost a part of the graph");
+    }
+}

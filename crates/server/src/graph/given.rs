@@ -1,0 +1,225 @@
+//! JSON that comes in, as values of properties: an object of them, or one alone. Which of them are declared, and as
+//! what, the store decides.
+
+use std::{borrow::Cow, fmt};
+
+use prony_graph_store::Value;
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, SeqAccess, Visitor},
+};
+
+/// A JSON value as far as it can be a property.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Given<'a> {
+    Value(Value<'a>),
+    Null,
+    /// An object, or a list of what no list of properties holds.
+    Nested,
+}
+
+/// The members of an object, in their order.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct GivenProperties<'a>(pub(super) Vec<(Cow<'a, str>, Given<'a>)>);
+
+/// None where it is not JSON, no object, or nested deeper than 127 levels.
+pub(super) fn object(body: &[u8]) -> Option<GivenProperties<'_>> {
+    serde_json::from_slice(body).ok()
+}
+
+/// As [`object`], for any one value.
+pub(super) fn value(body: &[u8]) -> Option<Given<'_>> {
+    serde_json::from_slice(body).ok()
+}
+
+impl<'de> Deserialize<'de> for GivenProperties<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Members)
+    }
+}
+
+struct Members;
+
+impl<'de> Visitor<'de> for Members {
+    type Value = GivenProperties<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+        let mut members = Vec::new();
+        while let Some(Text(name)) = map.next_key()? {
+            members.push((name, map.next_value()?));
+        }
+        Ok(GivenProperties(members))
+    }
+}
+
+/// A string that is borrowed where it has no escapes.
+struct Text<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Text<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = Text<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(Read)
+    }
+}
+
+impl<'de> Deserialize<'de> for Given<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Any)
+    }
+}
+
+struct Any;
+
+impl<'de> Visitor<'de> for Any {
+    type Value = Given<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
+        Ok(Given::Value(Value::Boolean(value)))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
+        Ok(Given::Value(Value::Integer(value)))
+    }
+
+    /// Beyond the largest integer of a property it can only be a double.
+    fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
+        Ok(Given::Value(i64::try_from(value).map_or(Value::Double(value as f64), Value::Integer)))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
+        Ok(Given::Value(Value::Double(value)))
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Given::Value(Value::String(Cow::Borrowed(text))))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Given::Value(Value::String(Cow::Owned(text.to_owned()))))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Given::Null)
+    }
+
+    /// Read to its end, so that what is not JSON is found, and depth has its bound.
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+        while map.next_entry::<Text<'_>, Given<'_>>()?.is_some() {}
+        Ok(Given::Nested)
+    }
+
+    fn visit_seq<S: SeqAccess<'de>>(self, mut items: S) -> Result<Self::Value, S::Error> {
+        // An empty list fits all kinds of lists.
+        let mut list = Some(Value::BooleanList(Vec::new()));
+        while let Some(item) = items.next_element()? {
+            list = list.and_then(|list| push(list, item));
+        }
+        Ok(list.map_or(Given::Nested, Given::Value))
+    }
+}
+
+/// None where the item is of another kind than those before it; integers and doubles together are doubles.
+fn push<'a>(list: Value<'a>, item: Given<'a>) -> Option<Value<'a>> {
+    let Given::Value(item) = item else { return None };
+    Some(match (list, item) {
+        (Value::BooleanList(mut values), Value::Boolean(value)) => {
+            values.push(value);
+            Value::BooleanList(values)
+        }
+        (Value::IntegerList(mut values), Value::Integer(value)) => {
+            values.push(value);
+            Value::IntegerList(values)
+        }
+        (Value::IntegerList(values), Value::Double(value)) => {
+            Value::DoubleList(values.into_iter().map(|value| value as f64).chain([value]).collect())
+        }
+        (Value::DoubleList(mut values), Value::Integer(value)) => {
+            values.push(value as f64);
+            Value::DoubleList(values)
+        }
+        (Value::DoubleList(mut values), Value::Double(value)) => {
+            values.push(value);
+            Value::DoubleList(values)
+        }
+        (Value::StringList(mut values), Value::String(value)) => {
+            values.push(value);
+            Value::StringList(values)
+        }
+        (Value::BooleanList(empty), item) if empty.is_empty() => match item {
+            Value::Integer(value) => Value::IntegerList(vec![value]),
+            Value::Double(value) => Value::DoubleList(vec![value]),
+            Value::String(value) => Value::StringList(vec![value]),
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[expect(clippy::needless_pass_by_value, reason = "reads like the text beside it")]
+    fn check(json: &str, expected: Option<Given<'_>>) {
+        assert_eq!(value(json.as_bytes()), expected, "{json}");
+    }
+
+    #[test]
+    fn values_are_what_json_says() {
+        let some = |value| Some(Given::Value(value));
+        check("true", some(Value::Boolean(true)));
+        check("9223372036854775807", some(Value::Integer(i64::MAX)));
+        check("-9223372036854775808", some(Value::Integer(i64::MIN)));
+        check("9223372036854775808", some(Value::Double(9_223_372_036_854_775_808.0)));
+        check("99999999999999999999999", some(Value::Double(1e23)));
+        check("1.0", some(Value::Double(1.0)));
+        check(r#""a\nb""#, some(Value::String("a\nb".into())));
+        check("[]", some(Value::BooleanList(vec![])));
+        check("[1, 2]", some(Value::IntegerList(vec![1, 2])));
+        check("[1, 2.5, 3]", some(Value::DoubleList(vec![1.0, 2.5, 3.0])));
+        check(r#"["a"]"#, some(Value::StringList(vec!["a".into()])));
+        check("null", Some(Given::Null));
+        check(r#"[1, "a"]"#, Some(Given::Nested));
+        check("[[1]]", Some(Given::Nested));
+        check("[true, null]", Some(Given::Nested));
+        check(r#"{"a": {"b": [{}]}}"#, Some(Given::Nested));
+    }
+
+    #[test]
+    fn what_is_no_json_is_nothing() {
+        let deep = "[".repeat(200_000);
+        let deep_object = r#"{"a":"#.repeat(100_000);
+        for json in ["", " ", "{", "tru", "1e999", "[1,]", "\"\u{1}\"", "1 2", &deep, &deep_object, "nul"] {
+            check(json, None);
+        }
+        let levels = |count: usize| format!("{}{}", "[".repeat(count), "]".repeat(count));
+        check(&levels(127), Some(Given::Nested));
+        check(&levels(128), None);
+        assert_eq!(object(b"[1]"), None);
+        assert_eq!(object(b"\"{}\""), None);
+        assert_eq!(object(b" { } "), Some(GivenProperties::default()));
+    }
+}

@@ -1,0 +1,278 @@
+//! From a path to the call that it names: segments, percent-encoding, and which of RageDB's routes they fit. What a
+//! call does, and which methods it has, is decided elsewhere.
+
+use std::borrow::Cow;
+
+use prony_graph_store::{Direction, Side};
+
+/// A route has no more segments behind `/db/{graph}/`.
+const SEGMENTS_MAX: usize = 8;
+
+/// Decoded; borrowed where nothing was encoded.
+pub(super) type Name<'a> = Cow<'a, str>;
+
+/// Which node is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NodeName<'a> {
+    Key(Name<'a>, Name<'a>),
+    Id(u64),
+}
+
+/// What has properties.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Owner<'a> {
+    Node(NodeName<'a>),
+    Relationship(u64),
+}
+
+/// What of a node's surroundings is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aspect {
+    Relationships,
+    Neighbors,
+    Degree,
+}
+
+/// Which relationships of a node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Around<'a> {
+    pub(super) direction: Option<Direction>,
+    pub(super) types: Option<Vec<Name<'a>>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Call<'a> {
+    Node(NodeName<'a>),
+    Relationship(u64),
+    /// Of one type, or of all.
+    List(Side, Option<Name<'a>>),
+    /// Type, property and operation.
+    Find(Side, Name<'a>, Name<'a>, Name<'a>),
+    /// Start, end and type.
+    Relate(NodeName<'a>, NodeName<'a>, Name<'a>),
+    Around(NodeName<'a>, Aspect, Around<'a>),
+    Connected(NodeName<'a>, NodeName<'a>, Around<'a>),
+    Properties(Owner<'a>),
+    Property(Owner<'a>, Name<'a>),
+    Schema,
+    Types(Side),
+    Type(Side, Name<'a>),
+    /// A property of a type.
+    Declared(Side, Name<'a>, Name<'a>),
+    /// A property of a type, with its data type.
+    Declare(Side, Name<'a>, Name<'a>, Name<'a>),
+    Index(Side, Name<'a>, Name<'a>),
+    /// Of one type, or of all.
+    Indexes(Side, Option<Name<'a>>),
+    HealthCheck,
+}
+
+/// Why a path names no call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BadPath {
+    Unknown,
+    /// A 400 with this text.
+    Invalid(&'static str),
+}
+
+const BAD_ID: BadPath = BadPath::Invalid("Invalid id");
+const BAD_ENCODING: BadPath =
+    BadPath::Invalid("Invalid path: a segment is not UTF-8 in percent-encoding, such as %2F for a slash");
+
+/// Reads what follows `/db/{graph}/`.
+pub(super) fn read(path: &str) -> Result<Call<'_>, BadPath> {
+    let mut all = [""; SEGMENTS_MAX];
+    let mut count = 0;
+    for segment in path.split('/') {
+        // More are only behind a type list, where they are a fault of the list's.
+        if count < SEGMENTS_MAX {
+            all[count] = segment;
+        }
+        count += 1;
+    }
+    if count > SEGMENTS_MAX {
+        let is_node = all[0] == "node";
+        return Err(if is_node { BadPath::Invalid("Invalid request") } else { BadPath::Unknown });
+    }
+    let (first, rest) = all[..count].split_first().unwrap_or((&"", &[]));
+    match *first {
+        "node" => node(rest),
+        "relationship" => relationship(rest),
+        "nodes" => list(Side::Nodes, rest),
+        "relationships" => list(Side::Relationships, rest),
+        "schema" => schema(rest),
+        "health_check" if rest.is_empty() => Ok(Call::HealthCheck),
+        _ => Err(BadPath::Unknown),
+    }
+}
+
+/// A number names a node by its id where a route by id fits; anything else is a type, which a key follows. The words of
+/// routes are only words as they stand: a key that is one is written with a letter encoded.
+fn node<'a>(segments: &[&'a str]) -> Result<Call<'a>, BadPath> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match *segments {
+        [id] => Ok(Call::Node(NodeName::Id(number(id, BAD_ID)?))),
+        [type_name, key] if !is_word(key) => Ok(Call::Node(key_of(type_name, key)?)),
+        [first, word, ..] if is_word(word) && (is_number(first) || segments.len() == 2) => {
+            at_node(|| Ok(NodeName::Id(number(first, BAD_ID)?)), Way::Id, &segments[1..])
+        }
+        [type_name, key, word, ..] if is_word(word) => {
+            at_node(|| key_of(type_name, key), Way::Key, &segments[2..])
+        }
+        // As `/node/x/relationships/out`.
+        [_, word, ..] if is_word(word) => Err(BAD_ID),
+        _ => Err(BadPath::Unknown),
+    }
+}
+
+fn is_word(segment: &str) -> bool {
+    matches!(
+        segment,
+        "relationships" | "neighbors" | "degree" | "connected" | "relationship" | "properties" | "property"
+    )
+}
+
+/// How the nodes of a path are named: all by id, or all by type and key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Id,
+    Key,
+}
+
+/// Reads from the word behind a node on.
+fn at_node<'a>(
+    node: impl FnOnce() -> Result<NodeName<'a>, BadPath>,
+    way: Way,
+    segments: &[&'a str],
+) -> Result<Call<'a>, BadPath> {
+    let (word, rest) = segments.split_first().ok_or(BadPath::Unknown)?;
+    match *word {
+        "relationships" => Ok(Call::Around(node()?, Aspect::Relationships, around(rest)?)),
+        "neighbors" => Ok(Call::Around(node()?, Aspect::Neighbors, around(rest)?)),
+        "degree" => Ok(Call::Around(node()?, Aspect::Degree, around(rest)?)),
+        "connected" => {
+            let from = node()?;
+            let (to, rest) = other(way, rest)?;
+            Ok(Call::Connected(from, to, around(rest)?))
+        }
+        "relationship" => {
+            let from = node()?;
+            let (to, rest) = other(way, rest)?;
+            let [type_name] = *rest else { return Err(BadPath::Unknown) };
+            Ok(Call::Relate(from, to, decode(type_name)?))
+        }
+        _ => Ok(owned(Owner::Node(node()?), segments)?),
+    }
+}
+
+fn other<'a, 's>(way: Way, rest: &'s [&'a str]) -> Result<(NodeName<'a>, &'s [&'a str]), BadPath> {
+    match (way, rest) {
+        (Way::Id, [id, rest @ ..]) => Ok((NodeName::Id(number(id, BadPath::Invalid("Invalid id2"))?), rest)),
+        (Way::Key, [type_name, key, rest @ ..]) => Ok((key_of(type_name, key)?, rest)),
+        _ => Err(BadPath::Unknown),
+    }
+}
+
+fn owned<'a>(owner: Owner<'a>, segments: &[&'a str]) -> Result<Call<'a>, BadPath> {
+    match *segments {
+        ["properties"] => Ok(Call::Properties(owner)),
+        ["property", name] => Ok(Call::Property(owner, decode(name)?)),
+        _ => Err(BadPath::Unknown),
+    }
+}
+
+/// `[/{all,in,out}[/{T1&T2}]]`
+fn around<'a>(segments: &[&'a str]) -> Result<Around<'a>, BadPath> {
+    let direction = |word: &str| match word {
+        _ if word.eq_ignore_ascii_case("all") => Ok(None),
+        _ if word.eq_ignore_ascii_case("out") => Ok(Some(Direction::Outgoing)),
+        _ if word.eq_ignore_ascii_case("in") => Ok(Some(Direction::Incoming)),
+        _ => Err(BadPath::Invalid("Invalid direction parameter")),
+    };
+    match *segments {
+        [] => Ok(Around::default()),
+        [word] => Ok(Around { direction: direction(word)?, types: None }),
+        [word, types] => Ok(Around { direction: direction(word)?, types: Some(type_list(types)?) }),
+        _ => Err(BadPath::Invalid("Invalid request")),
+    }
+}
+
+/// Split at `&`, which may be encoded, before the names are decoded.
+fn type_list(segment: &str) -> Result<Vec<Name<'_>>, BadPath> {
+    segment.split('&').flat_map(|part| part.split("%26")).map(decode).collect()
+}
+
+fn relationship<'a>(segments: &[&'a str]) -> Result<Call<'a>, BadPath> {
+    match *segments {
+        [id] => Ok(Call::Relationship(number(id, BAD_ID)?)),
+        [id, "properties" | "property", ..] => {
+            owned(Owner::Relationship(number(id, BAD_ID)?), &segments[1..])
+        }
+        _ => Err(BadPath::Unknown),
+    }
+}
+
+fn list<'a>(side: Side, segments: &[&'a str]) -> Result<Call<'a>, BadPath> {
+    match *segments {
+        [] => Ok(Call::List(side, None)),
+        [type_name] => Ok(Call::List(side, Some(decode(type_name)?))),
+        [type_name, property, operation] => {
+            Ok(Call::Find(side, decode(type_name)?, decode(property)?, decode(operation)?))
+        }
+        _ => Err(BadPath::Unknown),
+    }
+}
+
+fn schema<'a>(segments: &[&'a str]) -> Result<Call<'a>, BadPath> {
+    let (side, rest) = match *segments {
+        [] => return Ok(Call::Schema),
+        ["nodes", ref rest @ ..] => (Side::Nodes, rest),
+        ["relationships", ref rest @ ..] => (Side::Relationships, rest),
+        _ => return Err(BadPath::Unknown),
+    };
+    match *rest {
+        [] => Ok(Call::Types(side)),
+        ["indexes"] => Ok(Call::Indexes(side, None)),
+        [type_name] => Ok(Call::Type(side, decode(type_name)?)),
+        [type_name, "indexes"] => Ok(Call::Indexes(side, Some(decode(type_name)?))),
+        [type_name, "properties", name] => Ok(Call::Declared(side, decode(type_name)?, decode(name)?)),
+        [type_name, "properties", name, "index"] => Ok(Call::Index(side, decode(type_name)?, decode(name)?)),
+        [type_name, "properties", name, kind] => {
+            Ok(Call::Declare(side, decode(type_name)?, decode(name)?, decode(kind)?))
+        }
+        _ => Err(BadPath::Unknown),
+    }
+}
+
+fn key_of<'a>(type_name: &'a str, key: &'a str) -> Result<NodeName<'a>, BadPath> {
+    Ok(NodeName::Key(decode(type_name)?, decode(key)?))
+}
+
+/// Digits alone: neither a sign nor a space.
+fn number(text: &str, otherwise: BadPath) -> Result<u64, BadPath> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        text.parse().map_err(|_| otherwise)
+    } else {
+        Err(otherwise)
+    }
+}
+
+/// One segment's text (RFC 3986, section 2.1).
+pub(super) fn decode(segment: &str) -> Result<Name<'_>, BadPath> {
+    let bytes = segment.as_bytes();
+    let Some(first) = memchr::memchr(b'%', bytes) else { return Ok(Cow::Borrowed(segment)) };
+    let mut decoded = bytes[..first].to_vec();
+    let mut rest = &bytes[first..];
+    while let [byte, after @ ..] = rest {
+        rest = after;
+        if *byte != b'%' {
+            decoded.push(*byte);
+            continue;
+        }
+        let [high, low, after @ ..] = rest else { return Err(BAD_ENCODING) };
+        let digit = |byte: u8| char::from(byte).to_digit(16).ok_or(BAD_ENCODING);
+        decoded.push((digit(*high)? << 4 | digit(*low)?) as u8);
+        rest = after;
+    }
+    String::from_utf8(decoded).map(Cow::Owned).map_err(|_| BAD_ENCODING)
+}

@@ -1,0 +1,60 @@
+//! `/schema`: types of nodes and relationships and their declared properties.
+
+use prony_graph_store::{Kind, Read, Side};
+use prony_graphql::json::write_string;
+
+use super::{
+    answer::Answer,
+    json::{write_list, write_separated},
+    path::Call,
+};
+
+/// Answers a GET of it.
+pub(super) fn answer(read: &Read, call: &Call<'_>) -> Answer {
+    let mut body = Vec::new();
+    match call {
+        Call::Types(side) => write_types(&mut body, read, *side),
+        Call::Type(side, name) => {
+            body.push(b'{');
+            let types = read.schema().side(*side);
+            let of = types.number(name).and_then(|number| types.get(number));
+            let properties = of.iter().flat_map(|of| &of.properties);
+            write_separated(&mut body, properties, |out, (name, property)| {
+                write_kind(out, name, property.kind.name());
+            });
+            body.push(b'}');
+        }
+        Call::Declared(side, type_name, name) => {
+            let types = read.schema().side(*side);
+            let of = types.number(type_name).and_then(|number| types.get(number));
+            let kind =
+                of.and_then(|of| of.properties.get(&**name)).map_or("", |property| property.kind.name());
+            body.push(b'{');
+            write_kind(&mut body, name, kind);
+            body.push(b'}');
+        }
+        _ => return Answer::unknown_route(),
+    }
+    Answer::ok(body)
+}
+
+/// Names, sorted.
+pub(super) fn write_types(out: &mut Vec<u8>, read: &Read, side: Side) {
+    let mut names: Vec<&str> = read.schema().side(side).all().map(|(_, of)| &*of.name).collect();
+    names.sort_unstable();
+    write_list(out, names, write_string);
+}
+
+fn write_kind(out: &mut Vec<u8>, name: &str, kind: &str) {
+    write_string(out, name);
+    out.extend_from_slice(b": ");
+    write_string(out, kind);
+}
+
+/// The kind that a data type names.
+pub(super) fn kind(name: &str) -> Result<Kind, Answer> {
+    Kind::parse(name).ok_or_else(|| {
+        let names: Vec<String> = Kind::ALL.iter().map(|kind| format!("\"{}\"", kind.name())).collect();
+        Answer::bad(&format!("Allowed data types: {}", names.join(", ")))
+    })
+}

@@ -1,0 +1,339 @@
+//! Calls that change the graph. The store refuses or accepts at once; an accepted one is answered when it is durable.
+
+use bytes::Bytes;
+use http::{Method, StatusCode, request};
+use hyper::body::{Body, Incoming};
+use prony_graph_store::{
+    Durability, Keep, Kind, Node, Read, Ref, Refusal, Relationship, Side, Store, Value, Write, WriteError,
+};
+use tokio::sync::oneshot;
+
+use super::{
+    answer::{Answer, not_changed, not_created, not_durable},
+    databases::Database,
+    given::{self, Given, GivenProperties},
+    json::{write_bare_node, write_bare_relationship, write_node, write_relationship},
+    list::{self, Sought},
+    path::{Call, NodeName, Owner},
+    schema,
+};
+use crate::{config::Settings, http::body};
+
+/// Answers what is no GET.
+pub(super) async fn answer(
+    settings: &Settings,
+    database: &Database,
+    call: &Call<'_>,
+    head: &request::Parts,
+    body: Incoming,
+) -> Answer {
+    let body = match received(settings, head, body).await {
+        Ok(body) => body,
+        Err(response) => return response,
+    };
+    let done = match head.method {
+        Method::POST => post(&database.store, call, &body, head.uri.query()).await,
+        Method::PUT => put(&database.store, call, &body).await,
+        Method::DELETE => delete(&database.store, call).await,
+        _ => Ok(Answer::unknown_route()),
+    };
+    done.unwrap_or_else(|response| response)
+}
+
+/// The whole body; most have none.
+async fn received(settings: &Settings, head: &request::Parts, body: Incoming) -> Result<Bytes, Answer> {
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    body::read(&head.headers, body, settings.max_body_bytes, settings.body_timeout)
+        .await
+        .map_err(|fault| Answer::said(fault.status, &fault.message).and_close())
+}
+
+type Answered = Result<Answer, Answer>;
+
+async fn post(store: &Store, call: &Call<'_>, body: &[u8], query: Option<&str>) -> Answered {
+    match call {
+        Call::Find(side, of, property, operation) => {
+            let sought = Sought { side: *side, of, property, operation };
+            list::find(&store.read(), sought, body, query)
+        }
+        Call::Node(NodeName::Key(type_name, key)) => create_node(store, type_name, key, body).await,
+        Call::Relate(from, to, of) => create_relationship(store, from, to, of, body).await,
+        Call::Properties(owner) => set_properties(store, owner, body, Keep::Nothing).await,
+        Call::Type(side, name) => declare(store, |write| write.make_type(*side, name).map(drop)).await,
+        Call::Declare(side, of, name, kind) => {
+            let kind = schema::kind(kind)?;
+            declare(store, |write| {
+                write.make_type(*side, of)?;
+                write.declare(*side, of, name, kind)
+            })
+            .await
+        }
+        _ => Ok(Answer::unknown_route()),
+    }
+}
+
+async fn put(store: &Store, call: &Call<'_>, body: &[u8]) -> Answered {
+    match call {
+        Call::Properties(owner) => set_properties(store, owner, body, Keep::Others).await,
+        Call::Property(owner, name) => set_property(store, owner, name, body).await,
+        _ => Ok(Answer::unknown_route()),
+    }
+}
+
+async fn delete(store: &Store, call: &Call<'_>) -> Answered {
+    match call {
+        Call::Node(name) => {
+            change(store, |write| {
+                let at = find(write, name)?;
+                write.delete_node(at)
+            })
+            .await
+        }
+        Call::Relationship(id) => change(store, |write| write.delete_relationship(relationship(*id)?)).await,
+        Call::Properties(owner) => {
+            change(store, |write| find_owner(write, owner)?.set(write, &[], Keep::Nothing)).await
+        }
+        Call::Property(owner, name) => {
+            change(store, |write| find_owner(write, owner)?.remove(write, name)).await
+        }
+        Call::Type(side, name) => change(store, |write| write.drop_type(*side, name)).await,
+        Call::Declared(side, of, name) => change(store, |write| write.undeclare(*side, of, name)).await,
+        Call::Schema => {
+            cleared(store).await?;
+            Ok(Answer::bare(StatusCode::ACCEPTED))
+        }
+        _ => Ok(Answer::unknown_route()),
+    }
+}
+
+// ---- creating
+
+async fn create_node(store: &Store, type_name: &str, key: &str, body: &[u8]) -> Answered {
+    let members = members(body)?;
+    let given = Properties::of(&members);
+    let mut answer = Vec::new();
+    durable(store, not_created, |write| {
+        given.check(store, Side::Nodes, Of::Name(type_name))?;
+        let at = write.create_node(type_name, key, &given.values)?;
+        if given.values.is_empty() {
+            write_bare_node(&mut answer, at.id(), type_name, key);
+        } else {
+            // The writer's turn is ours, so what is read is what was written.
+            with_node(store, at, |node| write_node(&mut answer, node));
+        }
+        Ok(())
+    })
+    .await?;
+    Ok(Answer::created(answer))
+}
+
+async fn create_relationship(
+    store: &Store,
+    from: &NodeName<'_>,
+    to: &NodeName<'_>,
+    of: &str,
+    body: &[u8],
+) -> Answered {
+    let members = members(body)?;
+    let given = Properties::of(&members);
+    let mut answer = Vec::new();
+    durable(store, not_created, |write| {
+        given.check(store, Side::Relationships, Of::Name(of))?;
+        let (from, to) = (find(write, from)?, find(write, to)?);
+        let at = write.create_relationship(of, from, to, &given.values)?;
+        if given.values.is_empty() {
+            write_bare_relationship(&mut answer, at.id(), of, from.id(), to.id());
+        } else {
+            with_relationship(store, at, |made| write_relationship(&mut answer, made));
+        }
+        Ok(())
+    })
+    .await?;
+    Ok(Answer::created(answer))
+}
+
+fn with_node(store: &Store, at: Ref, take: impl FnOnce(&Node<'_>)) {
+    take(&store.read().node(at).expect("the node was made in this write"));
+}
+
+fn with_relationship(store: &Store, at: Ref, take: impl FnOnce(&Relationship<'_>)) {
+    take(&store.read().relationship(at).expect("the relationship was made in this write"));
+}
+
+/// What an object gives; nothing where there is no body.
+fn members(body: &[u8]) -> Result<GivenProperties<'_>, Answer> {
+    if body.is_empty() {
+        return Ok(GivenProperties::default());
+    }
+    given::object(body).ok_or_else(|| Answer::bad("Invalid JSON"))
+}
+
+/// What an object gives, as the store takes it.
+#[derive(Default)]
+struct Properties<'a> {
+    values: Vec<(&'a str, Value<'a>)>,
+    /// No property holds their values, so they may not be declared.
+    nested: Vec<&'a str>,
+}
+
+/// A type by its name, or by the number that a name of it has.
+#[derive(Clone, Copy)]
+enum Of<'a> {
+    Name(&'a str),
+    Number(u16),
+}
+
+impl<'a> Properties<'a> {
+    /// A null says nothing.
+    fn of(members: &'a GivenProperties<'_>) -> Self {
+        let mut properties = Self::default();
+        for (name, given) in &members.0 {
+            match given {
+                Given::Value(value) => properties.values.push((name, value.clone())),
+                Given::Nested => properties.nested.push(name),
+                Given::Null => {}
+            }
+        }
+        properties
+    }
+
+    /// Call it in a write, whose types nobody else changes.
+    fn check(&self, store: &Store, side: Side, of: Of<'_>) -> Result<(), Refusal> {
+        if self.nested.is_empty() {
+            return Ok(());
+        }
+        let read = store.read();
+        for name in &self.nested {
+            if let Some(declared) = declared(&read, side, of, name) {
+                return Err(Refusal::NotOfKind { property: (*name).to_owned(), declared: declared.name() });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn declared(read: &Read, side: Side, of: Of<'_>, property: &str) -> Option<Kind> {
+    let types = read.schema().side(side);
+    let number = match of {
+        Of::Name(name) => types.number(name)?,
+        Of::Number(number) => number,
+    };
+    Some(types.get(number)?.properties.get(property)?.kind)
+}
+
+// ---- changing
+
+async fn set_properties(store: &Store, owner: &Owner<'_>, body: &[u8], keep: Keep) -> Answered {
+    let members = given::object(body).ok_or_else(|| Answer::bad("Invalid JSON"))?;
+    let given = Properties::of(&members);
+    change(store, |write| {
+        let at = find_owner(write, owner)?;
+        given.check(store, at.side(), Of::Number(at.number()))?;
+        at.set(write, &given.values, keep)
+    })
+    .await
+}
+
+/// One that is not declared is refused; in an object it would be ignored.
+async fn set_property(store: &Store, owner: &Owner<'_>, name: &str, body: &[u8]) -> Answered {
+    let Some(Given::Value(value)) = given::value(body) else { return Err(Answer::bad("Invalid JSON")) };
+    change(store, |write| {
+        let at = find_owner(write, owner)?;
+        declared(&store.read(), at.side(), Of::Number(at.number()), name).ok_or(Refusal::NoProperty)?;
+        at.set(write, &[(name, value)], Keep::Others)
+    })
+    .await
+}
+
+/// What has properties, by its name in the store.
+#[derive(Clone, Copy)]
+enum At {
+    Node(Ref),
+    Relationship(Ref),
+}
+
+fn find_owner(write: &Write<'_>, owner: &Owner<'_>) -> Result<At, Refusal> {
+    match owner {
+        Owner::Node(name) => find(write, name).map(At::Node),
+        Owner::Relationship(id) => relationship(*id).map(At::Relationship),
+    }
+}
+
+impl At {
+    const fn side(self) -> Side {
+        match self {
+            Self::Node(_) => Side::Nodes,
+            Self::Relationship(_) => Side::Relationships,
+        }
+    }
+
+    const fn number(self) -> u16 {
+        match self {
+            Self::Node(at) | Self::Relationship(at) => at.type_number(),
+        }
+    }
+
+    fn set(self, write: &mut Write<'_>, given: &[(&str, Value<'_>)], keep: Keep) -> Result<(), Refusal> {
+        match self {
+            Self::Node(at) => write.set_node(at, given, keep),
+            Self::Relationship(at) => write.set_relationship(at, given, keep),
+        }
+    }
+
+    fn remove(self, write: &mut Write<'_>, property: &str) -> Result<(), Refusal> {
+        match self {
+            Self::Node(at) => write.remove_node_property(at, property),
+            Self::Relationship(at) => write.remove_relationship_property(at, property),
+        }
+    }
+}
+
+fn find(write: &Write<'_>, name: &NodeName<'_>) -> Result<Ref, Refusal> {
+    match name {
+        NodeName::Key(type_name, key) => write.find(type_name, key),
+        // Whether it is there the operation finds out.
+        NodeName::Id(id) => Ref::from_id(*id),
+    }
+    .ok_or(Refusal::NoNode)
+}
+
+fn relationship(id: u64) -> Result<Ref, Refusal> {
+    Ref::from_id(id).ok_or(Refusal::NoRelationship)
+}
+
+async fn change(store: &Store, operate: impl FnOnce(&mut Write<'_>) -> Result<(), Refusal>) -> Answered {
+    durable(store, not_changed, operate).await?;
+    Ok(Answer::bare(StatusCode::NO_CONTENT))
+}
+
+async fn declare(store: &Store, operate: impl FnOnce(&mut Write<'_>) -> Result<(), Refusal>) -> Answered {
+    durable(store, not_changed, operate).await?;
+    Ok(Answer::bare(StatusCode::CREATED))
+}
+
+/// Empties the graph.
+pub(super) async fn cleared(store: &Store) -> Result<(), Answer> {
+    durable(store, not_changed, |write| {
+        write.clear();
+        Ok(())
+    })
+    .await
+}
+
+/// Makes the changes, and waits until they are as durable as the store keeps them.
+async fn durable(
+    store: &Store,
+    refused: fn(&Refusal) -> Answer,
+    operate: impl FnOnce(&mut Write<'_>) -> Result<(), Refusal>,
+) -> Result<(), Answer> {
+    if store.durability() == Durability::Off {
+        return store.write(operate, drop).map_err(|refusal| refused(&refusal));
+    }
+    let (sender, receiver) = oneshot::channel();
+    // A receiver that is gone belonged to a client that is.
+    let done = move |outcome| drop(sender.send(outcome));
+    store.write(operate, done).map_err(|refusal| refused(&refusal))?;
+    receiver.await.unwrap_or(Err(WriteError::Closed)).map_err(|error| not_durable(&error))
+}

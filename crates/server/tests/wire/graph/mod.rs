@@ -1,0 +1,100 @@
+//! The calls on a graph: requests and their answers as transcripts, on a graph of each test's own.
+
+mod nodes;
+
+use std::{fmt::Write as _, net::SocketAddr, path::Path};
+
+use expect_test::Expect;
+use prony_server::{
+    config::{self, CommandLine, CoreChoice, Settings},
+    runtime::{self, Running},
+};
+use tempfile::TempDir;
+
+use crate::support::Wire;
+
+/// A server of a graph and one connection to it.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    wire: Wire,
+    running: Running,
+    directory: TempDir,
+}
+
+impl Graph {
+    pub(crate) fn start() -> Self {
+        Self::with(|_| {})
+    }
+
+    pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let running = runtime::start(settings(directory.path(), change)).expect("the server starts");
+        Self { wire: Wire::to(running.addresses()[0]), running, directory }
+    }
+
+    /// Stops the server and starts one on the same directory.
+    pub(crate) fn restart(self) -> Self {
+        let Self { running, directory, .. } = self;
+        running.stop();
+        let running = runtime::start(settings(directory.path(), |_| {})).expect("the server starts again");
+        Self { wire: Wire::to(running.addresses()[0]), running, directory }
+    }
+
+    /// One request, as `POST /node/User/Max {"age": 1}`; a path that begins with `//` is taken from the root, others
+    /// follow `/db/rage`. The answer is its status, headers that are not the usual ones, and its body.
+    pub(crate) fn ask(&mut self, request: &str) -> String {
+        let mut parts = request.splitn(3, ' ');
+        let method = parts.next().unwrap_or_default();
+        let path = parts.next().unwrap_or_default();
+        let body = parts.next().unwrap_or_default();
+        let path = path
+            .strip_prefix('/')
+            .filter(|rest| rest.starts_with('/'))
+            .map_or_else(|| format!("/db/rage{path}"), str::to_owned);
+        let length =
+            if body.is_empty() { String::new() } else { format!("content-length: {}\r\n", body.len()) };
+        self.wire.send(format!("{method} {path} HTTP/1.1\r\nhost: test\r\n{length}\r\n{body}"));
+        shown(&self.wire.response())
+    }
+
+    /// A transcript: each line that begins with a method is asked, and its answer is expected on the line below.
+    #[expect(clippy::needless_pass_by_value, reason = "reads like the transcript beside it")]
+    pub(crate) fn check(&mut self, transcript: Expect) {
+        let is_request = |line: &&str| line.starts_with(|first: char| first.is_ascii_uppercase());
+        let mut actual = String::new();
+        for request in transcript.data().lines().map(str::trim).filter(is_request) {
+            let answer = self.ask(request);
+            // Writing to a string cannot fail.
+            let _ = writeln!(actual, "{request}\n  {answer}");
+        }
+        transcript.assert_eq(&actual);
+    }
+}
+
+fn settings(directory: &Path, change: impl FnOnce(&mut Settings)) -> Settings {
+    let line = CommandLine { sources: vec![format!("graph:{}", directory.display())], flags: Vec::new() };
+    let mut settings = config::load(None, line, &|_| None).expect("the source is right");
+    settings.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+    settings.cores = CoreChoice::Count(2);
+    change(&mut settings);
+    settings
+}
+
+fn shown(response: &str) -> String {
+    let mut lines = response.lines();
+    let status = lines.next().and_then(|line| line.strip_prefix("HTTP/1.1 ")).unwrap_or_default();
+    let mut shown = status.split(' ').next().unwrap_or_default().to_owned();
+    let mut is_json = false;
+    for line in lines {
+        if line == "content-type: application/json" {
+            is_json = true;
+        } else if is_json || line.is_empty() || !line.contains(": ") {
+            shown.push(' ');
+            shown.push_str(line);
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(shown, " [{line}]");
+        }
+    }
+    shown.trim_end().to_owned()
+}

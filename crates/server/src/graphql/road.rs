@@ -1,4 +1,5 @@
-//! The road of a request, all of it in [`travel`]: parse, validate, plan, execute, assemble.
+//! The road of a request, parse, validate and plan in [`prepare`], execute and assemble in [`finish`],
+//! both in [`travel`]. What comes over a socket goes the same way.
 
 use std::sync::Arc;
 
@@ -17,18 +18,33 @@ use prony_graphql::{
 use prony_sources::source::PreparedRoot;
 
 use super::{
-    core::CoreEngine,
+    core::{CoreEngine, CoreServed},
     plan::{Plan, Step},
     served::Served,
     stages::{Stage, StageClock, StageTimes},
 };
 
-/// What the request's method allows (GraphQL over HTTP, section 5.3).
+/// What the request's method (GraphQL over HTTP, section 5.3) and the form of its answer allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Permission {
     /// GET: it must be safe to repeat.
-    QueriesOnly,
+    Queries,
+    /// POST with one answer.
+    QueriesAndMutations,
+    /// GET with a stream of answers.
+    QueriesAndSubscriptions,
+    /// Sockets, and POST with a stream of answers.
     All,
+}
+
+impl Permission {
+    fn allows(self, kind: OperationKind) -> bool {
+        match kind {
+            OperationKind::Query => true,
+            OperationKind::Mutation => matches!(self, Self::QueriesAndMutations | Self::All),
+            OperationKind::Subscription => matches!(self, Self::QueriesAndSubscriptions | Self::All),
+        }
+    }
 }
 
 /// How the journey ended.
@@ -53,62 +69,96 @@ pub(crate) struct Answer {
     pub(crate) times: StageTimes,
 }
 
+/// An operation of which nothing but its execution is left to do.
+#[derive(Debug)]
+struct Prepared {
+    served: CoreServed,
+    plan: Arc<Plan>,
+    variables: Variables,
+}
+
+/// Why an operation is not executed.
+#[derive(Debug)]
+enum Obstacle {
+    Unreadable(RequestFault),
+    Forbidden,
+    /// For the client; the log has been told.
+    Refused(Vec<GraphqlError>),
+}
+
 /// Takes a request from its text to the bytes of its response. Dropping the future cancels the request.
 pub(crate) async fn travel(
     core: &CoreEngine,
     parse: impl FnOnce() -> Result<RequestParameters, RequestFault>,
     permission: Permission,
 ) -> Answer {
-    let served = core.served();
-    let limits = core.engine().limits();
     let mut clock = StageClock::start();
     let mut kind = None;
-    let (arrival, body) = 'road: {
-        let mut parameters = match parse() {
-            Ok(parameters) => parameters,
-            Err(fault) => break 'road (Arrival::Unreadable(fault), Vec::new()),
-        };
-        if let Err(error) = core.engine().documents.resolve(&mut parameters) {
-            break 'road refuse(core, vec![error]);
+    let (arrival, body) = match prepare(core, parse, permission, &mut clock, &mut kind) {
+        Ok(prepared) => {
+            let (errors, body) = finish(core, &prepared, &mut clock).await;
+            (Arrival::Executed { errors }, body)
         }
-        clock.ended(Stage::Parse);
-
-        let RequestParameters { query, operation_name, variables, .. } = parameters;
-        let operation = match find_operation(&served, limits, &query, operation_name.as_deref()) {
-            Ok(operation) => operation,
-            Err(errors) => break 'road refuse(core, errors),
-        };
-        kind = Some(operation.kind());
-        if permission == Permission::QueriesOnly && operation.kind() != OperationKind::Query {
-            break 'road (Arrival::Forbidden, Vec::new());
+        Err(Obstacle::Unreadable(fault)) => (Arrival::Unreadable(fault), Vec::new()),
+        Err(Obstacle::Forbidden) => (Arrival::Forbidden, Vec::new()),
+        Err(Obstacle::Refused(errors)) => {
+            (Arrival::Refused, response::refuse(&errors, core.engine().detail()))
         }
-        let (variables, shape) = match operation.coerce(&served.schema, variables) {
-            Ok(coerced) => coerced,
-            Err(errors) => break 'road refuse(core, errors),
-        };
-        clock.ended(Stage::Validate);
-
-        let plan = match served.cache.plan(operation.id(), &shape) {
-            Some(plan) => plan,
-            None => match Plan::make(&served, limits, &operation, &variables) {
-                Ok(plan) => served.cache.insert_plan(operation.id(), shape, plan),
-                Err(errors) => break 'road refuse(core, errors),
-            },
-        };
-        if let Err(error) = plan.complexity.check(&variables, limits.max_complexity) {
-            break 'road refuse(core, vec![error]);
-        }
-        clock.ended(Stage::Plan);
-
-        let mut results = execute(core, &served, &plan, &variables).await;
-        clock.ended(Stage::Execute);
-
-        let errors = note_errors(core, &plan, &mut results);
-        let body = response::assemble(&plan.selection.fields, &results, core.engine().detail());
-        clock.ended(Stage::Assemble);
-        (Arrival::Executed { errors }, body)
     };
     Answer { arrival, body, kind, times: clock.times() }
+}
+
+/// The first half of the road, which does not wait: parse, validate, plan. `kind` is told as soon as it is known.
+fn prepare(
+    core: &CoreEngine,
+    parse: impl FnOnce() -> Result<RequestParameters, RequestFault>,
+    permission: Permission,
+    clock: &mut StageClock,
+    kind: &mut Option<OperationKind>,
+) -> Result<Prepared, Obstacle> {
+    let served = core.served();
+    let limits = core.engine().limits();
+    let refused = |errors| refuse(core, errors);
+    let mut parameters = parse().map_err(Obstacle::Unreadable)?;
+    core.engine().documents.resolve(&mut parameters).map_err(|error| refused(vec![error]))?;
+    clock.ended(Stage::Parse);
+
+    let RequestParameters { query, operation_name, variables, .. } = parameters;
+    let operation = find_operation(&served, limits, &query, operation_name.as_deref()).map_err(refused)?;
+    *kind = Some(operation.kind());
+    if !permission.allows(operation.kind()) {
+        return Err(Obstacle::Forbidden);
+    }
+    let (variables, shape) = operation.coerce(&served.schema, variables).map_err(refused)?;
+    clock.ended(Stage::Validate);
+
+    let plan = match served.cache.plan(operation.id(), &shape) {
+        Some(plan) => plan,
+        None => {
+            let plan = Plan::make(&served, limits, &operation, &variables).map_err(refused)?;
+            served.cache.insert_plan(operation.id(), shape, plan)
+        }
+    };
+    plan.complexity.check(&variables, limits.max_complexity).map_err(|error| refused(vec![error]))?;
+    clock.ended(Stage::Plan);
+    Ok(Prepared { served, plan, variables })
+}
+
+/// The second half: execute, assemble. The body, and whether it holds errors.
+async fn finish(core: &CoreEngine, prepared: &Prepared, clock: &mut StageClock) -> (bool, Vec<u8>) {
+    let Prepared { served, plan, variables } = prepared;
+    let mut results = execute(core, served, plan, variables).await;
+    clock.ended(Stage::Execute);
+
+    let finished = assemble(core, plan, &mut results);
+    clock.ended(Stage::Assemble);
+    finished
+}
+
+/// The body of a plan's results, and whether it holds errors, which are counted and logged here.
+fn assemble(core: &CoreEngine, plan: &Plan, results: &mut [FieldResult]) -> (bool, Vec<u8>) {
+    let errors = note_errors(core, plan, results);
+    (errors, response::assemble(&plan.selection.fields, results, core.engine().detail()))
 }
 
 fn find_operation(
@@ -124,11 +174,11 @@ fn find_operation(
     Ok(served.cache.insert_operation(text, name, operation))
 }
 
-fn refuse(core: &CoreEngine, mut errors: Vec<GraphqlError>) -> (Arrival, Vec<u8>) {
+fn refuse(core: &CoreEngine, mut errors: Vec<GraphqlError>) -> Obstacle {
     for error in &mut errors {
         refer(core, "", error);
     }
-    (Arrival::Refused, response::refuse(&errors, core.engine().detail()))
+    Obstacle::Refused(errors)
 }
 
 /// Root fields of a query at the same time, those of a mutation one after the other.

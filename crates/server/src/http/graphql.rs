@@ -3,7 +3,10 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use hyper::body::Incoming;
-use prony_graphql::request::{RequestFault, RequestParameters};
+use prony_graphql::{
+    request::{RequestFault, RequestParameters},
+    selection::OperationKind,
+};
 
 use super::{
     body,
@@ -35,7 +38,7 @@ pub(super) async fn answer(core: &CoreEngine, request: Request<Incoming>) -> Rep
         Method::POST => post(core, request, media).await,
         Method::GET | Method::HEAD => {
             let query = request.uri().query().unwrap_or_default();
-            Ok(travel(core, || from_query(query), Permission::QueriesOnly).await)
+            Ok(travel(core, || from_query(query), Permission::Queries).await)
         }
         ref method => Err(not_allowed(ALLOW, &format!("{method} is not allowed here; use POST or GET"))),
     };
@@ -56,7 +59,7 @@ async fn post(core: &CoreEngine, request: Request<Incoming>, media: Media) -> Re
     let body = body::read(&head.headers, body, settings.max_body_bytes, settings.body_timeout)
         .await
         .map_err(|fault| broken_body(&fault, media))?;
-    Ok(travel(core, || RequestParameters::from_json(&body), Permission::All).await)
+    Ok(travel(core, || RequestParameters::from_json(&body), Permission::QueriesAndMutations).await)
 }
 
 fn broken_body(fault: &body::BodyFault, media: Media) -> Reply {
@@ -95,6 +98,11 @@ fn respond(core: &CoreEngine, answer: Answer, media: Media, wants_timing: bool) 
         Arrival::Refused => (OutcomeKind::Refused, reply(refused_status(media), media.header(), body)),
         Arrival::Unreadable(fault) => {
             (OutcomeKind::BadRequest, refusal(StatusCode::BAD_REQUEST, media.header(), &explained(&fault)))
+        }
+        Arrival::Forbidden if kind == Some(OperationKind::Subscription) => {
+            let message = "a subscription is answered with many results: send `accept: text/event-stream`, \
+                or open a WebSocket here";
+            (OutcomeKind::BadRequest, refusal(StatusCode::NOT_ACCEPTABLE, media.header(), message))
         }
         Arrival::Forbidden => {
             let message = "GET may only query; send mutations with POST";

@@ -17,6 +17,7 @@ mod requests;
 mod sqlite;
 #[path = "../common/statistics.rs"]
 mod statistics;
+#[path = "../common/subject.rs"]
 mod subject;
 mod tables;
 

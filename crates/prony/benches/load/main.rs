@@ -8,6 +8,8 @@
 #![expect(clippy::print_stdout, reason = "tables are what a benchmark is for")]
 
 mod closed;
+#[path = "../common/nginx.rs"]
+#[allow(dead_code, reason = "each benchmark uses its part of this module")]
 mod nginx;
 #[path = "../common/process.rs"]
 #[allow(dead_code, reason = "each benchmark uses its part of this module")]
@@ -18,6 +20,7 @@ mod scripts;
 mod secure;
 #[path = "../common/statistics.rs"]
 mod statistics;
+#[path = "../common/tool.rs"]
 mod tool;
 mod users;
 

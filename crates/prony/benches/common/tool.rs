@@ -47,10 +47,10 @@ pub(crate) fn prony(arguments: &[String]) -> Outcome {
 /// As [`prony`]; the result with the processor seconds of the whole process.
 pub(crate) fn prony_result(arguments: &[String]) -> (ResultFile, f64) {
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let mut all = vec!["run".to_owned()];
+    let folder_path = folder.path().display().to_string();
+    // A script's own arguments stand last.
+    let mut all = ["run", "--json", "--quiet", "--output", &folder_path].map(str::to_owned).to_vec();
     all.extend_from_slice(arguments);
-    all.extend(["--json", "--quiet", "--output"].map(str::to_owned));
-    all.push(folder.path().display().to_string());
     let (text, cpu) = pinned(env!("CARGO_BIN_EXE_prony"), &all);
     (serde_json::from_str(&text).expect("prony prints its result"), cpu)
 }

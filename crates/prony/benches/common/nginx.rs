@@ -28,15 +28,28 @@ pub(crate) struct Nginx {
 impl Nginx {
     /// On its own processor.
     pub(crate) fn start() -> Self {
-        Self::start_with(&["taskset", "-c", TARGET_CORE, "nginx"])
+        Self::start_with(&["taskset", "-c", TARGET_CORE, "nginx"], "")
     }
 
     /// On whatever processor is free.
     pub(crate) fn start_unpinned() -> Self {
-        Self::start_with(&["nginx"])
+        Self::start_with(&["nginx"], "")
     }
 
-    fn start_with(command: &[&str]) -> Self {
+    /// On its own processor; every path below `/db/` has this answer, of type JSON, whatever the method.
+    pub(crate) fn start_answering(status: u16, json: &str) -> Self {
+        assert!(!json.contains(['\'', '$', '\\']), "such an answer would have to be escaped: {json}");
+        let location =
+            format!("location /db/ {{ default_type application/json; return {status} '{json}'; }}");
+        Self::start_with(&["taskset", "-c", TARGET_CORE, "nginx"], &location)
+    }
+
+    /// Of the master, whose child works.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    fn start_with(command: &[&str], location: &str) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let [plain, secure, http2] = std::array::from_fn(|_| free_port());
         for (path, size) in SIZES {
@@ -44,7 +57,7 @@ impl Nginx {
         }
         fs::write(directory.path().join("zip.txt"), hexadecimals(64_000)).expect("room for small files");
         make_certificate(directory.path());
-        let configuration = configuration(directory.path(), plain, secure, http2);
+        let configuration = configuration(directory.path(), plain, secure, http2, location);
         fs::write(directory.path().join("nginx.conf"), configuration).expect("room for small files");
         let process = Command::new(command[0])
             .args(&command[1..])
@@ -124,7 +137,7 @@ fn make_certificate(directory: &Path) {
     assert!(status.is_ok_and(|status| status.success()), "openssl is needed to make a certificate");
 }
 
-fn configuration(directory: &Path, plain: u16, secure: u16, http2: u16) -> String {
+fn configuration(directory: &Path, plain: u16, secure: u16, http2: u16, location: &str) -> String {
     let root = directory.display();
     let small = "x".repeat(42);
     format!(
@@ -155,6 +168,7 @@ http {{
     location / {{ }}
     location = /zip {{ alias {root}/zip.txt; default_type text/plain; gzip on; gzip_comp_level 6; gzip_types text/plain; }}
     location /any/ {{ return 200 \"{small}\"; }}
+    {location}
     location = /graphql {{ default_type application/json; return 200 '{GRAPHQL_ANSWER}'; }}
   }}
 }}

@@ -1,0 +1,42 @@
+//! Time until the engine listens, and the memory it has then: on nothing, on 3,000,000 nodes, and on those with 6,000,000
+//! relationships, each whole in a snapshot that the system has in its cache.
+
+use crate::ROUNDS;
+use crate::data::{NODES, RELATIONSHIPS, kept};
+use crate::load::serve;
+use crate::process::resident_kib;
+use crate::statistics::{median, print_table};
+use std::path::Path;
+use std::time::Instant;
+
+pub(crate) fn from_snapshots() {
+    let empty = tempfile::tempdir().expect("a temporary directory");
+    let (nodes, both) = (kept(0), kept(RELATIONSHIPS));
+    let graphs: [(&str, &Path); 3] = [
+        ("empty", empty.path()),
+        ("3,000,000 nodes", &nodes),
+        ("3,000,000 nodes, 6,000,000 relationships", &both),
+    ];
+    let columns = ["graph", "ready after, ms", "resident, MB"];
+    let mut rows = vec![columns.map(str::to_owned).to_vec()];
+    let mut resident = Vec::new();
+    for (name, directory) in graphs {
+        let (milliseconds, kib) = start(directory);
+        rows.push(vec![name.to_owned(), format!("{milliseconds:.0}"), format!("{:.0}", kib * 1.024 / 1e3)]);
+        resident.push(kib * 1_024.0);
+    }
+    print_table(&rows);
+    println!("a node: {:.0} bytes resident", (resident[1] - resident[0]) / f64::from(NODES));
+    println!("a relationship: {:.0} bytes resident", (resident[2] - resident[1]) / f64::from(RELATIONSHIPS));
+}
+
+/// Medians of the milliseconds until it listens and of its resident memory in KiB.
+fn start(directory: &Path) -> (f64, f64) {
+    let runs = (0..ROUNDS).map(|_| {
+        let began = Instant::now();
+        let engine = serve(directory, "sync");
+        (began.elapsed().as_secs_f64() * 1e3, resident_kib(engine.pid()) as f64)
+    });
+    let (times, memory): (Vec<f64>, Vec<f64>) = runs.unzip();
+    (median(&times), median(&memory))
+}

@@ -1,8 +1,9 @@
 //! Graphs to measure on, made with the store as a library, whole in a snapshot.
 
-use prony_graph_store::{Ref, Store};
+use prony_graph_store::{Durability, Options, Ref, Store};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Those of the study.
 pub(crate) const NODES: u32 = 3_000_000;
@@ -51,17 +52,38 @@ fn make_nodes(store: &Store, nodes: u32) -> Vec<Ref> {
 fn make_relationships(store: &Store, nodes: &[Ref], relationships: u32) {
     let mut random = Random(1);
     for from in (0..relationships).step_by(BATCH as usize) {
-        let batch = store.write_and_wait(|write| {
-            for _ in from..relationships.min(from + BATCH) {
-                let mut any = || nodes[random.below(nodes.len() as u64) as usize];
-                let (start, end) = (any(), any());
-                let name = format!("TYPE_{}", 1 + random.below(RELATIONSHIP_TYPES));
-                write.create_relationship(&name, start, end, &[])?;
-            }
-            Ok(())
-        });
-        batch.expect("both nodes are there");
+        make_batch(store, nodes, relationships.min(from + BATCH) - from, &mut random);
     }
+}
+
+fn make_batch(store: &Store, nodes: &[Ref], relationships: u32, random: &mut Random) {
+    let batch = store.write_and_wait(|write| {
+        for _ in 0..relationships {
+            let mut any = || nodes[random.below(nodes.len() as u64) as usize];
+            let (start, end) = (any(), any());
+            let name = format!("TYPE_{}", 1 + random.below(RELATIONSHIP_TYPES));
+            write.create_relationship(&name, start, end, &[])?;
+        }
+        Ok(())
+    });
+    batch.expect("both nodes are there");
+}
+
+/// A graph source of [`NODES`] nodes that has no snapshot yet and a log of this many bytes or a little more; gives how many
+/// relationships that took.
+pub(crate) fn make_with_log(directory: &Path, log_bytes: u64) -> u64 {
+    let database = directory.join("rage");
+    fs::create_dir_all(&database).expect("the target's folder can be written to");
+    let durability = Durability::Interval(Duration::from_millis(100));
+    let options = Options { snapshot_at_log_bytes: None, ..Options::new(durability) };
+    let store = Store::open(&database, options).expect("a new store opens");
+    let made = make_nodes(&store, NODES);
+    let (mut random, mut relationships) = (Random(1), 0);
+    while store.log_bytes() < log_bytes {
+        make_batch(&store, &made, BATCH / 10, &mut random);
+        relationships += u64::from(BATCH / 10);
+    }
+    relationships
 }
 
 /// Knuth's MMIX generator: the same graph each time.

@@ -2,9 +2,10 @@
 //! snapshot of it meanwhile: the slowest answers and the longest time without any.
 
 use crate::CONNECTIONS;
-use crate::data::{NODES, RELATIONSHIPS, kept};
+use crate::data::{self, NODES, RELATIONSHIPS, kept};
 use crate::load::{run_plan, serve};
 use crate::statistics::print_table;
+use prony_graph_store::SNAPSHOT_AT_LOG_BYTES;
 use prony_load_model::{Nanos, ResultFile, WindowKind};
 use std::fs;
 use std::path::Path;
@@ -13,6 +14,8 @@ use std::time::SystemTime;
 const SHARE: f64 = 0.8;
 const LIMIT_SECONDS: u32 = 10;
 const SECONDS: u32 = 60;
+/// The log is made so long that it makes a snapshot due after this time.
+const SNAPSHOT_AFTER_SECONDS: f64 = 25.0;
 /// Of ten requests, one writes.
 const MIX: &str = r#"
 [[requests]]
@@ -35,28 +38,45 @@ expect_status = 201
 
 pub(crate) fn with_a_snapshot() {
     let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let directory = tempfile::tempdir_in(tmp).expect("the target's folder can be written to");
-    let database = directory.path().join("rage");
-    copy(&kept(RELATIONSHIPS).join("rage"), &database);
-    let engine = serve(directory.path(), "sync");
-    let closed = format!("users = {CONNECTIONS}\nduration = \"{LIMIT_SECONDS}s\"");
-    let limit = whole_rate(&run_plan(&plan(&engine.url, &closed)));
+    let (limit, bytes_per_s) = limit(tmp);
     let rate = (limit * SHARE).round();
+    println!(
+        "closed loop, {CONNECTIONS} connections: {limit:.0}/s; asked for 80 %: {rate}/s for {SECONDS} s"
+    );
+    let directory = tempfile::tempdir_in(tmp).expect("the target's folder can be written to");
+    let short = bytes_per_s * SHARE * SNAPSHOT_AFTER_SECONDS;
+    let relationships = data::make_with_log(directory.path(), SNAPSHOT_AT_LOG_BYTES - short as u64);
+    println!("{NODES} nodes and {relationships} relationships, all in the log\n");
+    let engine = serve(directory.path(), "sync");
     let open = format!("rate = {rate}\nusers = {CONNECTIONS}\nduration = \"{SECONDS}s\"");
     let began = SystemTime::now();
     let result = run_plan(&plan(&engine.url, &open));
-    println!(
-        "closed loop, {CONNECTIONS} connections: {limit:.0}/s; asked for 80 %: {rate}/s for {SECONDS} s\n"
-    );
     print(&result);
-    let snapshots = snapshots_since(&database, began);
-    match snapshots.as_slice() {
+    match snapshots_since(&directory.path().join("rage"), began).as_slice() {
         [] => println!("NO SNAPSHOT was taken meanwhile: these figures are without one"),
         times => {
             let times: Vec<_> = times.iter().map(|seconds| format!("{seconds:.0} s")).collect();
             println!("a snapshot was complete after {}", times.join(", "));
         }
     }
+}
+
+/// What a closed loop reaches, and by how many bytes a second the log grows meanwhile.
+fn limit(tmp: &Path) -> (f64, f64) {
+    let directory = tempfile::tempdir_in(tmp).expect("the target's folder can be written to");
+    let database = directory.path().join("rage");
+    copy(&kept(RELATIONSHIPS).join("rage"), &database);
+    let engine = serve(directory.path(), "sync");
+    let before = log_bytes(&database);
+    let closed = format!("users = {CONNECTIONS}\nduration = \"{LIMIT_SECONDS}s\"");
+    let limit = whole_rate(&run_plan(&plan(&engine.url, &closed)));
+    (limit, (log_bytes(&database) - before) as f64 / f64::from(LIMIT_SECONDS))
+}
+
+fn log_bytes(database: &Path) -> u64 {
+    let files = fs::read_dir(database).expect("the database has a directory").flatten();
+    let logs = files.filter(|file| file.file_name().to_string_lossy().starts_with("log-"));
+    logs.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
 }
 
 fn plan(url: &str, load: &str) -> String {

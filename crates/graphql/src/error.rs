@@ -76,9 +76,8 @@ pub struct GraphqlError {
     pub path: Vec<PathSegment>,
     /// For the log (and for the client only when configured): the source's own text.
     pub detail: Option<String>,
-    /// Joins the client's error and the log's line; given by the server when there is a `detail`.
-    pub reference: Option<Box<str>>,
-    /// What the author of a resolver adds for clients, beside the code or, as `code`, in its place.
+    /// For clients: what the author of a resolver adds beside the code or, as `code`, in its place, and what
+    /// [`GraphqlError::refer`] adds. Boxed, because most errors have none.
     pub extensions: Option<Box<Map<String, Json>>>,
 }
 
@@ -91,7 +90,6 @@ impl GraphqlError {
             positions: Vec::new(),
             path: Vec::new(),
             detail: None,
-            reference: None,
             extensions: None,
         }
     }
@@ -106,6 +104,11 @@ impl GraphqlError {
     pub fn with_path(mut self, path: Vec<PathSegment>) -> Self {
         self.path = path;
         self
+    }
+
+    /// Joins the client's error and the log's line; the server does so when there is a `detail`.
+    pub fn refer(&mut self, reference: &str) {
+        self.extensions.get_or_insert_default().insert("reference".into(), reference.into());
     }
 
     #[must_use]

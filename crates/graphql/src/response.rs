@@ -134,10 +134,6 @@ fn write_error(out: &mut Vec<u8>, error: &GraphqlError, detail: Detail) {
         json::write_string(out, key);
         write_text(out, format_args!(":{value}"));
     }
-    if let Some(reference) = &error.reference {
-        out.extend_from_slice(b",\"reference\":");
-        json::write_string(out, reference);
-    }
     if let (Some(text), Detail::Shown) = (&error.detail, detail) {
         out.extend_from_slice(b",\"detail\":");
         json::write_string(out, text);

@@ -3,4 +3,5 @@
 //! everything of the load side to other crates.
 
 pub mod relational;
+pub mod resolvers;
 pub mod source;

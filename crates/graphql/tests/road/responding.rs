@@ -25,7 +25,7 @@ fn error() -> GraphqlError {
         .at(Position { line: 1, column: 2 })
         .with_path(vec![PathSegment::Key("b".into()), PathSegment::Index(3), PathSegment::Key("id".into())])
         .with_detail("duplicate key\nvalue");
-    error.reference = Some("q4711".into());
+    error.refer("q4711");
     error
 }
 

@@ -275,5 +275,5 @@ fn refer(core: &CoreEngine, source: &str, error: &mut GraphqlError) {
             _ => tracing::error!(%reference, source, code = kind, what, detail, "a request failed"),
         }
     }
-    error.reference = Some(reference);
+    error.refer(&reference);
 }

@@ -1,0 +1,173 @@
+//! The source as the engine sees it: what it contributes, and how root fields are planned and answered.
+
+use std::{
+    fmt,
+    panic::AssertUnwindSafe,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+};
+
+use futures_util::FutureExt as _;
+use prony_graphql::{
+    error::{ErrorCode, GraphqlError, PathSegment},
+    response::FieldResult,
+    schema::Contribution,
+    selection::{Field, OperationKind},
+    variables::Variables,
+};
+
+use super::{
+    contribution,
+    plan::{CallPlan, Planner},
+    run::{self, Scope},
+    schema::{Catalog, Settings},
+};
+
+/// Functions behind a schema; clones share everything, and one serves all cores.
+#[derive(Clone)]
+pub struct Resolvers {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    catalog: Catalog,
+    settings: Settings,
+}
+
+/// A root field with what it calls, for the plan cache.
+#[derive(Clone)]
+pub struct PreparedRoot(Arc<Prepared>);
+
+struct Prepared {
+    call: CallPlan,
+}
+
+impl Resolvers {
+    pub(crate) fn new(catalog: Catalog, settings: Settings) -> Self {
+        Self { shared: Arc::new(Shared { catalog, settings }) }
+    }
+
+    pub fn contribution(&self) -> Contribution {
+        contribution::contribution(&self.shared.catalog.schema)
+    }
+
+    /// Fields that functions answer.
+    pub fn function_count(&self) -> usize {
+        self.shared.catalog.functions.values().map(|fields| fields.len()).sum()
+    }
+
+    /// Plans one root field.
+    pub fn plan(&self, kind: OperationKind, field: &Field) -> Result<PreparedRoot, GraphqlError> {
+        if kind == OperationKind::Subscription {
+            let message = "subscriptions are not answered here: a request has one answer";
+            return Err(GraphqlError::new(ErrorCode::ValidationFailed, message).at(field.position));
+        }
+        let call = Planner { catalog: &self.shared.catalog }.call(field)?;
+        Ok(PreparedRoot(Arc::new(Prepared { call })))
+    }
+
+    /// Answers one root field. Dropping the future drops what waits.
+    pub async fn query(&self, root: &PreparedRoot, variables: &Variables) -> FieldResult {
+        if let Some(result) = self.answer_now(root, variables) {
+            return result;
+        }
+        let call = &root.0.call;
+        let answer = call.function.root_later(self.scope(variables), call);
+        match AssertUnwindSafe(answer).catch_unwind().await {
+            Ok(result) => noted(result, call),
+            Err(panic) => panicked(&*panic, call),
+        }
+    }
+
+    /// The answer of a root field in which nothing waits; none where something does.
+    pub fn answer_now(&self, root: &PreparedRoot, variables: &Variables) -> Option<FieldResult> {
+        let call = &root.0.call;
+        if call.waits {
+            return None;
+        }
+        let scope = self.scope(variables);
+        // Calls are guarded one by one; this is for what the user's `Serialize` does.
+        let answer = std::panic::catch_unwind(AssertUnwindSafe(|| call.function.root(scope, call)));
+        Some(match answer {
+            Ok(result) => noted(result, call),
+            Err(panic) => panicked(&*panic, call),
+        })
+    }
+
+    /// Runs mutations one after the other.
+    pub async fn mutate(&self, roots: &[&PreparedRoot], variables: &Variables) -> Vec<FieldResult> {
+        let mut results = Vec::with_capacity(roots.len());
+        for root in roots {
+            results.push(self.query(root, variables).await);
+        }
+        results
+    }
+
+    fn scope<'a>(&self, variables: &'a Variables) -> Scope<'a> {
+        Scope { variables, timeout: self.shared.settings.function_timeout }
+    }
+}
+
+fn noted(result: FieldResult, call: &CallPlan) -> FieldResult {
+    if let Some(data) = &result.data {
+        call.expect_bytes(data.len());
+    }
+    result
+}
+
+#[cold]
+fn panicked(panic: &(dyn std::any::Any + Send), call: &CallPlan) -> FieldResult {
+    let error = run::panicked(panic).at(call.position);
+    let error = error.with_path(vec![PathSegment::Key(call.response_key.clone())]);
+    let data = (!call.output.non_null).then(|| b"null".to_vec());
+    FieldResult { data, errors: vec![error] }
+}
+
+impl PreparedRoot {
+    /// Bytes that the plan cache accounts for it.
+    pub fn weight_bytes(&self) -> usize {
+        self.0.call.weight_bytes()
+    }
+}
+
+/// Bytes that the last answer took, so that the next needs no growing.
+#[derive(Debug)]
+pub(crate) struct ExpectedBytes(AtomicUsize);
+
+impl Default for ExpectedBytes {
+    fn default() -> Self {
+        const BEFORE_THE_FIRST: usize = 256;
+        Self(AtomicUsize::new(BEFORE_THE_FIRST))
+    }
+}
+
+impl ExpectedBytes {
+    /// An answer that once was large is not expected to be so for ever.
+    const MAX: usize = 64 << 10;
+
+    pub(crate) fn get(&self) -> usize {
+        self.0.load(Relaxed)
+    }
+
+    pub(crate) fn set(&self, bytes: usize) {
+        let bytes = bytes.min(Self::MAX);
+        // A line that all cores read is written only when it must be.
+        if self.get() < bytes || self.get() / 4 > bytes {
+            self.0.store(bytes + bytes / 8, Relaxed);
+        }
+    }
+}
+
+impl fmt::Debug for Resolvers {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Resolvers").field("functions", &self.function_count()).finish()
+    }
+}
+
+impl fmt::Debug for PreparedRoot {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("PreparedRoot").field(&self.0.call.response_key).finish()
+    }
+}

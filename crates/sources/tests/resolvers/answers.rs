@@ -1,0 +1,134 @@
+//! Answers of functions that do what they should.
+
+use std::sync::atomic::Ordering;
+
+use expect_test::expect;
+
+use crate::support::{ask, check, on_clock, pretty, shop};
+
+#[test]
+fn members_come_in_the_order_of_the_selection() {
+    check(
+        r#"{ artist(id: "1") { name id __typename genre n: name since address { lines street } } }"#,
+        "{}",
+        &expect![[r#"
+            {"artist":{"name":"Queen","id":"1","__typename":"Artist","genre":"ROCK","n":"Queen","since":{"year":1971},"address":{"lines":["1st",null],"street":"Queen Lane"}}}
+        "#]],
+    );
+    check(
+        r#"{ artist(id: "9") { name } a: artist(id: 2) { address { street } } }"#,
+        "{}",
+        &expect![[r#"
+        {"artist":null,"a":{"address":null}}
+    "#]],
+    );
+}
+
+#[test]
+fn arguments_come_from_literals_variables_and_defaults() {
+    check(
+        "query($first: Int, $genres: [Genre!]) { artists(first: $first, genres: $genres) { name } b: artists(genres: JAZZ) { name } }",
+        r#"{"first": 1, "genres": ["JAZZ", "ROCK"]}"#,
+        &expect![[r#"
+            {"artists":[{"name":"Queen"}],"b":[{"name":"Nina"}]}
+        "#]],
+    );
+    check(
+        r#"query($filter: Filter, $after: ID) { page(filter: $filter) b: page(filter: {text: "x", page: {after: $after}}) c: page }"#,
+        r#"{"filter": {"genres": ["JAZZ"], "page": {"size": 2}}, "after": 7}"#,
+        &expect![[r#"
+            {"page":"Some(Filter { text: None, genres: [Jazz], page: Some(Page { size: 2, after: None }) })","b":"Some(Filter { text: Some(\"x\"), genres: [Rock], page: Some(Page { size: 5, after: Some(\"7\") }) })","c":"None"}
+        "#]],
+    );
+}
+
+#[test]
+fn a_batch_function_is_called_once_for_a_level() {
+    let (shop, resolvers) = shop();
+    let query =
+        r#"{ artists { name records { name year } found: records(search: "J") { name } company { name } } }"#;
+    let body = on_clock(ask(&resolvers, query, "{}"));
+    expect![[r#"
+        {"artists":[{"name":"Queen","records":[{"name":"Jazz","year":1978},{"name":"Innuendo","year":null}],"found":[{"name":"Jazz"}],"company":{"name":"Queen Ltd"}},{"name":"Nina","records":[{"name":"Pastel","year":1966}],"found":[],"company":{"name":"Nina Ltd"}},{"name":"Grün","records":[],"found":[],"company":null}]}
+    "#]].assert_eq(&pretty(body));
+    assert_eq!(shop.batches.load(Ordering::Relaxed), 3, "two selections of records and one of companies");
+}
+
+#[test]
+fn functions_below_functions_wait_together() {
+    check(
+        r#"{ artists(first: 2) { name rating(scale: 10) records { name artist { id company { name } records { year } } } } }"#,
+        "{}",
+        &expect![[r#"
+            {"artists":[{"name":"Queen","rating":10.0,"records":[{"name":"Jazz","artist":{"id":"1","company":{"name":"Queen Ltd"},"records":[{"year":1978},{"year":null}]}},{"name":"Innuendo","artist":{"id":"1","company":{"name":"Queen Ltd"},"records":[{"year":1978},{"year":null}]}}]},{"name":"Nina","rating":20.0,"records":[{"name":"Pastel","artist":{"id":"2","company":{"name":"Nina Ltd"},"records":[{"year":1966}]}}]}]}
+        "#]],
+    );
+}
+
+#[test]
+fn interfaces_and_unions_are_told_apart() {
+    check(
+        r#"{ search(text: "n") { __typename ... on Named { name } ... on Record { year artist { name } } ... on Artist { id name records { name } } }
+             named(text: "Pa") { name ... on Record { year } } none: named(text: "zzz") { name } }"#,
+        "{}",
+        &expect![[r#"
+            {"search":[{"__typename":"Artist","name":"Queen","id":"1","records":[{"name":"Jazz"},{"name":"Innuendo"}]},{"__typename":"Artist","name":"Nina","id":"2","records":[{"name":"Pastel"}]},{"__typename":"Artist","name":"Grün","id":"3","records":[]},{"__typename":"Record","name":"Innuendo","year":null,"artist":{"name":"Queen"}}],"named":{"name":"Pastel","year":1966},"none":null}
+        "#]],
+    );
+}
+
+#[test]
+fn directives_change_values() {
+    check(
+        r#"query($at: Int!) { artist(id: "1") { name @toUpper a: name @cut(at: $at) b: name @cut @toUpper shout
+             address { lines @toUpper street @cut(at: 1) } } artists { shout name @include(if: false) } }"#,
+        r#"{"at": 2}"#,
+        &expect![[r#"
+            {"artist":{"name":"QUEEN","a":"Qu","b":"QUE","shout":"THE \"QUEEN\"","address":{"lines":["1ST",null],"street":"Q"}},"artists":[{"shout":"THE \"QUEEN\""},{"shout":"THE \"NINA\""},{"shout":null}]}
+        "#]],
+    );
+    check(
+        r#"{ artist(id: "1") @toUpper { name } }"#,
+        "{}",
+        &expect![[r#"
+        @toUpper applies to values, not to objects; put it on their fields {"code":"GRAPHQL_VALIDATION_FAILED"}
+    "#]],
+    );
+    check(
+        r#"{ artist(id: "1") { address { street } since @toUpper } }"#,
+        "{}",
+        &expect![[r#"
+        {"artist":{"address":{"street":"Queen Lane"},"since":null}}
+        @toUpper does not fit the field's value: invalid type: map, expected a string at line 1 column 0 at ["artist","since"] {"code":"BAD_USER_INPUT"}
+    "#]],
+    );
+}
+
+#[test]
+fn mutations_run_one_after_the_other() {
+    check(
+        r#"mutation { a: rename(id: "1", name: "Kween") { name records { name } } b: rename(id: "1", name: "Q") { name } c: rename(id: "7", name: "") { name } }"#,
+        "{}",
+        &expect![[r#"
+            {"a":{"name":"Kween","records":[{"name":"Jazz"},{"name":"Innuendo"}]},"b":{"name":"Q"},"c":null}
+        "#]],
+    );
+    check(
+        "subscription { renamed { name } }",
+        "{}",
+        &expect![[r#"
+        subscriptions are not answered here: a request has one answer {"code":"GRAPHQL_VALIDATION_FAILED"}
+    "#]],
+    );
+}
+
+#[test]
+fn the_schema_keeps_its_descriptions() {
+    check(
+        r#"{ __type(name: "Artist") { interfaces { name } fields { name description } } __schema { directives { name isRepeatable } } }"#,
+        "{}",
+        &expect![[r#"
+            {"__type":{"interfaces":[{"name":"Named"}],"fields":[{"name":"id","description":null},{"name":"name","description":null},{"name":"genre","description":null},{"name":"shout","description":"As on the cover."},{"name":"since","description":null},{"name":"address","description":null},{"name":"records","description":null},{"name":"company","description":null},{"name":"rating","description":null}]},"__schema":{"directives":[{"name":"skip","isRepeatable":false},{"name":"include","isRepeatable":false},{"name":"deprecated","isRepeatable":false},{"name":"specifiedBy","isRepeatable":false},{"name":"toUpper","isRepeatable":false},{"name":"cut","isRepeatable":true}]}}
+        "#]],
+    );
+}

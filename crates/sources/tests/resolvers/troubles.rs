@@ -1,0 +1,137 @@
+//! What goes wrong while functions run: errors, nulls, panics, waiting for ever, and values that do not fit.
+
+use expect_test::expect;
+
+use crate::support::{ask, check, on_clock, pretty, shop};
+
+#[test]
+fn errors_carry_their_extensions_and_paths() {
+    check(
+        r#"{ trouble(kind: "error") { id } b: trouble(kind: "?") { id } }"#,
+        "{}",
+        &expect![[r#"
+        {"trouble":null,"b":null}
+        sold out at ["trouble"] {"code":"SOLD_OUT","left":0}
+        no such trouble: ? at ["b"] {"code":"SOURCE_FAILED"}
+    "#]],
+    );
+    check(
+        "{ artists { name rating } }",
+        "{}",
+        &expect![[r#"
+        {"artists":[{"name":"Queen","rating":1.0},{"name":"Nina","rating":2.0},{"name":"Grün","rating":null}]}
+        not rated at ["artists",2,"rating"] {"code":"SOURCE_FAILED"}
+    "#]],
+    );
+}
+
+#[test]
+fn errors_of_other_kinds_are_masked() {
+    check(
+        r#"{ trouble(kind: "io") { id } }"#,
+        "{}",
+        &expect![[r#"
+        {"trouble":null}
+        the field could not be answered at ["trouble"] {"code":"SOURCE_FAILED","detail":"No such file or directory (os error 2)"}
+    "#]],
+    );
+}
+
+#[test]
+fn panics_are_masked() {
+    check(
+        r#"{ trouble(kind: "panic") { id } fine: trouble(kind: "fine") { id } }"#,
+        "{}",
+        &expect![[r#"
+        {"trouble":null,"fine":{"id":1}}
+        the field could not be answered at ["trouble"] {"code":"SOURCE_FAILED","detail":"a function panicked: the roof is on fire"}
+    "#]],
+    );
+    check(
+        "{ slow(ms: 13) }",
+        "{}",
+        &expect![[r#"
+        {"slow":null}
+        the field could not be answered at ["slow"] {"code":"SOURCE_FAILED","detail":"a function panicked: bad luck"}
+    "#]],
+    );
+}
+
+#[test]
+fn hanging_functions_are_given_up() {
+    check(
+        "{ slow(ms: 100) b: slow(ms: 100000) }",
+        "{}",
+        &expect![[r#"
+        {"slow":"100 ms","b":null}
+        the field was not answered within 200 ms at ["b"] {"code":"TIMEOUT"}
+    "#]],
+    );
+}
+
+#[test]
+fn nulls_rise_to_the_nearest_place_for_them() {
+    check(
+        r#"{ a: trouble(kind: "missing") { id text } b: trouble(kind: "inner") { text inner { id } } c: trouble(kind: "missing") { id } many { id text } manyStrict { id } }"#,
+        "{}",
+        &expect![[r#"
+            {"a":null,"b":{"text":"a","inner":null},"c":{"id":1},"many":[{"id":1,"text":"a"},{"id":null,"text":"a"},null,null,null],"manyStrict":null}
+            the field could not be answered at ["a","text"] {"code":"SOURCE_FAILED","detail":"the object of Trouble has no member text"}
+            the field could not be answered at ["b","inner","id"] {"code":"SOURCE_FAILED","detail":"the object of Strict has no member id"}
+            the field could not be answered at ["many",1,"id"] {"code":"SOURCE_FAILED","detail":"expected an Int, found the text \"five\""}
+            the field could not be answered at ["many",3,"text"] {"code":"SOURCE_FAILED","detail":"the object of Trouble has no member text"}
+            sold out at ["many",4] {"code":"SOLD_OUT","left":0}
+            the field could not be answered at ["manyStrict",1] {"code":"SOURCE_FAILED","detail":"the schema allows no null here"}
+        "#]],
+    );
+    check(
+        r#"{ artist(id: "1") { name } strict(kind: "missing") { id text } }"#,
+        "{}",
+        &expect![[r#"
+        {"artist":{"name":"Queen"},"strict":{"id":1,"text":null}}
+    "#]],
+    );
+    check(
+        r#"{ artist(id: "1") { name } strict(kind: "wrong") { id text } }"#,
+        "{}",
+        &expect![[r#"
+            null
+            the field could not be answered at ["strict","id"] {"code":"SOURCE_FAILED","detail":"expected an Int, found the text \"five\""}
+        "#]],
+    );
+    check(
+        r#"{ strict(kind: "nothing") { id } }"#,
+        "{}",
+        &expect![[r#"
+        null
+        nothing there at ["strict"] {"code":"SOURCE_FAILED"}
+    "#]],
+    );
+}
+
+#[test]
+fn values_that_do_not_fit_are_refused() {
+    check(
+        r#"{ a: trouble(kind: "wrong") { id text } b: trouble(kind: "wrong text") { id text } c: trouble(kind: "big") { id } d: trouble(kind: "scalar") { id } }"#,
+        "{}",
+        &expect![[r#"
+            {"a":{"id":null,"text":"a"},"b":null,"c":{"id":null},"d":null}
+            the field could not be answered at ["a","id"] {"code":"SOURCE_FAILED","detail":"expected an Int, found the text \"five\""}
+            the field could not be answered at ["b","text"] {"code":"SOURCE_FAILED","detail":"expected a String, found a list"}
+            the field could not be answered at ["c","id"] {"code":"SOURCE_FAILED","detail":"expected an Int, found 3000000000"}
+            the field could not be answered at ["d"] {"code":"SOURCE_FAILED","detail":"expected an object of Trouble, found 5"}
+        "#]],
+    );
+}
+
+#[test]
+fn an_early_member_that_fails_leaves_nothing_behind() {
+    let (_, resolvers) = shop();
+    let query =
+        r#"{ a: trouble(kind: "wrong") { text id } b: trouble(kind: "fine") { inner { id } text id } }"#;
+    let body = on_clock(ask(&resolvers, query, "{}"));
+    expect![[r#"
+        {"a":{"text":"a","id":null},"b":{"inner":{"id":2},"text":"a","id":1}}
+        the field could not be answered at ["a","id"] {"code":"SOURCE_FAILED","detail":"expected an Int, found the text \"five\""}
+    "#]].assert_eq(&pretty(body));
+}

@@ -1,6 +1,8 @@
 //! The calls on a graph: requests and their answers as transcripts, on a graph of each test's own.
 
+mod names;
 mod nodes;
+mod tables;
 
 use std::{fmt::Write as _, net::SocketAddr, path::Path};
 

@@ -5,9 +5,10 @@ use crate::error::Refusal;
 use crate::id::Ref;
 use crate::links::Direction;
 use crate::memory::Memory;
-use crate::schema::Type;
+use crate::schema::{Property, Type};
 use crate::value::{Kind, Properties, Value, find_property, write_properties};
 use crate::writer::Place;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Longest name of a type or property, and longest key.
@@ -267,23 +268,25 @@ fn encode(of: &Type, given: Given<'_>, present: &[u8]) -> Result<Vec<u8>, Refusa
     if given.is_empty() && present.is_empty() {
         return Ok(Vec::new());
     }
-    let mut properties: Vec<(&str, u16, Value<'_>)> = Vec::new();
+    // The last of a name counts. Not one by one against all others: who sends them chooses how many there are.
+    let mut properties: BTreeMap<&str, (Property, Value<'_>)> = BTreeMap::new();
     for (number, value) in Properties::new(present) {
-        if let Some((name, _)) = of.property(number)
-            && !given.iter().any(|(given, _)| **given == **name)
-        {
-            properties.push((name, number, value));
+        if let Some((name, kind)) = of.property(number) {
+            properties.insert(name, (Property { number, kind }, value));
         }
     }
-    for (index, (name, value)) in given.iter().enumerate() {
-        let is_given_again = given[index + 1..].iter().any(|(later, _)| later == name);
-        let Some(property) = of.properties.get(*name).filter(|_| !is_given_again) else { continue };
-        let declared = property.kind.name();
-        let refusal = || Refusal::NotOfKind { property: (*name).to_owned(), declared };
-        let value = value.clone().fit(property.kind).ok_or_else(refusal)?;
-        properties.push((name, property.number, value));
+    for (name, value) in given {
+        if let Some(property) = of.properties.get(*name) {
+            properties.insert(name, (*property, value.clone()));
+        }
     }
-    write(properties)
+    let mut fitting = Vec::with_capacity(properties.len());
+    for (name, (property, value)) in properties {
+        let declared = property.kind.name();
+        let refusal = || Refusal::NotOfKind { property: name.to_owned(), declared };
+        fitting.push((property.number, value.fit(property.kind).ok_or_else(refusal)?));
+    }
+    write(&fitting)
 }
 
 fn without(of: &Type, present: &[u8], name: &str) -> Result<Vec<u8>, Refusal> {
@@ -295,11 +298,10 @@ fn without(of: &Type, present: &[u8], name: &str) -> Result<Vec<u8>, Refusal> {
     Ok(bytes)
 }
 
-fn write(mut properties: Vec<(&str, u16, Value<'_>)>) -> Result<Vec<u8>, Refusal> {
-    properties.sort_by(|a, b| a.0.cmp(b.0));
-    let properties: Vec<_> = properties.into_iter().map(|(_, number, value)| (number, value)).collect();
+/// They are sorted by name.
+fn write(properties: &[(u16, Value<'_>)]) -> Result<Vec<u8>, Refusal> {
     let mut bytes = Vec::new();
-    write_properties(&properties, &mut bytes);
+    write_properties(properties, &mut bytes);
     if bytes.len() > PROPERTIES_BYTES_MAX {
         let (what, limit) = ("set of properties", PROPERTIES_BYTES_MAX);
         return Err(Refusal::TooLong { what, bytes: bytes.len(), limit });

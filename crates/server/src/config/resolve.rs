@@ -9,7 +9,7 @@ use super::{
     Given, GraphSettings, Settings, SourceSettings, SourceUrl, Typed, TypedSource,
     fault::{Faults, Origin},
     options::Effect,
-    settings::GRAPH_LISTEN,
+    settings::{GRAPH_HEADER_BYTES, GRAPH_LISTEN, GRAPH_URI_BYTES},
 };
 
 /// Merges the file with the command line, which wins. Sources of the command line come instead of the file's.
@@ -44,9 +44,16 @@ pub(super) fn resolve(
         let message = "there can be one graph: its directory holds as many databases as /dbs makes";
         faults.push(Origin::Argument, message);
     }
-    let listens = values.iter().any(|given| given.option.key == "listen");
-    if graphs > 0 && graphs == settings.sources.len() && !listens {
+    let is_given = |key: &str| values.iter().any(|given| given.option.key == key);
+    if graphs > 0 && graphs == settings.sources.len() && !is_given("listen") {
         settings.listen = vec![GRAPH_LISTEN];
+    }
+    // Keys of nodes stand in paths.
+    if graphs > 0 && !is_given("max_uri_bytes") {
+        settings.max_uri_bytes = GRAPH_URI_BYTES;
+    }
+    if graphs > 0 && !is_given("max_header_bytes") {
+        settings.max_header_bytes = GRAPH_HEADER_BYTES;
     }
     settings
 }

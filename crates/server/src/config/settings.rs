@@ -108,6 +108,10 @@ impl Default for GraphSettings {
 /// Where a graph listens when nothing else is served: its clients' port.
 pub(super) const GRAPH_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7243);
 
+/// The longest path that HTTP's types hold, and a head that has room for one.
+pub(super) const GRAPH_URI_BYTES: usize = 65_534;
+pub(super) const GRAPH_HEADER_BYTES: usize = 96 << 10;
+
 /// `sync`, `interval=MS` or `off`.
 pub(super) fn durability(text: &str) -> Result<Durability, String> {
     const INTERVAL_MS_MAX: u64 = 3_600_000;

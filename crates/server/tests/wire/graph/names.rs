@@ -149,21 +149,21 @@ fn json_that_is_too_much_is_refused() {
     let huge = format!("POST /node/User/huge \"{}\"", "x".repeat(2 << 20));
     assert_eq!(
         graph.ask(&huge),
-        "413 [connection: close] \"the body is over the limit of 1048576 bytes (max_body_bytes)\""
+        "413 connection: close \"the body is over the limit of 1048576 bytes (max_body_bytes)\""
     );
 }
 
 #[test]
 fn long_names_are_taken_up_to_the_limits() {
-    let mut graph = Graph::with(|settings| settings.max_uri_bytes = 65_000);
+    let mut graph = Graph::start();
     let key = "k".repeat(60_000);
     let made = graph.ask(&format!("POST /node/User/{key}"));
-    assert!(made.starts_with("201 ") && made.contains(&key), "{}", &made[..80]);
+    assert!(made.starts_with("201 ") && made.contains(&key), "{made:.80}");
     assert_eq!(graph.ask(&format!("GET /node/User/{key}"))[4..], made[4..]);
-    assert_eq!(
-        graph.ask(&format!("GET /node/User/{}", "k".repeat(65_000))),
-        "414 \"path and query are over the limit of 65000 bytes (max_uri_bytes)\""
-    );
+    let mut narrow = Graph::with(|settings| settings.max_uri_bytes = 100);
+    let refused = narrow.ask(&format!("GET /node/User/{}", "k".repeat(100)));
+    assert!(refused.starts_with("414 "), "{refused}");
+    assert!(refused.contains("over the limit of 100 bytes (max_uri_bytes)"), "{refused}");
 }
 
 #[test]

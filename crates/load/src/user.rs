@@ -47,6 +47,8 @@ pub(crate) enum State {
     Exchanging(Exchange),
     /// Within an iteration of a program that waits for news.
     Listening,
+    /// It has nothing left to do but to leave when its scenario's time is over; among the timers.
+    Departing,
     /// It has nothing left to do.
     Gone,
 }

@@ -220,7 +220,11 @@ fn facts(scenario: &Scenario) -> ScenarioFacts {
 
 impl Watcher for Measure {
     fn ended(&self, iteration: &mut IterationEnd<'_>) {
-        let Some(error) = iteration.error.filter(|error| error.fault != Fault::Interrupted) else { return };
+        let Some(error) =
+            iteration.error.filter(|error| !matches!(error.fault, Fault::Interrupted | Fault::Aborted))
+        else {
+            return;
+        };
         let Some(scenario) = self.scenarios.get(iteration.user.scenario) else { return };
         // Errors of other parts end the run, and are told there.
         if error.phase == Phase::Iteration {

@@ -16,16 +16,16 @@ impl Worker<'_> {
     /// Users in an iteration or between two; of those that serve starts, the busy ones.
     pub(super) fn users_active(&self) -> u32 {
         let now = self.now();
-        let is_active =
-            |user: &&User| !matches!(user.state, State::Gone | State::Free) && user.active_from <= now;
+        let is_active = |user: &&User| {
+            !matches!(user.state, State::Gone | State::Departing | State::Free) && user.active_from <= now
+        };
         self.users.iter().filter(is_active).count() as u32
     }
 
     /// Sets the user's next iteration at `at`, or in its next activity where none holds `at`.
     pub(super) fn plan_activity(&mut self, user: u32, at: Nanos) {
         match self.activity_at(user, at) {
-            // The run goes on without it until its time is over: windows last as long as the plan says.
-            None => self.users[user as usize].state = State::Gone,
+            None => self.depart(user),
             Some((start, stop)) => {
                 let entry = &mut self.users[user as usize];
                 (entry.active_from, entry.active_until) = (start, stop);
@@ -56,6 +56,17 @@ impl Worker<'_> {
         self.timers.set(due, Alarm::Act, user);
     }
 
+    /// The user makes no more iterations, and leaves when its scenario's time is over: windows last as long as the plan
+    /// says.
+    fn depart(&mut self, user: u32) {
+        let end = self.shared.plan.scenarios()[self.users[user as usize].place.scenario].end();
+        if self.now() >= end {
+            return self.leave(user);
+        }
+        self.users[user as usize].state = State::Departing;
+        self.timers.set(end, Alarm::Act, user);
+    }
+
     /// The user makes no more iterations.
     pub(super) fn leave(&mut self, user: u32) {
         self.drop_asked(user);
@@ -77,6 +88,10 @@ impl Worker<'_> {
                 self.advance(user, Event::Paused, at, now)
             }
             State::Failed(error) => self.advance(user, Event::Failed(error), now, now),
+            State::Departing => {
+                self.leave(user);
+                Ok(())
+            }
             State::Free | State::Exchanging(_) | State::Listening | State::Gone => Ok(()),
         }
     }

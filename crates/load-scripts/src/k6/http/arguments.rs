@@ -4,7 +4,8 @@ use super::fault::Fault;
 use super::form::{Field, File, encode_form};
 use super::gjson::Node;
 use super::handle::Handle;
-use rquickjs::{Array, ArrayBuffer, Coerced, Ctx, Object, TypedArray, Value};
+use crate::k6::modules::binding::{byte_array, go_error, go_type, is_nullish};
+use rquickjs::{Array, Coerced, Ctx, Object, Value};
 use std::collections::hash_map::RandomState;
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, Hasher as _};
@@ -48,25 +49,9 @@ pub struct GivenBody {
     pub content_type: Option<String>,
 }
 
-pub fn is_nullish(value: &Value<'_>) -> bool {
-    value.is_undefined() || value.is_null()
-}
-
 /// As JavaScript's `String(value)`.
 pub fn text_of(value: &Value<'_>) -> rquickjs::Result<String> {
     Ok(value.get::<Coerced<String>>()?.0)
-}
-
-/// The bytes of an `ArrayBuffer` or `Uint8Array`.
-pub fn bytes_of(value: &Value<'_>) -> Option<Vec<u8>> {
-    let object = value.as_object()?;
-    if let Some(buffer) = ArrayBuffer::from_object(object.clone()) {
-        // SAFETY: the bytes are copied before any JavaScript could detach or change them.
-        return unsafe { buffer.as_bytes() }.map(<[u8]>::to_vec);
-    }
-    let array = TypedArray::<u8>::from_object(object.clone()).ok()?;
-    // SAFETY: as above.
-    unsafe { array.as_bytes() }.map(<[u8]>::to_vec)
 }
 
 /// A call's `body` argument.
@@ -78,7 +63,7 @@ pub fn body_of(value: &Value<'_>) -> Result<Option<GivenBody>, Refusal> {
         let bytes: Rc<[u8]> = text.to_string()?.into_bytes().into();
         return Ok(Some(GivenBody { bytes, content_type: None }));
     }
-    if let Some(bytes) = bytes_of(value) {
+    if let Some(bytes) = byte_array(value) {
         return Ok(Some(GivenBody { bytes: bytes.into(), content_type: None }));
     }
     match value.as_object() {
@@ -104,7 +89,7 @@ fn field_of(value: &Value<'_>) -> rquickjs::Result<Field> {
     }
     if let (Some(Handle::File), Some(object)) = (Handle::of(value), value.as_object()) {
         let data: Value<'_> = object.get("data")?;
-        let data = match bytes_of(&data) {
+        let data = match byte_array(&data) {
             Some(bytes) => bytes,
             None => text_of(&data)?.into_bytes(),
         };
@@ -176,27 +161,6 @@ fn go_number(number: f64) -> String {
     format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
-/// What Go calls the type of a value that k6 does not take.
-pub fn go_type(value: &Value<'_>) -> &'static str {
-    if is_nullish(value) {
-        "<nil>"
-    } else if value.as_number().is_some_and(|number| number.fract() == 0.0) {
-        "int64"
-    } else if value.is_number() {
-        "float64"
-    } else if value.is_bool() {
-        "bool"
-    } else if value.is_string() {
-        "string"
-    } else if value.is_array() {
-        "[]interface {}"
-    } else if value.is_function() {
-        "func(sobek.FunctionCall) sobek.Value"
-    } else {
-        "map[string]interface {}"
-    }
-}
-
 /// As a number of a JavaScript argument that counts something.
 pub fn integer_of(value: &Value<'_>) -> rquickjs::Result<i64> {
     Ok(value.get::<Coerced<f64>>()?.0 as i64)
@@ -228,7 +192,7 @@ pub fn value_of<'js>(ctx: &Ctx<'js>, node: &Node) -> rquickjs::Result<Value<'js>
 
 /// `Get "URL": reason` and its like, thrown.
 pub fn thrown(ctx: &Ctx<'_>, message: &str) -> rquickjs::Error {
-    rquickjs::Exception::throw_message(ctx, message)
+    go_error(ctx, message)
 }
 
 #[cfg(test)]

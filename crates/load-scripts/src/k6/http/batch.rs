@@ -5,6 +5,7 @@ use super::facts::Facts;
 use super::flow::{CallArguments, Outcome, Ready, log};
 use super::state::{HttpUser, options};
 use crate::k6::host::Host;
+use crate::k6::modules::binding::go_type;
 use crate::k6::modules::log::Level;
 use prony_load_model::call::AskId;
 use rquickjs::{Ctx, Object, Value};
@@ -169,7 +170,7 @@ fn entries_of<'js>(requests: &Value<'js>) -> Result<Entries<'js>, BatchRefusal> 
         return Ok((None, items.iter().collect::<rquickjs::Result<_>>()?));
     }
     let Some(object) = requests.as_object().filter(|_| !requests.is_function()) else {
-        let message = format!("invalid http.batch() argument type {}", super::arguments::go_type(requests));
+        let message = format!("invalid http.batch() argument type {}", go_type(requests));
         return Err(misuse(message).into());
     };
     let properties = object.props::<String, Value<'_>>().collect::<rquickjs::Result<Vec<_>>>()?;

@@ -1,6 +1,6 @@
 //! A call from its arguments to its response: requests handed out, answers taken, samples recorded.
 
-use super::arguments::{Refusal, body_of, is_nullish, misuse, random_letters};
+use super::arguments::{Refusal, body_of, misuse, random_letters};
 use super::compression::{compress, decompress};
 use super::exchange::{AnswerFacts, Exchange, ExchangeSettings, Turn};
 use super::facts::{Facts, RequestFacts, protocol};
@@ -16,6 +16,7 @@ use super::state::{Flow, FullFlow, GivenRequest, HttpThread, HttpUser, Pending, 
 use super::times::{phases, phases_of_failed};
 use super::url::Url;
 use crate::k6::host::Host;
+use crate::k6::modules::binding::is_nullish;
 use crate::k6::modules::log::Level;
 use crate::k6::vm::{Answered, Failed, Heard};
 use prony_load_model::call::{Ask, AskId, Call, CallBytes, CallFault, CallFaultKind, CallTimes, Peer};

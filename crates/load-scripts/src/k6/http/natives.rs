@@ -2,7 +2,7 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "native functions are given their arguments")]
 
-use super::arguments::{Refusal, is_nullish, text_of, thrown};
+use super::arguments::{Refusal, text_of, thrown};
 use super::batch::{Batch, BatchRefusal, warn_of_refusal};
 use super::exchange::SharedJar;
 use super::facts::Facts;
@@ -14,9 +14,10 @@ use super::params::callback_of;
 use super::response::Response;
 use super::set_cookie::SetCookie;
 use super::settings::Expected;
-use super::state::{HttpUser, options};
+use super::state::{HttpUser, begin_user, options};
 use super::url::Url;
 use crate::k6::host::{Host, host_of};
+use crate::k6::modules::binding::{go_type, is_array_buffer, is_nullish};
 use crate::k6::modules::log::Level;
 use crate::k6::vm::{Builtin, Native, Phase};
 use prony_load_model::call::AskId;
@@ -95,10 +96,7 @@ fn require_user(ctx: &Ctx<'_>, host: &Host, what: &str) -> rquickjs::Result<()> 
     if host.phase() == Phase::Init {
         return Err(thrown(ctx, &format!("{what} in the init context is not supported")));
     }
-    let keeps_cookies = options(host).keeps_cookies;
-    let mut user = host.user();
-    let iteration = user.iteration;
-    user.data.get::<HttpUser>().begin(iteration, keeps_cookies);
+    begin_user(host);
     Ok(())
 }
 
@@ -351,10 +349,8 @@ fn file<'js>(
     name: Opt<Value<'js>>,
     content_type: Opt<Value<'js>>,
 ) -> rquickjs::Result<Object<'js>> {
-    let is_bytes =
-        data.as_object().is_some_and(|data| rquickjs::ArrayBuffer::from_object(data.clone()).is_some());
-    if !data.is_string() && !is_bytes {
-        let kind = super::arguments::go_type(&data);
+    if !data.is_string() && !is_array_buffer(&data) {
+        let kind = go_type(&data);
         return Err(thrown(&ctx, &format!("invalid type {kind}, expected string or ArrayBuffer")));
     }
     let given = |value: Option<Value<'js>>| {

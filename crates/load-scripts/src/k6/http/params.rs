@@ -1,10 +1,11 @@
 //! A call's `params`: what a script wants of one request beyond method, URL and body.
 
-use super::arguments::{Refusal, integer_of, is_nullish, misuse, text_of};
+use super::arguments::{Refusal, integer_of, misuse, text_of};
 use super::compression::Compression;
 use super::exchange::{RequestCookie, SharedJar};
 use super::handle::Handle;
 use super::settings::{Expected, ResponseType};
+use crate::k6::modules::binding::is_nullish;
 use crate::k6::options::Span;
 use prony_load_model::units::Nanos;
 use rquickjs::{Coerced, Object, Value};

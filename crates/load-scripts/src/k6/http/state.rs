@@ -29,6 +29,20 @@ pub fn options(host: &Host) -> Arc<HttpOptions> {
     Arc::clone(&host.thread().get::<HttpThread>().pages(host).options)
 }
 
+/// What the running user keeps, without what an earlier iteration left.
+pub fn begin_user(host: &Host) {
+    let keeps_cookies = options(host).keeps_cookies;
+    let mut user = host.user();
+    let iteration = user.iteration;
+    user.data.get::<HttpUser>().begin(iteration, keeps_cookies);
+}
+
+/// The jar of the user that runs.
+pub fn user_jar(host: &Host) -> SharedJar {
+    begin_user(host);
+    host.user().data.get::<HttpUser>().jar()
+}
+
 /// One user's.
 #[derive(Debug, Default)]
 pub struct HttpUser {

@@ -1,6 +1,8 @@
 //! What the bindings to JavaScript share: bytes from values, errors as Go's k6 throws them, Rust values held by objects.
 
-use crate::k6::vm::need_buffers;
+use crate::k6::vm::{bytes_of, need_buffers};
+
+pub use crate::k6::vm::is_array_buffer;
 use rquickjs::class::{JsClass, Trace, Tracer, Writable};
 use rquickjs::function::Constructor;
 use rquickjs::{
@@ -62,38 +64,35 @@ pub fn with_held<T: Any, R>(
     }
 }
 
-/// The bytes of a text, an `ArrayBuffer` or a `Uint8Array`; else the name of what it is, as Go says it.
-pub fn bytes_of(value: &Value<'_>) -> Result<Vec<u8>, &'static str> {
-    if let Some(text) = value.as_string() {
-        return Ok(text.to_string().map(String::into_bytes).unwrap_or_default());
-    }
-    let bytes = value.as_object().and_then(|object| {
-        let buffer = object.as_array_buffer().map(copy_of);
-        let view = || {
-            let view = object.as_typed_array::<u8>()?;
-            slice_of(object, &view.arraybuffer().ok()?)
-        };
-        buffer.or_else(view)
-    });
-    bytes.ok_or_else(|| go_type(value))
+/// The bytes of an `ArrayBuffer` or a `Uint8Array`.
+pub fn byte_array(value: &Value<'_>) -> Option<Vec<u8>> {
+    let is_octets = value.as_object().is_some_and(|object| object.is_typed_array::<u8>());
+    if is_octets || is_array_buffer(value) { bytes_of(value) } else { None }
 }
 
-/// [`bytes_of`], with an error that names what was given.
+/// The bytes of a text, an `ArrayBuffer` or a `Uint8Array`, or an error that names what was given.
 pub fn require_bytes(ctx: &Ctx<'_>, value: &Value<'_>, what: &str) -> rquickjs::Result<Vec<u8>> {
-    bytes_of(value).map_err(|kind| {
+    if let Some(text) = value.as_string() {
+        return text.to_string().map(String::into_bytes);
+    }
+    byte_array(value).ok_or_else(|| {
+        let kind = go_type(value);
         go_error(ctx, &format!("{what}invalid type {kind}, expected string, []byte or ArrayBuffer"))
     })
 }
 
-fn go_type(value: &Value<'_>) -> &'static str {
-    if value.is_null() || value.is_undefined() {
+/// What Go calls the type of a value that k6 does not take.
+pub fn go_type(value: &Value<'_>) -> &'static str {
+    if is_nullish(value) {
         "<nil>"
+    } else if value.as_number().is_some_and(|number| number.fract() == 0.0) {
+        "int64"
+    } else if value.is_number() {
+        "float64"
     } else if value.is_bool() {
         "bool"
-    } else if value.is_int() {
-        "int64"
-    } else if value.is_float() {
-        "float64"
+    } else if value.is_string() {
+        "string"
     } else if value.is_array() {
         "[]interface {}"
     } else if value.is_function() {
@@ -110,24 +109,14 @@ pub fn array_buffer<'js>(ctx: &Ctx<'js>, bytes: Vec<u8>) -> rquickjs::Result<Val
 
 /// The bytes beneath a view of any kind, or of an `ArrayBuffer`, for what browsers call a buffer source.
 pub fn buffer_source(value: &Value<'_>) -> Option<Vec<u8>> {
-    let object = value.as_object()?;
-    if let Some(buffer) = object.as_array_buffer() {
-        return Some(copy_of(buffer));
-    }
-    slice_of(object, &object.get("buffer").ok()?)
-}
-
-/// The part of a buffer that a view shows.
-fn slice_of(view: &Object<'_>, buffer: &ArrayBuffer<'_>) -> Option<Vec<u8>> {
-    let from: usize = view.get("byteOffset").ok()?;
-    let length: usize = view.get("byteLength").ok()?;
-    copy_of(buffer).get(from..from + length).map(<[u8]>::to_vec)
-}
-
-/// The bytes of a buffer; none where it was given away.
-pub fn copy_of(buffer: &ArrayBuffer<'_>) -> Vec<u8> {
-    // SAFETY: no JavaScript runs while they are copied, so that nothing writes to them or frees them.
-    unsafe { buffer.as_bytes() }.map(<[u8]>::to_vec).unwrap_or_default()
+    bytes_of(value).or_else(|| {
+        // A `DataView` is no typed array.
+        let view = value.as_object()?;
+        let buffer = bytes_of(&view.get::<_, Value<'_>>("buffer").ok()?)?;
+        let from: usize = view.get("byteOffset").ok()?;
+        let length: usize = view.get("byteLength").ok()?;
+        buffer.get(from..from + length).map(<[u8]>::to_vec)
+    })
 }
 
 /// As JavaScript's `String(value)`.

@@ -1,9 +1,10 @@
 //! `console`: values as k6 writes them, to the run's log.
 
-use super::binding::{copy_of, is_nullish, text_of};
+use super::binding::{is_nullish, text_of};
 use super::log::{Level, Log};
 use crate::k6::host::host_of;
 use crate::k6::vm::{Builtin, Native};
+use crate::k6::vm::{bytes_of, is_array_buffer};
 use rquickjs::atom::PredefinedAtom;
 use rquickjs::function::Rest;
 use rquickjs::{Ctx, Function, Object, Value};
@@ -103,8 +104,8 @@ impl<'js> Writer<'_, 'js> {
     }
 
     fn object(&mut self, object: &Object<'js>) -> rquickjs::Result<()> {
-        if let Some(buffer) = object.as_array_buffer() {
-            self.bytes(&copy_of(buffer));
+        if is_array_buffer(object) {
+            self.bytes(&bytes_of(object).unwrap_or_default());
             return Ok(());
         }
         let tag: Value<'js> = object.get(PredefinedAtom::SymbolToStringTag)?;

@@ -4,9 +4,13 @@ use super::basics::{call_tags, require_user};
 use super::binding::{array_buffer, buffer_source, go_error, text_of, uint8_array};
 use super::samples;
 use crate::k6::host::{Host, host_of};
+use crate::k6::http::fault::Fault;
+use crate::k6::http::flow::now_ms;
+use crate::k6::http::handle::Handle;
+use crate::k6::http::state::{options, user_jar};
 use crate::k6::http::url::Url;
 use crate::k6::metrics::{MetricId, Recorder, SystemTag, Tags, builtin};
-use crate::k6::vm::{Answered, Builtin, Heard, Native, SocketHeard};
+use crate::k6::vm::{Answered, Builtin, Failed, Heard, Native, SocketHeard};
 use prony_load_model::call::{Ask, AskId, SocketClose, SocketMessage, SocketOpening};
 use prony_load_model::target::Target;
 use prony_load_model::units::Nanos;
@@ -14,6 +18,7 @@ use rquickjs::function::Opt;
 use rquickjs::{Coerced, Ctx, Function, IntoJs as _, Object, Value};
 use std::collections::HashMap;
 use std::io::Write as _;
+use std::rc::Rc;
 
 pub(super) const MODULES: [Builtin; 3] = [
     Builtin { specifier: "k6/ws", text: include_str!("ws.js") },
@@ -36,6 +41,7 @@ struct Sockets(HashMap<AskId, Socket>);
 
 #[derive(Debug)]
 struct Socket {
+    url: Rc<Url>,
     opened: Nanos,
     tags: Vec<(String, String)>,
     /// When each ping that was not answered yet was sent.
@@ -56,6 +62,7 @@ fn install<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<()> {
     exports.set("take", Function::new(ctx.clone(), take)?)?;
     exports.set("utf8", Function::new(ctx.clone(), utf8)?)?;
     exports.set("text", Function::new(ctx.clone(), text)?)?;
+    exports.set("throws", Function::new(ctx.clone(), throws)?)?;
     exports.set("listen", Function::new(ctx.clone(), listen)?)
 }
 
@@ -85,7 +92,8 @@ fn open<'js>(
         Some(tags) => tags.as_object().map_or_else(|| Ok(Vec::new()), |tags| call_tags(&ctx, tags))?,
         None => Vec::new(),
     };
-    let headers = headers(&ctx, params.as_ref(), protocols.0.unwrap_or_default())?;
+    let mut headers = headers(&ctx, params.as_ref(), protocols.0.unwrap_or_default())?;
+    add_cookies(&host, params.as_ref(), &parsed, &mut headers)?;
     let tags = opening_tags(&host, &url, own_tags, names_url.0.unwrap_or(false));
     let text = write_request(&host, &parsed, &headers);
     let opened = host.now();
@@ -95,7 +103,10 @@ fn open<'js>(
         let id = user.waits.new_id();
         let sockets = user.data.get::<Sockets>();
         sockets.0.retain(|_, socket| socket.iteration == iteration);
-        sockets.0.insert(id, Socket { opened, tags, pings: HashMap::new(), ping_count: 0, iteration });
+        sockets.0.insert(
+            id,
+            Socket { url: Rc::new(parsed), opened, tags, pings: HashMap::new(), ping_count: 0, iteration },
+        );
         id
     };
     let opening = SocketOpening { id, target, text, timeout: HANDSHAKE_TIMEOUT };
@@ -125,6 +136,34 @@ fn headers<'js>(
         }
     }
     Ok(headers)
+}
+
+/// Sets `Cookie`: the script's own, then those of the jar that it named, or of the user's.
+fn add_cookies(
+    host: &Host,
+    params: Option<&Object<'_>>,
+    url: &Url,
+    headers: &mut Vec<(String, String)>,
+) -> rquickjs::Result<()> {
+    let named = params.map(|params| params.get::<_, Value<'_>>("jar")).transpose()?;
+    let jar = match named.as_ref().and_then(Handle::of) {
+        Some(Handle::Jar(jar)) => jar,
+        _ => user_jar(host),
+    };
+    let scheme = if url.scheme == "wss" { "https" } else { "http" };
+    let page = Url { scheme: scheme.to_owned(), ..url.clone() };
+    let own = headers.iter().position(|(name, _)| name.eq_ignore_ascii_case("cookie"));
+    let mut cookies = own.map(|index| headers.remove(index).1).unwrap_or_default();
+    for (name, value) in jar.borrow_mut().cookies_for(&page, now_ms()) {
+        if !cookies.is_empty() {
+            cookies.push_str("; ");
+        }
+        cookies.extend([name.as_str(), "=", value.as_str()]);
+    }
+    if !cookies.is_empty() {
+        headers.push(("Cookie".to_owned(), cookies));
+    }
+    Ok(())
 }
 
 fn write_request(host: &Host, url: &Url, headers: &[(String, String)]) -> core::ops::Range<usize> {
@@ -232,7 +271,7 @@ fn send_message(host: &Host, id: AskId, message: SocketMessage, is_counted: bool
     true
 }
 
-fn ping(ctx: Ctx<'_>, id: f64) -> bool {
+fn ping(ctx: Ctx<'_>, id: f64, is_counted: Opt<bool>) -> bool {
     let host = host_of(&ctx);
     let (id, now) = (id as AskId, host.now());
     let payload = {
@@ -243,11 +282,15 @@ fn ping(ctx: Ctx<'_>, id: f64) -> bool {
         socket.pings.insert(payload.clone(), now);
         payload
     };
-    send_message(&host, id, SocketMessage::Ping(payload), false)
+    send_message(&host, id, SocketMessage::Ping(payload), is_counted.0.unwrap_or(false))
 }
 
-fn close(ctx: Ctx<'_>, id: f64, code: u16, reason: Opt<String>) {
+/// As k6 does, `k6/websockets` counts the message that closes among those sent, and `k6/ws` does not; so with pings.
+fn close(ctx: Ctx<'_>, id: f64, code: u16, reason: Opt<String>, is_counted: Opt<bool>) {
     let host = host_of(&ctx);
+    if is_counted.0.unwrap_or(false) {
+        count(&host, id as AskId, builtin::WS_MSGS_SENT);
+    }
     let reason = reason.0.unwrap_or_default();
     host.outgoing().asks.push(Ask::CloseSocket(id as AskId, SocketClose { code, reason }));
 }
@@ -272,6 +315,11 @@ fn timer(ctx: Ctx<'_>, delay_ms: Coerced<f64>) -> f64 {
 /// The next park ends when something comes under one of these numbers.
 fn wait(ctx: Ctx<'_>, ids: Vec<f64>) {
     host_of(&ctx).user().waits.await_any(ids.into_iter().map(|id| id as AskId).collect());
+}
+
+/// Whether a socket that cannot be opened is thrown, by option `throw`.
+fn throws(ctx: Ctx<'_>) -> bool {
+    options(&host_of(&ctx)).throws
 }
 
 fn utf8(ctx: Ctx<'_>, text: String) -> rquickjs::Result<Value<'_>> {
@@ -335,8 +383,17 @@ fn describe<'js>(
                 record_opening(host, id, failed.times.ended.since(failed.times.asked));
             }
             event.set("type", "failed")?;
-            event.set("error", failed.fault.message)
+            event.set("error", error_of(host, id, is_open, &failed))
         }
+    }
+}
+
+/// In the words of the requests' faults; of a socket that was open, as it came.
+fn error_of(host: &Host, id: AskId, is_open: bool, failed: &Failed) -> String {
+    let url = host.user().data.get::<Sockets>().0.get(&id).map(|socket| Rc::clone(&socket.url));
+    match url {
+        Some(url) if !is_open => Fault::of_call(&failed.fault, &failed.peer, &url).long,
+        _ => failed.fault.message.clone(),
     }
 }
 

@@ -88,7 +88,7 @@ export class WebSocket {
 
   ping() {
     this.#requireOpen();
-    s.ping(this.#id);
+    s.ping(this.#id, true);
   }
 
   close(code = 0, reason = "") {
@@ -101,7 +101,7 @@ export class WebSocket {
     }
     this.#state = 2;
     this.#closing = { code: code || 1000 };
-    s.close(this.#id, code || 1000, String(reason));
+    s.close(this.#id, code || 1000, String(reason), true);
   }
 
   #requireOpen() {

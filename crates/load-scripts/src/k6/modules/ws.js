@@ -50,6 +50,7 @@ function connect(url, ...args) {
   const response = { url: String(url), status, headers, body, error };
   if (opening.type !== "open") {
     s.end(id);
+    if (s.throws()) throw goError(opening.error);
     return opening.type === "refused" ? { ...response, url: "", error: "" } : response;
   }
   const socket = new Socket(id, String(url));

@@ -172,6 +172,12 @@ unsafe fn keep_job_error(raw: *mut qjs::JSContext, host: &Host) {
     }
 }
 
+/// Leaves no exception behind, as asking for the bytes of something else would.
+pub fn is_array_buffer(value: &Value<'_>) -> bool {
+    // SAFETY: the value is alive.
+    unsafe { qjs::JS_IsArrayBuffer(value.as_raw()) }
+}
+
 /// The bytes of an `ArrayBuffer` or of a typed array; none where it is neither.
 pub fn bytes_of(value: &Value<'_>) -> Option<Vec<u8>> {
     let ctx = value.ctx().as_raw().as_ptr();

@@ -23,6 +23,8 @@ pub enum Fault {
     Memory,
     /// The load model gave it no more time.
     Interrupted,
+    /// It ended itself, and with it the run.
+    Aborted,
     /// Not the script's fault: memory or stacks that the system refuses.
     System,
 }

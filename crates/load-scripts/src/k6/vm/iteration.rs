@@ -5,12 +5,13 @@ use super::error::{Phase, ScriptError};
 use super::fiber::Switch;
 use super::machine::{Call, Ended};
 use super::thrown;
-use super::waits::Heard;
+use super::waits::{Awaited, Heard};
 use crate::k6::host::{Cut, Host};
 use crate::k6::modules::execution;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rquickjs::{Coerced, Ctx, Function, Object, Persistent, Value, qjs};
+use rquickjs::function::This;
+use rquickjs::{Coerced, Ctx, Function, IntoJs as _, Object, Persistent, Value, qjs};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -126,6 +127,8 @@ impl Iteration {
             } else if self.host.user().callbacks.is_empty() {
                 return Ok(());
             } else {
+                // A request that the script did not wait for has left word of itself.
+                self.host.user().waits.awaited = Awaited::Anything;
                 self.switch.suspend();
             }
         }
@@ -179,7 +182,32 @@ impl Iteration {
 /// What a function returned, or its promise came to, as JSON; none where that has no JSON.
 fn json<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Option<String>> {
     let Some(value) = settled(value)? else { return Ok(None) };
-    ctx.json_stringify(value)?.map(|text| text.to_string()).transpose()
+    let replacer = Function::new(ctx.clone(), as_go_writes)?;
+    ctx.json_stringify_replacer(value, replacer)?.map(|text| text.to_string()).transpose()
+}
+
+/// What stands for a member in the JSON of `setup()`'s data, which Go writes in k6: a date without needless digits, null
+/// for what is undefined.
+fn as_go_writes<'js>(
+    holder: This<Object<'js>>,
+    key: Value<'js>,
+    value: Value<'js>,
+) -> rquickjs::Result<Value<'js>> {
+    let ctx = value.ctx();
+    if value.is_undefined() {
+        return Ok(Value::new_null(ctx.clone()));
+    }
+    let Some(text) = value.as_string() else { return Ok(value) };
+    let member: Value<'js> = holder.0.get(key)?;
+    let date: Object<'js> = ctx.globals().get("Date")?;
+    if !member.as_object().is_some_and(|member| member.is_instance_of(&date)) {
+        return Ok(value);
+    }
+    let text = text.to_string()?;
+    let seconds = text.trim_end_matches('Z').trim_end_matches('0').trim_end_matches('.');
+    let whole = text.split('.').next().unwrap_or_default();
+    let shown = if seconds.len() > whole.len() { seconds } else { whole };
+    format!("{shown}Z").into_js(ctx)
 }
 
 /// What `handleSummary` returned: an object whose texts stay texts and whose bytes are `{"base64": "…"}`.

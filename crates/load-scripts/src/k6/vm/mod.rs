@@ -22,7 +22,7 @@ pub(super) use context::throw_uncatchable;
 pub(super) use memory::Memory;
 
 pub use builtin::{Builtin, Builtins, Native};
-pub use context::bytes_of;
+pub use context::{bytes_of, is_array_buffer};
 pub use error::{Fault, Frame, Phase, Place, ScriptError};
 pub use globals::need_buffers;
 pub use limits::Limits;

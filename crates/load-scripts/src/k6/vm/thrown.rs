@@ -54,7 +54,7 @@ fn of_value(host: &Host, ctx: &Ctx<'_>, value: &Value<'_>) -> ScriptError {
         None => (Fault::Thrown, text_of(ctx, value)),
         Some(Cut::Memory) => (Fault::Memory, memory_message(host)),
         Some(Cut::Interrupted) => (Fault::Interrupted, "the iteration was interrupted".to_owned()),
-        Some(Cut::Asked) => (Fault::Interrupted, "the iteration was ended by the script".to_owned()),
+        Some(Cut::Asked) => (Fault::Aborted, "the iteration was ended by the script".to_owned()),
         Some(Cut::RunTime) => (Fault::RunTime, run_time_message(host)),
     };
     ScriptError { phase: host.phase(), fault, message, stack }

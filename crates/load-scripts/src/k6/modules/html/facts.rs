@@ -142,11 +142,22 @@ fn part(page: &Document, node: Number, url: &str, name: &str) -> Fact {
     }
 }
 
+/// A part of an address that belongs to no page.
+fn relative_part(address: &str, name: &str) -> String {
+    let (rest, hash) = address.split_once('#').unwrap_or((address, ""));
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    match name {
+        "pathname" => path.to_owned(),
+        "search" if !query.is_empty() => format!("?{query}"),
+        "hash" if !hash.is_empty() => format!("#{hash}"),
+        "protocol" => ":".to_owned(),
+        _ => String::new(),
+    }
+}
+
 /// A part of an address, by the name of its property; empty where the address is none.
 fn address_part(address: &str, name: &str) -> String {
-    let Ok(url) = url::Url::parse(address) else {
-        return if name == "protocol" { ":".to_owned() } else { String::new() };
-    };
+    let Ok(url) = url::Url::parse(address) else { return relative_part(address, name) };
     let host = url.host_str().unwrap_or_default();
     match (name, url.port()) {
         ("hash", _) => {

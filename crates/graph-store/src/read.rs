@@ -186,8 +186,8 @@ impl Read {
         found
     }
 
-    /// In no order.
-    fn each_around<'r>(
+    /// As [`Self::around`] in no order, for nodes with too many to keep them all.
+    pub fn each_around<'r>(
         &'r self,
         node: Ref,
         around: Around<'_>,

@@ -15,9 +15,12 @@ use prony_graphql::{
     variables::Variables,
 };
 
-use crate::relational::{
-    settings::RelationalSettings,
-    source::{self as relational, RelationalHandle, RelationalSource},
+use crate::{
+    graph::source::{self as graph, GraphHandle, GraphSource, GraphSurface},
+    relational::{
+        settings::RelationalSettings,
+        source::{self as relational, RelationalHandle, RelationalSource},
+    },
 };
 
 pub use crate::relational::source::AddressError;
@@ -56,6 +59,7 @@ pub enum OpenError {
 #[derive(Debug, Clone)]
 pub enum Source {
     Relational(Arc<RelationalSource>),
+    Graph(Arc<GraphSource>),
 }
 
 impl Source {
@@ -72,6 +76,7 @@ impl Source {
     pub fn product(&self) -> &'static str {
         match self {
             Self::Relational(source) => source.product(),
+            Self::Graph(_) => "graph",
         }
     }
 
@@ -79,6 +84,7 @@ impl Source {
     pub fn surface(&self) -> Surface {
         match self {
             Self::Relational(source) => Surface::Relational(Arc::clone(source)),
+            Self::Graph(source) => Surface::Graph(source.surface()),
         }
     }
 
@@ -87,6 +93,7 @@ impl Source {
         match self {
             // Tables are discovered once.
             Self::Relational(_) => std::future::pending().await,
+            Self::Graph(source) => source.changed().await,
         }
     }
 
@@ -94,6 +101,7 @@ impl Source {
     pub fn attach(&self) -> Handle {
         match self {
             Self::Relational(source) => Handle::Relational(source.attach()),
+            Self::Graph(source) => Handle::Graph(source.attach()),
         }
     }
 }
@@ -102,6 +110,7 @@ impl Source {
 #[derive(Debug, Clone)]
 pub enum Surface {
     Relational(Arc<RelationalSource>),
+    Graph(Arc<GraphSurface>),
 }
 
 impl Surface {
@@ -109,6 +118,7 @@ impl Surface {
     pub fn contribution(&self) -> Contribution {
         match self {
             Self::Relational(source) => source.contribution(),
+            Self::Graph(surface) => surface.contribution(),
         }
     }
 
@@ -116,6 +126,7 @@ impl Surface {
     pub fn notes(&self) -> &[String] {
         match self {
             Self::Relational(source) => source.notes(),
+            Self::Graph(surface) => &surface.model().notes,
         }
     }
 
@@ -123,6 +134,7 @@ impl Surface {
     pub fn contents(&self) -> String {
         match self {
             Self::Relational(source) => source.model().contents(),
+            Self::Graph(surface) => surface.model().contents(),
         }
     }
 
@@ -130,6 +142,7 @@ impl Surface {
     pub fn list_fields(&self) -> Vec<&str> {
         match self {
             Self::Relational(source) => source.model().tables.iter().map(|table| &*table.list_name).collect(),
+            Self::Graph(surface) => surface.model().nodes.types.iter().map(|of| &*of.list_name).collect(),
         }
     }
 
@@ -137,6 +150,7 @@ impl Surface {
     pub fn example(&self) -> Option<String> {
         match self {
             Self::Relational(source) => source.model().example(),
+            Self::Graph(surface) => Some(surface.model().example()),
         }
     }
 
@@ -144,6 +158,7 @@ impl Surface {
     pub fn plan(&self, kind: OperationKind, field: &Field) -> Result<PreparedRoot, GraphqlError> {
         match self {
             Self::Relational(source) => source.plan(kind, field).map(PreparedRoot::Relational),
+            Self::Graph(surface) => surface.plan(kind, field).map(PreparedRoot::Graph),
         }
     }
 }
@@ -152,6 +167,7 @@ impl Surface {
 #[derive(Debug, Clone)]
 pub enum PreparedRoot {
     Relational(relational::PreparedRoot),
+    Graph(graph::PreparedRoot),
 }
 
 impl PreparedRoot {
@@ -159,9 +175,20 @@ impl PreparedRoot {
     pub fn weight_bytes(&self) -> usize {
         match self {
             Self::Relational(root) => root.weight_bytes(),
+            Self::Graph(root) => root.weight_bytes(),
         }
     }
+
+    fn relational(&self) -> Option<&relational::PreparedRoot> {
+        if let Self::Relational(root) = self { Some(root) } else { None }
+    }
+
+    fn graph(&self) -> Option<&graph::PreparedRoot> {
+        if let Self::Graph(root) = self { Some(root) } else { None }
+    }
 }
+
+const OWN_PLANS: &str = "a source's plans are given to its own handle";
 
 /// What a subscription's root field answers, one item an event, on the thread of its core. Each is whole: the source has
 /// executed the selection on the event (GraphQL specification, section 6.2.3.2). The end of the stream completes the
@@ -172,6 +199,7 @@ pub type Events = Pin<Box<dyn Stream<Item = FieldResult>>>;
 #[derive(Debug)]
 pub enum Handle {
     Relational(RelationalHandle),
+    Graph(GraphHandle),
 }
 
 impl Handle {
@@ -179,6 +207,8 @@ impl Handle {
     pub async fn query(&self, root: &PreparedRoot, variables: &Variables) -> FieldResult {
         match (self, root) {
             (Self::Relational(handle), PreparedRoot::Relational(root)) => handle.query(root, variables).await,
+            (Self::Graph(handle), PreparedRoot::Graph(root)) => handle.query(root, variables).await,
+            _ => unreachable!("{OWN_PLANS}"),
         }
     }
 
@@ -186,7 +216,11 @@ impl Handle {
     pub async fn mutate(&self, roots: &[&PreparedRoot], variables: &Variables) -> Vec<FieldResult> {
         match self {
             Self::Relational(handle) => {
-                let roots: Vec<_> = roots.iter().map(|PreparedRoot::Relational(root)| root).collect();
+                let roots: Vec<_> = roots.iter().filter_map(|root| root.relational()).collect();
+                handle.mutate(&roots, variables).await
+            }
+            Self::Graph(handle) => {
+                let roots: Vec<_> = roots.iter().filter_map(|root| root.graph()).collect();
                 handle.mutate(&roots, variables).await
             }
         }
@@ -195,10 +229,10 @@ impl Handle {
     /// Begins to hear events of the root field of a subscription: all that are raised after this returns. One stream a core
     /// serves all clients that ask the same, so nothing in it may depend on who asked.
     pub fn subscribe(&self, root: &PreparedRoot, variables: &Variables) -> Result<Events, GraphqlError> {
-        let _ = variables;
-        match (self, root) {
-            // Its schema has no type Subscription.
-            (Self::Relational(_), PreparedRoot::Relational(_)) => {
+        let _ = (variables, root);
+        match self {
+            // Their schemas have no type Subscription.
+            Self::Relational(_) | Self::Graph(_) => {
                 Err(GraphqlError::new(ErrorCode::ValidationFailed, "this source has no events"))
             }
         }
@@ -208,6 +242,8 @@ impl Handle {
     pub async fn health(&self) -> Result<(), String> {
         match self {
             Self::Relational(handle) => handle.health().await,
+            // It is in this process.
+            Self::Graph(_) => Ok(()),
         }
     }
 }

@@ -158,25 +158,33 @@ impl<'m> ColumnTypes<'m> {
             }
             types.push(enumeration(&name, None, found.labels.iter().map(|label| pool.name(label))));
         }
-        for (name, operand, operators) in FILTERS {
-            if filters.contains(name) {
-                types.push(filter_input(name, operand, operators, pool));
-            }
-        }
+        let mut shared: Vec<&Name> =
+            FILTERS.iter().map(|(name, ..)| name).filter(|name| filters.contains(*name)).collect();
         // Operands of filters are among the columns' own types.
-        for (name, description, specified_by) in CUSTOM_SCALARS {
-            if scalars.contains(name) {
-                types.push(scalar(name, Some(description), Some(specified_by)));
-            }
-        }
-        if self.sorts {
-            types.push(enumeration(&name!("SortOperator"), None, [name!("asc"), name!("desc")]));
-        }
-        if self.changes {
-            let description = "Whether a row was changed.";
+        shared.extend(CUSTOM_SCALARS.iter().map(|(name, ..)| name).filter(|name| scalars.contains(*name)));
+        let (sort_operator, result) = (name!("SortOperator"), name!("Result"));
+        shared.extend(self.sorts.then_some(&sort_operator));
+        shared.extend(self.changes.then_some(&result));
+        types.extend(shared.into_iter().filter_map(|name| shared_type(name, pool)));
+    }
+}
+
+/// A type that belongs to no table: a filter, a scalar, `SortOperator` or `Result`. Sources that share it must define it
+/// alike.
+pub(crate) fn shared_type(name: &Name, pool: &mut Pool) -> Option<(Name, ExtendedType)> {
+    if let Some((name, operand, operators)) = FILTERS.iter().find(|(known, ..)| known == name) {
+        return Some(filter_input(name, operand, operators, pool));
+    }
+    if let Some((name, description, specified_by)) = CUSTOM_SCALARS.iter().find(|(known, ..)| known == name) {
+        return Some(scalar(name, Some(description), Some(specified_by)));
+    }
+    match name.as_str() {
+        "SortOperator" => Some(enumeration(name, None, [name!("asc"), name!("desc")])),
+        "Result" => {
             let result = pool.field(&name!("result"), non_null(&name!("Boolean")));
-            types.push(object(&name!("Result"), Some(description), [result]));
+            Some(object(name, Some("Whether a row was changed."), [result]))
         }
+        _ => None,
     }
 }
 
@@ -188,7 +196,12 @@ fn enum_filter(name: &str) -> Name {
     enum_name(&format!("{name}Where"))
 }
 
-fn filter_input(name: &Name, operand: &Name, operators: &[Name], pool: &mut Pool) -> (Name, ExtendedType) {
+pub(crate) fn filter_input(
+    name: &Name,
+    operand: &Name,
+    operators: &[Name],
+    pool: &mut Pool,
+) -> (Name, ExtendedType) {
     let fields = operators.iter().map(|operator| {
         let input = match operator.as_str() {
             // Items may be null, so that clients that declare `[Int]` fit as well as those with `[Int!]`.

@@ -3,7 +3,7 @@
 
 /// A compiled pattern.
 #[derive(Debug)]
-pub(super) struct Pattern {
+pub(crate) struct Pattern {
     items: Vec<Item>,
     insensitive: bool,
 }
@@ -16,7 +16,7 @@ enum Item {
 }
 
 impl Pattern {
-    pub(super) fn new(pattern: &str, insensitive: bool) -> Self {
+    pub(crate) fn new(pattern: &str, insensitive: bool) -> Self {
         let mut items = Vec::new();
         let mut characters = pattern.chars();
         while let Some(character) = characters.next() {
@@ -41,7 +41,7 @@ impl Pattern {
     }
 
     /// Time grows with text times pattern at most: on a mismatch only the last `%` takes more.
-    pub(super) fn matches(&self, text: &str) -> bool {
+    pub(crate) fn matches(&self, text: &str) -> bool {
         if self.insensitive && !text.is_ascii() {
             let lowered: Vec<char> = text.chars().flat_map(char::to_lowercase).collect();
             return self.matches_characters(&lowered);

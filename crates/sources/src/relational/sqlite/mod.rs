@@ -37,6 +37,10 @@ pub use open::OpenError;
 pub use prepare::Prepared;
 pub use reader::Reader;
 
+pub(crate) use like::Pattern;
+pub(crate) use prepare::result;
+pub(crate) use value::push_float;
+
 use open::Opener;
 use pool::{Pool, Work, unavailable};
 use slot::{Role, Slot};

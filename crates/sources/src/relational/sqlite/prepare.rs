@@ -198,7 +198,8 @@ fn mutation(builder: SqlBuilder<'static, Sqlite>, answer: MutationAnswer) -> Mut
     MutationProgram { statement, answer }
 }
 
-fn result(outputs: &[ResultOutput], changed: bool) -> Box<[u8]> {
+/// `{"result":true}`.
+pub(crate) fn result(outputs: &[ResultOutput], changed: bool) -> Box<[u8]> {
     let mut out = b"{".to_vec();
     for (index, output) in outputs.iter().enumerate() {
         if index > 0 {

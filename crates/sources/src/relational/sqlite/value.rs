@@ -12,7 +12,7 @@ use crate::relational::catalog::ColumnKind;
 
 /// Why a stored value has no place in its GraphQL type; completes "`column` …".
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Misfit(pub(super) String);
+pub(crate) struct Misfit(pub(super) String);
 
 /// Appends the value's JSON; nothing is left behind where it does not fit. Nulls are the caller's.
 pub(super) fn write(out: &mut Vec<u8>, kind: &ColumnKind, value: Stored<'_>) -> Result<(), Misfit> {
@@ -181,7 +181,7 @@ pub(super) fn push_integer(out: &mut Vec<u8>, number: i64) {
 
 /// The shortest digits that read back as the same float; whole numbers below 10^15 without a fraction, as
 /// PostgreSQL writes them.
-fn push_float(out: &mut Vec<u8>, number: f64) -> Result<(), Misfit> {
+pub(crate) fn push_float(out: &mut Vec<u8>, number: f64) -> Result<(), Misfit> {
     if !number.is_finite() {
         return Err(Misfit("is infinite, which JSON has no number for".into()));
     }

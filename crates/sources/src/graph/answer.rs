@@ -1,0 +1,233 @@
+//! Answering one root field: at once on its core where that is short, else on a thread that may take its time.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+use prony_graph_store::{Kind, Read, Ref, Side, Value};
+use prony_graphql::{
+    error::{ErrorCode, GraphqlError, PathSegment},
+    response::FieldResult,
+    variables::Variables,
+};
+
+use super::{
+    bind::{BoundLists, Item},
+    find::{Search, Stop, Watch},
+    json_value,
+    model::TypeId,
+    plan::{Plan, Root, ShapeId},
+    source::GraphSource,
+    walk::Walk,
+};
+use crate::relational::settings::RelationalSettings;
+
+/// What an answer begins with, where it is not the plan's root: what a mutation has created.
+pub(super) type Created = Option<(Ref, ShapeId)>;
+
+/// Answers at once, or on another thread where that would hold up this one. Dropping the future stops the work.
+pub(super) async fn answer(
+    source: &Arc<GraphSource>,
+    plan: &Arc<Plan>,
+    variables: &Variables,
+    created: Created,
+) -> FieldResult {
+    let read = source.store().read();
+    match run(plan, variables, source.settings(), &read, Watch::in_place(), created) {
+        Ok(data) => FieldResult::data(data),
+        Err(Unfinished::Stopped(Stop::Later)) => {
+            drop(read);
+            let later = on_thread(source, plan, variables, created).await;
+            later.map_or_else(|error| failed(plan, error), FieldResult::data)
+        }
+        Err(unfinished) => failed(plan, unfinished.error(source.settings())),
+    }
+}
+
+/// Tells the thread when the request is gone.
+struct Cancel(Arc<AtomicBool>);
+
+impl Drop for Cancel {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+async fn on_thread(
+    source: &Arc<GraphSource>,
+    plan: &Arc<Plan>,
+    variables: &Variables,
+    created: Created,
+) -> Result<Vec<u8>, GraphqlError> {
+    let settings = source.settings();
+    let time = Duration::from_millis(settings.statement_timeout_ms.into());
+    let deadline = Instant::now() + time;
+    let place = tokio::time::timeout(time, Arc::clone(source.places()).acquire_owned()).await;
+    let Ok(Ok(place)) = place else { return Err(Unfinished::Stopped(Stop::Timeout).error(settings)) };
+    let cancel = Cancel(Arc::default());
+    let watch = Watch::Thread { visits: 0, deadline, cancelled: Arc::clone(&cancel.0) };
+    let (for_thread, plan, variables) = (Arc::clone(source), Arc::clone(plan), variables.clone());
+    let work = tokio::task::spawn_blocking(move || {
+        let read = for_thread.store().read();
+        let done = run(&plan, &variables, for_thread.settings(), &read, watch, created);
+        drop(place);
+        done.map_err(|unfinished| unfinished.error(for_thread.settings()))
+    });
+    let done = work.await;
+    drop(cancel);
+    done.unwrap_or_else(|_| Err(GraphqlError::new(ErrorCode::SourceFailed, "the answer could not be made")))
+}
+
+pub(super) enum Unfinished {
+    Stopped(Stop),
+    Failed(GraphqlError),
+}
+
+impl From<Stop> for Unfinished {
+    fn from(stop: Stop) -> Self {
+        Self::Stopped(stop)
+    }
+}
+
+impl Unfinished {
+    fn error(self, settings: &RelationalSettings) -> GraphqlError {
+        let stop = match self {
+            Self::Failed(error) => return error,
+            Self::Stopped(stop) => stop,
+        };
+        let (code, message) = match stop {
+            Stop::Timeout => (
+                ErrorCode::Timeout,
+                format!(
+                    "it took longer than {} ms (statement_timeout_ms) to look at the nodes and relationships that this asks \
+                     for: name their types, lower the limits, or begin at fewer nodes",
+                    settings.statement_timeout_ms
+                ),
+            ),
+            Stop::TooLong => (
+                ErrorCode::LimitExceeded,
+                format!(
+                    "the answer has more than {} bytes (max_response_bytes): lower the limits of its lists",
+                    settings.max_response_bytes
+                ),
+            ),
+            Stop::TooDeep { offset } => (
+                ErrorCode::LimitExceeded,
+                format!(
+                    "an `offset` of {offset} is too deep for a list that is put in order: page with a filter"
+                ),
+            ),
+            Stop::Later | Stop::Cancelled => {
+                (ErrorCode::SourceUnavailable, "the request was cancelled".to_owned())
+            }
+        };
+        GraphqlError::new(code, message)
+    }
+}
+
+/// An error of the whole field.
+pub(super) fn failed(plan: &Plan, mut error: GraphqlError) -> FieldResult {
+    if error.path.is_empty() {
+        error.path.push(PathSegment::Key(plan.response_key.clone()));
+    }
+    if error.positions.is_empty() {
+        error.positions.push(plan.position);
+    }
+    FieldResult::failed(error)
+}
+
+/// The whole answer from one look at the graph.
+fn run(
+    plan: &Plan,
+    variables: &Variables,
+    settings: &RelationalSettings,
+    read: &Read,
+    watch: Watch,
+    created: Created,
+) -> Result<Vec<u8>, Unfinished> {
+    let bound = BoundLists::new(plan, variables, settings).map_err(Unfinished::Failed)?;
+    let search = Search { read, model: &plan.model, watch };
+    let mut walk = Walk {
+        plan,
+        bound: &bound,
+        search,
+        out: Vec::with_capacity(256),
+        max_bytes: settings.max_response_bytes,
+    };
+    let (item, shape) = match (&plan.root, created) {
+        (Root::List(id), _) => {
+            walk.list(*id, None)?;
+            return Ok(walk.out);
+        }
+        (Root::Node { of, key, id, shape }, _) => {
+            (node(plan, variables, read, *of, key.as_ref(), id.as_ref()).map(Item::Node), *shape)
+        }
+        (Root::ById { side, id, shape }, _) => (by_id(variables, read, *side, id), *shape),
+        (Root::CreateRelationship { .. }, Some((at, shape))) => (relationship(read, at), shape),
+        (_, Some((at, shape))) => (Some(Item::Node(at)), shape),
+        (_, None) => (None, ShapeId(0)),
+    };
+    let is_there = match item {
+        Some(item) => walk.object(item, shape)?,
+        None => false,
+    };
+    if !is_there {
+        walk.out.extend_from_slice(b"null");
+    }
+    Ok(walk.out)
+}
+
+pub(super) fn id_of(value: &prony_graphql::selection::Value, variables: &Variables) -> Option<Ref> {
+    match json_value::read(Kind::Integer, value, variables)? {
+        Value::Integer(id) => Ref::from_id(u64::try_from(id).ok()?),
+        _ => None,
+    }
+}
+
+/// The node of a type that has the key and the id, as far as they are given.
+fn node(
+    plan: &Plan,
+    variables: &Variables,
+    read: &Read,
+    of: TypeId,
+    key: Option<&prony_graphql::selection::Value>,
+    id: Option<&prony_graphql::selection::Value>,
+) -> Option<Ref> {
+    let type_name = &plan.model.nodes.get(of).name;
+    let by_id = match id {
+        Some(id) => Some(read.node(id_of(id, variables)?).filter(|node| node.of.name == *type_name)?.at),
+        None => None,
+    };
+    let by_key = match key {
+        Some(key) => match json_value::read(Kind::String, key, variables)? {
+            Value::String(key) => Some(read.find(type_name, &key)?.at),
+            _ => None,
+        },
+        None => None,
+    };
+    match (by_key, by_id) {
+        (Some(by_key), Some(by_id)) => (by_key == by_id).then_some(by_id),
+        (by_key, by_id) => by_key.or(by_id),
+    }
+}
+
+fn by_id(
+    variables: &Variables,
+    read: &Read,
+    side: Side,
+    id: &prony_graphql::selection::Value,
+) -> Option<Item> {
+    let at = id_of(id, variables)?;
+    match side {
+        Side::Nodes => Some(Item::Node(at)),
+        Side::Relationships => relationship(read, at),
+    }
+}
+
+fn relationship(read: &Read, at: Ref) -> Option<Item> {
+    Some(Item::Relationship { at, other: read.relationship(at)?.to })
+}

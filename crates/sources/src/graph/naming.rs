@@ -1,0 +1,195 @@
+//! Names of types, root fields and properties, and what becomes of those that GraphQL cannot take or that are taken. The
+//! same declarations always get the same names.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use prony_graph_store::Side;
+
+use crate::relational::names;
+
+/// Types of one type of nodes or relationships are its own name with these behind it.
+const TYPE_SUFFIXES: &[&str] = &["", "Clauses", "Sort", "Aggregate", "Fields", "PkColumns"];
+
+/// Types of GraphQL, those that graphs share with tables, and those that belong to all types of a graph.
+const RESERVED_TYPES: &[&str] = &[
+    "BigInt",
+    "BigIntWhere",
+    "BoolWhere",
+    "Boolean",
+    "Float",
+    "FloatWhere",
+    "GraphBoolListWhere",
+    "GraphBigIntListWhere",
+    "GraphDirection",
+    "GraphFloatListWhere",
+    "GraphNode",
+    "GraphNodeClauses",
+    "GraphNodeKey",
+    "GraphNodeSort",
+    "GraphRelationship",
+    "GraphRelationshipClauses",
+    "GraphRelationshipSort",
+    "GraphRelationshipType",
+    "GraphStrListWhere",
+    "GraphStrWhere",
+    "ID",
+    "Int",
+    "Mutation",
+    "Query",
+    "Result",
+    "SortOperator",
+    "String",
+    "Subscription",
+];
+
+/// Root fields for all types.
+const RESERVED_ROOTS: &[&str] = &["graph_node", "graph_nodes", "graph_relationship", "graph_relationships"];
+
+/// Fields of nodes that are no properties.
+pub(super) const NODE_FIELDS: &[&str] = &["_id", "_key", "_type", "degree", "neighbors", "relationships"];
+/// Fields of relationships that are no properties.
+pub(super) const RELATIONSHIP_FIELDS: &[&str] = &["_id", "_type", "from", "node", "to"];
+/// Keys of filters that are no properties, and arguments of mutations.
+const CLAUSE_KEYS: &[&str] = &["and", "not", "or", "pk_columns"];
+
+/// Names in use.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    types: HashSet<String>,
+    root_fields: HashSet<String>,
+    stems: HashSet<String>,
+}
+
+/// The names of one type.
+#[derive(Debug)]
+pub(super) struct TypeNames {
+    pub(super) type_name: Box<str>,
+    pub(super) list_name: Box<str>,
+    pub(super) single_name: Box<str>,
+    pub(super) mutation_stem: Box<str>,
+}
+
+impl Names {
+    /// Names that GraphQL can take come first, so that none of them is lost to one that was made up.
+    pub(super) fn name_types(
+        &mut self,
+        side: Side,
+        declared: &[&str],
+        notes: &mut Vec<String>,
+    ) -> Vec<TypeNames> {
+        let mut found: Vec<Option<TypeNames>> = declared.iter().map(|_| None).collect();
+        for wants_valid in [true, false] {
+            for (place, &name) in declared.iter().enumerate() {
+                if names::is_graphql_name(name) == wants_valid {
+                    found[place] = Some(self.name_type(side, name, notes));
+                }
+            }
+        }
+        found.into_iter().flatten().collect()
+    }
+
+    fn name_type(&mut self, side: Side, name: &str, notes: &mut Vec<String>) -> TypeNames {
+        let wanted = names::graphql_name(name);
+        let what = if side == Side::Nodes { "Node" } else { "Relationship" };
+        let type_name = first_free(&wanted, &[format!("{wanted}{what}")], |name| self.claim_type(name));
+        let stem = capitalised(&type_name);
+        let mutation_stem =
+            first_free(&stem, std::slice::from_ref(&type_name), |name| self.stems.insert(name.to_owned()));
+        let (list_name, single_name) = match side {
+            Side::Nodes => self.claim_fields(&type_name),
+            Side::Relationships => (self.claim_relationships(&type_name), String::new()),
+        };
+        if type_name != name {
+            let side = if side == Side::Nodes { "nodes" } else { "relationships" };
+            notes.push(format!("type `{name}` of {side} is served as `{type_name}`"));
+        }
+        TypeNames {
+            type_name: type_name.into(),
+            list_name: list_name.into(),
+            single_name: single_name.into(),
+            mutation_stem: mutation_stem.into(),
+        }
+    }
+
+    fn claim_type(&mut self, name: &str) -> bool {
+        let derived: Vec<String> = TYPE_SUFFIXES.iter().map(|suffix| format!("{name}{suffix}")).collect();
+        let is_taken = |name: &String| self.types.contains(name) || RESERVED_TYPES.contains(&name.as_str());
+        if derived.iter().any(is_taken) {
+            return false;
+        }
+        self.types.extend(derived);
+        true
+    }
+
+    /// The list field and the field of one node.
+    fn claim_fields(&mut self, type_name: &str) -> (String, String) {
+        let list = first_free(&names::list_name(type_name), &[], |name| self.claim_list(name));
+        let single = names::singular_snake(type_name);
+        let others = [format!("{single}_by_key")];
+        let single = first_free(&single, &others, |name| self.claim_root(&[name.to_owned()]));
+        (list, single)
+    }
+
+    fn claim_relationships(&mut self, type_name: &str) -> String {
+        let wanted = format!("{}_relationships", names::snake_case(type_name).trim_end_matches('_'));
+        first_free(&wanted, &[], |name| self.claim_list(name))
+    }
+
+    fn claim_list(&mut self, name: &str) -> bool {
+        names::is_list_name(name) && self.claim_root(&[name.to_owned(), format!("{name}_aggregate")])
+    }
+
+    fn claim_root(&mut self, names: &[String]) -> bool {
+        let is_free = |name: &String| {
+            names::is_graphql_name(name)
+                && !RESERVED_ROOTS.contains(&name.as_str())
+                && !self.root_fields.contains(name)
+        };
+        let are_free = names.iter().all(is_free);
+        if are_free {
+            self.root_fields.extend(names.iter().cloned());
+        }
+        are_free
+    }
+}
+
+/// The GraphQL field of each property of a side.
+pub(super) fn property_fields<'a>(
+    side: Side,
+    properties: impl Iterator<Item = &'a Arc<str>>,
+    notes: &mut Vec<String>,
+) -> HashMap<Arc<str>, Box<str>> {
+    let own = if side == Side::Nodes { NODE_FIELDS } else { RELATIONSHIP_FIELDS };
+    let mut sorted: Vec<&Arc<str>> = properties.collect();
+    sorted.sort();
+    sorted.dedup();
+    let mut taken: HashSet<String> = own.iter().chain(CLAUSE_KEYS).map(|&name| name.to_owned()).collect();
+    let mut fields = HashMap::with_capacity(sorted.len());
+    for wants_valid in [true, false] {
+        for &name in sorted.iter().filter(|name| names::is_graphql_name(name) == wants_valid) {
+            let wanted = names::graphql_name(name);
+            let others = [format!("{}_property", wanted.trim_start_matches('_'))];
+            let field = first_free(&wanted, &others, |name| taken.insert(name.to_owned()));
+            if *field != **name {
+                notes.push(format!("property `{name}` is served as `{field}`"));
+            }
+            fields.insert(Arc::clone(name), field.into_boxed_str());
+        }
+    }
+    fields
+}
+
+/// The wanted name, else one of the others, else the wanted one with a number from 2.
+fn first_free(wanted: &str, others: &[String], mut claim: impl FnMut(&str) -> bool) -> String {
+    let candidates = std::iter::once(wanted.to_owned()).chain(others.iter().cloned());
+    let numbered = (2u32..).map(|number| format!("{wanted}_{number}"));
+    candidates.chain(numbered).find(|name| claim(name)).expect("numbers do not run out")
+}
+
+fn capitalised(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
+}

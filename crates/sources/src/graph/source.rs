@@ -1,0 +1,154 @@
+//! One graph behind the face that all sources have.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use prony_graph_store::{Registration, Store};
+use prony_graphql::{
+    error::GraphqlError,
+    response::FieldResult,
+    schema::Contribution,
+    selection::{Field, OperationKind},
+    variables::Variables,
+};
+use tokio::sync::{Notify, Semaphore};
+
+use super::{
+    answer::answer,
+    contribution::contribution,
+    lower::{RootIndex, lower},
+    model::Model,
+    mutate::mutate,
+    plan::Plan,
+};
+use crate::relational::settings::RelationalSettings;
+
+/// Long answers at a time, for each processor: they compete with the cores for it.
+const THREADS_PER_PROCESSOR: usize = 1;
+
+/// An open graph: shared by all cores.
+#[derive(Debug)]
+pub struct GraphSource {
+    store: Arc<Store>,
+    /// Of limits and times; what else is in them is for databases.
+    settings: RelationalSettings,
+    /// What was offered last.
+    surface: Mutex<Arc<GraphSurface>>,
+    /// Told of each batch of writes, some of which change types.
+    written: Arc<Notify>,
+    _registration: Registration,
+    /// For answers that are made on other threads.
+    places: Arc<Semaphore>,
+}
+
+impl GraphSource {
+    pub fn new(store: Arc<Store>, settings: RelationalSettings) -> Arc<Self> {
+        let written = Arc::new(Notify::new());
+        let for_log = Arc::clone(&written);
+        let registration = store.watch(move |_| for_log.notify_one());
+        let surface = Mutex::new(Arc::new(GraphSurface::new(Model::new(store.read().schema()))));
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Arc::new(Self {
+            store,
+            settings,
+            surface,
+            written,
+            _registration: registration,
+            places: Arc::new(Semaphore::new(processors * THREADS_PER_PROCESSOR)),
+        })
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(super) fn settings(&self) -> &RelationalSettings {
+        &self.settings
+    }
+
+    pub(super) fn places(&self) -> &Arc<Semaphore> {
+        &self.places
+    }
+
+    /// What it offers now.
+    pub fn surface(&self) -> Arc<GraphSurface> {
+        let mut last = self.surface.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = self.store.read();
+        if !last.model.is_of(read.schema()) {
+            *last = Arc::new(GraphSurface::new(Model::new(read.schema())));
+        }
+        Arc::clone(&last)
+    }
+
+    /// Returns when it offers something else than it did when it was last asked.
+    pub async fn changed(&self) {
+        while self.is_as_offered() {
+            self.written.notified().await;
+        }
+    }
+
+    fn is_as_offered(&self) -> bool {
+        let last = self.surface.lock().unwrap_or_else(PoisonError::into_inner);
+        last.model.is_of(self.store.read().schema())
+    }
+
+    /// Opens this core's part.
+    pub fn attach(self: &Arc<Self>) -> GraphHandle {
+        GraphHandle { source: Arc::clone(self) }
+    }
+}
+
+/// What a graph offers at one moment.
+#[derive(Debug)]
+pub struct GraphSurface {
+    model: Arc<Model>,
+    roots: RootIndex,
+}
+
+impl GraphSurface {
+    fn new(model: Model) -> Self {
+        Self { roots: RootIndex::new(&model), model: Arc::new(model) }
+    }
+
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    pub fn contribution(&self) -> Contribution {
+        contribution(&self.model)
+    }
+
+    /// Plans one root field.
+    pub fn plan(&self, kind: OperationKind, field: &Field) -> Result<PreparedRoot, GraphqlError> {
+        lower(&self.model, &self.roots, kind, field).map(|plan| PreparedRoot(Arc::new(plan)))
+    }
+}
+
+/// A root field with its plan, for the plan cache.
+#[derive(Debug, Clone)]
+pub struct PreparedRoot(Arc<Plan>);
+
+impl PreparedRoot {
+    /// Bytes that the plan cache accounts for it.
+    pub fn weight_bytes(&self) -> usize {
+        self.0.weight_bytes()
+    }
+}
+
+/// One core's part of a graph.
+#[derive(Debug)]
+pub struct GraphHandle {
+    source: Arc<GraphSource>,
+}
+
+impl GraphHandle {
+    /// Answers a root field. Dropping the future stops the work.
+    pub async fn query(&self, root: &PreparedRoot, variables: &Variables) -> FieldResult {
+        answer(&self.source, &root.0, variables, None).await
+    }
+
+    /// Makes the changes of all root fields in one write, and answers when it is durable.
+    pub async fn mutate(&self, roots: &[&PreparedRoot], variables: &Variables) -> Vec<FieldResult> {
+        let plans: Vec<&Arc<Plan>> = roots.iter().map(|root| &root.0).collect();
+        mutate(&self.source, &plans, variables).await
+    }
+}

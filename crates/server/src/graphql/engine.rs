@@ -16,7 +16,10 @@ use prony_graphql::{
     response::Detail,
     schema::{Schema, SchemaFault},
 };
-use prony_sources::source::{self, Address, AddressError, Source, Surface};
+use prony_sources::{
+    graph::source::GraphSource,
+    source::{self, Address, AddressError, Source, Surface},
+};
 
 use super::{
     documents::{Documents, DocumentsError},
@@ -54,7 +57,8 @@ fn joined(faults: &[SchemaFault]) -> String {
 pub(crate) struct NamedSource {
     pub(crate) name: String,
     pub(crate) source: Source,
-    address: Address,
+    /// Without a password, for the log.
+    address: String,
 }
 
 /// The sources and what is derived from them.
@@ -86,7 +90,9 @@ impl Engine {
                 Some(directory) => {
                     let opened = Databases::open(directory, source.graph)
                         .map_err(|error| OpenError::Graph { name: source.name.clone(), source: error })?;
-                    databases = Some(Arc::new(opened));
+                    let opened = Arc::new(opened);
+                    sources.push(graph_source(source, &opened));
+                    databases = Some(opened);
                 }
                 None => sources.push(open_source(source).await?),
             }
@@ -148,9 +154,9 @@ impl Engine {
     }
 }
 
-/// Keeps the schema in step with what the sources offer, off the cores' threads; returns only where there are none.
+/// Keeps the schema in step with what the sources offer, off the cores' threads; never returns.
 pub(crate) async fn follow(site: Arc<Site>) {
-    while !site.engine.sources.is_empty() {
+    loop {
         let waiting = site.engine.sources.iter().map(|source| Box::pin(source.source.changed()));
         let ((), index, _) = select_all(waiting).await;
         tokio::time::sleep(SETTLE).await;
@@ -195,7 +201,14 @@ async fn open_source(settings: &SourceSettings) -> Result<NamedSource, OpenError
     let source = Source::open(&address, &settings.relational)
         .await
         .map_err(|source| OpenError::Source { name: settings.name.clone(), source: Box::new(source) })?;
-    Ok(NamedSource { name: settings.name.clone(), source, address })
+    Ok(NamedSource { name: settings.name.clone(), source, address: address.to_string() })
+}
+
+/// GraphQL serves the default database.
+fn graph_source(settings: &SourceSettings, databases: &Databases) -> NamedSource {
+    let store = Arc::clone(&databases.default().store);
+    let source = Source::Graph(GraphSource::new(store, settings.relational.clone()));
+    NamedSource { name: settings.name.clone(), source, address: settings.url.without_secrets() }
 }
 
 /// List fields that the start-up log names; the schema has them all.

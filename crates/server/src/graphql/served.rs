@@ -4,8 +4,7 @@
 use bytes::Bytes;
 use prony_graphql::{
     cache::Cache,
-    compiler::ast::{DirectiveList, FieldDefinition},
-    schema::{Contribution, Schema, SchemaFault, SourceId},
+    schema::{Schema, SchemaFault, SourceId},
 };
 use prony_sources::source::Surface;
 use serde::Serialize;
@@ -32,32 +31,17 @@ impl Served {
         cache_bytes: usize,
     ) -> Result<Self, Vec<SchemaFault>> {
         let surfaces: Vec<Surface> = sources.iter().map(|source| source.source.surface()).collect();
-        let mut contributions: Vec<_> = surfaces
+        let contributions = surfaces
             .iter()
             .enumerate()
             .map(|(index, surface)| (SourceId(index as u16), surface.contribution()))
             .collect();
-        if contributions.is_empty() {
-            contributions.push((SourceId(0), nothing()));
-        }
         let schema = Schema::merge(contributions)?;
         let description = describe(sources, &surfaces);
         // Documents are small beside plans with their statements, but there are as many.
         let half = cache_bytes / 2;
         Ok(Self { generation, schema, surfaces, cache: Cache::new(half, half), description })
     }
-}
-
-/// A schema needs a field; this one is there where a graph alone is served, which offers none itself.
-fn nothing() -> Contribution {
-    let field = FieldDefinition {
-        description: None,
-        name: prony_graphql::Name::new_static_unchecked("nothing"),
-        arguments: Vec::new(),
-        ty: prony_graphql::compiler::ty!(Boolean),
-        directives: DirectiveList::new(),
-    };
-    Contribution { query: vec![field.into()], ..Contribution::default() }
 }
 
 #[derive(Debug, Serialize)]

@@ -17,17 +17,27 @@ mod write;
 
 use std::sync::Arc;
 
-use http::{Method, Request};
+use http::{Method, Request, Uri};
 use hyper::body::Incoming;
 
 pub use self::databases::DatabasesError;
 pub(crate) use self::databases::{DEFAULT_DATABASE, Databases};
-use self::{answer::Answer, path::BadPath};
+use self::{answer::Answer, databases::Database, path::BadPath};
 use crate::{config::Settings, http::reply::Reply};
 
 /// Whether a path is one of the graph's.
 pub(crate) fn has(path: &str) -> bool {
     path.starts_with("/db/") || path == "/dbs" || path.starts_with("/dbs/")
+}
+
+/// Answers a GET below `/db/`; none where the path is another.
+pub(crate) fn look(databases: &Databases, uri: &Uri) -> Option<Reply> {
+    let (name, call) = split(uri.path())?;
+    let answer = |database: &Database| {
+        let call = path::read(call);
+        call.map_or_else(bad_path, |call| read::answer(database, &call, uri.query())).into_reply()
+    };
+    Some(at(databases, name, answer).unwrap_or_else(unknown))
 }
 
 /// Answers a request below `/db/` or `/dbs`.
@@ -37,31 +47,35 @@ pub(crate) async fn answer(
     request: Request<Incoming>,
 ) -> Reply {
     let path = request.uri().path();
-    let Some(rest) = path.strip_prefix("/db/") else {
+    let Some((name, call)) = split(path) else {
         return manage::answer(databases, request.method(), path).await.into_reply();
     };
-    let (name, call) = rest.split_once('/').unwrap_or((rest, ""));
-    let other = if name == DEFAULT_DATABASE {
-        None
-    } else {
-        match path::decode(name).ok().and_then(|name| databases.get(&name)) {
-            Some(database) => Some(database),
-            None => return unknown(),
-        }
-    };
-    let database = other.as_ref().unwrap_or_else(|| databases.default());
     if request.method() == Method::GET || request.method() == Method::HEAD {
-        let call = path::read(call);
-        let query = request.uri().query();
-        return call.map_or_else(bad_path, |call| read::answer(database, &call, query)).into_reply();
+        return look(databases, request.uri()).unwrap_or_else(unknown);
     }
+    let Some(store) = at(databases, name, |database| Arc::clone(&database.store)) else { return unknown() };
     let from = path.len() - call.len();
     let (head, body) = request.into_parts();
     match path::read(&head.uri.path()[from..]) {
-        Ok(call) => write::answer(settings, database, &call, &head, body).await,
+        Ok(call) => write::answer(settings, &store, &call, &head, body).await,
         Err(fault) => bad_path(fault),
     }
     .into_reply()
+}
+
+/// A database's name and what follows it; none where the path is not below `/db/`.
+fn split(path: &str) -> Option<(&str, &str)> {
+    let rest = path.strip_prefix("/db/")?;
+    Some(rest.split_once('/').unwrap_or((rest, "")))
+}
+
+/// What `take` makes of the database with a name.
+fn at<T>(databases: &Databases, name: &str, take: impl FnOnce(&Database) -> T) -> Option<T> {
+    if name == DEFAULT_DATABASE {
+        return Some(take(databases.default()));
+    }
+    let name = path::decode(name).ok()?;
+    databases.get(&name).map(|database| take(&database))
 }
 
 fn bad_path(fault: BadPath) -> Answer {

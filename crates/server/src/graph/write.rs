@@ -10,7 +10,6 @@ use tokio::sync::oneshot;
 
 use super::{
     answer::{Answer, not_changed, not_created, not_durable},
-    databases::Database,
     given::{self, Given, GivenProperties},
     json::{write_bare_node, write_bare_relationship, write_node, write_relationship},
     list::{self, Sought},
@@ -22,7 +21,7 @@ use crate::{config::Settings, http::body};
 /// Answers what is no GET.
 pub(super) async fn answer(
     settings: &Settings,
-    database: &Database,
+    store: &Store,
     call: &Call<'_>,
     head: &request::Parts,
     body: Incoming,
@@ -32,9 +31,9 @@ pub(super) async fn answer(
         Err(response) => return response,
     };
     let done = match head.method {
-        Method::POST => post(&database.store, call, &body, head.uri.query()).await,
-        Method::PUT => put(&database.store, call, &body).await,
-        Method::DELETE => delete(&database.store, call).await,
+        Method::POST => post(store, call, &body, head.uri.query()).await,
+        Method::PUT => put(store, call, &body).await,
+        Method::DELETE => delete(store, call).await,
         _ => Ok(Answer::unknown_route()),
     };
     done.unwrap_or_else(|response| response)

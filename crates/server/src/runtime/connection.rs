@@ -1,21 +1,30 @@
 //! One connection: HTTP/1.1 by hyper, with limits on headers and time, until either side ends it.
 
 use std::{
+    convert::Infallible,
     future::{Future, poll_fn},
-    pin::pin,
+    pin::{Pin, pin},
     rc::Rc,
+    task::{Context, Poll},
     time::Duration,
 };
 
 use hyper::{server::conn::http1, service::service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpStream;
+use hyper_util::rt::TokioIo;
+use tokio::{
+    net::TcpStream,
+    time::{Instant, Sleep},
+};
 
 use super::{
     core::{Arrival, Connections},
     stream::{BoundedStream, Progress},
 };
-use crate::{config::Settings, graphql::CoreEngine, http};
+use crate::{
+    config::Settings,
+    graphql::CoreEngine,
+    http::{self, reply::Reply},
+};
 
 /// Bytes that hyper reads ahead and keeps to write; a larger body is still taken, piece by piece.
 const SMALLEST_BUFFER_BYTES: usize = 64 << 10;
@@ -25,8 +34,8 @@ const SMALLEST_BUFFER_BYTES: usize = 64 << 10;
 pub(crate) fn protocol(settings: &Settings) -> http1::Builder {
     let mut protocol = http1::Builder::new();
     protocol
-        .timer(TokioTimer::new())
-        .header_read_timeout(settings.header_timeout)
+        // Its timer would be made and dropped with each request; `Patience` costs a request nothing.
+        .header_read_timeout(None)
         .max_headers(settings.max_headers)
         .max_buf_size(settings.max_header_bytes.max(SMALLEST_BUFFER_BYTES))
         .max_header_size(settings.max_header_bytes);
@@ -46,12 +55,19 @@ pub(crate) async fn serve(
     let write_timeout: Duration = engine.settings().write_timeout;
     let progress = Rc::new(Progress::default());
     let io = TokioIo::new(BoundedStream::new(socket, write_timeout, Rc::clone(&progress)));
-    let service = service_fn(|request| async {
+    let service = service_fn(|request| {
         progress.begin();
-        let response = http::answer(&engine, request).await;
-        progress.end();
-        response
+        if let Some(reply) = http::answer_at_once(&engine, &request) {
+            progress.end();
+            return Answering::Now(Some(reply));
+        }
+        Answering::Later(Box::pin(async {
+            let response = http::answer(&engine, request).await;
+            progress.end();
+            response
+        }))
     });
+    let mut patience = Patience::new(engine.settings().header_timeout);
     let mut connection = pin!(protocol.serve_connection(io, service));
     let entry = connections.enter();
     let mut registered = false;
@@ -65,10 +81,73 @@ pub(crate) async fn serve(
             connection.as_mut().graceful_shutdown();
             told = true;
         }
+        if patience.is_over(context, &progress) {
+            return Poll::Ready(Ok(()));
+        }
         connection.as_mut().poll(context)
     })
     .await;
     if let Err(error) = outcome {
         tracing::debug!(%error, "connection ended early");
+    }
+}
+
+/// A request's answer. hyper keeps this value while it is answered, and moves it: what is small is kept in it.
+enum Answering<F> {
+    Now(Option<Reply>),
+    Later(Pin<Box<F>>),
+}
+
+impl<F: Future<Output = Result<Reply, Infallible>>> Future for Answering<F> {
+    type Output = Result<Reply, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut *self {
+            Self::Now(reply) => Poll::Ready(Ok(reply.take().expect("a future is not polled after its end"))),
+            Self::Later(future) => future.as_mut().poll(context),
+        }
+    }
+}
+
+/// How long a client may take over the headers of a request, counted from its connection's start or its last answer. It
+/// looks eight times in that time, so that requests need not set a timer: a client gets up to an eighth more.
+struct Patience {
+    timer: Pin<Box<Sleep>>,
+    slice: Duration,
+    /// What had been answered when it last looked, and how often it has found that nothing has come since.
+    answered: u64,
+    quiet_slices: u32,
+    is_registered: bool,
+}
+
+impl Patience {
+    const SLICES: u32 = 8;
+
+    fn new(timeout: Duration) -> Self {
+        let slice = (timeout / Self::SLICES).max(Duration::from_millis(1));
+        let timer = Box::pin(tokio::time::sleep(slice));
+        Self { timer, slice, answered: 0, quiet_slices: 0, is_registered: false }
+    }
+
+    /// Call it whenever the connection is polled: the timer wakes the same task.
+    fn is_over(&mut self, context: &mut Context<'_>, progress: &Progress) -> bool {
+        while !self.is_registered || self.timer.is_elapsed() {
+            if self.timer.as_mut().poll(context).is_pending() {
+                self.is_registered = true;
+                return false;
+            }
+            if progress.is_busy() || progress.answered() != self.answered {
+                self.answered = progress.answered();
+                self.quiet_slices = 0;
+            } else {
+                self.quiet_slices += 1;
+            }
+            if self.quiet_slices >= Self::SLICES {
+                return true;
+            }
+            self.timer.as_mut().reset(Instant::now() + self.slice);
+            self.is_registered = false;
+        }
+        false
     }
 }

@@ -72,6 +72,16 @@ impl Progress {
         self.busy.set(false);
         self.answered.set(self.answered.get() + 1);
     }
+
+    /// A request's head has come, and its answer has not been made.
+    pub(super) fn is_busy(&self) -> bool {
+        self.busy.get()
+    }
+
+    /// Requests so far.
+    pub(super) fn answered(&self) -> u64 {
+        self.answered.get()
+    }
 }
 
 impl BoundedStream {
@@ -134,7 +144,7 @@ impl AsyncRead for BoundedStream {
         if let End::NotYet = this.ended {
             let before = buffer.filled().len();
             let Poll::Ready(outcome) = Pin::new(&mut this.stream).poll_read(context, buffer) else {
-                this.idle |= !this.progress.busy.get();
+                this.idle |= !this.progress.is_busy();
                 return Poll::Pending;
             };
             if buffer.filled().len() > before || this.idle || outcome.is_err() {
@@ -142,10 +152,10 @@ impl AsyncRead for BoundedStream {
                 return Poll::Ready(outcome);
             }
             let timer = Box::pin(tokio::time::sleep(PATIENCE_AFTER_END));
-            this.ended = End::Early { timer, answered: this.progress.answered.get() };
+            this.ended = End::Early { timer, answered: this.progress.answered() };
         }
         if let End::Early { timer, answered } = &mut this.ended {
-            let is_answered = !this.progress.busy.get() && this.progress.answered.get() > *answered;
+            let is_answered = !this.progress.is_busy() && this.progress.answered() > *answered;
             if !is_answered {
                 ready!(timer.as_mut().poll(context));
             }

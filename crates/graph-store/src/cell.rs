@@ -66,6 +66,23 @@ impl<T: Plain> SliceCell<T> {
     }
 }
 
+impl SliceCell<u8> {
+    /// Some bytes, one part behind the other.
+    pub(crate) fn replace_with_parts<const N: usize>(&self, parts: [&[u8]; N], guard: &Guard) {
+        let length = parts.iter().map(|part| part.len()).sum();
+        let mut slice = Owned::<[MaybeUninit<u8>]>::init(length);
+        let mut rest = &mut slice[..];
+        for part in parts {
+            let (place, behind) = rest.split_at_mut(part.len());
+            // SAFETY: both have the length of the part, and the place was made here, so they do not overlap.
+            unsafe { std::ptr::copy_nonoverlapping(part.as_ptr(), place.as_mut_ptr().cast(), part.len()) };
+            rest = behind;
+        }
+        let old = self.0.swap(slice.into_shared(guard), std::sync::atomic::Ordering::AcqRel, guard);
+        Self::retire(old, guard);
+    }
+}
+
 impl<T: Plain> Drop for SliceCell<T> {
     fn drop(&mut self) {
         // SAFETY: the cell is nobody else's, so no thread reads or writes it.

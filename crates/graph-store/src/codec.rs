@@ -7,12 +7,23 @@ pub(crate) struct Damage(pub(crate) &'static str);
 
 const CUT: Damage = Damage("it ends in the middle of a value");
 
-pub(crate) fn put_length(to: &mut Vec<u8>, mut length: usize) {
-    while length >= 0x80 {
-        to.push(length as u8 | 0x80);
+pub(crate) fn put_length(to: &mut Vec<u8>, length: usize) {
+    let (bytes, count) = length_bytes(length);
+    to.extend_from_slice(&bytes[..count]);
+}
+
+/// The bytes of a length, and how many they are.
+pub(crate) fn length_bytes(mut length: usize) -> ([u8; 10], usize) {
+    let mut bytes = [0; 10];
+    for (place, byte) in bytes.iter_mut().enumerate() {
+        *byte = length as u8 & 0x7f;
         length >>= 7;
+        if length == 0 {
+            return (bytes, place + 1);
+        }
+        *byte |= 0x80;
     }
-    to.push(length as u8);
+    unreachable!("64 bits are ten times seven");
 }
 
 pub(crate) fn put_bytes(to: &mut Vec<u8>, bytes: &[u8]) {

@@ -8,6 +8,7 @@ use crate::codec::Input;
 use crate::error::{FileFault, OpenError};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -138,6 +139,30 @@ impl Frames {
         let (end, sequence) = good_frame(&self.bytes, self.at, |_| true)?;
         let offset = std::mem::replace(&mut self.at, end);
         Some(Frame { sequence, payload: &self.bytes[offset + FRAME_HEAD_BYTES..end], offset })
+    }
+
+    /// Where the frames begin and end that stand before the one that is the last of a snapshot, as far as their lengths
+    /// tell; none where there is no last one.
+    pub(crate) fn spans(&self) -> Option<Vec<Range<usize>>> {
+        let (mut spans, mut at) = (Vec::new(), self.at);
+        loop {
+            let mut head = Input::new(self.bytes.get(at..at + FRAME_HEAD_BYTES)?);
+            let length = u32::from_le_bytes(head.array().ok()?) as usize;
+            head.skip(4).ok()?;
+            if head.u64() == Ok(LAST) {
+                good_frame(&self.bytes, at, |_| true)?;
+                return Some(spans);
+            }
+            let end = at + FRAME_HEAD_BYTES + length;
+            spans.push(at..end);
+            at = end;
+        }
+    }
+
+    /// The payload of the frame that stands there, where it is good.
+    pub(crate) fn payload(&self, span: &Range<usize>) -> Option<&[u8]> {
+        let (end, _) = good_frame(&self.bytes, span.start, |_| true)?;
+        (end == span.end).then(|| &self.bytes[span.start + FRAME_HEAD_BYTES..end])
     }
 
     /// Why there is no next frame.

@@ -64,6 +64,22 @@ impl KeyIndex {
         self.put(state, hash, index, guard);
     }
 
+    /// The first entries of an index, at most `count`: as [`Self::insert`] one by one, without growing on the way.
+    pub(crate) fn fill(
+        &self,
+        count: usize,
+        entries: impl Iterator<Item = (u64, u32)>,
+        guard: &Guard,
+    ) -> KeyIndexState {
+        let mut state = KeyIndexState::default();
+        let size = ((count + 1) * 8).div_ceil(FULL_EIGHTHS).next_power_of_two().max(SIZE_FIRST);
+        self.present.replace(Some(zeroed(size)), guard);
+        for (hash, index) in entries {
+            self.put(&mut state, hash, index, guard);
+        }
+        state
+    }
+
     /// Takes the entry out of both tables.
     pub(crate) fn remove(&self, hash: u64, index: u32, guard: &Guard) {
         for table in [self.present.load(guard), self.previous.load(guard)].into_iter().flatten() {

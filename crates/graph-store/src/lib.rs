@@ -4,6 +4,7 @@
 //! The road of a write: checked ([`Write`]) → changes → memory → the log's thread → durable → its caller is told. Readers
 //! ([`Read`]) never wait for writers. `docs/graph-files.md` describes the files. Knows neither HTTP nor JSON.
 
+mod bulk;
 mod cell;
 mod change;
 mod check;

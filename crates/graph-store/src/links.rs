@@ -8,8 +8,8 @@ use crate::id::Ref;
 use crate::slab::Slab;
 use crossbeam_epoch::Guard;
 use std::collections::HashMap;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// A node with more relationships gets groups, which cost more memory and less time.
@@ -46,7 +46,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    const fn bits(self) -> u64 {
+    pub(crate) const fn bits(self) -> u64 {
         match self.direction {
             Direction::Outgoing => self.relationship.bits(),
             Direction::Incoming => self.relationship.bits() | INCOMING,
@@ -157,6 +157,23 @@ impl Links {
         }
     }
 
+    /// All of them at once, for a node that has none yet. `hubs_end` as in [`Self::add`].
+    pub(crate) fn fill(&self, links: &[u64], hubs: &Hubs, hubs_end: &AtomicU32, guard: &Guard) {
+        if links.len() <= SHORT_MAX {
+            if !links.is_empty() {
+                self.write(links.iter().copied(), links.len(), guard);
+            }
+            return;
+        }
+        let hub = Hub::default();
+        for bits in links {
+            hub.add(Link::from_bits(*bits));
+        }
+        let number = hubs_end.fetch_add(1, Relaxed);
+        hubs.make(number).get_or_init(|| Box::new(hub));
+        self.0.replace(std::iter::once(AtomicU64::new(IS_HUB | u64::from(number))), guard);
+    }
+
     /// False where it was not there.
     pub(crate) fn remove(&self, link: Link, hubs: &Hubs, guard: &Guard) -> bool {
         match self.form(hubs, guard) {
@@ -200,10 +217,10 @@ impl Links {
     }
 
     fn write(&self, entries: impl Iterator<Item = u64>, count: usize, guard: &Guard) {
-        let room = room_for(count);
         let mut words = std::iter::once(count as u64).chain(entries).chain(std::iter::repeat(EMPTY));
-        let values: Vec<_> = (0..=room).map(|_| AtomicU64::new(words.next().unwrap_or(EMPTY))).collect();
-        self.0.replace(values.into_iter(), guard);
+        let length = room_for(count) + 1;
+        let values = (0..length).map(|_| AtomicU64::new(words.next().unwrap_or(EMPTY)));
+        self.0.replace(values, guard);
     }
 }
 

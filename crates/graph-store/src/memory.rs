@@ -5,7 +5,7 @@
 
 use crate::cell::SliceCell;
 use crate::change::{Change, Side};
-use crate::codec::{Input, put_bytes};
+use crate::codec::{Input, length_bytes};
 use crate::id::{Ref, SHARDS, hash};
 use crate::index::{KeyIndex, KeyIndexState};
 use crate::links::{Direction, Hubs, Link, Links};
@@ -29,14 +29,14 @@ pub(crate) struct Memory {
     pub(crate) schema: ArcSwap<Schema>,
     nodes: Slab<OnceLock<Box<[NodeShard; SHARDS]>>, 64>,
     relationships: Slab<OnceLock<Box<[RelationshipShard; SHARDS]>>, 64>,
-    hubs: Hubs,
+    pub(crate) hubs: Hubs,
 }
 
 /// The nodes of one type in one shard.
 #[derive(Debug, Default)]
 pub(crate) struct NodeShard {
-    slots: Slab<NodeSlot, PIECE>,
-    keys: KeyIndex,
+    pub(crate) slots: Slab<NodeSlot, PIECE>,
+    pub(crate) keys: KeyIndex,
     /// Slots up to here have been used.
     pub(crate) end: AtomicU32,
     pub(crate) living: AtomicU64,
@@ -44,10 +44,10 @@ pub(crate) struct NodeShard {
 
 /// 16 bytes; a node with a short key and without relationships takes 64 with its entry among the keys.
 #[derive(Debug, Default)]
-struct NodeSlot {
+pub(crate) struct NodeSlot {
     /// Length and text of the key, then the properties; none where there is no node.
-    body: SliceCell<u8>,
-    links: Links,
+    pub(crate) body: SliceCell<u8>,
+    pub(crate) links: Links,
 }
 
 #[derive(Debug, Default)]
@@ -84,15 +84,18 @@ pub(crate) struct Ends<'g> {
 /// What only the writer knows: free slots, and how far indexes have moved.
 #[derive(Debug, Default)]
 pub(crate) struct WriterState {
-    nodes: HashMap<(u16, u8), NodeState>,
-    relationships: HashMap<(u16, u8), BinaryHeap<Reverse<u32>>>,
-    hubs_end: u32,
+    pub(crate) nodes: HashMap<(u16, u8), NodeState>,
+    pub(crate) relationships: HashMap<(u16, u8), FreeSlots>,
+    pub(crate) hubs_end: u32,
 }
 
+/// The lowest is used first.
+pub(crate) type FreeSlots = BinaryHeap<Reverse<u32>>;
+
 #[derive(Debug, Default)]
-struct NodeState {
-    free: BinaryHeap<Reverse<u32>>,
-    keys: KeyIndexState,
+pub(crate) struct NodeState {
+    pub(crate) free: FreeSlots,
+    pub(crate) keys: KeyIndexState,
 }
 
 impl WriterState {
@@ -178,14 +181,14 @@ impl Memory {
 }
 
 /// Key and properties within a body.
-fn parts(body: &[u8]) -> (&str, &[u8]) {
+pub(crate) fn parts(body: &[u8]) -> (&str, &[u8]) {
     let mut input = Input::new(body);
     let key = input.text().expect("a body was written with its key");
     (key, input.rest())
 }
 
 /// The hash of a key, and the shard that it puts its node on.
-fn place(type_name: &str, key: &str) -> (u64, u8) {
+pub(crate) fn place(type_name: &str, key: &str) -> (u64, u8) {
     let mut text = Vec::with_capacity(type_name.len() + 1 + key.len());
     text.extend_from_slice(type_name.as_bytes());
     text.push(b'-');
@@ -232,16 +235,33 @@ impl Memory {
     }
 
     fn put_node(&self, at: Ref, key: &str, properties: &[u8], guard: &Guard) {
-        let (shard, slot) = self.make_node_slot(at);
-        let mut body = Vec::with_capacity(key.len() + properties.len() + 5);
-        put_bytes(&mut body, key.as_bytes());
-        body.extend_from_slice(properties);
+        let is_new = self.set_node(at, key, properties, guard);
+        self.count(Side::Nodes, at, u64::from(is_new), at.index() + 1);
+    }
+
+    /// The slot alone, without what counts slots. True where there was no node.
+    pub(crate) fn set_node(&self, at: Ref, key: &str, properties: &[u8], guard: &Guard) -> bool {
+        let slot = self.make_node_slot(at).1;
+        let (length, count) = length_bytes(key.len());
         let is_new = slot.body.load(guard).is_none();
-        slot.body.replace(body.into_iter(), guard);
-        if is_new {
-            shard.living.fetch_add(1, Relaxed);
-        }
-        shard.end.fetch_max(at.index() + 1, Release);
+        slot.body.replace_with_parts([&length[..count], key.as_bytes(), properties], guard);
+        is_new
+    }
+
+    /// So many more are there of the type and in the shard of one, and slots have been used up to here.
+    pub(crate) fn count(&self, side: Side, of: Ref, more: u64, end: u32) {
+        let (living, slots_end) = match side {
+            Side::Nodes => {
+                let shard = self.make_node_slot(of).0;
+                (&shard.living, &shard.end)
+            }
+            Side::Relationships => {
+                let shard = self.make_relationship_slot(of).0;
+                (&shard.living, &shard.end)
+            }
+        };
+        living.fetch_add(more, Relaxed);
+        slots_end.fetch_max(end, Release);
     }
 
     fn drop_node(&self, at: Ref, guard: &Guard) {
@@ -253,25 +273,35 @@ impl Memory {
     }
 
     fn put_relationship(&self, at: Ref, from: Ref, to: Ref, properties: &[u8], guard: &Guard) {
+        let is_new = self.set_relationship(at, from, to, properties, guard);
+        self.count(Side::Relationships, at, u64::from(is_new), at.index() + 1);
+    }
+
+    /// As [`Self::set_node`].
+    pub(crate) fn set_relationship(
+        &self,
+        at: Ref,
+        from: Ref,
+        to: Ref,
+        properties: &[u8],
+        guard: &Guard,
+    ) -> bool {
         let (shard, slot) = self.make_relationship_slot(at);
         let before = slot.from.load(Relaxed);
         // Readers that are at it now find the start changed and read again.
         slot.from.store(before | Ref::NONE.bits(), Release);
         if !properties.is_empty() {
-            shard.properties.make(at.index()).replace(properties.iter().copied(), guard);
+            shard.properties.make(at.index()).replace_with_parts([properties], guard);
         } else if let Some(cell) = shard.properties.get(at.index()) {
             cell.clear(guard);
         }
         slot.to.store(to.bits(), Release);
         let generation = (before & !Ref::NONE.bits()).wrapping_add(GENERATION);
         slot.from.store(generation | from.bits(), Release);
-        if Ref::from_bits(before) == Ref::NONE {
-            shard.living.fetch_add(1, Relaxed);
-        }
-        shard.end.fetch_max(at.index() + 1, Release);
+        Ref::from_bits(before) == Ref::NONE
     }
 
-    fn drop_relationship(&self, at: Ref, guard: &Guard) {
+    pub(crate) fn drop_relationship(&self, at: Ref, guard: &Guard) {
         let (shard, slot) = self.make_relationship_slot(at);
         let before = slot.from.load(Relaxed);
         if Ref::from_bits(before) == Ref::NONE {
@@ -435,45 +465,6 @@ impl Memory {
             let end = self.slots_end(side, number, shard);
             (0..end).map(move |index| Ref::new(number, shard, index))
         })
-    }
-
-    /// Tells of each relationship that has lost one of its nodes, and drops it where that is no error.
-    pub(crate) fn drop_orphans<E>(
-        &self,
-        guard: &Guard,
-        mut tell: impl FnMut(Ref) -> Result<(), E>,
-    ) -> Result<(), E> {
-        for at in self.slots(Side::Relationships) {
-            let Some(ends) = self.relationship(at, guard) else { continue };
-            if self.node(ends.from, guard).is_none() || self.node(ends.to, guard).is_none() {
-                tell(at)?;
-                self.drop_relationship(at, guard);
-            }
-        }
-        Ok(())
-    }
-
-    /// Keys, links and free slots from the slots alone, once recovery has set them.
-    pub(crate) fn build(&self, guard: &Guard) -> WriterState {
-        let mut state = WriterState::default();
-        for at in self.slots(Side::Nodes) {
-            if let Some((key, _)) = self.node(at, guard) {
-                self.insert_key(at, key, &mut state, guard);
-            } else {
-                let free = &mut state.nodes.entry((at.type_number(), at.shard())).or_default().free;
-                free.push(Reverse(at.index()));
-            }
-        }
-        for at in self.slots(Side::Relationships) {
-            if let Some(ends) = self.relationship(at, guard) {
-                self.link(at, ends.from, Direction::Outgoing, &mut state, guard);
-                self.link(at, ends.to, Direction::Incoming, &mut state, guard);
-            } else {
-                let free = state.relationships.entry((at.type_number(), at.shard())).or_default();
-                free.push(Reverse(at.index()));
-            }
-        }
-        state
     }
 }
 

@@ -1,5 +1,6 @@
 //! From a directory to the graph in memory: the newest snapshot, the log behind it, and what to do where they are damaged.
 
+use crate::bulk;
 use crate::change::Change;
 use crate::codec::Input;
 use crate::error::{FileFault, OpenError};
@@ -116,7 +117,7 @@ pub(crate) fn load(directory: &Path, options: Options) -> Result<Loaded, OpenErr
     let mut logs: Vec<u64> = logs.into_iter().filter(|number| *number >= first).collect();
     drop_unused(directory, &mut logs)?;
     let tail = loading.logs(directory, first, &logs)?;
-    let state = loading.build(directory, &crossbeam_epoch::pin())?;
+    let state = loading.build(directory)?;
     Ok(Loaded { memory: loading.memory, state, recovery: loading.recovery, first, tail })
 }
 
@@ -183,6 +184,11 @@ impl Loading {
         let mut frames = Frames::open(&path, FileKind::Snapshot, number)?;
         self.recovery.snapshot = Some(number);
         self.recovery.snapshot_bytes = frames.len() as u64;
+        if let Some(memory) = bulk::read_snapshot(&frames) {
+            self.memory = memory;
+            return Ok(());
+        }
+        // In order, to find out what is wrong with it and to keep what stands before that.
         let mut last = None;
         while let Some(frame) = frames.next() {
             if frame.sequence == LAST {
@@ -291,8 +297,9 @@ impl Loading {
     }
 
     /// Keys and links. A relationship without one of its nodes can only be where something was lost; it goes too.
-    fn build(&mut self, directory: &Path, guard: &crossbeam_epoch::Guard) -> Result<WriterState, OpenError> {
-        self.memory.drop_orphans(guard, |at| {
+    fn build(&mut self, directory: &Path) -> Result<WriterState, OpenError> {
+        let (state, orphans) = bulk::build(&self.memory);
+        for at in orphans {
             if self.recovery.lost.is_empty() {
                 let what = format!("relationship {} has lost a node", at.id());
                 let fault = FileFault::Damaged { offset: 0, what };
@@ -300,9 +307,8 @@ impl Loading {
             }
             let why = format!("relationship {} had lost a node", at.id());
             self.recovery.lost.push(Loss { path: directory.to_owned(), offset: 0, bytes: 0, why });
-            Ok(())
-        })?;
-        Ok(self.memory.build(guard))
+        }
+        Ok(state)
     }
 }
 

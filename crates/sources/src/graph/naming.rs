@@ -13,7 +13,8 @@ use crate::relational::names;
 /// Types of one type of nodes or relationships are its own name with these behind it.
 const TYPE_SUFFIXES: &[&str] = &["", "Clauses", "Sort", "Aggregate", "Fields", "PkColumns"];
 
-/// Types of GraphQL, those that graphs share with tables, and those that belong to all types of a graph.
+/// Types of GraphQL, those that graphs share with tables, those that belong to all types of a graph, and what no value of an
+/// enum may be.
 const RESERVED_TYPES: &[&str] = &[
     "BigInt",
     "BigIntWhere",
@@ -43,6 +44,9 @@ const RESERVED_TYPES: &[&str] = &[
     "SortOperator",
     "String",
     "Subscription",
+    "false",
+    "null",
+    "true",
 ];
 
 /// Root fields for all types.

@@ -1,4 +1,9 @@
 //! Requests against small graphs: answers, errors, changes of types while serving, and a plain model beside.
 
+mod bounds;
+mod changes;
 mod harness;
+mod mutations;
+mod names;
+mod properties;
 mod queries;

@@ -1,0 +1,523 @@
+//! Names that GraphQL cannot take, and names that collide.
+
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect};
+use prony_graph_store::{Kind, Side, Value};
+use prony_graphql::schema::{Schema, SourceId};
+
+use super::harness::{Served, friends};
+use crate::graph::contribution::contribution;
+
+/// The types and properties of one side, as they are served, and what is noted of them.
+fn check(side: Side, declared: &[(&str, &[(&str, Kind)])], expected: &Expect) {
+    let served = Served::empty();
+    served.write(|write| {
+        for (of, properties) in declared {
+            write.make_type(side, of)?;
+            for (name, kind) in *properties {
+                write.declare(side, of, name, *kind)?;
+            }
+        }
+        Ok(())
+    });
+    let surface = served.source.surface();
+    let model = surface.model();
+    let mut text = String::new();
+    for of in &model.side(side).types {
+        let fields: Vec<&str> = of.properties.iter().map(|property| &*property.field).collect();
+        let names = [&of.type_name, &of.list_name, &of.single_name, &of.mutation_stem].map(|name| &**name);
+        writeln!(text, "{:?}: {} {fields:?}", of.name, names.join(" ")).unwrap();
+    }
+    for note in &model.notes {
+        writeln!(text, "note: {note}").unwrap();
+    }
+    Schema::merge(vec![(SourceId(0), contribution(model))]).expect("the names make a schema");
+    expected.assert_eq(&text);
+}
+
+#[test]
+fn types_keep_their_names_where_they_can() {
+    let none: &[(&str, Kind)] = &[];
+    check(
+        Side::Nodes,
+        &[("User", none), ("person", none), ("Node", none), ("Sheep", none), ("Category", none)],
+        &expect![[r#"
+            "User": User users user User []
+            "person": person people person Person []
+            "Node": Node nodes node Node []
+            "Sheep": Sheep sheep sheep_by_key Sheep []
+            "Category": Category categories category Category []
+        "#]],
+    );
+    check(
+        Side::Nodes,
+        &[
+            ("a/b", none),
+            ("a_b", none),
+            ("a b", none),
+            ("", none),
+            ("7", none),
+            ("Größe", none),
+            ("__schema", none),
+            ("Query", none),
+            ("String", none),
+            ("GraphNode", none),
+            ("User", none),
+            ("user", none),
+            ("Users", none),
+            ("UserClauses", none),
+        ],
+        &expect![[r#"
+            "a/b": a_bNode a_b_nodes a_b_node A_bNode []
+            "a_b": a_b a_bs a_b A_b []
+            "a b": a_b_2 a_b_2s a_b_2 A_b_2 []
+            "": _ _rows _ _ []
+            "7": _7 _7s _7 _7 []
+            "Größe": Grosse grosses grosse Grosse []
+            "__schema": _schema _schemas _schema _schema []
+            "Query": QueryNode query_nodes query_node QueryNode []
+            "String": StringNode string_nodes string_node StringNode []
+            "GraphNode": GraphNodeNode graph_node_nodes graph_node_node GraphNodeNode []
+            "User": User users user User []
+            "user": user users_2 user_by_key user []
+            "Users": Users users_3 user_2 Users []
+            "UserClauses": UserClausesNode user_clauses_nodes user_clauses_node UserClausesNode []
+            note: type `Query` of nodes is served as `QueryNode`
+            note: type `String` of nodes is served as `StringNode`
+            note: type `GraphNode` of nodes is served as `GraphNodeNode`
+            note: type `UserClauses` of nodes is served as `UserClausesNode`
+            note: type `a/b` of nodes is served as `a_bNode`
+            note: type `a b` of nodes is served as `a_b_2`
+            note: type `` of nodes is served as `_`
+            note: type `7` of nodes is served as `_7`
+            note: type `Größe` of nodes is served as `Grosse`
+            note: type `__schema` of nodes is served as `_schema`
+        "#]],
+    );
+    check(
+        Side::Relationships,
+        &[("FRIEND", none), ("FRIEND_OF", none), ("knows", none), ("100%", none), ("true", none)],
+        &expect![[r#"
+            "FRIEND": FRIEND friend_relationships  FRIEND []
+            "FRIEND_OF": FRIEND_OF friend_of_relationships  FRIEND_OF []
+            "knows": knows knows_relationships  Knows []
+            "100%": _100 _100_relationships  _100 []
+            "true": trueRelationship true_relationship_relationships  TrueRelationship []
+            note: type `true` of relationships is served as `trueRelationship`
+            note: type `100%` of relationships is served as `_100`
+        "#]],
+    );
+}
+
+#[test]
+fn properties_give_way_to_what_nodes_have() {
+    check(
+        Side::Nodes,
+        &[
+            (
+                "User",
+                &[
+                    ("id", Kind::String),
+                    ("type", Kind::String),
+                    ("key", Kind::String),
+                    ("_id", Kind::Integer),
+                    ("degree", Kind::String),
+                    ("neighbors", Kind::String),
+                    ("users", Kind::String),
+                    ("and", Kind::String),
+                    ("first name", Kind::String),
+                    ("first_name", Kind::String),
+                ],
+            ),
+            ("Animal", &[("id", Kind::Integer), ("weight", Kind::Double)]),
+            ("Stone", &[("weight", Kind::Integer)]),
+        ],
+        &expect![[r#"
+            "User": User users user User ["id_property", "and_property", "degree_property", "first_name_property", "first_name", "id", "key", "neighbors_property", "type", "users"]
+            "Animal": Animal animals animal Animal ["id", "weight"]
+            "Stone": Stone stones stone Stone ["weight"]
+            note: property `_id` is served as `id_property`
+            note: property `and` is served as `and_property`
+            note: property `degree` is served as `degree_property`
+            note: property `neighbors` is served as `neighbors_property`
+            note: property `first name` is served as `first_name_property`
+            note: types of nodes declare property `id` differently: it can be asked for and filtered by in each type, not in GraphNodeClauses
+        "#]],
+    );
+    check(
+        Side::Relationships,
+        &[("KNOWS", &[("from", Kind::Integer), ("to", Kind::Integer), ("since", Kind::Integer)])],
+        &expect![[r#"
+            "KNOWS": KNOWS knows_relationships  KNOWS ["from_property", "since", "to_property"]
+            note: property `from` is served as `from_property`
+            note: property `to` is served as `to_property`
+        "#]],
+    );
+}
+
+#[test]
+fn a_property_hides_the_neighbours_of_its_name() {
+    let served = friends();
+    served.write(|write| {
+        write.declare(Side::Nodes, "User", "users", Kind::Integer)?;
+        let max = write.find("User", "Max").unwrap();
+        write.set_node(max, &[("users", Value::Integer(9))], prony_graph_store::Keep::Others)
+    });
+    let answer =
+        served.answer(r#"{ user(_key: "Max") { users } product(_key: "p1") { users { _key } } }"#, "{}");
+    expect![[r#"{"data":{"user":{"users":9},"product":{"users":[{"_key":"Helene"},{"_key":"Max"}]}}}"#]]
+        .assert_eq(&answer);
+}
+
+#[test]
+fn the_schema_of_a_small_graph() {
+    let served = Served::empty();
+    expect![[r#"
+        type Query {
+          graph_node(_id: BigInt!): GraphNode
+          graph_nodes(where: GraphNodeClauses, sort: [GraphNodeSort!], limit: Int, offset: Int): [GraphNode!]!
+          graph_relationship(_id: BigInt!): GraphRelationship
+          graph_relationships(where: GraphRelationshipClauses, sort: [GraphRelationshipSort!], limit: Int, offset: Int): [GraphRelationship!]!
+        }
+
+        """A node, whatever its type."""
+        interface GraphNode {
+          _id: BigInt!
+          _type: String!
+          _key: String!
+          """
+          The nodes at the other ends of its relationships, one for each relationship.
+          """
+          neighbors(direction: GraphDirection, where: GraphNodeClauses, relationship: GraphRelationshipClauses, sort: [GraphNodeSort!], limit: Int, offset: Int): [GraphNode!]!
+          relationships(direction: GraphDirection, where: GraphRelationshipClauses, node: GraphNodeClauses, sort: [GraphRelationshipSort!], limit: Int, offset: Int): [GraphRelationship!]!
+          """How many relationships it has."""
+          degree(direction: GraphDirection): Int!
+        }
+
+        input GraphNodeClauses {
+          and: [GraphNodeClauses!]
+          or: [GraphNodeClauses!]
+          not: GraphNodeClauses
+          _id: BigIntWhere
+          _key: GraphStrWhere
+          _type: GraphStrWhere
+        }
+
+        input GraphNodeSort {
+          _id: SortOperator
+          _key: SortOperator
+          _type: SortOperator
+        }
+
+        """A relationship, whatever its type."""
+        interface GraphRelationship {
+          _id: BigInt!
+          _type: String!
+          from: GraphNode
+          to: GraphNode
+          """The end that is not the node above; `to` where there is none."""
+          node: GraphNode
+        }
+
+        input GraphRelationshipClauses {
+          and: [GraphRelationshipClauses!]
+          or: [GraphRelationshipClauses!]
+          not: GraphRelationshipClauses
+          _id: BigIntWhere
+          _type: GraphStrWhere
+          from: GraphNodeClauses
+          to: GraphNodeClauses
+        }
+
+        input GraphRelationshipSort {
+          _id: SortOperator
+          _type: SortOperator
+        }
+
+        """Seen from the node; `all` where none is given."""
+        enum GraphDirection {
+          all
+          in
+          out
+        }
+
+        input GraphStrWhere {
+          eq: String
+          ne: String
+          gt: String
+          gte: String
+          lt: String
+          lte: String
+          in: [String]
+          not_in: [String]
+          is_null: Boolean
+          like: String
+          ilike: String
+          starts_with: String
+          contains: String
+          ends_with: String
+        }
+
+        """An integer of 64 bits as a JSON number."""
+        scalar BigInt @specifiedBy(url: "https://www.rfc-editor.org/rfc/rfc8259")
+
+        enum SortOperator {
+          asc
+          desc
+        }
+
+        input BigIntWhere {
+          eq: BigInt
+          ne: BigInt
+          gt: BigInt
+          gte: BigInt
+          lt: BigInt
+          lte: BigInt
+          in: [BigInt]
+          not_in: [BigInt]
+          is_null: Boolean
+        }
+    "#]].assert_eq(&served.offered().schema.sdl());
+    served.write(|write| {
+        write.make_type(Side::Nodes, "User")?;
+        write.declare(Side::Nodes, "User", "age", Kind::Integer)?;
+        write.make_type(Side::Relationships, "FRIEND")?;
+        write.declare(Side::Relationships, "FRIEND", "since", Kind::Integer)
+    });
+    expect![[r#"
+        type Query {
+          users(where: UserClauses, sort: [UserSort!], limit: Int, offset: Int): [User!]!
+          users_aggregate(where: UserClauses): UserAggregate!
+          """The node with this key, or with this id."""
+          user(_key: String, _id: BigInt): User
+          friend_relationships(where: FRIENDClauses, sort: [FRIENDSort!], limit: Int, offset: Int): [FRIEND!]!
+          friend_relationships_aggregate(where: FRIENDClauses): FRIENDAggregate!
+          graph_node(_id: BigInt!): GraphNode
+          graph_nodes(where: GraphNodeClauses, sort: [GraphNodeSort!], limit: Int, offset: Int): [GraphNode!]!
+          graph_relationship(_id: BigInt!): GraphRelationship
+          graph_relationships(where: GraphRelationshipClauses, sort: [GraphRelationshipSort!], limit: Int, offset: Int): [GraphRelationship!]!
+        }
+
+        type Mutation {
+          createUser(_key: String!, age: BigInt): User
+          updateUser(pk_columns: UserPkColumns!, age: BigInt): Result
+          replaceUser(pk_columns: UserPkColumns!, age: BigInt): Result
+          deleteUser(pk_columns: UserPkColumns!): Result
+          createFRIEND(from: GraphNodeKey!, to: GraphNodeKey!, since: BigInt): FRIEND
+          updateFRIEND(pk_columns: FRIENDPkColumns!, since: BigInt): Result
+          replaceFRIEND(pk_columns: FRIENDPkColumns!, since: BigInt): Result
+          deleteFRIEND(pk_columns: FRIENDPkColumns!): Result
+        }
+
+        """A node, whatever its type."""
+        interface GraphNode {
+          _id: BigInt!
+          _type: String!
+          _key: String!
+          """
+          The nodes at the other ends of its relationships, one for each relationship.
+          """
+          neighbors(direction: GraphDirection, types: [GraphRelationshipType!], where: GraphNodeClauses, relationship: GraphRelationshipClauses, sort: [GraphNodeSort!], limit: Int, offset: Int): [GraphNode!]!
+          relationships(direction: GraphDirection, types: [GraphRelationshipType!], where: GraphRelationshipClauses, node: GraphNodeClauses, sort: [GraphRelationshipSort!], limit: Int, offset: Int): [GraphRelationship!]!
+          """How many relationships it has."""
+          degree(direction: GraphDirection, types: [GraphRelationshipType!]): Int!
+        }
+
+        input GraphNodeClauses {
+          and: [GraphNodeClauses!]
+          or: [GraphNodeClauses!]
+          not: GraphNodeClauses
+          _id: BigIntWhere
+          _key: GraphStrWhere
+          _type: GraphStrWhere
+          age: BigIntWhere
+        }
+
+        input GraphNodeSort {
+          _id: SortOperator
+          _key: SortOperator
+          _type: SortOperator
+          age: SortOperator
+        }
+
+        """A node of type `User`."""
+        type User implements GraphNode {
+          _id: BigInt!
+          _type: String!
+          _key: String!
+          """
+          The nodes at the other ends of its relationships, one for each relationship.
+          """
+          neighbors(direction: GraphDirection, types: [GraphRelationshipType!], where: GraphNodeClauses, relationship: GraphRelationshipClauses, sort: [GraphNodeSort!], limit: Int, offset: Int): [GraphNode!]!
+          relationships(direction: GraphDirection, types: [GraphRelationshipType!], where: GraphRelationshipClauses, node: GraphNodeClauses, sort: [GraphRelationshipSort!], limit: Int, offset: Int): [GraphRelationship!]!
+          """How many relationships it has."""
+          degree(direction: GraphDirection, types: [GraphRelationshipType!]): Int!
+          age: BigInt
+          users(direction: GraphDirection, types: [GraphRelationshipType!], where: UserClauses, relationship: GraphRelationshipClauses, sort: [UserSort!], limit: Int, offset: Int): [User!]!
+          users_aggregate(direction: GraphDirection, types: [GraphRelationshipType!], where: UserClauses, relationship: GraphRelationshipClauses): UserAggregate!
+        }
+
+        input UserClauses {
+          and: [UserClauses!]
+          or: [UserClauses!]
+          not: UserClauses
+          _id: BigIntWhere
+          _key: GraphStrWhere
+          age: BigIntWhere
+        }
+
+        input UserSort {
+          _id: SortOperator
+          _key: SortOperator
+          age: SortOperator
+        }
+
+        type UserFields {
+          _key: String
+          age: Float
+        }
+
+        type UserAggregate {
+          count: Int!
+          sum: UserFields
+          avg: UserFields
+          max: UserFields
+          min: UserFields
+        }
+
+        input UserPkColumns {
+          _key: String
+          _id: BigInt
+        }
+
+        """A relationship, whatever its type."""
+        interface GraphRelationship {
+          _id: BigInt!
+          _type: String!
+          from: GraphNode
+          to: GraphNode
+          """The end that is not the node above; `to` where there is none."""
+          node: GraphNode
+        }
+
+        input GraphRelationshipClauses {
+          and: [GraphRelationshipClauses!]
+          or: [GraphRelationshipClauses!]
+          not: GraphRelationshipClauses
+          _id: BigIntWhere
+          _type: GraphStrWhere
+          from: GraphNodeClauses
+          to: GraphNodeClauses
+          since: BigIntWhere
+        }
+
+        input GraphRelationshipSort {
+          _id: SortOperator
+          _type: SortOperator
+          since: SortOperator
+        }
+
+        """A relationship of type `FRIEND`."""
+        type FRIEND implements GraphRelationship {
+          _id: BigInt!
+          _type: String!
+          from: GraphNode
+          to: GraphNode
+          """The end that is not the node above; `to` where there is none."""
+          node: GraphNode
+          since: BigInt
+        }
+
+        input FRIENDClauses {
+          and: [FRIENDClauses!]
+          or: [FRIENDClauses!]
+          not: FRIENDClauses
+          _id: BigIntWhere
+          from: GraphNodeClauses
+          to: GraphNodeClauses
+          since: BigIntWhere
+        }
+
+        input FRIENDSort {
+          _id: SortOperator
+          since: SortOperator
+        }
+
+        type FRIENDFields {
+          since: Float
+        }
+
+        type FRIENDAggregate {
+          count: Int!
+          sum: FRIENDFields
+          avg: FRIENDFields
+          max: FRIENDFields
+          min: FRIENDFields
+        }
+
+        input FRIENDPkColumns {
+          _id: BigInt!
+        }
+
+        """A node: its `_id`, or its `_type` and `_key`."""
+        input GraphNodeKey {
+          _id: BigInt
+          _type: String
+          _key: String
+        }
+
+        """Seen from the node; `all` where none is given."""
+        enum GraphDirection {
+          all
+          in
+          out
+        }
+
+        enum GraphRelationshipType {
+          FRIEND
+        }
+
+        input GraphStrWhere {
+          eq: String
+          ne: String
+          gt: String
+          gte: String
+          lt: String
+          lte: String
+          in: [String]
+          not_in: [String]
+          is_null: Boolean
+          like: String
+          ilike: String
+          starts_with: String
+          contains: String
+          ends_with: String
+        }
+
+        """An integer of 64 bits as a JSON number."""
+        scalar BigInt @specifiedBy(url: "https://www.rfc-editor.org/rfc/rfc8259")
+
+        enum SortOperator {
+          asc
+          desc
+        }
+
+        input BigIntWhere {
+          eq: BigInt
+          ne: BigInt
+          gt: BigInt
+          gte: BigInt
+          lt: BigInt
+          lte: BigInt
+          in: [BigInt]
+          not_in: [BigInt]
+          is_null: Boolean
+        }
+
+        """Whether a row was changed."""
+        type Result {
+          result: Boolean!
+        }
+    "#]].assert_eq(&served.offered().schema.sdl());
+}

@@ -14,7 +14,7 @@ use prony_graphql::{
     document::Operation,
     limits::Limits,
     response::Detail,
-    schema::{Schema, SchemaFault},
+    schema::{Schema, SchemaFault, SourceId},
 };
 use prony_sources::{
     graph::source::GraphSource,
@@ -40,16 +40,34 @@ pub enum OpenError {
     Source { name: String, source: Box<source::OpenError> },
     #[error("source `{name}` cannot be opened: {source}")]
     Graph { name: String, source: DatabasesError },
-    #[error("the sources do not make a schema: {}", joined(.0))]
-    Schema(Vec<SchemaFault>),
+    #[error("the sources do not make a schema: {message}")]
+    Schema { message: String },
     #[error(transparent)]
     Documents(#[from] DocumentsError),
     #[error("the schema cannot be introspected: {message}")]
     Introspection { message: String },
 }
 
-fn joined(faults: &[SchemaFault]) -> String {
-    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+/// Faults with the names of the sources.
+fn joined(faults: &[SchemaFault], sources: &[NamedSource]) -> String {
+    let name = |id: SourceId| &*sources[usize::from(id.0)].name;
+    let told = |fault: &SchemaFault| match fault {
+        SchemaFault::TypeCollision { name: of, first, second } => {
+            collision("type", of, name(*first), name(*second))
+        }
+        SchemaFault::FieldCollision { kind, name: of, first, second } => {
+            collision(&format!("{kind} field"), of, name(*first), name(*second))
+        }
+        other => other.to_string(),
+    };
+    faults.iter().map(told).collect::<Vec<_>>().join("; ")
+}
+
+fn collision(what: &str, name: &str, first: &str, second: &str) -> String {
+    format!(
+        "{what} {name} comes from source `{first}` and, with another definition, from source `{second}`; rename or exclude \
+         the table in prony.toml, or drop the type of the graph"
+    )
 }
 
 /// An open source under its name.
@@ -98,7 +116,8 @@ impl Engine {
             }
         }
         let plan_cache_bytes = settings.plan_cache_bytes as usize;
-        let served = Served::make(0, &sources, plan_cache_bytes).map_err(OpenError::Schema)?;
+        let served = Served::make(0, &sources, plan_cache_bytes)
+            .map_err(|faults| OpenError::Schema { message: joined(&faults, &sources) })?;
         for (source, surface) in sources.iter().zip(&served.surfaces) {
             log_source(source, surface);
         }
@@ -170,7 +189,7 @@ pub(crate) async fn follow(site: Arc<Site>) {
                 tracing::info!(source, contents, "the schema has changed");
             }
             Err(faults) => {
-                let faults = joined(&faults);
+                let faults = joined(&faults, &site.engine.sources);
                 tracing::error!(
                     source,
                     faults,
@@ -225,5 +244,74 @@ fn log_source(NamedSource { name, address, .. }: &NamedSource, surface: &Surface
     tracing::info!(source = name, %address, contents, fields, "serving a source");
     for note in surface.notes() {
         tracing::info!(source = name, "{note}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prony_graph_store::{Durability, Kind, Options, Side, Store};
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::config::{self, CommandLine};
+
+    /// An engine over a database with a table of users and over a graph.
+    fn engine(directory: &TempDir) -> Result<Engine, OpenError> {
+        let sources = vec![
+            format!("sqlite:{}", directory.path().join("shop.db").display()),
+            format!("graph:{}", directory.path().join("graph").display()),
+        ];
+        let settings = config::load(None, CommandLine { sources, flags: Vec::new() }, &|_| None);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        tokio::task::LocalSet::new()
+            .block_on(&runtime, Engine::open(&settings.expect("the sources are right")))
+    }
+
+    fn directory() -> TempDir {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let database = prony_testkit::chinook::sqlite_copy();
+        std::fs::copy(database.path(), directory.path().join("shop.db")).expect("the database is copied");
+        directory
+    }
+
+    #[test]
+    fn a_type_that_collides_leaves_what_is_served_in_place() {
+        let directory = directory();
+        let engine = engine(&directory).expect("the sources can be opened");
+        let store = Arc::clone(&engine.databases().expect("a graph is served").default().store);
+        let declare = |of: &str| {
+            let written = store.write_and_wait(|write| {
+                write.make_type(Side::Nodes, of)?;
+                write.declare(Side::Nodes, of, "fame", Kind::Integer)
+            });
+            written.expect("the type can be declared");
+        };
+        declare("User");
+        engine.renew().expect("the names are free");
+        assert!(engine.sdl().contains("type User implements GraphNode"));
+        let before = engine.served();
+        declare("Artist");
+        let faults = joined(&engine.renew().expect_err("there is a table of artists"), &engine.sources);
+        assert!(faults.contains("type Artist comes from source `shop` and"), "{faults}");
+        assert!(Arc::ptr_eq(&before, &engine.served()));
+        let dropped = store.write_and_wait(|write| write.drop_type(Side::Nodes, "Artist"));
+        dropped.expect("nothing is of the type");
+        engine.renew().expect("the name is free again");
+    }
+
+    #[test]
+    fn a_type_that_collides_at_the_start_is_told() {
+        let directory = directory();
+        let options = Options::new(Durability::Sync);
+        let store =
+            Store::open(&directory.path().join("graph/rage"), options).expect("the graph can be made");
+        let made = store.write_and_wait(|write| write.make_type(Side::Nodes, "Artist"));
+        made.expect("the type can be made");
+        drop(store);
+        let error = engine(&directory).expect_err("there is a table of artists").to_string();
+        assert!(
+            error.starts_with("the sources do not make a schema: type Artist comes from source `shop`"),
+            "{error}"
+        );
     }
 }

@@ -13,6 +13,7 @@ mod manage;
 mod path;
 mod read;
 mod schema;
+mod settle;
 mod write;
 
 use std::sync::Arc;

@@ -1,12 +1,11 @@
 //! Calls that change the graph. The store refuses or accepts at once; an accepted one is answered when it is durable.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{Method, StatusCode, request};
 use hyper::body::{Body, Incoming};
-use prony_graph_store::{
-    Durability, Keep, Kind, Node, Read, Ref, Refusal, Relationship, Side, Store, Value, Write, WriteError,
-};
-use tokio::sync::oneshot;
+use prony_graph_store::{Keep, Kind, Node, Read, Ref, Refusal, Relationship, Side, Store, Value, Write};
 
 use super::{
     answer::{Answer, not_changed, not_created, not_durable},
@@ -14,14 +13,14 @@ use super::{
     json::{write_bare_node, write_bare_relationship, write_node, write_relationship},
     list::{self, Sought},
     path::{Call, NodeName, Owner},
-    schema,
+    schema, settle,
 };
 use crate::{config::Settings, http::body};
 
 /// Answers what is no GET.
 pub(super) async fn answer(
     settings: &Settings,
-    store: &Store,
+    store: &Arc<Store>,
     call: &Call<'_>,
     head: &request::Parts,
     body: Incoming,
@@ -51,7 +50,7 @@ async fn received(settings: &Settings, head: &request::Parts, body: Incoming) ->
 
 type Answered = Result<Answer, Answer>;
 
-async fn post(store: &Store, call: &Call<'_>, body: &[u8], query: Option<&str>) -> Answered {
+async fn post(store: &Arc<Store>, call: &Call<'_>, body: &[u8], query: Option<&str>) -> Answered {
     match call {
         Call::Find(side, of, property, operation) => {
             let sought = Sought { side: *side, of, property, operation };
@@ -73,7 +72,7 @@ async fn post(store: &Store, call: &Call<'_>, body: &[u8], query: Option<&str>) 
     }
 }
 
-async fn put(store: &Store, call: &Call<'_>, body: &[u8]) -> Answered {
+async fn put(store: &Arc<Store>, call: &Call<'_>, body: &[u8]) -> Answered {
     match call {
         Call::Properties(owner) => set_properties(store, owner, body, Keep::Others).await,
         Call::Property(owner, name) => set_property(store, owner, name, body).await,
@@ -81,7 +80,7 @@ async fn put(store: &Store, call: &Call<'_>, body: &[u8]) -> Answered {
     }
 }
 
-async fn delete(store: &Store, call: &Call<'_>) -> Answered {
+async fn delete(store: &Arc<Store>, call: &Call<'_>) -> Answered {
     match call {
         Call::Node(name) => {
             change(store, |write| {
@@ -109,7 +108,7 @@ async fn delete(store: &Store, call: &Call<'_>) -> Answered {
 
 // ---- creating
 
-async fn create_node(store: &Store, type_name: &str, key: &str, body: &[u8]) -> Answered {
+async fn create_node(store: &Arc<Store>, type_name: &str, key: &str, body: &[u8]) -> Answered {
     let members = members(body)?;
     let given = Properties::of(&members);
     let mut answer = Vec::new();
@@ -129,7 +128,7 @@ async fn create_node(store: &Store, type_name: &str, key: &str, body: &[u8]) -> 
 }
 
 async fn create_relationship(
-    store: &Store,
+    store: &Arc<Store>,
     from: &NodeName<'_>,
     to: &NodeName<'_>,
     of: &str,
@@ -153,11 +152,11 @@ async fn create_relationship(
     Ok(Answer::created(answer))
 }
 
-fn with_node(store: &Store, at: Ref, take: impl FnOnce(&Node<'_>)) {
+fn with_node(store: &Arc<Store>, at: Ref, take: impl FnOnce(&Node<'_>)) {
     take(&store.read().node(at).expect("the node was made in this write"));
 }
 
-fn with_relationship(store: &Store, at: Ref, take: impl FnOnce(&Relationship<'_>)) {
+fn with_relationship(store: &Arc<Store>, at: Ref, take: impl FnOnce(&Relationship<'_>)) {
     take(&store.read().relationship(at).expect("the relationship was made in this write"));
 }
 
@@ -199,7 +198,7 @@ impl<'a> Properties<'a> {
     }
 
     /// Call it in a write, whose types nobody else changes.
-    fn check(&self, store: &Store, side: Side, of: Of<'_>) -> Result<(), Refusal> {
+    fn check(&self, store: &Arc<Store>, side: Side, of: Of<'_>) -> Result<(), Refusal> {
         if self.nested.is_empty() {
             return Ok(());
         }
@@ -224,7 +223,7 @@ fn declared(read: &Read, side: Side, of: Of<'_>, property: &str) -> Option<Kind>
 
 // ---- changing
 
-async fn set_properties(store: &Store, owner: &Owner<'_>, body: &[u8], keep: Keep) -> Answered {
+async fn set_properties(store: &Arc<Store>, owner: &Owner<'_>, body: &[u8], keep: Keep) -> Answered {
     let members = given::object(body).ok_or_else(|| Answer::bad("Invalid JSON"))?;
     let given = Properties::of(&members);
     change(store, |write| {
@@ -236,7 +235,7 @@ async fn set_properties(store: &Store, owner: &Owner<'_>, body: &[u8], keep: Kee
 }
 
 /// One that is not declared is refused; in an object it would be ignored.
-async fn set_property(store: &Store, owner: &Owner<'_>, name: &str, body: &[u8]) -> Answered {
+async fn set_property(store: &Arc<Store>, owner: &Owner<'_>, name: &str, body: &[u8]) -> Answered {
     let Some(Given::Value(value)) = given::value(body) else { return Err(Answer::bad("Invalid JSON")) };
     change(store, |write| {
         let at = find_owner(write, owner)?;
@@ -302,18 +301,21 @@ fn relationship(id: u64) -> Result<Ref, Refusal> {
     Ref::from_id(id).ok_or(Refusal::NoRelationship)
 }
 
-async fn change(store: &Store, operate: impl FnOnce(&mut Write<'_>) -> Result<(), Refusal>) -> Answered {
+async fn change(store: &Arc<Store>, operate: impl FnOnce(&mut Write<'_>) -> Result<(), Refusal>) -> Answered {
     durable(store, not_changed, operate).await?;
     Ok(Answer::bare(StatusCode::NO_CONTENT))
 }
 
-async fn declare(store: &Store, operate: impl FnOnce(&mut Write<'_>) -> Result<(), Refusal>) -> Answered {
+async fn declare(
+    store: &Arc<Store>,
+    operate: impl FnOnce(&mut Write<'_>) -> Result<(), Refusal>,
+) -> Answered {
     durable(store, not_changed, operate).await?;
     Ok(Answer::bare(StatusCode::CREATED))
 }
 
 /// Empties the graph.
-pub(super) async fn cleared(store: &Store) -> Result<(), Answer> {
+pub(super) async fn cleared(store: &Arc<Store>) -> Result<(), Answer> {
     durable(store, not_changed, |write| {
         write.clear();
         Ok(())
@@ -323,16 +325,10 @@ pub(super) async fn cleared(store: &Store) -> Result<(), Answer> {
 
 /// Makes the changes, and waits until they are as durable as the store keeps them.
 async fn durable(
-    store: &Store,
+    store: &Arc<Store>,
     refused: fn(&Refusal) -> Answer,
     operate: impl FnOnce(&mut Write<'_>) -> Result<(), Refusal>,
 ) -> Result<(), Answer> {
-    if store.durability() == Durability::Off {
-        return store.write(operate, drop).map_err(|refusal| refused(&refusal));
-    }
-    let (sender, receiver) = oneshot::channel();
-    // A receiver that is gone belonged to a client that is.
-    let done = move |outcome| drop(sender.send(outcome));
-    store.write(operate, done).map_err(|refusal| refused(&refusal))?;
-    receiver.await.unwrap_or(Err(WriteError::Closed)).map_err(|error| not_durable(&error))
+    let ((), waiting) = settle::write(store, operate).map_err(|refusal| refused(&refusal))?;
+    waiting.settled().await.map_err(|error| not_durable(&error))
 }

@@ -1,0 +1,138 @@
+//! Waiting until a write is durable: each core keeps its waiting requests in the order of their tickets, and is told once
+//! for all that one sync has made durable, instead of once for each.
+
+use std::{
+    cell::RefCell,
+    collections::VecDeque,
+    future::poll_fn,
+    rc::Rc,
+    sync::{Arc, Mutex, PoisonError, Weak},
+    task::{Poll, Waker},
+};
+
+use futures_util::task::AtomicWaker;
+use prony_graph_store::{Refusal, Registration, Settled, Store, Ticket, Write, WriteError};
+
+thread_local! {
+    /// This core's lines, one for each store that it has written to.
+    static LINES: RefCell<Vec<(Weak<Store>, Rc<Line>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Those of one core that wait for one store.
+#[derive(Debug)]
+struct Line {
+    waiting: RefCell<VecDeque<(Ticket, Rc<Place>)>>,
+    inbox: Arc<Inbox>,
+    _registration: Registration,
+}
+
+/// What the log's thread has told and the core has not heard yet.
+#[derive(Debug, Default)]
+struct Inbox {
+    settled: Mutex<Vec<Settled>>,
+    waker: AtomicWaker,
+}
+
+/// One that waits.
+#[derive(Debug, Default)]
+struct Place(RefCell<Progress>);
+
+#[derive(Debug, Default)]
+enum Progress {
+    #[default]
+    Untold,
+    Awaited(Waker),
+    Settled(Result<(), WriteError>),
+}
+
+/// Makes changes, all or none; gives what is to be waited for. Call it on a core's thread, inside its `LocalSet`.
+pub(super) fn write<T>(
+    store: &Arc<Store>,
+    operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
+) -> Result<(T, Waiting), Refusal> {
+    // Before the write, so that it cannot be settled unheard.
+    let line = line(store);
+    let (result, ticket) = store.write_ticket(operate)?;
+    if ticket == Ticket::SETTLED {
+        return Ok((result, Waiting(None)));
+    }
+    let place = Rc::new(Place::default());
+    line.waiting.borrow_mut().push_back((ticket, Rc::clone(&place)));
+    Ok((result, Waiting(Some(place))))
+}
+
+/// A write that was accepted.
+#[must_use]
+#[derive(Debug)]
+pub(super) struct Waiting(Option<Rc<Place>>);
+
+impl Waiting {
+    /// Returns when it is as durable as the store keeps it, or was taken back.
+    pub(super) async fn settled(self) -> Result<(), WriteError> {
+        let Some(place) = self.0 else { return Ok(()) };
+        poll_fn(|context| {
+            let mut progress = place.0.borrow_mut();
+            match std::mem::replace(&mut *progress, Progress::Awaited(context.waker().clone())) {
+                Progress::Settled(outcome) => Poll::Ready(outcome),
+                _ => Poll::Pending,
+            }
+        })
+        .await
+    }
+}
+
+/// This core's line for the store.
+fn line(store: &Arc<Store>) -> Rc<Line> {
+    LINES.with_borrow_mut(|lines| {
+        if let Some((_, line)) = lines.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(store))) {
+            return Rc::clone(line);
+        }
+        // Those of databases that were dropped; their tasks end with them.
+        for (_, gone) in lines.extract_if(.., |(of, _)| of.strong_count() == 0) {
+            gone.inbox.waker.wake();
+        }
+        let line = Rc::new(Line::new(store));
+        lines.push((Arc::downgrade(store), Rc::clone(&line)));
+        tokio::task::spawn_local(attend(Rc::downgrade(&line), Arc::clone(&line.inbox)));
+        line
+    })
+}
+
+impl Line {
+    fn new(store: &Arc<Store>) -> Self {
+        let inbox = Arc::new(Inbox::default());
+        let of_log = Arc::clone(&inbox);
+        let registration = store.watch(move |settled| {
+            of_log.settled.lock().unwrap_or_else(PoisonError::into_inner).push(settled.clone());
+            of_log.waker.wake();
+        });
+        Self { waiting: RefCell::default(), inbox, _registration: registration }
+    }
+
+    fn settle(&self, settled: &Settled) {
+        let mut waiting = self.waiting.borrow_mut();
+        while waiting.front().is_some_and(|(ticket, _)| *ticket <= settled.up_to) {
+            let Some((_, place)) = waiting.pop_front() else { return };
+            let told = Progress::Settled(settled.outcome.clone());
+            if let Progress::Awaited(waker) = place.0.replace(told) {
+                waker.wake();
+            }
+        }
+    }
+}
+
+/// Wakes those whose writes are settled; ends with the line.
+async fn attend(line: std::rc::Weak<Line>, inbox: Arc<Inbox>) {
+    let mut heard = Vec::new();
+    while line.strong_count() > 0 {
+        poll_fn(|context| {
+            inbox.waker.register(context.waker());
+            let mut told = inbox.settled.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::swap(&mut *told, &mut heard);
+            if heard.is_empty() && line.strong_count() > 0 { Poll::Pending } else { Poll::Ready(()) }
+        })
+        .await;
+        let Some(line) = line.upgrade() else { return };
+        heard.drain(..).for_each(|settled| line.settle(&settled));
+    }
+}

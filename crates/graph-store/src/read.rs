@@ -96,6 +96,20 @@ impl Read {
             .filter_map(|at| self.relationship(at))
     }
 
+    /// All nodes of one virtual shard, by type and index.
+    pub fn nodes_on(&self, shard: u8) -> impl Iterator<Item = Node<'_>> {
+        self.numbers(Side::Nodes, None)
+            .flat_map(move |number| self.slots_on(Side::Nodes, number, shard))
+            .filter_map(|at| self.node(at))
+    }
+
+    /// As [`Self::nodes_on`].
+    pub fn relationships_on(&self, shard: u8) -> impl Iterator<Item = Relationship<'_>> {
+        self.numbers(Side::Relationships, None)
+            .flat_map(move |number| self.slots_on(Side::Relationships, number, shard))
+            .filter_map(|at| self.relationship(at))
+    }
+
     /// Those nodes that fulfil all conditions, in the order of [`Self::nodes`]; looked for as they are asked for.
     pub fn nodes_where<'r>(
         &'r self,
@@ -141,10 +155,12 @@ impl Read {
     }
 
     fn slots(&self, side: Side, number: u16) -> impl Iterator<Item = Ref> + use<'_> {
-        (0..SHARDS as u8).flat_map(move |shard| {
-            let end = self.memory.slots_end(side, number, shard);
-            (0..end).map(move |index| Ref::new(number, shard, index))
-        })
+        (0..SHARDS as u8).flat_map(move |shard| self.slots_on(side, number, shard))
+    }
+
+    fn slots_on(&self, side: Side, number: u16, shard: u8) -> impl Iterator<Item = Ref> + use<> {
+        let end = self.memory.slots_end(side, number, shard);
+        (0..end).map(move |index| Ref::new(number, shard, index))
     }
 
     /// How many there are of a type, or of all.

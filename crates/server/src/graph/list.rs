@@ -1,6 +1,7 @@
-//! Lists of nodes and relationships: all, those of a type, and those whose property fits, `limit` of them behind `skip`.
+//! Lists of nodes and relationships: all, those of a type, and those whose property fits, `limit` of them behind `skip`;
+//! by virtual shard, then by type and index, as `RageDB` has them.
 
-use prony_graph_store::{Condition, Read, Side, Test};
+use prony_graph_store::{Condition, Node, Read, Relationship, SHARDS, Side, Test};
 
 use super::{
     answer::Answer,
@@ -39,23 +40,30 @@ pub(super) fn all(read: &Read, side: Side, of: Option<&str>, query: Option<&str>
         Ok(page) => page,
         Err(response) => return response,
     };
-    let number = match of.map(|name| read.schema().side(side).number(name)) {
-        Some(None) => return Answer::ok(&b"[]"[..]),
-        Some(number) => number,
-        None => None,
-    };
+    let number = of.map(|name| read.schema().side(side).number(name));
+    let shards = 0..SHARDS as u8;
     let mut body = Vec::new();
-    match side {
-        Side::Nodes => {
-            let nodes = read.nodes(number).skip(page.skip).take(page.limit);
-            write_list(&mut body, nodes, |out, node| write_node(out, &node));
+    match (side, number) {
+        (_, Some(None)) => body.extend_from_slice(b"[]"),
+        (Side::Nodes, Some(number)) => write_nodes(&mut body, page, read.nodes(number)),
+        (Side::Nodes, None) => write_nodes(&mut body, page, shards.flat_map(|shard| read.nodes_on(shard))),
+        (Side::Relationships, Some(number)) => {
+            write_relationships(&mut body, page, read.relationships(number));
         }
-        Side::Relationships => {
-            let found = read.relationships(number).skip(page.skip).take(page.limit);
-            write_list(&mut body, found, |out, of| write_relationship(out, &of));
+        (Side::Relationships, None) => {
+            let all = shards.flat_map(|shard| read.relationships_on(shard));
+            write_relationships(&mut body, page, all);
         }
     }
     Answer::ok(body)
+}
+
+fn write_nodes<'r>(out: &mut Vec<u8>, page: Page, nodes: impl Iterator<Item = Node<'r>>) {
+    write_list(out, nodes.skip(page.skip).take(page.limit), |out, node| write_node(out, &node));
+}
+
+fn write_relationships<'r>(out: &mut Vec<u8>, page: Page, all: impl Iterator<Item = Relationship<'r>>) {
+    write_list(out, all.skip(page.skip).take(page.limit), |out, of| write_relationship(out, &of));
 }
 
 /// What a find is for: type, property and operation as the path has them.
@@ -90,13 +98,9 @@ pub(super) fn find(
     let conditions = [Condition { property: sought.property, test, not, value }];
     let mut body = Vec::new();
     match sought.side {
-        Side::Nodes => {
-            let found = read.nodes_where(Some(number), &conditions).skip(page.skip).take(page.limit);
-            write_list(&mut body, found, |out, node| write_node(out, &node));
-        }
+        Side::Nodes => write_nodes(&mut body, page, read.nodes_where(Some(number), &conditions)),
         Side::Relationships => {
-            let found = read.relationships_where(Some(number), &conditions).skip(page.skip).take(page.limit);
-            write_list(&mut body, found, |out, of| write_relationship(out, &of));
+            write_relationships(&mut body, page, read.relationships_where(Some(number), &conditions));
         }
     }
     Ok(Answer::ok(body))

@@ -209,20 +209,22 @@ fn lists_have_limit_and_skip() {
           201 {"id": 1024, "type": "User", "key": "Gabi", "properties": {}}
         POST /node/User/Alex
           201 {"id": 67109890, "type": "User", "key": "Alex", "properties": {}}
+        POST /node/Animal/Tom
+          201 {"id": 67110915, "type": "Animal", "key": "Tom", "properties": {}}
         GET /nodes
-          200 [{"id": 1024, "type": "User", "key": "Gabi", "properties": {}}, {"id": 1026, "type": "User", "key": "Helene", "properties": {}}, {"id": 67109890, "type": "User", "key": "Alex", "properties": {}}, {"id": 1027, "type": "User", "key": "Max", "properties": {}}, {"id": 2051, "type": "Animal", "key": "Rex", "properties": {}}]
+          200 [{"id": 1024, "type": "User", "key": "Gabi", "properties": {}}, {"id": 1026, "type": "User", "key": "Helene", "properties": {}}, {"id": 67109890, "type": "User", "key": "Alex", "properties": {}}, {"id": 1027, "type": "User", "key": "Max", "properties": {}}, {"id": 2051, "type": "Animal", "key": "Rex", "properties": {}}, {"id": 67110915, "type": "Animal", "key": "Tom", "properties": {}}]
         GET /nodes/User?limit=2
           200 [{"id": 1024, "type": "User", "key": "Gabi", "properties": {}}, {"id": 1026, "type": "User", "key": "Helene", "properties": {}}]
         GET /nodes/User?limit=2&skip=1
           200 [{"id": 1026, "type": "User", "key": "Helene", "properties": {}}, {"id": 67109890, "type": "User", "key": "Alex", "properties": {}}]
         GET /nodes?skip=4&limit=10
-          200 [{"id": 2051, "type": "Animal", "key": "Rex", "properties": {}}]
+          200 [{"id": 2051, "type": "Animal", "key": "Rex", "properties": {}}, {"id": 67110915, "type": "Animal", "key": "Tom", "properties": {}}]
         GET /nodes?skip=5
-          200 []
+          200 [{"id": 67110915, "type": "Animal", "key": "Tom", "properties": {}}]
         GET /nodes?limit=0
           200 []
         GET /nodes?limit=&skip=
-          200 [{"id": 1024, "type": "User", "key": "Gabi", "properties": {}}, {"id": 1026, "type": "User", "key": "Helene", "properties": {}}, {"id": 67109890, "type": "User", "key": "Alex", "properties": {}}, {"id": 1027, "type": "User", "key": "Max", "properties": {}}, {"id": 2051, "type": "Animal", "key": "Rex", "properties": {}}]
+          200 [{"id": 1024, "type": "User", "key": "Gabi", "properties": {}}, {"id": 1026, "type": "User", "key": "Helene", "properties": {}}, {"id": 67109890, "type": "User", "key": "Alex", "properties": {}}, {"id": 1027, "type": "User", "key": "Max", "properties": {}}, {"id": 2051, "type": "Animal", "key": "Rex", "properties": {}}, {"id": 67110915, "type": "Animal", "key": "Tom", "properties": {}}]
         GET /nodes?limit=18446744073709551615&skip=18446744073709551615
           200 []
         GET /nodes?limit=x
@@ -244,7 +246,7 @@ fn lists_have_limit_and_skip() {
         POST /node/User/Helene/relationship/User/Max/KNOWS
           201 {"id": 1026, "type": "KNOWS", "from": 1026, "to": 1027, "properties": {}}
         GET /relationships
-          200 [{"id": 1026, "type": "KNOWS", "from": 1026, "to": 1027, "properties": {}}, {"id": 1027, "type": "KNOWS", "from": 1027, "to": 1026, "properties": {}}, {"id": 2050, "type": "LOVES", "from": 1026, "to": 1027, "properties": {}}]
+          200 [{"id": 1026, "type": "KNOWS", "from": 1026, "to": 1027, "properties": {}}, {"id": 2050, "type": "LOVES", "from": 1026, "to": 1027, "properties": {}}, {"id": 1027, "type": "KNOWS", "from": 1027, "to": 1026, "properties": {}}]
         GET /relationships/KNOWS
           200 [{"id": 1026, "type": "KNOWS", "from": 1026, "to": 1027, "properties": {}}, {"id": 1027, "type": "KNOWS", "from": 1027, "to": 1026, "properties": {}}]
         GET /relationships/LOVES?limit=1

@@ -21,6 +21,7 @@ use crate::{
         settings::RelationalSettings,
         source::{self as relational, RelationalHandle, RelationalSource},
     },
+    resolvers::{self, Resolvers},
 };
 
 pub use crate::relational::source::AddressError;
@@ -60,6 +61,8 @@ pub enum OpenError {
 pub enum Source {
     Relational(Arc<RelationalSource>),
     Graph(Arc<GraphSource>),
+    /// Functions; made by the program that serves them, so that it has no address.
+    Resolvers(Resolvers),
 }
 
 impl Source {
@@ -77,6 +80,7 @@ impl Source {
         match self {
             Self::Relational(source) => source.product(),
             Self::Graph(_) => "graph",
+            Self::Resolvers(_) => "functions",
         }
     }
 
@@ -85,14 +89,15 @@ impl Source {
         match self {
             Self::Relational(source) => Surface::Relational(Arc::clone(source)),
             Self::Graph(source) => Surface::Graph(source.surface()),
+            Self::Resolvers(resolvers) => Surface::Resolvers(resolvers.clone()),
         }
     }
 
     /// Returns when it may offer something else than before.
     pub async fn changed(&self) {
         match self {
-            // Tables are discovered once.
-            Self::Relational(_) => std::future::pending().await,
+            // Tables are discovered once, functions written once.
+            Self::Relational(_) | Self::Resolvers(_) => std::future::pending().await,
             Self::Graph(source) => source.changed().await,
         }
     }
@@ -102,6 +107,7 @@ impl Source {
         match self {
             Self::Relational(source) => Handle::Relational(source.attach()),
             Self::Graph(source) => Handle::Graph(source.attach()),
+            Self::Resolvers(resolvers) => Handle::Resolvers(resolvers.clone()),
         }
     }
 }
@@ -111,6 +117,7 @@ impl Source {
 pub enum Surface {
     Relational(Arc<RelationalSource>),
     Graph(Arc<GraphSurface>),
+    Resolvers(Resolvers),
 }
 
 impl Surface {
@@ -119,6 +126,7 @@ impl Surface {
         match self {
             Self::Relational(source) => source.contribution(),
             Self::Graph(surface) => surface.contribution(),
+            Self::Resolvers(resolvers) => resolvers.contribution(),
         }
     }
 
@@ -127,6 +135,7 @@ impl Surface {
         match self {
             Self::Relational(source) => source.notes(),
             Self::Graph(surface) => &surface.model().notes,
+            Self::Resolvers(_) => &[],
         }
     }
 
@@ -135,14 +144,16 @@ impl Surface {
         match self {
             Self::Relational(source) => source.model().contents(),
             Self::Graph(surface) => surface.model().contents(),
+            Self::Resolvers(resolvers) => resolvers.contents(),
         }
     }
 
-    /// Root fields that return lists, in the order of the schema.
+    /// Root fields that return lists, in the order of the schema; of functions, all root fields of queries.
     pub fn list_fields(&self) -> Vec<&str> {
         match self {
             Self::Relational(source) => source.model().tables.iter().map(|table| &*table.list_name).collect(),
             Self::Graph(surface) => surface.model().nodes.types.iter().map(|of| &*of.list_name).collect(),
+            Self::Resolvers(resolvers) => resolvers.query_fields(),
         }
     }
 
@@ -151,6 +162,8 @@ impl Surface {
         match self {
             Self::Relational(source) => source.model().example(),
             Self::Graph(surface) => Some(surface.model().example()),
+            // What a function takes is its author's to say.
+            Self::Resolvers(_) => None,
         }
     }
 
@@ -159,6 +172,7 @@ impl Surface {
         match self {
             Self::Relational(source) => source.plan(kind, field).map(PreparedRoot::Relational),
             Self::Graph(surface) => surface.plan(kind, field).map(PreparedRoot::Graph),
+            Self::Resolvers(resolvers) => resolvers.plan(field).map(PreparedRoot::Resolvers),
         }
     }
 }
@@ -168,6 +182,7 @@ impl Surface {
 pub enum PreparedRoot {
     Relational(relational::PreparedRoot),
     Graph(graph::PreparedRoot),
+    Resolvers(resolvers::PreparedRoot),
 }
 
 impl PreparedRoot {
@@ -176,6 +191,7 @@ impl PreparedRoot {
         match self {
             Self::Relational(root) => root.weight_bytes(),
             Self::Graph(root) => root.weight_bytes(),
+            Self::Resolvers(root) => root.weight_bytes(),
         }
     }
 
@@ -185,6 +201,10 @@ impl PreparedRoot {
 
     fn graph(&self) -> Option<&graph::PreparedRoot> {
         if let Self::Graph(root) = self { Some(root) } else { None }
+    }
+
+    fn resolvers(&self) -> Option<&resolvers::PreparedRoot> {
+        if let Self::Resolvers(root) = self { Some(root) } else { None }
     }
 }
 
@@ -200,6 +220,7 @@ pub type Events = Pin<Box<dyn Stream<Item = FieldResult>>>;
 pub enum Handle {
     Relational(RelationalHandle),
     Graph(GraphHandle),
+    Resolvers(Resolvers),
 }
 
 impl Handle {
@@ -208,11 +229,14 @@ impl Handle {
         match (self, root) {
             (Self::Relational(handle), PreparedRoot::Relational(root)) => handle.query(root, variables).await,
             (Self::Graph(handle), PreparedRoot::Graph(root)) => handle.query(root, variables).await,
+            (Self::Resolvers(resolvers), PreparedRoot::Resolvers(root)) => {
+                resolvers.query(root, variables).await
+            }
             _ => unreachable!("{OWN_PLANS}"),
         }
     }
 
-    /// Runs root fields of a mutation in order, all or nothing.
+    /// Runs root fields of a mutation in order: all or nothing in a database, functions one after the other.
     pub async fn mutate(&self, roots: &[&PreparedRoot], variables: &Variables) -> Vec<FieldResult> {
         match self {
             Self::Relational(handle) => {
@@ -223,18 +247,25 @@ impl Handle {
                 let roots: Vec<_> = roots.iter().filter_map(|root| root.graph()).collect();
                 handle.mutate(&roots, variables).await
             }
+            Self::Resolvers(resolvers) => {
+                let roots: Vec<_> = roots.iter().filter_map(|root| root.resolvers()).collect();
+                resolvers.mutate(&roots, variables).await
+            }
         }
     }
 
     /// Begins to hear events of the root field of a subscription: all that are raised after this returns. One stream a core
     /// serves all clients that ask the same, so nothing in it may depend on who asked.
     pub fn subscribe(&self, root: &PreparedRoot, variables: &Variables) -> Result<Events, GraphqlError> {
-        let _ = (variables, root);
-        match self {
+        match (self, root) {
+            (Self::Resolvers(resolvers), PreparedRoot::Resolvers(root)) => {
+                resolvers.subscribe(root, variables)
+            }
             // Their schemas have no type Subscription.
-            Self::Relational(_) | Self::Graph(_) => {
+            (Self::Relational(_) | Self::Graph(_), _) => {
                 Err(GraphqlError::new(ErrorCode::ValidationFailed, "this source has no events"))
             }
+            _ => unreachable!("{OWN_PLANS}"),
         }
     }
 
@@ -244,6 +275,7 @@ impl Handle {
             Self::Relational(handle) => handle.health().await,
             // It is in this process.
             Self::Graph(_) => Ok(()),
+            Self::Resolvers(_) => Ok(()),
         }
     }
 }

@@ -188,17 +188,17 @@ impl<A: Answer> Answer for Result<A, Error> {
     }
 }
 
-impl<A: Answer> Answer for Arc<A> {
+impl<T: Answer> Answer for Arc<T> {
     fn shape() -> AnswerShape {
-        A::shape()
+        T::shape()
     }
 
     fn objects<'a>(&'a self, visit: &mut dyn FnMut(&'a dyn Concrete)) {
-        A::objects(self, visit);
+        T::objects(self, visit);
     }
 
     fn write(&self, plan: &OutputPlan, path: Path<'_>, writer: &mut Writer<'_>) -> Result<(), Nulled> {
-        A::write(self, plan, path, writer)
+        T::write(self, plan, path, writer)
     }
 }
 
@@ -210,7 +210,9 @@ macro_rules! lists {
             }
 
             fn objects<'a>(&'a self, visit: &mut dyn FnMut(&'a dyn Concrete)) {
-                self.iter().for_each(|item| item.objects(visit));
+                for item in self.iter() {
+                    item.objects(visit);
+                }
             }
 
             fn write(

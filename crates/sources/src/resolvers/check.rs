@@ -51,8 +51,6 @@ impl Checker<'_> {
             let place = format!("{name}.{field_name}");
             match self.catalog.function(name, field_name) {
                 Some(function) => self.function(&place, name, field, &function.signature()),
-                // Subscriptions are answered by events.
-                None if *name == "Subscription" => {}
                 None if is_root => self.faults.add(place, "no function is registered for it"),
                 None => self.member(&place, field),
             }
@@ -72,9 +70,11 @@ impl Checker<'_> {
             Some(parent) => self.parent(place, type_name, parent),
             None => {}
         }
-        match &signature.arguments {
-            Some(look) => self.arguments(place, &field.arguments, look),
-            None => {}
+        if signature.is_event != (*type_name == "Subscription") {
+            self.faults.add(place, "fields of Subscription, and no others, are event fields");
+        }
+        if let Some(look) = &signature.arguments {
+            self.arguments(place, &field.arguments, look);
         }
         self.answer(place, &field.ty, &signature.answer);
     }
@@ -236,7 +236,7 @@ impl Checker<'_> {
         look: &Look,
     ) {
         let definitions = definitions.iter().map(|definition| &**definition);
-        for message in self.unfit_inputs(definitions, &look.members) {
+        for message in self.unfit_inputs(&definitions, &look.members) {
             self.faults.add(place, format!("{message} (in {})", look.rust));
         }
     }
@@ -244,7 +244,7 @@ impl Checker<'_> {
     /// Arguments or fields of an input object against the members that read them.
     fn unfit_inputs<'d>(
         &self,
-        definitions: impl Iterator<Item = &'d InputValueDefinition> + Clone,
+        definitions: &(impl Iterator<Item = &'d InputValueDefinition> + Clone),
         members: &[Member],
     ) -> Vec<String> {
         let mut messages = Vec::new();
@@ -301,7 +301,7 @@ impl Checker<'_> {
             (ExtendedType::Enum(_), kind) => *kind == Kind::Text,
             (ExtendedType::InputObject(object), Kind::Members(members)) => {
                 let definitions = object.fields.values().map(|field| &*field.node);
-                let messages = self.unfit_inputs(definitions, members);
+                let messages = self.unfit_inputs(&definitions, members);
                 return (!messages.is_empty()).then(|| messages.join(", "));
             }
             (ExtendedType::InputObject(_), kind) => matches!(kind, Kind::Map | Kind::Label(_)),

@@ -19,11 +19,13 @@ pub(crate) trait Apply: Send + Sync {
     fn apply(&self, json: &[u8], arguments: &Value, variables: &Variables) -> Result<Vec<u8>, Error>;
 }
 
-struct Function<F, T, A, R> {
+struct Change<F, T, A, R> {
     name: String,
     function: F,
-    types: PhantomData<fn() -> (T, A, R)>,
+    types: Types<T, A, R>,
 }
+
+type Types<T, A, R> = PhantomData<fn() -> (T, A, R)>;
 
 /// Wraps `Fn(value, arguments) -> value`.
 pub(crate) fn wrap<F, T, A, R>(name: &str, function: F) -> Arc<dyn Apply>
@@ -33,10 +35,10 @@ where
     A: DeserializeOwned + 'static,
     R: Serialize + 'static,
 {
-    Arc::new(Function { name: name.to_owned(), function, types: PhantomData })
+    Arc::new(Change { name: name.to_owned(), function, types: PhantomData })
 }
 
-impl<F, T, A, R> Apply for Function<F, T, A, R>
+impl<F, T, A, R> Apply for Change<F, T, A, R>
 where
     F: Fn(T, A) -> R + Send + Sync,
     T: DeserializeOwned,
@@ -48,8 +50,11 @@ where
     }
 
     fn apply(&self, json: &[u8], arguments: &Value, variables: &Variables) -> Result<Vec<u8>, Error> {
-        let unfit = |what: &str, error: &dyn std::fmt::Display| {
-            Error::new(format!("@{} does not fit {what}: {error}", self.name)).code("BAD_USER_INPUT")
+        let unfit = |what: &str, error: &serde_json::Error| {
+            let text = error.to_string();
+            // It ends with a place in a text that nobody sees.
+            let text = text.split(" at line ").next().unwrap_or_default();
+            Error::new(format!("@{} does not fit {what}: {text}", self.name)).code("BAD_USER_INPUT")
         };
         let value = serde_json::from_slice(json).map_err(|error| unfit("the field's value", &error))?;
         let arguments = A::deserialize(Input::new(arguments, variables))

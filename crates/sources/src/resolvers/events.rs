@@ -33,14 +33,12 @@ impl<K: Hash + Eq, T: Clone> Events<K, T> {
     pub fn publish(&self, key: &K, event: T) -> usize {
         let mut channels = self.lock();
         let Some(channel) = channels.get(key) else { return 0 };
-        match channel.send(event) {
-            Ok(count) => count,
-            // The last one has gone.
-            Err(_) => {
-                channels.remove(key);
-                0
-            }
+        if let Ok(count) = channel.send(event) {
+            return count;
         }
+        // The last one has gone.
+        channels.remove(key);
+        0
     }
 
     /// Hears events of the key from now on, until it is dropped.

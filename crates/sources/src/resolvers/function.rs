@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use super::{
     answer::{Answer, AnswerShape, Concrete, Output},
     error::Error,
+    event_field::{Subscription, no_events},
     input::Input,
     look::{self, Look},
     plan::CallPlan,
@@ -22,6 +23,7 @@ use super::{
         guarded_later,
     },
 };
+use crate::source::Events;
 
 /// Calls of one function for several parents that wait at the same time.
 const MAX_CALLS_AT_ONCE: usize = 64;
@@ -39,6 +41,11 @@ pub(crate) trait Resolve: Send + Sync {
         call: &'a CallPlan,
         parents: &'a [&'a dyn Concrete],
     ) -> Later<'a, Column>;
+
+    /// Begins to hear events, where the field has some.
+    fn events(&self, subscription: Subscription) -> Result<Events, GraphqlError> {
+        Err(no_events(&subscription.call))
+    }
 }
 
 /// What is known of a function before it is called.
@@ -48,6 +55,8 @@ pub(crate) struct Signature {
     pub(crate) parent: Option<ParentType>,
     pub(crate) arguments: Option<Look>,
     pub(crate) answer: AnswerShape,
+    /// Whether it answers with events.
+    pub(crate) is_event: bool,
 }
 
 #[derive(Debug)]
@@ -126,14 +135,14 @@ impl<T: Caller> Resolve for T {
     }
 }
 
-fn arguments<A: DeserializeOwned>(input: Input<'_>) -> Row<A> {
+pub(crate) fn arguments<A: DeserializeOwned>(input: Input<'_>) -> Row<A> {
     A::deserialize(input).map_err(|error| {
         let message = format!("the arguments do not fit: {error}");
         Box::new(GraphqlError::new(ErrorCode::BadUserInput, message))
     })
 }
 
-fn typed<'a, P: 'static>(parent: &'a dyn Concrete) -> Row<&'a P> {
+fn typed<P: 'static>(parent: &dyn Concrete) -> Row<&P> {
     parent.as_any().downcast_ref().ok_or_else(|| {
         let detail = format!("a parent of {} is not {}", parent.name(), std::any::type_name::<P>());
         Box::new(Error::masked(detail).to_graphql())
@@ -147,8 +156,8 @@ pub trait Batch: Send + 'static {
     fn items(self) -> Result<Vec<Self::Item>, Error>;
 }
 
-impl<A: Answer> Batch for Vec<A> {
-    type Item = A;
+impl<T: Answer> Batch for Vec<T> {
+    type Item = T;
 
     fn items(self) -> Result<Self, Error> {
         Ok(self)
@@ -244,8 +253,8 @@ function_trait! {
     AsyncBatchFunction
 }
 
-fn signature<A: DeserializeOwned, R: Answer>(parent: Option<ParentType>) -> Signature {
-    Signature { parent, arguments: look::arguments::<A>(), answer: R::shape() }
+pub(crate) fn signature<A: DeserializeOwned, R: Answer>(parent: Option<ParentType>) -> Signature {
+    Signature { parent, arguments: look::arguments::<A>(), answer: R::shape(), is_event: false }
 }
 
 impl<C, F, A, R> Caller for Bound<C, F, AtRoot<A, R>>

@@ -57,7 +57,7 @@ impl<'a> Deserializer<'a> for Input<'a> {
             Value::Slot(slot) => self.slot(slot).deserialize_any(visitor),
             Value::List(items) => visitor.visit_seq(Items { input: self, items: items.iter() }),
             Value::Object(entries) => {
-                visitor.visit_map(Entries { input: self, entries: entries.iter(), value: None })
+                visitor.visit_map(Entries { input: self, left: entries.iter(), value: None })
             }
         }
     }
@@ -138,7 +138,7 @@ impl<'a> SeqAccess<'a> for Items<'a> {
 
 struct Entries<'a> {
     input: Input<'a>,
-    entries: std::slice::Iter<'a, (prony_graphql::Name, Value)>,
+    left: std::slice::Iter<'a, (prony_graphql::Name, Value)>,
     value: Option<&'a Value>,
 }
 
@@ -146,7 +146,7 @@ impl<'a> MapAccess<'a> for Entries<'a> {
     type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'a>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
-        let Some((key, value)) = self.entries.next() else { return Ok(None) };
+        let Some((key, value)) = self.left.next() else { return Ok(None) };
         self.value = Some(value);
         let key: StrDeserializer<'_, Error> = key.as_str().into_deserializer();
         seed.deserialize(key).map(Some)

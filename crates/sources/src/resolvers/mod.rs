@@ -9,6 +9,7 @@ mod check;
 mod contribution;
 mod directive;
 mod error;
+mod event_field;
 mod events;
 mod function;
 mod input;

@@ -15,10 +15,13 @@ use prony_graphql::{
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
+    answer::Answer,
     check,
     contribution::{self, Declared},
     directive::{self, Apply},
     error::Faults,
+    event_field::EventField,
+    events::Subscriber,
     function::{AsyncBatchFunction, AsyncFieldFunction, BatchFunction, Bind, FieldFunction, Resolve},
     source::Resolvers,
 };
@@ -93,6 +96,19 @@ impl<C: Send + Sync + 'static> Schema<C> {
     #[must_use]
     pub fn async_batch_field<M>(self, name: &str, function: impl AsyncBatchFunction<C, M>) -> Self {
         let bound = function.bind(Arc::clone(&self.context));
+        self.add(name, bound)
+    }
+
+    /// A function for a field of `Subscription`: `|context: &C, arguments: A|` gives the [`Subscriber`] that the
+    /// client hears. Each event is answered as if a function had given it, with functions below it.
+    #[must_use]
+    pub fn event_field<F, A, T>(self, name: &str, function: F) -> Self
+    where
+        F: Fn(&C, A) -> Subscriber<T> + Send + Sync + 'static,
+        A: DeserializeOwned + 'static,
+        T: Answer + Clone,
+    {
+        let bound = Bind(Arc::new(EventField::new(Arc::clone(&self.context), function)));
         self.add(name, bound)
     }
 

@@ -11,19 +11,23 @@ use std::{
 
 use futures_util::FutureExt as _;
 use prony_graphql::{
-    error::{ErrorCode, GraphqlError, PathSegment},
+    Name,
+    compiler::collections::HashMap,
+    error::{GraphqlError, PathSegment},
     response::FieldResult,
     schema::Contribution,
-    selection::{Field, OperationKind},
+    selection::Field,
     variables::Variables,
 };
 
 use super::{
     contribution,
+    event_field::Subscription,
     plan::{CallPlan, Planner},
     run::{self, Scope},
     schema::{Catalog, Settings},
 };
+use crate::source::Events;
 
 /// Functions behind a schema; clones share everything, and one serves all cores.
 #[derive(Clone)]
@@ -38,11 +42,7 @@ struct Shared {
 
 /// A root field with what it calls, for the plan cache.
 #[derive(Clone)]
-pub struct PreparedRoot(Arc<Prepared>);
-
-struct Prepared {
-    call: CallPlan,
-}
+pub struct PreparedRoot(Arc<CallPlan>);
 
 impl Resolvers {
     pub(crate) fn new(catalog: Catalog, settings: Settings) -> Self {
@@ -55,17 +55,13 @@ impl Resolvers {
 
     /// Fields that functions answer.
     pub fn function_count(&self) -> usize {
-        self.shared.catalog.functions.values().map(|fields| fields.len()).sum()
+        self.shared.catalog.functions.values().map(HashMap::len).sum()
     }
 
     /// Plans one root field.
-    pub fn plan(&self, kind: OperationKind, field: &Field) -> Result<PreparedRoot, GraphqlError> {
-        if kind == OperationKind::Subscription {
-            let message = "subscriptions are not answered here: a request has one answer";
-            return Err(GraphqlError::new(ErrorCode::ValidationFailed, message).at(field.position));
-        }
+    pub fn plan(&self, field: &Field) -> Result<PreparedRoot, GraphqlError> {
         let call = Planner { catalog: &self.shared.catalog }.call(field)?;
-        Ok(PreparedRoot(Arc::new(Prepared { call })))
+        Ok(PreparedRoot(Arc::new(call)))
     }
 
     /// Answers one root field. Dropping the future drops what waits.
@@ -73,7 +69,7 @@ impl Resolvers {
         if let Some(result) = self.answer_now(root, variables) {
             return result;
         }
-        let call = &root.0.call;
+        let call = &root.0;
         let answer = call.function.root_later(self.scope(variables), call);
         match AssertUnwindSafe(answer).catch_unwind().await {
             Ok(result) => noted(result, call),
@@ -83,7 +79,7 @@ impl Resolvers {
 
     /// The answer of a root field in which nothing waits; none where something does.
     pub fn answer_now(&self, root: &PreparedRoot, variables: &Variables) -> Option<FieldResult> {
-        let call = &root.0.call;
+        let call = &root.0;
         if call.waits {
             return None;
         }
@@ -103,6 +99,25 @@ impl Resolvers {
             results.push(self.query(root, variables).await);
         }
         results
+    }
+
+    /// Begins to hear events of the root field of a subscription.
+    pub fn subscribe(&self, root: &PreparedRoot, variables: &Variables) -> Result<Events, GraphqlError> {
+        let (call, variables) = (Arc::clone(&root.0), variables.clone());
+        let timeout = self.shared.settings.function_timeout;
+        root.0.function.events(Subscription { call, variables, timeout })
+    }
+
+    /// How much there is, for people.
+    pub fn contents(&self) -> String {
+        let functions = self.function_count();
+        format!("{functions} function{}", if functions == 1 { "" } else { "s" })
+    }
+
+    /// Root fields of queries, in the order of the schema.
+    pub fn query_fields(&self) -> Vec<&str> {
+        let query = self.shared.catalog.schema.get_object("Query");
+        query.into_iter().flat_map(|query| query.fields.keys()).map(Name::as_str).collect()
     }
 
     fn scope<'a>(&self, variables: &'a Variables) -> Scope<'a> {
@@ -128,7 +143,7 @@ fn panicked(panic: &(dyn std::any::Any + Send), call: &CallPlan) -> FieldResult 
 impl PreparedRoot {
     /// Bytes that the plan cache accounts for it.
     pub fn weight_bytes(&self) -> usize {
-        self.0.call.weight_bytes()
+        self.0.weight_bytes()
     }
 }
 
@@ -168,6 +183,6 @@ impl fmt::Debug for Resolvers {
 
 impl fmt::Debug for PreparedRoot {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("PreparedRoot").field(&self.0.call.response_key).finish()
+        formatter.debug_tuple("PreparedRoot").field(&self.0.response_key).finish()
     }
 }

@@ -1,10 +1,11 @@
 //! Answers of functions that do what they should.
 
-use std::sync::atomic::Ordering;
+use std::{fmt::Write as _, sync::atomic::Ordering};
 
 use expect_test::expect;
+use futures_util::StreamExt as _;
 
-use crate::support::{ask, check, on_clock, pretty, shop};
+use crate::support::{ask, check, on_clock, pretty, shop, subscribe};
 
 #[test]
 fn members_come_in_the_order_of_the_selection() {
@@ -99,7 +100,7 @@ fn directives_change_values() {
         "{}",
         &expect![[r#"
         {"artist":{"address":{"street":"Queen Lane"},"since":null}}
-        @toUpper does not fit the field's value: invalid type: map, expected a string at line 1 column 0 at ["artist","since"] {"code":"BAD_USER_INPUT"}
+        @toUpper does not fit the field's value: invalid type: map, expected a string at ["artist","since"] {"code":"BAD_USER_INPUT"}
     "#]],
     );
 }
@@ -113,13 +114,6 @@ fn mutations_run_one_after_the_other() {
             {"a":{"name":"Kween","records":[{"name":"Jazz"},{"name":"Innuendo"}]},"b":{"name":"Q"},"c":null}
         "#]],
     );
-    check(
-        "subscription { renamed { name } }",
-        "{}",
-        &expect![[r#"
-        subscriptions are not answered here: a request has one answer {"code":"GRAPHQL_VALIDATION_FAILED"}
-    "#]],
-    );
 }
 
 #[test]
@@ -130,5 +124,39 @@ fn the_schema_keeps_its_descriptions() {
         &expect![[r#"
             {"__type":{"interfaces":[{"name":"Named"}],"fields":[{"name":"id","description":null},{"name":"name","description":null},{"name":"genre","description":null},{"name":"shout","description":"As on the cover."},{"name":"since","description":null},{"name":"address","description":null},{"name":"records","description":null},{"name":"company","description":null},{"name":"rating","description":null}]},"__schema":{"directives":[{"name":"skip","isRepeatable":false},{"name":"include","isRepeatable":false},{"name":"deprecated","isRepeatable":false},{"name":"specifiedBy","isRepeatable":false},{"name":"toUpper","isRepeatable":false},{"name":"cut","isRepeatable":true}]}}
         "#]],
+    );
+}
+
+#[test]
+fn events_are_answered_with_what_the_subscription_selects() {
+    let (_, resolvers) = shop();
+    let heard = on_clock(async {
+        let mut events = subscribe(
+            &resolvers,
+            "subscription { renamed { name @toUpper records { name } company { name } } }",
+        );
+        for name in ["Kween", "Q"] {
+            let query = format!(r#"mutation {{ rename(id: "1", name: "{name}") {{ id }} }}"#);
+            ask(&resolvers, &query, "{}").await;
+        }
+        let mut heard = String::new();
+        for _ in 0..2 {
+            let event = events.next().await.expect("there are two");
+            let _ = writeln!(heard, "{}", String::from_utf8_lossy(&event.data.expect("it is fine")));
+        }
+        heard
+    });
+    expect![[r#"
+        {"name":"KWEEN","records":[{"name":"Jazz"},{"name":"Innuendo"}],"company":{"name":"Kween Ltd"}}
+        {"name":"Q","records":[{"name":"Jazz"},{"name":"Innuendo"}],"company":{"name":"Q Ltd"}}
+    "#]]
+    .assert_eq(&heard);
+    check(
+        "subscription { a: renamed { name } }",
+        "{}",
+        &expect![[r#"
+        {"a":null}
+        a has events, and no single answer {"code":"GRAPHQL_VALIDATION_FAILED"}
+    "#]],
     );
 }

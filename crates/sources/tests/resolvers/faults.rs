@@ -82,7 +82,7 @@ fn functions_without_a_field_and_fields_without_a_function() {
             .directive("shout", |text: String, (): ()| text)
             .build(),
         &expect![[r#"
-            schema and functions do not fit, 8 faults:
+            schema and functions do not fit, 9 faults:
               Query.missing: type Query has no field missing in the schema
               Nowhere.a: the schema has no type Nowhere
               I.a: I is no object type; only objects have functions
@@ -90,7 +90,8 @@ fn functions_without_a_field_and_fields_without_a_function() {
               Query.a: two functions are registered for it
               @shout: the schema declares no such directive
               Query.artist: no function is registered for it
-              Mutation.b: no function is registered for it"#]],
+              Mutation.b: no function is registered for it
+              Subscription.c: no function is registered for it"#]],
     );
 }
 

@@ -1,5 +1,7 @@
 //! Functions as a source: from a request to the bytes of its answer, and faults before anything runs.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 mod answers;
 mod faults;
 mod support;

@@ -1,6 +1,7 @@
 //! A shop with every form of function, and the road of a request in one call.
 
 use std::{
+    fmt::Write as _,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -19,7 +20,7 @@ use prony_graphql::{
 };
 use prony_sources::{
     outputs,
-    resolvers::{Concrete, Error, Output, Resolvers, Schema},
+    resolvers::{Concrete, Error, Events, Output, Resolvers, Schema},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -157,6 +158,7 @@ pub(crate) struct Shop {
     pub(crate) records: Vec<Record>,
     /// Calls of batch functions.
     pub(crate) batches: AtomicUsize,
+    pub(crate) renamed: Events<(), Arc<Artist>>,
 }
 
 impl Shop {
@@ -185,6 +187,7 @@ impl Shop {
                 record(2, "Pastel", Some(1966)),
             ],
             batches: AtomicUsize::new(0),
+            renamed: Events::default(),
         }
     }
 
@@ -346,6 +349,7 @@ pub(crate) fn schema(shop: Arc<Shop>) -> Schema<Shop> {
             let mut artists = shop.artists.lock().unwrap();
             let artist = artists.iter_mut().find(|artist| artist.id.to_string() == id)?;
             Arc::make_mut(artist).name = name;
+            shop.renamed.publish(&(), Arc::clone(artist));
             Some(Arc::clone(artist))
         })
         .batch_field("Artist.records", records)
@@ -367,6 +371,7 @@ pub(crate) fn schema(shop: Arc<Shop>) -> Schema<Shop> {
         .async_field("Record.artist", |shop: Arc<Shop>, record: Record, (): ()| async move {
             shop.artist(&record.artist.to_string()).ok_or_else(|| Error::new("nobody made it"))
         })
+        .event_field("Subscription.renamed", |shop: &Shop, (): ()| shop.renamed.subscribe(()))
         .directive("@toUpper", |text: String, (): ()| text.to_uppercase())
         .directive("@cut", |text: String, Cut { at }: Cut| text.chars().take(at).collect::<String>())
         .function_timeout(Duration::from_millis(200))
@@ -397,7 +402,7 @@ async fn travel(
         let results: Vec<_> = selection.fields.iter().map(answer).collect();
         return Ok(response::assemble(&selection.fields, &results, Detail::Shown));
     }
-    let prepared = selection.fields.iter().map(|field| resolvers.plan(selection.kind, field));
+    let prepared = selection.fields.iter().map(|field| resolvers.plan(field));
     let prepared = prepared.collect::<Result<Vec<_>, _>>().map_err(|error| refuse(vec![error]))?;
     let results = if selection.kind == OperationKind::Mutation {
         resolvers.mutate(&prepared.iter().collect::<Vec<_>>(), &variables).await
@@ -432,7 +437,18 @@ pub(crate) fn pretty(body: impl AsRef<str>) -> String {
     for error in json["errors"].as_array().into_iter().flatten() {
         let path = error.get("path").map_or_else(String::new, |path| format!(" at {path}"));
         let message = error["message"].as_str().unwrap_or_default();
-        lines.push_str(&format!("{message}{path} {}\n", error["extensions"]));
+        let _ = writeln!(lines, "{message}{path} {}", error["extensions"]);
     }
     lines
+}
+
+/// The events of a subscription without variables.
+pub(crate) fn subscribe(resolvers: &Resolvers, query: &str) -> prony_sources::source::Events {
+    let contribution = resolvers.contribution();
+    let schema = prony_graphql::schema::Schema::merge(vec![(SourceId(0), contribution)]).unwrap();
+    let operation = Operation::parse(&schema, query, None, &Limits::default()).unwrap();
+    let variables = prony_graphql::variables::Variables::default();
+    let selection = operation.select(&schema, &variables).unwrap();
+    let root = resolvers.plan(&selection.fields[0]).unwrap();
+    resolvers.subscribe(&root, &variables).unwrap()
 }

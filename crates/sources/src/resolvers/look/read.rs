@@ -52,7 +52,7 @@ struct Reader<'k> {
 }
 
 impl Reader<'_> {
-    fn below<'b>(kind: &'b mut Kind, depth: usize) -> Reader<'b> {
+    fn below(kind: &mut Kind, depth: usize) -> Reader<'_> {
         Reader { kind, left_out: None, depth: depth + 1 }
     }
 }

@@ -230,7 +230,7 @@ impl ser::SerializeMap for Members {
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Refused> {
         let key = serde_json::to_value(key).map_err(|_| Refused)?;
-        self.key = key.as_str().ok_or(Refused)?.to_owned();
+        key.as_str().ok_or(Refused)?.clone_into(&mut self.key);
         Ok(())
     }
 

@@ -303,15 +303,11 @@ impl<'w> Writer<'w> {
                 self.errors.push(error.with_path(segments));
             }
         }
-        match column.bytes_of(row) {
-            Some(bytes) => {
-                self.out.extend_from_slice(bytes);
-                Ok(())
-            }
-            None => {
-                self.told += 1;
-                Err(Nulled)
-            }
-        }
+        let Some(bytes) = column.bytes_of(row) else {
+            self.told += 1;
+            return Err(Nulled);
+        };
+        self.out.extend_from_slice(bytes);
+        Ok(())
     }
 }

@@ -4,6 +4,7 @@
 //! Exit codes: 0 done, 1 measured and a threshold or an objective failed, 2 could not run.
 
 mod compare;
+mod example;
 mod find;
 mod flags;
 mod graph;
@@ -36,6 +37,8 @@ struct CommandLine {
 enum Command {
     /// Serve databases as GraphQL.
     Serve(serve::Arguments),
+    /// Serve an example of an API written in Rust.
+    Example(example::Arguments),
     /// Print the GraphQL schema of a source.
     Schema(schema::Arguments),
     /// Import, export and look after a graph.
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
     };
     let outcome = match line.command {
         Command::Serve(arguments) => serve::execute(arguments),
+        Command::Example(arguments) => example::execute(arguments),
         Command::Schema(arguments) => schema::execute(arguments),
         Command::Graph(arguments) => graph::execute(arguments),
         Command::Run(arguments) => run::execute(&arguments),

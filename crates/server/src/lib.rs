@@ -6,9 +6,15 @@
 //! references, metrics and process figures.
 
 pub mod config;
+pub mod examples;
 pub mod graph;
 pub mod graphql;
 pub mod http;
+mod library;
 pub mod observe;
 pub mod runtime;
 mod subscriptions;
+
+pub use prony_sources::{outputs, resolvers};
+
+pub use self::{http::Route, library::Server};

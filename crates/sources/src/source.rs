@@ -273,9 +273,8 @@ impl Handle {
     pub async fn health(&self) -> Result<(), String> {
         match self {
             Self::Relational(handle) => handle.health().await,
-            // It is in this process.
-            Self::Graph(_) => Ok(()),
-            Self::Resolvers(_) => Ok(()),
+            // They are in this process.
+            Self::Graph(_) | Self::Resolvers(_) => Ok(()),
         }
     }
 }

@@ -18,7 +18,9 @@ pub use self::{
     fault::{Fault, Faults, Origin},
     options::{OPTIONS, OptionSpec, Section},
     reference::reference,
-    settings::{CoreChoice, GraphSettings, LogFormat, Settings, SourceSettings, SourceUrl, durability_text},
+    settings::{
+        CoreChoice, Functions, GraphSettings, LogFormat, Settings, SourceSettings, SourceUrl, durability_text,
+    },
     value::{Kind, TypedValue},
 };
 
@@ -73,6 +75,16 @@ pub fn load(
     faults.sort();
     // A value that is no TOML is left out, and one fault for it is enough.
     faults.0.dedup_by(|next, kept| matches!(kept.origin, Origin::File { .. }) && next.origin == kept.origin);
+    if faults.0.is_empty() { Ok(settings) } else { Err(faults) }
+}
+
+/// Settings from flags alone, for a program that serves functions of its own and no database.
+pub fn from_flags(flags: Vec<(&'static OptionSpec, Vec<String>)>) -> Result<Settings, Faults> {
+    let mut faults = Faults::default();
+    let mut line = from_line(CommandLine { sources: Vec::new(), flags }, &mut faults);
+    line.names_sources = true;
+    let settings = resolve::resolve(Typed::default(), line, &|_| None, &mut faults);
+    faults.sort();
     if faults.0.is_empty() { Ok(settings) } else { Err(faults) }
 }
 

@@ -9,9 +9,12 @@ use std::{
 
 use prony_graph_store::Durability;
 use prony_graphql::limits::Limits;
-use prony_sources::relational::settings::{RelationalSettings, ResolverModel};
+use prony_sources::{
+    relational::settings::{RelationalSettings, ResolverModel},
+    resolvers::Resolvers,
+};
 
-use crate::graphql::DocumentSettings;
+use crate::{graphql::DocumentSettings, http::Route};
 
 /// Everything that the server needs to know.
 #[derive(Debug, Clone)]
@@ -46,8 +49,21 @@ pub struct Settings {
     /// A level, or a filter as `tracing` reads it.
     pub log_level: String,
     pub log_format: LogFormat,
-    /// At least one.
+    /// At least one, or functions.
     pub sources: Vec<SourceSettings>,
+    /// What a program serves of its own; no file or flag gives them.
+    pub functions: Functions,
+}
+
+/// What a program serves that uses the engine as a library.
+#[derive(Debug, Clone, Default)]
+pub struct Functions {
+    pub resolvers: Option<Resolvers>,
+    /// Paths beside the server's own; of several that fit, the first answers.
+    pub routes: Vec<Route>,
+    /// Whether a GraphQL request by POST may come without a content type. A page of another origin can send such
+    /// a request without being asked first, so only an API without cookies should allow it.
+    pub lenient_content_type: bool,
 }
 
 /// Which processors the core threads use.
@@ -198,6 +214,7 @@ impl Default for Settings {
             log_level: "info".to_owned(),
             log_format: LogFormat::Text,
             sources: Vec::new(),
+            functions: Functions::default(),
         }
     }
 }

@@ -115,6 +115,11 @@ impl Engine {
                 None => sources.push(open_source(source).await?),
             }
         }
+        if let Some(resolvers) = &settings.functions.resolvers {
+            let source = Source::Resolvers(resolvers.clone());
+            let (name, address) = ("functions".to_owned(), "this program".to_owned());
+            sources.push(NamedSource { name, source, address });
+        }
         let plan_cache_bytes = settings.plan_cache_bytes as usize;
         let served = Served::make(0, &sources, plan_cache_bytes)
             .map_err(|faults| OpenError::Schema { message: joined(&faults, &sources) })?;

@@ -50,7 +50,8 @@ pub(super) async fn answer(core: &CoreEngine, request: Request<Incoming>) -> Rep
 
 /// Only JSON is taken, so that a page of another origin cannot send mutations as a form does.
 async fn post(core: &CoreEngine, request: Request<Incoming>, media: Media) -> Result<Answer, Reply> {
-    if !media::is_json(request.headers()) {
+    let may_lack = core.settings().functions.lenient_content_type;
+    if !media::is_json(request.headers()) && !(may_lack && media::is_unsaid(request.headers())) {
         let message = "the body must be JSON in UTF-8: send `content-type: application/json`";
         return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, media.header(), message));
     }

@@ -117,6 +117,11 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     value.to_str().is_ok_and(|text| matching(text, Media::Json).is_some_and(|found| found.exactness >= 2))
 }
 
+/// Whether a request says nothing of its body's type.
+pub(crate) fn is_unsaid(headers: &HeaderMap) -> bool {
+    !headers.contains_key(header::CONTENT_TYPE)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

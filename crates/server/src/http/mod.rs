@@ -9,6 +9,7 @@ mod health;
 mod media;
 pub(crate) mod query;
 pub(crate) mod reply;
+mod routes;
 
 use std::convert::Infallible;
 
@@ -16,6 +17,7 @@ use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 
 use self::reply::{JSON, Reply, not_allowed, refusal, reply};
+pub use self::routes::Route;
 use crate::{
     config::Settings,
     graph,
@@ -119,6 +121,9 @@ fn uri_bytes(request: &Request<Incoming>) -> usize {
 }
 
 async fn route(core: &CoreEngine, request: Request<Incoming>) -> Reply {
+    if let Some(route) = routes::find(&core.settings().functions.routes, request.uri().path()) {
+        return routes::answer(core.settings(), route, request).await;
+    }
     let databases = core.engine().databases();
     let path = Path::of(request.uri().path(), core.settings(), databases.is_some());
     let method = request.method();

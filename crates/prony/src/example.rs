@@ -1,0 +1,43 @@
+//! `prony example`: servers of functions written in Rust, which show the engine as a library.
+
+use std::process::ExitCode;
+
+use prony_server::{
+    config,
+    examples::{donuts, music},
+};
+
+use crate::{flags::OptionFlags, logs};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Which one: donuts (GraphQL and REST over one table, at port 3000) or music (lists with batch functions, at
+    /// port 3001).
+    name: Name,
+    #[command(flatten)]
+    options: OptionFlags,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Name {
+    Donuts,
+    Music,
+}
+
+pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let says_where = arguments.options.0.iter().any(|(option, _)| option.key == "listen");
+    let mut settings = config::from_flags(arguments.options.0)?;
+    if !says_where {
+        settings.listen = vec![match arguments.name {
+            Name::Donuts => donuts::LISTEN,
+            Name::Music => music::LISTEN,
+        }];
+    }
+    logs::start(&settings.log_level, settings.log_format)?;
+    match arguments.name {
+        Name::Donuts => donuts::server(settings),
+        Name::Music => music::server(settings),
+    }
+    .serve()?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,222 @@
+//! A table of donuts in memory, served as GraphQL and, as a control, by REST in the same process.
+//!
+//! Donut "1" stays as it is whatever is written to it, so that plans which count on it run again and again.
+
+use std::{
+    collections::HashMap,
+    net::{Ipv4Addr, SocketAddr},
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use prony_sources::{
+    outputs,
+    resolvers::{Error, Events, Faults, Resolvers, Schema},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{config::Settings, library::Server};
+
+pub const SDL: &str = include_str!("donuts.graphql");
+
+/// Where it listens when nothing else is said.
+pub const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 3000);
+
+/// Donuts that the table takes; a mutation storm ends there.
+const MAX_DONUTS: usize = 100_000;
+
+/// The one that stays as it is.
+const FIXED_ID: &str = "1";
+
+const REST_PREFIX: &str = "/api/donuts/";
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Donut {
+    id: String,
+    name: Option<String>,
+    flavor: Flavor,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+enum Flavor {
+    #[serde(alias = "vanilla")]
+    Vanilla,
+    #[serde(alias = "strawberry")]
+    Strawberry,
+    #[serde(alias = "chocolate")]
+    Chocolate,
+}
+
+outputs!(Donut);
+
+#[derive(Debug, Deserialize)]
+struct DonutInput {
+    id: Option<String>,
+    name: Option<String>,
+    flavor: Flavor,
+}
+
+#[derive(Debug, Deserialize)]
+struct ById {
+    id: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct AddOrUpdate {
+    donut: DonutInput,
+}
+
+/// The table, and who is told of its changes.
+#[derive(Debug)]
+struct Donuts {
+    table: RwLock<HashMap<String, Arc<Donut>>>,
+    updated: Events<String, Arc<Donut>>,
+}
+
+impl Donuts {
+    fn new() -> Self {
+        let donuts = [
+            (FIXED_ID, "Super Mega Donut", Flavor::Chocolate),
+            ("2", "Plain Ring", Flavor::Vanilla),
+            ("3", "Pink Sprinkles", Flavor::Strawberry),
+        ];
+        let row = |(id, name, flavor): (&str, &str, Flavor)| {
+            (id.to_owned(), Arc::new(Donut { id: id.to_owned(), name: Some(name.to_owned()), flavor }))
+        };
+        Self { table: RwLock::new(donuts.into_iter().map(row).collect()), updated: Events::default() }
+    }
+
+    fn get(&self, id: &str) -> Option<Arc<Donut>> {
+        // Nothing panics while the table is held.
+        self.table.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
+    /// Writes, then tells those who listen to the donut.
+    fn put(&self, input: DonutInput) -> Result<Arc<Donut>, Error> {
+        let bad = |message: &str| Error::new(message).code("BAD_USER_INPUT");
+        let id = input.id.filter(|id| !id.is_empty()).ok_or_else(|| bad("a donut needs an id"))?;
+        let donut = self.store(Donut { id, name: input.name, flavor: input.flavor })?;
+        self.updated.publish(&donut.id, Arc::clone(&donut));
+        Ok(donut)
+    }
+
+    fn store(&self, donut: Donut) -> Result<Arc<Donut>, Error> {
+        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        match table.get(&donut.id) {
+            Some(fixed) if donut.id == FIXED_ID => return Ok(Arc::clone(fixed)),
+            None if table.len() >= MAX_DONUTS => {
+                let message = format!("the table holds {MAX_DONUTS} donuts, and takes no more");
+                return Err(Error::new(message).code("LIMIT_EXCEEDED"));
+            }
+            _ => {}
+        }
+        let donut = Arc::new(donut);
+        table.insert(donut.id.clone(), Arc::clone(&donut));
+        Ok(donut)
+    }
+}
+
+fn resolvers(donuts: &Arc<Donuts>) -> Result<Resolvers, Faults> {
+    Schema::sharing(SDL, Arc::clone(donuts))
+        .field("Query.retrieveDonut", |donuts: &Donuts, ById { id }: ById| donuts.get(&id))
+        .field("Mutation.addOrUpdateDonut", |donuts: &Donuts, AddOrUpdate { donut }: AddOrUpdate| {
+            donuts.put(donut)
+        })
+        .event_field("Subscription.onDonutUpdated", |donuts: &Donuts, ById { id }: ById| {
+            donuts.updated.subscribe(id)
+        })
+        .build()
+}
+
+/// The functions of the schema over a new table.
+///
+/// # Panics
+/// Never: a test builds them.
+pub fn functions() -> Resolvers {
+    resolvers(&Arc::new(Donuts::new())).expect("the schema is ours")
+}
+
+/// The whole server: GraphQL and REST over one table, and requests without a content type are taken.
+///
+/// # Panics
+/// Never: a test builds it.
+pub fn server(settings: Settings) -> Server {
+    let donuts = Arc::new(Donuts::new());
+    let resolvers = resolvers(&donuts).expect("the schema is ours");
+    Server::with_settings(settings, resolvers)
+        .lenient_content_type()
+        .route(REST_PREFIX, move |request| rest(&donuts, &request))
+}
+
+/// REST: `GET` and `PUT /api/donuts/{id}`.
+fn rest(donuts: &Donuts, request: &Request<Bytes>) -> Response<Bytes> {
+    let id = request.uri().path().strip_prefix(REST_PREFIX).unwrap_or_default();
+    match *request.method() {
+        Method::GET => match donuts.get(id) {
+            Some(donut) => respond(StatusCode::OK, &Payload::of(Some(&donut))),
+            None => respond(StatusCode::NOT_FOUND, &Payload::of(None)),
+        },
+        Method::PUT => match serde_json::from_slice::<DonutInput>(request.body()) {
+            Ok(input) => match donuts.put(DonutInput { id: Some(id.to_owned()), ..input }) {
+                Ok(donut) => respond(StatusCode::OK, &Payload::of(Some(&donut))),
+                Err(error) => respond(StatusCode::BAD_REQUEST, &Refusal { message: format!("{error:?}") }),
+            },
+            Err(error) => respond(StatusCode::BAD_REQUEST, &Refusal { message: error.to_string() }),
+        },
+        _ => {
+            let message = "use GET or PUT".to_owned();
+            let mut response = respond(StatusCode::METHOD_NOT_ALLOWED, &Refusal { message });
+            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, PUT"));
+            response
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Payload<'a> {
+    data: Data<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Data<'a> {
+    single_donut: Option<RestDonut<'a>>,
+}
+
+#[derive(Serialize)]
+struct RestDonut<'a> {
+    id: &'a str,
+    name: Option<&'a str>,
+    flavor: &'static str,
+}
+
+#[derive(Serialize)]
+struct Refusal {
+    message: String,
+}
+
+impl<'a> Payload<'a> {
+    fn of(donut: Option<&'a Arc<Donut>>) -> Self {
+        let rest = |donut: &'a Arc<Donut>| RestDonut {
+            id: &donut.id,
+            name: donut.name.as_deref(),
+            flavor: match donut.flavor {
+                Flavor::Vanilla => "vanilla",
+                Flavor::Strawberry => "strawberry",
+                Flavor::Chocolate => "chocolate",
+            },
+        };
+        Self { data: Data { single_donut: donut.map(rest) } }
+    }
+}
+
+fn respond(status: StatusCode, payload: &impl Serialize) -> Response<Bytes> {
+    let body = serde_json::to_vec(payload).expect("texts are JSON");
+    let mut response = Response::new(Bytes::from(body));
+    *response.status_mut() = status;
+    let json = HeaderValue::from_static("application/json; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}

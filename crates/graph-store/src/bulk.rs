@@ -169,6 +169,10 @@ pub(crate) fn build(memory: &Memory) -> (WriterState, Vec<Ref>) {
     lay_out(&mut gathered);
     let relationships = gather_links(memory, &gathered);
     let hubs_end = write_links(memory, &gathered);
+    drop(gathered);
+    for side in [Side::Nodes, Side::Relationships] {
+        fill_indexes(memory, side);
+    }
     (WriterState { nodes, relationships, hubs_end }, orphans)
 }
 
@@ -286,4 +290,19 @@ fn write_links(memory: &Memory, gathered: &Gathered) -> u32 {
         }
     });
     hubs_end.into_inner()
+}
+
+fn fill_indexes(memory: &Memory, side: Side) {
+    let schema = memory.schema.load();
+    on_all_processors(&jobs(memory, side, SLOTS_A_TIME), |job| {
+        let Some(of) = schema.side(side).get(job.number) else { return };
+        for (number, _, index) in of.indexes() {
+            for at in job.slots.clone().map(|index| Ref::new(job.number, job.shard, index)) {
+                let guard = &crossbeam_epoch::pin();
+                if let Some(value) = memory.property(side, at, number, guard) {
+                    index.add(&value, at, guard);
+                }
+            }
+        }
+    });
 }

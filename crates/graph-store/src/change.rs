@@ -37,6 +37,17 @@ pub(crate) enum Change<'a> {
         of: u16,
         number: u16,
     },
+    /// The property has an index from now on.
+    Index {
+        side: Side,
+        of: u16,
+        number: u16,
+    },
+    DropIndex {
+        side: Side,
+        of: u16,
+        number: u16,
+    },
     /// A new node, or the new properties of one.
     PutNode {
         at: Ref,
@@ -68,6 +79,8 @@ impl<'a> Change<'a> {
             | Self::DropType { .. }
             | Self::Property { .. }
             | Self::DropProperty { .. }
+            | Self::Index { .. }
+            | Self::DropIndex { .. }
             | Self::Clear => true,
             Self::PutNode { .. }
             | Self::DropNode { .. }
@@ -94,11 +107,9 @@ impl<'a> Change<'a> {
                 to.push(kind.code());
                 put_bytes(to, name.as_bytes());
             }
-            Self::DropProperty { side, of, number } => {
-                head(to, 4, side);
-                to.extend_from_slice(&of.to_le_bytes());
-                to.extend_from_slice(&number.to_le_bytes());
-            }
+            Self::DropProperty { side, of, number } => put_property(to, 4, side, of, number),
+            Self::Index { side, of, number } => put_property(to, 8, side, of, number),
+            Self::DropIndex { side, of, number } => put_property(to, 9, side, of, number),
             Self::PutNode { at, key, properties } => {
                 head(to, 5, Side::Nodes);
                 put_ref(to, at);
@@ -147,6 +158,8 @@ impl<'a> Change<'a> {
             (6, Side::Nodes) => Self::DropNode { at: read_ref(from)? },
             (6, Side::Relationships) => Self::DropRelationship { at: read_ref(from)? },
             (7, Side::Nodes) => Self::Clear,
+            (8, _) => Self::Index { side, of: from.u16()?, number: from.u16()? },
+            (9, _) => Self::DropIndex { side, of: from.u16()?, number: from.u16()? },
             _ => return Err(Damage("a change has a kind that does not exist")),
         })
     }
@@ -154,6 +167,12 @@ impl<'a> Change<'a> {
 
 fn head(to: &mut Vec<u8>, code: u8, side: Side) {
     to.push(code << 1 | u8::from(side == Side::Relationships));
+}
+
+fn put_property(to: &mut Vec<u8>, code: u8, side: Side, of: u16, number: u16) {
+    head(to, code, side);
+    to.extend_from_slice(&of.to_le_bytes());
+    to.extend_from_slice(&number.to_le_bytes());
 }
 
 /// 50 bits in seven bytes.
@@ -189,6 +208,8 @@ mod tests {
             Change::DropType { side: Side::Nodes, number: 1 },
             Change::Property { side: Side::Nodes, of: 2, number: 7, name: "age", kind: Kind::IntegerList },
             Change::DropProperty { side: Side::Relationships, of: 2, number: 7 },
+            Change::Index { side: Side::Relationships, of: 2, number: 8 },
+            Change::DropIndex { side: Side::Nodes, of: 2, number: 8 },
             Change::PutNode { at: at(1), key: "", properties: &[1, 2, 3] },
             Change::DropNode { at: at(2) },
             Change::PutRelationship { at: at(3), from: at(1), to: at(2), properties: &[] },

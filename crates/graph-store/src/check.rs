@@ -6,6 +6,7 @@ use crate::error::OpenError;
 use crate::id::Ref;
 use crate::links::{Direction, Link};
 use crate::memory::{Memory, WriterState};
+use crate::property_index::is_indexed;
 use crate::recover::{self, Recovery};
 use crate::store::Options;
 use crate::value::Properties;
@@ -68,6 +69,9 @@ pub(crate) fn check_memory(memory: &Memory, state: &WriterState, report: &mut Ch
                 format_args!("relationship {} is not on its start's shard", at.id()),
             );
         }
+    }
+    for side in [Side::Nodes, Side::Relationships] {
+        check_indexes(memory, side, guard, report);
     }
     // Each link was found to be one of a living relationship, and none twice: so none is missing if there are as many.
     let wanted = report.relationships * 2;
@@ -164,6 +168,31 @@ fn check_properties(memory: &Memory, side: Side, at: Ref, properties: &[u8], rep
         let is_sorted = before.is_none_or(|before| before < &**name);
         report.expect(is_sorted, format_args!("`{name}` of {side:?} {} stands in the wrong place", at.id()));
         before = Some(name);
+    }
+}
+
+/// Every value has its entry, and there are no others.
+fn check_indexes(memory: &Memory, side: Side, guard: &Guard, report: &mut CheckReport) {
+    let schema = memory.schema.load();
+    for (of_number, of) in schema.side(side).all() {
+        for (number, _, index) in of.indexes() {
+            let name = of.property(number).map_or("", |(name, _)| name);
+            let mut count = 0;
+            for at in memory.slots(side).filter(|at| at.type_number() == of_number) {
+                let value = memory.property(side, at, number, guard).filter(is_indexed);
+                if let Some(value) = value {
+                    count += 1;
+                    let is_there = index.has(&value, at, guard);
+                    report.expect(is_there, format_args!("the index of `{name}` lacks {side:?} {}", at.id()));
+                }
+            }
+            let entries = index.len();
+            let is_right = entries == count;
+            report.expect(
+                is_right,
+                format_args!("the index of `{name}` has {entries} entries for {count} values"),
+            );
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! the test does not hold; a value of another kind is different, and neither less nor greater. Which nodes are looked at
 //! is decided in `read.rs`.
 
+use crate::property_index::{Lookup, PropertyIndex, lookup};
 use crate::schema::Type;
 use crate::value::{Value, find_property};
 use std::cmp::Ordering;
@@ -114,6 +115,7 @@ impl Condition<'_> {
 }
 
 /// Conditions on the properties of one type, by their numbers.
+#[derive(Debug)]
 pub(crate) struct Filter<'c>(Vec<(Option<u16>, &'c Condition<'c>)>);
 
 impl<'c> Filter<'c> {
@@ -125,6 +127,21 @@ impl<'c> Filter<'c> {
         is_possible.then_some(Self(by_number))
     }
 
+    /// The best of the type's indexes, and what it is asked for.
+    pub(crate) fn lookup<'t>(&self, of: &'t Type) -> Option<(&'t PropertyIndex, Lookup)> {
+        let mut best = None;
+        for (number, kind, index) in of.indexes() {
+            let own: Vec<_> =
+                self.0.iter().filter(|(of, _)| *of == Some(number)).map(|(_, of)| *of).collect();
+            match lookup(kind, &own) {
+                Some(point @ Lookup::Point(_)) => return Some((index, point)),
+                Some(spans) if best.is_none() => best = Some((index, spans)),
+                _ => {}
+            }
+        }
+        best
+    }
+
     /// Whether all of them hold for properties as they are kept.
     pub(crate) fn holds(&self, properties: &[u8]) -> bool {
         self.0.iter().all(|(number, condition)| {
@@ -134,7 +151,7 @@ impl<'c> Filter<'c> {
     }
 }
 
-fn is_equal(a: &Value<'_>, b: &Value<'_>) -> bool {
+pub(crate) fn is_equal(a: &Value<'_>, b: &Value<'_>) -> bool {
     order(a, b) == Some(Ordering::Equal)
 }
 

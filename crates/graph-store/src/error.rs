@@ -67,6 +67,8 @@ pub enum Refusal {
     NoProperty,
     #[error("the property is declared as {declared}, not as {asked}")]
     OtherKind { declared: &'static str, asked: &'static str },
+    #[error("a property of type {kind} can have no index; booleans, integers, doubles and strings can")]
+    NotIndexable { kind: &'static str },
     #[error("the value of `{property}` is no {declared}")]
     NotOfKind { property: String, declared: &'static str },
     #[error("the type still has {count} nodes or relationships; delete them first")]

@@ -95,9 +95,10 @@ impl<'a> Step<'a> {
             Change::Type { side, number, .. } | Change::DropType { side, number } => {
                 Event::Schema { side, number }
             }
-            Change::Property { side, of, .. } | Change::DropProperty { side, of, .. } => {
-                Event::Schema { side, number: of }
-            }
+            Change::Property { side, of, .. }
+            | Change::DropProperty { side, of, .. }
+            | Change::Index { side, of, .. }
+            | Change::DropIndex { side, of, .. } => Event::Schema { side, number: of },
         };
         let is_nothing = matches!(
             event,

@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const MAGIC: [u8; 8] = *b"PRONYGRF";
 /// Of the format. A reader reads its own and all earlier ones.
-pub const VERSION: u32 = 1;
+/// 2 has indexes of properties; nothing else has changed.
+pub const VERSION: u32 = 2;
 pub(crate) const HEAD_BYTES: usize = 24;
 pub(crate) const FRAME_HEAD_BYTES: usize = 16;
 /// No file has more frames: what claims to be so far ahead is no frame.
@@ -76,6 +77,7 @@ pub(crate) struct Frames {
     path: PathBuf,
     bytes: Vec<u8>,
     at: usize,
+    version: u32,
 }
 
 /// One good frame.
@@ -116,18 +118,24 @@ impl Frames {
         if version.is_ok_and(|version| version > VERSION) {
             return Err(fault(FileFault::Newer { version: version.unwrap_or_default() }));
         }
-        if version != Ok(VERSION) || found != Ok(kind as u32) || head.u64() != Ok(number) {
+        let version = version.unwrap_or_default();
+        if version == 0 || found != Ok(kind as u32) || head.u64() != Ok(number) {
             return Err(fault(FileFault::Head));
         }
-        Ok(Self { path: path.to_owned(), bytes, at: HEAD_BYTES })
+        Ok(Self { path: path.to_owned(), bytes, at: HEAD_BYTES, version })
     }
 
     fn empty(path: &Path) -> Self {
-        Self { path: path.to_owned(), bytes: Vec::new(), at: 0 }
+        Self { path: path.to_owned(), bytes: Vec::new(), at: 0, version: VERSION }
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Of the format in which it was written.
+    pub(crate) const fn version(&self) -> u32 {
+        self.version
     }
 
     pub(crate) fn len(&self) -> usize {

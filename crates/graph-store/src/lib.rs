@@ -21,6 +21,7 @@ mod links;
 mod log;
 mod memory;
 mod priority;
+mod property_index;
 mod read;
 mod recover;
 mod register;

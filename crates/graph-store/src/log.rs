@@ -107,6 +107,16 @@ impl LogFile {
         self.number
     }
 
+    /// Of the next frame.
+    pub(crate) const fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// It has no frames.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.length == HEAD_BYTES as u64
+    }
+
     /// Writes one frame; `frame` begins with room for its head. On return it is as durable as was asked for.
     pub(crate) fn append(&mut self, frame: &mut [u8]) -> Result<(), WriteError> {
         if self.is_left_to_snapshot {
@@ -166,7 +176,7 @@ impl LogFile {
     /// says nothing that a snapshot that is taken now does not know.
     pub(crate) fn turn(&mut self, next: NextFile) -> io::Result<()> {
         self.cut()?;
-        if self.length == HEAD_BYTES as u64 {
+        if self.is_empty() {
             return Ok(());
         }
         self.file.sync_all()?;

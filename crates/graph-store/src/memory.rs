@@ -6,11 +6,14 @@
 use crate::cell::SliceCell;
 use crate::change::{Change, Side};
 use crate::codec::{Input, length_bytes};
+use crate::condition::is_equal;
 use crate::id::{Ref, SHARDS, hash};
 use crate::index::{KeyIndex, KeyIndexState};
 use crate::links::{Direction, Hubs, Link, Links};
+use crate::property_index::PropertyIndex;
 use crate::schema::{Schema, Type};
 use crate::slab::Slab;
+use crate::value::{Value, find_property};
 use arc_swap::ArcSwap;
 use crossbeam_epoch::Guard;
 use std::cmp::Reverse;
@@ -226,7 +229,9 @@ impl Memory {
             Change::Type { .. }
             | Change::DropType { .. }
             | Change::Property { .. }
-            | Change::DropProperty { .. } => {
+            | Change::DropProperty { .. }
+            | Change::Index { .. }
+            | Change::DropIndex { .. } => {
                 let mut schema = Schema::clone(&self.schema.load());
                 schema.make(change, is_undone);
                 self.schema.store(Arc::new(schema));
@@ -329,17 +334,22 @@ impl Memory {
     ) {
         self.inverse(change, guard, |inverse| inverse.write(undo));
         match *change {
-            Change::PutNode { at, key, .. } => {
-                let is_new = self.node(at, guard).is_none();
-                self.put(change, is_undone, guard);
+            Change::PutNode { at, key, properties } => {
+                let old = self.node(at, guard).map(|(_, properties)| properties);
+                let is_new = old.is_none();
+                self.in_step(Side::Nodes, at, old, Some(properties), guard, || {
+                    self.put(change, is_undone, guard);
+                });
                 if is_new {
                     self.insert_key(at, key, state, guard);
                 }
             }
             Change::DropNode { at } => {
-                if let Some((key, _)) = self.node(at, guard) {
+                if let Some((key, properties)) = self.node(at, guard) {
                     self.remove_key(at, key, guard);
-                    self.put(change, is_undone, guard);
+                    self.in_step(Side::Nodes, at, Some(properties), None, guard, || {
+                        self.put(change, is_undone, guard);
+                    });
                     self.make_node_slot(at).1.links.clear(guard);
                     state
                         .nodes
@@ -349,17 +359,22 @@ impl Memory {
                         .push(Reverse(at.index()));
                 }
             }
-            Change::PutRelationship { at, from, to, .. } => {
-                let is_new = self.relationship(at, guard).is_none();
-                self.put(change, is_undone, guard);
+            Change::PutRelationship { at, from, to, properties } => {
+                let old = self.relationship(at, guard).map(|ends| ends.properties);
+                let is_new = old.is_none();
+                self.in_step(Side::Relationships, at, old, Some(properties), guard, || {
+                    self.put(change, is_undone, guard);
+                });
                 if is_new {
                     self.link(at, from, Direction::Outgoing, state, guard);
                     self.link(at, to, Direction::Incoming, state, guard);
                 }
             }
             Change::DropRelationship { at } => {
-                if let Some(Ends { from, to, .. }) = self.relationship(at, guard) {
-                    self.put(change, is_undone, guard);
+                if let Some(Ends { from, to, properties }) = self.relationship(at, guard) {
+                    self.in_step(Side::Relationships, at, Some(properties), None, guard, || {
+                        self.put(change, is_undone, guard);
+                    });
                     for (node, direction) in [(from, Direction::Outgoing), (to, Direction::Incoming)] {
                         let link = Link { relationship: at, direction };
                         self.make_node_slot(node).1.links.remove(link, &self.hubs, guard);
@@ -368,8 +383,65 @@ impl Memory {
                     free.push(Reverse(at.index()));
                 }
             }
+            Change::Index { side, of, number } => self.make_index(side, of, number, guard),
             _ => self.put(change, is_undone, guard),
         }
+    }
+
+    /// Keeps the indexes of a type in step while one of its nodes or relationships is set.
+    fn in_step(
+        &self,
+        side: Side,
+        at: Ref,
+        old: Option<&[u8]>,
+        new: Option<&[u8]>,
+        guard: &Guard,
+        set: impl FnOnce(),
+    ) {
+        let schema = self.schema.load();
+        let indexes = || schema.side(side).get(at.type_number()).into_iter().flat_map(|of| of.indexes());
+        let value_of =
+            |properties: Option<&'_ [u8]>, number| find_property(properties?, number).map(Value::into_owned);
+        for (number, _, index) in indexes() {
+            if let Some(value) = value_of(new, number) {
+                index.add(&value, at, guard);
+            }
+        }
+        set();
+        for (number, _, index) in indexes() {
+            let (old, new) = (value_of(old, number), value_of(new, number));
+            if let Some(value) = old.filter(|old| new.as_ref().is_none_or(|new| !is_equal(old, new))) {
+                index.remove(&value, at, guard);
+            }
+        }
+    }
+
+    /// Readers see it once it is whole.
+    fn make_index(&self, side: Side, of: u16, number: u16, guard: &Guard) {
+        let index = Arc::new(PropertyIndex::default());
+        for at in self.slots(side).filter(|at| at.type_number() == of) {
+            if let Some(value) = self.property(side, at, number, guard) {
+                index.add(&value, at, guard);
+            }
+        }
+        let mut schema = Schema::clone(&self.schema.load());
+        schema.set_index(side, of, number, index);
+        self.schema.store(Arc::new(schema));
+    }
+
+    /// The value of a property of what is there.
+    pub(crate) fn property<'g>(
+        &'g self,
+        side: Side,
+        at: Ref,
+        number: u16,
+        guard: &'g Guard,
+    ) -> Option<Value<'g>> {
+        let properties = match side {
+            Side::Nodes => self.node(at, guard)?.1,
+            Side::Relationships => self.relationship(at, guard)?.properties,
+        };
+        find_property(properties, number)
     }
 
     /// What a change would have to be followed by, for all to be as it is now.
@@ -387,6 +459,13 @@ impl Memory {
                 let found = schema.side(side).get(of).and_then(|of| of.property(number));
                 if let Some((name, kind)) = found {
                     take(Change::Property { side, of, number, name, kind });
+                }
+            }
+            Change::Index { side, of, number } => take(Change::DropIndex { side, of, number }),
+            Change::DropIndex { side, of, number } => {
+                let is_there = |of: &Arc<Type>| of.indexes().any(|(own, ..)| own == number);
+                if schema.side(side).get(of).is_some_and(is_there) {
+                    take(Change::Index { side, of, number });
                 }
             }
             Change::PutNode { at, .. } | Change::DropNode { at } => match self.node(at, guard) {

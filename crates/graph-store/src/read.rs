@@ -5,6 +5,7 @@ use crate::condition::{Condition, Filter};
 use crate::id::{Ref, SHARDS};
 use crate::links::{Direction, Link};
 use crate::memory::Memory;
+use crate::property_index::Lookup;
 use crate::schema::{Schema, Type};
 use crate::value::{Properties, Value, find_property};
 use crossbeam_epoch::Guard;
@@ -37,6 +38,10 @@ pub struct Relationship<'r> {
     pub to: Ref,
     pub(crate) properties: &'r [u8],
 }
+
+/// What an index names is taken from it up to this part of all nodes or relationships of a type, and this many more.
+const WALKED_PART: u64 = 16;
+const WALKED_MIN: u64 = 1000;
 
 /// Which relationships of a node are meant.
 #[derive(Debug, Clone, Copy, Default)]
@@ -110,7 +115,9 @@ impl Read {
             .filter_map(|at| self.relationship(at))
     }
 
-    /// Those nodes that fulfil all conditions, in the order of [`Self::nodes`]; looked for as they are asked for.
+    /// Those nodes that fulfil all conditions, in the order of [`Self::nodes`]; looked for as they are asked for. An index
+    /// on one of the properties is used for equality, ranges, beginnings of strings and lists of values. While writers
+    /// change a value, a node may be missed whose value fulfils the conditions before and after.
     pub fn nodes_where<'r>(
         &'r self,
         type_number: Option<u16>,
@@ -118,7 +125,7 @@ impl Read {
     ) -> impl Iterator<Item = Node<'r>> {
         let filters = self.filters(Side::Nodes, type_number, conditions);
         filters.flat_map(move |(number, filter)| {
-            let nodes = self.slots(Side::Nodes, number).filter_map(|at| self.node(at));
+            let nodes = self.candidates(Side::Nodes, number, &filter).filter_map(|at| self.node(at));
             nodes.filter(move |node| filter.holds(node.properties))
         })
     }
@@ -131,7 +138,8 @@ impl Read {
     ) -> impl Iterator<Item = Relationship<'r>> {
         let filters = self.filters(Side::Relationships, type_number, conditions);
         filters.flat_map(move |(number, filter)| {
-            let all = self.slots(Side::Relationships, number).filter_map(|at| self.relationship(at));
+            let candidates = self.candidates(Side::Relationships, number, &filter);
+            let all = candidates.filter_map(|at| self.relationship(at));
             all.filter(move |one| filter.holds(one.properties))
         })
     }
@@ -146,6 +154,28 @@ impl Read {
             let of = self.schema.side(side).get(number)?;
             Some((number, Filter::new(of, conditions)?))
         })
+    }
+
+    /// Slots of a type that may fulfil conditions, in their order: those that an index names, where one does.
+    fn candidates<'r>(
+        &'r self,
+        side: Side,
+        number: u16,
+        filter: &Filter<'_>,
+    ) -> impl Iterator<Item = Ref> + use<'r> {
+        let of = self.schema.side(side).get(number);
+        let (mut point, mut few) = (None, None);
+        match of.and_then(|of| filter.lookup(of)) {
+            Some((index, Lookup::Point(span))) => point = Some(index.owners(number, span, &self.guard)),
+            Some((index, Lookup::Spans(spans))) => {
+                // Where there are many, to walk all slots costs less than to sort them, and the first come at once.
+                let at_most = self.memory.living(side, number) / WALKED_PART + WALKED_MIN;
+                few = index.few_owners(number, spans, at_most as usize, &self.guard);
+            }
+            None => {}
+        }
+        let all = (point.is_none() && few.is_none()).then(|| self.slots(side, number));
+        point.into_iter().flatten().chain(few.into_iter().flatten()).chain(all.into_iter().flatten())
     }
 
     /// The numbers of all types, or the one that is wanted.

@@ -4,8 +4,8 @@ use crate::bulk;
 use crate::change::Change;
 use crate::codec::Input;
 use crate::error::{FileFault, OpenError};
-use crate::frames::{End, FileKind, Frames, HEAD_BYTES, LAST, sync_directory};
-use crate::log::LogFile;
+use crate::frames::{End, FileKind, Frames, HEAD_BYTES, LAST, VERSION, sync_directory};
+use crate::log::{LogFile, NextFile};
 use crate::memory::{Memory, WriterState};
 use crate::snapshot::{remove_before, temporary_path};
 use crate::store::Options;
@@ -91,8 +91,9 @@ pub(crate) struct Loaded {
 pub(crate) fn recover(directory: &Path, options: Options) -> Result<Recovered, OpenError> {
     let Loaded { memory, state, recovery, first, tail } = load(directory, options)?;
     let log = match tail {
-        Some(Tail { number, length, sequence }) if length > 0 => {
-            LogFile::resume(directory, number, length, sequence, options.durability)?
+        Some(Tail { number, length, sequence, version }) if length > 0 => {
+            let resumed = LogFile::resume(directory, number, length, sequence, options.durability)?;
+            if version == VERSION { resumed } else { go_on_in_this_version(directory, resumed, options)? }
         }
         other => {
             let (number, sequence) = other.map_or((first, 1), |tail| (tail.number, tail.sequence));
@@ -103,6 +104,19 @@ pub(crate) fn recover(directory: &Path, options: Options) -> Result<Recovered, O
     };
     clean(directory, recovery.snapshot)?;
     Ok(Recovered { memory, state, log, recovery })
+}
+
+/// What this version writes is not put behind what an earlier one has written.
+fn go_on_in_this_version(directory: &Path, mut log: LogFile, options: Options) -> Result<LogFile, OpenError> {
+    if log.is_empty() {
+        let (number, sequence) = (log.number(), log.sequence());
+        let path = FileKind::Log.path(directory, number);
+        return LogFile::create(directory, number, sequence, options.durability)
+            .map_err(|cause| OpenError::Write { path, cause });
+    }
+    let path = FileKind::Log.path(directory, log.number() + 1);
+    let turned = NextFile::create(directory, log.number() + 1).and_then(|next| log.turn(next));
+    turned.map(|()| log).map_err(|cause| OpenError::Write { path, cause })
 }
 
 /// Changes no file, but for those that [`Options::recover`] leaves out.
@@ -170,6 +184,7 @@ struct Tail {
     length: u64,
     /// Of the next frame.
     sequence: u64,
+    version: u32,
 }
 
 struct Loading {
@@ -247,17 +262,18 @@ impl Loading {
     ) -> Result<Tail, OpenError> {
         let path = FileKind::Log.path(directory, number);
         let mut frames = Frames::open(&path, FileKind::Log, number)?;
+        let version = frames.version();
         let mut expected = expected;
         let mut last = None;
         while let Some(frame) = frames.next() {
             let (offset, sequence) = (frame.offset, frame.sequence);
             if expected.is_some_and(|expected| expected != sequence) {
                 self.lose(&frames, offset, format!("frame {sequence} stands where another is due"))?;
-                return Ok(Tail { number, length: offset as u64, sequence: expected.unwrap_or(1) });
+                return Ok(Tail { number, length: offset as u64, sequence: expected.unwrap_or(1), version });
             }
             if let Err(what) = take(&mut self.memory, frame.payload) {
                 self.lose(&frames, offset, what)?;
-                return Ok(Tail { number, length: offset as u64, sequence });
+                return Ok(Tail { number, length: offset as u64, sequence, version });
             }
             (last, expected) = (Some(sequence), Some(sequence + 1));
             self.recovery.frames += 1;
@@ -282,7 +298,7 @@ impl Loading {
                 offset
             }
         };
-        Ok(Tail { number, length: length as u64, sequence })
+        Ok(Tail { number, length: length as u64, sequence, version })
     }
 
     /// Notes a loss where that was asked for, else it is an error.

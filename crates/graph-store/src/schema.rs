@@ -1,6 +1,7 @@
 //! Types and their declared properties, as one value that is replaced when any of them changes.
 
 use crate::change::{Change, Side};
+use crate::property_index::PropertyIndex;
 use crate::value::Kind;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -23,18 +24,20 @@ pub struct Types {
     types: Vec<Option<Arc<Type>>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Type {
     pub name: Arc<str>,
     pub properties: BTreeMap<Arc<str>, Property>,
     /// Names and kinds by number. Numbers are not used again: values of a dropped property stay unread where they are.
     numbers: Vec<Option<(Arc<str>, Kind)>>,
+    indexes: Vec<(u16, Kind, Arc<PropertyIndex>)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Property {
     pub(crate) number: u16,
     pub kind: Kind,
+    pub is_indexed: bool,
 }
 
 impl Schema {
@@ -56,12 +59,23 @@ impl Schema {
             Change::DropProperty { side, of, number } => {
                 self.side_mut(side).change(of, |of| of.undeclare(number));
             }
+            Change::Index { side, of, number } => {
+                self.side_mut(side).change(of, |of| of.index(number, Arc::default()));
+            }
+            Change::DropIndex { side, of, number } => {
+                self.side_mut(side).change(of, |of| of.unindex(number));
+            }
             Change::Clear => *self = Self::default(),
             Change::PutNode { .. }
             | Change::DropNode { .. }
             | Change::PutRelationship { .. }
             | Change::DropRelationship { .. } => {}
         }
+    }
+
+    /// As [`Change::Index`], with an index that is filled already.
+    pub(crate) fn set_index(&mut self, side: Side, of: u16, number: u16, index: Arc<PropertyIndex>) {
+        self.side_mut(side).change(of, |of| of.index(number, index));
     }
 
     const fn side_mut(&mut self, side: Side) -> &mut Types {
@@ -99,7 +113,12 @@ impl Types {
         }
         let name: Arc<str> = name.into();
         self.by_name.insert(Arc::clone(&name), number);
-        self.types[index] = Some(Arc::new(Type { name, properties: BTreeMap::new(), numbers: Vec::new() }));
+        self.types[index] = Some(Arc::new(Type {
+            name,
+            properties: BTreeMap::new(),
+            numbers: Vec::new(),
+            indexes: Vec::new(),
+        }));
     }
 
     /// `is_undone`: it was never there, so the next type gets its number.
@@ -138,13 +157,38 @@ impl Type {
             self.numbers.resize(place + 1, None);
         }
         self.numbers[place] = Some((Arc::clone(&name), kind));
-        self.properties.insert(name, Property { number, kind });
+        self.properties.insert(name, Property { number, kind, is_indexed: false });
     }
 
     fn undeclare(&mut self, number: u16) {
+        self.unindex(number);
         let gone = self.numbers.get_mut(usize::from(number)).and_then(Option::take);
         if let Some((name, _)) = gone {
             self.properties.remove(&name);
+        }
+    }
+
+    /// Of properties that are declared: their numbers, their kinds, and their indexes.
+    pub(crate) fn indexes(&self) -> impl Iterator<Item = (u16, Kind, &PropertyIndex)> {
+        self.indexes.iter().map(|(number, kind, index)| (*number, *kind, &**index))
+    }
+
+    fn index(&mut self, number: u16, index: Arc<PropertyIndex>) {
+        self.unindex(number);
+        if let Some((name, kind)) = self.property(number) {
+            let name = Arc::clone(name);
+            self.indexes.push((number, kind, index));
+            if let Some(property) = self.properties.get_mut(&name) {
+                property.is_indexed = true;
+            }
+        }
+    }
+
+    fn unindex(&mut self, number: u16) {
+        self.indexes.retain(|(of, ..)| *of != number);
+        let name = self.property(number).map(|(name, _)| Arc::clone(name));
+        if let Some(property) = name.and_then(|name| self.properties.get_mut(&name)) {
+            property.is_indexed = false;
         }
     }
 

@@ -109,8 +109,10 @@ fn write_type(side: Side, number: u16, of: &Type, to: &mut Vec<u8>) {
         Change::DropProperty { side, of: number, number: dropped }.write(to);
     }
     for (name, property) in &of.properties {
-        let (kind, property) = (property.kind, property.number);
-        Change::Property { side, of: number, number: property, name, kind }.write(to);
+        Change::Property { side, of: number, number: property.number, name, kind: property.kind }.write(to);
+        if property.is_indexed {
+            Change::Index { side, of: number, number: property.number }.write(to);
+        }
     }
 }
 

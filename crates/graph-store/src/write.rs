@@ -5,6 +5,7 @@ use crate::error::Refusal;
 use crate::id::Ref;
 use crate::links::Direction;
 use crate::memory::Memory;
+use crate::property_index::PropertyIndex;
 use crate::schema::{Property, Type};
 use crate::value::{Kind, Properties, Value, find_property, write_properties};
 use crate::writer::Place;
@@ -71,7 +72,7 @@ impl<'a> Write<'a> {
                 // One by one, so that a type that is taken back has them again.
                 let of = self.of(side, number)?;
                 for property in of.properties.values() {
-                    self.change(&Change::DropProperty { side, of: number, number: property.number });
+                    self.drop_property(side, number, *property);
                 }
                 self.change(&Change::DropType { side, number });
                 Ok(())
@@ -100,10 +101,46 @@ impl<'a> Write<'a> {
     }
 
     pub fn undeclare(&mut self, side: Side, of: &str, name: &str) -> Result<(), Refusal> {
-        let of_number = self.number(side, of).ok_or(Refusal::NoType)?;
-        let property = self.of(side, of_number)?.properties.get(name).copied().ok_or(Refusal::NoProperty)?;
-        self.change(&Change::DropProperty { side, of: of_number, number: property.number });
+        let (of, property) = self.property(side, of, name)?;
+        self.drop_property(side, of, property);
         Ok(())
+    }
+
+    /// With its index: a change that is taken back brings both again.
+    fn drop_property(&mut self, side: Side, of: u16, property: Property) {
+        let number = property.number;
+        if property.is_indexed {
+            self.change(&Change::DropIndex { side, of, number });
+        }
+        self.change(&Change::DropProperty { side, of, number });
+    }
+
+    /// Has conditions on a property looked up instead of held against each node or relationship of the type. Writers
+    /// wait until it is made; it is kept up from then on. Does nothing where there is one.
+    pub fn index(&mut self, side: Side, of: &str, name: &str) -> Result<(), Refusal> {
+        let (of, property) = self.property(side, of, name)?;
+        if !PropertyIndex::can_have(property.kind) {
+            return Err(Refusal::NotIndexable { kind: property.kind.name() });
+        }
+        if !property.is_indexed {
+            self.change(&Change::Index { side, of, number: property.number });
+        }
+        Ok(())
+    }
+
+    /// Does nothing where there is none.
+    pub fn unindex(&mut self, side: Side, of: &str, name: &str) -> Result<(), Refusal> {
+        let (of, property) = self.property(side, of, name)?;
+        if property.is_indexed {
+            self.change(&Change::DropIndex { side, of, number: property.number });
+        }
+        Ok(())
+    }
+
+    fn property(&self, side: Side, of: &str, name: &str) -> Result<(u16, Property), Refusal> {
+        let number = self.number(side, of).ok_or(Refusal::NoType)?;
+        let property = self.of(side, number)?.properties.get(name).copied().ok_or(Refusal::NoProperty)?;
+        Ok((number, property))
     }
 
     /// Nothing is left, types included.
@@ -272,7 +309,7 @@ fn encode(of: &Type, given: Given<'_>, present: &[u8]) -> Result<Vec<u8>, Refusa
     let mut properties: BTreeMap<&str, (Property, Value<'_>)> = BTreeMap::new();
     for (number, value) in Properties::new(present) {
         if let Some((name, kind)) = of.property(number) {
-            properties.insert(name, (Property { number, kind }, value));
+            properties.insert(name, (Property { number, kind, is_indexed: false }, value));
         }
     }
     for (name, value) in given {

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
 use expect_test::{Expect, expect};
-use prony_graph_store::{Around, Durability, Keep, Kind, Options, Side, Store, Value};
+use prony_graph_store::{Around, Durability, FORMAT_VERSION, Keep, Kind, Options, Side, Store, Value};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -30,6 +30,7 @@ fn fill(store: &Store) {
                 write.declare(side, of, kind.name(), kind)?;
             }
             write.declare(side, of, "dropped", Kind::Integer)?;
+            write.index(side, of, "string")?;
         }
         Ok(())
     });
@@ -91,6 +92,7 @@ fn check(directory: &Path, expected: &Expect) {
     let store = Store::open(directory, OPTIONS).unwrap();
     assert!(store.recovery().snapshot.is_some() && store.recovery().frames > 0, "{:?}", store.recovery());
     expected.assert_eq(&print(&store));
+    assert_eq!(store.check().problems, Vec::<String>::new());
     store.write_and_wait(|write| write.create_node("All", "new", &[])).unwrap();
     drop(store);
     assert!(Store::open(directory, OPTIONS).unwrap().read().find("All", "new").is_some());
@@ -110,7 +112,7 @@ fn files_of_every_format_are_read_and_gone_on_with() {
         2050 1026 1026 []
         2051 1027 1026 []
     "#]];
-    for format in 1..=1 {
+    for format in 1..=FORMAT_VERSION {
         let kept = format!("{}/tests/fixtures/format-{format}", env!("CARGO_MANIFEST_DIR"));
         let directory = tempfile::tempdir().unwrap();
         for file in fs::read_dir(&kept).unwrap() {

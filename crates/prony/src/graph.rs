@@ -36,8 +36,10 @@ enum Command {
     Import(ImportArguments),
     /// Write all nodes and relationships into CSV files.
     Export(ExportArguments),
+    /// Read the log and the snapshot as a start would, and see that everything in them fits together. Changes nothing.
+    Check(PlaceArguments),
     /// Put the graph into one file, as a snapshot, and remove the log before it.
-    Compact(PlaceArguments),
+    Compact(CompactArguments),
 }
 
 /// Which graph is meant.
@@ -49,6 +51,12 @@ pub(crate) struct PlaceArguments {
     /// The database, where DIR holds several [default: rage]
     #[arg(long, value_name = "NAME")]
     graph: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct CompactArguments {
+    #[command(flatten)]
+    place: PlaceArguments,
     /// Go on without what is damaged, and say what is lost.
     #[arg(long)]
     recover: bool,
@@ -58,6 +66,9 @@ pub(crate) struct PlaceArguments {
 struct ImportArguments {
     #[command(flatten)]
     place: PlaceArguments,
+    /// Go on without what is damaged, and say what is lost.
+    #[arg(long)]
+    recover: bool,
     /// The file of nodes; columns: `:LABEL` (the type), `key:ID`, and properties as `name:TYPE`.
     #[arg(value_name = "NODES.csv")]
     nodes: PathBuf,
@@ -76,6 +87,9 @@ struct ImportArguments {
 struct ExportArguments {
     #[command(flatten)]
     place: PlaceArguments,
+    /// Go on without what is damaged, and say what is lost.
+    #[arg(long)]
+    recover: bool,
     /// Where nodes.csv and relationships.csv are written.
     #[arg(value_name = "OUTDIR", default_value = ".")]
     output: PathBuf,
@@ -94,6 +108,7 @@ fn delimiter(text: &str) -> Result<u8, String> {
 
 pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let text = match arguments.command {
+        Command::Check(arguments) => return run_check(&arguments),
         Command::Import(arguments) => run_import(arguments)?,
         Command::Export(arguments) => run_export(&arguments)?,
         Command::Compact(arguments) => run_compact(&arguments)?,
@@ -112,7 +127,7 @@ fn run_import(arguments: ImportArguments) -> anyhow::Result<String> {
         fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     }
     let place = Place::for_import(&arguments.place);
-    let store = place.open_for_snapshot(arguments.place.recover)?;
+    let store = place.open_for_snapshot(arguments.recover)?;
     say_recovery(store.recovery());
     let keeps_good = arguments.rejects.is_some();
     let mut problems = Problems::new(arguments.rejects.clone());
@@ -162,7 +177,7 @@ fn rate(of: FileOf, count: u64, elapsed: Duration) -> String {
 
 fn run_export(arguments: &ExportArguments) -> anyhow::Result<String> {
     let place = Place::existing(&arguments.place)?;
-    let store = place.open(arguments.place.recover)?;
+    let store = place.open(arguments.recover)?;
     say_recovery(store.recovery());
     let (nodes, relationships) = export::export(&store.read(), &arguments.output)?;
     let path = |name| arguments.output.join(name).display().to_string();
@@ -175,8 +190,8 @@ fn run_export(arguments: &ExportArguments) -> anyhow::Result<String> {
     ))
 }
 
-fn run_compact(arguments: &PlaceArguments) -> anyhow::Result<String> {
-    let place = Place::existing(arguments)?;
+fn run_compact(arguments: &CompactArguments) -> anyhow::Result<String> {
+    let place = Place::existing(&arguments.place)?;
     let before = size(place.directory())?;
     let store = place.open(arguments.recover)?;
     say_recovery(store.recovery());
@@ -190,6 +205,27 @@ fn run_compact(arguments: &PlaceArguments) -> anyhow::Result<String> {
         indicatif::BinaryBytes(size(place.directory())?),
         indicatif::BinaryBytes(before)
     ))
+}
+
+fn run_check(arguments: &PlaceArguments) -> anyhow::Result<ExitCode> {
+    let place = Place::existing(arguments)?;
+    let report = place.check()?;
+    say_recovery(&report.recovery);
+    for problem in &report.problems {
+        say(problem);
+    }
+    let found = format!(
+        "{}: {} and {}",
+        place.directory().display(),
+        counted(report.nodes, "node", "nodes"),
+        counted(report.relationships, "relationship", "relationships")
+    );
+    if report.problem_count == 0 {
+        print(&format!("{found}; everything fits together\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    print(&format!("{found}; {}\n", counted(report.problem_count, "problem", "problems")))?;
+    Ok(ExitCode::FAILURE)
 }
 
 /// Of all files in a directory.
@@ -206,7 +242,7 @@ fn size(directory: &Path) -> anyhow::Result<u64> {
 fn say_recovery(recovery: &Recovery) {
     if recovery.torn_bytes > 0 {
         say(&format!(
-            "the last {} of the log were being written when the process died, and were cut off; none of them was acknowledged",
+            "the last {} of the log were being written when the process died, and do not count: no write in them was acknowledged",
             counted(recovery.torn_bytes, "byte", "bytes")
         ));
     }

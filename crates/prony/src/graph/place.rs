@@ -2,7 +2,7 @@
 
 use super::PlaceArguments;
 use anyhow::Context as _;
-use prony_graph_store::{Durability, OpenError, Options, Store};
+use prony_graph_store::{CheckReport, Durability, OpenError, Options, Store};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -43,6 +43,10 @@ impl Place {
 
     pub(crate) fn open(&self, recover: bool) -> anyhow::Result<Store> {
         Store::open(&self.0, Options { recover, ..Options::new(Durability::Sync) }).map_err(explain)
+    }
+
+    pub(crate) fn check(&self) -> anyhow::Result<CheckReport> {
+        prony_graph_store::check(&self.0).map_err(explain)
     }
 
     pub(crate) fn open_for_snapshot(&self, recover: bool) -> anyhow::Result<Store> {

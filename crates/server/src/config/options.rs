@@ -136,6 +136,7 @@ pub static OPTIONS: &[OptionSpec] = &[
     option(Server, "max_headers", None, Kind::Number(1, 10_000), "100", "Headers of a request; more gets a 431", set!(max_headers, size)),
     option(Server, "max_uri_bytes", None, Kind::Number(16, 65_534), "16384", "Bytes of a request's path and query; more gets a 414; 65534 where a graph is served", set!(max_uri_bytes, size)),
     option(Server, "max_body_bytes", None, BYTES, "1048576", "Bytes of a request's body; more gets a 413", set!(max_body_bytes, size)),
+    option(Server, "max_bulk_bytes", None, BYTES, "68719476736", "Bytes of a bulk creation's body, which is read and done piece by piece; more gets a 413", set!(max_bulk_bytes, number)),
     option(Server, "grace_ms", Some("grace-ms"), Kind::Number(0, DAY_MS), "10000", "How long requests in flight may take after the signal to stop", set!(grace, milliseconds)),
     option(Server, "cors_origins", Some("cors-origin"), Kind::List, "[]", "Origins whose pages may call (\"*\" for all); empty allows none", set!(cors_origins, list)),
     option(Server, "console", Some("console"), Kind::Boolean, "true", "Whether / answers with GraphiQL", set!(console, boolean)),
@@ -172,6 +173,7 @@ pub static OPTIONS: &[OptionSpec] = &[
     option(Source, "exclude_tables", Some("exclude-table"), Kind::List, "[]", "Tables that are left out, * as a wildcard", set_source!(exclude_tables, TypedValue::list)),
     option(Source, "durability", Some("durability"), Kind::Text, "\"sync\"", "When a graph's write is answered: sync (it is on the disk), interval=MS (it is there within so many milliseconds), off (at once)", Effect::Graph(|graph, value| { graph.durability = durability(&value.text())?; Ok(()) })),
     option(Source, "recover", Some("recover"), Kind::Boolean, "false", "Whether a damaged graph is opened without what is damaged; the log says what is lost", Effect::Graph(|graph, value| { graph.recover = value.boolean(); Ok(()) })),
+    option(Source, "snapshot_at_log_bytes", None, Kind::Number(4096, 1 << 40), "268435456", "Bytes of a graph's log after which a snapshot is taken; at least twice the last snapshot", Effect::Graph(|graph, value| { graph.snapshot_at_log_bytes = value.number(); Ok(()) })),
 ];
 
 fn listen(settings: &mut Settings, value: &TypedValue) -> Result<(), String> {

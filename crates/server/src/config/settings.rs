@@ -34,6 +34,8 @@ pub struct Settings {
     pub max_headers: usize,
     pub max_uri_bytes: usize,
     pub max_body_bytes: usize,
+    /// Of a bulk creation.
+    pub max_bulk_bytes: u64,
     /// How long requests in flight may take after the signal to stop.
     pub grace: Duration,
     /// Origins that pages may call from; `*` for all.
@@ -113,11 +115,17 @@ pub struct GraphSettings {
     pub durability: Durability,
     /// Whether to go on without what is damaged.
     pub recover: bool,
+    /// Length of the log at which a snapshot is due.
+    pub snapshot_at_log_bytes: u64,
 }
 
 impl Default for GraphSettings {
     fn default() -> Self {
-        Self { durability: Durability::Sync, recover: false }
+        Self {
+            durability: Durability::Sync,
+            recover: false,
+            snapshot_at_log_bytes: prony_graph_store::SNAPSHOT_AT_LOG_BYTES,
+        }
     }
 }
 
@@ -204,6 +212,7 @@ impl Default for Settings {
             max_headers: 100,
             max_uri_bytes: 16 << 10,
             max_body_bytes: 1 << 20,
+            max_bulk_bytes: 64 << 30,
             grace: Duration::from_secs(10),
             cors_origins: Vec::new(),
             console: true,

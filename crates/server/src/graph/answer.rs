@@ -26,7 +26,7 @@ impl Answer {
         Self { status, body: None, closes: false }
     }
 
-    fn with(status: StatusCode, body: impl Into<Bytes>) -> Self {
+    pub(super) fn with(status: StatusCode, body: impl Into<Bytes>) -> Self {
         Self { status, body: Some(body.into()), closes: false }
     }
 
@@ -94,19 +94,25 @@ pub(super) fn not_changed(refusal: &Refusal) -> Answer {
 
 /// A write that could not be made durable, and was taken back.
 pub(super) fn not_durable(error: &WriteError) -> Answer {
+    let (status, text) = durability_fault(error);
+    Answer::said(status, text)
+}
+
+/// What a client is told of such a write.
+pub(super) fn durability_fault(error: &WriteError) -> (StatusCode, &'static str) {
     if error.is_disk_full() {
         let text = "the disk is full: the write was taken back; make room and send it again";
-        return Answer::said(StatusCode::INSUFFICIENT_STORAGE, text);
+        return (StatusCode::INSUFFICIENT_STORAGE, text);
     }
     match error {
         WriteError::Closed => {
             let text = "the server is stopping: the write was not made; send it again when it is back";
-            Answer::said(StatusCode::SERVICE_UNAVAILABLE, text)
+            (StatusCode::SERVICE_UNAVAILABLE, text)
         }
         error => {
             tracing::error!(%error, cause = std::error::Error::source(error), "a write was taken back");
             let text = "the log cannot be written: the write was taken back; the server's log says why";
-            Answer::said(StatusCode::INTERNAL_SERVER_ERROR, text)
+            (StatusCode::INTERNAL_SERVER_ERROR, text)
         }
     }
 }

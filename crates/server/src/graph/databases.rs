@@ -93,7 +93,8 @@ fn is_name(name: &str) -> bool {
 impl Databases {
     /// Opens all that are in the directory, and makes the default one. Blocks while they are read.
     pub(crate) fn open(directory: &Path, settings: GraphSettings) -> Result<Self, DatabasesError> {
-        let options = Options { recover: settings.recover, ..Options::new(settings.durability) };
+        let GraphSettings { durability, recover, snapshot_at_log_bytes } = settings;
+        let options = Options { durability, recover, snapshot_at_log_bytes: Some(snapshot_at_log_bytes) };
         let failed = |source| DatabasesError::Directory { directory: directory.to_owned(), source };
         fs::create_dir_all(directory).map_err(failed)?;
         let mut all = BTreeMap::new();

@@ -32,7 +32,7 @@ pub(super) fn value(body: &[u8]) -> Option<Given<'_>> {
     serde_json::from_slice(body).ok()
 }
 
-impl<'de> Deserialize<'de> for GivenProperties<'de> {
+impl<'de: 'a, 'a> Deserialize<'de> for GivenProperties<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(Members)
     }

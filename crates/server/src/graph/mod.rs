@@ -5,6 +5,7 @@
 //! waits, without holding up its core, until the store has told that it is durable.
 
 mod answer;
+mod bulk;
 mod databases;
 mod given;
 mod json;
@@ -23,7 +24,11 @@ use hyper::body::Incoming;
 
 pub use self::databases::DatabasesError;
 pub(crate) use self::databases::{DEFAULT_DATABASE, Databases};
-use self::{answer::Answer, databases::Database, path::BadPath};
+use self::{
+    answer::Answer,
+    databases::Database,
+    path::{BadPath, Call},
+};
 use crate::{config::Settings, http::reply::Reply};
 
 /// Whether a path is one of the graph's.
@@ -58,6 +63,9 @@ pub(crate) async fn answer(
     let from = path.len() - call.len();
     let (head, body) = request.into_parts();
     match path::read(&head.uri.path()[from..]) {
+        Ok(Call::List(side, None)) if head.method == Method::POST => {
+            bulk::answer(settings, &store, side, head.uri.path(), body).await
+        }
         Ok(call) => write::answer(settings, &store, &call, &head, body).await,
         Err(fault) => bad_path(fault),
     }

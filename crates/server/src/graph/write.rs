@@ -170,22 +170,22 @@ fn members(body: &[u8]) -> Result<GivenProperties<'_>, Answer> {
 
 /// What an object gives, as the store takes it.
 #[derive(Default)]
-struct Properties<'a> {
-    values: Vec<(&'a str, Value<'a>)>,
+pub(super) struct Properties<'a> {
+    pub(super) values: Vec<(&'a str, Value<'a>)>,
     /// No property holds their values, so they may not be declared.
     nested: Vec<&'a str>,
 }
 
 /// A type by its name, or by the number that a name of it has.
 #[derive(Clone, Copy)]
-enum Of<'a> {
+pub(super) enum Of<'a> {
     Name(&'a str),
     Number(u16),
 }
 
 impl<'a> Properties<'a> {
     /// A null says nothing.
-    fn of(members: &'a GivenProperties<'_>) -> Self {
+    pub(super) fn of(members: &'a GivenProperties<'_>) -> Self {
         let mut properties = Self::default();
         for (name, given) in &members.0 {
             match given {
@@ -198,7 +198,7 @@ impl<'a> Properties<'a> {
     }
 
     /// Call it in a write, whose types nobody else changes.
-    fn check(&self, store: &Arc<Store>, side: Side, of: Of<'_>) -> Result<(), Refusal> {
+    pub(super) fn check(&self, store: &Arc<Store>, side: Side, of: Of<'_>) -> Result<(), Refusal> {
         if self.nested.is_empty() {
             return Ok(());
         }

@@ -148,6 +148,7 @@ fn flags_win_over_the_file_and_variables_are_filled_in() {
                 graph: GraphSettings {
                     durability: Sync,
                     recover: false,
+                    snapshot_at_log_bytes: 268435456,
                 },
             },
         ]"#]]

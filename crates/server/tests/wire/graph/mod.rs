@@ -1,5 +1,6 @@
 //! The calls on a graph: requests and their answers as transcripts, on a graph of each test's own.
 
+mod bulk;
 mod graphql;
 mod names;
 mod nodes;

@@ -1,0 +1,137 @@
+//! One line of a bulk creation: what it says, and making it.
+
+use std::{borrow::Cow, fmt, sync::Arc};
+
+use prony_graph_store::{Ref, Side, Store, Write};
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer},
+};
+
+use super::super::{
+    given::GivenProperties,
+    write::{Of, Properties},
+};
+
+/// `{"type": "User", "key": "Max", "properties": {"age": 42}}`. A node as it was answered fits too; its id is not kept.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NodeLine<'a> {
+    #[serde(borrow, rename = "type")]
+    type_name: Cow<'a, str>,
+    #[serde(borrow)]
+    key: Cow<'a, str>,
+    #[serde(borrow, default)]
+    properties: GivenProperties<'a>,
+    #[serde(default, rename = "id")]
+    _id: Option<IgnoredAny>,
+}
+
+/// `{"type": "KNOWS", "from": 1026, "to": {"type": "User", "key": "Max"}, "properties": {}}`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RelationshipLine<'a> {
+    #[serde(borrow, rename = "type")]
+    type_name: Cow<'a, str>,
+    #[serde(borrow)]
+    from: End<'a>,
+    #[serde(borrow)]
+    to: End<'a>,
+    #[serde(borrow, default)]
+    properties: GivenProperties<'a>,
+    #[serde(default, rename = "id")]
+    _id: Option<IgnoredAny>,
+}
+
+/// A node that is there.
+#[derive(Debug)]
+enum End<'a> {
+    Id(u64),
+    Key(KeyOf<'a>),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyOf<'a> {
+    #[serde(borrow, rename = "type")]
+    type_name: Cow<'a, str>,
+    #[serde(borrow)]
+    key: Cow<'a, str>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for End<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = End<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an id, or an object with `type` and `key`")
+            }
+
+            fn visit_u64<E>(self, id: u64) -> Result<Self::Value, E> {
+                Ok(End::Id(id))
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Self::Value, M::Error> {
+                KeyOf::deserialize(MapAccessDeserializer::new(map)).map(End::Key)
+            }
+        }
+        deserializer.deserialize_any(Read)
+    }
+}
+
+/// Makes what a line says, or tells why not.
+pub(super) fn create(
+    store: &Arc<Store>,
+    write: &mut Write<'_>,
+    side: Side,
+    text: &[u8],
+) -> Result<(), String> {
+    // Serde would take a list for an object whose names are left out.
+    if !text.starts_with(b"{") {
+        return Err("it is no object".to_owned());
+    }
+    match side {
+        Side::Nodes => create_node(store, write, text),
+        Side::Relationships => create_relationship(store, write, text),
+    }
+}
+
+fn create_node(store: &Arc<Store>, write: &mut Write<'_>, text: &[u8]) -> Result<(), String> {
+    let line: NodeLine<'_> = serde_json::from_slice(text).map_err(|error| no_line(&error))?;
+    let given = Properties::of(&line.properties);
+    given.check(store, Side::Nodes, Of::Name(&line.type_name)).map_err(|refusal| refusal.to_string())?;
+    let made = write.create_node(&line.type_name, &line.key, &given.values);
+    made.map(drop).map_err(|refusal| refusal.to_string())
+}
+
+fn create_relationship(store: &Arc<Store>, write: &mut Write<'_>, text: &[u8]) -> Result<(), String> {
+    let line: RelationshipLine<'_> = serde_json::from_slice(text).map_err(|error| no_line(&error))?;
+    let given = Properties::of(&line.properties);
+    let check = given.check(store, Side::Relationships, Of::Name(&line.type_name));
+    check.map_err(|refusal| refusal.to_string())?;
+    let (from, to) = (find(write, &line.from, "from")?, find(write, &line.to, "to")?);
+    let made = write.create_relationship(&line.type_name, from, to, &given.values);
+    made.map(drop).map_err(|refusal| refusal.to_string())
+}
+
+/// An id is only looked up where the relationship is made.
+fn find(write: &Write<'_>, end: &End<'_>, name: &str) -> Result<Ref, String> {
+    match end {
+        End::Id(id) => Ref::from_id(*id).ok_or_else(|| format!("`{name}`: {id} is no id of a node")),
+        End::Key(of) => write
+            .find(&of.type_name, &of.key)
+            .ok_or_else(|| format!("`{name}`: there is no node of this type and key")),
+    }
+}
+
+/// The parser counts lines of its own, of which there is only one.
+fn no_line(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    match text.strip_suffix(&place) {
+        Some(what) if error.column() > 0 => format!("{what} at byte {}", error.column()),
+        _ => text,
+    }
+}

@@ -1,0 +1,116 @@
+//! Cuts a stream of bytes into numbered lines, and keeps no more of it than is being worked on.
+
+/// Bytes after which lines are handed on. Enough to share a write and its sync; their work takes a core about a
+/// millisecond, for which its other connections wait.
+const BLOCK_BYTES: usize = 64 * 1024;
+
+#[derive(Debug)]
+pub(super) struct Lines {
+    buffer: Vec<u8>,
+    /// Longest line.
+    max_bytes: usize,
+    /// Of the line that the buffer begins with; the first is 1.
+    number: u64,
+    /// Up to its end, what comes belongs to a line that was too long.
+    is_skipping: bool,
+    is_ended: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line<'a> {
+    Text(&'a [u8]),
+    TooLong { limit: usize },
+}
+
+impl Lines {
+    pub(super) const fn new(max_bytes: usize) -> Self {
+        Self { buffer: Vec::new(), max_bytes, number: 1, is_skipping: false, is_ended: false }
+    }
+
+    pub(super) fn push(&mut self, mut piece: &[u8]) {
+        if self.is_skipping {
+            let Some(end) = memchr::memchr(b'\n', piece) else { return };
+            piece = &piece[end + 1..];
+            self.is_skipping = false;
+            self.number += 1;
+        }
+        self.buffer.extend_from_slice(piece);
+    }
+
+    /// No more comes: the last line need have no end.
+    pub(super) const fn end(&mut self) {
+        self.is_ended = true;
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.buffer.len() >= BLOCK_BYTES
+    }
+
+    /// Hands on the lines that are whole, with their numbers; blank ones are only counted.
+    pub(super) fn take(&mut self, mut with: impl FnMut(u64, Line<'_>)) {
+        let mut at = 0;
+        while at < self.buffer.len() {
+            let rest = &self.buffer[at..];
+            let end = memchr::memchr(b'\n', rest).or_else(|| self.is_ended.then_some(rest.len()));
+            if end.unwrap_or(rest.len()) > self.max_bytes {
+                with(self.number, Line::TooLong { limit: self.max_bytes });
+            } else if let Some(end) = end {
+                let text = rest[..end].trim_ascii();
+                if !text.is_empty() {
+                    with(self.number, Line::Text(text));
+                }
+            } else {
+                break;
+            }
+            self.is_skipping = end.is_none();
+            self.number += u64::from(end.is_some());
+            at += end.map_or(rest.len(), |end| end + 1);
+        }
+        self.buffer.drain(..at.min(self.buffer.len()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write as _;
+
+    /// The same lines come out however the text is cut; `|` stands between pieces that are taken apart.
+    fn check(pieces: &str, expected: &str) {
+        let mut lines = Lines::new(8);
+        let mut found = String::new();
+        let mut take = |lines: &mut Lines| {
+            lines.take(|number, line| {
+                let _ = match line {
+                    Line::Text(text) => write!(found, "{number}:{} ", String::from_utf8_lossy(text)),
+                    Line::TooLong { .. } => write!(found, "{number}! "),
+                };
+            });
+        };
+        for piece in pieces.split('|') {
+            lines.push(piece.as_bytes());
+            take(&mut lines);
+        }
+        lines.end();
+        take(&mut lines);
+        assert_eq!(found.trim_end(), expected, "{pieces:?}");
+    }
+
+    #[test]
+    fn lines_are_the_same_however_they_come() {
+        for pieces in ["a\nbc\n", "a\nbc", "a|\nb|c|", "a\r\nbc\r\n", "|a\n|bc|\n"] {
+            check(pieces, "1:a 2:bc");
+        }
+        check("", "");
+        check("\n \n\na\n\n", "4:a");
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_told_once_and_left_out() {
+        for pieces in ["a\n123456789\nb", "a\n12345|6789|0123|4567\nb\n", "a\n1234567890123|4\n|b"] {
+            check(pieces, "1:a 2! 3:b");
+        }
+        check("123456789", "1!");
+        check("12345678\nb", "1:12345678 2:b");
+    }
+}

@@ -1,0 +1,37 @@
+//! Asks the server, one call after the other on a connection that is kept.
+
+use serde_json::Value;
+use ureq::{Agent, Error};
+
+pub(crate) struct Client {
+    agent: Agent,
+    url: String,
+}
+
+/// Status and body; a body that is no JSON is null.
+pub(crate) type Answer = (u16, Value);
+
+impl Client {
+    pub(crate) fn new(url: &str) -> Self {
+        let config = Agent::config_builder().http_status_as_error(false).build();
+        Self { agent: Agent::new_with_config(config), url: format!("{url}/db/rage") }
+    }
+
+    /// None where the server went away before it had answered.
+    pub(crate) fn try_ask(&self, method: &str, path: &str, body: Option<&Value>) -> Option<Answer> {
+        let url = format!("{}{path}", self.url);
+        let request = ureq::http::Request::builder().method(method).uri(url);
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let mut response = match self.agent.run(request.body(body).unwrap()) {
+            Ok(response) => response,
+            Err(Error::Io(_) | Error::Protocol(_) | Error::ConnectionFailed) => return None,
+            Err(error) => panic!("{method} {path}: {error}"),
+        };
+        let text = response.body_mut().with_config().limit(u64::MAX).read_to_string().ok()?;
+        Some((response.status().as_u16(), serde_json::from_str(&text).unwrap_or_default()))
+    }
+
+    pub(crate) fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
+        self.try_ask(method, path, body).unwrap_or_else(|| panic!("{method} {path}: no answer"))
+    }
+}

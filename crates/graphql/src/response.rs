@@ -71,6 +71,13 @@ pub fn refuse(errors: &[GraphqlError], detail: Detail) -> Vec<u8> {
     out
 }
 
+/// Errors as a JSON list, for protocols that have a message of their own for them.
+pub fn error_list(errors: &[GraphqlError], detail: Detail) -> Vec<u8> {
+    let mut out = Vec::with_capacity(2 + errors.len() * ERROR_BYTES);
+    write_list(&mut out, errors, |out, error| write_error(out, error, detail));
+    out
+}
+
 /// An error usually takes less.
 const ERROR_BYTES: usize = 256;
 

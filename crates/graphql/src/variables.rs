@@ -32,6 +32,11 @@ impl Variables {
         Self { values }
     }
 
+    /// All values, in the order of the operation's definitions.
+    pub fn values(&self) -> &[Option<Json>] {
+        &self.values
+    }
+
     /// The value of the variable with this index among the operation's definitions.
     pub fn value(&self, index: usize) -> Option<&Json> {
         self.values.get(index)?.as_ref()

@@ -19,7 +19,7 @@ use super::{
 /// A key with its place and its value with its place, as the parser gives them.
 pub(super) type Entry<'a, 'i> = (&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValue<'i>>);
 
-const SECTIONS: [Section; 3] = [Section::Server, Section::Graphql, Section::Log];
+const SECTIONS: [Section; 4] = [Section::Server, Section::Graphql, Section::Subscriptions, Section::Log];
 
 /// Reads the text of the file at `path`, which is only for messages. What is faulty is left out of the answer, so
 /// that the rest can be checked too.

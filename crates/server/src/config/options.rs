@@ -15,6 +15,7 @@ use super::{
 pub enum Section {
     Server,
     Graphql,
+    Subscriptions,
     Log,
     /// In each `[[source]]`; as a flag it holds for all sources.
     Source,
@@ -26,6 +27,7 @@ impl Section {
         match self {
             Self::Server => "server",
             Self::Graphql => "graphql",
+            Self::Subscriptions => "subscriptions",
             Self::Log => "log",
             Self::Source => "source",
         }
@@ -120,7 +122,7 @@ const fn option(
     OptionSpec { section, key, flag, kind, default, help, effect }
 }
 
-use Section::{Graphql, Log, Server, Source};
+use Section::{Graphql, Log, Server, Source, Subscriptions};
 
 /// All options, in the order of the reference.
 #[rustfmt::skip]
@@ -160,6 +162,15 @@ pub static OPTIONS: &[OptionSpec] = &[
     option(Graphql, "only_persisted_documents", Some("only-persisted-documents"), Kind::Boolean, "false", "Whether no other documents are answered", set!(documents.only, boolean)),
     option(Graphql, "automatic_documents_bytes", None, Kind::Number(0, 1 << 40), "4194304", "Bytes of documents that clients may register by their checksum; 0 for none", set!(documents.automatic_bytes, number)),
     option(Graphql, "expose_database_errors", Some("expose-database-errors"), Kind::Boolean, "false", "Whether clients see the database's own texts", set!(expose_database_errors, boolean)),
+    option(Subscriptions, "max_operations", None, COUNT, "100", "Operations that are open at a time on one WebSocket or reserved stream", set!(subscriptions.max_operations, size)),
+    option(Subscriptions, "max_queued_messages", None, COUNT, "1000", "Messages that wait for a client that does not read; one more cuts it", set!(subscriptions.max_queued_messages, size)),
+    option(Subscriptions, "max_queued_bytes", None, BYTES, "4194304", "Bytes of messages that wait for a client; more cut it", set!(subscriptions.max_queued_bytes, size)),
+    option(Subscriptions, "max_message_bytes", None, BYTES, "1048576", "Bytes of one message of a client", set!(subscriptions.max_message_bytes, size)),
+    option(Subscriptions, "init_timeout_ms", None, MILLISECONDS, "3000", "Time from the opening of a WebSocket to its connection_init", set!(subscriptions.init_timeout, milliseconds)),
+    option(Subscriptions, "ping_interval_ms", None, MILLISECONDS, "30000", "How often a WebSocket is pinged, and a quiet stream gets a comment", set!(subscriptions.ping_interval, milliseconds)),
+    option(Subscriptions, "ping_timeout_ms", None, MILLISECONDS, "10000", "How long a WebSocket may be silent after a ping", set!(subscriptions.ping_timeout, milliseconds)),
+    option(Subscriptions, "max_reservations", None, COUNT, "10000", "Streams that are reserved and not opened yet", set!(subscriptions.max_reservations, size)),
+    option(Subscriptions, "reservation_timeout_ms", None, MILLISECONDS, "10000", "How long a reserved stream may wait to be opened", set!(subscriptions.reservation_timeout, milliseconds)),
     option(Log, "level", Some("log-level"), Kind::Text, "\"info\"", "error, warn, info, debug, trace, or a filter such as \"info,prony_server=debug\"", set!(log_level, text)),
     option(Log, "format", Some("log-format"), Kind::Word(&["text", "json"]), "\"text\"", "How log lines are written: text or json", Effect::Settings(|settings, value| { settings.log_format = if value.text() == "json" { LogFormat::Json } else { LogFormat::Text }; Ok(()) })),
     option(Source, "resolver", Some("resolver"), Kind::Word(RESOLVERS), "\"subquery\"", "How nested fields reach the database: subquery, per-nest or bucket", set_source!(resolver, |value: &TypedValue| resolver(&value.text()))),

@@ -7,7 +7,8 @@ use super::options::{self, Section};
 /// One Markdown table a section.
 pub fn reference() -> String {
     let mut text = String::new();
-    for section in [Section::Server, Section::Graphql, Section::Log, Section::Source] {
+    for section in [Section::Server, Section::Graphql, Section::Subscriptions, Section::Log, Section::Source]
+    {
         let name = if section == Section::Source { "[[source]]" } else { &format!("[{}]", section.key()) };
         // Writing to a string cannot fail.
         let _ = write!(

@@ -14,7 +14,7 @@ use prony_sources::{
     resolvers::Resolvers,
 };
 
-use crate::{graphql::DocumentSettings, http::Route};
+use crate::{graphql::DocumentSettings, http::Route, subscriptions::SubscriptionSettings};
 
 /// Everything that the server needs to know.
 #[derive(Debug, Clone)]
@@ -44,6 +44,7 @@ pub struct Settings {
     pub console: bool,
     pub limits: Limits,
     pub documents: DocumentSettings,
+    pub subscriptions: SubscriptionSettings,
     /// Bytes of documents and plans that are kept.
     pub plan_cache_bytes: u64,
     /// Whether clients see the database's own texts.
@@ -218,6 +219,7 @@ impl Default for Settings {
             console: true,
             limits: Limits::default(),
             documents: DocumentSettings::default(),
+            subscriptions: SubscriptionSettings::default(),
             plan_cache_bytes: 64 << 20,
             expose_database_errors: false,
             log_level: "info".to_owned(),

@@ -5,7 +5,7 @@ use std::{cell::RefCell, ops::Deref, rc::Rc, sync::Arc};
 use prony_sources::source::Handle;
 
 use super::{engine::Engine, served::Served};
-use crate::{config::Settings, http::Site, observe::CoreMetrics};
+use crate::{config::Settings, http::Site, observe::CoreMetrics, subscriptions::Hub};
 
 /// Lives on its core's thread.
 #[derive(Debug)]
@@ -15,6 +15,7 @@ pub(crate) struct CoreEngine {
     current: RefCell<CoreServed>,
     /// By `SourceId`.
     pub(crate) handles: Vec<Handle>,
+    pub(crate) hub: Rc<Hub>,
 }
 
 /// One core's hold on what is served: counted by the core alone, so that requests of different cores do not share a
@@ -39,7 +40,7 @@ impl CoreEngine {
     pub(crate) fn attach(index: usize, site: Arc<Site>) -> Self {
         let handles = site.engine.sources().iter().map(|source| source.source.attach()).collect();
         let current = RefCell::new(CoreServed(Rc::new(site.engine.served())));
-        Self { index, site, current, handles }
+        Self { index, site, current, handles, hub: Rc::default() }
     }
 
     pub(crate) fn site(&self) -> &Site {

@@ -5,7 +5,7 @@ mod core;
 mod documents;
 mod engine;
 mod export;
-mod plan;
+pub(crate) mod plan;
 pub(crate) mod road;
 mod served;
 mod stages;
@@ -13,7 +13,7 @@ mod stages;
 pub(crate) use self::{
     core::CoreEngine,
     engine::follow,
-    stages::{STAGES, StageTimes},
+    stages::{STAGES, StageClock, StageTimes},
 };
 pub use self::{
     documents::{DocumentSettings, DocumentsError},

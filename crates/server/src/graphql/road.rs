@@ -71,15 +71,21 @@ pub(crate) struct Answer {
 
 /// An operation of which nothing but its execution is left to do.
 #[derive(Debug)]
-struct Prepared {
+pub(crate) struct Prepared {
     served: CoreServed,
-    plan: Arc<Plan>,
-    variables: Variables,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) variables: Variables,
+}
+
+impl Prepared {
+    pub(crate) fn kind(&self) -> OperationKind {
+        self.plan.selection.kind
+    }
 }
 
 /// Why an operation is not executed.
 #[derive(Debug)]
-enum Obstacle {
+pub(crate) enum Obstacle {
     Unreadable(RequestFault),
     Forbidden,
     /// For the client; the log has been told.
@@ -108,8 +114,25 @@ pub(crate) async fn travel(
     Answer { arrival, body, kind, times: clock.times() }
 }
 
+/// Travels the first half only; what is in the way, as the body of an answer.
+pub(crate) fn check(
+    core: &CoreEngine,
+    parameters: RequestParameters,
+    permission: Permission,
+) -> Result<(), Vec<u8>> {
+    let errors = match prepare(core, || Ok(parameters), permission, &mut StageClock::start(), &mut None) {
+        Ok(_) => return Ok(()),
+        Err(Obstacle::Refused(errors)) => errors,
+        Err(Obstacle::Unreadable(fault)) => vec![fault.into()],
+        Err(Obstacle::Forbidden) => {
+            vec![GraphqlError::new(ErrorCode::BadUserInput, "this kind is not taken here")]
+        }
+    };
+    Err(response::refuse(&errors, core.engine().detail()))
+}
+
 /// The first half of the road, which does not wait: parse, validate, plan. `kind` is told as soon as it is known.
-fn prepare(
+pub(crate) fn prepare(
     core: &CoreEngine,
     parse: impl FnOnce() -> Result<RequestParameters, RequestFault>,
     permission: Permission,
@@ -145,7 +168,11 @@ fn prepare(
 }
 
 /// The second half: execute, assemble. The body, and whether it holds errors.
-async fn finish(core: &CoreEngine, prepared: &Prepared, clock: &mut StageClock) -> (bool, Vec<u8>) {
+pub(crate) async fn finish(
+    core: &CoreEngine,
+    prepared: &Prepared,
+    clock: &mut StageClock,
+) -> (bool, Vec<u8>) {
     let Prepared { served, plan, variables } = prepared;
     let mut results = execute(core, served, plan, variables).await;
     clock.ended(Stage::Execute);
@@ -156,7 +183,7 @@ async fn finish(core: &CoreEngine, prepared: &Prepared, clock: &mut StageClock) 
 }
 
 /// The body of a plan's results, and whether it holds errors, which are counted and logged here.
-fn assemble(core: &CoreEngine, plan: &Plan, results: &mut [FieldResult]) -> (bool, Vec<u8>) {
+pub(crate) fn assemble(core: &CoreEngine, plan: &Plan, results: &mut [FieldResult]) -> (bool, Vec<u8>) {
     let errors = note_errors(core, plan, results);
     (errors, response::assemble(&plan.selection.fields, results, core.engine().detail()))
 }

@@ -42,7 +42,7 @@ impl StageTimes {
 }
 
 /// Measures one stage after the other.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct StageClock {
     times: StageTimes,
     last: Instant,

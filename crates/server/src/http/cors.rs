@@ -5,9 +5,10 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use super::reply::{Reply, empty};
 
 /// What the preflight allows, and for how long a browser may remember it.
-const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST");
-const ALLOWED_HEADERS: HeaderValue =
-    HeaderValue::from_static("accept, authorization, content-type, x-prony-timing");
+const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, DELETE");
+const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
+    "accept, authorization, content-type, x-graphql-event-stream-token, x-prony-timing",
+);
 const MAX_AGE_SECONDS: HeaderValue = HeaderValue::from_static("600");
 
 /// The answer to OPTIONS: a preflight where the origin is allowed, otherwise what the path allows.

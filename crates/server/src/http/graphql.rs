@@ -1,6 +1,9 @@
 //! GraphQL over HTTP (the specification of that name): what of a request is read from where, and which status
 //! and media type an answer has.
 
+use std::rc::Rc;
+
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use hyper::body::Incoming;
 use prony_graphql::{
@@ -9,7 +12,7 @@ use prony_graphql::{
 };
 
 use super::{
-    body,
+    body, events,
     media::{self, Media},
     query,
     reply::{JSON, Reply, not_allowed, refusal, reply},
@@ -27,7 +30,10 @@ const TIMING_HEADER: HeaderName = HeaderName::from_static("x-prony-timing");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 const ALLOW: &str = "GET, HEAD, POST, OPTIONS";
 
-pub(super) async fn answer(core: &CoreEngine, request: Request<Incoming>) -> Reply {
+pub(super) async fn answer(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Reply {
+    if media::prefers_events(request.headers()) {
+        return stream(core, request).await;
+    }
     let Some(media) = media::negotiate(request.headers()) else {
         let message = "the client accepts neither application/graphql-response+json nor application/json";
         return bad(core, refusal(StatusCode::NOT_ACCEPTABLE, JSON, message));
@@ -48,8 +54,39 @@ pub(super) async fn answer(core: &CoreEngine, request: Request<Incoming>) -> Rep
     }
 }
 
-/// Only JSON is taken, so that a page of another origin cannot send mutations as a form does.
+/// The same request, answered as a stream of events.
+async fn stream(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Reply {
+    let (parameters, permission) = match *request.method() {
+        Method::POST => match read_body(core, request, Media::Json).await {
+            Ok(body) => (RequestParameters::from_json(&body), Permission::All),
+            Err(response) => return bad(core, response),
+        },
+        Method::GET => {
+            let query = request.uri().query().unwrap_or_default();
+            (from_query(query), Permission::QueriesAndSubscriptions)
+        }
+        ref method => {
+            let message = format!("{method} is not allowed here; use POST or GET");
+            return bad(core, not_allowed(ALLOW, &message));
+        }
+    };
+    match parameters {
+        Ok(parameters) => events::distinct(core, parameters, permission),
+        Err(fault) => bad(core, refusal(StatusCode::BAD_REQUEST, JSON, &explained(&fault))),
+    }
+}
+
 async fn post(core: &CoreEngine, request: Request<Incoming>, media: Media) -> Result<Answer, Reply> {
+    let body = read_body(core, request, media).await?;
+    Ok(travel(core, || RequestParameters::from_json(&body), Permission::QueriesAndMutations).await)
+}
+
+/// Only JSON is taken, so that a page of another origin cannot send mutations as a form does.
+pub(super) async fn read_body(
+    core: &CoreEngine,
+    request: Request<Incoming>,
+    media: Media,
+) -> Result<Bytes, Reply> {
     let may_lack = core.settings().functions.lenient_content_type;
     if !media::is_json(request.headers()) && !(may_lack && media::is_unsaid(request.headers())) {
         let message = "the body must be JSON in UTF-8: send `content-type: application/json`";
@@ -57,10 +94,9 @@ async fn post(core: &CoreEngine, request: Request<Incoming>, media: Media) -> Re
     }
     let settings = core.settings();
     let (head, body) = request.into_parts();
-    let body = body::read(&head.headers, body, settings.max_body_bytes, settings.body_timeout)
+    body::read(&head.headers, body, settings.max_body_bytes, settings.body_timeout)
         .await
-        .map_err(|fault| broken_body(&fault, media))?;
-    Ok(travel(core, || RequestParameters::from_json(&body), Permission::QueriesAndMutations).await)
+        .map_err(|fault| broken_body(&fault, media))
 }
 
 fn broken_body(fault: &body::BodyFault, media: Media) -> Reply {

@@ -57,6 +57,19 @@ pub(crate) fn negotiate(headers: &HeaderMap) -> Option<Media> {
     choose(json, response)
 }
 
+/// Whether the client names `text/event-stream`, and before any other type that could be sent.
+pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()) else { return false };
+    let names = value.split(',').map(|range| range.split(';').next().unwrap_or_default().trim());
+    let mut known = names.filter_map(|name| match name {
+        name if name.eq_ignore_ascii_case("text/event-stream") => Some(true),
+        name if name.eq_ignore_ascii_case("application/json") => Some(false),
+        name if name.eq_ignore_ascii_case("application/graphql-response+json") => Some(false),
+        _ => None,
+    });
+    known.next() == Some(true)
+}
+
 fn choose(json: Option<Match>, response: Option<Match>) -> Option<Media> {
     const NAMED: u8 = 2;
     let acceptable = |found: Option<Match>| found.filter(|found| found.quality > 0);
@@ -158,6 +171,26 @@ mod tests {
         ] {
             check(accept, expected);
         }
+    }
+
+    #[test]
+    fn events_are_for_who_names_them_first() {
+        for (accept, expected) in [
+            ("text/event-stream", true),
+            ("Text/Event-Stream; q=1, application/json", true),
+            ("text/event-stream, multipart/mixed", true),
+            ("application/json, text/event-stream", false),
+            (
+                "application/graphql-response+json, application/json, text/event-stream, multipart/mixed",
+                false,
+            ),
+            ("*/*", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT, accept.parse().unwrap());
+            assert_eq!(prefers_events(&headers), expected, "{accept}");
+        }
+        assert!(!prefers_events(&HeaderMap::new()));
     }
 
     #[test]

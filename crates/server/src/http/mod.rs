@@ -4,6 +4,7 @@
 pub(crate) mod body;
 mod console;
 mod cors;
+mod events;
 mod graphql;
 mod health;
 mod media;
@@ -11,18 +12,20 @@ pub(crate) mod query;
 pub(crate) mod reply;
 mod routes;
 
-use std::convert::Infallible;
+use std::{convert::Infallible, rc::Rc, sync::Arc};
 
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 
-use self::reply::{JSON, Reply, not_allowed, refusal, reply};
+pub(crate) use self::reply::{JSON, Reply, empty, refusal};
+use self::reply::{not_allowed, reply};
 pub use self::routes::Route;
 use crate::{
     config::Settings,
     graph,
     graphql::{CoreEngine, Engine},
     observe::{Metrics, References},
+    subscriptions::{self, Reservations},
 };
 
 /// Everything that all cores share.
@@ -32,13 +35,14 @@ pub(crate) struct Site {
     pub(crate) engine: Engine,
     pub(crate) metrics: Metrics,
     pub(crate) references: References,
+    pub(crate) reservations: Arc<Reservations>,
 }
 
 impl Site {
     pub(crate) fn new(settings: Settings, engine: Engine, cores: usize) -> Self {
         let names = engine.sources().iter().map(|source| source.name.clone()).collect();
         let metrics = Metrics::new(cores, names);
-        Self { settings, engine, metrics, references: References::default() }
+        Self { settings, engine, metrics, references: References::default(), reservations: Arc::default() }
     }
 }
 
@@ -46,6 +50,8 @@ impl Site {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Path {
     Graphql,
+    /// Reserved streams of server-sent events.
+    GraphqlStream,
     Health,
     Metrics,
     /// GraphiQL and its parts.
@@ -59,6 +65,7 @@ impl Path {
     fn of(path: &str, settings: &Settings, has_graph: bool) -> Self {
         match path {
             "/graphql" => Self::Graphql,
+            "/graphql/stream" => Self::GraphqlStream,
             "/health" => Self::Health,
             "/metrics" => Self::Metrics,
             _ if has_graph && graph::has(path) => Self::Graph,
@@ -70,6 +77,7 @@ impl Path {
     fn allow(self) -> &'static str {
         match self {
             Self::Graphql => "GET, HEAD, POST, OPTIONS",
+            Self::GraphqlStream => events::ALLOW,
             Self::Graph => "GET, HEAD, POST, PUT, DELETE, OPTIONS",
             _ => "GET, HEAD, OPTIONS",
         }
@@ -93,7 +101,7 @@ pub(crate) fn answer_at_once(core: &CoreEngine, request: &Request<Incoming>) -> 
 }
 
 /// Answers one request; what goes wrong is an answer too.
-pub(crate) async fn answer(core: &CoreEngine, request: Request<Incoming>) -> Result<Reply, Infallible> {
+pub(crate) async fn answer(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Result<Reply, Infallible> {
     let _in_flight = core.metrics().request_begins();
     let settings = core.settings();
     let origin = cors::allowed(request.headers(), &settings.cors_origins);
@@ -120,7 +128,7 @@ fn uri_bytes(request: &Request<Incoming>) -> usize {
     request.uri().path_and_query().map_or(0, |path| path.as_str().len())
 }
 
-async fn route(core: &CoreEngine, request: Request<Incoming>) -> Reply {
+async fn route(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Reply {
     if let Some(route) = routes::find(&core.settings().functions.routes, request.uri().path()) {
         return routes::answer(core.settings(), route, request).await;
     }
@@ -137,15 +145,19 @@ async fn route(core: &CoreEngine, request: Request<Incoming>) -> Reply {
 }
 
 /// What no graph answers.
-async fn route_other(core: &CoreEngine, path: Path, request: Request<Incoming>) -> Reply {
+async fn route_other(core: &Rc<CoreEngine>, path: Path, request: Request<Incoming>) -> Reply {
     let method = request.method();
     match path {
         Path::Unknown => unknown(request.uri().path()),
         _ if method == Method::OPTIONS => {
             cors::options(request.headers(), &core.settings().cors_origins, path.allow())
         }
-        // Its future is as large as all others together.
+        Path::Graphql if subscriptions::wants_socket(request.headers()) => {
+            subscriptions::open_socket(&request, &core.settings().cors_origins)
+        }
+        // Their futures are as large as all others together.
         Path::Graphql => Box::pin(graphql::answer(core, request)).await,
+        Path::GraphqlStream => Box::pin(events::answer(core, request)).await,
         _ if method != Method::GET && method != Method::HEAD => {
             not_allowed(path.allow(), &format!("{method} is not allowed here; use GET"))
         }

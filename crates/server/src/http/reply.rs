@@ -1,15 +1,63 @@
-//! Making responses: bodies are whole, so that their length is known and one write sends them.
+//! Making responses: nearly all bodies are whole, so that their length is known and one write sends them.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    task::{Context, Poll},
+};
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::Full;
+use hyper::body::{Body, Frame, SizeHint};
 use prony_graphql::json;
 
-pub(crate) type Reply = Response<Full<Bytes>>;
+use crate::subscriptions::EventStream;
+
+pub(crate) type Reply = Response<ReplyBody>;
+
+/// What a response sends after its head.
+#[derive(Debug)]
+pub(crate) enum ReplyBody {
+    Whole(Full<Bytes>),
+    /// Server-sent events, until either side ends them.
+    Events(Box<EventStream>),
+}
+
+impl Body for ReplyBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match self.get_mut() {
+            Self::Whole(whole) => Pin::new(whole).poll_frame(context),
+            Self::Events(events) => {
+                events.poll(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(whole) => whole.is_end_stream(),
+            Self::Events(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(whole) => whole.size_hint(),
+            Self::Events(_) => SizeHint::default(),
+        }
+    }
+}
 
 /// A response with a content type.
 pub(crate) fn reply(status: StatusCode, content_type: HeaderValue, body: impl Into<Bytes>) -> Reply {
-    let mut response = Response::new(Full::new(body.into()));
+    let mut response = Response::new(ReplyBody::Whole(Full::new(body.into())));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     response
@@ -34,7 +82,7 @@ pub(crate) fn not_allowed(allowed: &'static str, message: &str) -> Reply {
 
 /// A response without a body.
 pub(crate) fn empty(status: StatusCode) -> Reply {
-    let mut response = Response::new(Full::default());
+    let mut response = Response::new(ReplyBody::Whole(Full::default()));
     *response.status_mut() = status;
     response
 }

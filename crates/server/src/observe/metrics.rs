@@ -52,6 +52,29 @@ pub(crate) struct CoreMetrics {
     /// By source; fields answered and fields with an error.
     sources: Vec<[AtomicU64; 2]>,
     load: Arc<Load>,
+    sockets: Arc<AtomicU64>,
+    streams: Arc<AtomicU64>,
+    subscriptions: AtomicU64,
+    /// Events of sources, and the messages that were made of them.
+    events: [AtomicU64; 2],
+    slow_consumers: AtomicU64,
+}
+
+/// Counts one connection that stays, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Counted(Arc<AtomicU64>);
+
+impl Counted {
+    fn begin(gauge: &Arc<AtomicU64>) -> Self {
+        add(gauge, 1);
+        Self(Arc::clone(gauge))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        add(&self.0, 1_u64.wrapping_neg());
+    }
 }
 
 /// Held while a request is answered; also a request whose client has gone leaves the gauge.
@@ -96,6 +119,32 @@ impl CoreMetrics {
             }
         }
         self.request_seconds.record(total);
+    }
+
+    pub(crate) fn socket_opens(&self) -> Counted {
+        Counted::begin(&self.sockets)
+    }
+
+    pub(crate) fn stream_opens(&self) -> Counted {
+        Counted::begin(&self.streams)
+    }
+
+    pub(crate) fn subscription_begins(&self) {
+        add(&self.subscriptions, 1);
+    }
+
+    pub(crate) fn subscription_ends(&self) {
+        add(&self.subscriptions, 1_u64.wrapping_neg());
+    }
+
+    /// An event that goes to so many subscribers.
+    pub(crate) fn event_sent(&self, subscribers: usize) {
+        add(&self.events[0], 1);
+        add(&self.events[1], subscribers as u64);
+    }
+
+    pub(crate) fn slow_consumer_cut(&self) {
+        add(&self.slow_consumers, 1);
     }
 
     pub(crate) fn field_ended(&self, source: usize, failed: bool) {
@@ -178,6 +227,9 @@ impl Metrics {
     fn gauges(&self, operations: CacheStatistics, plans: CacheStatistics) -> Vec<Family<f64>> {
         let open = self.cores.iter().map(|core| core.load.open_connections() as f64).sum();
         let in_flight = self.sum(|core| core.in_flight.load(Relaxed)) as f64;
+        let sockets = self.sum(|core| core.sockets.load(Relaxed)) as f64;
+        let streams = self.sum(|core| core.streams.load(Relaxed)) as f64;
+        let subscriptions = self.sum(|core| core.subscriptions.load(Relaxed)) as f64;
         let process = process::read();
         let started = self.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         let cache = |read: fn(&CacheStatistics) -> u64| {
@@ -189,6 +241,9 @@ impl Metrics {
         vec![
             single("prony_connections", "Open connections", open),
             single("prony_requests_in_flight", "Requests being answered", in_flight),
+            single("prony_sockets", "Open WebSockets", sockets),
+            single("prony_event_streams", "Open streams of server-sent events", streams),
+            single("prony_subscriptions", "Open subscriptions", subscriptions),
             Family::new("prony_cache_bytes", "Bytes that a cache holds", cache(|found| found.bytes)),
             Family::new("prony_cache_entries", "Entries of a cache", cache(|found| found.entries)),
             single("process_resident_memory_bytes", "Memory in use", process.resident_bytes as f64),
@@ -211,12 +266,22 @@ impl Metrics {
             let names = self.sources.iter().enumerate();
             names.map(|(index, name)| (labels(&[("source", name)]), count(index))).collect()
         };
+        let events = self.sum(|core| core.events[0].load(Relaxed)) as f64;
+        let messages = self.sum(|core| core.events[1].load(Relaxed)) as f64;
+        let slow = self.sum(|core| core.slow_consumers.load(Relaxed)) as f64;
         let http = self.sum(|core| core.http_requests.load(Relaxed)) as f64;
         vec![
             single("prony_http_requests", "HTTP requests on all paths", http),
             Family::new("prony_cache_hits", "Lookups that found an entry", cache(|found| found.hits)),
             Family::new("prony_cache_misses", "Lookups that found none", cache(|found| found.misses)),
             Family::new("prony_cache_evicted", "Entries pushed out", cache(|found| found.evicted)),
+            single("prony_subscription_events", "Events executed for subscriptions, once a core", events),
+            single(
+                "prony_subscription_messages",
+                "Results of events that were sent to subscribers",
+                messages,
+            ),
+            single("prony_slow_consumers", "Connections cut because their client read too slowly", slow),
             Family::new("prony_source_fields", "Root fields answered by a source", source(0)),
             Family::new("prony_source_errors", "Root fields with an error of a source", source(1)),
             single("process_cpu_seconds", "User and system time", process::read().cpu_seconds),

@@ -7,6 +7,6 @@ mod process;
 mod reference;
 
 pub(crate) use self::{
-    metrics::{CoreMetrics, Metrics, OutcomeKind},
+    metrics::{CoreMetrics, Counted, Metrics, OutcomeKind},
     reference::References,
 };

@@ -1,15 +1,19 @@
 //! One connection: HTTP/1.1 by hyper, with limits on headers and time, until either side ends it.
 
 use std::{
+    cell::Cell,
     convert::Infallible,
     future::{Future, poll_fn},
-    pin::{Pin, pin},
+    pin::Pin,
     rc::Rc,
     task::{Context, Poll},
     time::Duration,
 };
 
-use hyper::{server::conn::http1, service::service_fn};
+use hyper::{
+    server::conn::http1::{self, Parts},
+    service::service_fn,
+};
 use hyper_util::rt::TokioIo;
 use tokio::{
     net::TcpStream,
@@ -23,7 +27,11 @@ use super::{
 use crate::{
     config::Settings,
     graphql::CoreEngine,
-    http::{self, reply::Reply},
+    http::{
+        self,
+        reply::{Reply, ReplyBody},
+    },
+    subscriptions::{self, Upgrade},
 };
 
 /// Bytes that hyper reads ahead and keeps to write; a larger body is still taken, piece by piece.
@@ -50,11 +58,12 @@ pub(crate) async fn serve(
     engine: Rc<CoreEngine>,
     connections: Rc<Connections>,
 ) {
-    let Arrival { socket, place: _place } = arrival;
+    let Arrival { socket, place } = arrival;
     let Ok(socket) = TcpStream::from_std(socket) else { return };
     let write_timeout: Duration = engine.settings().write_timeout;
     let progress = Rc::new(Progress::default());
     let io = TokioIo::new(BoundedStream::new(socket, write_timeout, Rc::clone(&progress)));
+    let upgrade: Cell<Option<Upgrade>> = Cell::new(None);
     let service = service_fn(|request| {
         progress.begin();
         if let Some(reply) = http::answer_at_once(&engine, &request) {
@@ -62,13 +71,17 @@ pub(crate) async fn serve(
             return Answering::Now(Some(reply));
         }
         Answering::Later(Box::pin(async {
-            let response = http::answer(&engine, request).await;
-            progress.end();
-            response
+            let mut response = http::answer(&engine, request).await?;
+            upgrade.set(response.extensions_mut().remove());
+            match response.body_mut() {
+                ReplyBody::Whole(_) => progress.end(),
+                ReplyBody::Events(stream) => stream.hold(Box::new(Streaming(Rc::clone(&progress)))),
+            }
+            Ok(response)
         }))
     });
     let mut patience = Patience::new(engine.settings().header_timeout);
-    let mut connection = pin!(protocol.serve_connection(io, service));
+    let mut connection = protocol.serve_connection(io, service);
     let entry = connections.enter();
     let mut registered = false;
     let mut told = false;
@@ -78,17 +91,35 @@ pub(crate) async fn serve(
             registered = true;
         }
         if connections.draining() && !told {
-            connection.as_mut().graceful_shutdown();
+            Pin::new(&mut connection).graceful_shutdown();
             told = true;
         }
         if patience.is_over(context, &progress) {
             return Poll::Ready(Ok(()));
         }
-        connection.as_mut().poll(context)
+        Pin::new(&mut connection).poll(context)
     })
     .await;
     if let Err(error) = outcome {
         tracing::debug!(%error, "connection ended early");
+    } else if let Some(upgrade) = upgrade.take() {
+        // After a 101 hyper has left the stream open. The rest runs as a task of its own, so that what HTTP needed is freed.
+        let Parts { io, read_buf, .. } = connection.into_parts();
+        let core = Rc::clone(&engine);
+        entry.unregister();
+        tokio::task::spawn_local(async move {
+            let _held = (entry, place);
+            subscriptions::serve_socket(io.into_inner(), read_buf, upgrade, core).await;
+        });
+    }
+}
+
+/// The request of a stream is answered when the stream has ended.
+struct Streaming(Rc<Progress>);
+
+impl Drop for Streaming {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 

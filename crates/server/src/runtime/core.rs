@@ -106,6 +106,11 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// Nobody is woken when stopping begins: the connection hears of it elsewhere.
+    pub(crate) fn unregister(&self) {
+        self.register(Waker::noop());
+    }
+
     /// Says whom to wake when stopping begins; a task keeps its waker, so once is enough.
     pub(crate) fn register(&self, waker: &Waker) {
         self.connections.wakers.borrow_mut().insert(self.id, waker.clone());
@@ -152,6 +157,7 @@ async fn run(
         let task = connection::serve(arrival, protocol.clone(), Rc::clone(&engine), Rc::clone(&connections));
         tokio::task::spawn_local(task);
     }
+    engine.hub.stop();
     tokio::select! {
         () = connections.drain() => {}
         () = stopping.reached(Phase::Now) => {}

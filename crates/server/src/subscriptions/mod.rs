@@ -1,5 +1,27 @@
-//! Subscriptions, and operations of any kind over connections that stay: the protocols of their messages.
-#![expect(dead_code, reason = "connections come to it with the next part")]
+//! Subscriptions, and operations of any kind over connections that stay: WebSockets ([`socket`]) in two sub-protocols
+//! ([`protocol`]), and server-sent events ([`stream`]). What operations mean is the road's; what connections cost before
+//! they come here is `runtime`'s and `http`'s.
+//!
+//! An event travels: source → [`hub`], which writes it once for all who asked the same → each client's [`outbox`], which is
+//! bounded → its socket or stream, which puts the client's own words around it ([`wrap`]).
 
+mod handshake;
+mod hub;
+mod operations;
+mod outbox;
 mod protocol;
+mod reservations;
+mod settings;
+mod socket;
+mod stream;
 mod wrap;
+
+pub use self::settings::SubscriptionSettings;
+pub(crate) use self::{
+    handshake::{Upgrade, answer as open_socket, is_wanted as wants_socket},
+    hub::Hub,
+    operations::Refusal,
+    reservations::{OrderFault, Reservations},
+    socket::serve as serve_socket,
+    stream::EventStream,
+};

@@ -56,11 +56,11 @@ pub(super) fn head(id: &str, kind: &str) -> String {
 }
 
 /// A list of one GraphQL error, for limits of a connection.
-pub(super) fn error_list(message: &str) -> String {
+pub(in crate::subscriptions) fn error_list(message: &str) -> String {
     format!("[{{\"message\":{},\"extensions\":{{\"code\":\"LIMIT_EXCEEDED\"}}}}]", quoted(message))
 }
 
-pub(super) fn quoted(text: &str) -> String {
+pub(in crate::subscriptions) fn quoted(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len() + 2);
     json::write_string(&mut out, text);
     String::from_utf8(out).expect("escaping keeps a text UTF-8")

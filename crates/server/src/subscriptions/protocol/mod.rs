@@ -12,6 +12,7 @@ use std::{borrow::Cow, collections::HashSet, rc::Rc};
 use prony_graphql::request::{RequestFault, RequestParameters};
 
 use self::message::Message;
+pub(super) use self::message::{error_list, quoted};
 use super::wrap::Wrap;
 
 /// Which of the two a connection speaks.
@@ -91,6 +92,11 @@ impl Close {
 
     pub(crate) fn internal() -> Self {
         Self::new(4500, "Internal server error: the server's log has more")
+    }
+
+    /// Clients connect again, and ask again what was not completed.
+    pub(crate) fn restart() -> Self {
+        Self::new(1012, "the server is stopping: connect again")
     }
 
     pub(crate) fn normal() -> Self {
@@ -180,14 +186,6 @@ impl Session {
         }
     }
 
-    /// Ends the session because the server stops: every open operation is completed before, in no order.
-    pub(crate) fn restart(&mut self) -> Vec<Action> {
-        let complete = |id: Rc<str>| Action::Send(message::of(&id, "complete").into());
-        let mut actions: Vec<Action> = self.open.drain().map(complete).collect();
-        actions.extend(self.close(Close::new(1012, "the server is stopping: connect again")));
-        actions
-    }
-
     /// What goes around each result of an operation.
     pub(crate) fn wrap(&self, id: &str) -> Wrap {
         let kind = match self.dialect {
@@ -224,7 +222,7 @@ impl Session {
     fn start(&mut self, id: &str, parameters: RequestParameters) -> Vec<Action> {
         if self.open.len() >= self.max_operations {
             let limit = self.max_operations;
-            let errors = message::error_list(&format!(
+            let errors = error_list(&format!(
                 "this connection has {limit} operations (max_operations); complete one, or open another connection"
             ));
             let id: Rc<str> = id.into();

@@ -1,0 +1,182 @@
+//! GraphQL over server-sent events: which request makes, feeds or ends a stream (PROTOCOL.md of the npm package
+//! graphql-sse). The streams themselves are `subscriptions`'.
+
+use std::rc::Rc;
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use hyper::body::Incoming;
+use prony_graphql::request::RequestParameters;
+use serde_json::Value as Json;
+
+use super::{
+    graphql as over_http,
+    media::Media,
+    query,
+    reply::{JSON, Reply, ReplyBody, empty, not_allowed, refusal, reply},
+};
+use crate::{
+    graphql::{
+        CoreEngine,
+        road::{Permission, check},
+    },
+    subscriptions::{EventStream, OrderFault, Refusal},
+};
+
+pub(super) const ALLOW: &str = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
+
+const TOKEN_HEADER: HeaderName = HeaderName::from_static("x-graphql-event-stream-token");
+const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream; charset=utf-8");
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+
+/// Distinct connections mode: the answer is a stream of the results of this one operation.
+pub(super) fn distinct(
+    core: &Rc<CoreEngine>,
+    parameters: RequestParameters,
+    permission: Permission,
+) -> Reply {
+    match EventStream::distinct(core, parameters, permission) {
+        Ok(stream) => streaming(stream),
+        Err(Refusal::Forbidden) => {
+            not_allowed("POST, OPTIONS", "GET may only query and subscribe; send mutations with POST")
+        }
+        Err(Refusal::Errors(_)) => unreachable!("errors are events of the stream"),
+    }
+}
+
+/// Single connection mode: PUT reserves a stream, GET opens it, POST starts operations on it, DELETE stops them.
+pub(super) async fn answer(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Reply {
+    match *request.method() {
+        Method::PUT => reserve(core),
+        Method::GET => open(core, &request),
+        Method::POST => start(core, request).await,
+        Method::DELETE => stop(core, &request),
+        ref method => {
+            not_allowed(ALLOW, &format!("{method} is not allowed here; use PUT, GET, POST or DELETE"))
+        }
+    }
+}
+
+fn streaming(stream: EventStream) -> Reply {
+    let mut response = Response::new(ReplyBody::Events(Box::new(stream)));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, EVENT_STREAM);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    // nginx would keep events back until its buffer is full.
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    response
+}
+
+fn reserve(core: &Rc<CoreEngine>) -> Reply {
+    match core.site().reservations.reserve(&core.settings().subscriptions) {
+        Ok(Some(token)) => reply(StatusCode::CREATED, TEXT, token.into_string()),
+        Ok(None) => {
+            let message = "too many streams are reserved and not opened (max_reservations); try later";
+            refusal(StatusCode::SERVICE_UNAVAILABLE, JSON, message)
+        }
+        Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, &error.to_string()),
+    }
+}
+
+fn open(core: &Rc<CoreEngine>, request: &Request<Incoming>) -> Reply {
+    let token = match token(request) {
+        Ok(token) => token,
+        Err(response) => return response,
+    };
+    let reservations = &core.site().reservations;
+    let Some(reservation) = reservations.find(&token, &core.settings().subscriptions) else {
+        return not_found();
+    };
+    match reservations.claim(&token, reservation) {
+        Some(claim) => streaming(EventStream::single(core, claim)),
+        None => refusal(StatusCode::CONFLICT, JSON, "this stream is open already; reserve another with PUT"),
+    }
+}
+
+/// The operation is checked here, so that the answer says what is wrong, and executed where the stream is.
+async fn start(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Reply {
+    let token = match token(&request) {
+        Ok(token) => token,
+        Err(response) => return response,
+    };
+    let settings = &core.settings().subscriptions;
+    let Some(reservation) = core.site().reservations.find(&token, settings) else { return not_found() };
+    let body = match over_http::read_body(core, request, Media::Json).await {
+        Ok(body) => body,
+        Err(response) => return response,
+    };
+    let parameters = match RequestParameters::from_json(&body) {
+        Ok(parameters) => parameters,
+        Err(fault) => return refusal(StatusCode::BAD_REQUEST, JSON, &fault.to_string()),
+    };
+    let id = match parameters.extensions.get("operationId") {
+        Some(Json::String(id)) if !id.is_empty() => id.clone(),
+        Some(Json::Number(id)) => id.to_string(),
+        _ => {
+            return refusal(
+                StatusCode::BAD_REQUEST,
+                JSON,
+                "extensions.operationId is missing: a text of your choice",
+            );
+        }
+    };
+    if let Err(body) = check(core, parameters.clone(), Permission::All) {
+        return reply(StatusCode::BAD_REQUEST, JSON, body);
+    }
+    match reservation.start(&id, parameters, settings.max_operations) {
+        Ok(()) => empty(StatusCode::ACCEPTED),
+        Err(fault) => refused(fault, settings.max_operations),
+    }
+}
+
+fn stop(core: &Rc<CoreEngine>, request: &Request<Incoming>) -> Reply {
+    let token = match token(request) {
+        Ok(token) => token,
+        Err(response) => return response,
+    };
+    let settings = &core.settings().subscriptions;
+    let Some(reservation) = core.site().reservations.find(&token, settings) else { return not_found() };
+    match parameter(request, "operationId") {
+        Some(id) => match reservation.stop(&id) {
+            Ok(()) => empty(StatusCode::OK),
+            Err(fault) => refused(fault, settings.max_operations),
+        },
+        None => refusal(StatusCode::BAD_REQUEST, JSON, "the parameter operationId is missing"),
+    }
+}
+
+fn refused(fault: OrderFault, max_operations: usize) -> Reply {
+    match fault {
+        OrderFault::Doubled => {
+            refusal(StatusCode::CONFLICT, JSON, "an operation with this id runs already on this stream")
+        }
+        OrderFault::TooMany => {
+            let message = format!(
+                "this stream has {max_operations} operations (max_operations), or does not keep up; stop some"
+            );
+            refusal(StatusCode::TOO_MANY_REQUESTS, JSON, &message)
+        }
+        OrderFault::Gone => not_found(),
+    }
+}
+
+fn not_found() -> Reply {
+    refusal(StatusCode::NOT_FOUND, JSON, "no stream has this token; reserve one with PUT")
+}
+
+/// From the header or, where a browser's EventSource cannot send one, from the parameter.
+fn token(request: &Request<Incoming>) -> Result<String, Reply> {
+    let given = header_text(request.headers()).or_else(|| parameter(request, "token"));
+    given.ok_or_else(|| {
+        let message =
+            "send the token of your stream as x-graphql-event-stream-token, or as the parameter token";
+        refusal(StatusCode::UNAUTHORIZED, JSON, message)
+    })
+}
+
+fn header_text(headers: &HeaderMap) -> Option<String> {
+    Some(headers.get(TOKEN_HEADER)?.to_str().ok()?.to_owned())
+}
+
+fn parameter(request: &Request<Incoming>, name: &str) -> Option<String> {
+    query::parameter(request.uri().query()?, name).ok()?.filter(|text| !text.is_empty())
+}

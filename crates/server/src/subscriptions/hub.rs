@@ -1,0 +1,230 @@
+//! One core's subscriptions. Those that ask the same share a feed: one stream of the source, of which each event is
+//! executed and written once, and handed to all subscribers as the same bytes. Nothing here crosses threads.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    rc::{Rc, Weak},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use futures_util::{
+    StreamExt,
+    future::{AbortHandle, abortable},
+};
+use memchr::memchr2;
+use prony_graphql::{
+    error::{ErrorCode, GraphqlError},
+    response::FieldResult,
+};
+use prony_sources::source::Events;
+use slab::Slab;
+
+use super::{
+    outbox::{Bounds, Item, Outbox, Serial, Stop},
+    wrap::Wrap,
+};
+use crate::graphql::{
+    CoreEngine,
+    plan::{Plan, Step},
+    road::{self, Prepared},
+};
+
+/// All feeds and outboxes of a core.
+#[derive(Debug, Default)]
+pub(crate) struct Hub {
+    feeds: RefCell<HashMap<Key, Rc<Feed>>>,
+    outboxes: RefCell<Slab<Weak<Outbox>>>,
+    next_serial: Cell<u64>,
+    stopping: Cell<bool>,
+}
+
+/// What makes subscriptions the same: one plan is one operation of one schema with one shape of variables. A feed holds
+/// its plan, so that no other can have its address meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    plan: usize,
+    /// As JSON.
+    variables: Box<str>,
+}
+
+/// One stream of a source with its subscribers.
+#[derive(Debug)]
+struct Feed {
+    key: Key,
+    plan: Arc<Plan>,
+    subscribers: RefCell<Slab<Subscriber>>,
+    task: AbortHandle,
+}
+
+/// Who hears a feed.
+#[derive(Debug)]
+pub(crate) struct Subscriber {
+    pub(crate) outbox: Rc<Outbox>,
+    pub(crate) wrap: Wrap,
+    pub(crate) serial: Serial,
+    pub(crate) id: Rc<str>,
+}
+
+/// A place among the subscribers of a feed; the last one that is dropped ends the feed.
+#[derive(Debug)]
+pub(crate) struct Subscription {
+    core: Rc<CoreEngine>,
+    feed: Rc<Feed>,
+    place: usize,
+}
+
+impl Hub {
+    /// A queue for one connection. Where the server stops already, it says so at once.
+    pub(crate) fn outbox(self: &Rc<Self>, bounds: Bounds) -> Rc<Outbox> {
+        let mut outboxes = self.outboxes.borrow_mut();
+        let entry = outboxes.vacant_entry();
+        let outbox = Rc::new(Outbox::new(Rc::clone(self), bounds, entry.key()));
+        entry.insert(Rc::downgrade(&outbox));
+        if self.stopping.get() {
+            outbox.stop(Stop::Restart);
+        }
+        outbox
+    }
+
+    pub(super) fn forget(&self, place: usize) {
+        self.outboxes.borrow_mut().remove(place);
+    }
+
+    pub(crate) fn next_serial(&self) -> Serial {
+        self.next_serial.set(self.next_serial.get() + 1);
+        Serial(self.next_serial.get())
+    }
+
+    /// Ends all connections, now and later, because the server stops.
+    pub(crate) fn stop(&self) {
+        self.stopping.set(true);
+        let outboxes: Vec<_> =
+            self.outboxes.borrow().iter().filter_map(|(_, known)| known.upgrade()).collect();
+        outboxes.iter().for_each(|outbox| outbox.stop(Stop::Restart));
+    }
+}
+
+/// Begins a subscription: it hears every event that is raised after this returns.
+pub(crate) fn subscribe(
+    core: &Rc<CoreEngine>,
+    prepared: &Prepared,
+    subscriber: Subscriber,
+) -> Result<Subscription, GraphqlError> {
+    let variables = serde_json::to_string(prepared.variables.values()).expect("JSON values are JSON");
+    let key = Key { plan: Arc::as_ptr(&prepared.plan).addr(), variables: variables.into() };
+    let known = core.hub.feeds.borrow().get(&key).cloned();
+    let feed = match known {
+        Some(feed) => feed,
+        None => open(core, prepared, key)?,
+    };
+    let place = feed.subscribers.borrow_mut().insert(subscriber);
+    core.metrics().subscription_begins();
+    Ok(Subscription { core: Rc::clone(core), feed, place })
+}
+
+fn open(core: &Rc<CoreEngine>, prepared: &Prepared, key: Key) -> Result<Rc<Feed>, GraphqlError> {
+    let plan = &prepared.plan;
+    let [Step::Source(source, root)] = plan.steps.as_slice() else {
+        let message = "a subscription selects one field of a source, and no field of the schema itself";
+        return Err(GraphqlError::new(ErrorCode::ValidationFailed, message));
+    };
+    let events = core.handles[usize::from(source.0)].subscribe(root, &prepared.variables)?;
+    // The task's handle is part of the feed, and the feed of the task.
+    let feed = Rc::new_cyclic(|feed: &Weak<Feed>| {
+        let (task, handle) = abortable(run(Rc::clone(core), Weak::clone(feed), events));
+        tokio::task::spawn_local(task);
+        Feed { key: key.clone(), plan: Arc::clone(plan), subscribers: RefCell::default(), task: handle }
+    });
+    core.hub.feeds.borrow_mut().insert(key, Rc::clone(&feed));
+    Ok(feed)
+}
+
+/// Carries events to subscribers until the source ends, or the last subscriber aborts it.
+async fn run(core: Rc<CoreEngine>, feed: Weak<Feed>, mut events: Events) {
+    let mut end = End { core, feed, completed: false };
+    while let Some(result) = events.next().await {
+        let Some(feed) = end.feed.upgrade() else { return };
+        feed.publish(&end.core, result);
+    }
+    end.completed = true;
+}
+
+/// Tells who is left that a feed has ended, also when it has panicked.
+struct End {
+    core: Rc<CoreEngine>,
+    feed: Weak<Feed>,
+    completed: bool,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let Some(feed) = self.feed.upgrade() else { return };
+        feed.leave(&self.core.hub);
+        for (_, subscriber) in feed.subscribers.borrow().iter() {
+            if self.completed {
+                let Subscriber { serial, id, .. } = subscriber;
+                subscriber.outbox.push(Item::Completed { serial: *serial, id: Rc::clone(id) });
+            } else {
+                subscriber.outbox.stop(Stop::Broken);
+            }
+        }
+    }
+}
+
+impl Feed {
+    fn publish(&self, core: &CoreEngine, result: FieldResult) {
+        let (_, body) = road::assemble(core, &self.plan, &mut [result]);
+        let payload = on_one_line(body);
+        let subscribers = self.subscribers.borrow();
+        core.metrics().event_sent(subscribers.len());
+        for (_, subscriber) in subscribers.iter() {
+            let Subscriber { outbox, wrap, serial, .. } = subscriber;
+            outbox.push(Item::Result { serial: *serial, wrap: wrap.clone(), payload: payload.clone() });
+        }
+    }
+
+    /// No new subscriber will find it.
+    fn leave(&self, hub: &Hub) {
+        let mut feeds = hub.feeds.borrow_mut();
+        if feeds.get(&self.key).is_some_and(|known| std::ptr::eq(Rc::as_ptr(known), self)) {
+            feeds.remove(&self.key);
+        }
+    }
+}
+
+/// Sources may write JSON with line breaks between its tokens, which would end a line of server-sent events. Within a
+/// text of JSON there are none.
+pub(crate) fn on_one_line(mut json: Vec<u8>) -> Bytes {
+    let mut from = 0;
+    while let Some(found) = memchr2(b'\n', b'\r', &json[from..]) {
+        json[from + found] = b' ';
+        from += found + 1;
+    }
+    json.into()
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.core.metrics().subscription_ends();
+        let mut subscribers = self.feed.subscribers.borrow_mut();
+        subscribers.remove(self.place);
+        if subscribers.is_empty() {
+            self.feed.leave(&self.core.hub);
+            self.feed.task.abort();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_stay_on_one_line() {
+        let pretty = b"{\n  \"a\": \"x\\ny\",\r\n  \"b\": []\n}".to_vec();
+        assert_eq!(on_one_line(pretty), &b"{   \"a\": \"x\\ny\",    \"b\": [] }"[..]);
+        assert_eq!(on_one_line(Vec::new()), &b""[..]);
+    }
+}

@@ -1,0 +1,217 @@
+//! The operations that run for one connection, of any kind: queries and mutations to their one result, subscriptions
+//! until either side ends them. Their results go to the connection's outbox.
+
+use std::{
+    collections::HashMap,
+    panic::AssertUnwindSafe,
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll},
+};
+
+use futures_util::{
+    FutureExt, StreamExt,
+    future::{AbortHandle, Abortable, Aborted},
+    stream::FuturesUnordered,
+};
+use prony_graphql::{
+    error::{ErrorCode, GraphqlError},
+    request::RequestParameters,
+    response,
+    selection::OperationKind,
+};
+
+use super::{
+    hub::{self, Subscriber, Subscription, on_one_line},
+    outbox::{Item, Outbox, Serial, Stop},
+    wrap::Wrap,
+};
+use crate::{
+    graphql::{
+        CoreEngine, StageClock,
+        road::{self, Obstacle, Permission, Prepared},
+    },
+    observe::OutcomeKind,
+};
+
+/// A query or mutation under way.
+type Running = Pin<Box<dyn Future<Output = Result<(), Aborted>>>>;
+
+/// What runs for one connection.
+pub(crate) struct Operations {
+    core: Rc<CoreEngine>,
+    outbox: Rc<Outbox>,
+    open: HashMap<Rc<str>, Operation>,
+    running: FuturesUnordered<Running>,
+}
+
+impl std::fmt::Debug for Operations {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Operations").field("open", &self.open).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug)]
+struct Operation {
+    serial: Serial,
+    work: Work,
+}
+
+/// Dropping it ends it.
+#[derive(Debug)]
+enum Work {
+    Single(AbortHandle),
+    Subscribed(#[expect(dead_code, reason = "it is held until the operation ends")] Subscription),
+}
+
+impl Drop for Operation {
+    fn drop(&mut self) {
+        if let Work::Single(handle) = &self.work {
+            handle.abort();
+        }
+    }
+}
+
+/// Why an operation has not begun.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    Errors(Vec<GraphqlError>),
+    /// The way it came does not allow its kind.
+    Forbidden,
+}
+
+impl Refusal {
+    /// For protocols that have no other way of saying it.
+    pub(crate) fn errors(self) -> Vec<GraphqlError> {
+        match self {
+            Self::Errors(errors) => errors,
+            Self::Forbidden => {
+                let message = "operations of this kind are not taken here; send it with POST";
+                vec![GraphqlError::new(ErrorCode::BadUserInput, message)]
+            }
+        }
+    }
+}
+
+impl Operations {
+    pub(crate) fn new(core: Rc<CoreEngine>, outbox: Rc<Outbox>) -> Self {
+        Self { core, outbox, open: HashMap::new(), running: FuturesUnordered::new() }
+    }
+
+    /// Begins an operation under an id that is free.
+    pub(crate) fn start(
+        &mut self,
+        id: Rc<str>,
+        parameters: RequestParameters,
+        permission: Permission,
+        wrap: Wrap,
+    ) -> Result<(), Refusal> {
+        let mut clock = StageClock::start();
+        let mut kind = None;
+        let prepared = road::prepare(&self.core, || Ok(parameters), permission, &mut clock, &mut kind);
+        let begun = match prepared {
+            Ok(prepared) => self.begin(id, prepared, wrap, clock.clone()),
+            Err(Obstacle::Refused(errors)) => Err(Refusal::Errors(errors)),
+            Err(Obstacle::Unreadable(fault)) => Err(Refusal::Errors(vec![fault.into()])),
+            Err(Obstacle::Forbidden) => Err(Refusal::Forbidden),
+        };
+        if begun.is_err() {
+            self.core.metrics().request_ended(kind, OutcomeKind::Refused, &clock.times());
+        }
+        begun
+    }
+
+    fn begin(
+        &mut self,
+        id: Rc<str>,
+        prepared: Prepared,
+        wrap: Wrap,
+        clock: StageClock,
+    ) -> Result<(), Refusal> {
+        let serial = self.core.hub.next_serial();
+        let work = if prepared.kind() == OperationKind::Subscription {
+            let subscriber = Subscriber { outbox: Rc::clone(&self.outbox), wrap, serial, id: Rc::clone(&id) };
+            let subscription = hub::subscribe(&self.core, &prepared, subscriber)
+                .map_err(|error| Refusal::Errors(vec![error]))?;
+            let times = clock.times();
+            self.core.metrics().request_ended(
+                Some(OperationKind::Subscription),
+                OutcomeKind::Success,
+                &times,
+            );
+            Work::Subscribed(subscription)
+        } else {
+            let (core, outbox) = (Rc::clone(&self.core), Rc::clone(&self.outbox));
+            let single = single(core, outbox, prepared, wrap, clock, serial, Rc::clone(&id));
+            let (handle, registration) = AbortHandle::new_pair();
+            self.running.push(Box::pin(Abortable::new(single, registration)));
+            Work::Single(handle)
+        };
+        self.open.insert(id, Operation { serial, work });
+        Ok(())
+    }
+
+    /// Ends an operation; nothing more of it is sent.
+    pub(crate) fn stop(&mut self, id: &str) {
+        if let Some(operation) = self.open.remove(id) {
+            self.outbox.forget(operation.serial);
+        }
+    }
+
+    /// Takes note of an operation's own end; whether it was still open.
+    pub(crate) fn completed(&mut self, id: &str, serial: Serial) -> bool {
+        let is_it = self.open.get(id).is_some_and(|open| open.serial == serial);
+        is_it && self.open.remove(id).is_some()
+    }
+
+    /// Ends all operations; what they have left is still sent.
+    pub(crate) fn clear(&mut self) {
+        self.open.clear();
+        self.running.clear();
+    }
+
+    /// Ends those that would never end by themselves.
+    pub(crate) fn end_subscriptions(&mut self) {
+        self.open.retain(|_, operation| matches!(operation.work, Work::Single(_)));
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &Rc<str>> {
+        self.open.keys()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Goes on with what runs.
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>) {
+        while let Poll::Ready(Some(_)) = self.running.poll_next_unpin(context) {}
+    }
+
+    /// A list of errors as JSON, as much of them as clients see.
+    pub(crate) fn error_list(&self, errors: &[GraphqlError]) -> String {
+        String::from_utf8(response::error_list(errors, self.core.engine().detail())).expect("JSON is UTF-8")
+    }
+}
+
+/// Executes a query or mutation, and sends its result.
+async fn single(
+    core: Rc<CoreEngine>,
+    outbox: Rc<Outbox>,
+    prepared: Prepared,
+    wrap: Wrap,
+    mut clock: StageClock,
+    serial: Serial,
+    id: Rc<str>,
+) {
+    let kind = prepared.kind();
+    let finished = AssertUnwindSafe(road::finish(&core, &prepared, &mut clock)).catch_unwind().await;
+    let Ok((errors, body)) = finished else {
+        outbox.stop(Stop::Broken);
+        return;
+    };
+    let outcome = if errors { OutcomeKind::FieldErrors } else { OutcomeKind::Success };
+    core.metrics().request_ended(Some(kind), outcome, &clock.times());
+    outbox.push(Item::Result { serial, wrap, payload: on_one_line(body) });
+    outbox.push(Item::Completed { serial, id });
+}

@@ -1,0 +1,230 @@
+//! What waits to be sent to one client, within bounds. Operations put results in, the connection takes them out; both
+//! live on the connection's core.
+
+use std::{
+    cell::RefCell,
+    collections::VecDeque,
+    rc::Rc,
+    task::{Context, Waker},
+};
+
+use bytes::Bytes;
+
+use super::{hub::Hub, settings::SubscriptionSettings, wrap::Wrap};
+
+/// Tells the operations of a core apart, also those that had the same id one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Serial(pub(crate) u64);
+
+/// One thing to be sent, or to be said in the words of the client's protocol.
+#[derive(Debug)]
+pub(crate) enum Item {
+    /// A whole message.
+    Text(Bytes),
+    /// A result of an operation; the payload is shared with all who get the same.
+    Result { serial: Serial, wrap: Wrap, payload: Bytes },
+    /// Asks the client whether it is there.
+    Ping,
+    /// An operation has ended.
+    Completed { serial: Serial, id: Rc<str> },
+}
+
+impl Item {
+    fn len_bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Result { wrap, payload, .. } => wrap.before.len() + payload.len() + wrap.after.len(),
+            Self::Completed { id, .. } => id.len(),
+            Self::Ping => 0,
+        }
+    }
+
+    fn is_of(&self, operation: Serial) -> bool {
+        match self {
+            Self::Text(_) | Self::Ping => false,
+            Self::Result { serial, .. } | Self::Completed { serial, .. } => *serial == operation,
+        }
+    }
+}
+
+/// Why a connection is ended from inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// More waits than the bounds allow.
+    Slow { messages: usize, bytes: usize },
+    /// A bug: something has panicked, and what it did for this client is lost.
+    Broken,
+    /// The server stops.
+    Restart,
+}
+
+/// The bounds of one outbox.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    pub(crate) messages: usize,
+    pub(crate) bytes: usize,
+}
+
+impl Bounds {
+    pub(crate) fn of(settings: &SubscriptionSettings) -> Self {
+        Self { messages: settings.max_queued_messages, bytes: settings.max_queued_bytes }
+    }
+}
+
+/// The queue of one connection.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    inner: RefCell<Inner>,
+    bounds: Bounds,
+    hub: Rc<Hub>,
+    /// Its place among the hub's outboxes.
+    pub(super) place: usize,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    items: VecDeque<Item>,
+    bytes: usize,
+    stop: Option<Stop>,
+    waker: Option<Waker>,
+}
+
+/// A queue that has held more than this gives its memory back once it is empty.
+const KEPT_ITEMS: usize = 16;
+
+impl Outbox {
+    pub(super) fn new(hub: Rc<Hub>, bounds: Bounds, place: usize) -> Self {
+        Self { inner: RefCell::default(), bounds, hub, place }
+    }
+
+    /// Puts an item in. Where it would go over the bounds, everything that waits is dropped, and the connection is told
+    /// to end: a client that has missed one message cannot go on as if it had all.
+    pub(crate) fn push(&self, item: Item) {
+        let mut inner = self.inner.borrow_mut();
+        if matches!(inner.stop, Some(Stop::Slow { .. } | Stop::Broken)) {
+            return;
+        }
+        let bytes = inner.bytes + item.len_bytes();
+        // One message of any size is let through, so that the bound never makes an answer impossible.
+        let fits = inner.items.is_empty() || bytes <= self.bounds.bytes;
+        if inner.items.len() >= self.bounds.messages || !fits {
+            let slow = Stop::Slow { messages: inner.items.len(), bytes: inner.bytes };
+            inner.stop.get_or_insert(slow);
+            inner.items = VecDeque::new();
+            inner.bytes = 0;
+        } else {
+            inner.bytes = bytes;
+            inner.items.push_back(item);
+        }
+        inner.wake();
+    }
+
+    /// Ends the connection; the first reason stays.
+    pub(crate) fn stop(&self, stop: Stop) {
+        let mut inner = self.inner.borrow_mut();
+        inner.stop.get_or_insert(stop);
+        inner.wake();
+    }
+
+    /// The next item, in order.
+    pub(crate) fn pop(&self) -> Option<Item> {
+        let mut inner = self.inner.borrow_mut();
+        let item = inner.items.pop_front()?;
+        inner.bytes -= item.len_bytes();
+        if inner.items.is_empty() && inner.items.capacity() > KEPT_ITEMS {
+            inner.items = VecDeque::new();
+        }
+        Some(item)
+    }
+
+    /// Takes back what an operation has left.
+    pub(crate) fn forget(&self, operation: Serial) {
+        let mut inner = self.inner.borrow_mut();
+        inner.items.retain(|item| !item.is_of(operation));
+        inner.bytes = inner.items.iter().map(Item::len_bytes).sum();
+    }
+
+    /// Why the connection shall end, if it shall.
+    pub(crate) fn stopped(&self) -> Option<Stop> {
+        self.inner.borrow().stop
+    }
+
+    /// Whom to wake when there is something.
+    pub(crate) fn register(&self, context: &Context<'_>) {
+        let mut inner = self.inner.borrow_mut();
+        match &mut inner.waker {
+            Some(waker) => waker.clone_from(context.waker()),
+            none => *none = Some(context.waker().clone()),
+        }
+    }
+}
+
+impl Inner {
+    fn wake(&self) {
+        if let Some(waker) = &self.waker {
+            waker.wake_by_ref();
+        }
+    }
+}
+
+impl Drop for Outbox {
+    fn drop(&mut self) {
+        self.hub.forget(self.place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outbox(messages: usize, bytes: usize) -> Rc<Outbox> {
+        Rc::new(Hub::default()).outbox(Bounds { messages, bytes })
+    }
+
+    fn text(text: &'static str) -> Item {
+        Item::Text(Bytes::from_static(text.as_bytes()))
+    }
+
+    #[test]
+    fn one_message_too_many_ends_the_connection() {
+        let outbox = outbox(2, 100);
+        outbox.push(text("a"));
+        outbox.push(text("b"));
+        assert_eq!(outbox.stopped(), None);
+        outbox.push(text("c"));
+        assert_eq!(outbox.stopped(), Some(Stop::Slow { messages: 2, bytes: 2 }));
+        assert!(outbox.pop().is_none(), "what waited is dropped");
+        outbox.push(text("d"));
+        assert!(outbox.pop().is_none(), "nothing is queued for a connection that ends");
+        outbox.stop(Stop::Restart);
+        assert_eq!(outbox.stopped(), Some(Stop::Slow { messages: 2, bytes: 2 }), "the first reason stays");
+    }
+
+    #[test]
+    fn bytes_are_bounded_but_one_message_always_fits() {
+        let outbox = outbox(9, 4);
+        outbox.push(text("long enough"));
+        assert_eq!(outbox.stopped(), None);
+        outbox.push(text("x"));
+        assert!(matches!(outbox.stopped(), Some(Stop::Slow { messages: 1, bytes: 11 })));
+    }
+
+    #[test]
+    fn an_operation_takes_what_it_has_left_with_it() {
+        let outbox = outbox(9, 100);
+        let result = |serial| Item::Result {
+            serial: Serial(serial),
+            wrap: Wrap { before: Bytes::from_static(b"<"), after: b">" },
+            payload: Bytes::from_static(b"x"),
+        };
+        outbox.push(result(1));
+        outbox.push(text("t"));
+        outbox.push(result(2));
+        outbox.push(Item::Completed { serial: Serial(1), id: "a".into() });
+        outbox.forget(Serial(1));
+        assert!(matches!(outbox.pop(), Some(Item::Text(_))));
+        assert!(matches!(outbox.pop(), Some(Item::Result { serial: Serial(2), .. })));
+        assert!(outbox.pop().is_none());
+        assert_eq!(outbox.inner.borrow().bytes, 0);
+    }
+}

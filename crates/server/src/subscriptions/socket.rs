@@ -1,0 +1,349 @@
+//! One WebSocket: frames to the session of its protocol, the session's actions to operations, results to frames. It ends
+//! when the client goes, breaks the protocol, reads too slowly or falls silent, or when the server stops.
+
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::{Sink, Stream};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
+    time::{Instant, Sleep},
+};
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{
+        self, Message,
+        error::{CapacityError, ProtocolError},
+        protocol::{
+            CloseFrame, Role, WebSocketConfig,
+            frame::{
+                Frame,
+                coding::{Data, OpCode},
+            },
+        },
+    },
+};
+
+use prony_graphql::request::RequestParameters;
+
+use super::{
+    handshake::Upgrade,
+    operations::Operations,
+    outbox::{Bounds, Item, Outbox, Stop},
+    protocol::{Action, Close, Dialect, Session},
+    settings::SubscriptionSettings,
+};
+use crate::graphql::{CoreEngine, road::Permission};
+
+/// How long a client may take to read why it is cut and to answer.
+const CLOSE_TIME: Duration = Duration::from_secs(2);
+
+/// Messages of a client between two looks at what waits for it.
+const MESSAGES_AT_ONCE: usize = 32;
+
+/// What is read at a time; idle sockets keep so much.
+const READ_BUFFER_BYTES: usize = 1 << 10;
+
+/// What is written at a time where several messages wait.
+const WRITE_BUFFER_BYTES: usize = 16 << 10;
+
+/// Serves a connection that has left HTTP, to its end; `part` is what was read behind the request.
+pub(crate) async fn serve<S>(stream: S, part: Bytes, upgrade: Upgrade, core: Rc<CoreEngine>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let config = config(&core.settings().subscriptions);
+    let stream = WebSocketStream::from_partially_read(stream, part.into(), Role::Server, Some(config)).await;
+    let _counted = core.metrics().socket_opens();
+    let mut socket = Box::new(Socket::new(stream, upgrade, core));
+    poll_fn(|context| socket.poll(context)).await;
+    // What the client still sends is read for a moment, so that the last frame is not lost to a reset.
+    let _ = tokio::time::timeout(CLOSE_TIME, socket.stream.get_mut().shutdown()).await;
+}
+
+fn config(settings: &SubscriptionSettings) -> WebSocketConfig {
+    WebSocketConfig::default()
+        .read_buffer_size(READ_BUFFER_BYTES)
+        .write_buffer_size(WRITE_BUFFER_BYTES)
+        .max_message_size(Some(settings.max_message_bytes))
+        .max_frame_size(Some(settings.max_message_bytes))
+}
+
+/// What the socket's one timer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Due {
+    /// `connection_init` has not come yet.
+    Init,
+    Ping,
+    Pong,
+    /// The close has been said.
+    End,
+}
+
+struct Socket<S> {
+    stream: WebSocketStream<S>,
+    session: Session,
+    operations: Operations,
+    outbox: Rc<Outbox>,
+    core: Rc<CoreEngine>,
+    timer: Pin<Box<Sleep>>,
+    due: Due,
+    /// Something has come since the last ping.
+    heard: bool,
+    /// To be said behind what waits.
+    close: Option<Close>,
+    client: Client,
+}
+
+/// What may still come from the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Client {
+    Talks,
+    /// It has said that it closes.
+    Closes,
+    /// Its frames cannot be understood any more.
+    Babbles,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
+    fn new(stream: WebSocketStream<S>, Upgrade(dialect): Upgrade, core: Rc<CoreEngine>) -> Self {
+        let settings = &core.settings().subscriptions;
+        let outbox = core.hub.outbox(Bounds::of(settings));
+        let timer = Box::pin(tokio::time::sleep(settings.init_timeout));
+        let max_operations = settings.max_operations;
+        let mut socket = Self {
+            stream,
+            session: Session::new(
+                dialect.as_ref().map_or(Dialect::Transport, |dialect| *dialect),
+                max_operations,
+            ),
+            operations: Operations::new(Rc::clone(&core), Rc::clone(&outbox)),
+            outbox,
+            core,
+            timer,
+            due: Due::Init,
+            heard: false,
+            close: None,
+            client: Client::Talks,
+        };
+        if let Err(close) = dialect {
+            socket.end(close);
+        }
+        socket
+    }
+
+    /// Ready when the connection has ended.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.outbox.register(context);
+        if self.poll_read(context).is_ready() {
+            return Poll::Ready(());
+        }
+        self.operations.poll(context);
+        if self.due != Due::End
+            && let Some(stop) = self.outbox.stopped()
+        {
+            self.stop(stop);
+        }
+        if self.poll_timer(context).is_ready() {
+            return Poll::Ready(());
+        }
+        match self.poll_write(context) {
+            Poll::Ready(Err(_)) => Poll::Ready(()),
+            // Everything is sent; what a babbling client would say to the close is of no interest.
+            Poll::Ready(Ok(())) if self.client == Client::Babbles && self.close.is_none() => Poll::Ready(()),
+            _ => Poll::Pending,
+        }
+    }
+
+    /// Ready when nothing more will come.
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        for _ in 0..MESSAGES_AT_ONCE {
+            if self.client == Client::Babbles {
+                return Poll::Pending;
+            }
+            let Some(message) = ready!(Pin::new(&mut self.stream).poll_next(context)) else {
+                return Poll::Ready(());
+            };
+            self.heard = true;
+            match message {
+                Ok(message) => self.receive(message),
+                Err(error) => match fault(&error, self.core.settings().subscriptions.max_message_bytes) {
+                    None => return Poll::Ready(()),
+                    Some(close) => {
+                        self.client = Client::Babbles;
+                        self.end(close);
+                    }
+                },
+            }
+        }
+        // The client has more to say, and others wait.
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn receive(&mut self, message: Message) {
+        if self.due == Due::End && !matches!(message, Message::Close(_)) {
+            return;
+        }
+        let actions = match message {
+            Message::Text(text) => self.session.receive(&text),
+            Message::Binary(_) => self.session.receive_binary(),
+            // The answer to it is written with the next flush.
+            Message::Close(_) => {
+                self.client = Client::Closes;
+                self.operations.clear();
+                self.wait_for(Due::End, CLOSE_TIME);
+                Vec::new()
+            }
+            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => Vec::new(),
+        };
+        self.perform(actions);
+        if self.due == Due::Init && !self.session.is_opening() {
+            self.wait_for(Due::Ping, self.core.settings().subscriptions.ping_interval);
+        }
+    }
+
+    fn perform(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Send(text) => self.push(text.into_owned()),
+                Action::Start { id, parameters } => self.start(&id, parameters),
+                Action::Stop { id } => self.operations.stop(&id),
+                Action::Close(close) => self.end(close),
+            }
+        }
+    }
+
+    fn push(&self, text: String) {
+        self.outbox.push(Item::Text(text.into()));
+    }
+
+    fn start(&mut self, id: &Rc<str>, parameters: RequestParameters) {
+        if self.outbox.stopped().is_some() {
+            // The client asks again where it connects to next.
+            return;
+        }
+        let wrap = self.session.wrap(id);
+        if let Err(refusal) = self.operations.start(Rc::clone(id), parameters, Permission::All, wrap) {
+            let errors = self.operations.error_list(&refusal.errors());
+            for text in self.session.refused(id, &errors) {
+                self.push(text);
+            }
+        }
+    }
+
+    /// What the inside wants ended.
+    fn stop(&mut self, stop: Stop) {
+        let close = match stop {
+            Stop::Slow { messages, bytes } => {
+                self.core.metrics().slow_consumer_cut();
+                Close::new(
+                    1013,
+                    format!("the client reads too slowly: {messages} messages, {bytes} bytes wait for it"),
+                )
+            }
+            Stop::Broken => Close::internal(),
+            Stop::Restart => {
+                // Not completed: there will be more events, elsewhere or later.
+                self.operations.end_subscriptions();
+                if !self.operations.is_empty() {
+                    return;
+                }
+                Close::restart()
+            }
+        };
+        let actions = self.session.close(close);
+        self.perform(actions);
+    }
+
+    fn end(&mut self, close: Close) {
+        self.operations.clear();
+        self.close = Some(close);
+        self.wait_for(Due::End, CLOSE_TIME);
+    }
+
+    fn wait_for(&mut self, due: Due, time: Duration) {
+        self.due = due;
+        self.timer.as_mut().reset(Instant::now() + time);
+    }
+
+    /// Ready when the client is given up.
+    fn poll_timer(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        while self.timer.as_mut().poll(context).is_ready() {
+            let settings = &self.core.settings().subscriptions;
+            let (interval, timeout) = (settings.ping_interval, settings.ping_timeout);
+            match self.due {
+                Due::Init => {
+                    let actions = self.session.init_time_over();
+                    self.perform(actions);
+                }
+                Due::Ping => {
+                    self.heard = false;
+                    self.outbox.push(Item::Ping);
+                    if let Some(text) = self.session.keep_alive() {
+                        self.push(text.to_owned());
+                    }
+                    self.wait_for(Due::Pong, timeout);
+                }
+                Due::Pong if self.heard => self.wait_for(Due::Ping, interval),
+                Due::Pong | Due::End => return Poll::Ready(()),
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Ready when nothing waits.
+    fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<tungstenite::Result<()>> {
+        while self.client != Client::Closes {
+            ready!(Pin::new(&mut self.stream).poll_ready(context))?;
+            let Some(message) = self.next_message() else { break };
+            Pin::new(&mut self.stream).start_send(message)?;
+        }
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn next_message(&mut self) -> Option<Message> {
+        while let Some(item) = self.outbox.pop() {
+            match item {
+                Item::Text(text) => return Some(text_message(text)),
+                Item::Result { wrap, payload, .. } => return Some(text_message(wrap.around(&payload))),
+                Item::Ping => return Some(Message::Ping(Bytes::new())),
+                Item::Completed { serial, id } => {
+                    if self.operations.completed(&id, serial)
+                        && let Some(text) = self.session.complete(&id)
+                    {
+                        return Some(text_message(text.into()));
+                    }
+                }
+            }
+        }
+        let Close { code, reason } = self.close.take()?;
+        Some(Message::Close(Some(CloseFrame { code: code.into(), reason: reason.as_ref().into() })))
+    }
+}
+
+/// All that we send is UTF-8 already, which a message of text would be checked for once more.
+fn text_message(text: Bytes) -> Message {
+    Message::Frame(Frame::message(text, OpCode::Data(Data::Text), true))
+}
+
+/// What a client is told of its faulty frames; none where the connection is gone.
+fn fault(error: &tungstenite::Error, max_message_bytes: usize) -> Option<Close> {
+    match error {
+        tungstenite::Error::Capacity(CapacityError::MessageTooLong { .. }) => {
+            let reason =
+                format!("a message is over the limit of {max_message_bytes} bytes (max_message_bytes)");
+            Some(Close::new(1009, reason))
+        }
+        tungstenite::Error::Utf8(_) => Some(Close::new(1007, "a message is not UTF-8")),
+        tungstenite::Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => None,
+        tungstenite::Error::Protocol(fault) => Some(Close::new(1002, fault.to_string())),
+        _ => None,
+    }
+}

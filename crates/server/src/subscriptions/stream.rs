@@ -1,0 +1,239 @@
+//! One stream of server-sent events (HTML Living Standard, section 9.2), in the two modes of the protocol of the npm
+//! package graphql-sse: one operation a stream, or all operations of a client on one reserved stream.
+
+use std::{
+    any::Any,
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll},
+};
+
+use bytes::{Bytes, BytesMut};
+use prony_graphql::request::RequestParameters;
+use tokio::time::{Instant, Sleep};
+
+use super::{
+    operations::{Operations, Refusal},
+    outbox::{Bounds, Item, Outbox, Stop},
+    protocol,
+    reservations::{Claim, Order},
+    wrap::Wrap,
+};
+use crate::{
+    graphql::{CoreEngine, road::Permission},
+    observe::Counted,
+};
+
+/// A line that says nothing. The first one also makes browsers see the stream as open.
+const COMMENT: &[u8] = b":\n\n";
+
+/// Messages that wait are sent together up to about this.
+const PIECE_BYTES: usize = 16 << 10;
+
+/// The body of a response; it lives on its connection's core, and dropping it ends its operations.
+#[derive(Debug)]
+pub(crate) struct EventStream {
+    operations: Operations,
+    outbox: Rc<Outbox>,
+    core: Rc<CoreEngine>,
+    keep_alive: Pin<Box<Sleep>>,
+    mode: Mode,
+    /// Said first.
+    opening: Option<BytesMut>,
+    ended: bool,
+    _counted: Counted,
+    _held: Option<Box<dyn Any>>,
+}
+
+#[derive(Debug)]
+enum Mode {
+    Distinct,
+    Single(Claim),
+}
+
+impl EventStream {
+    /// A stream for one operation. Errors from before its execution are events too; only what the method forbids is not.
+    pub(crate) fn distinct(
+        core: &Rc<CoreEngine>,
+        parameters: RequestParameters,
+        permission: Permission,
+    ) -> Result<Self, Refusal> {
+        let mut stream = Self::new(core, Mode::Distinct);
+        match stream.operations.start("".into(), parameters, permission, wrap(None)) {
+            Ok(()) => {}
+            Err(Refusal::Forbidden) => return Err(Refusal::Forbidden),
+            Err(refusal) => {
+                stream.refuse("", refusal);
+                stream.ended = true;
+            }
+        }
+        Ok(stream)
+    }
+
+    /// A reserved stream.
+    pub(crate) fn single(core: &Rc<CoreEngine>, claim: Claim) -> Self {
+        Self::new(core, Mode::Single(claim))
+    }
+
+    fn new(core: &Rc<CoreEngine>, mode: Mode) -> Self {
+        let settings = &core.settings().subscriptions;
+        let outbox = core.hub.outbox(Bounds::of(settings));
+        Self {
+            operations: Operations::new(Rc::clone(core), Rc::clone(&outbox)),
+            outbox,
+            keep_alive: Box::pin(tokio::time::sleep(settings.ping_interval)),
+            mode,
+            opening: Some(COMMENT.into()),
+            ended: false,
+            _counted: core.metrics().stream_opens(),
+            _held: None,
+            core: Rc::clone(core),
+        }
+    }
+
+    /// Drops a value when it ends.
+    pub(crate) fn hold(&mut self, value: Box<dyn Any>) {
+        self._held = Some(value);
+    }
+
+    /// The next bytes; none when the stream has ended.
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut out = self.opening.take().unwrap_or_default();
+        if !self.ended {
+            self.outbox.register(context);
+            self.poll_orders(context);
+            self.operations.poll(context);
+            self.write_waiting(&mut out);
+            if let Some(stop) = self.outbox.stopped() {
+                self.stop(stop, &mut out);
+            }
+        }
+        if !out.is_empty() {
+            return Poll::Ready(Some(out.freeze()));
+        }
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        if self.keep_alive.as_mut().poll(context).is_pending() {
+            return Poll::Pending;
+        }
+        let interval = self.core.settings().subscriptions.ping_interval;
+        self.keep_alive.as_mut().reset(Instant::now() + interval);
+        // Wakes the connection when the next one is due.
+        let _ = self.keep_alive.as_mut().poll(context);
+        Poll::Ready(Some(Bytes::from_static(COMMENT)))
+    }
+
+    fn poll_orders(&mut self, context: &mut Context<'_>) {
+        loop {
+            let Mode::Single(claim) = &mut self.mode else { return };
+            let Poll::Ready(Some(order)) = claim.inbox.poll_recv(context) else { return };
+            match order {
+                Order::Stop { id } => self.operations.stop(&id),
+                Order::Start { id, parameters } => {
+                    let started =
+                        self.operations.start((&*id).into(), *parameters, Permission::All, wrap(Some(&id)));
+                    if let Err(refusal) = started {
+                        self.refuse(&id, refusal);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The errors of an operation that has not begun, and its end.
+    fn refuse(&mut self, id: &str, refusal: Refusal) {
+        let errors = self.operations.error_list(&refusal.errors());
+        let out = self.opening.get_or_insert_default();
+        match &self.mode {
+            Mode::Distinct => write_errors(out, None, &errors),
+            Mode::Single(claim) => {
+                claim.release(id);
+                write_errors(out, Some(id), &errors);
+            }
+        }
+    }
+
+    fn write_waiting(&mut self, out: &mut BytesMut) {
+        if let Some(refused) = self.opening.take() {
+            out.extend_from_slice(&refused);
+        }
+        while out.len() < PIECE_BYTES {
+            match self.outbox.pop() {
+                Some(Item::Text(text)) => out.extend_from_slice(&text),
+                Some(Item::Result { wrap, payload, .. }) => {
+                    for part in [&wrap.before, &payload[..], wrap.after] {
+                        out.extend_from_slice(part);
+                    }
+                }
+                Some(Item::Completed { serial, id }) if self.operations.completed(&id, serial) => {
+                    match &self.mode {
+                        Mode::Distinct => {
+                            write_complete(out, None);
+                            self.ended = true;
+                            return;
+                        }
+                        Mode::Single(claim) => {
+                            claim.release(&id);
+                            write_complete(out, Some(&id));
+                        }
+                    }
+                }
+                Some(Item::Completed { .. } | Item::Ping) => {}
+                None => return,
+            }
+        }
+    }
+
+    /// What the inside wants ended. A client takes a stream that ends before `complete` for a broken connection, and comes
+    /// back, as it should when the server stops.
+    fn stop(&mut self, stop: Stop, out: &mut BytesMut) {
+        match stop {
+            Stop::Slow { messages, bytes } => {
+                self.core.metrics().slow_consumer_cut();
+                let errors = protocol::error_list(&format!(
+                    "the client reads too slowly: {messages} messages, {bytes} bytes wait for it"
+                ));
+                for id in self.operations.ids() {
+                    let id = matches!(self.mode, Mode::Single(_)).then_some(&**id);
+                    write_errors(out, id, &errors);
+                }
+            }
+            Stop::Broken => {}
+            Stop::Restart => {
+                self.operations.end_subscriptions();
+                if !self.operations.is_empty() {
+                    return;
+                }
+                out.extend_from_slice(b": the server is stopping; connect again\n\n");
+            }
+        }
+        self.operations.clear();
+        self.ended = true;
+    }
+}
+
+/// What goes around a result; with an id where operations share the stream.
+fn wrap(id: Option<&str>) -> Wrap {
+    match id {
+        None => Wrap { before: Bytes::from_static(b"event: next\ndata: "), after: b"\n\n" },
+        Some(id) => {
+            let before = format!("event: next\ndata: {{\"id\":{},\"payload\":", protocol::quoted(id));
+            Wrap { before: before.into(), after: b"}\n\n" }
+        }
+    }
+}
+
+fn write_complete(out: &mut BytesMut, id: Option<&str>) {
+    out.extend_from_slice(b"event: complete\ndata:");
+    if let Some(id) = id {
+        out.extend_from_slice(format!(" {{\"id\":{}}}", protocol::quoted(id)).as_bytes());
+    }
+    out.extend_from_slice(b"\n\n");
+}
+
+/// `errors` is a JSON list.
+fn write_errors(out: &mut BytesMut, id: Option<&str>, errors: &str) {
+    out.extend_from_slice(&wrap(id).around(format!("{{\"errors\":{errors}}}").as_bytes()));
+    write_complete(out, id);
+}

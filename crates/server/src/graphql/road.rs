@@ -155,12 +155,11 @@ pub(crate) fn prepare(
     let (variables, shape) = operation.coerce(&served.schema, variables).map_err(refused)?;
     clock.ended(Stage::Validate);
 
-    let plan = match served.cache.plan(operation.id(), &shape) {
-        Some(plan) => plan,
-        None => {
-            let plan = Plan::make(&served, limits, &operation, &variables).map_err(refused)?;
-            served.cache.insert_plan(operation.id(), shape, plan)
-        }
+    let plan = if let Some(plan) = served.cache.plan(operation.id(), &shape) {
+        plan
+    } else {
+        let plan = Plan::make(&served, limits, &operation, &variables).map_err(refused)?;
+        served.cache.insert_plan(operation.id(), shape, plan)
     };
     plan.complexity.check(&variables, limits.max_complexity).map_err(|error| refused(vec![error]))?;
     clock.ended(Stage::Plan);

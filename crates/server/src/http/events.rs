@@ -163,7 +163,7 @@ fn not_found() -> Reply {
     refusal(StatusCode::NOT_FOUND, JSON, "no stream has this token; reserve one with PUT")
 }
 
-/// From the header or, where a browser's EventSource cannot send one, from the parameter.
+/// From the header or, where a browser's `EventSource` cannot send one, from the parameter.
 fn token(request: &Request<Incoming>) -> Result<String, Reply> {
     let given = header_text(request.headers()).or_else(|| parameter(request, "token"));
     given.ok_or_else(|| {

@@ -102,7 +102,9 @@ impl Hub {
         self.stopping.set(true);
         let outboxes: Vec<_> =
             self.outboxes.borrow().iter().filter_map(|(_, known)| known.upgrade()).collect();
-        outboxes.iter().for_each(|outbox| outbox.stop(Stop::Restart));
+        for outbox in outboxes {
+            outbox.stop(Stop::Restart);
+        }
     }
 }
 

@@ -6,5 +6,7 @@ mod graph;
 mod graphql;
 mod limits;
 mod paths;
+mod sockets;
 mod stopping;
+mod streams;
 mod support;

@@ -4,7 +4,7 @@ use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
     path::Path,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use expect_test::Expect;
@@ -15,7 +15,7 @@ use prony_server::{
 use prony_testkit::chinook::{SqliteCopy, sqlite_copy};
 
 /// Long enough for a loaded machine; only a failing test waits for it.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Stops when it is dropped.
 #[derive(Debug)]
@@ -41,6 +41,20 @@ impl Server {
 
     pub(crate) fn connect(&self) -> Wire {
         Wire::to(self.address())
+    }
+
+    /// Asks for a metric again and again until it has the value, which is what the test waits for.
+    pub(crate) fn until_metric(&self, name: &str, value: u64) {
+        let deadline = Instant::now() + PATIENCE;
+        let wanted = format!("{name}{{}} {value}.0");
+        loop {
+            let metrics = self.ask(get("/metrics"));
+            if metrics.lines().any(|line| line == wanted) {
+                return;
+            }
+            let line = metrics.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+            assert!(Instant::now() < deadline, "{line} is not {value}");
+        }
     }
 
     /// One request over a connection of its own.
@@ -108,6 +122,19 @@ impl Wire {
     pub(crate) fn rest(&mut self) -> String {
         while self.read() > 0 {}
         String::from_utf8_lossy(&std::mem::take(&mut self.received)).into_owned()
+    }
+
+    /// What has come when `end` has; a stream has no length to wait for.
+    pub(crate) fn until(&mut self, end: &str) -> String {
+        loop {
+            let found = self.received.windows(end.len()).position(|window| window == end.as_bytes());
+            if let Some(found) = found {
+                let rest = self.received.split_off(found + end.len());
+                let text = String::from_utf8(std::mem::replace(&mut self.received, rest));
+                return text.expect("streams are UTF-8");
+            }
+            assert!(self.read() > 0, "closed after {:?}", String::from_utf8_lossy(&self.received));
+        }
     }
 
     fn read(&mut self) -> usize {

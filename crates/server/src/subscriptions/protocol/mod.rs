@@ -56,7 +56,8 @@ impl Close {
         let mut reason = reason.into();
         if reason.len() > MAX_REASON_BYTES {
             let mut text = reason.into_owned();
-            text.truncate(text.floor_char_boundary(MAX_REASON_BYTES));
+            let end = (0..=MAX_REASON_BYTES).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+            text.truncate(end);
             reason = text.into();
         }
         Self { code, reason }

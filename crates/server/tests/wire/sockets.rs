@@ -1,0 +1,411 @@
+//! WebSockets: both protocols over real sockets, and clients that misbehave at each level.
+
+use std::{
+    io::Write as _,
+    net::{Shutdown, TcpStream},
+    time::Duration,
+};
+
+use expect_test::{Expect, expect};
+use prony_server::config::Settings;
+use tokio_tungstenite::tungstenite::{
+    Error, Message, WebSocket,
+    client::{IntoClientRequest as _, client},
+    protocol::frame::{
+        Frame,
+        coding::{Data, OpCode},
+    },
+};
+
+use crate::support::{PATIENCE, Server, check};
+
+pub(crate) const TRANSPORT: &str = "graphql-transport-ws";
+pub(crate) const LEGACY: &str = "graphql-ws";
+pub(crate) const INIT: &str = r#"{"type":"connection_init"}"#;
+
+/// A WebSocket client that shows what comes.
+pub(crate) struct Socket(pub(crate) WebSocket<TcpStream>);
+
+impl Socket {
+    pub(crate) fn open(server: &Server, protocol: &'static str) -> Self {
+        Self::open_with(server, &[("sec-websocket-protocol", protocol)])
+    }
+
+    fn open_with(server: &Server, headers: &[(&'static str, &'static str)]) -> Self {
+        let stream = TcpStream::connect(server.address()).expect("the server listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("the timeout is not zero");
+        let url = format!("ws://{}/graphql", server.address());
+        let mut request = url.into_client_request().expect("the address is right");
+        for (name, value) in headers {
+            request.headers_mut().insert(*name, value.parse().expect("values are plain"));
+        }
+        Self(client(request, stream).expect("the server switches").0)
+    }
+
+    /// Opened and ready.
+    pub(crate) fn ready(server: &Server) -> Self {
+        let mut socket = Self::open(server, TRANSPORT);
+        socket.send(INIT);
+        assert_eq!(socket.next(), r#"{"type":"connection_ack"}"#);
+        socket
+    }
+
+    pub(crate) fn send(&mut self, text: &str) {
+        self.0.send(Message::text(text)).expect("the server reads");
+    }
+
+    /// The next text, or why there is none.
+    pub(crate) fn next(&mut self) -> String {
+        loop {
+            match self.0.read() {
+                Ok(Message::Text(text)) => return text.to_string(),
+                Ok(Message::Close(None)) => return "close".to_owned(),
+                Ok(Message::Close(Some(close))) => return format!("close {} {}", close.code, close.reason),
+                Ok(Message::Ping(_) | Message::Pong(_)) => {}
+                Ok(other) => panic!("unexpected: {other:?}"),
+                Err(Error::ConnectionClosed | Error::Protocol(_)) => return "(closed)".to_owned(),
+                Err(Error::Io(error)) if error.kind() == std::io::ErrorKind::ConnectionReset => {
+                    return "(closed)".to_owned();
+                }
+                Err(error) => return format!("nothing came: {error}"),
+            }
+        }
+    }
+
+    /// Bytes as they are, which may be no frames.
+    fn send_raw(&mut self, bytes: &[u8]) {
+        self.0.get_mut().write_all(bytes).expect("the server reads");
+    }
+}
+
+/// Sends texts, and shows what came after the last of them.
+fn talk(server: &Server, protocol: &'static str, texts: &[&str], answers: usize, expected: Expect) {
+    let mut socket = Socket::open(server, protocol);
+    for text in texts {
+        socket.send(text);
+    }
+    let came: Vec<String> = (0..answers).map(|_| socket.next()).collect();
+    expected.assert_eq(&(came.join("\n") + "\n"));
+}
+
+fn subscribe(id: &str, query: &str) -> String {
+    serde_json::json!({ "id": id, "type": "subscribe", "payload": { "query": query } }).to_string()
+}
+
+#[test]
+fn queries_and_mutations_go_over_sockets_too() {
+    let server = Server::start();
+    talk(
+        &server,
+        TRANSPORT,
+        &[INIT, &subscribe("a", "{ artists(limit: 1) { Name } }")],
+        3,
+        expect![[r#"
+            {"type":"connection_ack"}
+            {"id":"a","type":"next","payload":{"data":{"artists":[{"Name":"AC/DC"}]}}}
+            {"id":"a","type":"complete"}
+        "#]],
+    );
+    let create = r#"{"id":"m","type":"subscribe","payload":{"query":"mutation ($n: String!) { createGenre(GenreId: 99, Name: $n) { GenreId } }","variables":{"n":"Prony"}}}"#;
+    talk(&server, TRANSPORT, &[INIT, create], 3, expect![[r#"
+        {"type":"connection_ack"}
+        {"id":"m","type":"next","payload":{"data":{"createGenre":{"GenreId":99}}}}
+        {"id":"m","type":"complete"}
+    "#]]);
+    talk(
+        &server,
+        LEGACY,
+        &[INIT, r#"{"id":"1","type":"start","payload":{"query":"{ __typename }"}}"#],
+        4,
+        expect![[r#"
+            {"type":"connection_ack"}
+            {"type":"ka"}
+            {"id":"1","type":"data","payload":{"data":{"__typename":"Query"}}}
+            {"id":"1","type":"complete"}
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_refused_ends_its_operation_and_nothing_else() {
+    let server = Server::with(|settings| settings.limits.max_depth = 2);
+    let deep = subscribe("b", "{ artists { albums { tracks { Name } } } }");
+    talk(
+        &server,
+        TRANSPORT,
+        &[INIT, &subscribe("a", "{ nothing }"), &deep, &subscribe("c", "subscription { x }")],
+        4,
+        expect![[r#"
+            {"type":"connection_ack"}
+            {"id":"a","type":"error","payload":[{"message":"type `Query` does not have a field `nothing`","locations":[{"line":1,"column":3}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}
+            {"id":"b","type":"error","payload":[{"message":"Exceeded maximum nest level.","locations":[{"line":1,"column":1}],"extensions":{"code":"LIMIT_EXCEEDED"}}]}
+            {"id":"c","type":"error","payload":[{"message":"`subscription` root operation type is not defined","locations":[{"line":1,"column":1}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}
+        "#]],
+    );
+    talk(
+        &server,
+        LEGACY,
+        &[INIT, r#"{"id":"1","type":"start","payload":{"query":"{"}}"#],
+        4,
+        expect![[r#"
+            {"type":"connection_ack"}
+            {"type":"ka"}
+            {"id":"1","type":"data","payload":{"errors":[{"message":"syntax error: expected at least one Selection in Selection Set","locations":[{"line":1,"column":2}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}},{"message":"syntax error: expected R_CURLY, got EOF","locations":[{"line":1,"column":2}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}}]}}
+            {"id":"1","type":"complete"}
+        "#]],
+    );
+}
+
+#[test]
+fn violations_close_the_socket_with_their_code() {
+    let server = Server::with(|settings| settings.subscriptions.init_timeout = Duration::from_millis(50));
+    talk(
+        &server,
+        TRANSPORT,
+        &["nonsense"],
+        2,
+        expect![[r#"
+        close 4400 Invalid message: it must be a JSON object
+        (closed)
+    "#]],
+    );
+    talk(
+        &server,
+        TRANSPORT,
+        &[&subscribe("a", "{ __typename }")],
+        2,
+        expect![[r#"
+        close 4401 Unauthorized: send connection_init first
+        (closed)
+    "#]],
+    );
+    talk(
+        &server,
+        TRANSPORT,
+        &[INIT, INIT],
+        3,
+        expect![[r#"
+        {"type":"connection_ack"}
+        close 4429 Too many initialisation requests
+        (closed)
+    "#]],
+    );
+    talk(
+        &server,
+        TRANSPORT,
+        &[],
+        2,
+        expect![[r#"
+        close 4408 Connection initialisation timeout
+        (closed)
+    "#]],
+    );
+    talk(
+        &server,
+        LEGACY,
+        &["{}"],
+        3,
+        expect![[r#"
+        {"type":"connection_error","payload":{"message":"Invalid message: missing field `type` at line 1 column 2"}}
+        close 4400 Invalid message: missing field `type` at line 1 column 2
+        (closed)
+    "#]],
+    );
+    let mut socket = Socket::open_with(
+        &server,
+        &[("sec-websocket-protocol", TRANSPORT), ("origin", "https://elsewhere.example")],
+    );
+    expect!["close 4403 Forbidden: pages of this origin may not connect (cors_origins)"]
+        .assert_eq(&socket.next());
+    // Clients refuse a socket without their protocol before they read why it is closed.
+    let mut wire = server.connect();
+    wire.send(
+        "GET /graphql HTTP/1.1\r\nhost: test\r\nupgrade: websocket\r\nconnection: upgrade\r\n\
+        sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+        sec-websocket-protocol: soap\r\n\r\n",
+    );
+    assert!(wire.until("\r\n\r\n").starts_with("HTTP/1.1 101"));
+    assert!(wire.rest().contains("Subprotocol not acceptable: graphql-transport-ws and graphql-ws are"));
+    server.until_metric("prony_sockets", 0);
+}
+
+#[test]
+fn frames_that_break_the_websocket_protocol_are_answered_with_their_code() {
+    let server = Server::with(|settings| settings.subscriptions.max_message_bytes = 100);
+    let check = |send: &dyn Fn(&mut Socket), expected: Expect| {
+        let mut socket = Socket::ready(&server);
+        send(&mut socket);
+        expected.assert_eq(&socket.next());
+    };
+    check(
+        &|socket| socket.send(&" ".repeat(101)),
+        expect!["close 1009 a message is over the limit of 100 bytes (max_message_bytes)"],
+    );
+    check(
+        &|socket| socket.0.send(Message::binary(INIT.as_bytes())).expect("the server reads"),
+        expect!["close 4400 Invalid message: the protocol is text, and this frame is binary"],
+    );
+    // Not masked; not UTF-8; a continuation of nothing; an operation code of nobody.
+    check(
+        &|socket| socket.send_raw(b"\x81\x02hi"),
+        expect!["close 1002 Received an unmasked frame from client"],
+    );
+    check(
+        &|socket| socket.send_raw(b"\x81\x82\0\0\0\0\xff\xff"),
+        expect!["close 1007 a message is not UTF-8"],
+    );
+    check(
+        &|socket| socket.send_raw(b"\x80\x80\0\0\0\0"),
+        expect!["close 1002 Continue frame but nothing to continue"],
+    );
+    check(
+        &|socket| socket.send_raw(b"\x83\x80\0\0\0\0"),
+        expect!["close 1002 Encountered invalid opcode: 3"],
+    );
+    // Fragments together over the limit.
+    check(
+        &|socket| {
+            for opcode in [Data::Text, Data::Continue, Data::Continue] {
+                let piece = Frame::message(vec![b' '; 40], OpCode::Data(opcode), false);
+                socket.0.send(Message::Frame(piece)).expect("the server reads");
+            }
+        },
+        expect!["close 1009 a message is over the limit of 100 bytes (max_message_bytes)"],
+    );
+    server.until_metric("prony_sockets", 0);
+}
+
+#[test]
+fn fragments_make_a_message() {
+    let server = Server::start();
+    let mut socket = Socket::ready(&server);
+    let text = subscribe("a", "{ __typename }");
+    let (first, rest) = text.as_bytes().split_at(10);
+    let frame = |bytes: &[u8], opcode, last| {
+        Message::Frame(Frame::message(bytes.to_vec(), OpCode::Data(opcode), last))
+    };
+    socket.0.send(frame(first, Data::Text, false)).expect("the server reads");
+    socket.0.send(Message::Ping(b"between".as_slice().into())).expect("the server reads");
+    socket.0.send(frame(rest, Data::Continue, true)).expect("the server reads");
+    assert_eq!(socket.next(), r#"{"id":"a","type":"next","payload":{"data":{"__typename":"Query"}}}"#);
+}
+
+#[test]
+fn clients_that_vanish_leave_nothing() {
+    let server = Server::start();
+    let mut in_mid_frame = Socket::ready(&server);
+    in_mid_frame.send_raw(b"\x81\xfe\x01\x00\0\0\0\0{\"id\"");
+    let mut in_handshake = TcpStream::connect(server.address()).expect("the server listens");
+    in_handshake.write_all(b"GET /graphql HTTP/1.1\r\nupgrade: websocket\r\n").expect("the server reads");
+    let half = Socket::ready(&server);
+    half.0.get_ref().shutdown(Shutdown::Write).expect("it is open");
+    drop((in_mid_frame, in_handshake, half));
+    server.until_metric("prony_sockets", 0);
+    let mut polite = Socket::ready(&server);
+    polite.0.close(None).expect("it is open");
+    assert_eq!(polite.next(), "close");
+    assert_eq!(polite.next(), "(closed)");
+    server.until_metric("prony_sockets", 0);
+}
+
+#[test]
+fn a_silent_client_is_pinged_and_given_up() {
+    let quick = |settings: &mut Settings| {
+        settings.subscriptions.ping_interval = Duration::from_millis(20);
+        settings.subscriptions.ping_timeout = Duration::from_millis(100);
+    };
+    let server = Server::with(quick);
+    let mut silent = Socket::ready(&server);
+    // It neither reads nor answers; the socket stays open on its side.
+    server.until_metric("prony_sockets", 0);
+    assert_eq!(silent.next(), "(closed)");
+    let mut legacy = Socket::open(&server, LEGACY);
+    legacy.send(INIT);
+    let came: Vec<String> = (0..4).map(|_| legacy.next()).collect();
+    assert_eq!(
+        came,
+        [r#"{"type":"connection_ack"}"#].into_iter().chain([r#"{"type":"ka"}"#; 3]).collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn operations_of_a_connection_are_bounded() {
+    let server = Server::with(|settings| settings.subscriptions.max_queued_messages = 8);
+    let mut flood = Socket::ready(&server);
+    // It asks and asks, and never reads: what waits for it is bounded, and then it is cut.
+    let question = subscribe("a", "{ tracks(limit: 1000) { Name Composer } }");
+    for number in 0..100_000 {
+        let text = question.replace("\"a\"", &format!("\"{number}\""));
+        if flood.0.send(Message::text(text)).is_err() {
+            break;
+        }
+    }
+    server.until_metric("prony_slow_consumers_total", 1);
+    server.until_metric("prony_sockets", 0);
+}
+
+#[test]
+fn openings_that_are_none_are_answered_over_http() {
+    let server = Server::start();
+    let open = |headers: &str| format!("GET /graphql HTTP/1.1\r\nhost: test\r\n{headers}\r\n");
+    let upgrade = "upgrade: websocket\r\nconnection: upgrade\r\n";
+    check(
+        &server,
+        open(upgrade),
+        expect![[r#"
+        HTTP/1.1 426 Upgrade Required
+        content-type: application/json; charset=utf-8
+        sec-websocket-version: 13
+        {"errors":[{"message":"WebSockets of version 13 are spoken here"}]}
+    "#]],
+    );
+    let key = "sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    check(
+        &server,
+        open(&format!("{upgrade}{key}")),
+        expect![[r#"
+        HTTP/1.1 400 Bad Request
+        content-type: application/json; charset=utf-8
+        {"errors":[{"message":"name the protocol: `sec-websocket-protocol: graphql-transport-ws` (or the older graphql-ws)"}]}
+    "#]],
+    );
+    let protocol = "sec-websocket-protocol: graphql-transport-ws\r\n";
+    check(
+        &server,
+        open(&format!("{upgrade}{key}{protocol}")),
+        expect![[r#"
+        HTTP/1.1 101 Switching Protocols
+        upgrade: websocket
+        connection: upgrade
+        sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=
+        sec-websocket-protocol: graphql-transport-ws
+
+    "#]],
+    );
+}
+
+#[test]
+fn a_thousand_sockets_leave_nothing() {
+    let server = Server::start();
+    for _ in 0..10 {
+        let sockets: Vec<Socket> = (0..100).map(|_| Socket::ready(&server)).collect();
+        server.until_metric("prony_sockets", 100);
+        drop(sockets);
+    }
+    server.until_metric("prony_sockets", 0);
+    // The one that asks.
+    server.until_metric("prony_connections", 1);
+}
+
+#[test]
+fn stopping_tells_sockets_to_come_back() {
+    let server = Server::start();
+    let mut idle = Socket::ready(&server);
+    let mut fresh = Socket::open(&server, LEGACY);
+    let stopping = std::thread::spawn(move || server.running.stop());
+    assert_eq!(idle.next(), "close 1012 the server is stopping: connect again");
+    assert_eq!(fresh.next(), "close 1012 the server is stopping: connect again");
+    assert_eq!(idle.next(), "(closed)");
+    assert_eq!(fresh.next(), "(closed)");
+    stopping.join().expect("it stops");
+}

@@ -121,8 +121,8 @@ fn pages_of_allowed_origins_may_call() {
     expect![[r"
         HTTP/1.1 204 No Content
         allow: GET, HEAD, POST, OPTIONS
-        access-control-allow-methods: GET, HEAD, POST
-        access-control-allow-headers: accept, authorization, content-type, x-prony-timing
+        access-control-allow-methods: GET, HEAD, POST, PUT, DELETE
+        access-control-allow-headers: accept, authorization, content-type, x-graphql-event-stream-token, x-prony-timing
         access-control-max-age: 600
         access-control-allow-origin: https://a.test
         access-control-expose-headers: server-timing

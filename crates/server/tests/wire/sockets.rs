@@ -107,11 +107,17 @@ fn queries_and_mutations_go_over_sockets_too() {
         "#]],
     );
     let create = r#"{"id":"m","type":"subscribe","payload":{"query":"mutation ($n: String!) { createGenre(GenreId: 99, Name: $n) { GenreId } }","variables":{"n":"Prony"}}}"#;
-    talk(&server, TRANSPORT, &[INIT, create], 3, expect![[r#"
+    talk(
+        &server,
+        TRANSPORT,
+        &[INIT, create],
+        3,
+        expect![[r#"
         {"type":"connection_ack"}
         {"id":"m","type":"next","payload":{"data":{"createGenre":{"GenreId":99}}}}
         {"id":"m","type":"complete"}
-    "#]]);
+    "#]],
+    );
     talk(
         &server,
         LEGACY,

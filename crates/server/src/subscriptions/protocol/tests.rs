@@ -108,7 +108,7 @@ fn transport_answers_pings_at_any_time() {
 
 /// Conversations that end in a violation.
 const VIOLATIONS: &[&[&str]] = &[
-    &["nonsense"][..],
+    &["nonsense"],
     &["null"],
     &["[]"],
     &[r#"["connection_init"]"#],
@@ -151,7 +151,7 @@ fn transport_closes_at_each_violation() {
     let mut log = String::new();
     for texts in VIOLATIONS {
         let mut session = Session::new(Dialect::Transport, 2);
-        for text in texts {
+        for text in *texts {
             let actions = match *text {
                 "(binary)" => session.receive_binary(),
                 "(time)" => session.init_time_over(),

@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 
 use super::{
     body,
-    reply::{JSON, Reply, refusal},
+    reply::{JSON, Reply, ReplyBody, refusal},
 };
 use crate::config::Settings;
 
@@ -50,7 +50,7 @@ pub(super) async fn answer(settings: &Settings, route: &Route, request: Request<
     };
     let request = Request::from_parts(head, body);
     match std::panic::catch_unwind(AssertUnwindSafe(|| (route.handler)(request))) {
-        Ok(response) => response.map(Full::new),
+        Ok(response) => response.map(|body| ReplyBody::Whole(Full::new(body))),
         Err(_) => {
             tracing::error!(route = &*route.prefix, "a function panicked");
             refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, "the request could not be answered")

@@ -144,6 +144,37 @@ impl Read {
         })
     }
 
+    /// Nodes of a type among which are all that fulfil the conditions: those that an index names, or all of them. For those
+    /// who count what they look at, and hold the conditions themselves.
+    pub fn candidate_nodes<'r>(
+        &'r self,
+        number: u16,
+        conditions: &[Condition<'_>],
+    ) -> impl Iterator<Item = Node<'r>> + use<'r> {
+        let slots = self.candidate_slots(Side::Nodes, number, conditions);
+        slots.into_iter().flatten().filter_map(|at| self.node(at))
+    }
+
+    /// As [`Self::candidate_nodes`].
+    pub fn candidate_relationships<'r>(
+        &'r self,
+        number: u16,
+        conditions: &[Condition<'_>],
+    ) -> impl Iterator<Item = Relationship<'r>> + use<'r> {
+        let slots = self.candidate_slots(Side::Relationships, number, conditions);
+        slots.into_iter().flatten().filter_map(|at| self.relationship(at))
+    }
+
+    fn candidate_slots<'r>(
+        &'r self,
+        side: Side,
+        number: u16,
+        conditions: &[Condition<'_>],
+    ) -> Option<impl Iterator<Item = Ref> + use<'r>> {
+        let of = self.schema.side(side).get(number)?;
+        Some(self.candidates(side, number, &Filter::new(of, conditions)?))
+    }
+
     fn filters<'r>(
         &'r self,
         side: Side,

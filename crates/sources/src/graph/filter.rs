@@ -96,6 +96,34 @@ impl<'v> Bound<'v> {
         matches!(self, Self::All(parts) if parts.is_empty())
     }
 
+    /// Tests that all which passes must pass.
+    fn tests(&self) -> impl Iterator<Item = (&'v Subject, &Condition<'v>)> {
+        let parts = match self {
+            Self::All(parts) => parts.as_slice(),
+            other => std::slice::from_ref(other),
+        };
+        parts.iter().filter_map(|part| {
+            if let Self::Test(subject, condition) = part { Some((*subject, condition)) } else { None }
+        })
+    }
+
+    /// Conditions on properties that all which passes must fulfil: an index may know who does.
+    pub(super) fn conditions(&self) -> Vec<Condition<'v>> {
+        let of_properties = self.tests().filter(|(subject, _)| matches!(subject, Subject::Property(..)));
+        of_properties.map(|(_, condition)| condition.clone()).collect()
+    }
+
+    /// The keys of all nodes that can pass, where the filter names them.
+    pub(super) fn keys(&self) -> Option<Vec<&str>> {
+        self.tests().filter(|(subject, condition)| **subject == Subject::Key && !condition.not).find_map(
+            |(_, condition)| match (condition.test, condition.value.as_ref()?) {
+                (Test::Equal, Value::String(key)) => Some(vec![&**key]),
+                (Test::In, Value::StringList(keys)) => Some(keys.iter().map(|key| &**key).collect()),
+                _ => None,
+            },
+        )
+    }
+
     /// Only what is certain passes.
     pub(super) fn passes(&self, thing: &Thing<'_>, read: &Read) -> bool {
         self.holds(thing, read) == Some(true)

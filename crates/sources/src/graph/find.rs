@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use prony_graph_store::{Direction, Read, Ref, Relationship, Side, Value};
+use prony_graph_store::{Direction, Node, Read, Ref, Relationship, Side, Value};
 
 use super::{
     bind::{BoundList, Item},
@@ -226,9 +226,17 @@ impl<'r> Search<'r> {
             }
         };
         let read = self.read;
-        let things: Box<dyn Iterator<Item = Thing<'r>>> = match side {
-            Side::Nodes => Box::new(read.nodes(number).map(Thing::Node)),
-            Side::Relationships => Box::new(read.relationships(number).map(Thing::Relationship)),
+        let things: Box<dyn Iterator<Item = Thing<'r>>> = match (side, number) {
+            (Side::Nodes, Some(number)) => match bound.filter.keys() {
+                Some(keys) => Box::new(self.keyed(number, keys).into_iter().map(Thing::Node)),
+                None => Box::new(read.candidate_nodes(number, &bound.filter.conditions()).map(Thing::Node)),
+            },
+            (Side::Relationships, Some(number)) => {
+                let found = read.candidate_relationships(number, &bound.filter.conditions());
+                Box::new(found.map(Thing::Relationship))
+            }
+            (Side::Nodes, None) => Box::new(read.nodes(None).map(Thing::Node)),
+            (Side::Relationships, None) => Box::new(read.relationships(None).map(Thing::Relationship)),
         };
         for thing in things {
             self.watch.visit()?;
@@ -246,6 +254,18 @@ impl<'r> Search<'r> {
             }
         }
         Ok(())
+    }
+}
+
+impl<'r> Search<'r> {
+    /// The nodes of a type with these keys, in the order of a list that names none.
+    fn keyed(&self, number: u16, keys: Vec<&str>) -> Vec<Node<'r>> {
+        let Some(of) = self.read.schema().side(Side::Nodes).get(number) else { return Vec::new() };
+        let mut found: Vec<Node<'r>> =
+            keys.into_iter().filter_map(|key| self.read.find(&of.name, key)).collect();
+        found.sort_unstable_by_key(|node| (node.at.shard(), node.at.index()));
+        found.dedup_by_key(|node| node.at);
+        found
     }
 }
 

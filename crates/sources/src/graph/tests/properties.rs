@@ -199,3 +199,50 @@ proptest! {
         prop_assert!(answer.get("errors").is_none());
     }
 }
+
+/// An operator with its operand, and whether a number passes.
+fn comparisons() -> impl Strategy<Value = (String, fn(i64, i64) -> bool, i64)> {
+    let operators: [(&str, fn(i64, i64) -> bool); 8] = [
+        ("eq: N", |number, wanted| number == wanted),
+        ("ne: N", |number, wanted| number != wanted),
+        ("gt: N", |number, wanted| number > wanted),
+        ("gte: N", |number, wanted| number >= wanted),
+        ("lt: N", |number, wanted| number < wanted),
+        ("lte: N", |number, wanted| number <= wanted),
+        ("in: [N, 3]", |number, wanted| number == wanted || number == 3),
+        ("not_in: [N, 3]", |number, wanted| number != wanted && number != 3),
+    ];
+    (0..operators.len(), -3..4_i64).prop_map(move |(operator, wanted)| {
+        let (text, passes) = operators[operator];
+        (text.replace('N', &wanted.to_string()), passes, wanted)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn filters_pass_the_same_with_an_index_and_without(
+        plan in plans(),
+        (text, passes, wanted) in comparisons(),
+        negated in any::<bool>(),
+        indexed in any::<bool>(),
+    ) {
+        let served = Served::empty();
+        let made = make(&served, &plan);
+        if indexed {
+            served.write(|write| write.index(Side::Nodes, "User", "number"));
+        }
+        let clause = format!("{{number: {{{text}}}}}");
+        let clause = if negated { format!("{{not: {clause}}}") } else { clause };
+        let answer = served.answer(&format!("{{ users(where: {clause}) {{ _id }} }}"), "{}");
+        let answer: Json = serde_json::from_str(&answer).unwrap();
+        let fits = |(at, number): &&(Ref, Option<i64>)| {
+            at.type_number() == 1 && number.is_some_and(|number| passes(number, wanted) != negated)
+        };
+        let mut expected: Vec<Ref> = made.nodes.iter().filter(fits).map(|(at, _)| *at).collect();
+        expected.sort_by_key(|at| (at.shard(), at.index()));
+        let expected: Json = expected.iter().map(|at| json!({"_id": at.id()})).collect();
+        prop_assert_eq!(&answer["data"]["users"], &expected, "{}", clause);
+    }
+}

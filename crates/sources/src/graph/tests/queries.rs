@@ -289,3 +289,19 @@ fn what_is_asked_wrongly_is_refused() {
         ]],
     );
 }
+
+#[test]
+fn keys_in_a_filter_are_looked_up_and_the_rest_of_it_is_held() {
+    check(
+        r#"{ users(where: {_key: {in: ["Max", "Ada", "Max", "Nobody"]}, age: {gt: 30}}) { _key } }"#,
+        &expect![[r#"{"data":{"users":[{"_key":"Max"}]}}"#]],
+    );
+    check(
+        r#"{ users(where: {_key: {in: ["Max", "Ada", "Max", "Bob"]}}) { _key } }"#,
+        &expect![[r#"{"data":{"users":[{"_key":"Bob"},{"_key":"Max"},{"_key":"Ada"}]}}"#]],
+    );
+    check(
+        r#"{ users(where: {not: {_key: {eq: "Max"}}}, limit: 2) { _key } }"#,
+        &expect![[r#"{"data":{"users":[{"_key":"Bob"},{"_key":"Helene"}]}}"#]],
+    );
+}

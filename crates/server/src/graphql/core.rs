@@ -40,7 +40,8 @@ impl CoreEngine {
     pub(crate) fn attach(index: usize, site: Arc<Site>) -> Self {
         let handles = site.engine.sources().iter().map(|source| source.source.attach()).collect();
         let current = RefCell::new(CoreServed(Rc::new(site.engine.served())));
-        Self { index, site, current, handles, hub: Rc::default() }
+        let hub = Rc::new(Hub::new(site.metrics.core(index).slow_consumers()));
+        Self { index, site, current, handles, hub }
     }
 
     pub(crate) fn site(&self) -> &Site {

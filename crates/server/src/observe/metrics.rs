@@ -57,7 +57,7 @@ pub(crate) struct CoreMetrics {
     subscriptions: AtomicU64,
     /// Events of sources, and the messages that were made of them.
     events: [AtomicU64; 2],
-    slow_consumers: AtomicU64,
+    slow_consumers: Arc<AtomicU64>,
 }
 
 /// Counts one connection that stays, until it is dropped.
@@ -143,8 +143,9 @@ impl CoreMetrics {
         add(&self.events[1], subscribers as u64);
     }
 
-    pub(crate) fn slow_consumer_cut(&self) {
-        add(&self.slow_consumers, 1);
+    /// Counts connections cut because their client read too slowly.
+    pub(crate) fn slow_consumers(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.slow_consumers)
     }
 
     pub(crate) fn field_ended(&self, source: usize, failed: bool) {

@@ -5,7 +5,10 @@ use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
     rc::{Rc, Weak},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use bytes::Bytes;
@@ -38,6 +41,8 @@ pub(crate) struct Hub {
     outboxes: RefCell<Slab<Weak<Outbox>>>,
     next_serial: Cell<u64>,
     stopping: Cell<bool>,
+    /// Clients that did not keep up, for the metrics.
+    slow_consumers: Arc<AtomicU64>,
 }
 
 /// What makes subscriptions the same: one plan is one operation of one schema with one shape of variables. A feed holds
@@ -76,6 +81,15 @@ pub(crate) struct Subscription {
 }
 
 impl Hub {
+    pub(crate) fn new(slow_consumers: Arc<AtomicU64>) -> Self {
+        Self { slow_consumers, ..Self::default() }
+    }
+
+    /// Here and not where the connection ends, which it may notice only when its client reads again.
+    pub(super) fn count_slow(&self) {
+        self.slow_consumers.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// A queue for one connection. Where the server stops already, it says so at once.
     pub(crate) fn outbox(self: &Rc<Self>, bounds: Bounds) -> Rc<Outbox> {
         let mut outboxes = self.outboxes.borrow_mut();

@@ -110,6 +110,7 @@ impl Outbox {
         if inner.items.len() >= self.bounds.messages || !fits {
             let slow = Stop::Slow { messages: inner.items.len(), bytes: inner.bytes };
             inner.stop.get_or_insert(slow);
+            self.hub.count_slow();
             inner.items = VecDeque::new();
             inner.bytes = 0;
         } else {

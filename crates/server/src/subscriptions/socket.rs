@@ -241,13 +241,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     /// What the inside wants ended.
     fn stop(&mut self, stop: Stop) {
         let close = match stop {
-            Stop::Slow { messages, bytes } => {
-                self.core.metrics().slow_consumer_cut();
-                Close::new(
-                    1013,
-                    format!("the client reads too slowly: {messages} messages, {bytes} bytes wait for it"),
-                )
-            }
+            Stop::Slow { messages, bytes } => Close::new(
+                1013,
+                format!("the client reads too slowly: {messages} messages, {bytes} bytes wait for it"),
+            ),
             Stop::Broken => Close::internal(),
             Stop::Restart => {
                 // Not completed: there will be more events, elsewhere or later.

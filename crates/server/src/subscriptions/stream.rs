@@ -190,7 +190,6 @@ impl EventStream {
     fn stop(&mut self, stop: Stop, out: &mut BytesMut) {
         match stop {
             Stop::Slow { messages, bytes } => {
-                self.core.metrics().slow_consumer_cut();
                 let errors = protocol::error_list(&format!(
                     "the client reads too slowly: {messages} messages, {bytes} bytes wait for it"
                 ));

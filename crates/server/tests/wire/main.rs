@@ -9,4 +9,5 @@ mod paths;
 mod sockets;
 mod stopping;
 mod streams;
+mod subscriptions;
 mod support;

@@ -10,6 +10,7 @@ use std::{
 use expect_test::Expect;
 use prony_server::{
     config::{self, CommandLine, Settings},
+    examples::donuts,
     runtime::{self, Running},
 };
 use prony_testkit::chinook::{SqliteCopy, sqlite_copy};
@@ -21,7 +22,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) running: Running,
-    _database: SqliteCopy,
+    _database: Option<SqliteCopy>,
 }
 
 impl Server {
@@ -32,7 +33,16 @@ impl Server {
     pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let database = sqlite_copy();
         let running = runtime::start(settings(&database.path(), change)).expect("the server starts");
-        Self { running, _database: database }
+        Self { running, _database: Some(database) }
+    }
+
+    /// Donuts, which raise an event with each mutation.
+    pub(crate) fn donuts(change: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = Settings { cores: config::CoreChoice::Count(2), ..Settings::default() };
+        settings.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+        change(&mut settings);
+        let running = donuts::server(settings).start().expect("the server starts");
+        Self { running, _database: None }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {

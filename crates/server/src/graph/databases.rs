@@ -12,6 +12,7 @@ use std::{
 use arc_swap::{ArcSwap, Guard};
 use prony_graph_store::{Options, Side, Store};
 
+use super::settle::Inbox;
 use crate::config::{GraphSettings, durability_text};
 
 /// The database that is made where there is none, and that GraphQL serves.
@@ -39,6 +40,24 @@ pub(crate) struct Databases {
 pub(crate) struct Database {
     pub(crate) name: String,
     pub(crate) store: Arc<Store>,
+    /// Of each core that has written to it.
+    inboxes: Mutex<Vec<Arc<Inbox>>>,
+}
+
+impl Database {
+    fn new(name: &str, store: Store) -> Self {
+        Self { name: name.to_owned(), store: Arc::new(store), inboxes: Mutex::default() }
+    }
+
+    pub(super) fn joined(&self, inbox: Arc<Inbox>) {
+        self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).push(inbox);
+    }
+
+    /// Requests whose writes are not durable yet.
+    pub(super) fn waiting_writes(&self) -> usize {
+        let inboxes = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner);
+        inboxes.iter().map(|inbox| inbox.waiting()).sum()
+    }
 }
 
 /// Why the databases of a source cannot be opened.
@@ -146,7 +165,7 @@ impl Databases {
         sync(&self.directory)
             .map_err(|source| ChangeError::Directory { path: self.directory.clone(), source })?;
         tracing::info!(database = name, "made a database");
-        all.insert(name.to_owned(), Arc::new(Database { name: name.to_owned(), store: Arc::new(store) }));
+        all.insert(name.to_owned(), Arc::new(Database::new(name, store)));
         self.all.store(Arc::new(all));
         Ok(())
     }
@@ -204,7 +223,7 @@ fn open_one(directory: &Path, name: &str, options: Options) -> Result<Database, 
     let store = Store::open(&directory.join(name), options)
         .map_err(|source| DatabasesError::Open { name: name.to_owned(), source: Box::new(source) })?;
     log_opened(name, &store, started);
-    Ok(Database { name: name.to_owned(), store: Arc::new(store) })
+    Ok(Database::new(name, store))
 }
 
 /// Says what is there, and what the last end has cost.

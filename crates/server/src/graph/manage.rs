@@ -88,7 +88,7 @@ async fn changed(
 
 async fn clear(databases: &Databases, name: &str) -> Answer {
     let Some(database) = databases.get(name) else { return Answer::bad(&ChangeError::Missing.to_string()) };
-    match write::cleared(&database.store).await {
+    match write::cleared(&database).await {
         Ok(()) => Answer::ok(described(&database)),
         Err(response) => response,
     }

@@ -15,6 +15,7 @@ mod path;
 mod read;
 mod schema;
 mod settle;
+mod state;
 mod write;
 
 use std::sync::Arc;
@@ -23,11 +24,14 @@ use http::{Method, Request, Uri};
 use hyper::body::Incoming;
 
 pub use self::databases::DatabasesError;
-pub(crate) use self::databases::{DEFAULT_DATABASE, Databases};
 use self::{
     answer::Answer,
     databases::Database,
     path::{BadPath, Call},
+};
+pub(crate) use self::{
+    databases::{DEFAULT_DATABASE, Databases},
+    state::DatabaseState,
 };
 use crate::{config::Settings, http::reply::Reply};
 
@@ -39,7 +43,7 @@ pub(crate) fn has(path: &str) -> bool {
 /// Answers a GET below `/db/`; none where the path is another.
 pub(crate) fn look(databases: &Databases, uri: &Uri) -> Option<Reply> {
     let (name, call) = split(uri.path())?;
-    let answer = |database: &Database| {
+    let answer = |database: &Arc<Database>| {
         let call = path::read(call);
         call.map_or_else(bad_path, |call| read::answer(database, &call, uri.query())).into_reply()
     };
@@ -59,14 +63,14 @@ pub(crate) async fn answer(
     if request.method() == Method::GET || request.method() == Method::HEAD {
         return look(databases, request.uri()).unwrap_or_else(unknown);
     }
-    let Some(store) = at(databases, name, |database| Arc::clone(&database.store)) else { return unknown() };
+    let Some(database) = at(databases, name, Arc::clone) else { return unknown() };
     let from = path.len() - call.len();
     let (head, body) = request.into_parts();
     match path::read(&head.uri.path()[from..]) {
         Ok(Call::List(side, None)) if head.method == Method::POST => {
-            bulk::answer(settings, &store, side, head.uri.path(), body).await
+            bulk::answer(settings, &database.store, side, head.uri.path(), body).await
         }
-        Ok(call) => write::answer(settings, &store, &call, &head, body).await,
+        Ok(call) => write::answer(settings, &database, &call, &head, body).await,
         Err(fault) => bad_path(fault),
     }
     .into_reply()
@@ -79,7 +83,7 @@ fn split(path: &str) -> Option<(&str, &str)> {
 }
 
 /// What `take` makes of the database with a name.
-fn at<T>(databases: &Databases, name: &str, take: impl FnOnce(&Database) -> T) -> Option<T> {
+fn at<T>(databases: &Databases, name: &str, take: impl FnOnce(&Arc<Database>) -> T) -> Option<T> {
     if name == DEFAULT_DATABASE {
         return Some(take(databases.default()));
     }

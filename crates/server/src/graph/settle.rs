@@ -6,19 +6,24 @@ use std::{
     collections::VecDeque,
     future::poll_fn,
     rc::Rc,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
     task::{Poll, Waker},
 };
 
 use futures_util::task::AtomicWaker;
 use prony_graph_store::{Refusal, Registration, Settled, Store, Ticket, Write, WriteError};
 
+use super::databases::Database;
+
 thread_local! {
-    /// This core's lines, one for each store that it has written to.
-    static LINES: RefCell<Vec<(Weak<Store>, Rc<Line>)>> = const { RefCell::new(Vec::new()) };
+    /// This core's lines, one for each database that it has written to.
+    static LINES: RefCell<Vec<(Weak<Database>, Rc<Line>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Those of one core that wait for one store.
+/// Those of one core that wait for one database.
 #[derive(Debug)]
 struct Line {
     waiting: RefCell<VecDeque<(Ticket, Rc<Place>)>>,
@@ -28,9 +33,18 @@ struct Line {
 
 /// What the log's thread has told and the core has not heard yet.
 #[derive(Debug, Default)]
-struct Inbox {
+pub(super) struct Inbox {
     settled: Mutex<Vec<Settled>>,
     waker: AtomicWaker,
+    /// The line's length; only its core writes it.
+    waiting: AtomicUsize,
+}
+
+impl Inbox {
+    /// Requests of the core that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.load(Relaxed)
+    }
 }
 
 /// One that waits.
@@ -47,17 +61,17 @@ enum Progress {
 
 /// Makes changes, all or none; gives what is to be waited for. Call it on a core's thread, inside its `LocalSet`.
 pub(super) fn write<T>(
-    store: &Arc<Store>,
+    database: &Arc<Database>,
     operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
 ) -> Result<(T, Waiting), Refusal> {
     // Before the write, so that it cannot be settled unheard.
-    let line = line(store);
-    let (result, ticket) = store.write_ticket(operate)?;
+    let line = line(database);
+    let (result, ticket) = database.store.write_ticket(operate)?;
     if ticket == Ticket::SETTLED {
         return Ok((result, Waiting(None)));
     }
     let place = Rc::new(Place::default());
-    line.waiting.borrow_mut().push_back((ticket, Rc::clone(&place)));
+    line.push(ticket, Rc::clone(&place));
     Ok((result, Waiting(Some(place))))
 }
 
@@ -81,25 +95,27 @@ impl Waiting {
     }
 }
 
-/// This core's line for the store.
-fn line(store: &Arc<Store>) -> Rc<Line> {
+/// This core's line for the database.
+fn line(database: &Arc<Database>) -> Rc<Line> {
     LINES.with_borrow_mut(|lines| {
-        if let Some((_, line)) = lines.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(store))) {
+        if let Some((_, line)) = lines.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(database)))
+        {
             return Rc::clone(line);
         }
         // Those of databases that were dropped; their tasks end with them.
         for (_, gone) in lines.extract_if(.., |(of, _)| of.strong_count() == 0) {
             gone.inbox.waker.wake();
         }
-        let line = Rc::new(Line::new(store));
-        lines.push((Arc::downgrade(store), Rc::clone(&line)));
+        let line = Rc::new(Line::new(&database.store));
+        database.joined(Arc::clone(&line.inbox));
+        lines.push((Arc::downgrade(database), Rc::clone(&line)));
         tokio::task::spawn_local(attend(Rc::downgrade(&line), Arc::clone(&line.inbox)));
         line
     })
 }
 
 impl Line {
-    fn new(store: &Arc<Store>) -> Self {
+    fn new(store: &Store) -> Self {
         let inbox = Arc::new(Inbox::default());
         let of_log = Arc::clone(&inbox);
         let registration = store.watch(move |settled| {
@@ -109,15 +125,22 @@ impl Line {
         Self { waiting: RefCell::default(), inbox, _registration: registration }
     }
 
+    fn push(&self, ticket: Ticket, place: Rc<Place>) {
+        let mut waiting = self.waiting.borrow_mut();
+        waiting.push_back((ticket, place));
+        self.inbox.waiting.store(waiting.len(), Relaxed);
+    }
+
     fn settle(&self, settled: &Settled) {
         let mut waiting = self.waiting.borrow_mut();
         while waiting.front().is_some_and(|(ticket, _)| *ticket <= settled.up_to) {
-            let Some((_, place)) = waiting.pop_front() else { return };
+            let Some((_, place)) = waiting.pop_front() else { break };
             let told = Progress::Settled(settled.outcome.clone());
             if let Progress::Awaited(waker) = place.0.replace(told) {
                 waker.wake();
             }
         }
+        self.inbox.waiting.store(waiting.len(), Relaxed);
     }
 }
 

@@ -9,6 +9,7 @@ use prony_graph_store::{Keep, Kind, Node, Read, Ref, Refusal, Relationship, Side
 
 use super::{
     answer::{Answer, not_changed, not_created, not_durable},
+    databases::Database,
     given::{self, Given, GivenProperties},
     json::{write_bare_node, write_bare_relationship, write_node, write_relationship},
     list::{self, Sought},
@@ -20,7 +21,7 @@ use crate::{config::Settings, http::body};
 /// Answers what is no GET.
 pub(super) async fn answer(
     settings: &Settings,
-    store: &Arc<Store>,
+    database: &Arc<Database>,
     call: &Call<'_>,
     head: &request::Parts,
     body: Incoming,
@@ -30,9 +31,9 @@ pub(super) async fn answer(
         Err(response) => return response,
     };
     let done = match head.method {
-        Method::POST => post(store, call, &body, head.uri.query()).await,
-        Method::PUT => put(store, call, &body).await,
-        Method::DELETE => delete(store, call).await,
+        Method::POST => post(database, call, &body, head.uri.query()).await,
+        Method::PUT => put(database, call, &body).await,
+        Method::DELETE => delete(database, call).await,
         _ => Ok(Answer::unknown_route()),
     };
     done.unwrap_or_else(|response| response)
@@ -50,19 +51,19 @@ async fn received(settings: &Settings, head: &request::Parts, body: Incoming) ->
 
 type Answered = Result<Answer, Answer>;
 
-async fn post(store: &Arc<Store>, call: &Call<'_>, body: &[u8], query: Option<&str>) -> Answered {
+async fn post(database: &Arc<Database>, call: &Call<'_>, body: &[u8], query: Option<&str>) -> Answered {
     match call {
         Call::Find(side, of, property, operation) => {
             let sought = Sought { side: *side, of, property, operation };
-            list::find(&store.read(), sought, body, query)
+            list::find(&database.store.read(), sought, body, query)
         }
-        Call::Node(NodeName::Key(type_name, key)) => create_node(store, type_name, key, body).await,
-        Call::Relate(from, to, of) => create_relationship(store, from, to, of, body).await,
-        Call::Properties(owner) => set_properties(store, owner, body, Keep::Nothing).await,
-        Call::Type(side, name) => declare(store, |write| write.make_type(*side, name).map(drop)).await,
+        Call::Node(NodeName::Key(type_name, key)) => create_node(database, type_name, key, body).await,
+        Call::Relate(from, to, of) => create_relationship(database, from, to, of, body).await,
+        Call::Properties(owner) => set_properties(database, owner, body, Keep::Nothing).await,
+        Call::Type(side, name) => declare(database, |write| write.make_type(*side, name).map(drop)).await,
         Call::Declare(side, of, name, kind) => {
             let kind = schema::kind(kind)?;
-            declare(store, |write| {
+            declare(database, |write| {
                 write.make_type(*side, of)?;
                 write.declare(*side, of, name, kind)
             })
@@ -72,34 +73,36 @@ async fn post(store: &Arc<Store>, call: &Call<'_>, body: &[u8], query: Option<&s
     }
 }
 
-async fn put(store: &Arc<Store>, call: &Call<'_>, body: &[u8]) -> Answered {
+async fn put(database: &Arc<Database>, call: &Call<'_>, body: &[u8]) -> Answered {
     match call {
-        Call::Properties(owner) => set_properties(store, owner, body, Keep::Others).await,
-        Call::Property(owner, name) => set_property(store, owner, name, body).await,
+        Call::Properties(owner) => set_properties(database, owner, body, Keep::Others).await,
+        Call::Property(owner, name) => set_property(database, owner, name, body).await,
         _ => Ok(Answer::unknown_route()),
     }
 }
 
-async fn delete(store: &Arc<Store>, call: &Call<'_>) -> Answered {
+async fn delete(database: &Arc<Database>, call: &Call<'_>) -> Answered {
     match call {
         Call::Node(name) => {
-            change(store, |write| {
+            change(database, |write| {
                 let at = find(write, name)?;
                 write.delete_node(at)
             })
             .await
         }
-        Call::Relationship(id) => change(store, |write| write.delete_relationship(relationship(*id)?)).await,
+        Call::Relationship(id) => {
+            change(database, |write| write.delete_relationship(relationship(*id)?)).await
+        }
         Call::Properties(owner) => {
-            change(store, |write| find_owner(write, owner)?.set(write, &[], Keep::Nothing)).await
+            change(database, |write| find_owner(write, owner)?.set(write, &[], Keep::Nothing)).await
         }
         Call::Property(owner, name) => {
-            change(store, |write| find_owner(write, owner)?.remove(write, name)).await
+            change(database, |write| find_owner(write, owner)?.remove(write, name)).await
         }
-        Call::Type(side, name) => change(store, |write| write.drop_type(*side, name)).await,
-        Call::Declared(side, of, name) => change(store, |write| write.undeclare(*side, of, name)).await,
+        Call::Type(side, name) => change(database, |write| write.drop_type(*side, name)).await,
+        Call::Declared(side, of, name) => change(database, |write| write.undeclare(*side, of, name)).await,
         Call::Schema => {
-            cleared(store).await?;
+            cleared(database).await?;
             Ok(Answer::bare(StatusCode::ACCEPTED))
         }
         _ => Ok(Answer::unknown_route()),
@@ -108,18 +111,18 @@ async fn delete(store: &Arc<Store>, call: &Call<'_>) -> Answered {
 
 // ---- creating
 
-async fn create_node(store: &Arc<Store>, type_name: &str, key: &str, body: &[u8]) -> Answered {
+async fn create_node(database: &Arc<Database>, type_name: &str, key: &str, body: &[u8]) -> Answered {
     let members = members(body)?;
     let given = Properties::of(&members);
     let mut answer = Vec::new();
-    durable(store, not_created, |write| {
-        given.check(store, Side::Nodes, Of::Name(type_name))?;
+    durable(database, not_created, |write| {
+        given.check(&database.store, Side::Nodes, Of::Name(type_name))?;
         let at = write.create_node(type_name, key, &given.values)?;
         if given.values.is_empty() {
             write_bare_node(&mut answer, at.id(), type_name, key);
         } else {
             // The writer's turn is ours, so what is read is what was written.
-            with_node(store, at, |node| write_node(&mut answer, node));
+            with_node(&database.store, at, |node| write_node(&mut answer, node));
         }
         Ok(())
     })
@@ -128,7 +131,7 @@ async fn create_node(store: &Arc<Store>, type_name: &str, key: &str, body: &[u8]
 }
 
 async fn create_relationship(
-    store: &Arc<Store>,
+    database: &Arc<Database>,
     from: &NodeName<'_>,
     to: &NodeName<'_>,
     of: &str,
@@ -137,14 +140,14 @@ async fn create_relationship(
     let members = members(body)?;
     let given = Properties::of(&members);
     let mut answer = Vec::new();
-    durable(store, not_created, |write| {
-        given.check(store, Side::Relationships, Of::Name(of))?;
+    durable(database, not_created, |write| {
+        given.check(&database.store, Side::Relationships, Of::Name(of))?;
         let (from, to) = (find(write, from)?, find(write, to)?);
         let at = write.create_relationship(of, from, to, &given.values)?;
         if given.values.is_empty() {
             write_bare_relationship(&mut answer, at.id(), of, from.id(), to.id());
         } else {
-            with_relationship(store, at, |made| write_relationship(&mut answer, made));
+            with_relationship(&database.store, at, |made| write_relationship(&mut answer, made));
         }
         Ok(())
     })
@@ -152,11 +155,11 @@ async fn create_relationship(
     Ok(Answer::created(answer))
 }
 
-fn with_node(store: &Arc<Store>, at: Ref, take: impl FnOnce(&Node<'_>)) {
+fn with_node(store: &Store, at: Ref, take: impl FnOnce(&Node<'_>)) {
     take(&store.read().node(at).expect("the node was made in this write"));
 }
 
-fn with_relationship(store: &Arc<Store>, at: Ref, take: impl FnOnce(&Relationship<'_>)) {
+fn with_relationship(store: &Store, at: Ref, take: impl FnOnce(&Relationship<'_>)) {
     take(&store.read().relationship(at).expect("the relationship was made in this write"));
 }
 
@@ -198,7 +201,7 @@ impl<'a> Properties<'a> {
     }
 
     /// Call it in a write, whose types nobody else changes.
-    pub(super) fn check(&self, store: &Arc<Store>, side: Side, of: Of<'_>) -> Result<(), Refusal> {
+    pub(super) fn check(&self, store: &Store, side: Side, of: Of<'_>) -> Result<(), Refusal> {
         if self.nested.is_empty() {
             return Ok(());
         }
@@ -223,23 +226,24 @@ fn declared(read: &Read, side: Side, of: Of<'_>, property: &str) -> Option<Kind>
 
 // ---- changing
 
-async fn set_properties(store: &Arc<Store>, owner: &Owner<'_>, body: &[u8], keep: Keep) -> Answered {
+async fn set_properties(database: &Arc<Database>, owner: &Owner<'_>, body: &[u8], keep: Keep) -> Answered {
     let members = given::object(body).ok_or_else(|| Answer::bad("Invalid JSON"))?;
     let given = Properties::of(&members);
-    change(store, |write| {
+    change(database, |write| {
         let at = find_owner(write, owner)?;
-        given.check(store, at.side(), Of::Number(at.number()))?;
+        given.check(&database.store, at.side(), Of::Number(at.number()))?;
         at.set(write, &given.values, keep)
     })
     .await
 }
 
 /// One that is not declared is refused; in an object it would be ignored.
-async fn set_property(store: &Arc<Store>, owner: &Owner<'_>, name: &str, body: &[u8]) -> Answered {
+async fn set_property(database: &Arc<Database>, owner: &Owner<'_>, name: &str, body: &[u8]) -> Answered {
     let Some(Given::Value(value)) = given::value(body) else { return Err(Answer::bad("Invalid JSON")) };
-    change(store, |write| {
+    change(database, |write| {
         let at = find_owner(write, owner)?;
-        declared(&store.read(), at.side(), Of::Number(at.number()), name).ok_or(Refusal::NoProperty)?;
+        declared(&database.store.read(), at.side(), Of::Number(at.number()), name)
+            .ok_or(Refusal::NoProperty)?;
         at.set(write, &[(name, value)], Keep::Others)
     })
     .await
@@ -301,22 +305,25 @@ fn relationship(id: u64) -> Result<Ref, Refusal> {
     Ref::from_id(id).ok_or(Refusal::NoRelationship)
 }
 
-async fn change(store: &Arc<Store>, operate: impl FnOnce(&mut Write<'_>) -> Result<(), Refusal>) -> Answered {
-    durable(store, not_changed, operate).await?;
+async fn change(
+    database: &Arc<Database>,
+    operate: impl FnOnce(&mut Write<'_>) -> Result<(), Refusal>,
+) -> Answered {
+    durable(database, not_changed, operate).await?;
     Ok(Answer::bare(StatusCode::NO_CONTENT))
 }
 
 async fn declare(
-    store: &Arc<Store>,
+    database: &Arc<Database>,
     operate: impl FnOnce(&mut Write<'_>) -> Result<(), Refusal>,
 ) -> Answered {
-    durable(store, not_changed, operate).await?;
+    durable(database, not_changed, operate).await?;
     Ok(Answer::bare(StatusCode::CREATED))
 }
 
 /// Empties the graph.
-pub(super) async fn cleared(store: &Arc<Store>) -> Result<(), Answer> {
-    durable(store, not_changed, |write| {
+pub(super) async fn cleared(database: &Arc<Database>) -> Result<(), Answer> {
+    durable(database, not_changed, |write| {
         write.clear();
         Ok(())
     })
@@ -325,10 +332,10 @@ pub(super) async fn cleared(store: &Arc<Store>) -> Result<(), Answer> {
 
 /// Makes the changes, and waits until they are as durable as the store keeps them.
 async fn durable(
-    store: &Arc<Store>,
+    database: &Arc<Database>,
     refused: fn(&Refusal) -> Answer,
     operate: impl FnOnce(&mut Write<'_>) -> Result<(), Refusal>,
 ) -> Result<(), Answer> {
-    let ((), waiting) = settle::write(store, operate).map_err(|refusal| refused(&refusal))?;
+    let ((), waiting) = settle::write(database, operate).map_err(|refusal| refused(&refusal))?;
     waiting.settled().await.map_err(|error| not_durable(&error))
 }

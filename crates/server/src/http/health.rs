@@ -6,13 +6,16 @@ use prony_graphql::response::Detail;
 use serde::Serialize;
 
 use super::reply::{JSON, Reply, reply};
-use crate::graphql::CoreEngine;
+use crate::{graph::DatabaseState, graphql::CoreEngine};
 
 #[derive(Debug, Serialize)]
 struct Health<'a> {
     status: &'static str,
     version: &'static str,
     sources: Vec<SourceHealth<'a>>,
+    /// Of the graph, where one is served.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    graphs: Vec<DatabaseState>,
 }
 
 #[derive(Debug, Serialize)]
@@ -38,8 +41,12 @@ pub(super) async fn answer(core: &CoreEngine) -> Reply {
     });
     let sources = join_all(sources).await;
     let ok = sources.iter().all(|source| source.status == "ok");
-    let health =
-        Health { status: if ok { "ok" } else { "unavailable" }, version: env!("CARGO_PKG_VERSION"), sources };
+    let health = Health {
+        status: if ok { "ok" } else { "unavailable" },
+        version: env!("CARGO_PKG_VERSION"),
+        sources,
+        graphs: core.engine().databases().map(|databases| databases.states()).unwrap_or_default(),
+    };
     let body = serde_json::to_vec(&health).expect("plain texts are JSON");
     reply(if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, JSON, body)
 }

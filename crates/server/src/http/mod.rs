@@ -176,7 +176,8 @@ fn metrics(core: &CoreEngine) -> Reply {
     const OPEN_METRICS: HeaderValue =
         HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
     let cache = &core.served().cache;
-    match core.site().metrics.text(cache.operation_statistics(), cache.plan_statistics()) {
+    let graphs = core.engine().databases().map(|databases| databases.states()).unwrap_or_default();
+    match core.site().metrics.text(cache.operation_statistics(), cache.plan_statistics(), &graphs) {
         Ok(text) => reply(StatusCode::OK, OPEN_METRICS, text),
         Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, &error.to_string()),
     }

@@ -11,8 +11,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Graph {
     fn query(&mut self, text: &str) -> String {
-        self.wire.send(support::query(text));
-        self.wire.response().lines().last().unwrap_or_default().to_owned()
+        self.client.0.send(support::query(text));
+        self.client.0.response().lines().last().unwrap_or_default().to_owned()
     }
 
     /// The answer, once the schema knows what is asked for.

@@ -17,10 +17,14 @@ use tempfile::TempDir;
 
 use crate::support::Wire;
 
+/// A connection to a graph.
+#[derive(Debug)]
+pub(crate) struct Client(Wire);
+
 /// A server of a graph and one connection to it.
 #[derive(Debug)]
 pub(crate) struct Graph {
-    wire: Wire,
+    client: Client,
     running: Running,
     directory: TempDir,
 }
@@ -33,7 +37,7 @@ impl Graph {
     pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let directory = tempfile::tempdir().expect("a directory can be made");
         let running = runtime::start(settings(directory.path(), change)).expect("the server starts");
-        Self { wire: Wire::to(running.addresses()[0]), running, directory }
+        Self { client: Client::to(running.addresses()[0]), running, directory }
     }
 
     /// Stops the server and starts one on the same directory.
@@ -41,7 +45,35 @@ impl Graph {
         let Self { running, directory, .. } = self;
         running.stop();
         let running = runtime::start(settings(directory.path(), |_| {})).expect("the server starts again");
-        Self { wire: Wire::to(running.addresses()[0]), running, directory }
+        Self { client: Client::to(running.addresses()[0]), running, directory }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.running.addresses()[0]
+    }
+
+    /// As [`Client::ask`].
+    pub(crate) fn ask(&mut self, request: &str) -> String {
+        self.client.ask(request)
+    }
+
+    /// A transcript: each line that begins with a method is asked, and its answer is expected on the line below.
+    #[expect(clippy::needless_pass_by_value, reason = "reads like the transcript beside it")]
+    pub(crate) fn check(&mut self, transcript: Expect) {
+        let is_request = |line: &&str| line.starts_with(|first: char| first.is_ascii_uppercase());
+        let mut actual = String::new();
+        for request in transcript.data().lines().map(str::trim).filter(is_request) {
+            let answer = self.ask(request);
+            // Writing to a string cannot fail.
+            let _ = writeln!(actual, "{request}\n  {answer}");
+        }
+        transcript.assert_eq(&actual);
+    }
+}
+
+impl Client {
+    pub(crate) fn to(address: SocketAddr) -> Self {
+        Self(Wire::to(address))
     }
 
     /// One request, as `POST /node/User/Max {"age": 1}`; a path that begins with `//` is taken from the root, others
@@ -57,21 +89,8 @@ impl Graph {
             .map_or_else(|| format!("/db/rage{path}"), str::to_owned);
         let length =
             if body.is_empty() { String::new() } else { format!("content-length: {}\r\n", body.len()) };
-        self.wire.send(format!("{method} {path} HTTP/1.1\r\nhost: test\r\n{length}\r\n{body}"));
-        shown(&self.wire.response())
-    }
-
-    /// A transcript: each line that begins with a method is asked, and its answer is expected on the line below.
-    #[expect(clippy::needless_pass_by_value, reason = "reads like the transcript beside it")]
-    pub(crate) fn check(&mut self, transcript: Expect) {
-        let is_request = |line: &&str| line.starts_with(|first: char| first.is_ascii_uppercase());
-        let mut actual = String::new();
-        for request in transcript.data().lines().map(str::trim).filter(is_request) {
-            let answer = self.ask(request);
-            // Writing to a string cannot fail.
-            let _ = writeln!(actual, "{request}\n  {answer}");
-        }
-        transcript.assert_eq(&actual);
+        self.0.send(format!("{method} {path} HTTP/1.1\r\nhost: test\r\n{length}\r\n{body}"));
+        shown(&self.0.response())
     }
 }
 

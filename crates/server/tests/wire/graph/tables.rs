@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use super::Graph;
+use super::{Client, Graph};
 
 #[test]
 fn properties_are_set_merged_and_removed() {
@@ -411,4 +411,46 @@ fn databases_are_made_emptied_and_dropped() {
         GET //dbs
           200 ["other", "rage"]
     "#]]);
+}
+
+#[test]
+fn health_and_metrics_know_the_graph() {
+    let mut graph = Graph::start();
+    graph.ask("POST /node/User/Max");
+    graph.ask("POST /node/1027/relationship/1027/KNOWS");
+    let health = graph.ask("GET //health");
+    for part in [
+        r#"{"name":"rage","durability":"sync","nodes":1,"relationships":1,"log_bytes":"#,
+        r#","waiting_writes":0}"#,
+    ] {
+        assert!(health.contains(part), "{part} is not in {health}");
+    }
+    let metrics = graph.ask("GET //metrics");
+    for line in [
+        "prony_graph_nodes{graph=\"rage\"} 1",
+        "prony_graph_relationships{graph=\"rage\"} 1",
+        "prony_graph_waiting_writes{graph=\"rage\"} 0",
+    ] {
+        assert!(metrics.contains(line), "{line} is not in {metrics}");
+    }
+}
+
+/// Many connections write at the same time, and each is told of its own write.
+#[test]
+fn writes_of_many_connections_are_all_answered() {
+    let mut graph = Graph::start();
+    let address = graph.address();
+    std::thread::scope(|scope| {
+        for user in 0..16 {
+            scope.spawn(move || {
+                let mut own = Client::to(address);
+                for key in 0..50 {
+                    let made = own.ask(&format!("POST /node/User/{user}-{key}"));
+                    assert!(made.starts_with("201 "), "{made}");
+                }
+            });
+        }
+    });
+    let all = graph.ask("GET /nodes?limit=10000");
+    assert_eq!(all.matches("\"id\"").count(), 16 * 50);
 }

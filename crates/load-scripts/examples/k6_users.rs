@@ -1,6 +1,6 @@
 //! What users of a k6 script take: memory and init time of many, and the time of an iteration and of a park.
 //!
-//! `cargo run --release -p prony-load-scripts --example k6_users -- 2000`
+//! `cargo run --release -p prony-load-scripts --example k6_users -- 2000 [empty|http]`
 
 #![expect(clippy::print_stdout, reason = "a program whose purpose is to print figures")]
 
@@ -33,6 +33,9 @@ const B: &str = "export const headers = { 'Content-Type': 'application/json', Ac
     export class Client { constructor(url) { this.url = url; } path(p) { return `${this.url}/${p}`; } }";
 const C: &str = "export function wait(n) { return n + Math.random(); }
     export const table = Array.from({ length: 50 }, (_, i) => ({ id: i, name: `item ${i}` }));";
+const EMPTY_ASLEEP: &str = "import { sleep } from 'k6'; export default function () { sleep(2); }";
+const HTTP: &str =
+    "import http from 'k6/http'; import { sleep } from 'k6'; export default function () { sleep(2); }";
 const EMPTY: &str = "export default function () {}";
 const PARKS: &str = "import { sleep } from 'k6'; export default function () { for (;;) sleep(0.001); }";
 
@@ -72,7 +75,13 @@ impl Watcher for Silent {
 
 fn main() {
     let users = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(2_000);
-    many(users);
+    // Each in a process of its own: what one frees another would take.
+    let main = match std::env::args().nth(2).as_deref() {
+        Some("empty") => EMPTY_ASLEEP,
+        Some("http") => HTTP,
+        _ => MAIN,
+    };
+    many(users, main);
     one("a call of an empty function", EMPTY, |program| {
         let step = program.next(user(0), Event::Begin, &mut Outgoing::default());
         assert_eq!(step, Ok(Step::EndIteration));
@@ -83,15 +92,15 @@ fn main() {
     });
 }
 
-fn many(users: u32) {
-    let workload = workload(MAIN, users);
+fn many(users: u32, main: &'static str) {
+    let workload = workload(main, users);
     let before = resident_kib();
     let began = Instant::now();
     let (mut program, clock) = program(&workload);
     println!("{users} users: init {:.3} s", began.elapsed().as_secs_f64());
     let made = resident_kib();
     println!("  {:.1} KiB a user after init", (made - before) as f64 / f64::from(users));
-    for round in 0..3 {
+    for round in 0..2 {
         for number in 0..users {
             let step = program.next(user(number), Event::Begin, &mut Outgoing::default());
             assert!(matches!(step, Ok(Step::Wait(_))), "{step:?}");

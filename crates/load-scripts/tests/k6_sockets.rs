@@ -275,7 +275,7 @@ fn the_blocking_socket_tells_of_endings() {
         vec![Turn::Breaks],
         &expect![[r#"
             opens GET /chat?x=1 HTTP/1.1|Host: localhost:81|User-Agent: prony|X-Own: a||
-                "0 ws://localhost:81/chat?x=1 connection refused {}"
+                "0 ws://localhost:81/chat?x=1 dial tcp localhost:81: connect: connection refused {}"
             ended
         "#]],
     );
@@ -350,7 +350,7 @@ fn the_browsers_socket_tells_of_failures() {
                 "GoError: InvalidStateError"
                 "GoError: WebSocket requires url with scheme ws or wss, but got \"http\""
             opens GET / HTTP/1.1|Host: localhost|User-Agent: prony|Sec-WebSocket-Protocol: chat|X-Own: a||
-                "error connection refused"
+                "error dial tcp localhost: connect: connection refused"
                 "close undefined 3"
             ended
         "#]],

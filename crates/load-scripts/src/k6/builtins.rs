@@ -7,6 +7,7 @@ pub fn builtins() -> Builtins {
     Builtins::default()
         .with(&[], natives::NATIVES)
         .with(http::natives::MODULES, http::natives::NATIVES)
+        .with_fuller(http::natives::FULLER)
         .with(metrics::binding::MODULES, metrics::binding::NATIVES)
         .with(modules::MODULES, modules::NATIVES)
         .with(source::MODULES, source::NATIVES)

@@ -1,15 +1,16 @@
 // The parts of a response that look into its page; loaded when a user first needs them.
 import { parseHTML } from "k6/html";
+import { request } from "k6/http";
 import native from "prony:http";
 
-export function html(request, response, selector) {
+export function html(response, selector) {
   const page = parseHTML(native.text(response), response.url);
   return selector === undefined ? page : page.find(selector);
 }
 
-export function submitForm(request, response, options) {
+export function submitForm(response, options) {
   const { formSelector = "form", submitSelector = '[type="submit"]', fields, params } = options ?? {};
-  const form = html(request, response, String(formSelector));
+  const form = html(response, String(formSelector));
   if (form.size() === 0) {
     throw new Error(`no form found for selector '${formSelector}' in response '${response.url}'`);
   }
@@ -24,9 +25,9 @@ export function submitForm(request, response, options) {
   return request(method, action, values, params);
 }
 
-export function clickLink(request, response, options) {
+export function clickLink(response, options) {
   const { selector = "a[href]", params } = options ?? {};
-  const link = html(request, response, String(selector));
+  const link = html(response, String(selector));
   if (link.size() === 0) {
     throw new Error(`no element found for selector '${selector}' in response '${response.url}'`);
   }

@@ -18,6 +18,7 @@ pub mod gjson;
 pub mod handle;
 pub mod headers;
 pub mod jar;
+mod jar_natives;
 pub mod json_error;
 pub mod natives;
 pub mod page;

@@ -4,36 +4,49 @@
 
 use super::arguments::{Refusal, text_of, thrown};
 use super::batch::{Batch, BatchRefusal, warn_of_refusal};
-use super::exchange::SharedJar;
 use super::facts::Facts;
 use super::fault::Fault;
 use super::flow::{CallArguments, Outcome, Ready, log, now_ms};
 use super::form::append_pair;
 use super::handle::Handle;
+use super::jar_natives;
 use super::params::callback_of;
 use super::response::Response;
-use super::set_cookie::SetCookie;
 use super::settings::Expected;
 use super::state::{HttpUser, begin_user, options};
 use super::url::Url;
 use crate::k6::host::{Host, host_of};
-use crate::k6::modules::binding::{go_type, is_array_buffer, is_nullish};
+use crate::k6::modules::binding::{go_type, is_array_buffer};
 use crate::k6::modules::log::Level;
-use crate::k6::vm::{Builtin, Native, Phase};
+use crate::k6::vm::{Builtin, Fuller, Native, Phase, load};
 use prony_load_model::call::AskId;
 use rquickjs::function::{Opt, Rest, This};
-use rquickjs::{Array, Class, Coerced, Ctx, Exception, Function, Module, Object, Value};
+use rquickjs::object::Accessor;
+use rquickjs::{Array, Class, Ctx, Exception, Function, Object, Value};
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 pub const MODULES: &[Builtin] = &[
     Builtin { specifier: "k6/http", text: include_str!("http.js") },
+    Builtin { specifier: WHOLE, text: include_str!("whole.js") },
+    Builtin { specifier: RARE, text: include_str!("rare.js") },
     Builtin { specifier: FORMS, text: include_str!("forms.js") },
 ];
+/// Modules that mention one of these words get the whole of k6/http.
+pub const FULLER: Fuller = Fuller {
+    specifier: "k6/http",
+    words: &["* as", "export *", "require", "asyncRequest", "ookieJar", "TLS_1_", "OCSP_"],
+    fuller: WHOLE,
+};
 pub const NATIVES: &[Native] = &[Native { name: "prony:http", install }];
 
-/// No module of k6's; a user loads it at its first look into a page.
+// No modules of k6's.
+const WHOLE: &str = "k6/http/whole";
+const RARE: &str = "k6/http/rare";
+/// A user loads it at its first look into a page.
 const FORMS: &str = "k6/http/forms";
+const RARE_NAMES: [&str; 3] = ["asyncRequest", "CookieJar", "cookieJar"];
+const FORM_NAMES: [&str; 3] = ["html", "submitForm", "clickLink"];
 
 const CONSTANTS: [(&str, &str); 18] = [
     ("TLS_1_0", "tls1.0"),
@@ -58,13 +71,12 @@ const CONSTANTS: [(&str, &str); 18] = [
 
 fn install<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<()> {
     exports.set("submit", Function::new(ctx.clone(), submit)?)?;
+    exports.set("call", Function::new(ctx.clone(), call)?)?;
     exports.set("result", Function::new(ctx.clone(), result)?)?;
     exports.set("listen", Function::new(ctx.clone(), listen)?)?;
     exports.set("batch", Function::new(ctx.clone(), batch)?)?;
     exports.set("batchResult", Function::new(ctx.clone(), batch_result)?)?;
-    exports.set("json", Function::new(ctx.clone(), json)?.with_name("json")?)?;
     exports.set("text", Function::new(ctx.clone(), text)?)?;
-    exports.set("forms", Function::new(ctx.clone(), forms)?)?;
     exports.set("resolve", Function::new(ctx.clone(), resolve)?)?;
     exports.set("withQuery", Function::new(ctx.clone(), with_query)?)?;
     exports.set("url", Function::new(ctx.clone(), url)?.with_name("url")?)?;
@@ -77,22 +89,39 @@ fn install<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<()> {
         "setResponseCallback",
         Function::new(ctx.clone(), set_response_callback)?.with_name("setResponseCallback")?,
     )?;
-    exports.set("newJar", Function::new(ctx.clone(), new_jar)?)?;
-    exports.set("userJar", Function::new(ctx.clone(), user_jar)?)?;
-    let jar = Object::new(ctx.clone())?;
-    jar.set("cookiesForURL", Function::new(ctx.clone(), cookies_for_url)?.with_name("cookiesForURL")?)?;
-    jar.set("set", Function::new(ctx.clone(), set_cookie)?.with_name("set")?)?;
-    jar.set("clear", Function::new(ctx.clone(), clear_cookies)?.with_name("clear")?)?;
-    jar.set("delete", Function::new(ctx.clone(), delete_cookie)?.with_name("delete")?)?;
-    exports.set("jar", jar)?;
-    let constants = Object::new(ctx.clone())?;
-    for (name, value) in CONSTANTS {
-        constants.set(name, value)?;
-    }
-    exports.set("constants", constants)
+    jar_natives::install(ctx, exports)?;
+    exports.set("rare", rare(ctx)?)?;
+    exports.set("prototype", prototype(ctx)?)
 }
 
-fn require_user(ctx: &Ctx<'_>, host: &Host, what: &str) -> rquickjs::Result<()> {
+/// Constants, and what is loaded when it is looked at.
+fn rare<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+    let rare = Object::new(ctx.clone())?;
+    for (name, value) in CONSTANTS {
+        rare.set(name, value)?;
+    }
+    for name in RARE_NAMES {
+        let get = move |ctx: Ctx<'js>| load(&ctx, RARE)?.get::<_, Value<'js>>(name);
+        rare.prop(name, Accessor::new_get(get).enumerable())?;
+    }
+    Ok(rare)
+}
+
+/// The functions of a response, which all users share.
+fn prototype<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+    let prototype = Object::new(ctx.clone())?;
+    prototype.set("json", Function::new(ctx.clone(), json)?.with_name("json")?)?;
+    for name in FORM_NAMES {
+        let call = move |ctx: Ctx<'js>, this: This<Value<'js>>, options: Opt<Value<'js>>| {
+            let function: Function<'js> = load(&ctx, FORMS)?.get(name)?;
+            function.call::<_, Value<'js>>((this.0, options))
+        };
+        prototype.set(name, Function::new(ctx.clone(), call)?.with_name(name)?)?;
+    }
+    Ok(prototype)
+}
+
+pub(super) fn require_user(ctx: &Ctx<'_>, host: &Host, what: &str) -> rquickjs::Result<()> {
     if host.phase() == Phase::Init {
         return Err(thrown(ctx, &format!("{what} in the init context is not supported")));
     }
@@ -123,6 +152,21 @@ fn submit<'js>(
             response(Facts::refused(&fault), prototype)
         }
     }
+}
+
+/// As [`submit`]; calls of GET and HEAD have no argument for a body.
+fn call<'js>(
+    ctx: Ctx<'js>,
+    method: Value<'js>,
+    url: Value<'js>,
+    first: Value<'js>,
+    second: Value<'js>,
+    prototype: Object<'js>,
+) -> rquickjs::Result<Value<'js>> {
+    let has_body = method.as_string().and_then(|method| method.to_string().ok());
+    let has_body = !matches!(has_body.as_deref(), Some("GET" | "HEAD"));
+    let (body, params) = if has_body { (first, second) } else { (Value::new_null(ctx.clone()), first) };
+    submit(ctx, method, url, body, params, prototype)
 }
 
 /// The fault that is answered, where it is not to be thrown.
@@ -295,12 +339,6 @@ fn text<'js>(ctx: Ctx<'js>, response: Value<'js>) -> rquickjs::Result<String> {
     text.map(std::borrow::Cow::into_owned)
 }
 
-/// The functions of `forms.js`, in the user's own copy.
-fn forms(ctx: Ctx<'_>) -> rquickjs::Result<Object<'_>> {
-    let (module, _) = Module::declare(ctx, FORMS, include_str!("forms.js"))?.eval()?;
-    module.namespace()
-}
-
 /// What a reference in a page means.
 fn resolve<'js>(ctx: Ctx<'js>, base: String, reference: Value<'js>) -> rquickjs::Result<String> {
     let base = Url::parse(&base).map_err(|error| thrown(&ctx, &error.to_string()))?;
@@ -408,111 +446,6 @@ fn set_response_callback<'js>(ctx: Ctx<'js>, callback: Value<'js>) -> rquickjs::
     Ok(())
 }
 
-fn new_jar(prototype: Object<'_>) -> rquickjs::Result<Object<'_>> {
-    Handle::Jar(SharedJar::default()).into_object(prototype)
-}
-
-fn user_jar<'js>(ctx: Ctx<'js>, prototype: Object<'js>) -> rquickjs::Result<Object<'js>> {
-    let host = host_of(&ctx);
-    require_user(&ctx, &host, "Making cookie jars")?;
-    let jar = host.user().data.get::<HttpUser>().jar();
-    Handle::Jar(jar).into_object(prototype)
-}
-
-fn jar_of(ctx: &Ctx<'_>, this: &Value<'_>) -> rquickjs::Result<SharedJar> {
-    match Handle::of(this) {
-        Some(Handle::Jar(jar)) => Ok(jar),
-        _ => Err(Exception::throw_type(ctx, "this is no cookie jar")),
-    }
-}
-
-fn url_of(ctx: &Ctx<'_>, url: &Value<'_>) -> rquickjs::Result<Url> {
+pub(super) fn url_of(ctx: &Ctx<'_>, url: &Value<'_>) -> rquickjs::Result<Url> {
     Url::parse(&text_of(url)?).map_err(|error| thrown(ctx, &error.to_string()))
-}
-
-fn cookies_for_url<'js>(
-    ctx: Ctx<'js>,
-    this: This<Value<'js>>,
-    url: Value<'js>,
-) -> rquickjs::Result<Object<'js>> {
-    let (jar, url) = (jar_of(&ctx, &this.0)?, url_of(&ctx, &url)?);
-    let cookies = jar.borrow_mut().cookies_for(&url, now_ms());
-    let object = Object::new(ctx.clone())?;
-    for (name, value) in cookies {
-        let list: Option<Array<'js>> = object.get(name.as_str())?;
-        let list = match list {
-            Some(list) => list,
-            None => Array::new(ctx.clone())?,
-        };
-        list.set(list.len(), value)?;
-        object.set(name, list)?;
-    }
-    Ok(object)
-}
-
-fn set_cookie<'js>(
-    ctx: Ctx<'js>,
-    this: This<Value<'js>>,
-    url: Value<'js>,
-    name: Value<'js>,
-    value: Value<'js>,
-    options: Opt<Value<'js>>,
-) -> rquickjs::Result<bool> {
-    let (jar, url) = (jar_of(&ctx, &this.0)?, url_of(&ctx, &url)?);
-    let mut cookie = SetCookie { name: text_of(&name)?, value: text_of(&value)?, ..SetCookie::default() };
-    if let Some(options) = options.0.as_ref().and_then(Value::as_object) {
-        for property in options.props::<String, Value<'_>>() {
-            let (name, value) = property?;
-            apply_option(&ctx, &mut cookie, &name, &value)?;
-        }
-    }
-    jar.borrow_mut().set(&url, &cookie, now_ms());
-    Ok(true)
-}
-
-fn apply_option(
-    ctx: &Ctx<'_>,
-    cookie: &mut SetCookie,
-    name: &str,
-    value: &Value<'_>,
-) -> rquickjs::Result<()> {
-    match name.to_ascii_lowercase().as_str() {
-        "path" => cookie.path = text_of(value)?,
-        "domain" => cookie.domain = text_of(value)?,
-        "max_age" => cookie.max_age_s = super::arguments::integer_of(value)?,
-        "secure" => cookie.is_secure = value.get::<Coerced<bool>>()?.0,
-        "http_only" => cookie.is_http_only = value.get::<Coerced<bool>>()?.0,
-        "expires" => {
-            let text = text_of(value)?;
-            let expires = super::date::parse_http_date(&text);
-            if expires.is_none() && !text.is_empty() {
-                let message = format!("unable to parse \"expires\" date string \"{text}\"");
-                return Err(thrown(ctx, &message));
-            }
-            cookie.expires_ms = expires;
-        }
-        _ => {}
-    }
-    Ok(())
-}
-
-fn clear_cookies<'js>(ctx: Ctx<'js>, this: This<Value<'js>>, url: Value<'js>) -> rquickjs::Result<()> {
-    let (jar, url) = (jar_of(&ctx, &this.0)?, url_of(&ctx, &url)?);
-    jar.borrow_mut().clear(&url, now_ms());
-    Ok(())
-}
-
-fn delete_cookie<'js>(
-    ctx: Ctx<'js>,
-    this: This<Value<'js>>,
-    url: Value<'js>,
-    name: Value<'js>,
-) -> rquickjs::Result<()> {
-    let (jar, url) = (jar_of(&ctx, &this.0)?, url_of(&ctx, &url)?);
-    let name = if is_nullish(&name) { String::new() } else { text_of(&name)? };
-    if name.is_empty() {
-        return Err(thrown(&ctx, "cookie: is null"));
-    }
-    jar.borrow_mut().delete(&url, &name, now_ms());
-    Ok(())
 }

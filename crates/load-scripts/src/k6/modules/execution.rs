@@ -5,16 +5,22 @@ use super::binding::{go_error, tag_text, text_of};
 use super::log::{Level, Log};
 use super::samples;
 use crate::k6::host::{Host, host_of};
-use crate::k6::vm::{Builtin, Native, Phase};
+use crate::k6::vm::{Builtin, Native, Phase, load};
 use prony_load_model::units::Nanos;
 use rquickjs::function::Opt;
+use rquickjs::object::{Accessor, Property};
 use rquickjs::{Coerced, Ctx, Exception, Function, IntoJs as _, Object, Value};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub const MODULE: Builtin = Builtin { specifier: "k6/execution", text: include_str!("execution.js") };
+pub const MODULES: [Builtin; 2] = [
+    Builtin { specifier: "k6/execution", text: include_str!("execution.js") },
+    Builtin { specifier: OWN, text: include_str!("execution_vu.js") },
+];
+/// No module of k6's.
+const OWN: &str = "k6/execution/vu";
 pub const NATIVE: Native = Native { name: "prony:execution", install };
 
 /// What a run knows of itself, one a script, shared by its threads ([`crate::k6::vm::Script::shared`]).
@@ -120,13 +126,64 @@ pub fn end_iteration(state: &RunState, is_whole: bool) {
 
 fn install<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<()> {
     exports.set("require", Function::new(ctx.clone(), require)?)?;
-    exports.set("get", Function::new(ctx.clone(), get)?)?;
+    exports.set("makeVu", Function::new(ctx.clone(), make_vu)?)?;
+    exports.set("instance", looked_up(ctx, &INSTANCE)?)?;
+    exports.set("scenario", looked_up(ctx, &SCENARIO)?)?;
+    exports.set("vu", looked_up(ctx, &VU)?)?;
+    exports.set("test", test(ctx)?)?;
     exports.set("options", Function::new(ctx.clone(), options)?)?;
-    exports.set("abort", Function::new(ctx.clone(), abort)?)?;
-    exports.set("fail", Function::new(ctx.clone(), fail)?)?;
     exports.set("entry", Function::new(ctx.clone(), entry)?)?;
     exports.set("setEntry", Function::new(ctx.clone(), set_entry)?)?;
     exports.set("entries", Function::new(ctx.clone(), entries)?)
+}
+
+/// Properties of `exec.…`, with the names that [`get`] knows them by.
+type Names = [(&'static str, &'static str)];
+const INSTANCE: [(&str, &str); 5] = [
+    ("currentTestRunDuration", "currentTestRunDuration"),
+    ("iterationsCompleted", "iterationsCompleted"),
+    ("iterationsInterrupted", "iterationsInterrupted"),
+    ("vusActive", "vusActive"),
+    ("vusInitialized", "vusInitialized"),
+];
+const SCENARIO: [(&str, &str); 6] = [
+    ("name", "name"),
+    ("executor", "executor"),
+    ("startTime", "startTime"),
+    ("progress", "progress"),
+    ("iterationInInstance", "iterationInInstance"),
+    ("iterationInTest", "iterationInTest"),
+];
+const VU: [(&str, &str); 4] = [
+    ("idInInstance", "idInInstance"),
+    ("idInTest", "idInTest"),
+    ("iterationInInstance", "userIteration"),
+    ("iterationInScenario", "iterationInScenario"),
+];
+
+/// An object that all users share, whose properties are looked up for the user that runs when they are read.
+fn looked_up<'js>(ctx: &Ctx<'js>, names: &'static Names) -> rquickjs::Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    for &(name, known) in names {
+        object.prop(name, Accessor::new_get(move |ctx: Ctx<'js>| get(ctx, known)).enumerable())?;
+    }
+    Ok(object)
+}
+
+fn test<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+    let test = Object::new(ctx.clone())?;
+    test.prop("abort", Property::from(Function::new(ctx.clone(), abort)?).enumerable())?;
+    test.prop("fail", Property::from(Function::new(ctx.clone(), fail)?).enumerable())?;
+    let options = |ctx: Ctx<'js>| {
+        require(ctx.clone(), "test".to_owned())?;
+        load(&ctx, OWN)?.get::<_, Function<'js>>("testOptions")?.call::<_, Value<'js>>(())
+    };
+    test.prop("options", Accessor::new_get(options).enumerable())?;
+    Ok(test)
+}
+
+fn make_vu(ctx: Ctx<'_>) -> rquickjs::Result<Value<'_>> {
+    load(&ctx, OWN)?.get::<_, Function<'_>>("makeVu")?.call(())
 }
 
 /// Throws where `what` of the run cannot be known yet.
@@ -147,14 +204,14 @@ fn require(ctx: Ctx<'_>, what: String) -> rquickjs::Result<()> {
 }
 
 /// One figure or name, by its property's name.
-fn get(ctx: Ctx<'_>, name: String) -> rquickjs::Result<Value<'_>> {
+fn get<'js>(ctx: Ctx<'js>, name: &str) -> rquickjs::Result<Value<'js>> {
     let host = host_of(&ctx);
     let state = host.script.shared::<RunState>();
     let index = host.user().scenario;
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64;
-    let number = match name.as_str() {
+    let number = match name {
         "name" | "executor" => {
-            let text = state.scenario(index).map(|scenario| match name.as_str() {
+            let text = state.scenario(index).map(|scenario| match name {
                 "name" => scenario.name.clone(),
                 _ => scenario.executor.clone(),
             });

@@ -53,6 +53,7 @@ impl Check {
         let mut check = Self { lacks: faults, ..Self::default() };
         let members: HashMap<&str, BTreeSet<String>> =
             builtins.modules.iter().map(|module| (module.specifier, exported(module.text))).collect();
+        let members = with_fuller(members, builtins);
         for name in sources.names() {
             let Some(module) = sources.module(&name) else { continue };
             check.files += 1;
@@ -165,6 +166,18 @@ fn option_note(key: &str) -> Option<String> {
         Some(Support::Missing) => Some(format!("what the option `{key}` asks for is not done")),
         None => Some(format!("there is no option `{key}`")),
     }
+}
+
+/// Modules have what the fuller ones in their places have.
+fn with_fuller<'a>(
+    mut members: HashMap<&'a str, BTreeSet<String>>,
+    builtins: &Builtins,
+) -> HashMap<&'a str, BTreeSet<String>> {
+    for fuller in &builtins.fuller {
+        let more = members.get(fuller.fuller).cloned().unwrap_or_default();
+        members.entry(fuller.specifier).or_default().extend(more);
+    }
+    members
 }
 
 /// What scripts find in a module: its named exports, and the keys of its default export where that is written out.

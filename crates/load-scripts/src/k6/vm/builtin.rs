@@ -63,10 +63,22 @@ pub struct Native {
     pub install: for<'js> fn(&Ctx<'js>, &Object<'js>) -> rquickjs::Result<()>,
 }
 
+/// A module that is another for those who mention something of it that few do: what each user has a copy of stays small.
+#[derive(Debug, Clone, Copy)]
+pub struct Fuller {
+    /// As scripts write it.
+    pub specifier: &'static str,
+    /// Found in the text of a module that imports it.
+    pub words: &'static [&'static str],
+    /// The module that such a one gets.
+    pub fuller: &'static str,
+}
+
 /// All modules that a script finds without a file.
 #[derive(Debug, Clone, Default)]
 pub struct Builtins {
     pub modules: Vec<Builtin>,
+    pub fuller: Vec<Fuller>,
     pub natives: Vec<Native>,
     /// Names on `globalThis`, with the module that exports them: it is evaluated for a user at its first look at one.
     pub globals: Vec<(&'static [&'static str], &'static str)>,
@@ -89,6 +101,18 @@ impl Builtins {
     pub fn with_globals(mut self, globals: &[(&'static [&'static str], &'static str)]) -> Self {
         self.globals.extend_from_slice(globals);
         self
+    }
+
+    #[must_use]
+    pub fn with_fuller(mut self, fuller: Fuller) -> Self {
+        self.fuller.push(fuller);
+        self
+    }
+
+    /// What a module of a script gets under a specifier; `mentions` says whether its text has a word.
+    pub(super) fn fuller(&self, specifier: &str, mentions: impl Fn(&str) -> bool) -> Option<&'static str> {
+        let fuller = self.fuller.iter().find(|fuller| fuller.specifier == specifier)?;
+        fuller.words.iter().any(|word| mentions(word)).then_some(fuller.fuller)
     }
 
     pub fn module(&self, specifier: &str) -> Option<&Builtin> {

@@ -23,14 +23,11 @@ impl RawContext {
             let ctx = NonNull::new(qjs::JS_NewContextRaw(runtime.as_ptr()))?;
             let raw = ctx.as_ptr();
             let failed = qjs::JS_AddIntrinsicBaseObjects(raw) != 0
-                || qjs::JS_AddIntrinsicDate(raw) != 0
                 || qjs::JS_AddIntrinsicEval(raw) != 0
                 || qjs::JS_AddIntrinsicRegExp(raw) != 0
                 || qjs::JS_AddIntrinsicJSON(raw) != 0
                 || qjs::JS_AddIntrinsicProxy(raw) != 0
-                || qjs::JS_AddIntrinsicMapSet(raw) != 0
-                || qjs::JS_AddIntrinsicPromise(raw) != 0
-                || qjs::JS_AddIntrinsicWeakRef(raw) != 0;
+                || qjs::JS_AddIntrinsicPromise(raw) != 0;
             if failed {
                 qjs::JS_FreeContext(raw);
                 return None;
@@ -95,13 +92,29 @@ pub(super) unsafe fn owned<'js>(ctx: &Ctx<'js>, value: qjs::JSValue) -> Value<'j
     unsafe { Value::from_raw(ctx.clone(), value) }
 }
 
-/// Adds `ArrayBuffer` and all that are views of one to a context that has none of them.
-pub(super) fn add_typed_arrays(ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+/// Parts of the language that a context can do without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Intrinsic {
+    Date,
+    MapSet,
+    /// `ArrayBuffer` and all that are views of one.
+    TypedArrays,
+    WeakRef,
+}
+
+/// Adds a part of the language to a context that has nothing of it.
+pub(super) fn add_intrinsic(ctx: &Ctx<'_>, intrinsic: Intrinsic) -> rquickjs::Result<()> {
+    let raw = ctx.as_raw().as_ptr();
     // SAFETY: the context is alive.
-    match unsafe { qjs::JS_AddIntrinsicTypedArrays(ctx.as_raw().as_ptr()) } {
-        0 => Ok(()),
-        _ => Err(rquickjs::Error::Exception),
-    }
+    let failed = unsafe {
+        match intrinsic {
+            Intrinsic::Date => qjs::JS_AddIntrinsicDate(raw),
+            Intrinsic::MapSet => qjs::JS_AddIntrinsicMapSet(raw),
+            Intrinsic::TypedArrays => qjs::JS_AddIntrinsicTypedArrays(raw),
+            Intrinsic::WeakRef => qjs::JS_AddIntrinsicWeakRef(raw),
+        }
+    };
+    if failed == 0 { Ok(()) } else { Err(rquickjs::Error::Exception) }
 }
 
 /// Defines a property that can be configured, as what the language has can be, by functions of any context.

@@ -3,7 +3,7 @@
 //!
 //! Until then the global object has accessors in their places, which all users of a thread share.
 
-use super::context::{add_typed_arrays, define_accessor, evaluate, has_accessor};
+use super::context::{Intrinsic, add_intrinsic, define_accessor, evaluate, has_accessor};
 use super::loader::Loader;
 use rquickjs::object::Property;
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
@@ -30,12 +30,25 @@ const TYPED_ARRAYS: &[&str] = &[
     "Atomics",
 ];
 
+const INTRINSICS: [Group; 4] = [
+    Group { names: TYPED_ARRAYS, from: Source::Language(Intrinsic::TypedArrays) },
+    Group { names: &["Date"], from: Source::Language(Intrinsic::Date) },
+    Group { names: &["Map", "Set", "WeakMap", "WeakSet"], from: Source::Language(Intrinsic::MapSet) },
+    Group { names: &["WeakRef", "FinalizationRegistry"], from: Source::Language(Intrinsic::WeakRef) },
+];
+
 /// Names that are made together.
 #[derive(Debug, Clone, Copy)]
 struct Group {
     names: &'static [&'static str],
-    /// The module whose exports they are; none for [`TYPED_ARRAYS`].
-    module: Option<&'static str>,
+    from: Source,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    /// They are exports of this module.
+    Module(&'static str),
+    Language(Intrinsic),
 }
 
 /// The accessors of one thread.
@@ -56,8 +69,9 @@ impl Globals {
     pub(super) unsafe fn make(&self, ctx: &Ctx<'_>, loader: NonNull<Loader>) -> rquickjs::Result<()> {
         // SAFETY: as promised.
         let builtins = unsafe { loader.as_ref() }.builtins();
-        let modules = builtins.globals.iter().map(|&(names, module)| Group { names, module: Some(module) });
-        for group in modules.chain([Group { names: TYPED_ARRAYS, module: None }]) {
+        let modules =
+            builtins.globals.iter().map(|&(names, module)| Group { names, from: Source::Module(module) });
+        for group in modules.chain(INTRINSICS) {
             for &name in group.names {
                 let accessor = Accessor::new(ctx, loader, group, name)?;
                 self.0.borrow_mut().push(accessor);
@@ -107,7 +121,10 @@ impl Accessor {
 impl Group {
     /// Puts values in the places of the accessors that are still there.
     fn install(self, ctx: &Ctx<'_>, loader: &Loader) -> rquickjs::Result<()> {
-        let Some(module) = self.module else { return self.install_typed_arrays(ctx) };
+        let module = match self.from {
+            Source::Module(module) => module,
+            Source::Language(intrinsic) => return self.install_intrinsic(ctx, intrinsic),
+        };
         // SAFETY: JavaScript runs, and looks at a global.
         let (_, exports) = unsafe { evaluate(ctx, loader, module)? };
         let globals = ctx.globals();
@@ -120,7 +137,7 @@ impl Group {
     }
 
     /// QuickJS ends the process where one of the names is taken, so none may be; what scripts put there is put back.
-    fn install_typed_arrays(self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+    fn install_intrinsic(self, ctx: &Ctx<'_>, intrinsic: Intrinsic) -> rquickjs::Result<()> {
         let globals = ctx.globals();
         let mut kept = Vec::new();
         for &name in self.names {
@@ -129,7 +146,7 @@ impl Group {
             }
             globals.remove(name)?;
         }
-        add_typed_arrays(ctx)?;
+        add_intrinsic(ctx, intrinsic)?;
         kept.into_iter().try_for_each(|(name, value)| define(&globals, name, value))
     }
 }

@@ -1,9 +1,10 @@
 //! QuickJS's questions for modules: names resolved, text compiled at its first use anywhere and read as bytes after.
 
 use super::builtin::{Builtins, NATIVE_PREFIX};
-use super::context::owned;
+use super::context::{evaluate, owned};
 use super::modules::Script;
-use rquickjs::{Ctx, Exception, Object, qjs};
+use crate::k6::host::host_of;
+use rquickjs::{Ctx, Exception, JsLifetime, Object, Persistent, qjs};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
@@ -17,6 +18,38 @@ pub(super) struct Loader {
     base: NonNull<qjs::JSContext>,
     /// Objects of natives by name, freed by [`Loader::clear`].
     natives: RefCell<HashMap<String, qjs::JSValue>>,
+    /// By importer and specifier: the module in the specifier's place.
+    fuller: RefCell<Vec<(String, String, Option<&'static str>)>>,
+}
+
+/// How natives reach the loader of their runtime.
+struct Reach(NonNull<Loader>);
+
+// SAFETY: it holds no value with the lifetime of a context.
+unsafe impl JsLifetime<'_> for Reach {
+    type Changed<'to> = Reach;
+}
+
+/// Modules that natives have loaded for a user, with their exports.
+#[derive(Default)]
+struct Loaded(Vec<(&'static str, Persistent<Object<'static>>)>);
+
+/// The exports of a built-in module in the user's own copy, which is made at the first call.
+pub fn load<'js>(ctx: &Ctx<'js>, name: &'static str) -> rquickjs::Result<Object<'js>> {
+    let host = host_of(ctx);
+    let known = {
+        let mut user = host.user();
+        let loaded = user.data.get::<Loaded>();
+        loaded.0.iter().find(|(known, _)| *known == name).map(|(_, exports)| exports.clone())
+    };
+    if let Some(exports) = known {
+        return exports.restore(ctx);
+    }
+    let reach = ctx.userdata::<Reach>().expect("the loader is stored before natives run").0;
+    // SAFETY: the loader lives as long as its runtime's JavaScript runs, which calls this.
+    let (_, exports) = unsafe { evaluate(ctx, reach.as_ref(), name)? };
+    host.user().data.get::<Loaded>().0.push((name, Persistent::save(ctx, exports.clone())));
+    Ok(exports)
 }
 
 impl Loader {
@@ -24,12 +57,14 @@ impl Loader {
     /// The context and its runtime outlive the value, and [`Loader::clear`] is called before they go.
     #[expect(clippy::unnecessary_box_returns, reason = "the runtime holds a pointer to it")]
     pub(super) unsafe fn install(script: Arc<Script>, base: NonNull<qjs::JSContext>) -> Box<Self> {
-        let loader = Box::new(Self { script, base, natives: RefCell::default() });
+        let loader = Box::new(Self { script, base, natives: RefCell::default(), fuller: RefCell::default() });
         let opaque = ptr::from_ref(&*loader).cast_mut().cast();
         // SAFETY: the box does not move, and the runtime asks only while it lives.
         unsafe {
             let runtime = qjs::JS_GetRuntime(base.as_ptr());
-            qjs::JS_SetModuleLoaderFunc(runtime, Some(normalize), Some(load), opaque);
+            qjs::JS_SetModuleLoaderFunc(runtime, Some(normalize), Some(load_module), opaque);
+            let stored = Ctx::from_raw(base).store_userdata(Reach(NonNull::from(&*loader))).is_ok();
+            assert!(stored, "nothing reads a runtime's data before it is used");
         }
         loader
     }
@@ -52,12 +87,31 @@ impl Loader {
     fn resolve(&self, from: &str, specifier: &str) -> Result<String, String> {
         let builtins = &self.script.builtins;
         if builtins.module(specifier).is_some() {
-            return Ok(specifier.to_owned());
+            return Ok(self.fuller(from, specifier).unwrap_or(specifier).to_owned());
         }
         if builtins.native(specifier).is_some() && builtins.module(from).is_some() {
             return Ok(specifier.to_owned());
         }
         self.script.modules.resolve(from, specifier)
+    }
+
+    fn fuller(&self, from: &str, specifier: &str) -> Option<&'static str> {
+        let builtins = &self.script.builtins;
+        if builtins.module(from).is_some()
+            || !builtins.fuller.iter().any(|fuller| fuller.specifier == specifier)
+        {
+            return None;
+        }
+        if let Some((.., known)) =
+            self.fuller.borrow().iter().find(|(importer, wanted, _)| importer == from && wanted == specifier)
+        {
+            return *known;
+        }
+        let text = self.script.modules.text(from).ok()?;
+        let found = builtins
+            .fuller(specifier, |word| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some());
+        self.fuller.borrow_mut().push((from.to_owned(), specifier.to_owned(), found));
+        found
     }
 
     fn text(&self, name: &str) -> Result<Arc<str>, String> {
@@ -219,7 +273,7 @@ unsafe extern "C" fn normalize(
     }
 }
 
-unsafe extern "C" fn load(
+unsafe extern "C" fn load_module(
     ctx: *mut qjs::JSContext,
     name: *const qjs::c_char,
     opaque: *mut qjs::c_void,

@@ -21,11 +21,12 @@ pub mod waits;
 pub(super) use context::throw_uncatchable;
 pub(super) use memory::Memory;
 
-pub use builtin::{Builtin, Builtins, Native};
+pub use builtin::{Builtin, Builtins, Fuller, Native};
 pub use context::{bytes_of, is_array_buffer};
 pub use error::{Fault, Frame, Phase, Place, ScriptError};
 pub use globals::need_buffers;
 pub use limits::Limits;
+pub use loader::load;
 pub use machine::{Call, Ended, Inspected, Machine, Progress, User};
 pub use modules::{Modules, Script};
 pub use waits::{Answered, Failed, Heard, SocketHeard, Waits};

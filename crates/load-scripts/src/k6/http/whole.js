@@ -1,0 +1,28 @@
+// All of k6/http, for modules that mention what few scripts import.
+import http from "k6/http";
+
+export * from "k6/http";
+export default http;
+export const {
+  asyncRequest,
+  CookieJar,
+  cookieJar,
+  TLS_1_0,
+  TLS_1_1,
+  TLS_1_2,
+  TLS_1_3,
+  OCSP_STATUS_GOOD,
+  OCSP_STATUS_REVOKED,
+  OCSP_STATUS_SERVER_FAILED,
+  OCSP_STATUS_UNKNOWN,
+  OCSP_REASON_UNSPECIFIED,
+  OCSP_REASON_KEY_COMPROMISE,
+  OCSP_REASON_CA_COMPROMISE,
+  OCSP_REASON_AFFILIATION_CHANGED,
+  OCSP_REASON_SUPERSEDED,
+  OCSP_REASON_CESSATION_OF_OPERATION,
+  OCSP_REASON_CERTIFICATE_HOLD,
+  OCSP_REASON_REMOVE_FROM_CRL,
+  OCSP_REASON_PRIVILEGE_WITHDRAWN,
+  OCSP_REASON_AA_COMPROMISE,
+} = http;

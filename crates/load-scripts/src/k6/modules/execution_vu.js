@@ -1,0 +1,28 @@
+// `exec.vu` and `exec.test.options`, made at a user's first look at them.
+import x from "prony:execution";
+
+const entries = (kind) => new Proxy({}, {
+  get: (target, key) => (typeof key === "string" ? x.entry(kind, key) ?? undefined : undefined),
+  set: (target, key, value) => { x.setEntry(kind, key, value); return true; },
+  has: (target, key) => typeof key === "string" && x.entry(kind, key) != null,
+  deleteProperty: (target, key) => { x.setEntry(kind, key); return true; },
+  ownKeys: () => x.entries(kind),
+  getOwnPropertyDescriptor(target, key) {
+    const value = typeof key === "string" ? x.entry(kind, key) : null;
+    return value == null ? undefined : { value, writable: true, enumerable: true, configurable: true };
+  },
+});
+const freeze = (value) => {
+  if (typeof value === "object" && value !== null) Object.values(Object.freeze(value)).forEach(freeze);
+  return value;
+};
+
+export function makeVu() {
+  const vu = Object.defineProperties({}, Object.getOwnPropertyDescriptors(x.vu));
+  vu.tags = entries("tag");
+  vu.metrics = { tags: vu.tags, metadata: entries("metadata") };
+  return vu;
+}
+
+let options;
+export const testOptions = () => (options ??= freeze(x.options()));

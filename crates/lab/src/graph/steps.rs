@@ -32,6 +32,8 @@ pub struct StepRow {
     pub engine_resident_bytes: Option<u64>,
     /// Processors' worth of time that the engine used.
     pub engine_processors: Option<f64>,
+    /// The same of other processes on the engine's processors.
+    pub others_processors: Option<f64>,
     /// Of the data directory, after the step.
     pub data_bytes: u64,
     /// Busy share of the lab's busiest thread.
@@ -109,6 +111,7 @@ fn make_one(
         engine_us_per_request: microseconds_per_request(usage(before), usage(after), statistics.requests),
         engine_resident_bytes: usage(after).map(|usage| usage.resident_bytes),
         engine_processors: used.map(|(engine, _)| engine),
+        others_processors: used.and_then(|(_, others)| others),
         data_bytes: bytes_in(surroundings.data),
         lab_busy_share: result.lab.busiest_thread_share,
         outside_limit: outside_limit(&result.findings, used, processors),

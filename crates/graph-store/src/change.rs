@@ -138,14 +138,18 @@ impl<'a> Change<'a> {
     pub(crate) fn read(from: &mut Input<'a>) -> Result<Self, Damage> {
         let first = from.byte()?;
         let side = if first & 1 == 0 { Side::Nodes } else { Side::Relationships };
+        let read_type = |from: &mut Input<'a>| match from.u16()? {
+            0 => Err(Damage("a type has the number 0")),
+            number => Ok(number),
+        };
         Ok(match (first >> 1, side) {
-            (1, _) => Self::Type { side, number: from.u16()?, name: from.text()? },
-            (2, _) => Self::DropType { side, number: from.u16()? },
+            (1, _) => Self::Type { side, number: read_type(from)?, name: from.text()? },
+            (2, _) => Self::DropType { side, number: read_type(from)? },
             (3, _) => {
-                let (of, number) = (from.u16()?, from.u16()?);
+                let (of, number) = (read_type(from)?, from.u16()?);
                 Self::Property { side, of, number, kind: Kind::from_code(from.byte()?)?, name: from.text()? }
             }
-            (4, _) => Self::DropProperty { side, of: from.u16()?, number: from.u16()? },
+            (4, _) => Self::DropProperty { side, of: read_type(from)?, number: from.u16()? },
             (5, Side::Nodes) => {
                 Self::PutNode { at: read_ref(from)?, key: from.text()?, properties: from.bytes()? }
             }
@@ -158,8 +162,8 @@ impl<'a> Change<'a> {
             (6, Side::Nodes) => Self::DropNode { at: read_ref(from)? },
             (6, Side::Relationships) => Self::DropRelationship { at: read_ref(from)? },
             (7, Side::Nodes) => Self::Clear,
-            (8, _) => Self::Index { side, of: from.u16()?, number: from.u16()? },
-            (9, _) => Self::DropIndex { side, of: from.u16()?, number: from.u16()? },
+            (8, _) => Self::Index { side, of: read_type(from)?, number: from.u16()? },
+            (9, _) => Self::DropIndex { side, of: read_type(from)?, number: from.u16()? },
             _ => return Err(Damage("a change has a kind that does not exist")),
         })
     }
@@ -224,6 +228,14 @@ mod tests {
         let read: Vec<_> = changes.iter().map(|_| Change::read(&mut input).unwrap()).collect();
         assert_eq!(read, changes);
         assert!(input.is_empty());
+    }
+
+    #[test]
+    fn a_type_has_no_number_0() {
+        for code in [1_u8, 2, 3, 4, 8, 9] {
+            let bytes = [code << 1, 0, 0, 1, 0, 0, 0];
+            assert!(Change::read(&mut Input::new(&bytes)).is_err(), "code {code}");
+        }
     }
 
     proptest! {

@@ -1,7 +1,8 @@
-//! Keys to nodes, for the nodes of one type in one shard. Readers look up while the writer adds.
+//! Hashes to numbers: of keys to nodes, for the nodes of one type in one shard, and of links to their places in a node's
+//! groups. Readers look up while the writer adds.
 //!
-//! An open-addressing table of hints: 32 bits of the key's hash and the node's number. A hint is never believed: whoever
-//! looks up compares the key with the node's own. So an entry that has become stale harms nobody, and a table can be
+//! An open-addressing table of hints: 32 bits of the hash and the number. A hint is never believed: whoever looks up
+//! compares with what is there. So an entry that has become stale harms nobody, and a table can be
 //! replaced by a larger one step by step while both are read.
 
 use crate::cell::{TableCell, push_down, zeroed};
@@ -11,6 +12,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 const SIZE_FIRST: usize = 16;
 /// A table is replaced when more than this many of eight places are taken.
 const FULL_EIGHTHS: usize = 6;
+/// The new one is larger only when more than this many of eight hold an entry.
+const LIVING_EIGHTHS: usize = 3;
 /// Places that move to the new table with each insertion: it is through long before the new one is full.
 const MOVED_A_TIME: usize = 16;
 /// A place whose entry was removed; searches go on behind it.
@@ -29,6 +32,8 @@ pub(crate) struct KeyIndex {
 pub(crate) struct KeyIndexState {
     /// Places of the present table that are not empty.
     taken: usize,
+    /// Entries in both tables.
+    living: usize,
     /// The first place of the previous table that has not moved yet.
     moved: usize,
 }
@@ -62,6 +67,7 @@ impl KeyIndex {
             self.grow(state, size, &hash_of, guard);
         }
         self.put(state, hash, index, guard);
+        state.living += 1;
     }
 
     /// The first entries of an index, at most `count`: as [`Self::insert`] one by one, without growing on the way.
@@ -76,23 +82,29 @@ impl KeyIndex {
         self.present.replace(Some(zeroed(size)), guard);
         for (hash, index) in entries {
             self.put(&mut state, hash, index, guard);
+            state.living += 1;
         }
         state
     }
 
     /// Takes the entry out of both tables.
-    pub(crate) fn remove(&self, hash: u64, index: u32, guard: &Guard) {
+    pub(crate) fn remove(&self, state: &mut KeyIndexState, hash: u64, index: u32, guard: &Guard) {
+        let mut is_found = false;
         for table in [self.present.load(guard), self.previous.load(guard)].into_iter().flatten() {
             let mask = table.len() - 1;
             for step in 0..table.len() {
                 let place = &table[(start(hash, mask) + step) & mask];
                 match place.load(Relaxed) {
                     0 => break,
-                    entry if entry == self::entry(hash, index) => place.store(REMOVED, Release),
+                    entry if entry == self::entry(hash, index) => {
+                        place.store(REMOVED, Release);
+                        is_found = true;
+                    }
                     _ => {}
                 }
             }
         }
+        state.living -= usize::from(is_found);
     }
 
     fn put(&self, state: &mut KeyIndexState, hash: u64, index: u32, guard: &Guard) {
@@ -131,7 +143,9 @@ impl KeyIndex {
             self.present.replace(Some(zeroed(SIZE_FIRST)), guard);
             return;
         }
-        push_down(&self.present, &self.previous, zeroed(size * 2), guard);
+        // Where most places are those of removed entries, a table of the same size has room again.
+        let size = if state.living * 8 > size * LIVING_EIGHTHS { size * 2 } else { size };
+        push_down(&self.present, &self.previous, zeroed(size), guard);
         (state.taken, state.moved) = (0, 0);
     }
 
@@ -165,4 +179,83 @@ const fn start(hash: u64, mask: usize) -> usize {
 
 const fn entry(hash: u64, index: u32) -> u64 {
     tag(hash) << 32 | (index as u64 + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn hash_of(number: u32) -> u64 {
+        // Few bits, so that places are fought for.
+        u64::from(number % 37) << 32 | u64::from(number % 11)
+    }
+
+    fn found(index: &KeyIndex, number: u32, guard: &Guard) -> bool {
+        index.candidates(hash_of(number), guard).any(|found| found == number)
+    }
+
+    fn size(index: &KeyIndex, guard: &Guard) -> usize {
+        index.present.load(guard).map_or(0, <[_]>::len)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_in_it_is_found(steps in prop::collection::vec((any::<bool>(), 0..300_u32), 0..1500)) {
+            let (index, mut state, guard) = (KeyIndex::default(), KeyIndexState::default(), crossbeam_epoch::pin());
+            let mut model = BTreeSet::new();
+            for (is_added, number) in steps {
+                if is_added && model.insert(number) {
+                    index.insert(&mut state, hash_of(number), number, |number| Some(hash_of(number)), &guard);
+                } else if !is_added && model.remove(&number) {
+                    index.remove(&mut state, hash_of(number), number, &guard);
+                }
+            }
+            for number in 0..300 {
+                prop_assert_eq!(found(&index, number, &guard), model.contains(&number));
+            }
+            prop_assert_eq!(state.living, model.len());
+        }
+    }
+
+    /// An insertion does a bounded part of the move, and the move ends long before the new table is full.
+    #[test]
+    fn entries_move_a_few_at_a_time_and_in_time() {
+        let (index, mut state, guard) =
+            (KeyIndex::default(), KeyIndexState::default(), crossbeam_epoch::pin());
+        let hash = |number: u32| u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut sizes = BTreeSet::new();
+        for number in 0..100_000 {
+            let (before, moved) = (size(&index, &guard), state.moved);
+            index.insert(&mut state, hash(number), number, |number| Some(hash(number)), &guard);
+            if before == size(&index, &guard) {
+                assert!(state.moved - moved <= 64, "{} moved at once", state.moved - moved);
+                continue;
+            }
+            // The move of the table before is over: growing has not had to finish it.
+            assert!(moved == before / 2 || before <= SIZE_FIRST, "{moved} of {} were moved", before / 2);
+            sizes.insert(before);
+        }
+        assert_eq!(sizes.len(), 15, "{sizes:?}");
+    }
+
+    /// A bug of the first version: a table grew with all that was ever in it.
+    #[test]
+    fn a_table_does_not_grow_with_what_is_gone() {
+        let (index, mut state, guard) =
+            (KeyIndex::default(), KeyIndexState::default(), crossbeam_epoch::pin());
+        let hash = |number: u32| u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for number in 0..200_000 {
+            index.insert(&mut state, hash(number), number, |number| Some(hash(number)), &guard);
+            if let Some(gone) = number.checked_sub(100) {
+                index.remove(&mut state, hash(gone), gone, &guard);
+            }
+        }
+        assert!(size(&index, &guard) <= 512, "{}", size(&index, &guard));
+        let last: Vec<u32> = (199_900..200_000).collect();
+        assert!(
+            last.iter().all(|number| index.candidates(hash(*number), &guard).any(|found| found == *number))
+        );
+    }
 }

@@ -5,9 +5,9 @@
 
 use crate::cell::SliceCell;
 use crate::id::Ref;
+use crate::index::{KeyIndex, KeyIndexState};
 use crate::slab::Slab;
 use crossbeam_epoch::Guard;
-use std::collections::HashMap;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -132,13 +132,13 @@ impl Links {
     pub(crate) fn add(&self, link: Link, hubs: &Hubs, hubs_end: &mut u32, guard: &Guard) {
         match self.form(hubs, guard) {
             Form::None => self.write_short(&[], link, guard),
-            Form::Hub(hub) => hub.add(link),
+            Form::Hub(hub) => hub.add(link, guard),
             Form::Short(entries) if entries.len() == SHORT_MAX => {
                 let hub = Hub::default();
                 for entry in entries {
-                    hub.add(Link::from_bits(entry.load(Relaxed)));
+                    hub.add(Link::from_bits(entry.load(Relaxed)), guard);
                 }
-                hub.add(link);
+                hub.add(link, guard);
                 let number = *hubs_end;
                 *hubs_end += 1;
                 hubs.make(number).get_or_init(|| Box::new(hub));
@@ -157,7 +157,7 @@ impl Links {
         }
     }
 
-    /// All of them at once, for a node that has none yet. `hubs_end` as in [`Self::add`].
+    /// All of them at once and in order, for a node that has none yet. `hubs_end` as in [`Self::add`].
     pub(crate) fn fill(&self, links: &[u64], hubs: &Hubs, hubs_end: &AtomicU32, guard: &Guard) {
         if links.len() <= SHORT_MAX {
             if !links.is_empty() {
@@ -166,8 +166,13 @@ impl Links {
             return;
         }
         let hub = Hub::default();
-        for bits in links {
-            hub.add(Link::from_bits(*bits));
+        let group_of = |bits: u64| {
+            let link = Link::from_bits(bits);
+            (link.direction, link.relationship.type_number())
+        };
+        for links in links.chunk_by(|a, b| group_of(*a) == group_of(*b)) {
+            let (direction, type_number) = group_of(links[0]);
+            hub.add_group(direction, type_number).fill(links, guard);
         }
         let number = hubs_end.fetch_add(1, Relaxed);
         hubs.make(number).get_or_init(|| Box::new(hub));
@@ -180,7 +185,7 @@ impl Links {
             Form::None => false,
             Form::Hub(hub) => hub
                 .group(link.direction, link.relationship.type_number())
-                .is_some_and(|group| group.remove(link.bits())),
+                .is_some_and(|group| group.remove(link.bits(), guard)),
             Form::Short(entries) => {
                 let rest: Vec<u64> = entries.iter().map(|entry| entry.load(Relaxed)).collect();
                 let Some(at) = rest.iter().position(|bits| *bits == link.bits()) else { return false };
@@ -260,15 +265,16 @@ struct Group {
     /// Places that have been used, removed ones included.
     end: AtomicU64,
     living: AtomicU64,
-    /// Made when the first is removed: only then the writer has to find one.
-    places: Mutex<Option<Places>>,
+    places: KeyIndex,
+    /// The writer's own; nobody waits for it.
+    state: Mutex<PlacesState>,
     next: OnceLock<Box<Group>>,
 }
 
-/// Where each entry stands, and which places are free.
+/// What only the writer knows of a group: how it finds where an entry stands, and which places are free.
 #[derive(Debug, Default)]
-struct Places {
-    of: HashMap<u64, u32>,
+struct PlacesState {
+    places: KeyIndexState,
     free: Vec<u32>,
 }
 
@@ -281,26 +287,32 @@ impl Hub {
         self.groups().find(|group| group.direction == direction && group.type_number == type_number)
     }
 
-    fn add(&self, link: Link) {
+    fn add(&self, link: Link, guard: &Guard) {
         let (direction, type_number) = (link.direction, link.relationship.type_number());
         if let Some(group) = self.group(direction, type_number) {
-            return group.add(link.bits());
+            return group.add(link.bits(), guard);
         }
+        self.add_group(direction, type_number).add(link.bits(), guard);
+    }
+
+    /// For a direction and type that has none yet.
+    fn add_group(&self, direction: Direction, type_number: u16) -> &Group {
         let mut last = &self.first;
         while let Some(group) = last.get() {
             last = &group.next;
         }
-        let group = Group {
-            direction,
-            type_number,
-            entries: Slab::default(),
-            end: AtomicU64::new(0),
-            living: AtomicU64::new(0),
-            places: Mutex::new(None),
-            next: OnceLock::new(),
-        };
-        group.add(link.bits());
-        last.get_or_init(|| Box::new(group));
+        last.get_or_init(|| {
+            Box::new(Group {
+                direction,
+                type_number,
+                entries: Slab::default(),
+                end: AtomicU64::new(0),
+                living: AtomicU64::new(0),
+                places: KeyIndex::default(),
+                state: Mutex::default(),
+                next: OnceLock::new(),
+            })
+        })
     }
 }
 
@@ -308,42 +320,62 @@ impl Group {
     fn walk(&self, each: &mut impl FnMut(Link)) {
         let end = self.end.load(Acquire) as u32;
         for place in 0..end {
-            let bits = self.entries.get(place).map_or(EMPTY, |entry| entry.load(Acquire));
+            let bits = self.entry(place);
             if bits != EMPTY {
                 each(Link::from_bits(bits));
             }
         }
     }
 
-    fn add(&self, bits: u64) {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = places.as_mut().and_then(|places| places.free.pop());
+    fn entry(&self, place: u32) -> u64 {
+        self.entries.get(place).map_or(EMPTY, |entry| entry.load(Acquire))
+    }
+
+    fn hash_at(&self, place: u32) -> Option<u64> {
+        Some(self.entry(place)).filter(|bits| *bits != EMPTY).map(spread)
+    }
+
+    fn add(&self, bits: u64, guard: &Guard) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = state.free.pop();
         let place = free.unwrap_or_else(|| self.end.load(Relaxed) as u32);
+        self.places.insert(&mut state.places, spread(bits), place, |place| self.hash_at(place), guard);
         self.entries.make(place).store(bits, Release);
         if free.is_none() {
             self.end.store(u64::from(place) + 1, Release);
         }
-        if let Some(places) = places.as_mut() {
-            places.of.insert(bits, place);
-        }
         self.living.fetch_add(1, Release);
     }
 
-    fn remove(&self, bits: u64) -> bool {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let places = places.get_or_insert_with(|| self.find_places());
-        let Some(place) = places.of.remove(&bits) else { return false };
+    /// As [`Self::add`] one by one, for a group that has none.
+    fn fill(&self, links: &[u64], guard: &Guard) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        for (place, bits) in (0..).zip(links) {
+            self.entries.make(place).store(*bits, Release);
+        }
+        let places = links.iter().map(|bits| spread(*bits)).zip(0..);
+        state.places = self.places.fill(links.len(), places, guard);
+        self.end.store(links.len() as u64, Release);
+        self.living.store(links.len() as u64, Release);
+    }
+
+    fn remove(&self, bits: u64, guard: &Guard) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut candidates = self.places.candidates(spread(bits), guard);
+        let Some(place) = candidates.find(|place| self.entry(*place) == bits) else { return false };
+        drop(candidates);
+        self.places.remove(&mut state.places, spread(bits), place, guard);
         self.entries.make(place).store(EMPTY, Release);
-        places.free.push(place);
+        state.free.push(place);
         self.living.fetch_sub(1, Release);
         true
     }
+}
 
-    fn find_places(&self) -> Places {
-        let all = (0..self.end.load(Relaxed) as u32)
-            .filter_map(|place| Some((self.entries.get(place)?.load(Relaxed), place)));
-        Places { of: all.collect(), free: Vec::new() }
-    }
+/// A hash of what differs in few bits (Knuth's multiplicative method, both halves of it used).
+const fn spread(bits: u64) -> u64 {
+    let hash = bits.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    hash ^ hash >> 32
 }
 
 #[cfg(test)]

@@ -1,11 +1,9 @@
-//! Readers, writers and snapshots at the same time, and a disk without room.
+//! Readers, writers and snapshots at the same time.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
-use prony_graph_store::{Around, Direction, Durability, Options, Ref, Side, Store, WriteError};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use prony_graph_store::{Around, Direction, Durability, Options, Ref, Side, Store};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
@@ -120,42 +118,4 @@ fn writers_on_all_threads_share_syncs_and_lose_nothing() {
     let store = open(directory.path(), Durability::Sync);
     assert_eq!(store.read().count(Side::Nodes, None), 400);
     assert!(store.recovery().frames < 400, "each write was a frame of its own");
-}
-
-/// The limit is the whole process's, so everything that fills the disk is in this one test.
-#[test]
-fn a_full_disk_refuses_writes_takes_them_back_and_heals() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = Arc::new(open(directory.path(), Durability::Sync));
-    let first = store.write_and_wait(|write| write.create_node("N", "first", &[])).unwrap();
-    let long = "x".repeat(60_000);
-    let before = getrlimit(Resource::Fsize);
-    // SAFETY: ignoring a signal touches no memory.
-    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-    setrlimit(Resource::Fsize, Rlimit { current: Some(100_000), ..before }).unwrap();
-    let mut made = 0;
-    let error = loop {
-        let key = format!("{made}{long}");
-        match store.write_and_wait(|write| {
-            let node = write.create_node("Full", &key, &[])?;
-            write.create_relationship("R", first, node, &[])
-        }) {
-            Ok(_) => made += 1,
-            Err(error) => break error,
-        }
-    };
-    assert!(matches!(error, WriteError::Log { .. }), "{error}");
-    let count = |store: &Store| {
-        let read = store.read();
-        (read.count(Side::Nodes, None), read.degree(first, Around::default()))
-    };
-    assert_eq!(count(&store), (1 + made, made), "what could not be written was taken back");
-    assert!(store.snapshot().is_err() || made > 0);
-    setrlimit(Resource::Fsize, before).unwrap();
-    store.write_and_wait(|write| write.create_node("After", "x", &[])).unwrap();
-    assert_eq!(count(&store), (2 + made, made));
-    drop(store);
-    let store = open(directory.path(), Durability::Sync);
-    assert_eq!(count(&store), (2 + made, made));
-    assert_eq!(store.recovery().torn_bytes, 0);
 }

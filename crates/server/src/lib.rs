@@ -1,9 +1,70 @@
 //! The server: takes settings, opens sources, and answers HTTP on one thread a core. It leaves reading
 //! arguments, printing and exit codes to the binary, and what a field means to the sources.
 //!
+//! It is a library too: a GraphQL API is a schema in GraphQL's own language and one Rust function a field.
+//!
+//! # A whole server
+//!
+//! ```no_run
+#![doc = include_str!("../examples/books.rs")]
+//! ```
+//!
+//! It serves `/graphql`, GraphiQL at `/`, `/health` and `/metrics`, with the plan cache and the limits of
+//! `prony serve`.
+//!
+//! # Functions
+//!
+//! * [`field`](resolvers::Schema::field): `|context: &C, arguments: A|` for a field of `Query` or `Mutation`,
+//!   `|context: &C, parent: &P, arguments: A|` for a field of another type. It is called in place, so it must not
+//!   block.
+//! * [`batch_field`](resolvers::Schema::batch_field): `|context: &C, parents: &[&P], arguments: A|`, which answers a
+//!   list with one entry a parent.
+//! * [`async_field`](resolvers::Schema::async_field) and
+//!   [`async_batch_field`](resolvers::Schema::async_batch_field): the same for what waits, with `Arc<C>` and
+//!   clones of the parents. Those of one level wait together, each for at most
+//!   [`function_timeout`](resolvers::Schema::function_timeout).
+//! * [`event_field`](resolvers::Schema::event_field): for fields of `Subscription`.
+//! * [`directive`](resolvers::Schema::directive): `|value: T, arguments: A|` for a directive that changes values.
+//!
+//! Fields without a function come from the member of that name of what serde writes of the parent; only selected
+//! members are serialized, straight into the response. Arguments are any type that serde reads.
+//!
+//! # Nulls and errors
+//!
+//! `Option` is null. [`Error::new`](resolvers::Error::new) is for clients, with a code and extensions; every other
+//! error that `?` turns into one is masked, as is a panic: the log has its text under a reference that the client
+//! sees. A value that does not fit the schema is such an error too. Where null may not stand, the nearest place
+//! around it becomes null (GraphQL specification, section 6.4.4).
+//!
+//! # Faults at the start
+//!
+//! [`build`](resolvers::Schema::build) refuses a schema that functions and types do not fit, and says all that is
+//! wrong at once:
+//!
+//! ```
+//! # use prony_server::{outputs, resolvers::Schema};
+//! # #[derive(Default, serde::Serialize)] struct Book { id: i32, titel: String }
+//! # outputs!(Book);
+//! let sdl = "type Query { book(id: Int!): Book, count: Int! } type Book { id: Int! title: String! }";
+//! let faults = Schema::new(sdl, ())
+//!     .field("Query.book", |(): &(), (): ()| Some(Book::default()))
+//!     .build()
+//!     .unwrap_err();
+//! let places: Vec<&str> = faults.0.iter().map(|fault| &*fault.place).collect();
+//! assert_eq!(places, ["Query.book", "Book.title", "Query.count"]);
+//! assert!(faults.0[1].message.starts_with("it has neither a function nor a member"));
+//! ```
+//!
+//! # Inside another server
+//!
+//! [`Service`] is a `tower` service: `axum::Router::new().route_service("/graphql", Service::new(resolvers)?)`.
+//!
+//! # Inside
+//!
 //! [`config`] turns what was typed into [`config::Settings`]; [`runtime`] owns sockets, threads and stopping;
-//! [`http`] owns paths, limits and headers; [`graphql`] holds the road of a request, [`graph`] the calls on graphs; [`observe`] holds logs'
-//! references, metrics and process figures.
+//! [`http`] owns paths, limits and headers; [`graphql`] holds the road of a request, [`graph`] the calls on graphs;
+//! [`observe`] holds logs' references, metrics and process figures; [`resolvers`] are functions as a source, and
+//! [`examples`] two servers of them.
 
 pub mod config;
 pub mod examples;
@@ -13,8 +74,9 @@ pub mod http;
 mod library;
 pub mod observe;
 pub mod runtime;
+mod service;
 mod subscriptions;
 
 pub use prony_sources::{outputs, resolvers};
 
-pub use self::{http::Route, library::Server};
+pub use self::{http::Route, library::Server, service::Service};

@@ -203,7 +203,8 @@ impl PreparedRoot {
         if let Self::Graph(root) = self { Some(root) } else { None }
     }
 
-    fn resolvers(&self) -> Option<&resolvers::PreparedRoot> {
+    /// The plan of functions, where it is one.
+    pub fn resolvers(&self) -> Option<&resolvers::PreparedRoot> {
         if let Self::Resolvers(root) = self { Some(root) } else { None }
     }
 }

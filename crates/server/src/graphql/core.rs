@@ -2,7 +2,8 @@
 
 use std::{cell::RefCell, ops::Deref, rc::Rc, sync::Arc};
 
-use prony_sources::source::Handle;
+use prony_graphql::{response::FieldResult, schema::SourceId, variables::Variables};
+use prony_sources::source::{Handle, PreparedRoot};
 
 use super::{engine::Engine, served::Served};
 use crate::{config::Settings, http::Site, observe::CoreMetrics, subscriptions::Hub};
@@ -32,6 +33,40 @@ impl Deref for CoreServed {
 
     fn deref(&self) -> &Served {
         &self.0
+    }
+}
+
+/// What the road of a request needs: a core's part of the engine, or the engine inside another program's server.
+pub(crate) trait Lane {
+    type Served: Deref<Target = Served>;
+
+    fn site(&self) -> &Site;
+
+    /// What is served now; a request asks once and uses that to its end.
+    fn served(&self) -> Self::Served;
+
+    fn metrics(&self) -> &CoreMetrics;
+
+    fn query_source(
+        &self,
+        source: SourceId,
+        root: &PreparedRoot,
+        variables: &Variables,
+    ) -> impl Future<Output = FieldResult>;
+
+    fn mutate_source(
+        &self,
+        source: SourceId,
+        roots: &[&PreparedRoot],
+        variables: &Variables,
+    ) -> impl Future<Output = Vec<FieldResult>>;
+
+    fn settings(&self) -> &Settings {
+        &self.site().settings
+    }
+
+    fn engine(&self) -> &Engine {
+        &self.site().engine
     }
 }
 
@@ -67,5 +102,74 @@ impl CoreEngine {
 
     pub(crate) fn metrics(&self) -> &CoreMetrics {
         self.site.metrics.core(self.index)
+    }
+}
+
+impl Lane for CoreEngine {
+    type Served = CoreServed;
+
+    fn site(&self) -> &Site {
+        self.site()
+    }
+
+    fn served(&self) -> CoreServed {
+        self.served()
+    }
+
+    fn metrics(&self) -> &CoreMetrics {
+        self.metrics()
+    }
+
+    async fn query_source(
+        &self,
+        source: SourceId,
+        root: &PreparedRoot,
+        variables: &Variables,
+    ) -> FieldResult {
+        self.handles[usize::from(source.0)].query(root, variables).await
+    }
+
+    async fn mutate_source(
+        &self,
+        source: SourceId,
+        roots: &[&PreparedRoot],
+        variables: &Variables,
+    ) -> Vec<FieldResult> {
+        self.handles[usize::from(source.0)].mutate(roots, variables).await
+    }
+}
+
+/// Subscriptions hold on to their core.
+impl<L: Lane> Lane for Rc<L> {
+    type Served = L::Served;
+
+    fn site(&self) -> &Site {
+        (**self).site()
+    }
+
+    fn served(&self) -> L::Served {
+        (**self).served()
+    }
+
+    fn metrics(&self) -> &CoreMetrics {
+        (**self).metrics()
+    }
+
+    async fn query_source(
+        &self,
+        source: SourceId,
+        root: &PreparedRoot,
+        variables: &Variables,
+    ) -> FieldResult {
+        (**self).query_source(source, root, variables).await
+    }
+
+    async fn mutate_source(
+        &self,
+        source: SourceId,
+        roots: &[&PreparedRoot],
+        variables: &Variables,
+    ) -> Vec<FieldResult> {
+        (**self).mutate_source(source, roots, variables).await
     }
 }

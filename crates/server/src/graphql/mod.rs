@@ -11,8 +11,9 @@ mod served;
 mod stages;
 
 pub(crate) use self::{
-    core::CoreEngine,
+    core::{CoreEngine, Lane},
     engine::follow,
+    served::Served,
     stages::{STAGES, StageClock, StageTimes},
 };
 pub use self::{

@@ -18,7 +18,7 @@ use prony_graphql::{
 use prony_sources::source::PreparedRoot;
 
 use super::{
-    core::{CoreEngine, CoreServed},
+    core::{CoreServed, Lane},
     plan::{Plan, Step},
     served::Served,
     stages::{Stage, StageClock, StageTimes},
@@ -71,13 +71,13 @@ pub(crate) struct Answer {
 
 /// An operation of which nothing but its execution is left to do.
 #[derive(Debug)]
-pub(crate) struct Prepared {
-    served: CoreServed,
+pub(crate) struct Prepared<S = CoreServed> {
+    served: S,
     pub(crate) plan: Arc<Plan>,
     pub(crate) variables: Variables,
 }
 
-impl Prepared {
+impl<S> Prepared<S> {
     pub(crate) fn kind(&self) -> OperationKind {
         self.plan.selection.kind
     }
@@ -94,7 +94,7 @@ pub(crate) enum Obstacle {
 
 /// Takes a request from its text to the bytes of its response. Dropping the future cancels the request.
 pub(crate) async fn travel(
-    core: &CoreEngine,
+    core: &impl Lane,
     parse: impl FnOnce() -> Result<RequestParameters, RequestFault>,
     permission: Permission,
 ) -> Answer {
@@ -116,7 +116,7 @@ pub(crate) async fn travel(
 
 /// Travels the first half only; what is in the way, as the body of an answer.
 pub(crate) fn check(
-    core: &CoreEngine,
+    core: &impl Lane,
     parameters: RequestParameters,
     permission: Permission,
 ) -> Result<(), Vec<u8>> {
@@ -132,13 +132,13 @@ pub(crate) fn check(
 }
 
 /// The first half of the road, which does not wait: parse, validate, plan. `kind` is told as soon as it is known.
-pub(crate) fn prepare(
-    core: &CoreEngine,
+pub(crate) fn prepare<L: Lane>(
+    core: &L,
     parse: impl FnOnce() -> Result<RequestParameters, RequestFault>,
     permission: Permission,
     clock: &mut StageClock,
     kind: &mut Option<OperationKind>,
-) -> Result<Prepared, Obstacle> {
+) -> Result<Prepared<L::Served>, Obstacle> {
     let served = core.served();
     let limits = core.engine().limits();
     let refused = |errors| refuse(core, errors);
@@ -167,9 +167,9 @@ pub(crate) fn prepare(
 }
 
 /// The second half: execute, assemble. The body, and whether it holds errors.
-pub(crate) async fn finish(
-    core: &CoreEngine,
-    prepared: &Prepared,
+pub(crate) async fn finish<L: Lane>(
+    core: &L,
+    prepared: &Prepared<L::Served>,
     clock: &mut StageClock,
 ) -> (bool, Vec<u8>) {
     let Prepared { served, plan, variables } = prepared;
@@ -182,7 +182,7 @@ pub(crate) async fn finish(
 }
 
 /// The body of a plan's results, and whether it holds errors, which are counted and logged here.
-pub(crate) fn assemble(core: &CoreEngine, plan: &Plan, results: &mut [FieldResult]) -> (bool, Vec<u8>) {
+pub(crate) fn assemble(core: &impl Lane, plan: &Plan, results: &mut [FieldResult]) -> (bool, Vec<u8>) {
     let errors = note_errors(core, plan, results);
     (errors, response::assemble(&plan.selection.fields, results, core.engine().detail()))
 }
@@ -200,7 +200,7 @@ fn find_operation(
     Ok(served.cache.insert_operation(text, name, operation))
 }
 
-fn refuse(core: &CoreEngine, mut errors: Vec<GraphqlError>) -> Obstacle {
+fn refuse(core: &impl Lane, mut errors: Vec<GraphqlError>) -> Obstacle {
     for error in &mut errors {
         refer(core, "", error);
     }
@@ -208,7 +208,7 @@ fn refuse(core: &CoreEngine, mut errors: Vec<GraphqlError>) -> Obstacle {
 }
 
 /// Root fields of a query at the same time, those of a mutation one after the other.
-async fn execute(core: &CoreEngine, served: &Served, plan: &Plan, variables: &Variables) -> Vec<FieldResult> {
+async fn execute(core: &impl Lane, served: &Served, plan: &Plan, variables: &Variables) -> Vec<FieldResult> {
     match (plan.selection.kind, plan.steps.as_slice()) {
         (OperationKind::Mutation, _) => mutate(core, served, plan, variables).await,
         (_, [only]) => vec![query(core, served, &plan.selection.fields[0], only, variables).await],
@@ -220,16 +220,14 @@ async fn execute(core: &CoreEngine, served: &Served, plan: &Plan, variables: &Va
 }
 
 async fn query(
-    core: &CoreEngine,
+    core: &impl Lane,
     served: &Served,
     field: &Field,
     step: &Step,
     variables: &Variables,
 ) -> FieldResult {
     match step {
-        Step::Source(source, prepared) => {
-            core.handles[usize::from(source.0)].query(prepared, variables).await
-        }
+        Step::Source(source, prepared) => core.query_source(*source, prepared, variables).await,
         Step::Constant(result) => result.clone(),
         Step::Introspection => {
             introspection::answer(&served.schema, field, variables, core.engine().limits())
@@ -238,11 +236,11 @@ async fn query(
 }
 
 /// All fields of one source in one transaction, in their order; sources in the order of their first field.
-async fn mutate(core: &CoreEngine, served: &Served, plan: &Plan, variables: &Variables) -> Vec<FieldResult> {
+async fn mutate(core: &impl Lane, served: &Served, plan: &Plan, variables: &Variables) -> Vec<FieldResult> {
     let mut results: Vec<Option<FieldResult>> = plan.steps.iter().map(|_| None).collect();
     for (source, members) in by_source(plan) {
         let roots: Vec<&PreparedRoot> = members.iter().map(|&(_, root)| root).collect();
-        let answers = core.handles[usize::from(source.0)].mutate(&roots, variables).await;
+        let answers = core.mutate_source(source, &roots, variables).await;
         for ((index, _), answer) in members.into_iter().zip(answers) {
             results[index] = Some(answer);
         }
@@ -271,7 +269,7 @@ fn by_source(plan: &Plan) -> Vec<(SourceId, Members<'_>)> {
 }
 
 /// Counts fields and gives references; whether there are errors.
-fn note_errors(core: &CoreEngine, plan: &Plan, results: &mut [FieldResult]) -> bool {
+fn note_errors(core: &impl Lane, plan: &Plan, results: &mut [FieldResult]) -> bool {
     let mut any = false;
     for (step, result) in plan.steps.iter().zip(results) {
         let failed = !result.errors.is_empty();
@@ -287,7 +285,7 @@ fn note_errors(core: &CoreEngine, plan: &Plan, results: &mut [FieldResult]) -> b
 }
 
 /// Joins an error that has a detail with a line of the log. What the client's own values caused is no failure of ours.
-fn refer(core: &CoreEngine, source: &str, error: &mut GraphqlError) {
+fn refer(core: &impl Lane, source: &str, error: &mut GraphqlError) {
     let Some(detail) = &error.detail else { return };
     let references = &core.site().references;
     let reference = references.next();

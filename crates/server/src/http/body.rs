@@ -1,12 +1,17 @@
 //! Reading a request's body within its limits of bytes and time.
 
-use std::{pin::pin, task::Poll, time::Duration};
+use std::{
+    fmt::Display,
+    pin::{Pin, pin},
+    task::Poll,
+    time::Duration,
+};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::poll;
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt;
-use hyper::body::{Body, Incoming};
+use hyper::body::Body;
 
 /// Why there is no body.
 #[derive(Debug)]
@@ -16,9 +21,9 @@ pub(crate) struct BodyFault {
 }
 
 /// Reads the whole body. One that says it is too long is refused before it is read.
-pub(crate) async fn read(
+pub(crate) async fn read<B: Body<Data = Bytes, Error: Display>>(
     headers: &HeaderMap,
-    body: Incoming,
+    body: B,
     max_bytes: usize,
     timeout: Duration,
 ) -> Result<Bytes, BodyFault> {
@@ -43,7 +48,11 @@ fn too_large(max_bytes: usize) -> BodyFault {
 }
 
 /// Most bodies arrive in one piece, which is then not copied.
-async fn collect(mut body: Incoming, max_bytes: usize) -> Result<Bytes, BodyFault> {
+async fn collect<B: Body<Data = Bytes, Error: Display>>(
+    body: B,
+    max_bytes: usize,
+) -> Result<Bytes, BodyFault> {
+    let mut body = pin!(body);
     let first = next(&mut body).await?.unwrap_or_default();
     if first.len() > max_bytes {
         return Err(too_large(max_bytes));
@@ -61,7 +70,9 @@ async fn collect(mut body: Incoming, max_bytes: usize) -> Result<Bytes, BodyFaul
     Ok(whole.freeze())
 }
 
-async fn next(body: &mut Incoming) -> Result<Option<Bytes>, BodyFault> {
+async fn next<B: Body<Data = Bytes, Error: Display>>(
+    body: &mut Pin<&mut B>,
+) -> Result<Option<Bytes>, BodyFault> {
     loop {
         match body.frame().await {
             None => return Ok(None),

@@ -1,11 +1,11 @@
 //! GraphQL over HTTP (the specification of that name): what of a request is read from where, and which status
 //! and media type an answer has.
 
-use std::rc::Rc;
+use std::{fmt::Display, rc::Rc};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use prony_graphql::{
     request::{RequestFault, RequestParameters},
     selection::OperationKind,
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     graphql::{
-        CoreEngine, StageTimes,
+        CoreEngine, Lane, StageTimes,
         road::{Answer, Arrival, Permission, travel},
     },
     observe::OutcomeKind,
@@ -34,6 +34,14 @@ pub(super) async fn answer(core: &Rc<CoreEngine>, request: Request<Incoming>) ->
     if media::prefers_events(request.headers()) {
         return stream(core, request).await;
     }
+    answer_once(&**core, request).await
+}
+
+/// One request, one answer.
+pub(crate) async fn answer_once<B>(core: &impl Lane, request: Request<B>) -> Reply
+where
+    B: Body<Data = Bytes, Error: Display>,
+{
     let Some(media) = media::negotiate(request.headers()) else {
         let message = "the client accepts neither application/graphql-response+json nor application/json";
         return bad(core, refusal(StatusCode::NOT_ACCEPTABLE, JSON, message));
@@ -76,17 +84,19 @@ async fn stream(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Reply {
     }
 }
 
-async fn post(core: &CoreEngine, request: Request<Incoming>, media: Media) -> Result<Answer, Reply> {
+async fn post<B>(core: &impl Lane, request: Request<B>, media: Media) -> Result<Answer, Reply>
+where
+    B: Body<Data = Bytes, Error: Display>,
+{
     let body = read_body(core, request, media).await?;
     Ok(travel(core, || RequestParameters::from_json(&body), Permission::QueriesAndMutations).await)
 }
 
 /// Only JSON is taken, so that a page of another origin cannot send mutations as a form does.
-pub(super) async fn read_body(
-    core: &CoreEngine,
-    request: Request<Incoming>,
-    media: Media,
-) -> Result<Bytes, Reply> {
+pub(super) async fn read_body<B>(core: &impl Lane, request: Request<B>, media: Media) -> Result<Bytes, Reply>
+where
+    B: Body<Data = Bytes, Error: Display>,
+{
     let may_lack = core.settings().functions.lenient_content_type;
     if !media::is_json(request.headers()) && !(may_lack && media::is_unsaid(request.headers())) {
         let message = "the body must be JSON in UTF-8: send `content-type: application/json`";
@@ -123,7 +133,7 @@ fn from_query(query: &str) -> Result<RequestParameters, RequestFault> {
     )
 }
 
-fn respond(core: &CoreEngine, answer: Answer, media: Media, wants_timing: bool) -> Reply {
+fn respond(core: &impl Lane, answer: Answer, media: Media, wants_timing: bool) -> Reply {
     let Answer { arrival, body, kind, times } = answer;
     let (outcome, mut response) = match arrival {
         Arrival::Executed { errors: false } => {
@@ -177,7 +187,7 @@ fn add_timing(headers: &mut HeaderMap, times: &StageTimes) {
 }
 
 /// Counts a request that has not reached the road.
-fn bad(core: &CoreEngine, response: Reply) -> Reply {
+fn bad(core: &impl Lane, response: Reply) -> Reply {
     core.metrics().request_ended(None, OutcomeKind::BadRequest, &StageTimes::default());
     response
 }

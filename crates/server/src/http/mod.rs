@@ -17,9 +17,12 @@ use std::{convert::Infallible, rc::Rc, sync::Arc};
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 
-pub(crate) use self::reply::{JSON, Reply, empty, refusal};
 use self::reply::{not_allowed, reply};
 pub use self::routes::Route;
+pub(crate) use self::{
+    graphql::answer_once as answer_graphql,
+    reply::{JSON, Reply, empty, refusal},
+};
 use crate::{
     config::Settings,
     graph,

@@ -67,10 +67,15 @@ pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json;
 
 /// A refusal that clients of GraphQL can read too.
 pub(crate) fn refusal(status: StatusCode, content_type: HeaderValue, message: &str) -> Reply {
+    reply(status, content_type, refusal_text(message))
+}
+
+/// The body of a refusal.
+pub(crate) fn refusal_text(message: &str) -> Vec<u8> {
     let mut body = b"{\"errors\":[{\"message\":".to_vec();
     json::write_string(&mut body, message);
     body.extend_from_slice(b"}]}");
-    reply(status, content_type, body)
+    body
 }
 
 /// A 405 that says what is allowed.

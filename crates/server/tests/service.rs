@@ -56,7 +56,14 @@ fn a_tower_service_speaks_graphql_over_http() {
             strict.expect("a request"),
             post("[]"),
         ],
-        &expect![""],
+        &expect![[r#"
+            200 OK application/json; charset=utf-8 {"data":{"artist":{"name":"Queens of the Stone Age","records":[{"name":"Queens of the Stone Age, volume 1"}]}}}
+            200 OK application/json; charset=utf-8 {"data":{"createArtist":{"id":13}}}
+            200 OK application/json; charset=utf-8 {"data":{"artist":{"name":"Queen"}}}
+            415 Unsupported Media Type application/json; charset=utf-8 {"errors":[{"message":"the body must be JSON in UTF-8: send `content-type: application/json`"}]}
+            400 Bad Request application/graphql-response+json; charset=utf-8 {"errors":[{"message":"type `Query` does not have a field `nothing`","locations":[{"line":1,"column":3}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}
+            400 Bad Request application/json; charset=utf-8 {"errors":[{"message":"batches are not taken: send each request by itself, or several root fields in one"}]}
+        "#]],
     );
     assert!(service.sdl().contains("directive @toUpper on FIELD"));
 }
@@ -72,7 +79,13 @@ fn what_waits_is_awaited() {
         .build()
         .expect("it fits");
     let service = Service::new(functions).expect("there is nothing to open");
-    check(&service, vec![post(r#"{"query":"{ a b }"}"#)], &expect![""]);
+    check(
+        &service,
+        vec![post(r#"{"query":"{ a b }"}"#)],
+        &expect![[r#"
+        200 OK application/json; charset=utf-8 {"data":{"a":"waited","b":null},"errors":[{"message":"no","locations":[{"line":1,"column":5}],"path":["b"],"extensions":{"code":"NO"}}]}
+    "#]],
+    );
 }
 
 #[tokio::test]
@@ -88,5 +101,10 @@ async fn bytes_in_bytes_out() {
         lines.push_str(&String::from_utf8_lossy(&service.execute(request.as_bytes()).await));
         lines.push('\n');
     }
-    expect![""].assert_eq(&lines);
+    expect![[r#"
+        {"data":{"retrieveDonut":{"flavor":"CHOCOLATE"}}}
+        {"errors":[{"message":"type `Query` does not have a field `nothing`","locations":[{"line":1,"column":3}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}
+        {"errors":[{"message":"subscriptions have more than one answer"}]}
+        {"errors":[{"message":"the request is not JSON: EOF while parsing an object at line 1, column 1"}]}
+    "#]].assert_eq(&lines);
 }

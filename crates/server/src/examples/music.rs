@@ -74,9 +74,10 @@ impl Search {
     }
 }
 
-/// Whether a name holds a text, without regard to case.
+/// Whether a name holds a text, without regard to the case of ASCII letters.
 fn holds(name: &str, text: &str) -> bool {
-    name.to_lowercase().contains(&text.to_lowercase())
+    let (name, text) = (name.as_bytes(), text.as_bytes());
+    text.is_empty() || name.windows(text.len()).any(|window| window.eq_ignore_ascii_case(text))
 }
 
 #[derive(Debug, Deserialize)]

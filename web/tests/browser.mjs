@@ -1,10 +1,10 @@
 // Opens the console in a real browser: `node tests/browser.mjs [URL [SCREENSHOT-FOLDER]]`. It must load without any other
 // server, break no rule of its policy, run the example query by keyboard and show its result, dark and light, on a
-// desk and on a phone. CHROMIUM names the browser's program where it is not found by itself.
+// desk and on a phone. Over a graph it shows neighbours three levels deep. CHROMIUM names the browser's program where it is not found by itself.
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
-import { withServer } from './server.mjs';
+import { emptyGraph, withServer } from './server.mjs';
 
 const [given, folder] = process.argv.slice(2);
 const program = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
@@ -25,7 +25,8 @@ function demand(condition, message) {
   if (!condition) throw new Error(message);
 }
 
-async function check(browser, url, { name, ...options }) {
+/** A page, and what it did wrong so far. */
+async function open(browser, url, options) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
   const faults = [];
@@ -37,7 +38,22 @@ async function check(browser, url, { name, ...options }) {
     if (message.type() === 'error') faults.push(`console: ${message.text()}`);
   });
   page.on('pageerror', (error) => faults.push(`page: ${error.message}`));
+  return { context, page, faults };
+}
 
+/** Runs what is in the editor by keyboard; the text that is shown. */
+async function run(page) {
+  await page.locator('.graphiql-query-editor .CodeMirror').click();
+  await page.keyboard.press('Control+Enter');
+  await page.waitForFunction(() => {
+    const text = document.querySelector('.result-window .CodeMirror')?.CodeMirror?.getValue() ?? '';
+    return text.includes('"data"') || text.includes('"errors"');
+  });
+  return page.locator('.result-window .CodeMirror').evaluate((element) => element.CodeMirror.getValue());
+}
+
+async function check(browser, url, { name, ...options }) {
+  const { context, page, faults } = await open(browser, url, options);
   const description = await (await context.request.get(`${url}/console.json`)).json();
   await page.goto(url, { waitUntil: 'networkidle' });
   const editor = page.locator('.graphiql-query-editor .CodeMirror');
@@ -47,18 +63,11 @@ async function check(browser, url, { name, ...options }) {
   const written = await editor.evaluate((element) => element.CodeMirror.getValue());
   demand(written === description.example, `the editor holds ${JSON.stringify(written)}`);
 
-  await editor.click();
-  await page.keyboard.press('Control+Enter');
-  const response = page.locator('.result-window .CodeMirror');
-  await page.waitForFunction(() => {
-    const text = document.querySelector('.result-window .CodeMirror')?.CodeMirror?.getValue() ?? '';
-    return text.includes('"data"') || text.includes('"errors"');
-  });
-  const shown = await response.evaluate((element) => element.CodeMirror.getValue());
+  const shown = await run(page);
   demand(JSON.parse(shown).errors === undefined, `the example failed: ${shown}`);
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
   demand(overflow <= 0, `the page is ${overflow} pixels wider than the screen`);
-  const box = await response.boundingBox();
+  const box = await page.locator('.result-window .CodeMirror').boundingBox();
   demand(box && box.width >= 250 && box.height >= 100, `the result has no room: ${JSON.stringify(box)}`);
   if (folder) {
     mkdirSync(folder, { recursive: true });
@@ -68,19 +77,75 @@ async function check(browser, url, { name, ...options }) {
   await context.close();
 }
 
-const failed = await withServer(given, async (url) => {
-  const browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
-  let failures = 0;
-  for (const view of views) {
-    try {
-      await check(browser, url, view);
-    } catch (error) {
-      failures += 1;
-      console.error(`${view.name}: ${error.message}`);
-    }
+const neighbours = `{
+  user(_key: "Max") { name
+    users(types: [KNOWS], direction: out) { name
+      users(types: [KNOWS], direction: out) { name
+        neighbors(types: [LIKES]) { ... on Product { name } } } } }
+}`;
+
+/** Max knows Helene, who knows Ada, who likes a lamp. */
+async function makeGraph(url) {
+  const call = async (path, body) => {
+    const answer = await fetch(`${url}/db/rage/${path}`, { method: 'POST', body });
+    demand(answer.status === 201, `${path}: ${answer.status} ${await answer.text()}`);
+  };
+  for (const type of ['User', 'Product']) {
+    await call(`schema/nodes/${type}`);
+    await call(`schema/nodes/${type}/properties/name/string`);
   }
-  await browser.close();
-  console.log(`${views.length - failures} passed, ${failures} failed`);
-  return failures > 0;
+  for (const key of ['Max', 'Helene', 'Ada']) await call(`node/User/${key}`, JSON.stringify({ name: key }));
+  await call('node/Product/lamp', JSON.stringify({ name: 'Lamp' }));
+  await call('node/User/Max/relationship/User/Helene/KNOWS');
+  await call('node/User/Helene/relationship/User/Ada/KNOWS');
+  await call('node/User/Ada/relationship/Product/lamp/LIKES');
+  // The types are in the schema shortly after they were declared.
+  const known = async () => {
+    const asked = { method: 'POST', headers: { 'content-type': 'application/json' } };
+    const answer = await fetch(`${url}/graphql`, { ...asked, body: JSON.stringify({ query: neighbours }) });
+    return (await answer.json()).errors === undefined;
+  };
+  const deadline = Date.now() + 20_000;
+  while (!(await known())) demand(Date.now() < deadline, 'the schema never knew the types');
+}
+
+async function checkGraph(browser, url) {
+  await makeGraph(url);
+  const { context, page, faults } = await open(browser, url, views[0]);
+  await page.goto(url, { waitUntil: 'networkidle' });
+  const editor = page.locator('.graphiql-query-editor .CodeMirror');
+  await editor.waitFor();
+  await editor.evaluate((element, text) => element.CodeMirror.setValue(text), neighbours);
+  const shown = await run(page);
+  const expected = {
+    user: { name: 'Max', users: [{ name: 'Helene', users: [{ name: 'Ada', neighbors: [{ name: 'Lamp' }] }] }] },
+  };
+  demand(JSON.stringify(JSON.parse(shown).data) === JSON.stringify(expected), `the neighbours are ${shown}`);
+  demand(faults.length === 0, faults.join('\n'));
+  await context.close();
+}
+
+const failures = [];
+
+/** Each check on its own; those that fail are named at the end. */
+async function attempt(name, work) {
+  try {
+    await work();
+  } catch (error) {
+    failures.push(name);
+    console.error(`${name}: ${error.message}`);
+  }
+}
+
+const browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox'] });
+await withServer(given, async (url) => {
+  for (const view of views) await attempt(view.name, () => check(browser, url, view));
 });
-process.exit(failed ? 1 : 0);
+let total = views.length;
+if (!given) {
+  total += 1;
+  await withServer(undefined, (url) => attempt('graph', () => checkGraph(browser, url)), emptyGraph);
+}
+await browser.close();
+console.log(`${total - failures.length} passed, ${failures.length} failed`);
+process.exit(failures.length > 0 ? 1 : 0);

@@ -17,13 +17,23 @@ function program() {
   return found;
 }
 
-/** Calls `work` with the URL of a server, without a slash at its end. */
-export async function withServer(given, work) {
-  if (given) return work(given.replace(/\/+$/, ''));
-  const folder = mkdtempSync(join(tmpdir(), 'prony-web-'));
+/** A copy of the sample database. */
+function sample(folder) {
   const database = join(folder, 'chinook.sqlite');
   copyFileSync(join(repository, 'crates/testkit/data/chinook/chinook.sqlite'), database);
-  const child = spawn(program(), ['serve', `sqlite:${database}`, '--listen', '127.0.0.1:0']);
+  return `sqlite:${database}`;
+}
+
+/** A graph without anything in it. */
+export function emptyGraph(folder) {
+  return `graph:${join(folder, 'graph')}`;
+}
+
+/** Calls `work` with the URL of a server, without a slash at its end. `source` names what it serves in a folder of its own. */
+export async function withServer(given, work, source = sample) {
+  if (given) return work(given.replace(/\/+$/, ''));
+  const folder = mkdtempSync(join(tmpdir(), 'prony-web-'));
+  const child = spawn(program(), ['serve', source(folder), '--listen', '127.0.0.1:0']);
   const ended = new Promise((resolve) => child.once('exit', resolve));
   try {
     return await work(await address(child));

@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, future::join_all};
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Body;
@@ -108,6 +108,16 @@ impl Lane for Service {
             Some(root) => self.resolvers.query(root, variables).await,
             None => unreachable!("only functions are served"),
         }
+    }
+
+    async fn query_all_of(
+        &self,
+        _source: SourceId,
+        roots: &[&PreparedRoot],
+        variables: &Variables,
+    ) -> Vec<FieldResult> {
+        let roots = roots.iter().filter_map(|root| root.resolvers());
+        join_all(roots.map(|root| self.resolvers.query(root, variables))).await
     }
 
     async fn mutate_source(

@@ -6,7 +6,7 @@
 
 use std::{fmt, pin::Pin, str::FromStr, sync::Arc};
 
-use futures_util::Stream;
+use futures_util::{Stream, future::join_all};
 use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     response::FieldResult,
@@ -234,6 +234,19 @@ impl Handle {
                 resolvers.query(root, variables).await
             }
             _ => unreachable!("{OWN_PLANS}"),
+        }
+    }
+
+    /// Answers root fields of one query: from one look where the source has such a thing, else at the same time.
+    pub async fn query_all(&self, roots: &[&PreparedRoot], variables: &Variables) -> Vec<FieldResult> {
+        match self {
+            Self::Graph(handle) => {
+                let roots: Vec<_> = roots.iter().filter_map(|root| root.graph()).collect();
+                handle.query_all(&roots, variables).await
+            }
+            Self::Relational(_) | Self::Resolvers(_) => {
+                join_all(roots.iter().map(|root| self.query(root, variables))).await
+            }
         }
     }
 

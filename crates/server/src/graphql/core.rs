@@ -54,6 +54,14 @@ pub(crate) trait Lane {
         variables: &Variables,
     ) -> impl Future<Output = FieldResult>;
 
+    /// All root fields of one source.
+    fn query_all_of(
+        &self,
+        source: SourceId,
+        roots: &[&PreparedRoot],
+        variables: &Variables,
+    ) -> impl Future<Output = Vec<FieldResult>>;
+
     fn mutate_source(
         &self,
         source: SourceId,
@@ -129,6 +137,15 @@ impl Lane for CoreEngine {
         self.handles[usize::from(source.0)].query(root, variables).await
     }
 
+    async fn query_all_of(
+        &self,
+        source: SourceId,
+        roots: &[&PreparedRoot],
+        variables: &Variables,
+    ) -> Vec<FieldResult> {
+        self.handles[usize::from(source.0)].query_all(roots, variables).await
+    }
+
     async fn mutate_source(
         &self,
         source: SourceId,
@@ -162,6 +179,15 @@ impl<L: Lane> Lane for Rc<L> {
         variables: &Variables,
     ) -> FieldResult {
         (**self).query_source(source, root, variables).await
+    }
+
+    async fn query_all_of(
+        &self,
+        source: SourceId,
+        roots: &[&PreparedRoot],
+        variables: &Variables,
+    ) -> Vec<FieldResult> {
+        (**self).query_all_of(source, roots, variables).await
     }
 
     async fn mutate_source(

@@ -48,26 +48,37 @@ pub enum OpenError {
     Introspection { message: String },
 }
 
-/// Faults with the names of the sources.
+/// Names that collide are told by their sources: the first of them, since the others mostly follow from it.
 fn joined(faults: &[SchemaFault], sources: &[NamedSource]) -> String {
-    let name = |id: SourceId| &*sources[usize::from(id.0)].name;
-    let told = |fault: &SchemaFault| match fault {
-        SchemaFault::TypeCollision { name: of, first, second } => {
-            collision("type", of, name(*first), name(*second))
+    let mut told = Vec::new();
+    let mut collisions: Vec<(&SourceId, &SourceId, String, usize)> = Vec::new();
+    for fault in faults {
+        let (what, first, second) = match fault {
+            SchemaFault::TypeCollision { name, first, second } => (format!("type {name}"), first, second),
+            SchemaFault::FieldCollision { kind, name, first, second } => {
+                (format!("{kind} field {name}"), first, second)
+            }
+            other => {
+                told.push(other.to_string());
+                continue;
+            }
+        };
+        match collisions.iter_mut().find(|(known, other, ..)| (*known, *other) == (first, second)) {
+            Some((.., others)) => *others += 1,
+            None => collisions.push((first, second, what, 0)),
         }
-        SchemaFault::FieldCollision { kind, name: of, first, second } => {
-            collision(&format!("{kind} field"), of, name(*first), name(*second))
-        }
-        other => other.to_string(),
-    };
-    faults.iter().map(told).collect::<Vec<_>>().join("; ")
-}
-
-fn collision(what: &str, name: &str, first: &str, second: &str) -> String {
-    format!(
-        "{what} {name} comes from source `{first}` and, with another definition, from source `{second}`; rename or exclude \
-         the table in prony.toml, or drop the type of the graph"
-    )
+    }
+    let name = |id: &SourceId| &*sources[usize::from(id.0)].name;
+    told.extend(collisions.into_iter().map(|(first, second, what, others)| {
+        let others = if others == 0 { String::new() } else { format!(" (and {others} other names)") };
+        format!(
+            "{what}{others} comes from source `{}` and, with another definition, from source `{}`; rename or exclude the \
+             table in prony.toml, or drop the type of the graph",
+            name(first),
+            name(second)
+        )
+    }));
+    told.join("; ")
 }
 
 /// An open source under its name.
@@ -297,7 +308,7 @@ mod tests {
         let before = engine.served();
         declare("Artist");
         let faults = joined(&engine.renew().expect_err("there is a table of artists"), &engine.sources);
-        assert!(faults.contains("type Artist comes from source `shop` and"), "{faults}");
+        assert!(faults.contains("type Artist (and 9 other names) comes from source `shop` and"), "{faults}");
         assert!(Arc::ptr_eq(&before, &engine.served()));
         let dropped = store.write_and_wait(|write| write.drop_type(Side::Nodes, "Artist"));
         dropped.expect("nothing is of the type");
@@ -314,9 +325,6 @@ mod tests {
         made.expect("the type can be made");
         drop(store);
         let error = engine(&directory).expect_err("there is a table of artists").to_string();
-        assert!(
-            error.starts_with("the sources do not make a schema: type Artist comes from source `shop`"),
-            "{error}"
-        );
+        assert!(error.starts_with("the sources do not make a schema: type Artist (and "), "{error}");
     }
 }

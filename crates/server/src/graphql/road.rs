@@ -212,11 +212,27 @@ async fn execute(core: &impl Lane, served: &Served, plan: &Plan, variables: &Var
     match (plan.selection.kind, plan.steps.as_slice()) {
         (OperationKind::Mutation, _) => mutate(core, served, plan, variables).await,
         (_, [only]) => vec![query(core, served, &plan.selection.fields[0], only, variables).await],
-        (_, steps) => {
-            let fields = plan.selection.fields.iter().zip(steps);
-            join_all(fields.map(|(field, step)| query(core, served, field, step, variables))).await
-        }
+        _ => query_all(core, served, plan, variables).await,
     }
+}
+
+/// All sources at the same time, each with all its fields.
+async fn query_all(
+    core: &impl Lane,
+    served: &Served,
+    plan: &Plan,
+    variables: &Variables,
+) -> Vec<FieldResult> {
+    let groups = by_source(plan);
+    let answers = join_all(groups.iter().map(|(source, members)| {
+        let roots: Vec<&PreparedRoot> = members.iter().map(|&(_, root)| root).collect();
+        async move { core.query_all_of(*source, &roots, variables).await }
+    }));
+    let mut results: Vec<Option<FieldResult>> = plan.steps.iter().map(|_| None).collect();
+    for ((_, members), answers) in groups.iter().zip(answers.await) {
+        place(&mut results, members, answers);
+    }
+    with_the_rest(core, served, plan, variables, results).await
 }
 
 async fn query(
@@ -241,10 +257,25 @@ async fn mutate(core: &impl Lane, served: &Served, plan: &Plan, variables: &Vari
     for (source, members) in by_source(plan) {
         let roots: Vec<&PreparedRoot> = members.iter().map(|&(_, root)| root).collect();
         let answers = core.mutate_source(source, &roots, variables).await;
-        for ((index, _), answer) in members.into_iter().zip(answers) {
-            results[index] = Some(answer);
-        }
+        place(&mut results, &members, answers);
     }
+    with_the_rest(core, served, plan, variables, results).await
+}
+
+fn place(results: &mut [Option<FieldResult>], members: &Members<'_>, answers: Vec<FieldResult>) {
+    for (&(index, _), answer) in members.iter().zip(answers) {
+        results[index] = Some(answer);
+    }
+}
+
+/// Answers what belongs to no source too.
+async fn with_the_rest(
+    core: &impl Lane,
+    served: &Served,
+    plan: &Plan,
+    variables: &Variables,
+    mut results: Vec<Option<FieldResult>>,
+) -> Vec<FieldResult> {
     for (index, step) in plan.steps.iter().enumerate() {
         if results[index].is_none() {
             let field = &plan.selection.fields[index];

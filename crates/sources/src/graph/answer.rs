@@ -37,14 +37,43 @@ pub(super) async fn answer(
     created: Created,
 ) -> FieldResult {
     let read = source.store().read();
-    match run(plan, variables, source.settings(), &read, Watch::in_place(), created) {
-        Ok(data) => FieldResult::data(data),
-        Err(Unfinished::Stopped(Stop::Later)) => {
-            drop(read);
-            let later = on_thread(source, plan, variables, created).await;
-            later.map_or_else(|error| failed(plan, error), FieldResult::data)
-        }
-        Err(unfinished) => failed(plan, unfinished.error(source.settings())),
+    if let Some(result) = at_once(source, plan, variables, &read, Watch::in_place(1), created) {
+        return result;
+    }
+    drop(read);
+    on_thread(source, &[plan], variables, created).await.pop().expect("one answer for each plan")
+}
+
+/// As [`answer`], all from one look at the graph.
+pub(super) async fn answer_all(
+    source: &Arc<GraphSource>,
+    plans: &[&Arc<Plan>],
+    variables: &Variables,
+) -> Vec<FieldResult> {
+    let results: Option<Vec<FieldResult>> = {
+        let read = source.store().read();
+        let watch = || Watch::in_place(plans.len());
+        plans.iter().map(|plan| at_once(source, plan, variables, &read, watch(), None)).collect()
+    };
+    match results {
+        Some(results) => results,
+        None => on_thread(source, plans, variables, None).await,
+    }
+}
+
+/// None where it takes too long for a core.
+fn at_once(
+    source: &GraphSource,
+    plan: &Plan,
+    variables: &Variables,
+    read: &Read,
+    watch: Watch,
+    created: Created,
+) -> Option<FieldResult> {
+    match run(plan, variables, source.settings(), read, watch, created) {
+        Ok(data) => Some(FieldResult::data(data)),
+        Err(Unfinished::Stopped(Stop::Later)) => None,
+        Err(unfinished) => Some(failed(plan, unfinished.error(source.settings()))),
     }
 }
 
@@ -59,30 +88,41 @@ impl Drop for Cancel {
 
 async fn on_thread(
     source: &Arc<GraphSource>,
-    plan: &Arc<Plan>,
+    plans: &[&Arc<Plan>],
     variables: &Variables,
     created: Created,
-) -> Result<Vec<u8>, GraphqlError> {
+) -> Vec<FieldResult> {
     let settings = source.settings();
+    let all_failed = |error: &GraphqlError| plans.iter().map(|plan| failed(plan, error.clone())).collect();
     let time = Duration::from_millis(settings.statement_timeout_ms.into());
     let deadline = Instant::now() + time;
     let place = tokio::time::timeout(time, Arc::clone(source.places()).acquire_owned()).await;
-    let Ok(Ok(place)) = place else { return Err(Unfinished::Stopped(Stop::Timeout).error(settings)) };
+    let Ok(Ok(place)) = place else {
+        return all_failed(&Unfinished::Stopped(Stop::Timeout).error(settings));
+    };
     let cancel = Cancel(Arc::default());
-    let watch = Watch::Thread { visits: 0, deadline, cancelled: Arc::clone(&cancel.0) };
-    let (for_thread, plan, variables) = (Arc::clone(source), Arc::clone(plan), variables.clone());
+    let cancelled = Arc::clone(&cancel.0);
+    let own_plans: Vec<Arc<Plan>> = plans.iter().map(|plan| Arc::clone(plan)).collect();
+    let (source, variables) = (Arc::clone(source), variables.clone());
     let work = tokio::task::spawn_blocking(move || {
-        let read = for_thread.store().read();
-        let done = run(&plan, &variables, for_thread.settings(), &read, watch, created);
+        let read = source.store().read();
+        let watch = || Watch::Thread { visits: 0, deadline, cancelled: Arc::clone(&cancelled) };
+        let each = own_plans.iter().map(|plan| {
+            let result = at_once(&source, plan, &variables, &read, watch(), created);
+            result.expect("a thread is never asked to stop for others")
+        });
+        let results = each.collect();
         drop(place);
-        done.map_err(|unfinished| unfinished.error(for_thread.settings()))
+        results
     });
     let done = work.await;
     drop(cancel);
-    done.unwrap_or_else(|_| Err(GraphqlError::new(ErrorCode::SourceFailed, "the answer could not be made")))
+    done.unwrap_or_else(|_| {
+        all_failed(&GraphqlError::new(ErrorCode::SourceFailed, "the answer could not be made"))
+    })
 }
 
-pub(super) enum Unfinished {
+enum Unfinished {
     Stopped(Stop),
     Failed(GraphqlError),
 }

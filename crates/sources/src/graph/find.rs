@@ -36,7 +36,7 @@ pub(super) enum Stop {
 }
 
 /// Nodes and relationships that a core looks at before it hands an answer to another thread: well below a millisecond.
-pub(super) const IN_PLACE_VISITS: u64 = 4096;
+const IN_PLACE_VISITS: u64 = 4096;
 /// After so many, clock and cancellation are looked at.
 const VISITS_PER_CHECK: u64 = 1024;
 /// Candidates that one list keeps while it is put in order; each takes about 100 bytes.
@@ -50,8 +50,9 @@ pub(super) enum Watch {
 }
 
 impl Watch {
-    pub(super) const fn in_place() -> Self {
-        Self::InPlace { left: IN_PLACE_VISITS }
+    /// For one of so many answers.
+    pub(super) const fn in_place(answers: usize) -> Self {
+        Self::InPlace { left: IN_PLACE_VISITS / answers as u64 }
     }
 
     pub(super) fn visit(&mut self) -> Result<(), Stop> {

@@ -13,7 +13,7 @@ use prony_graphql::{
 use tokio::sync::{Notify, Semaphore};
 
 use super::{
-    answer::answer,
+    answer::{answer, answer_all},
     contribution::contribution,
     lower::{RootIndex, lower},
     model::Model,
@@ -144,6 +144,12 @@ impl GraphHandle {
     /// Answers a root field. Dropping the future stops the work.
     pub async fn query(&self, root: &PreparedRoot, variables: &Variables) -> FieldResult {
         answer(&self.source, &root.0, variables, None).await
+    }
+
+    /// Answers root fields from one look at the graph.
+    pub async fn query_all(&self, roots: &[&PreparedRoot], variables: &Variables) -> Vec<FieldResult> {
+        let plans: Vec<&Arc<Plan>> = roots.iter().map(|root| &root.0).collect();
+        answer_all(&self.source, &plans, variables).await
     }
 
     /// Makes the changes of all root fields in one write, and answers when it is durable.

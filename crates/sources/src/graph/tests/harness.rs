@@ -86,8 +86,10 @@ impl Served {
             if selection.kind == OperationKind::Mutation {
                 return handle.mutate(&roots.iter().collect::<Vec<_>>(), &variables).await;
             }
-            let queries = roots.iter().map(|root| handle.query(root, &variables));
-            futures_util::future::join_all(queries).await
+            match roots.as_slice() {
+                [only] => vec![handle.query(only, &variables).await],
+                roots => handle.query_all(&roots.iter().collect::<Vec<_>>(), &variables).await,
+            }
         });
         Ok(assemble(&selection.fields, &results, Detail::Shown))
     }

@@ -1,7 +1,8 @@
 //! What requests of a k6 script take beside the socket: the time of a plain GET and of a GraphQL call with a check of
 //! its answer, from one answer to the next.
 //!
-//! `cargo run --release -p prony-load-scripts --example k6_requests`
+//! `cargo run --release -p prony-load-scripts --example k6_requests [-- TIMES]`. Where time cannot be trusted, the
+//! difference of `valgrind --tool=callgrind` with two of TIMES counts instructions.
 
 #![expect(clippy::print_stdout, reason = "a program whose purpose is to print figures")]
 
@@ -62,14 +63,15 @@ impl Watcher for Silent {
 }
 
 fn main() {
+    let times = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(TIMES);
     for (what, main) in [("a plain GET", GET), ("a GET and its status", STATUS), ("a GraphQL call", GRAPHQL)]
     {
-        let each = measure(main);
+        let each = measure(main, times);
         println!("{what}: {each:.0} ns an iteration");
     }
 }
 
-fn measure(main: &'static str) -> f64 {
+fn measure(main: &'static str, times: u32) -> f64 {
     let script = Script::new("main.js", Arc::new(Text(main)), builtins());
     let workload = ScriptWorkload::new(Arc::new(script), Entry::Iterations, Arc::new(Silent));
     let clock = Rc::new(Cell::new(Nanos::ZERO));
@@ -77,15 +79,15 @@ fn measure(main: &'static str) -> f64 {
     let program = ScriptProgram::new(&workload, thread, Clock::Virtual(Rc::clone(&clock)));
     let mut program = program.unwrap_or_else(|error| panic!("{error}"));
     let mut out = Outgoing::default();
-    (0..TIMES / 10).for_each(|_| iteration(&mut program, &mut out, &clock));
+    (0..times / 10).for_each(|_| iteration(&mut program, &mut out, &clock));
     let began = Instant::now();
-    (0..TIMES).for_each(|number| {
+    (0..times).for_each(|number| {
         iteration(&mut program, &mut out, &clock);
         if number % 10_000 == 0 {
             program.take_counts();
         }
     });
-    began.elapsed().as_nanos() as f64 / f64::from(TIMES)
+    began.elapsed().as_nanos() as f64 / f64::from(times)
 }
 
 fn iteration(program: &mut ScriptProgram<'_>, out: &mut Outgoing, clock: &Cell<Nanos>) {

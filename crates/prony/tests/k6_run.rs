@@ -320,8 +320,40 @@ fn options_of_connections_are_followed() {
     let hosts = format!("hosts: {{ 'shop.invalid:81': '{}' }}", peer.address());
     check(&script(&hosts), &["-e", "TARGET=http://shop.invalid:81"], 0, &["failed 0"]);
     check(&script("hosts: { a: 'b' }"), &[], 104, &["`hosts` gives `a` the address `b`"]);
-    check(NOTHING, &["--rps", "5"], 0, &["`rps` is not supported"]);
     check(NOTHING, &["--dns", "ttl=soon"], 104, &["`dns.ttl` must be"]);
+}
+
+#[test]
+fn requests_begin_no_faster_than_the_option_says() {
+    const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    let peer = ScriptedPeer::answering(ANSWER);
+    let script = r#"
+        import http from "k6/http";
+        export const options = { vus: 3, iterations: 3, rps: 20 };
+        export default async function () {
+            http.get(__ENV.TARGET);
+            http.batch([__ENV.TARGET, __ENV.TARGET]);
+            await http.asyncRequest("GET", __ENV.TARGET);
+        }
+        export function handleSummary({ metrics, state }) {
+            return { stdout: `${metrics.http_reqs.values.count} in time: ${state.testRunDurationMs >= 550}` }; }"#;
+    check(script, &["-e", &format!("TARGET={}", peer.url())], 0, &["12 in time: true"]);
+}
+
+#[test]
+fn requests_and_answers_are_shown_where_that_is_wanted() {
+    let peer = ScriptedPeer::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let script =
+        r#"import http from "k6/http"; export default function () { http.post(__ENV.TARGET, "asked"); }"#;
+    let target = format!("TARGET={}", peer.url());
+    let ran = run(script, &["-e", &target, "--http-debug", "full"]);
+    for part in
+        ["Request:\\nPOST / HTTP/1.1", "asked", "Response:\\nHTTP/1.1 200 OK", "ok\\n", "source=http-debug"]
+    {
+        assert!(ran.error.contains(part), "{part} is missing in:\n{}", ran.error);
+    }
+    let ran = run(script, &["-e", &target, "--http-debug", "headers"]);
+    assert!(ran.error.contains("Response:") && !ran.error.contains("asked"), "{}", ran.error);
 }
 
 #[test]

@@ -109,8 +109,9 @@ impl Batch {
             let pending = user.data.get::<HttpUser>().take(id);
             drop(user);
             let place = self.sent().find(|(_, sent)| *sent == id).map(|(place, _)| place);
-            if let (Some(pending), Some(place)) = (pending, place) {
-                let outcome = pending.hear(host, heard);
+            if let Some(place) = place
+                && let Some(outcome) = pending.and_then(|pending| pending.go_on(host, Some(heard)))
+            {
                 self.settle(place, outcome);
             }
         }

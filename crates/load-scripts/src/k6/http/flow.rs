@@ -11,13 +11,14 @@ use super::page::{Page, target_of};
 use super::params::Params;
 use super::request::Request;
 use super::samples::{Sampled, record};
-use super::settings::{Expected, ResponseType, TIMEOUT_DEFAULT};
+use super::settings::{Expected, HttpOptions, ResponseType, TIMEOUT_DEFAULT};
 use super::state::{Flow, FullFlow, GivenRequest, HttpThread, HttpUser, Pending, Wishes};
 use super::times::{phases, phases_of_failed};
 use super::url::Url;
 use crate::k6::host::Host;
 use crate::k6::modules::binding::is_nullish;
 use crate::k6::modules::log::Level;
+use crate::k6::options::HttpDebug;
 use crate::k6::vm::{Answered, Failed, Heard};
 use prony_load_model::call::{Ask, AskId, Call, CallBytes, CallFault, CallFaultKind, CallTimes, Peer};
 use prony_load_model::program::Keep;
@@ -139,7 +140,7 @@ impl Ready {
     /// Hands the first request out.
     pub fn send(self, host: &Host) -> Outcome {
         let deadline = host.now().plus(self.timeout);
-        Pending { flow: self.flow, wishes: self.wishes, deadline }.send(host)
+        Pending { flow: self.flow, wishes: self.wishes, deadline, is_held: false }.send(host)
     }
 }
 
@@ -191,21 +192,49 @@ impl Wishes {
 }
 
 impl Pending {
+    /// Hands the current request out as soon as option `rps` lets it begin.
+    fn send(mut self, host: &Host) -> Outcome {
+        let options = super::state::options(host);
+        let now = host.now();
+        let begins = options.pace.as_ref().map_or(now, |pace| pace.claim(now));
+        if begins <= now {
+            return self.send_now(host, &options);
+        }
+        // What it waits here is none of the request's time.
+        self.deadline = self.deadline.plus(begins.since(now));
+        self.is_held = true;
+        let mut user = host.user();
+        let id = user.waits.start_timer(begins);
+        user.data.get::<HttpUser>().keep(id, self);
+        Outcome::Sent(id)
+    }
+
+    /// Sends what was held; nothing is heard of its timer where that was waited for.
+    pub fn go_on(mut self, host: &Host, heard: Option<Heard>) -> Option<Outcome> {
+        if self.is_held {
+            self.is_held = false;
+            let options = super::state::options(host);
+            return Some(self.send_now(host, &options));
+        }
+        Some(self.hear(host, heard?))
+    }
+
     /// Hands the current request out, or fails where it cannot be sent.
-    fn send(self, host: &Host) -> Outcome {
+    fn send_now(self, host: &Host, options: &HttpOptions) -> Outcome {
         let target = match &self.flow {
             Flow::Plain(page) => page.target.clone(),
-            Flow::Full(flow) => flow
-                .exchange
-                .current
-                .check()
-                .and_then(|()| target_of(host.tables(), &flow.exchange.current.url)),
+            Flow::Full(flow) => {
+                let current = &flow.exchange.current;
+                current.check().and_then(|()| match Rc::ptr_eq(&current.url, &flow.page.url) {
+                    true => flow.page.target.clone(),
+                    false => target_of(host.tables(), &current.url),
+                })
+            }
         };
         let target = match target {
             Ok(target) => target,
             Err(fault) => return self.fail(host, &fault, &local_failure(host)),
         };
-        let options = super::state::options(host);
         let id = host.user().waits.new_id();
         let mut out = host.outgoing();
         let start = out.text.len();
@@ -220,6 +249,9 @@ impl Pending {
             }
         };
         let text = start..out.text.len();
+        if options.debug != HttpDebug::Off {
+            show(host, "Request", &out.text[text.clone()], options.debug);
+        }
         let keep = if self.wishes.response_type == ResponseType::None { Keep::Head } else { Keep::Whole };
         let timeout = self.deadline.since(host.now());
         out.asks.push(Ask::Call(Call {
@@ -239,7 +271,7 @@ impl Pending {
     }
 
     /// What came of the current request.
-    pub fn hear(self, host: &Host, heard: Heard) -> Outcome {
+    fn hear(self, host: &Host, heard: Heard) -> Outcome {
         match heard {
             Heard::Answered(answered) => self.answered(host, *answered),
             Heard::Failed(failed) => {
@@ -287,6 +319,10 @@ impl Pending {
         };
         if let Some(body) = body {
             answered.body = body;
+        }
+        let debug = host.thread().get::<HttpThread>().pages(host).options.debug;
+        if debug != HttpDebug::Off {
+            show(host, "Response", &[&answered.head[..], &answered.body].concat(), debug);
         }
         self.record_answer(host, &answered);
         let turn = match &mut self.flow {
@@ -507,6 +543,15 @@ fn local_failure(host: &Host) -> Failed {
     let fault = CallFault { kind: CallFaultKind::Protocol, message: String::new() };
     let times = CallTimes { ended: host.now(), ..CallTimes::default() };
     Failed { fault, times, peer: Peer::default(), bytes: CallBytes::default() }
+}
+
+/// Option `httpDebug`: logs a request or an answer as it went over the wire, without its body unless that is wanted.
+fn show(host: &Host, what: &str, text: &[u8], debug: HttpDebug) {
+    let end = memchr::memmem::find(text, b"\r\n\r\n").map_or(text.len(), |end| end + 4);
+    let shown = if debug == HttpDebug::Full { text } else { &text[..end] };
+    let vu = host.user().vu.to_string();
+    let message = format!("{what}:\n{}\n", String::from_utf8_lossy(shown));
+    log(host, Level::Info, &message, &[("source", "http-debug"), ("vu", &vu)]);
 }
 
 pub fn log(host: &Host, level: Level, message: &str, fields: &[(&str, &str)]) {

@@ -207,10 +207,9 @@ fn result<'js>(ctx: Ctx<'js>, id: f64, prototype: Object<'js>) -> rquickjs::Resu
     let heard = user.waits.take(id as AskId);
     let pending = user.data.get::<HttpUser>().take(id as AskId);
     drop(user);
-    let (Some(heard), Some(pending)) = (heard, pending) else {
+    let Some(outcome) = pending.and_then(|pending| pending.go_on(&host, heard)) else {
         return Err(Exception::throw_internal(&ctx, "a call ended without an answer"));
     };
-    let outcome = pending.hear(&host, heard);
     shown(&ctx, &host, outcome, prototype)
 }
 

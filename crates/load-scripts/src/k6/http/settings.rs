@@ -4,6 +4,7 @@ use crate::k6::options::{HttpDebug, Options};
 use prony_load_model::units::Nanos;
 use std::ops::RangeInclusive;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// k6's request timeout.
@@ -26,7 +27,7 @@ impl HttpSettings {
 }
 
 #[expect(clippy::struct_excessive_bools, reason = "k6's options, each of them on or off")]
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct HttpOptions {
     pub user_agent: String,
     pub max_redirects: u32,
@@ -40,6 +41,28 @@ pub struct HttpOptions {
     pub has_fresh_connections: bool,
     pub keeps_cookies: bool,
     pub debug: HttpDebug,
+    /// Of all users together; none where requests may begin at any time.
+    pub pace: Option<Arc<Pace>>,
+}
+
+/// The option `rps`: when the next request may begin, for all threads of a run.
+#[derive(Debug)]
+pub struct Pace {
+    between: Nanos,
+    next_ns: AtomicU64,
+}
+
+impl Pace {
+    pub fn per_second(count: u32) -> Self {
+        Self { between: Nanos(1_000_000_000 / u64::from(count.max(1))), next_ns: AtomicU64::new(0) }
+    }
+
+    /// When a request that is ready now may begin; no other gets the same moment.
+    pub fn claim(&self, now: Nanos) -> Nanos {
+        let after = |next: u64| Some(next.max(now.0).saturating_add(self.between.0));
+        let before = self.next_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after);
+        Nanos(before.unwrap_or_else(|same| same).max(now.0))
+    }
 }
 
 impl Default for HttpOptions {
@@ -55,6 +78,7 @@ impl Default for HttpOptions {
             has_fresh_connections: false,
             keeps_cookies: false,
             debug: HttpDebug::Off,
+            pace: None,
         }
     }
 }
@@ -73,6 +97,7 @@ impl HttpOptions {
             has_fresh_connections: options.no_connection_reuse,
             keeps_cookies: options.no_cookies_reset,
             debug: options.http_debug,
+            pace: options.rps.map(|count| Arc::new(Pace::per_second(count))),
         }
     }
 }
@@ -115,6 +140,13 @@ impl ResponseType {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pace_gives_each_moment_once_and_saves_none_up() {
+        let pace = Pace::per_second(10);
+        let at = |ms| Nanos::from_millis(ms);
+        assert_eq!([0, 0, 50, 950, 1_000].map(|now| pace.claim(at(now))), [0, 100, 200, 950, 1_050].map(at));
+    }
 
     #[test]
     fn the_first_settings_count_and_defaults_are_k6s() {

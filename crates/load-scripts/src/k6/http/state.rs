@@ -104,6 +104,8 @@ pub struct Pending {
     pub wishes: Wishes,
     /// When the whole of it is given up.
     pub deadline: Nanos,
+    /// Option `rps` lets it begin later; a timer has its number.
+    pub is_held: bool,
 }
 
 /// The requests that a call may take.

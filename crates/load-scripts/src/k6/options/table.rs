@@ -104,9 +104,11 @@ pub const OPTIONS: &[Row] = &[
         .repeatable(),
     row("scenarios", "", Form::Scenarios).without_variable(),
     row("thresholds", "", Form::Table).without_variable(),
-    row("rps", "K6_RPS", Form::Integer)
-        .flag("rps", "RATE", "Requests a second, at most; not supported, which is said")
-        .support(Support::Missing),
+    row("rps", "K6_RPS", Form::Integer).flag(
+        "rps",
+        "RATE",
+        "Requests a second, at most, of all users together",
+    ),
     row("noSetup", "K6_NO_SETUP", Form::Boolean).flag("no-setup", "", "Do not run `setup()`"),
     row("setupTimeout", "K6_SETUP_TIMEOUT", Form::Duration),
     row("noTeardown", "K6_NO_TEARDOWN", Form::Boolean).flag("no-teardown", "", "Do not run `teardown()`"),

@@ -74,11 +74,25 @@ impl fmt::Debug for Ref {
 
 /// The virtual shard of a node: the two highest bits of the hash of `TYPE-KEY`.
 pub fn shard_of(type_name: &str, key: &str) -> u8 {
-    let mut text = Vec::with_capacity(type_name.len() + 1 + key.len());
-    text.extend_from_slice(type_name.as_bytes());
-    text.push(b'-');
-    text.extend_from_slice(key.as_bytes());
-    (hash(&text) >> 62) as u8
+    (hash_of_key(type_name, key) >> 62) as u8
+}
+
+/// The hash of `TYPE-KEY`.
+pub(crate) fn hash_of_key(type_name: &str, key: &str) -> u64 {
+    /// Nearly all are shorter: they need no memory of their own.
+    const SHORT: usize = 128;
+    let length = type_name.len() + 1 + key.len();
+    let (mut short, mut long) = ([0; SHORT], Vec::new());
+    let text = if length <= SHORT {
+        &mut short[..length]
+    } else {
+        long.resize(length, 0);
+        &mut long[..]
+    };
+    text[..type_name.len()].copy_from_slice(type_name.as_bytes());
+    text[type_name.len()] = b'-';
+    text[type_name.len() + 1..].copy_from_slice(key.as_bytes());
+    hash(text)
 }
 
 /// 64-bit `MurmurHashUnaligned2`, as libstdc++ hashes strings.
@@ -108,6 +122,10 @@ mod tests {
         let first = |type_name: &str, number, key| Ref::new(number, shard_of(type_name, key), 0).id();
         assert_eq!((first("User", 1, "Helene"), first("User", 1, "Max")), (1026, 1027));
         assert_eq!((shard_of("Person", "Helene"), first("User", 2, "Helene")), (2, 2050));
+        for length in [0, 1, 122, 123, 124, 1000] {
+            let key = "k".repeat(length);
+            assert_eq!(hash_of_key("User", &key), hash(format!("User-{key}").as_bytes()), "{length}");
+        }
     }
 
     #[test]

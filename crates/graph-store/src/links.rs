@@ -232,11 +232,8 @@ impl Links {
 /// Entries for which memory is taken when there are `count`: with both words before them, sizes that allocators have.
 const fn room_for(count: usize) -> usize {
     match count {
-        0..=1 => 1,
-        2..=3 => 3,
-        4..=5 => 5,
-        6..=9 => 9,
-        10..=15 => 15,
+        // Odd: both words before them make it even.
+        0..=15 => count | 1,
         _ => {
             let room = count + count / 4;
             if room > SHORT_MAX { SHORT_MAX } else { room }

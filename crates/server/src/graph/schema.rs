@@ -1,6 +1,6 @@
 //! `/schema`: types of nodes and relationships and their declared properties.
 
-use prony_graph_store::{Kind, Read, Side};
+use prony_graph_store::{Kind, Read, Side, Type};
 use prony_graphql::json::write_string;
 
 use super::{
@@ -33,9 +33,31 @@ pub(super) fn answer(read: &Read, call: &Call<'_>) -> Answer {
             write_kind(&mut body, name, kind);
             body.push(b'}');
         }
+        Call::Indexes(side, Some(name)) => {
+            let types = read.schema().side(*side);
+            let of = types.number(name).and_then(|number| types.get(number));
+            write_list(&mut body, of.iter().flat_map(|of| indexed(of)), write_string);
+        }
+        Call::Indexes(side, None) => {
+            let mut types: Vec<_> = read.schema().side(*side).all().map(|(_, of)| of).collect();
+            types.retain(|of| indexed(of).next().is_some());
+            types.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+            body.push(b'{');
+            write_separated(&mut body, types, |out, of| {
+                write_string(out, &of.name);
+                out.extend_from_slice(b": ");
+                write_list(out, indexed(of), write_string);
+            });
+            body.push(b'}');
+        }
         _ => return Answer::unknown_route(),
     }
     Answer::ok(body)
+}
+
+/// The properties that have an index, by name.
+fn indexed(of: &Type) -> impl Iterator<Item = &str> {
+    of.properties.iter().filter(|(_, property)| property.is_indexed).map(|(name, _)| &**name)
 }
 
 /// Names, sorted.

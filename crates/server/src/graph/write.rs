@@ -69,6 +69,7 @@ async fn post(database: &Arc<Database>, call: &Call<'_>, body: &[u8], query: Opt
             })
             .await
         }
+        Call::Index(side, of, name) => declare(database, |write| write.index(*side, of, name)).await,
         _ => Ok(Answer::unknown_route()),
     }
 }
@@ -101,6 +102,7 @@ async fn delete(database: &Arc<Database>, call: &Call<'_>) -> Answered {
         }
         Call::Type(side, name) => change(database, |write| write.drop_type(*side, name)).await,
         Call::Declared(side, of, name) => change(database, |write| write.undeclare(*side, of, name)).await,
+        Call::Index(side, of, name) => change(database, |write| write.unindex(*side, of, name)).await,
         Call::Schema => {
             cleared(database).await?;
             Ok(Answer::bare(StatusCode::ACCEPTED))

@@ -75,7 +75,7 @@ fn lines_become_nodes_and_relationships_and_faults_are_told_by_line() {
     );
     graph.check(expect![[r#"
         GET /nodes
-          200 [{"id": 1026, "type": "User", "key": "Helene", "properties": {}}, {"id": 1027, "type": "User", "key": "Max", "properties": {"age": 42}}, {"id": 2049, "type": "Item", "key": "a/b", "properties": {}}]
+          200 [{"id": 2049, "type": "Item", "key": "a/b", "properties": {}}, {"id": 1026, "type": "User", "key": "Helene", "properties": {}}, {"id": 1027, "type": "User", "key": "Max", "properties": {"age": 42}}]
         GET /relationships
           200 [{"id": 1027, "type": "KNOWS", "from": 1027, "to": 1026, "properties": {}}, {"id": 67109891, "type": "KNOWS", "from": 1027, "to": 1026, "properties": {}}]
         POST /nodes

@@ -345,6 +345,52 @@ fn finds_take_all_operations() {
 }
 
 #[test]
+fn indexes_are_made_listed_and_dropped() {
+    Graph::start().check(expect![[r#"
+        POST /schema/nodes/User/properties/age/integer
+          201
+        POST /schema/nodes/User/properties/name/string
+          201
+        POST /schema/nodes/User/properties/tags/string_list
+          201
+        POST /node/User/Max {"age": 42, "name": "max"}
+          201 {"id": 1027, "type": "User", "key": "Max", "properties": {"age": 42, "name": "max"}}
+        POST /schema/nodes/User/properties/age/index
+          201
+        POST /schema/nodes/User/properties/age/index
+          201
+        POST /schema/nodes/User/properties/tags/index
+          304
+        POST /schema/nodes/User/properties/other/index
+          304
+        POST /schema/nodes/Nothing/properties/age/index
+          304
+        GET /schema/nodes/User/indexes
+          200 ["age"]
+        GET /schema/nodes/indexes
+          200 {"User": ["age"]}
+        GET /schema/relationships/indexes
+          200 {}
+        GET /schema/nodes/Nothing/indexes
+          200 []
+        POST /node/User/Helene {"age": 41}
+          201 {"id": 1026, "type": "User", "key": "Helene", "properties": {"age": 41}}
+        POST /nodes/User/age/GTE 42
+          200 [{"id": 1027, "type": "User", "key": "Max", "properties": {"age": 42, "name": "max"}}]
+        POST /nodes/User/age/EQ 41
+          200 [{"id": 1026, "type": "User", "key": "Helene", "properties": {"age": 41}}]
+        DELETE /schema/nodes/User/properties/age/index
+          204
+        DELETE /schema/nodes/User/properties/age/index
+          204
+        POST /nodes/User/age/EQ 41
+          200 [{"id": 1026, "type": "User", "key": "Helene", "properties": {"age": 41}}]
+        GET /schema/nodes/indexes
+          200 {}
+    "#]]);
+}
+
+#[test]
 fn databases_are_made_emptied_and_dropped() {
     let mut graph = Graph::start();
     graph.check(expect![[r#"

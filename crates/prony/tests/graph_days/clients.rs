@@ -70,6 +70,26 @@ fn a_client_that_vanishes_in_mid_body_leaves_what_was_committed() {
 }
 
 #[test]
+fn a_client_that_asks_for_it_is_told_of_progress() {
+    const NODES: u64 = 250_000;
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(directory.path(), &["--durability", "off"]);
+    let mut lines = String::new();
+    for key in 0..NODES {
+        let _ = writeln!(lines, "{{\"type\": \"User\", \"key\": \"{key}\"}}");
+    }
+    let request =
+        ureq::post(format!("{}/db/rage/nodes", server.url)).header("accept", "application/x-ndjson");
+    let mut answer = request.send(&lines).unwrap();
+    let told = answer.body_mut().read_to_string().unwrap();
+    let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (report, progress) = told.split_last().unwrap();
+    assert_eq!(*report, json!({"created": NODES, "failed": 0, "last_line": NODES, "errors": []}));
+    assert_eq!(progress.len(), 2, "{progress:?}");
+    assert!(progress.iter().all(|one| one["created"] == one["last_line"]), "{progress:?}");
+}
+
+#[test]
 fn a_client_that_does_not_read_holds_up_nobody() {
     let directory = tempfile::tempdir().unwrap();
     let server = start(directory.path(), &["--cpus", "1"]);

@@ -3,13 +3,14 @@
 
 use crate::client::{Answer, Client};
 use crate::model::{Call, Part, RELATIONSHIP_TYPES, TYPES, parts};
-use crate::serve::{Server, start};
+use crate::serve::{Server, configured, settings, start_command};
 use prony_testkit::process::Signal;
 use prony_testkit::seed::Seeded;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -17,6 +18,8 @@ const KILLS: u32 = 10;
 const WRITERS: usize = 8;
 /// Of a writer; then it deletes, so that slots are used again.
 const NODES_MAX: usize = 60;
+/// So short that snapshots are taken all the while.
+const SNAPSHOT_AT_LOG_BYTES: u64 = 20_000;
 /// Answers after which the server is killed, at most.
 const ANSWERS_MAX: u64 = 3000;
 
@@ -25,6 +28,7 @@ fn what_was_acknowledged_outlives_kill_9_and_nothing_else_does() {
     let kills = std::env::var("PRONY_GRAPH_KILLS").map_or(KILLS, |text| text.parse().unwrap());
     let mut chance = Seeded::new();
     let directory = tempfile::tempdir().unwrap();
+    let graph = directory.path().join("graphs/rage");
     let mut known = vec![Part::default(); WRITERS];
     let mut under_way: Vec<Option<Call>> = vec![None; WRITERS];
     let (mut answers, mut unanswered) = (0, 0);
@@ -42,13 +46,24 @@ fn what_was_acknowledged_outlives_kill_9_and_nothing_else_does() {
         answers += limit;
         unanswered += under_way.iter().flatten().count();
         assert_eq!(server.process.wait().status.code(), None, "it was killed");
+        let found = prony_graph_store::check(&graph).unwrap();
+        assert_eq!(
+            found.problems,
+            Vec::<String>::new(),
+            "after kill {} of seed {}",
+            round + 1,
+            chance.seed()
+        );
     }
+    let names = std::fs::read_dir(&graph).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(names.into_iter().any(|name| name.to_string_lossy().starts_with("snapshot-")), "none was taken");
     assert!(unanswered > 0, "all {kills} kills met a server that had nothing to do");
     println!("{kills} kills, {answers} answers kept, {unanswered} calls were under way");
 }
 
 fn begin(directory: &Path) -> Server {
-    let server = start(directory, &["--durability", "sync"]);
+    let settings = settings(directory, &directory.join("graphs"), SNAPSHOT_AT_LOG_BYTES);
+    let server = start_command(configured(Command::new(env!("CARGO_BIN_EXE_prony")), &settings));
     let client = Client::new(&server.url);
     for (side, types) in [("nodes", TYPES), ("relationships", RELATIONSHIP_TYPES)] {
         for of in types {

@@ -1,7 +1,7 @@
 //! `prony serve graph:DIR` as these tests start it.
 
 use prony_testkit::PronyProcess;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A server on a free port, and its address.
@@ -27,4 +27,19 @@ pub(crate) fn start_command(command: Command) -> Server {
     let mut process = PronyProcess::start_command(command);
     let url = process.wait_for_url();
     Server { process, url }
+}
+
+/// A file of settings in `directory`, with which snapshots of the graph are frequent.
+pub(crate) fn settings(directory: &Path, graph: &Path, snapshot_at_log_bytes: u64) -> PathBuf {
+    let path = directory.join("prony.toml");
+    let url = format!("graph:{}", graph.display());
+    let text = format!("[[source]]\nurl = {url:?}\nsnapshot_at_log_bytes = {snapshot_at_log_bytes}\n");
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// A command that ends with the program, with the arguments to serve what the file says.
+pub(crate) fn configured(mut command: Command, settings: &Path) -> Command {
+    command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(settings);
+    command
 }

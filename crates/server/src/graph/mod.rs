@@ -68,7 +68,7 @@ pub(crate) async fn answer(
     let (head, body) = request.into_parts();
     match path::read(&head.uri.path()[from..]) {
         Ok(Call::List(side, None)) if head.method == Method::POST => {
-            bulk::answer(settings, &database.store, side, head.uri.path(), body).await
+            return bulk::answer(settings, &database.store, side, &head, body).await;
         }
         Ok(call) => write::answer(settings, &database, &call, &head, body).await,
         Err(fault) => bad_path(fault),

@@ -1,6 +1,7 @@
 //! Making responses: nearly all bodies are whole, so that their length is known and one write sends them.
 
 use std::{
+    any::Any,
     convert::Infallible,
     pin::Pin,
     task::{Context, Poll},
@@ -11,6 +12,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::body::{Body, Frame, SizeHint};
 use prony_graphql::json;
+use tokio::sync::mpsc;
 
 use crate::subscriptions::EventStream;
 
@@ -22,6 +24,26 @@ pub(crate) enum ReplyBody {
     Whole(Full<Bytes>),
     /// Server-sent events, until either side ends them.
     Events(Box<EventStream>),
+    /// Pieces as somebody sends them, until there is no sender.
+    Pieces(Pieces),
+}
+
+#[derive(Debug)]
+pub(crate) struct Pieces {
+    pieces: mpsc::Receiver<Bytes>,
+    /// Dropped with it.
+    held: Option<Box<dyn Any>>,
+}
+
+impl Pieces {
+    pub(crate) fn new(pieces: mpsc::Receiver<Bytes>) -> Self {
+        Self { pieces, held: None }
+    }
+
+    /// Keeps something until the last piece is sent or nobody reads.
+    pub(crate) fn hold(&mut self, held: Box<dyn Any>) {
+        self.held = Some(held);
+    }
 }
 
 impl Body for ReplyBody {
@@ -37,20 +59,23 @@ impl Body for ReplyBody {
             Self::Events(events) => {
                 events.poll(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
             }
+            Self::Pieces(pieces) => {
+                pieces.pieces.poll_recv(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
+            }
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(whole) => whole.is_end_stream(),
-            Self::Events(_) => false,
+            Self::Events(_) | Self::Pieces(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(whole) => whole.size_hint(),
-            Self::Events(_) => SizeHint::default(),
+            Self::Events(_) | Self::Pieces(_) => SizeHint::default(),
         }
     }
 }

@@ -75,6 +75,7 @@ pub(crate) async fn serve(
             upgrade.set(response.extensions_mut().remove());
             match response.body_mut() {
                 ReplyBody::Whole(_) => progress.end(),
+                ReplyBody::Pieces(pieces) => pieces.hold(Box::new(Streaming(Rc::clone(&progress)))),
                 ReplyBody::Events(stream) => stream.hold(Box::new(Streaming(Rc::clone(&progress)))),
             }
             Ok(response)

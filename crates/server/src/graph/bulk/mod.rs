@@ -10,57 +10,101 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use http::StatusCode;
+use http::{HeaderValue, StatusCode, header, request};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use prony_graph_store::{Side, Store, WriteError};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use self::{
     lines::{Line, Lines},
     report::Report,
 };
 use super::answer::{Answer, durability_fault};
-use crate::config::Settings;
+use crate::{
+    config::Settings,
+    http::reply::{Pieces, Reply, ReplyBody},
+};
 
 /// Writes that may wait for the disk at a time; the body is read on meanwhile.
 const WRITES_WAITING_MAX: usize = 8;
 
-/// Answers `POST /db/{graph}/nodes` and `/relationships`.
+/// Lines between two reports of progress.
+const LINES_BETWEEN: u64 = 100_000;
+/// Reports of progress that may wait for a client to read them; then some are left out.
+const REPORTS_WAITING_MAX: usize = 16;
+/// What a client accepts that wants to be told of progress.
+const LINES_OF_JSON: &str = "application/x-ndjson";
+
+/// What a bulk creation may take.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    line_bytes: usize,
+    bytes: u64,
+    patience: Duration,
+}
+
+/// Answers `POST /db/{graph}/nodes` and `/relationships`: with a report at the end, or, where the client accepts lines of
+/// JSON, with one line each time that many are done, of which the last is the whole report.
 pub(super) async fn answer(
     settings: &Settings,
     store: &Arc<Store>,
     side: Side,
-    path: &str,
+    head: &request::Parts,
     body: Incoming,
-) -> Answer {
-    let mut bulk =
-        Bulk { store, side, path, report: Report::default(), waiting: VecDeque::new(), is_over: false };
-    let stopped = bulk.receive(settings, body).await.and(bulk.wait_for(0).await);
-    bulk.is_over = true;
-    match stopped {
-        Ok(()) => Answer::ok(bulk.report.json(None)),
-        Err(stop) => {
-            tracing::warn!(
-                path,
-                created = bulk.report.created,
-                failed = bulk.report.failed,
-                why = stop.why,
-                "a bulk creation ended early; what it created stays"
-            );
-            Answer::with(stop.status, bulk.report.json(Some(&stop.why))).and_close()
-        }
+) -> Reply {
+    let limits = Limits {
+        line_bytes: settings.max_body_bytes,
+        bytes: settings.max_bulk_bytes,
+        patience: settings.body_timeout,
+    };
+    let mut bulk = Bulk {
+        store: Arc::clone(store),
+        side,
+        path: head.uri.path().to_owned(),
+        report: Report::default(),
+        waiting: VecDeque::new(),
+        progress: None,
+        is_over: false,
+    };
+    let accepts = head.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    if !accepts.is_some_and(|accepts| accepts.contains(LINES_OF_JSON)) {
+        let (status, report) = bulk.run(limits, body).await;
+        let answer = Answer::with(status, report);
+        return if status == StatusCode::OK { answer } else { answer.and_close() }.into_reply();
     }
+    let (sender, receiver) = mpsc::channel(REPORTS_WAITING_MAX);
+    bulk.progress = Some(Progress { sender: sender.clone(), told_line: 0 });
+    tokio::task::spawn_local(async move {
+        let (_, report) = bulk.run(limits, body).await;
+        // Whoever has gone away is not told.
+        let _ = sender.send(line_of(report)).await;
+    });
+    let mut reply = Reply::new(ReplyBody::Pieces(Pieces::new(receiver)));
+    reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(LINES_OF_JSON));
+    reply
 }
 
-struct Bulk<'a> {
-    store: &'a Arc<Store>,
+fn line_of(mut report: Vec<u8>) -> Bytes {
+    report.push(b'\n');
+    report.into()
+}
+
+struct Bulk {
+    store: Arc<Store>,
     side: Side,
     /// For the log.
-    path: &'a str,
+    path: String,
     report: Report,
     waiting: VecDeque<Waiting>,
+    progress: Option<Progress>,
     is_over: bool,
+}
+
+/// Where progress is told.
+struct Progress {
+    sender: mpsc::Sender<Bytes>,
+    told_line: u64,
 }
 
 /// Lines that are written, and not known to be durable.
@@ -77,9 +121,25 @@ struct Stop {
     why: String,
 }
 
-impl Bulk<'_> {
-    async fn receive(&mut self, settings: &Settings, mut body: Incoming) -> Result<(), Stop> {
-        let mut lines = Lines::new(settings.max_body_bytes);
+impl Bulk {
+    /// Status and report.
+    async fn run(mut self, limits: Limits, body: Incoming) -> (StatusCode, Vec<u8>) {
+        let received = self.receive(limits, body).await;
+        let stopped = received.and(self.wait_for(0).await);
+        self.is_over = true;
+        let Err(stop) = stopped else { return (StatusCode::OK, self.report.json(None)) };
+        tracing::warn!(
+            path = self.path,
+            created = self.report.created,
+            failed = self.report.failed,
+            why = stop.why,
+            "a bulk creation ended early; what it created stays"
+        );
+        (stop.status, self.report.json(Some(&stop.why)))
+    }
+
+    async fn receive(&mut self, limits: Limits, mut body: Incoming) -> Result<(), Stop> {
+        let mut lines = Lines::new(limits.line_bytes);
         let mut bytes: u64 = 0;
         loop {
             // What is there is taken together; who sends slowly has each line written as it comes.
@@ -87,15 +147,15 @@ impl Bulk<'_> {
                 piece
             } else {
                 self.write(&mut lines).await?;
-                let patience = settings.body_timeout;
-                tokio::time::timeout(patience, body.frame()).await.map_err(|_| too_slow(patience))?
+                let frame = tokio::time::timeout(limits.patience, body.frame()).await;
+                frame.map_err(|_| too_slow(limits.patience))?
             };
             let Some(frame) = piece else { break };
             // Trailers say nothing that we need.
             let Ok(piece) = frame.map_err(|error| broken(&error))?.into_data() else { continue };
             bytes += piece.len() as u64;
-            if bytes > settings.max_bulk_bytes {
-                return Err(too_large(settings.max_bulk_bytes));
+            if bytes > limits.bytes {
+                return Err(too_large(limits.bytes));
             }
             self.take(&mut lines, &piece).await?;
         }
@@ -112,7 +172,7 @@ impl Bulk<'_> {
     async fn write(&mut self, lines: &mut Lines) -> Result<(), Stop> {
         let side = self.side;
         let (sender, outcome) = oneshot::channel();
-        let store = self.store;
+        let store = Arc::clone(&self.store);
         let mut faults = Vec::new();
         let (mut created, mut last) = (0, None);
         let written = store.write(
@@ -120,7 +180,7 @@ impl Bulk<'_> {
                 lines.take(|number, text| {
                     last = Some(number);
                     let made = match text {
-                        Line::Text(text) => line::create(store, write, side, text),
+                        Line::Text(text) => line::create(&store, write, side, text),
                         Line::TooLong { limit } => {
                             Err(format!("the line is longer than {limit} bytes (max_body_bytes)"))
                         }
@@ -160,12 +220,24 @@ impl Bulk<'_> {
                 return Err(Stop { status, why: why.to_owned() });
             }
             self.report.made(done.created, done.line);
+            self.tell(done.line);
         }
         Ok(())
     }
 }
 
-impl Drop for Bulk<'_> {
+impl Bulk {
+    fn tell(&mut self, line: u64) {
+        let Some(progress) = &mut self.progress else { return };
+        if line >= progress.told_line + LINES_BETWEEN {
+            progress.told_line = line;
+            // A client that does not read hears of the end only.
+            let _ = progress.sender.try_send(line_of(self.report.progress()));
+        }
+    }
+}
+
+impl Drop for Bulk {
     fn drop(&mut self) {
         if !self.is_over {
             let waiting: u64 = self.waiting.iter().map(|waiting| waiting.created).sum();

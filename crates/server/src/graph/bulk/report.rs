@@ -31,6 +31,12 @@ impl Report {
         self.last_line = last_line;
     }
 
+    /// How far it is, without the faults.
+    pub(super) fn progress(&self) -> Vec<u8> {
+        let Self { created, failed, last_line, .. } = self;
+        format!("{{\"created\": {created}, \"failed\": {failed}, \"last_line\": {last_line}}}").into_bytes()
+    }
+
     /// `stopped` says why what follows the last line was not made.
     pub(super) fn json(&self, stopped: Option<&str>) -> Vec<u8> {
         let mut out = Vec::new();

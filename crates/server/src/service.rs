@@ -149,7 +149,9 @@ where
             let reply = web::answer_graphql(&service, request).await;
             Ok(reply.map(|body| match body {
                 web::reply::ReplyBody::Whole(whole) => whole,
-                web::reply::ReplyBody::Events(_) => unreachable!("one request has one answer here"),
+                web::reply::ReplyBody::Events(_) | web::reply::ReplyBody::Pieces(_) => {
+                    unreachable!("one request has one answer here")
+                }
             }))
         })
     }

@@ -33,14 +33,26 @@ export function emptyGraph(folder) {
 export async function withServer(given, work, source = sample) {
   if (given) return work(given.replace(/\/+$/, ''));
   const folder = mkdtempSync(join(tmpdir(), 'prony-web-'));
-  const child = spawn(program(), ['serve', source(folder), '--listen', '127.0.0.1:0']);
+  try {
+    return await withProgram(['serve', source(folder), '--listen', '127.0.0.1:0'], work);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The same with a server of donuts, which pages of `origin` may ask. */
+export function withDonuts(origin, work) {
+  return withProgram(['example', 'donuts', '--cors-origin', origin, '--listen', '127.0.0.1:0'], work);
+}
+
+async function withProgram(options, work) {
+  const child = spawn(program(), options);
   const ended = new Promise((resolve) => child.once('exit', resolve));
   try {
     return await work(await address(child));
   } finally {
     child.kill('SIGTERM');
     await ended;
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 

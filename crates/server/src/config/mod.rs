@@ -14,6 +14,8 @@ use std::{collections::BTreeMap, path::Path};
 
 use prony_sources::relational::settings::TableSettings;
 
+pub use crate::subscriptions::SubscriptionSettings;
+
 pub use self::{
     fault::{Fault, Faults, Origin},
     options::{OPTIONS, OptionSpec, Section},

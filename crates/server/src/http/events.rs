@@ -78,10 +78,7 @@ fn reserve(core: &Rc<CoreEngine>) -> Reply {
 }
 
 fn open(core: &Rc<CoreEngine>, request: &Request<Incoming>) -> Reply {
-    let token = match token(request) {
-        Ok(token) => token,
-        Err(response) => return response,
-    };
+    let Some(token) = token(request) else { return no_token() };
     let reservations = &core.site().reservations;
     let Some(reservation) = reservations.find(&token, &core.settings().subscriptions) else {
         return not_found();
@@ -94,10 +91,7 @@ fn open(core: &Rc<CoreEngine>, request: &Request<Incoming>) -> Reply {
 
 /// The operation is checked here, so that the answer says what is wrong, and executed where the stream is.
 async fn start(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Reply {
-    let token = match token(&request) {
-        Ok(token) => token,
-        Err(response) => return response,
-    };
+    let Some(token) = token(&request) else { return no_token() };
     let settings = &core.settings().subscriptions;
     let Some(reservation) = core.site().reservations.find(&token, settings) else { return not_found() };
     let body = match over_http::read_body(core, request, Media::Json).await {
@@ -129,10 +123,7 @@ async fn start(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Reply {
 }
 
 fn stop(core: &Rc<CoreEngine>, request: &Request<Incoming>) -> Reply {
-    let token = match token(request) {
-        Ok(token) => token,
-        Err(response) => return response,
-    };
+    let Some(token) = token(request) else { return no_token() };
     let settings = &core.settings().subscriptions;
     let Some(reservation) = core.site().reservations.find(&token, settings) else { return not_found() };
     match parameter(request, "operationId") {
@@ -164,13 +155,13 @@ fn not_found() -> Reply {
 }
 
 /// From the header or, where a browser's `EventSource` cannot send one, from the parameter.
-fn token(request: &Request<Incoming>) -> Result<String, Reply> {
-    let given = header_text(request.headers()).or_else(|| parameter(request, "token"));
-    given.ok_or_else(|| {
-        let message =
-            "send the token of your stream as x-graphql-event-stream-token, or as the parameter token";
-        refusal(StatusCode::UNAUTHORIZED, JSON, message)
-    })
+fn token(request: &Request<Incoming>) -> Option<String> {
+    header_text(request.headers()).or_else(|| parameter(request, "token"))
+}
+
+fn no_token() -> Reply {
+    let message = "send the token of your stream as x-graphql-event-stream-token, or as the parameter token";
+    refusal(StatusCode::UNAUTHORIZED, JSON, message)
 }
 
 fn header_text(headers: &HeaderMap) -> Option<String> {

@@ -42,7 +42,7 @@ pub(crate) struct EventStream {
     opening: Option<BytesMut>,
     ended: bool,
     _counted: Counted,
-    _held: Option<Box<dyn Any>>,
+    held: Option<Box<dyn Any>>,
 }
 
 #[derive(Debug)]
@@ -86,14 +86,14 @@ impl EventStream {
             opening: Some(COMMENT.into()),
             ended: false,
             _counted: core.metrics().stream_opens(),
-            _held: None,
+            held: None,
             core: Rc::clone(core),
         }
     }
 
     /// Drops a value when it ends.
     pub(crate) fn hold(&mut self, value: Box<dyn Any>) {
-        self._held = Some(value);
+        self.held = Some(value);
     }
 
     /// The next bytes; none when the stream has ended.

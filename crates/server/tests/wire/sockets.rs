@@ -79,6 +79,7 @@ impl Socket {
 }
 
 /// Sends texts, and shows what came after the last of them.
+#[expect(clippy::needless_pass_by_value, reason = "reads like the texts beside it")]
 fn talk(server: &Server, protocol: &'static str, texts: &[&str], answers: usize, expected: Expect) {
     let mut socket = Socket::open(server, protocol);
     for text in texts {

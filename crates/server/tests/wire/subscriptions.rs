@@ -146,6 +146,7 @@ fn operations_over_the_limit_are_refused_one_by_one() {
 fn clients_that_do_not_read_are_cut_and_counted() {
     let server = Server::donuts(|settings| {
         settings.subscriptions.max_queued_messages = 10;
+        settings.subscriptions.ping_interval = Duration::from_secs(600);
         settings.cores = prony_server::config::CoreChoice::Count(1);
     });
     let mut socket = Socket::ready(&server);
@@ -157,16 +158,16 @@ fn clients_that_do_not_read_are_cut_and_counted() {
     // Until the kernel's buffers are full; who reads gets each event all the while.
     let mut baker = Baker::at(&server);
     let name = "x".repeat(100_000);
-    let mut baked = 0;
+    let mut rounds = 0;
     loop {
         baker.bake("7", &name);
-        baked += 1;
+        rounds += 1;
         assert_eq!(reader.next().len(), event(&name).len() + r#"{"id":"a","type":"next","payload":}"#.len());
         let metrics = server.ask(get("/metrics"));
         if metrics.contains("prony_slow_consumers_total{} 2.0") {
             break;
         }
-        assert!(baked < 1000, "{metrics}");
+        assert!(rounds < 1000, "{metrics}");
     }
     // What had been sent, and then the reason.
     let came = std::iter::from_fn(|| Some(socket.next()).filter(|text| text != "(closed)"));

@@ -139,13 +139,15 @@ impl Wire {
 
     /// What has come when `end` has; a stream has no length to wait for.
     pub(crate) fn until(&mut self, end: &str) -> String {
+        let mut from = 0;
         loop {
-            let found = self.received.windows(end.len()).position(|window| window == end.as_bytes());
+            let found = self.received[from..].windows(end.len()).position(|window| window == end.as_bytes());
             if let Some(found) = found {
-                let rest = self.received.split_off(found + end.len());
+                let rest = self.received.split_off(from + found + end.len());
                 let text = String::from_utf8(std::mem::replace(&mut self.received, rest));
                 return text.expect("streams are UTF-8");
             }
+            from = self.received.len().saturating_sub(end.len());
             assert!(self.read() > 0, "closed after {:?}", String::from_utf8_lossy(&self.received));
         }
     }

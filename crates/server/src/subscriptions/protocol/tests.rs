@@ -7,7 +7,7 @@ use expect_test::{Expect, expect, expect_file};
 use super::*;
 
 /// Sends the lines one after the other; of each it shows what it did.
-fn check(dialect: Dialect, texts: &[&str], expected: Expect) {
+fn check(dialect: Dialect, texts: &[&str], expected: &Expect) {
     let mut session = Session::new(dialect, 2);
     let mut log = String::new();
     for text in texts {
@@ -18,7 +18,9 @@ fn check(dialect: Dialect, texts: &[&str], expected: Expect) {
             "(restart)" => session.close(Close::restart()),
             text => session.receive(text),
         };
-        actions.iter().for_each(|action| show(&mut log, action));
+        for action in &actions {
+            show(&mut log, action);
+        }
     }
     expected.assert_eq(&log);
 }
@@ -39,12 +41,14 @@ fn show(log: &mut String, action: &Action) {
     .unwrap();
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "reads like the texts beside it")]
 fn transport(texts: &[&str], expected: Expect) {
-    check(Dialect::Transport, texts, expected);
+    check(Dialect::Transport, texts, &expected);
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "reads like the texts beside it")]
 fn legacy(texts: &[&str], expected: Expect) {
-    check(Dialect::Legacy, texts, expected);
+    check(Dialect::Legacy, texts, &expected);
 }
 
 const INIT: &str = r#"{"type":"connection_init"}"#;
@@ -159,7 +163,9 @@ fn transport_closes_at_each_violation() {
             };
             let short = |text: &str| text.chars().take(80).collect::<String>();
             writeln!(log, "> {}", short(text)).unwrap();
-            actions.iter().for_each(|action| show(&mut log, action));
+            for action in &actions {
+                show(&mut log, action);
+            }
         }
         writeln!(log).unwrap();
     }

@@ -231,14 +231,12 @@ impl Links {
 
 /// Entries for which memory is taken when there are `count`: with both words before them, sizes that allocators have.
 const fn room_for(count: usize) -> usize {
-    match count {
+    if count <= 15 {
         // Odd: both words before them make it even.
-        0..=15 => count | 1,
-        _ => {
-            let room = count + count / 4;
-            if room > SHORT_MAX { SHORT_MAX } else { room }
-        }
+        return count | 1;
     }
+    let room = count + count / 4;
+    if room > SHORT_MAX { SHORT_MAX } else { room }
 }
 
 enum Form<'g> {

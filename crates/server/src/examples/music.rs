@@ -68,15 +68,9 @@ struct Search {
     search_text: Option<String>,
 }
 
-impl Search {
-    fn finds(&self, name: &str) -> bool {
-        self.search_text.as_ref().is_none_or(|text| holds(name, text))
-    }
-}
-
-/// Whether a name holds a text, without regard to the case of ASCII letters.
-fn holds(name: &str, text: &str) -> bool {
-    let (name, text) = (name.as_bytes(), text.as_bytes());
+/// Whether a name holds a text, without regard to the case of ASCII letters; without a text it does.
+fn holds(name: &str, text: Option<&String>) -> bool {
+    let (name, text) = (name.as_bytes(), text.map_or(&[][..], |text| text.as_bytes()));
     text.is_empty() || name.windows(text.len()).any(|window| window.eq_ignore_ascii_case(text))
 }
 
@@ -116,9 +110,14 @@ fn row<T>(rows: &[T], id: i32) -> Option<&T> {
     rows.get(usize::try_from(id).ok()?.checked_sub(1)?)
 }
 
+/// The id of the row at an index.
+fn id_of(index: usize) -> i32 {
+    i32::try_from(index + 1).expect("there are at most MAX_ROWS")
+}
+
 impl Catalog {
     fn add_artist(&mut self, name: String, record_company_id: i32) -> Arc<Artist> {
-        let id = self.artists.len() as i32 + 1;
+        let id = id_of(self.artists.len());
         let artist = Arc::new(Artist { id, name, record_company_id });
         self.artists.push(Arc::clone(&artist));
         self.records.push(Vec::new());
@@ -127,9 +126,9 @@ impl Catalog {
 
     fn add_record(&mut self, artist_id: i32, name: String, genre: Arc<Genre>) -> Option<Arc<Record>> {
         let records = self.records.get_mut(usize::try_from(artist_id).ok()?.checked_sub(1)?)?;
-        self.record_count += 1;
-        let record = Arc::new(Record { id: self.record_count as i32, artist_id, name, genre });
+        let record = Arc::new(Record { id: id_of(self.record_count), artist_id, name, genre });
         records.push(Arc::clone(&record));
+        self.record_count += 1;
         Some(record)
     }
 }
@@ -154,11 +153,10 @@ const RECORDS_EACH: usize = 4;
 
 impl Music {
     fn new() -> Self {
-        let genre = |(index, name): (usize, &&str)| {
-            Arc::new(Genre { id: index as i32 + 1, name: (*name).to_owned() })
-        };
+        let genre =
+            |(index, name): (usize, &&str)| Arc::new(Genre { id: id_of(index), name: (*name).to_owned() });
         let company = |(index, name): (usize, &&str)| {
-            Arc::new(RecordCompany { id: index as i32 + 1, name: (*name).to_owned() })
+            Arc::new(RecordCompany { id: id_of(index), name: (*name).to_owned() })
         };
         let genres: Vec<_> = GENRES.iter().enumerate().map(genre).collect();
         let companies: Vec<_> = COMPANIES.iter().enumerate().map(company).collect();
@@ -188,8 +186,8 @@ fn artist(music: &Music, ById { id }: ById) -> Option<Arc<Artist>> {
     row(&music.read().artists, id).cloned()
 }
 
-fn artists(music: &Music, search: Search) -> Vec<Arc<Artist>> {
-    music.read().artists.iter().filter(|artist| search.finds(&artist.name)).cloned().collect()
+fn artists(music: &Music, Search { search_text }: Search) -> Vec<Arc<Artist>> {
+    music.read().artists.iter().filter(|artist| holds(&artist.name, search_text.as_ref())).cloned().collect()
 }
 
 fn find_artists_by_id(music: &Music, ByIds { ids }: ByIds) -> Vec<Arc<Artist>> {
@@ -198,11 +196,11 @@ fn find_artists_by_id(music: &Music, ByIds { ids }: ByIds) -> Vec<Arc<Artist>> {
 }
 
 /// One look at the catalogue for all artists of a level.
-fn records(music: &Music, artists: &[&Artist], search: Search) -> Vec<Vec<Arc<Record>>> {
+fn records(music: &Music, artists: &[&Artist], Search { search_text }: Search) -> Vec<Vec<Arc<Record>>> {
     let catalog = music.read();
     let of = |artist: &&Artist| {
         let records = row(&catalog.records, artist.id).map_or(&[][..], Vec::as_slice);
-        records.iter().filter(|record| search.finds(&record.name)).cloned().collect()
+        records.iter().filter(|record| holds(&record.name, search_text.as_ref())).cloned().collect()
     };
     artists.iter().map(of).collect()
 }

@@ -97,8 +97,9 @@ pub(super) async fn read_body<B>(core: &impl Lane, request: Request<B>, media: M
 where
     B: Body<Data = Bytes, Error: Display>,
 {
-    let may_lack = core.settings().functions.lenient_content_type;
-    if !media::is_json(request.headers()) && !(may_lack && media::is_unsaid(request.headers())) {
+    let is_taken = media::is_json(request.headers())
+        || (core.settings().functions.lenient_content_type && media::is_unsaid(request.headers()));
+    if !is_taken {
         let message = "the body must be JSON in UTF-8: send `content-type: application/json`";
         return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, media.header(), message));
     }

@@ -49,11 +49,9 @@ pub(super) async fn answer(settings: &Settings, route: &Route, request: Request<
         Err(fault) => return refusal(fault.status, JSON, &fault.message),
     };
     let request = Request::from_parts(head, body);
-    match std::panic::catch_unwind(AssertUnwindSafe(|| (route.handler)(request))) {
-        Ok(response) => response.map(|body| ReplyBody::Whole(Full::new(body))),
-        Err(_) => {
-            tracing::error!(route = &*route.prefix, "a function panicked");
-            refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, "the request could not be answered")
-        }
+    if let Ok(response) = std::panic::catch_unwind(AssertUnwindSafe(|| (route.handler)(request))) {
+        return response.map(|body| ReplyBody::Whole(Full::new(body)));
     }
+    tracing::error!(route = &*route.prefix, "a function panicked");
+    refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, "the request could not be answered")
 }

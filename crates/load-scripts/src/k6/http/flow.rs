@@ -225,9 +225,12 @@ impl Pending {
             Flow::Plain(page) => page.target.clone(),
             Flow::Full(flow) => {
                 let current = &flow.exchange.current;
-                current.check().and_then(|()| match Rc::ptr_eq(&current.url, &flow.page.url) {
-                    true => flow.page.target.clone(),
-                    false => target_of(host.tables(), &current.url),
+                current.check().and_then(|()| {
+                    if Rc::ptr_eq(&current.url, &flow.page.url) {
+                        flow.page.target.clone()
+                    } else {
+                        target_of(host.tables(), &current.url)
+                    }
                 })
             }
         };

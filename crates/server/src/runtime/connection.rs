@@ -146,8 +146,8 @@ impl<F: Future<Output = Result<Reply, Infallible>>> Future for Answering<F> {
 struct Patience {
     timer: Pin<Box<Sleep>>,
     slice: Duration,
-    /// What had been answered when it last looked, and how often it has found that nothing has come since.
-    answered: u64,
+    /// What had been answered and written when it last looked, and how often it has found that nothing has come since.
+    steps: u64,
     quiet_slices: u32,
     is_registered: bool,
 }
@@ -158,7 +158,7 @@ impl Patience {
     fn new(timeout: Duration) -> Self {
         let slice = (timeout / Self::SLICES).max(Duration::from_millis(1));
         let timer = Box::pin(tokio::time::sleep(slice));
-        Self { timer, slice, answered: 0, quiet_slices: 0, is_registered: false }
+        Self { timer, slice, steps: 0, quiet_slices: 0, is_registered: false }
     }
 
     /// Call it whenever the connection is polled: the timer wakes the same task.
@@ -168,8 +168,8 @@ impl Patience {
                 self.is_registered = true;
                 return false;
             }
-            if progress.is_busy() || progress.answered() != self.answered {
-                self.answered = progress.answered();
+            if progress.is_busy() || progress.steps() != self.steps {
+                self.steps = progress.steps();
                 self.quiet_slices = 0;
             } else {
                 self.quiet_slices += 1;

@@ -61,6 +61,7 @@ enum End {
 pub(super) struct Progress {
     busy: Cell<bool>,
     answered: Cell<u64>,
+    written: Cell<u64>,
 }
 
 impl Progress {
@@ -76,6 +77,11 @@ impl Progress {
     /// A request's head has come, and its answer has not been made.
     pub(super) fn is_busy(&self) -> bool {
         self.busy.get()
+    }
+
+    /// Changes with each answer, and with each write of one.
+    pub(super) fn steps(&self) -> u64 {
+        self.answered.get() + self.written.get()
     }
 
     /// Requests so far.
@@ -124,6 +130,7 @@ impl BoundedStream {
 
     fn bound<T>(&mut self, context: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if outcome.is_ready() {
+            self.progress.written.set(self.progress.written.get() + 1);
             self.blocked = None;
             return outcome;
         }

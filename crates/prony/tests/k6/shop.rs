@@ -120,9 +120,9 @@ fn serve(mut stream: impl Read + Write) -> io::Result<()> {
         let answer = request.answer();
         let mut text = format!("HTTP/1.1 {} {}\r\n", answer.status, reason(answer.status));
         for (name, value) in &answer.headers {
-            text.push_str(&format!("{name}: {value}\r\n"));
+            text.extend([&**name, ": ", &**value, "\r\n"]);
         }
-        text.push_str(&format!("Content-Length: {}\r\n\r\n", answer.body.len()));
+        text.extend(["Content-Length: ", &answer.body.len().to_string(), "\r\n\r\n"]);
         if request.method != "HEAD" {
             text.push_str(&answer.body);
         }
@@ -143,7 +143,7 @@ fn talk(mut stream: impl Read + Write, request: &Request, key: &str) -> io::Resu
     );
     if let Some(protocols) = request.header("sec-websocket-protocol") {
         let first = protocols.split(',').next().unwrap_or_default().trim();
-        head.push_str(&format!("Sec-WebSocket-Protocol: {first}\r\n"));
+        head.extend(["Sec-WebSocket-Protocol: ", first, "\r\n"]);
     }
     head.push_str("\r\n");
     stream.write_all(head.as_bytes())?;

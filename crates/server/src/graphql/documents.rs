@@ -104,7 +104,7 @@ impl Documents {
             return if settings.only { Err(DocumentsError::NothingToAnswer) } else { Ok(documents) };
         }
         for (id, text) in read(&settings.path)? {
-            documents.trust(&settings.path, id, text)?;
+            documents.trust(&settings.path, id, &text)?;
         }
         if documents.texts.is_empty() {
             return Err(DocumentsError::Empty { path: settings.path.clone() });
@@ -113,9 +113,9 @@ impl Documents {
     }
 
     /// Known under its own id, and under the checksum of its text.
-    fn trust(&mut self, path: &Path, id: String, text: String) -> Result<(), DocumentsError> {
+    fn trust(&mut self, path: &Path, id: String, text: &str) -> Result<(), DocumentsError> {
         // Editors end a file with a line break, of which clients know nothing.
-        let checksums = [&*text, text.trim_end()].map(|text| hex(&Sha256::digest(text)));
+        let checksums = [text, text.trim_end()].map(|text| hex(&Sha256::digest(text)));
         let text: Arc<str> = text.trim_end().into();
         let prefixed = checksums.clone().map(|checksum| format!("sha256:{checksum}"));
         for id in [id].into_iter().chain(prefixed).chain(checksums) {

@@ -188,6 +188,7 @@ fn json<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Option<Strin
 
 /// What stands for a member in the JSON of `setup()`'s data, which Go writes in k6: a date without needless digits, null
 /// for what is undefined.
+#[expect(clippy::needless_pass_by_value, reason = "functions of JavaScript own their arguments")]
 fn as_go_writes<'js>(
     holder: This<Object<'js>>,
     key: Value<'js>,

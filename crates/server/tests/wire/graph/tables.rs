@@ -5,6 +5,7 @@ use expect_test::expect;
 use super::{Client, Graph};
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one transcript, in which each request builds on those before")]
 fn properties_are_set_merged_and_removed() {
     Graph::start().check(expect![[r#"
         POST /schema/nodes/User/properties/name/string

@@ -200,9 +200,12 @@ proptest! {
     }
 }
 
+/// Whether a number passes, compared with another.
+type Passes = fn(i64, i64) -> bool;
+
 /// An operator with its operand, and whether a number passes.
-fn comparisons() -> impl Strategy<Value = (String, fn(i64, i64) -> bool, i64)> {
-    let operators: [(&str, fn(i64, i64) -> bool); 8] = [
+fn comparisons() -> impl Strategy<Value = (String, Passes, i64)> {
+    let operators: [(&str, Passes); 8] = [
         ("eq: N", |number, wanted| number == wanted),
         ("ne: N", |number, wanted| number != wanted),
         ("gt: N", |number, wanted| number > wanted),

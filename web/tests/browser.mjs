@@ -77,7 +77,7 @@ async function check(browser, url, { name, ...options }) {
   await context.close();
 }
 
-const neighbours = `{
+const neighbours = `query Neighbours {
   user(_key: "Max") { name
     users(types: [KNOWS], direction: out) { name
       users(types: [KNOWS], direction: out) { name
@@ -116,6 +116,10 @@ async function checkGraph(browser, url) {
   const editor = page.locator('.graphiql-query-editor .CodeMirror');
   await editor.waitFor();
   await editor.evaluate((element, text) => element.CodeMirror.setValue(text), neighbours);
+  // GraphiQL looks at what was typed a moment later, and asks for the operation that it knows.
+  await page.waitForFunction(
+    () => document.querySelector('.graphiql-query-editor .CodeMirror').CodeMirror.operationName === 'Neighbours',
+  );
   const shown = await run(page);
   const expected = {
     user: { name: 'Max', users: [{ name: 'Helene', users: [{ name: 'Ada', neighbors: [{ name: 'Lamp' }] }] }] },

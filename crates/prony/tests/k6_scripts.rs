@@ -134,6 +134,14 @@ fn tell_group(group: &Value, facts: &mut String) {
     }
 }
 
+/// The last digit of a fraction depends on who has read it.
+fn rounded(value: &Value) -> Value {
+    match value.as_f64() {
+        Some(number) if number.fract() != 0.0 => Value::from((number * 1e6).round() / 1e6),
+        _ => value.clone(),
+    }
+}
+
 fn tell_metric(name: &str, metric: &Value, compared: Compared, facts: &mut String) {
     let base = name.split('{').next().unwrap_or(name);
     let mut line = format!("{name}:");
@@ -145,7 +153,7 @@ fn tell_metric(name: &str, metric: &Value, compared: Compared, facts: &mut Strin
             // A counter's rate is by time.
             let is_rate = key == "rate" && metric.get("count").is_some();
             if key != "thresholds" && !is_rate && (!is_time || key == "count") {
-                let _ = write!(line, " {key}={value}");
+                let _ = write!(line, " {key}={}", rounded(value));
             }
         }
     }

@@ -66,7 +66,7 @@ pub fn with_held<T: Any, R>(
 
 /// The bytes of an `ArrayBuffer` or a `Uint8Array`.
 pub fn byte_array(value: &Value<'_>) -> Option<Vec<u8>> {
-    let is_octets = value.as_object().is_some_and(rquickjs::Object::is_typed_array::<u8>);
+    let is_octets = value.as_object().is_some_and(Object::is_typed_array::<u8>);
     if is_octets || is_array_buffer(value) { bytes_of(value) } else { None }
 }
 

@@ -13,7 +13,7 @@ use super::{
     model::TypeModel,
     plan::{Assignments, NodeKey, RecordKey, Root},
 };
-use crate::relational::plan::{ResultKind, ResultOutput};
+use crate::relational::plan::ResultOutput;
 
 impl Lowering<'_> {
     pub(super) fn mutation(&mut self, roots: &RootIndex, field: &Field) -> Result<Root, GraphqlError> {
@@ -37,12 +37,24 @@ impl Lowering<'_> {
                 });
             }
             Verb::Delete => {
-                return Ok(Root::Delete { side, of, key: record_key(side, field)?, outputs: outputs(field) });
+                return Ok(Root::Delete {
+                    side,
+                    of,
+                    key: record_key(side, field)?,
+                    outputs: ResultOutput::all_of(field),
+                });
             }
             Verb::Update => Keep::Others,
             Verb::Replace => Keep::Nothing,
         };
-        Ok(Root::Set { side, of, key: record_key(side, field)?, properties, keep, outputs: outputs(field) })
+        Ok(Root::Set {
+            side,
+            of,
+            key: record_key(side, field)?,
+            properties,
+            keep,
+            outputs: ResultOutput::all_of(field),
+        })
     }
 }
 
@@ -82,19 +94,4 @@ fn assignments(of: &TypeModel, field: &Field) -> Assignments {
         Some((Arc::clone(&property.name), property.kind, value.clone()))
     });
     assigned.collect()
-}
-
-fn outputs(field: &Field) -> Vec<ResultOutput> {
-    let kind = |output: &Field| {
-        if output.name == "__typename" {
-            ResultKind::Typename(output.parent_type.as_str().into())
-        } else {
-            ResultKind::Changed
-        }
-    };
-    let output = |output: &Field| ResultOutput {
-        response_key: output.response_key.as_str().into(),
-        kind: kind(output),
-    };
-    field.selections.iter().map(output).collect()
 }

@@ -14,8 +14,8 @@ use super::{
     model::{Cardinality, ColumnId, Model, RelationId, RootField, RowField, Table, TableId},
     plan::{
         AggregateField, AggregateFunction, AggregateKind, AggregateOutput, AggregatePlan, CreatePlan,
-        DeletePlan, Direction, ListPlan, OrderKey, Output, OutputKind, ResultKind, ResultOutput, Root,
-        RootPlan, RowCount, RowPlan, UpdatePlan,
+        DeletePlan, Direction, ListPlan, OrderKey, Output, OutputKind, ResultOutput, Root, RootPlan,
+        RowCount, RowPlan, UpdatePlan,
     },
 };
 
@@ -150,13 +150,13 @@ impl Lowering<'_> {
             table: id,
             key: key(table, field)?,
             values: assignments(table, field, columns)?,
-            outputs: result_outputs(field),
+            outputs: ResultOutput::all_of(field),
         })
     }
 
     fn delete(&self, id: TableId, field: &Field) -> Result<DeletePlan, GraphqlError> {
         let table = self.model.table(id);
-        Ok(DeletePlan { table: id, key: key(table, field)?, outputs: result_outputs(field) })
+        Ok(DeletePlan { table: id, key: key(table, field)?, outputs: ResultOutput::all_of(field) })
     }
 }
 
@@ -271,21 +271,6 @@ fn key(table: &Table, field: &Field) -> Result<Vec<(ColumnId, Value)>, GraphqlEr
             }
         })
         .collect()
-}
-
-fn result_outputs(field: &Field) -> Vec<ResultOutput> {
-    let kind = |output: &Field| {
-        if output.name == "__typename" {
-            ResultKind::Typename(output.parent_type.as_str().into())
-        } else {
-            ResultKind::Changed
-        }
-    };
-    let output = |output: &Field| ResultOutput {
-        response_key: output.response_key.as_str().into(),
-        kind: kind(output),
-    };
-    field.selections.iter().map(output).collect()
 }
 
 /// Validation lets only known fields through; this names the field should schema and model ever disagree.

@@ -1,7 +1,10 @@
 //! What one root field needs from a relational database, free of dialect and resolver model: which rows, in
 //! which order, and what is written of each. The `lower` module makes it from a GraphQL selection.
 
-use prony_graphql::{error::Position, selection::Value};
+use prony_graphql::{
+    error::Position,
+    selection::{Field, Value},
+};
 
 use super::model::{ColumnId, RelationId, TableId};
 
@@ -209,6 +212,22 @@ pub struct DeletePlan {
 pub struct ResultOutput {
     pub response_key: Box<str>,
     pub kind: ResultKind,
+}
+
+impl ResultOutput {
+    /// What a mutation that changes rows is asked to tell.
+    pub(crate) fn all_of(field: &Field) -> Vec<Self> {
+        let kind = |output: &Field| {
+            if output.name == "__typename" {
+                ResultKind::Typename(output.parent_type.as_str().into())
+            } else {
+                ResultKind::Changed
+            }
+        };
+        let output =
+            |output: &Field| Self { response_key: output.response_key.as_str().into(), kind: kind(output) };
+        field.selections.iter().map(output).collect()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,7 +16,8 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Changes that wait for the log may take this much memory; then writers wait too.
 const PENDING_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -55,8 +56,11 @@ pub(crate) struct Queue {
     is_closing: bool,
     log: LogState,
     writers_without_room: usize,
-    /// Nothing is acknowledged before the log has it until the log has taken something again.
-    has_log_failed: bool,
+    /// As [`Self::writers_without_room`], of those that do not block.
+    wakers_without_room: Vec<Waker>,
+    /// Why the log's last frame could not be written, and when. Nothing is acknowledged before the log has it until the
+    /// log has taken something again.
+    pub(crate) log_failure: Option<(WriteError, SystemTime)>,
 }
 
 /// Whether the log's thread has to be woken.
@@ -119,7 +123,7 @@ impl Shared {
     /// Once there is room for a write.
     pub(crate) fn lock_with_room(&self) -> MutexGuard<'_, Queue> {
         let mut queue = self.lock();
-        while queue.writer.pending.frame.len() > PENDING_BYTES_MAX && !queue.is_closing {
+        while !queue.has_room() {
             queue.writers_without_room += 1;
             queue = self.has_room.wait(queue).unwrap_or_else(PoisonError::into_inner);
             queue.writers_without_room -= 1;
@@ -127,9 +131,24 @@ impl Shared {
         queue
     }
 
+    /// As [`Self::lock_with_room`]; none where there is no room.
+    pub(crate) fn try_lock_with_room(&self) -> Option<MutexGuard<'_, Queue>> {
+        Some(self.lock()).filter(|queue| queue.has_room())
+    }
+
+    /// Ready where there is room for a write; else the task is woken when there may be.
+    pub(crate) fn poll_room(&self, context: &Context<'_>) -> Poll<()> {
+        let mut queue = self.lock();
+        if queue.has_room() {
+            return Poll::Ready(());
+        }
+        queue.wakers_without_room.push(context.waker().clone());
+        Poll::Pending
+    }
+
     /// True where what was written may be acknowledged before the log has it.
     pub(crate) fn is_acknowledged_at_once(&self, queue: &Queue) -> bool {
-        self.durability == Durability::Off && !queue.has_log_failed
+        self.durability == Durability::Off && queue.log_failure.is_none()
     }
 
     /// Ends the writing; wakes the log's thread where it would not look by itself.
@@ -166,9 +185,10 @@ impl Shared {
     }
 
     pub(crate) fn close(&self) {
-        self.lock().is_closing = true;
+        let mut queue = self.lock();
+        queue.is_closing = true;
+        self.tell_of_room(queue);
         self.has_work.notify_one();
-        self.has_room.notify_all();
     }
 }
 
@@ -206,7 +226,7 @@ impl Shared {
         }
         let mut queue = self.lock();
         let undo = queue.writer.in_flight.take().unwrap_or_default();
-        queue.has_log_failed = false;
+        queue.log_failure = None;
         drop(queue);
         for done in batch.waiters.drain(..) {
             done(Ok(()));
@@ -264,11 +284,19 @@ impl Shared {
         queue.log = LogState::Busy;
         let mut batch = std::mem::replace(&mut queue.writer.pending, spare);
         queue.writer.in_flight = Some(std::mem::take(&mut batch.undo));
+        let requests = std::mem::take(&mut queue.requests);
+        let (ticket, is_closing) = (queue.writer.ticket, queue.is_closing);
+        self.tell_of_room(queue);
+        Work { batch, requests, ticket, is_closing }
+    }
+
+    fn tell_of_room(&self, mut queue: MutexGuard<'_, Queue>) {
         if queue.writers_without_room > 0 {
             self.has_room.notify_all();
         }
-        let requests = std::mem::take(&mut queue.requests);
-        Work { batch, requests, ticket: queue.writer.ticket, is_closing: queue.is_closing }
+        let wakers = std::mem::take(&mut queue.wakers_without_room);
+        drop(queue);
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Where nobody waits for the log, one large frame costs less than many small ones.
@@ -298,10 +326,10 @@ impl Shared {
     fn take_back(&self, waiters: Vec<Waiter>, error: &WriteError) {
         let mut queue = self.lock();
         let later = queue.writer.roll_back(&self.memory);
-        queue.has_log_failed = true;
+        queue.log_failure = Some((error.clone(), SystemTime::now()));
         let up_to = Ticket(queue.writer.ticket);
         self.rollbacks.fetch_add(1, Ordering::SeqCst);
-        drop(queue);
+        self.tell_of_room(queue);
         for done in waiters.into_iter().chain(later) {
             done(Err(error.clone()));
         }
@@ -310,6 +338,11 @@ impl Shared {
 }
 
 impl Queue {
+    /// A write need not wait for the log.
+    fn has_room(&self) -> bool {
+        self.writer.pending.frame.len() <= PENDING_BYTES_MAX || self.is_closing
+    }
+
     fn has_work(&self) -> bool {
         !self.writer.pending.frame.is_empty() || !self.requests.is_empty() || self.is_closing
     }
@@ -329,5 +362,29 @@ impl Batch {
         self.waiters.clear();
         self.heard = None;
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A bug of the first version: they were told only when the log took something, and nothing was left for it to take.
+    #[test]
+    fn those_who_wait_for_room_are_told_when_what_waits_is_taken_back() {
+        let shared = Shared::new(Memory::default(), Writer::default(), Durability::Sync, (1, 0));
+        shared.lock().writer.pending.frame.resize(PENDING_BYTES_MAX + 1, 0);
+        let context = Context::from_waker(Waker::noop());
+        std::thread::scope(|scope| {
+            let blocked = scope.spawn(|| drop(shared.lock_with_room()));
+            while shared.lock().writers_without_room == 0 {
+                std::thread::yield_now();
+            }
+            assert!(shared.poll_room(&context).is_pending() && shared.try_lock_with_room().is_none());
+            shared.take_back(Vec::new(), &WriteError::Closed);
+            blocked.join().expect("it was told");
+        });
+        assert!(shared.poll_room(&context).is_ready() && shared.lock().wakers_without_room.is_empty());
+        assert!(shared.lock().log_failure.is_some());
     }
 }

@@ -20,10 +20,22 @@ const RETRY_BYTES_MIN: u64 = 64 * 1024;
 pub struct SnapshotState {
     /// The last one that was taken since the store was opened, when it was whole, and how long it took.
     pub last: Option<(SnapshotReport, SystemTime, Duration)>,
-    /// Why the last one that was tried failed, and when; none where it did not.
-    pub failure: Option<(Arc<SnapshotError>, SystemTime)>,
+    /// What became of the last one that was tried, where it failed.
+    pub failure: Option<SnapshotFailure>,
     /// One is being written.
     pub is_running: bool,
+}
+
+/// A snapshot that could not be taken. The log before it is kept, and grows.
+#[derive(Debug, Clone)]
+pub struct SnapshotFailure {
+    pub error: SnapshotError,
+    pub at: SystemTime,
+    /// How many have failed one after the other, this one included.
+    pub in_a_row: u64,
+    /// The next is tried by itself when [`crate::Store::log_bytes`] has reached this; none where one is taken only
+    /// when it is asked for.
+    pub retry_at_log_bytes: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -121,9 +133,17 @@ impl Keeper {
         let taken = self.try_to_take();
         let mut state = self.lock();
         state.is_running = false;
-        if let Ok(report) = taken {
-            state.last = Some((report, SystemTime::now(), begun.elapsed()));
-            state.failure = None;
+        match &taken {
+            Ok(report) => {
+                state.last = Some((*report, SystemTime::now(), begun.elapsed()));
+                state.failure = None;
+            }
+            Err(error) => {
+                let in_a_row = state.failure.as_ref().map_or(0, |failure| failure.in_a_row) + 1;
+                let retry_at_log_bytes = self.at_log_bytes.map(|at| self.log_bytes() + retry_bytes(at));
+                let (error, at) = (error.clone(), SystemTime::now());
+                state.failure = Some(SnapshotFailure { error, at, in_a_row, retry_at_log_bytes });
+            }
         }
         drop(state);
         taken
@@ -137,10 +157,9 @@ impl Keeper {
         while self.shared.alarm.wait(due, &self.shared.log_bytes) {
             due = match self.take() {
                 Ok(_) => self.due(at_log_bytes),
-                Err(error) => {
-                    self.lock().failure = Some((Arc::new(error), SystemTime::now()));
-                    let pause = (at_log_bytes / RETRY_PART).max(RETRY_BYTES_MIN);
-                    self.shared.log_bytes.load(Ordering::Relaxed).saturating_add(pause)
+                Err(_) => {
+                    let now = self.shared.log_bytes.load(Ordering::Relaxed);
+                    now.saturating_add(retry_bytes(at_log_bytes))
                 }
             };
         }
@@ -162,7 +181,7 @@ impl Keeper {
             // The log's thread, for which writes wait, only has to change over to a file that is ready.
             let next = NextFile::create(&self.directory, self.shared.log_number.load(Ordering::Relaxed) + 1);
             let turned = next.and_then(|next| self.shared.turn_log(next));
-            let (number, bytes_before) = turned.map_err(SnapshotError::Turn)?;
+            let (number, bytes_before) = turned.map_err(|cause| SnapshotError::Turn(cause.into()))?;
             let before = self.shared.rollbacks.load(Ordering::SeqCst);
             let memory = self.shared.memory.load_full();
             let written = snapshot::write(&self.directory, number, &memory, &self.is_closing)?;
@@ -182,4 +201,9 @@ impl Keeper {
     fn lock(&self) -> MutexGuard<'_, SnapshotState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// By how much the log grows from one that failed to the next.
+fn retry_bytes(at_log_bytes: u64) -> u64 {
+    (at_log_bytes / RETRY_PART).max(RETRY_BYTES_MIN)
 }

@@ -42,15 +42,15 @@ pub use error::{FileFault, OpenError, Refusal, WriteError};
 pub use events::Event;
 pub use frames::VERSION as FORMAT_VERSION;
 pub use id::{Ref, SHARDS, shard_of};
-pub use keeper::SnapshotState;
+pub use keeper::{SnapshotFailure, SnapshotState};
 pub use links::Direction;
 pub use read::{Around, Node, Read, Relationship};
 pub use recover::{Loss, Recovery};
 pub use register::Registration;
 pub use schema::{Property, Schema, Type, Types};
-pub use settle::{Settled, Ticket};
+pub use settle::{Settled, Ticket, Unwritten};
 pub use snapshot::{SnapshotError, SnapshotReport};
-pub use store::{Options, SNAPSHOT_AT_LOG_BYTES, Store};
+pub use store::{Health, Options, SNAPSHOT_AT_LOG_BYTES, Store};
 pub use value::{Kind, Value};
 pub use write::{Given, Keep, NAME_BYTES_MAX, PROPERTIES_BYTES_MAX, Write};
 

@@ -12,17 +12,18 @@ use crate::value::Kind;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum SnapshotError {
     #[error("cannot begin a new file of the log")]
-    Turn(#[source] io::Error),
+    Turn(#[source] Arc<io::Error>),
     #[error("cannot write the snapshot {}; the log is kept whole", path.display())]
     Write {
         path: PathBuf,
         #[source]
-        cause: io::Error,
+        cause: Arc<io::Error>,
     },
     #[error("the log could not be written while the snapshot was taken")]
     Log(#[source] WriteError),
@@ -65,7 +66,7 @@ pub(crate) fn write(
     result.map(|report| Written { temporary: temporary.clone(), report }).map_err(|cause| {
         // What is there of it takes room that the log may need.
         let _ = fs::remove_file(&temporary);
-        SnapshotError::Write { path: temporary, cause }
+        SnapshotError::Write { path: temporary, cause: cause.into() }
     })
 }
 
@@ -82,7 +83,7 @@ impl Written {
             sync_directory(directory)?;
             remove_before(directory, self.report.number)
         };
-        publish().map_err(|cause| SnapshotError::Write { path: path.clone(), cause })?;
+        publish().map_err(|cause| SnapshotError::Write { path: path.clone(), cause: cause.into() })?;
         Ok(self.report)
     }
 }

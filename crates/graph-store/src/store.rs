@@ -2,22 +2,23 @@
 
 use crate::Durability;
 use crate::check::{CheckReport, check_memory};
-use crate::commit::Shared;
+use crate::commit::{Queue, Shared};
 use crate::error::{OpenError, Refusal, WriteError};
 use crate::events::Event;
 use crate::keeper::{Keeper, SnapshotState};
 use crate::read::Read;
 use crate::recover::{self, Recovered, Recovery};
 use crate::register::Registration;
-use crate::settle::{Settled, Ticket};
+use crate::settle::{Settled, Ticket, Unwritten};
 use crate::snapshot::{SnapshotError, SnapshotReport};
 use crate::write::Write;
 use crate::writer::Writer;
 use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, MutexGuard};
 use std::thread::JoinHandle;
+use std::time::SystemTime;
 
 /// Reading this much of a log takes about a second.
 pub const SNAPSHOT_AT_LOG_BYTES: u64 = 256 * 1024 * 1024;
@@ -37,6 +38,17 @@ impl Options {
     pub const fn new(durability: Durability) -> Self {
         Self { durability, recover: false, snapshot_at_log_bytes: Some(SNAPSHOT_AT_LOG_BYTES) }
     }
+}
+
+/// How an open store fares.
+#[derive(Debug, Clone)]
+pub struct Health {
+    /// Why the log could not be written the last time that was tried, and when; none once it has taken something again.
+    /// Writes are refused meanwhile.
+    pub log_failure: Option<(WriteError, SystemTime)>,
+    pub snapshots: SnapshotState,
+    /// Of the log since the last snapshot.
+    pub log_bytes: u64,
 }
 
 /// A graph in a directory of its own. Dropped, it writes what is pending and closes.
@@ -112,6 +124,12 @@ impl Store {
         self.keeper.state()
     }
 
+    /// What keeps it from being durable, and from being kept short.
+    pub fn health(&self) -> Health {
+        let log_failure = self.shared.lock().log_failure.clone();
+        Health { log_failure, snapshots: self.keeper.state(), log_bytes: self.log_bytes() }
+    }
+
     /// A look at the graph. What one call of it returns is true at one moment; never waits.
     pub fn read(&self) -> Read {
         Read::new(self.shared.memory.load())
@@ -139,14 +157,21 @@ impl Store {
         Ok(result)
     }
 
-    /// As [`Self::write`]; gives the write's place instead of calling back. It is settled when those who
+    /// As [`Self::write`], but blocks where too much waits for the log; gives the write's place instead of calling back. It is settled when those who
     /// [`watch`](Self::watch) hear of it or of a later one: keep what waits in the order of its tickets, and take from
     /// the front. One thread that writes and hears on itself needs no look at what was settled before.
     pub fn write_ticket<T>(
         &self,
         operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
     ) -> Result<(T, Ticket), Refusal> {
-        let mut queue = self.shared.lock_with_room();
+        self.write_into(self.shared.lock_with_room(), operate)
+    }
+
+    fn write_into<T>(
+        &self,
+        mut queue: MutexGuard<'_, Queue>,
+        operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
+    ) -> Result<(T, Ticket), Refusal> {
         let result = queue.writer.operate(&self.shared.memory, operate)?;
         let ticket = if self.shared.is_acknowledged_at_once(&queue) {
             Ticket::SETTLED
@@ -156,6 +181,20 @@ impl Store {
         };
         self.shared.submit(queue);
         Ok((result, ticket))
+    }
+
+    /// As [`Self::write_ticket`]; never waits for the log.
+    pub fn try_write_ticket<T, F>(&self, operate: F) -> Result<(T, Ticket), Unwritten<F>>
+    where
+        F: FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
+    {
+        let Some(queue) = self.shared.try_lock_with_room() else { return Err(Unwritten::NoRoom(operate)) };
+        self.write_into(queue, operate).map_err(Unwritten::Refused)
+    }
+
+    /// Ready once a write need not wait for the log. Others may take the room first: try again, and wait again.
+    pub fn room(&self) -> impl Future<Output = ()> + '_ {
+        std::future::poll_fn(|context| self.shared.poll_room(context))
     }
 
     /// Calls `watcher` once for each batch of writes that became durable or was taken back, in order, from the log's

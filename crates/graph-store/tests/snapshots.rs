@@ -36,6 +36,15 @@ fn a_long_log_is_replaced_by_a_snapshot_and_a_failure_is_seen_and_tried_again() 
     while fs::create_dir(&in_the_way).is_err() {}
     write_until(&store, &mut made, |state| state.failure.is_some());
     assert_eq!(store.read().count(Side::Nodes, None), made, "the graph goes on");
+    let failure = store.health().snapshots.failure.unwrap();
+    assert!(failure.in_a_row >= 1 && failure.error.to_string().contains("snapshot.part"), "{failure:?}");
+    assert!(failure.retry_at_log_bytes.unwrap() > 60_000, "it is tried again after 64 KiB more: {failure:?}");
+    write_until(&store, &mut made, |state| {
+        state.failure.as_ref().is_some_and(|next| next.in_a_row > failure.in_a_row)
+    });
+    // Asked for, it fails in the same way and is told of in the same way.
+    assert!(store.snapshot().is_err());
+    assert!(store.health().snapshots.failure.unwrap().in_a_row > failure.in_a_row + 1);
     fs::remove_dir(&in_the_way).unwrap();
     write_until(&store, &mut made, |state| {
         state.last.as_ref().is_some_and(|(report, ..)| report.number > first.number)

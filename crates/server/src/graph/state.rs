@@ -57,7 +57,7 @@ impl DatabaseState {
                 took_ms: took.as_millis() as u64,
                 bytes: report.bytes,
             }),
-            snapshot_failure: snapshots.failure.map(|(error, _)| error.to_string()),
+            snapshot_failure: snapshots.failure.map(|failure| failure.error.to_string()),
         }
     }
 }

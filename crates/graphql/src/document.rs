@@ -131,16 +131,20 @@ fn check_text(text: &str, limits: &Limits) -> Result<(), String> {
     if text.len() > max_document_bytes {
         let bytes = text.len();
         return Err(format!(
-            "the document has {bytes} bytes; the limit is {max_document_bytes} (max_document_bytes)"
+            "the document has {bytes} bytes; the limit is {max_document_bytes} (max_document_bytes): send values as \
+             variables, or several requests"
         ));
     }
     let Scan { tokens, nesting } = scan(text);
     if tokens > max_tokens {
-        return Err(format!("the document has {tokens} tokens; the limit is {max_tokens} (max_tokens)"));
+        return Err(format!(
+            "the document has {tokens} tokens; the limit is {max_tokens} (max_tokens): ask for less at a time"
+        ));
     }
     if nesting > max_nesting {
         return Err(format!(
-            "the document is nested {nesting} levels deep; the limit is {max_nesting} (max_nesting)"
+            "the document is nested {nesting} levels deep; the limit is {max_nesting} (max_nesting): ask for fewer levels, or \
+             send values as variables"
         ));
     }
     Ok(())

@@ -1,10 +1,53 @@
 //! The parameters of a GraphQL request (GraphQL over HTTP, section 5.1), from JSON or from separate texts. It
 //! knows nothing of HTTP: methods, media types and sizes are the server's.
 
+use std::{any::Any, fmt, ptr, sync::Arc};
+
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value as Json};
 
 use crate::error::{ErrorCode, GraphqlError, Position};
+
+/// Who asks, as the program that serves knows it. What is in it is between that program and its functions.
+#[derive(Clone)]
+pub struct Caller(Arc<dyn Any + Send + Sync>);
+
+impl Caller {
+    pub fn new(value: impl Any + Send + Sync) -> Self {
+        Self(Arc::new(value))
+    }
+
+    /// The value, where it is of this type.
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+
+    /// As [`Caller::get`], to be kept.
+    pub fn share<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        Arc::clone(&self.0).downcast().ok()
+    }
+
+    /// Differs from that of all other callers as long as this one is held.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+}
+
+/// One is equal only to itself.
+impl PartialEq for Caller {
+    fn eq(&self, other: &Self) -> bool {
+        ptr::addr_eq(Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))
+    }
+}
+
+impl fmt::Debug for Caller {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Caller")
+    }
+}
+
+/// Who asks, or why that is refused.
+pub type Asked = Result<Caller, Box<GraphqlError>>;
 
 /// What a client sends.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -16,6 +59,8 @@ pub struct RequestParameters {
     pub operation_name: Option<String>,
     pub variables: Map<String, Json>,
     pub extensions: Map<String, Json>,
+    /// Not of the request's text: the server adds it where functions want to know it.
+    pub caller: Option<Asked>,
 }
 
 /// Why a request has no parameters.
@@ -54,6 +99,7 @@ impl RequestParameters {
             operation_name: string("operationName", members.operation_name)?,
             variables: map("variables", members.variables)?,
             extensions: map("extensions", members.extensions)?,
+            caller: None,
         }
         .with_a_document()
     }
@@ -74,8 +120,15 @@ impl RequestParameters {
             operation_name: operation_name.filter(|name| !name.is_empty()),
             variables: map("variables", variables)?,
             extensions: map("extensions", extensions)?,
+            caller: None,
         }
         .with_a_document()
+    }
+
+    /// The same, with who asks.
+    #[must_use]
+    pub fn asked_by(self, caller: Option<Asked>) -> Self {
+        Self { caller, ..self }
     }
 
     fn with_a_document(self) -> Result<Self, RequestFault> {

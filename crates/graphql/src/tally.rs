@@ -14,7 +14,7 @@ use crate::{
     position::LineIndex,
 };
 
-/// The message that the dialect's clients know.
+/// The message that the dialect's clients know; name, value and limit stand beside it, in the extensions.
 const TOO_DEEP: &str = "Exceeded maximum nest level.";
 
 /// Counts of a selection set with its fragments expanded; saturating.
@@ -54,7 +54,12 @@ pub(crate) fn check(
         let count = document.definitions.len();
         counter.refuse(
             None,
-            exceeded("operations and fragments", count, limits.max_definitions, "max_definitions"),
+            exceeded(
+                "operations and fragments",
+                count,
+                limits.max_definitions,
+                "max_definitions): send only the operation that is to run",
+            ),
         );
         return Err(counter.errors);
     }
@@ -72,8 +77,19 @@ pub(crate) fn check(
     if counter.errors.is_empty() { Ok(()) } else { Err(counter.errors) }
 }
 
-fn exceeded(what: &str, count: usize, limit: usize, name: &str) -> String {
-    format!("the document has {count} {what}; the limit is {limit} ({name})")
+/// `advice` is the limit's name and what to try.
+fn exceeded(what: &str, count: usize, limit: usize, advice: &str) -> String {
+    format!("the document has {count} {what}; the limit is {limit} ({advice}")
+}
+
+fn too_deep(depth: usize, limit: usize) -> GraphqlError {
+    let mut error = GraphqlError::new(ErrorCode::LimitExceeded, TOO_DEEP);
+    let extensions = error.extensions.get_or_insert_default();
+    extensions.insert("limit".into(), "max_depth".into());
+    extensions.insert("value".into(), depth.into());
+    extensions.insert("highest".into(), limit.into());
+    extensions.insert("try".into(), "ask for fewer nested levels, or in several requests".into());
+    error
 }
 
 enum Fragment {
@@ -129,10 +145,11 @@ impl<'a> Counter<'a> {
         self.total.add(tally);
         if operation.variables.len() > limits.max_variables {
             let count = operation.variables.len();
-            self.refuse(span, exceeded("variables", count, limits.max_variables, "max_variables"));
+            let advice = "max_variables): gather values in input objects";
+            self.refuse(span, exceeded("variables", count, limits.max_variables, advice));
         }
         if tally.depth > limits.max_depth {
-            self.refuse(span, TOO_DEEP.into());
+            self.errors.push(too_deep(tally.depth, limits.max_depth).at(self.lines.position(span)));
         }
         if tally.nesting > limits.max_nesting {
             self.too_nested(span);
@@ -148,20 +165,35 @@ impl<'a> Counter<'a> {
     fn check_totals(&mut self) {
         let (limits, total) = (self.limits, self.total);
         let counts = [
-            ("fields when its fragments are expanded", total.fields, limits.max_fields, "max_fields"),
-            ("root fields", total.own_fields, limits.max_root_fields, "max_root_fields"),
-            ("aliases", total.aliases, limits.max_aliases, "max_aliases"),
-            ("directives", total.directives, limits.max_directives, "max_directives"),
+            (
+                "fields when its fragments are expanded",
+                total.fields,
+                limits.max_fields,
+                "max_fields): ask for fewer at a time",
+            ),
+            (
+                "root fields",
+                total.own_fields,
+                limits.max_root_fields,
+                "max_root_fields): send several requests",
+            ),
+            ("aliases", total.aliases, limits.max_aliases, "max_aliases): send several requests"),
+            (
+                "directives",
+                total.directives,
+                limits.max_directives,
+                "max_directives): ask for fewer at a time",
+            ),
             (
                 "introspecting fields",
                 total.introspecting,
                 limits.max_introspection_fields,
-                "max_introspection_fields",
+                "max_introspection_fields): ask for __schema once",
             ),
         ];
-        for (what, count, limit, name) in counts {
+        for (what, count, limit, advice) in counts {
             if count > limit {
-                self.refuse(None, exceeded(what, count, limit, name));
+                self.refuse(None, exceeded(what, count, limit, advice));
             }
         }
     }
@@ -169,7 +201,7 @@ impl<'a> Counter<'a> {
     fn too_nested(&mut self, span: Option<apollo_compiler::parser::SourceSpan>) {
         if !std::mem::replace(&mut self.too_nested, true) {
             let limit = self.limits.max_nesting;
-            self.refuse(span, format!("selections are nested deeper than {limit} levels (max_nesting)"));
+            self.refuse(span, format!("selections are nested deeper than {limit} levels (max_nesting): ask for fewer, or in several requests"));
         }
     }
 

@@ -14,6 +14,7 @@ use crate::{
     error::{ErrorCode, GraphqlError},
     literal::Literals,
     position::LineIndex,
+    request::Caller,
     scalar::{Scalar, describe},
     schema::Schema,
     selection::{Slot, Step},
@@ -25,11 +26,24 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Variables {
     values: Vec<Option<Json>>,
+    /// Travels with them, because whoever gets the values of a request may want to know whose they are.
+    caller: Option<Caller>,
 }
 
 impl Variables {
     pub fn new(values: Vec<Option<Json>>) -> Self {
-        Self { values }
+        Self { values, caller: None }
+    }
+
+    /// The same, with who asks.
+    #[must_use]
+    pub fn asked_by(self, caller: Caller) -> Self {
+        Self { caller: Some(caller), ..self }
+    }
+
+    /// Who asks, where functions want to know it.
+    pub fn caller(&self) -> Option<&Caller> {
+        self.caller.as_ref()
     }
 
     /// All values, in the order of the operation's definitions.
@@ -76,7 +90,7 @@ impl Operation {
             return Err(errors);
         }
         match writer.finish() {
-            Some(shape) => Ok((Variables { values }, shape)),
+            Some(shape) => Ok((Variables::new(values), shape)),
             None => Err(vec![too_large(self.max_shape_bytes)]),
         }
     }

@@ -268,8 +268,8 @@ fn depth() {
     check(
         &nested(1_000),
         &expect![[r#"
-        LIMIT_EXCEEDED: the document is nested 2002 levels deep; the limit is 64 (max_nesting)
-    "#]],
+            LIMIT_EXCEEDED: the document is nested 2002 levels deep; the limit is 64 (max_nesting): ask for fewer levels, or send values as variables
+        "#]],
     );
     let through_fragments = "{ venues { ...A } } fragment A on Venue { meetups { ...B } } fragment B on Meetup { members { id } }";
     let limits = Limits { max_depth: 2, ..limits };
@@ -290,83 +290,83 @@ fn bombs() {
     check(
         &format!("{{ venues {{ {aliases} }} }}"),
         &expect![[r#"
-        LIMIT_EXCEEDED: the document has 30005 tokens; the limit is 10000 (max_tokens)
-    "#]],
+            LIMIT_EXCEEDED: the document has 30005 tokens; the limit is 10000 (max_tokens): ask for less at a time
+        "#]],
     );
     check(
         &format!("{{ venues {{ {} }} }}", &aliases[..10_890]),
         &expect![[r#"
-        LIMIT_EXCEEDED: the document has 1333 aliases; the limit is 1000 (max_aliases)
-    "#]],
+            LIMIT_EXCEEDED: the document has 1333 aliases; the limit is 1000 (max_aliases): send several requests
+        "#]],
     );
     let roots: String = (0..101).map(|index| format!("a{index}:venues{{id}}")).collect();
     check(
         &format!("{{ {roots} }}"),
         &expect![[r#"
-        LIMIT_EXCEEDED: the document has 101 root fields; the limit is 100 (max_root_fields)
-    "#]],
+            LIMIT_EXCEEDED: the document has 101 root fields; the limit is 100 (max_root_fields): send several requests
+        "#]],
     );
     check(
         &format!("{{ venues {{ id {} }} }}", "@include(if:true)".repeat(501)),
         &expect![[r#"
-        LIMIT_EXCEEDED: the document has 501 directives; the limit is 500 (max_directives)
-    "#]],
+            LIMIT_EXCEEDED: the document has 501 directives; the limit is 500 (max_directives): ask for fewer at a time
+        "#]],
     );
     let doubling = |level: usize| format!("fragment F{level} on Venue {{ ...F{0} ...F{0} }}", level + 1);
     let fragments: String = (0..50).map(doubling).collect();
     check(
         &format!("{{ venues {{ ...F0 }} }} {fragments} fragment F50 on Venue {{ id }}"),
         &expect![[r#"
-        LIMIT_EXCEEDED: the document has 1125899906842625 fields when its fragments are expanded; the limit is 2500 (max_fields)
-    "#]],
+            LIMIT_EXCEEDED: the document has 1125899906842625 fields when its fragments are expanded; the limit is 2500 (max_fields): ask for fewer at a time
+        "#]],
     );
     let chain = |level: usize| format!("fragment F{level} on Venue {{ ...F{} }}", level + 1);
     let fragments: String = (0..90).map(chain).collect();
     check(
         &format!("{{ venues {{ ...F0 }} }} {fragments} fragment F90 on Venue {{ id }}"),
         &expect![[r#"
-        LIMIT_EXCEEDED: selections are nested deeper than 64 levels (max_nesting)
-    "#]],
+            LIMIT_EXCEEDED: selections are nested deeper than 64 levels (max_nesting): ask for fewer, or in several requests
+        "#]],
     );
     let fragments: String = (0..200).map(chain).collect();
     check(
         &format!("{{ venues {{ id }} }} {fragments}"),
         &expect![[r#"
-        LIMIT_EXCEEDED: the document has 201 operations and fragments; the limit is 100 (max_definitions)
-    "#]],
+            LIMIT_EXCEEDED: the document has 201 operations and fragments; the limit is 100 (max_definitions): send only the operation that is to run
+        "#]],
     );
     check(
         &format!("{{ venues(where: {}) {{ id }} }}", "{and:".repeat(3_000)),
         &expect![[r#"
-        LIMIT_EXCEEDED: the document is nested 3002 levels deep; the limit is 64 (max_nesting)
-    "#]],
+            LIMIT_EXCEEDED: the document is nested 3002 levels deep; the limit is 64 (max_nesting): ask for fewer levels, or send values as variables
+        "#]],
     );
     check(
         &format!("query ($a: {}Int{}) {{ venues {{ id }} }}", "[".repeat(500), "]".repeat(500)),
         &expect![[r#"
-            LIMIT_EXCEEDED: the document is nested 500 levels deep; the limit is 64 (max_nesting)
+            LIMIT_EXCEEDED: the document is nested 500 levels deep; the limit is 64 (max_nesting): ask for fewer levels, or send values as variables
         "#]],
     );
     check(
         &format!("# {}", "x".repeat(200_000)),
         &expect![[r#"
-        LIMIT_EXCEEDED: the document has 200002 bytes; the limit is 131072 (max_document_bytes)
-    "#]],
+            LIMIT_EXCEEDED: the document has 200002 bytes; the limit is 131072 (max_document_bytes): send values as variables, or several requests
+        "#]],
     );
     let variables: String = (0..300).map(|index| format!("$v{index}: Int ")).collect();
     check(
         &format!("query ({variables}) {{ venues {{ id }} }}"),
         &expect![[r#"
-        LIMIT_EXCEEDED 1:1: the document has 300 variables; the limit is 256 (max_variables)
-    "#]],
+            LIMIT_EXCEEDED 1:1: the document has 300 variables; the limit is 256 (max_variables): gather values in input objects
+        "#]],
     );
     let operations: String =
         (0..100).map(|index| format!("query A{index} {{ venues {{ ...F }} }}")).collect();
     check(
         &format!("{operations} fragment F on Venue {{ {} }}", "id ".repeat(100)),
         &expect![[r#"
-        LIMIT_EXCEEDED: the document has 101 operations and fragments; the limit is 100 (max_definitions)
-    "#]],
+            LIMIT_EXCEEDED: the document has 101 operations and fragments; the limit is 100 (max_definitions): send only the operation that is to run
+        "#]],
     );
 }
 
@@ -376,8 +376,8 @@ fn repeated_introspection() {
     check(
         &format!("{{ {fields} }}"),
         &expect![[r#"
-        LIMIT_EXCEEDED: the document has 5 introspecting fields; the limit is 4 (max_introspection_fields)
-    "#]],
+            LIMIT_EXCEEDED: the document has 5 introspecting fields; the limit is 4 (max_introspection_fields): ask for __schema once
+        "#]],
     );
 }
 

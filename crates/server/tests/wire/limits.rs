@@ -67,7 +67,7 @@ fn ten_thousand_aliases_are_refused() {
     expect![[r#"
         HTTP/1.1 200 OK
         content-type: application/json; charset=utf-8
-        {"errors":[{"message":"the document has 168891 bytes; the limit is 131072 (max_document_bytes)","extensions":{"code":"LIMIT_EXCEEDED"}}]}
+        {"errors":[{"message":"the document has 168891 bytes; the limit is 131072 (max_document_bytes): send values as variables, or several requests","extensions":{"code":"LIMIT_EXCEEDED"}}]}
     "#]].assert_eq(&response);
 }
 
@@ -78,10 +78,10 @@ fn depth_is_limited() {
         &server,
         query("{ artists { albums { tracks { Name } } } }"),
         expect![[r#"
-        HTTP/1.1 200 OK
-        content-type: application/json; charset=utf-8
-        {"errors":[{"message":"Exceeded maximum nest level.","locations":[{"line":1,"column":1}],"extensions":{"code":"LIMIT_EXCEEDED"}}]}
-    "#]],
+            HTTP/1.1 200 OK
+            content-type: application/json; charset=utf-8
+            {"errors":[{"message":"Exceeded maximum nest level.","locations":[{"line":1,"column":1}],"extensions":{"code":"LIMIT_EXCEEDED","limit":"max_depth","value":3,"highest":2,"try":"ask for fewer nested levels, or in several requests"}}]}
+        "#]],
     );
 }
 

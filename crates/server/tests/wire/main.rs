@@ -11,3 +11,5 @@ mod stopping;
 mod streams;
 mod subscriptions;
 mod support;
+mod troubles;
+mod violations;

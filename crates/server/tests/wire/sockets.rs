@@ -31,7 +31,7 @@ impl Socket {
         Self::open_with(server, &[("sec-websocket-protocol", protocol)])
     }
 
-    fn open_with(server: &Server, headers: &[(&'static str, &'static str)]) -> Self {
+    pub(crate) fn open_with(server: &Server, headers: &[(&'static str, &'static str)]) -> Self {
         let stream = TcpStream::connect(server.address()).expect("the server listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("the timeout is not zero");
         let url = format!("ws://{}/graphql", server.address());
@@ -73,7 +73,7 @@ impl Socket {
     }
 
     /// Bytes as they are, which may be no frames.
-    fn send_raw(&mut self, bytes: &[u8]) {
+    pub(crate) fn send_raw(&mut self, bytes: &[u8]) {
         self.0.get_mut().write_all(bytes).expect("the server reads");
     }
 }
@@ -89,7 +89,7 @@ fn talk(server: &Server, protocol: &'static str, texts: &[&str], answers: usize,
     expected.assert_eq(&(came.join("\n") + "\n"));
 }
 
-fn subscribe(id: &str, query: &str) -> String {
+pub(crate) fn subscribe(id: &str, query: &str) -> String {
     serde_json::json!({ "id": id, "type": "subscribe", "payload": { "query": query } }).to_string()
 }
 
@@ -145,7 +145,7 @@ fn what_is_refused_ends_its_operation_and_nothing_else() {
         expect![[r#"
             {"type":"connection_ack"}
             {"id":"a","type":"error","payload":[{"message":"type `Query` does not have a field `nothing`","locations":[{"line":1,"column":3}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}
-            {"id":"b","type":"error","payload":[{"message":"Exceeded maximum nest level.","locations":[{"line":1,"column":1}],"extensions":{"code":"LIMIT_EXCEEDED"}}]}
+            {"id":"b","type":"error","payload":[{"message":"Exceeded maximum nest level.","locations":[{"line":1,"column":1}],"extensions":{"code":"LIMIT_EXCEEDED","limit":"max_depth","value":3,"highest":2,"try":"ask for fewer nested levels, or in several requests"}}]}
             {"id":"c","type":"error","payload":[{"message":"`subscription` root operation type is not defined","locations":[{"line":1,"column":1}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}
         "#]],
     );
@@ -161,125 +161,6 @@ fn what_is_refused_ends_its_operation_and_nothing_else() {
             {"id":"1","type":"complete"}
         "#]],
     );
-}
-
-#[test]
-fn violations_close_the_socket_with_their_code() {
-    let server = Server::with(|settings| settings.subscriptions.init_timeout = Duration::from_millis(50));
-    talk(
-        &server,
-        TRANSPORT,
-        &["nonsense"],
-        2,
-        expect![[r#"
-        close 4400 Invalid message: it must be a JSON object
-        (closed)
-    "#]],
-    );
-    talk(
-        &server,
-        TRANSPORT,
-        &[&subscribe("a", "{ __typename }")],
-        2,
-        expect![[r#"
-        close 4401 Unauthorized: send connection_init first
-        (closed)
-    "#]],
-    );
-    talk(
-        &server,
-        TRANSPORT,
-        &[INIT, INIT],
-        3,
-        expect![[r#"
-        {"type":"connection_ack"}
-        close 4429 Too many initialisation requests
-        (closed)
-    "#]],
-    );
-    talk(
-        &server,
-        TRANSPORT,
-        &[],
-        2,
-        expect![[r#"
-        close 4408 Connection initialisation timeout
-        (closed)
-    "#]],
-    );
-    talk(
-        &server,
-        LEGACY,
-        &["{}"],
-        3,
-        expect![[r#"
-        {"type":"connection_error","payload":{"message":"Invalid message: missing field `type` at line 1 column 2"}}
-        close 4400 Invalid message: missing field `type` at line 1 column 2
-        (closed)
-    "#]],
-    );
-    let mut socket = Socket::open_with(
-        &server,
-        &[("sec-websocket-protocol", TRANSPORT), ("origin", "https://elsewhere.example")],
-    );
-    expect!["close 4403 Forbidden: pages of this origin may not connect (cors_origins)"]
-        .assert_eq(&socket.next());
-    // Clients refuse a socket without their protocol before they read why it is closed.
-    let mut wire = server.connect();
-    wire.send(
-        "GET /graphql HTTP/1.1\r\nhost: test\r\nupgrade: websocket\r\nconnection: upgrade\r\n\
-        sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
-        sec-websocket-protocol: soap\r\n\r\n",
-    );
-    assert!(wire.until("\r\n\r\n").starts_with("HTTP/1.1 101"));
-    assert!(wire.rest().contains("Subprotocol not acceptable: graphql-transport-ws and graphql-ws are"));
-    server.until_metric("prony_sockets", 0);
-}
-
-#[test]
-fn frames_that_break_the_websocket_protocol_are_answered_with_their_code() {
-    let server = Server::with(|settings| settings.subscriptions.max_message_bytes = 100);
-    let check = |send: &dyn Fn(&mut Socket), expected: Expect| {
-        let mut socket = Socket::ready(&server);
-        send(&mut socket);
-        expected.assert_eq(&socket.next());
-    };
-    check(
-        &|socket| socket.send(&" ".repeat(101)),
-        expect!["close 1009 a message is over the limit of 100 bytes (max_message_bytes)"],
-    );
-    check(
-        &|socket| socket.0.send(Message::binary(INIT.as_bytes())).expect("the server reads"),
-        expect!["close 4400 Invalid message: the protocol is text, and this frame is binary"],
-    );
-    // Not masked; not UTF-8; a continuation of nothing; an operation code of nobody.
-    check(
-        &|socket| socket.send_raw(b"\x81\x02hi"),
-        expect!["close 1002 Received an unmasked frame from client"],
-    );
-    check(
-        &|socket| socket.send_raw(b"\x81\x82\0\0\0\0\xff\xff"),
-        expect!["close 1007 a message is not UTF-8"],
-    );
-    check(
-        &|socket| socket.send_raw(b"\x80\x80\0\0\0\0"),
-        expect!["close 1002 Continue frame but nothing to continue"],
-    );
-    check(
-        &|socket| socket.send_raw(b"\x83\x80\0\0\0\0"),
-        expect!["close 1002 Encountered invalid opcode: 3"],
-    );
-    // Fragments together over the limit.
-    check(
-        &|socket| {
-            for opcode in [Data::Text, Data::Continue, Data::Continue] {
-                let piece = Frame::message(vec![b' '; 40], OpCode::Data(opcode), false);
-                socket.0.send(Message::Frame(piece)).expect("the server reads");
-            }
-        },
-        expect!["close 1009 a message is over the limit of 100 bytes (max_message_bytes)"],
-    );
-    server.until_metric("prony_sockets", 0);
 }
 
 #[test]

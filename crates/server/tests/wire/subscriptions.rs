@@ -131,6 +131,41 @@ fn what_is_completed_hears_no_more_and_its_id_is_free() {
     server.until_metric("prony_subscriptions", 0);
 }
 
+/// What waits for a client when it completes an operation is taken back: it gets what its kernel had, and no more.
+#[test]
+fn results_that_wait_for_a_completed_operation_are_not_sent() {
+    const EVENTS: usize = 30;
+    let server = Server::donuts(|settings| {
+        settings.subscriptions.max_queued_bytes = 1 << 30;
+        settings.limits.max_document_bytes = 1 << 20;
+    });
+    let mut socket = Socket::ready(&server);
+    socket.send(&subscribe("a", "7"));
+    server.until_metric("prony_subscriptions", 1);
+    let (mut baker, name) = (Baker::at(&server), "x".repeat(1_000_000));
+    for _ in 0..EVENTS {
+        baker.bake("7", &name);
+    }
+    // More than the kernel takes for a client that does not read.
+    server.until_metric("prony_subscription_messages_total", EVENTS as u64);
+    socket.send(r#"{"id":"a","type":"complete"}"#);
+    server.until_metric("prony_subscriptions", 0);
+    socket.send(r#"{"type":"ping"}"#);
+    let came = std::iter::from_fn(|| Some(socket.next()).filter(|text| text != r#"{"type":"pong"}"#)).count();
+    assert!(came < EVENTS, "{came} of {EVENTS} results came, though most waited when the operation ended");
+}
+
+/// Whatever is written to it, donut 1 stays, and its event tells how it is: what a read at that moment would.
+#[test]
+fn the_event_of_the_donut_that_stays_tells_how_it_is() {
+    let server = Server::donuts(|_| {});
+    let mut socket = Socket::ready(&server);
+    socket.send(&subscribe("a", "1"));
+    server.until_metric("prony_subscriptions", 1);
+    Baker::at(&server).bake("1", "Other");
+    expect![[r#"{"id":"a","type":"next","payload":{"data":{"onDonutUpdated":{"name":"Super Mega Donut","flavor":"CHOCOLATE"}}}}"#]].assert_eq(&socket.next());
+}
+
 #[test]
 fn operations_over_the_limit_are_refused_one_by_one() {
     let server = Server::donuts(|settings| settings.subscriptions.max_operations = 2);
@@ -252,4 +287,48 @@ fn subscriptions_opened_and_closed_leave_nothing() {
     server.until_metric("prony_event_streams", 0);
     Baker::at(&server).bake("7", "nobody hears");
     server.until_metric("prony_subscription_events_total", 0);
+}
+
+/// Four writers, and on each core subscribers that read: nobody misses an event without being told, and none comes twice
+/// or in another order than its writer sent it.
+#[test]
+fn a_storm_of_mutations_reaches_every_subscriber() {
+    const WRITERS: usize = 4;
+    const EACH: usize = 300;
+    let server = Server::donuts(|_| {});
+    let mut sockets: Vec<Socket> = (0..6).map(|_| Socket::ready(&server)).collect();
+    for socket in &mut sockets {
+        socket.send(&subscribe("a", "7"));
+    }
+    server.until_metric("prony_subscriptions", 6);
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let mut baker = Baker::at(&server);
+            scope.spawn(move || {
+                for number in 0..EACH {
+                    baker.bake("7", &format!("{writer} {number}"));
+                }
+            });
+        }
+        for mut socket in sockets {
+            scope.spawn(move || {
+                let mut next = [0; WRITERS];
+                let mut lost = 0;
+                while next.iter().sum::<usize>() < WRITERS * EACH && lost == 0 {
+                    let text = socket.next();
+                    let name = text.split(r#""name":""#).nth(1).and_then(|rest| rest.split('"').next());
+                    let Some((writer, number)) = name.and_then(|name| name.split_once(' ')) else {
+                        // The only other answer there may be.
+                        assert!(text.contains("events are lost: more than 256 waited"), "{text}");
+                        lost += 1;
+                        continue;
+                    };
+                    let [writer, number] =
+                        [writer, number].map(|text| text.parse::<usize>().expect("a number"));
+                    assert_eq!(number, next[writer], "of writer {writer}");
+                    next[writer] += 1;
+                }
+            });
+        }
+    });
 }

@@ -11,6 +11,7 @@ use expect_test::Expect;
 use prony_server::{
     config::{self, CommandLine, Settings},
     examples::donuts,
+    resolvers::Resolvers,
     runtime::{self, Running},
 };
 use prony_testkit::chinook::{SqliteCopy, sqlite_copy};
@@ -38,11 +39,14 @@ impl Server {
 
     /// Donuts, which raise an event with each mutation.
     pub(crate) fn donuts(change: impl FnOnce(&mut Settings)) -> Self {
-        let mut settings = Settings { cores: config::CoreChoice::Count(2), ..Settings::default() };
-        settings.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
-        change(&mut settings);
-        let running = donuts::server(settings).start().expect("the server starts");
+        let running = donuts::server(local(change)).start().expect("the server starts");
         Self { running, _database: None }
+    }
+
+    /// Functions as a program serves them.
+    pub(crate) fn functions(resolvers: Resolvers, change: impl FnOnce(&mut Settings)) -> Self {
+        let server = prony_server::Server::with_settings(local(change), resolvers);
+        Self { running: server.start().expect("the server starts"), _database: None }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -76,6 +80,14 @@ impl Server {
         wire.send(request);
         wire.response()
     }
+}
+
+/// Settings without a source.
+fn local(change: impl FnOnce(&mut Settings)) -> Settings {
+    let mut settings = Settings { cores: config::CoreChoice::Count(2), ..Settings::default() };
+    settings.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+    change(&mut settings);
+    settings
 }
 
 pub(crate) fn settings(database: &Path, change: impl FnOnce(&mut Settings)) -> Settings {

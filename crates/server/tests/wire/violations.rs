@@ -1,0 +1,416 @@
+//! Every way to break the protocols of WebSockets, of both sub-protocols and of reserved streams: a row each, with what
+//! the client is told.
+
+use std::{fmt::Write as _, io::Write as _, time::Duration};
+
+use expect_test::{Expect, expect};
+use prony_server::config::Settings;
+
+use crate::{
+    sockets::{INIT, LEGACY, Socket, TRANSPORT},
+    support::Server,
+    troubles,
+};
+
+/// What a client sends after the opening of its socket, frame by frame.
+type Frames = Vec<Vec<u8>>;
+
+/// A frame of a client, masked with zeros: the first byte says the final bit, the reserved bits and the kind.
+fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![first];
+    match payload.len() {
+        short @ 0..=125 => bytes.push(0x80 | short as u8),
+        long => {
+            bytes.push(0x80 | 126);
+            bytes.extend((long as u16).to_be_bytes());
+        }
+    }
+    bytes.extend([0; 4]);
+    bytes.extend(payload);
+    bytes
+}
+
+const TEXT: u8 = 0x81;
+const TEXT_BEGINS: u8 = 0x01;
+const CONTINUES: u8 = 0x00;
+const CONTINUATION_ENDS: u8 = 0x80;
+const CLOSE: u8 = 0x88;
+const PING: u8 = 0x89;
+
+fn texts(texts: &[&str]) -> Frames {
+    texts.iter().map(|text| frame(TEXT, text.as_bytes())).collect()
+}
+
+/// `connection_init`, and then these.
+fn ready(frames: impl IntoIterator<Item = Vec<u8>>) -> Frames {
+    texts(&[INIT]).into_iter().chain(frames).collect()
+}
+
+/// A message that starts an operation, in the words of the protocol.
+fn start(protocol: &str, id: &str, query: &str) -> String {
+    let kind = if protocol == LEGACY { "start" } else { "subscribe" };
+    serde_json::json!({ "id": id, "type": kind, "payload": { "query": query } }).to_string()
+}
+
+/// What comes until the server closes; keep-alives of the older protocol say nothing.
+fn answers(mut socket: Socket) -> String {
+    let came = std::iter::from_fn(|| Some(socket.next()).filter(|text| text != "(closed)"));
+    came.filter(|text| text != r#"{"type":"ka"}"#).collect::<Vec<_>>().join("\n      ")
+}
+
+/// Each row in both protocols: its name, and what was answered until the close.
+fn check(server: &Server, rows: &[(&str, &dyn Fn(&str) -> Frames)], expected: &Expect) {
+    let mut table = String::new();
+    for (name, frames) in rows {
+        let _ = writeln!(table, "{name}");
+        for protocol in [TRANSPORT, LEGACY] {
+            let mut socket = Socket::open(server, protocol);
+            for frame in frames(protocol) {
+                // It may have been closed at the one before.
+                let _ = socket.0.get_mut().write_all(&frame);
+            }
+            let _ = writeln!(table, "  {protocol}\n      {}", answers(socket));
+        }
+    }
+    expected.assert_eq(&table);
+    server.until_metric("prony_sockets", 0);
+    server.until_metric("prony_subscriptions", 0);
+}
+
+fn small(settings: &mut Settings) {
+    settings.subscriptions.max_message_bytes = 200;
+    settings.subscriptions.init_timeout = Duration::from_millis(50);
+}
+
+#[test]
+fn messages_that_break_the_sub_protocol() {
+    let server = Server::donuts(small);
+    let updates = "subscription { onDonutUpdated(id: \"7\") { id } }";
+    check(
+        &server,
+        &[
+            ("no JSON", &|_| texts(&["nonsense"])),
+            ("no type", &|_| texts(&["{}"])),
+            ("a type of servers", &|_| texts(&[r#"{"type":"connection_ack"}"#])),
+            ("an operation before connection_init", &|protocol| texts(&[&start(protocol, "a", "{ x }")])),
+            ("connection_init never", &|_| Vec::new()),
+            ("connection_init twice", &|_| texts(&[INIT, INIT])),
+            ("connection_init with a text", &|_| texts(&[r#"{"type":"connection_init","payload":"token"}"#])),
+            ("an operation without an id", &|protocol| {
+                ready(texts(&[&start(protocol, "", "{ __typename }")]))
+            }),
+            ("an id twice, then the end of a stranger", &|protocol| {
+                let operation = start(protocol, "a", updates);
+                let stop = if protocol == LEGACY { "stop" } else { "complete" };
+                let stop = format!(r#"{{"id":"b","type":"{stop}"}}"#);
+                let end = r#"{"type":"connection_terminate"}"#;
+                ready(texts(&[&stop, &operation, &operation, end]))
+            }),
+            ("bytes", &|_| ready([frame(0x82, INIT.as_bytes())])),
+        ],
+        &expect![[r#"
+            no JSON
+              graphql-transport-ws
+                  close 4400 Invalid message: it must be a JSON object
+              graphql-ws
+                  {"type":"connection_error","payload":{"message":"Invalid message: it must be a JSON object"}}
+                  close 4400 Invalid message: it must be a JSON object
+            no type
+              graphql-transport-ws
+                  close 4400 Invalid message: missing field `type` at line 1 column 2
+              graphql-ws
+                  {"type":"connection_error","payload":{"message":"Invalid message: missing field `type` at line 1 column 2"}}
+                  close 4400 Invalid message: missing field `type` at line 1 column 2
+            a type of servers
+              graphql-transport-ws
+                  close 4400 Invalid message: clients send no type `connection_ack`
+              graphql-ws
+                  {"type":"connection_error","payload":{"message":"Invalid message: clients send no type `connection_ack`"}}
+                  close 4400 Invalid message: clients send no type `connection_ack`
+            an operation before connection_init
+              graphql-transport-ws
+                  close 4401 Unauthorized: send connection_init first
+              graphql-ws
+                  {"type":"connection_error","payload":{"message":"Unauthorized: send connection_init first"}}
+                  close 4401 Unauthorized: send connection_init first
+            connection_init never
+              graphql-transport-ws
+                  close 4408 Connection initialisation timeout
+              graphql-ws
+                  {"type":"connection_error","payload":{"message":"Connection initialisation timeout"}}
+                  close 4408 Connection initialisation timeout
+            connection_init twice
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 4429 Too many initialisation requests
+              graphql-ws
+                  {"type":"connection_ack"}
+                  {"type":"connection_error","payload":{"message":"Too many initialisation requests"}}
+                  close 4429 Too many initialisation requests
+            connection_init with a text
+              graphql-transport-ws
+                  close 4400 Invalid message: the payload of connection_init must be an object
+              graphql-ws
+                  {"type":"connection_error","payload":{"message":"Invalid message: the payload of connection_init must be an object"}}
+                  close 4400 Invalid message: the payload of connection_init must be an object
+            an operation without an id
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 4400 Invalid message: subscribe needs an id, a text that is not empty
+              graphql-ws
+                  {"type":"connection_ack"}
+                  {"type":"connection_error","payload":{"message":"Invalid message: start needs an id, a text that is not empty"}}
+                  close 4400 Invalid message: start needs an id, a text that is not empty
+            an id twice, then the end of a stranger
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 4409 Subscriber for a already exists
+              graphql-ws
+                  {"type":"connection_ack"}
+                  close 1000 
+            bytes
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 4400 Invalid message: the protocol is text, and this frame is binary
+              graphql-ws
+                  {"type":"connection_ack"}
+                  {"type":"connection_error","payload":{"message":"Invalid message: the protocol is text, and this frame is binary"}}
+                  close 4400 Invalid message: the protocol is text, and this frame is binary
+        "#]],
+    );
+}
+
+#[test]
+fn frames_that_break_the_websocket_protocol() {
+    let server = Server::donuts(|settings| settings.subscriptions.max_message_bytes = 200);
+    let long = " ".repeat(80);
+    check(
+        &server,
+        &[
+            ("not masked", &|_| ready([b"\x81\x02hi".to_vec()])),
+            ("not UTF-8", &|_| ready([frame(TEXT, b"\xff\xff")])),
+            ("not UTF-8, in the second fragment", &|_| {
+                ready([frame(TEXT_BEGINS, b"{\xc3"), frame(CONTINUATION_ENDS, b"(")])
+            }),
+            ("a continuation of nothing", &|_| ready([frame(CONTINUATION_ENDS, b"")])),
+            ("a text within a text", &|_| ready([frame(TEXT_BEGINS, b"{"), frame(TEXT, b"{}")])),
+            ("a kind that nobody has", &|_| ready([frame(0x83, b"")])),
+            ("a control frame that nobody has", &|_| ready([frame(0x8b, b"")])),
+            ("a reserved bit", &|_| ready([frame(TEXT | 0x40, b"{}")])),
+            ("a ping of 126 bytes", &|_| ready([frame(PING, &[b' '; 126])])),
+            ("a ping in fragments", &|_| ready([frame(0x09, b"")])),
+            ("a message over the limit", &|_| ready([frame(TEXT, " ".repeat(201).as_bytes())])),
+            ("fragments over the limit together", &|_| {
+                let piece = |first| frame(first, long.as_bytes());
+                ready([piece(TEXT_BEGINS), piece(CONTINUES), piece(CONTINUES)])
+            }),
+            ("a header of 2^63 bytes", &|_| ready([b"\x81\xff\x80\0\0\0\0\0\0\0\0\0\0\0".to_vec()])),
+            ("a header of 2^63 - 1 bytes", &|_| {
+                ready([b"\x81\xff\x7f\xff\xff\xff\xff\xff\xff\xff\0\0\0\0".to_vec()])
+            }),
+            ("a close of one byte", &|_| ready([frame(CLOSE, b"\x03")])),
+            ("a close with a code that nobody may send", &|_| ready([frame(CLOSE, b"\x03\xed")])),
+            ("a close that is not UTF-8", &|_| ready([frame(CLOSE, b"\x03\xe8\xff")])),
+            ("HTTP in a socket", &|_| ready([b"GET /graphql HTTP/1.1\r\nhost: test\r\n\r\n".to_vec()])),
+        ],
+        &expect![[r#"
+            not masked
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 1002 Received an unmasked frame from client
+              graphql-ws
+                  {"type":"connection_ack"}
+                  close 1002 Received an unmasked frame from client
+            not UTF-8
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 1007 a message is not UTF-8
+              graphql-ws
+                  {"type":"connection_ack"}
+                  close 1007 a message is not UTF-8
+            not UTF-8, in the second fragment
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 1007 a message is not UTF-8
+              graphql-ws
+                  {"type":"connection_ack"}
+                  close 1007 a message is not UTF-8
+            a continuation of nothing
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 1002 Continue frame but nothing to continue
+              graphql-ws
+                  {"type":"connection_ack"}
+                  close 1002 Continue frame but nothing to continue
+            a text within a text
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 1002 While waiting for more fragments received: TEXT
+              graphql-ws
+                  {"type":"connection_ack"}
+                  close 1002 While waiting for more fragments received: TEXT
+            a kind that nobody has
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 1002 Encountered invalid opcode: 3
+              graphql-ws
+                  {"type":"connection_ack"}
+                  close 1002 Encountered invalid opcode: 3
+            a control frame that nobody has
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 1002 Encountered invalid opcode: 11
+              graphql-ws
+                  {"type":"connection_ack"}
+                  close 1002 Encountered invalid opcode: 11
+            a reserved bit
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 1002 Reserved bits are non-zero
+              graphql-ws
+                  {"type":"connection_ack"}
+                  close 1002 Reserved bits are non-zero
+            a ping of 126 bytes
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 1002 Control frame too big (payload must be 125 bytes or less)
+              graphql-ws
+                  {"type":"connection_ack"}
+                  close 1002 Control frame too big (payload must be 125 bytes or less)
+            a ping in fragments
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 1002 Fragmented control frame
+              graphql-ws
+                  {"type":"connection_ack"}
+                  close 1002 Fragmented control frame
+            a message over the limit
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 1009 a message is over the limit of 200 bytes (max_message_bytes)
+              graphql-ws
+                  {"type":"connection_ack"}
+                  close 1009 a message is over the limit of 200 bytes (max_message_bytes)
+            fragments over the limit together
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 1009 a message is over the limit of 200 bytes (max_message_bytes)
+              graphql-ws
+                  {"type":"connection_ack"}
+                  close 1009 a message is over the limit of 200 bytes (max_message_bytes)
+            a header of 2^63 bytes
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 1009 a message is over the limit of 200 bytes (max_message_bytes)
+              graphql-ws
+                  {"type":"connection_ack"}
+                  close 1009 a message is over the limit of 200 bytes (max_message_bytes)
+            a header of 2^63 - 1 bytes
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 1009 a message is over the limit of 200 bytes (max_message_bytes)
+              graphql-ws
+                  {"type":"connection_ack"}
+                  close 1009 a message is over the limit of 200 bytes (max_message_bytes)
+            a close of one byte
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 1002 Invalid close sequence
+              graphql-ws
+                  {"type":"connection_ack"}
+                  close 1002 Invalid close sequence
+            a close with a code that nobody may send
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 1002 Protocol violation
+              graphql-ws
+                  {"type":"connection_ack"}
+                  close 1002 Protocol violation
+            a close that is not UTF-8
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 1007 a message is not UTF-8
+              graphql-ws
+                  {"type":"connection_ack"}
+                  close 1007 a message is not UTF-8
+            HTTP in a socket
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  close 1002 Encountered invalid opcode: 7
+              graphql-ws
+                  {"type":"connection_ack"}
+                  close 1002 Encountered invalid opcode: 7
+        "#]],
+    );
+}
+
+#[test]
+fn what_panics_behind_a_socket_is_said() {
+    let server = troubles::server(troubles::SHORT, |_| {});
+    check(
+        &server,
+        &[("an event that cannot be written", &|protocol| {
+            let hear = start(protocol, "a", "subscription { broken { id } }");
+            ready(texts(&[&hear, &start(protocol, "b", "mutation { break }")]))
+        })],
+        &expect![[r#"
+            an event that cannot be written
+              graphql-transport-ws
+                  {"type":"connection_ack"}
+                  {"id":"b","type":"next","payload":{"data":{"break":1}}}
+                  {"id":"b","type":"complete"}
+                  close 4500 Internal server error: the server's log has more
+              graphql-ws
+                  {"type":"connection_ack"}
+                  {"id":"b","type":"data","payload":{"data":{"break":1}}}
+                  {"id":"b","type":"complete"}
+                  close 4500 Internal server error: the server's log has more
+        "#]],
+    );
+}
+
+#[test]
+fn what_a_page_can_learn_only_from_its_socket_is_said_there() {
+    let server = Server::donuts(|_| {});
+    let elsewhere = [("sec-websocket-protocol", TRANSPORT), ("origin", "https://elsewhere.example")];
+    expect!["close 4403 Forbidden: pages of this origin may not connect (cors_origins)"]
+        .assert_eq(&answers(Socket::open_with(&server, &elsewhere)));
+    // Clients refuse a socket without their protocol before they read why it is closed.
+    let mut wire = server.connect();
+    wire.send(
+        "GET /graphql HTTP/1.1\r\nhost: test\r\nupgrade: websocket\r\nconnection: upgrade\r\n\
+        sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+        sec-websocket-protocol: soap\r\n\r\n",
+    );
+    assert!(wire.until("\r\n\r\n").starts_with("HTTP/1.1 101"));
+    let close = wire.rest();
+    // 4406 as two bytes before its text.
+    assert!(close.contains("Subprotocol not acceptable: graphql-transport-ws and graphql-ws are"), "{close}");
+    server.until_metric("prony_sockets", 0);
+}
+
+/// Pongs are not queued one a ping, messages are, within bounds; who else is on the core is served.
+#[test]
+fn floods_of_one_client_are_its_own_harm() {
+    let server = Server::donuts(|settings| {
+        settings.cores = prony_server::config::CoreChoice::Count(1);
+        settings.subscriptions.max_queued_messages = 100;
+    });
+    let message =
+        frame(TEXT, br#"{"type":"ping","payload":{"n":"0123456789012345678901234567890123456789"}}"#);
+    for flood in [frame(PING, &[b'x'; 125]), message] {
+        let mut flooder = Socket::ready(&server);
+        let mut other = Socket::ready(&server);
+        let piece = flood.repeat(1000);
+        for _ in 0..200 {
+            if flooder.0.get_mut().write_all(&piece).is_err() {
+                break;
+            }
+            other.send(r#"{"type":"ping"}"#);
+            assert_eq!(other.next(), r#"{"type":"pong"}"#);
+        }
+        drop((flooder, other));
+        server.until_metric("prony_sockets", 0);
+    }
+    server.until_metric("prony_slow_consumers_total", 1);
+}

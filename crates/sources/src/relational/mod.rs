@@ -5,6 +5,7 @@
 //! statements and run them.
 
 pub mod catalog;
+pub mod changes;
 pub mod contribution;
 mod example;
 pub mod lower;

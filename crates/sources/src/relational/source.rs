@@ -13,6 +13,7 @@ use prony_graphql::{
 use thiserror::Error;
 
 use super::{
+    changes::Feed,
     contribution::contribution,
     lower::{RootIndex, lower},
     model::Model,
@@ -174,6 +175,14 @@ impl RelationalSource {
         match self.database {
             Database::Sqlite(_) => "SQLite",
             Database::Postgres(_) => "PostgreSQL",
+        }
+    }
+
+    /// What changes in its tables, as far as it is committed through this server.
+    pub fn changes(&self) -> &Arc<Feed> {
+        match &self.database {
+            Database::Sqlite(database) => database.changes(),
+            Database::Postgres(database) => database.changes(),
         }
     }
 

@@ -9,6 +9,7 @@ use tokio_postgres::{Client, Config, NoTls};
 use super::{
     super::{
         catalog::{Catalog, DiscoverError},
+        changes::{Feed, order::Order},
         model::Model,
         plan::RootPlan,
         settings::RelationalSettings,
@@ -29,6 +30,7 @@ pub struct Database {
     target: Arc<Target>,
     settings: Arc<RelationalSettings>,
     catalog: Catalog,
+    order: Arc<Order>,
 }
 
 impl Database {
@@ -40,11 +42,17 @@ impl Database {
         let config: Config = address.parse().map_err(|error| OpenError::unreadable(&error))?;
         let target = Target::new(config, settings)?;
         let catalog = read_catalog(&target, settings).await?;
-        Ok(Self { target: Arc::new(target), settings: Arc::new(settings.clone()), catalog })
+        let order = Order::new(Feed::new(catalog.tables.len()));
+        Ok(Self { target: Arc::new(target), settings: Arc::new(settings.clone()), catalog, order })
     }
 
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
+    }
+
+    /// What mutations change.
+    pub fn changes(&self) -> &Arc<Feed> {
+        self.order.feed()
     }
 
     /// Writes the statements of a root field; nothing is sent yet.
@@ -57,7 +65,7 @@ impl Database {
 
     /// Begins to open this core's connections. Call it on the core's thread, inside its `LocalSet`.
     pub fn attach(&self) -> Session {
-        Session::new(&self.target, &self.settings)
+        Session::new(&self.target, &self.settings, &self.order)
     }
 }
 

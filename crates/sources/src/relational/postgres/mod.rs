@@ -25,6 +25,7 @@ mod session;
 mod statement;
 #[cfg(test)]
 mod tests;
+mod told;
 
 pub use database::Database;
 pub use error::{OpenError, OpenErrorKind};

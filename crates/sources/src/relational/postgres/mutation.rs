@@ -6,7 +6,8 @@ use tokio_postgres::Row;
 
 use super::{
     super::{
-        model::{Column, Model, Table},
+        changes::{Operation, RowValues},
+        model::{Column, Model, Table, TableId},
         plan::{CreatePlan, DeletePlan, Output, OutputKind, ResultKind, ResultOutput, UpdatePlan},
         sql::{SqlBuilder, push_identifier},
     },
@@ -17,12 +18,16 @@ use super::{
     rows::{Form, RowShape},
     select::SelectList,
     statement::Statement,
+    told::{Telling, Telltale, Told},
 };
 
 /// The statement of one mutation and how its outcome becomes JSON.
 #[derive(Debug)]
 pub(super) struct Mutation {
+    pub(super) table: TableId,
     pub(super) statement: Arc<Statement>,
+    /// The same where somebody wants to hear what has changed.
+    pub(super) telling: Telling,
     outcome: Outcome,
 }
 
@@ -40,28 +45,50 @@ impl Mutation {
         builder.insert(model, plan);
         let mut select = SelectList::default();
         let shape = returned(model.table(plan.table), &plan.outputs, &mut select);
-        builder.push(" RETURNING ");
-        builder.push(&select.into_sql());
-        let statement = Statement::new(model, builder.text, builder.parameters);
-        Self { statement, outcome: Outcome::Row(shape) }
+        Self::new(model, plan.table, &builder, Operation::Insert, select, Outcome::Row(shape))
     }
 
     pub(super) fn update(model: &Model, plan: &UpdatePlan) -> Self {
         let mut builder = SqlBuilder::new(&Postgres);
         builder.update(model, plan);
-        Self::changing(model, builder, &plan.outputs)
+        let (select, outcome) = (SelectList::default(), Outcome::changed(&plan.outputs));
+        let mut mutation = Self::new(model, plan.table, &builder, Operation::Update, select, outcome);
+        let moves = plan.values.iter().any(|(column, _)| plan.key.iter().any(|(key, _)| key == column));
+        mutation.telling.moved_key = moves.then(|| plan.key.iter().map(|(_, value)| value.clone()).collect());
+        mutation
     }
 
     pub(super) fn delete(model: &Model, plan: &DeletePlan) -> Self {
         let mut builder = SqlBuilder::new(&Postgres);
         builder.delete(model, plan);
-        Self::changing(model, builder, &plan.outputs)
+        let (select, outcome) = (SelectList::default(), Outcome::changed(&plan.outputs));
+        Self::new(model, plan.table, &builder, Operation::Delete, select, outcome)
     }
 
-    fn changing(model: &Model, builder: SqlBuilder<'_, Postgres>, outputs: &[ResultOutput]) -> Self {
-        let statement = Statement::new(model, builder.text, builder.parameters);
-        let outcome = Outcome::Changed { yes: changed(outputs, true), no: changed(outputs, false) };
-        Self { statement, outcome }
+    /// `select` is what the outcome returns.
+    fn new(
+        model: &Model,
+        table: TableId,
+        builder: &SqlBuilder<'_, Postgres>,
+        operation: Operation,
+        mut select: SelectList,
+        outcome: Outcome,
+    ) -> Self {
+        let statement = |returning: Option<String>| {
+            let returning = returning.map(|list| format!(" RETURNING {list}")).unwrap_or_default();
+            Statement::new(model, format!("{}{returning}", builder.text), builder.parameters.clone())
+        };
+        let quiet = statement(matches!(outcome, Outcome::Row(_)).then(|| select.clone().into_sql()));
+        let (columns, position) = Telling::columns(model.table(table), &mut select);
+        let telling = Telling {
+            statement: statement(Some(select.into_sql())),
+            operation,
+            columns,
+            position,
+            key_columns: model.table(table).primary_key.as_slice().into(),
+            moved_key: None,
+        };
+        Self { table, statement: quiet, telling, outcome }
     }
 
     pub(super) fn weight_bytes(&self) -> usize {
@@ -69,7 +96,13 @@ impl Mutation {
             Outcome::Row(shape) => shape.weight_bytes(),
             Outcome::Changed { yes, no } => yes.len() + no.len(),
         };
-        self.statement.weight_bytes() + outcome
+        self.statement.weight_bytes() + self.telling.weight_bytes() + outcome
+    }
+}
+
+impl Outcome {
+    fn changed(outputs: &[ResultOutput]) -> Self {
+        Self::Changed { yes: changed(outputs, true), no: changed(outputs, false) }
     }
 }
 
@@ -109,7 +142,9 @@ fn changed(outputs: &[ResultOutput], result: bool) -> Box<[u8]> {
 /// Takes the outcome of one mutation.
 struct MutationAnswer {
     mutation: Arc<Mutation>,
+    tells: bool,
     row: Option<Vec<u8>>,
+    told: Option<Told>,
     affected: u64,
 }
 
@@ -119,6 +154,9 @@ impl Answer for MutationAnswer {
             let mut out = Vec::new();
             shape.write(&mut out, row)?;
             self.row = Some(out);
+        }
+        if self.tells {
+            self.told = Some(self.mutation.telling.read(self.mutation.table, row)?);
         }
         Ok(())
     }
@@ -130,19 +168,29 @@ impl Answer for MutationAnswer {
 
 impl MutationAnswer {
     /// `null` where a trigger kept the row from being inserted.
-    fn finish(self) -> Vec<u8> {
-        match (&self.mutation.outcome, self.row) {
+    fn finish(self) -> StepOutcome {
+        let data = match (&self.mutation.outcome, self.row) {
             (Outcome::Row(_), row) => row.unwrap_or_else(|| b"null".to_vec()),
             (Outcome::Changed { yes, .. }, _) if self.affected > 0 => yes.to_vec(),
             (Outcome::Changed { no, .. }, _) => no.to_vec(),
-        }
+        };
+        StepOutcome { data, told: self.told }
     }
+}
+
+/// What one step gave.
+pub(super) struct StepOutcome {
+    pub(super) data: Vec<u8>,
+    /// Where the step tells, and has changed a row.
+    pub(super) told: Option<Told>,
 }
 
 /// One mutation with its values.
 pub(super) struct Step {
     pub(super) mutation: Arc<Mutation>,
     pub(super) values: Vec<Bound>,
+    /// Of an update that may change the key: the key before.
+    pub(super) moved_key: Option<RowValues>,
 }
 
 /// Which step failed, and how; nothing of the request was written unless the kind says that this is unknown.
@@ -152,25 +200,33 @@ pub(super) struct StepFailure {
     pub(super) failure: Failure,
 }
 
-/// Runs all steps: all of them are written, or none.
-pub(super) async fn run(link: &Rc<Link>, steps: &[Step]) -> Result<Vec<Vec<u8>>, StepFailure> {
+/// Runs all steps: all of them are written, or none. Those of which the telltale wants it say what they have changed.
+pub(super) async fn run(
+    link: &Rc<Link>,
+    steps: &[Step],
+    telltale: &Telltale,
+) -> Result<Vec<StepOutcome>, StepFailure> {
     match steps {
         [] => Ok(Vec::new()),
-        [only] => match execute(link, only).await {
+        [only] => match execute(link, only, telltale.tells(0)).await {
             Ok(outcome) => Ok(vec![outcome]),
             Err(failure) => Err(StepFailure { step: 0, failure: unknown_if_lost(failure) }),
         },
-        several => transaction(link, several).await,
+        several => transaction(link, several, telltale).await,
     }
 }
 
-async fn transaction(link: &Rc<Link>, steps: &[Step]) -> Result<Vec<Vec<u8>>, StepFailure> {
+async fn transaction(
+    link: &Rc<Link>,
+    steps: &[Step],
+    telltale: &Telltale,
+) -> Result<Vec<StepOutcome>, StepFailure> {
     let mut outcomes = Vec::with_capacity(steps.len());
     if let Err(failure) = link.batch("BEGIN").await {
         return Err(StepFailure { step: 0, failure });
     }
     for (step, mutation) in steps.iter().enumerate() {
-        match execute(link, mutation).await {
+        match execute(link, mutation, telltale.tells(step)).await {
             Ok(outcome) => outcomes.push(outcome),
             Err(failure) => {
                 // Fails only with the connection, and then the server rolls back by itself.
@@ -186,10 +242,12 @@ async fn transaction(link: &Rc<Link>, steps: &[Step]) -> Result<Vec<Vec<u8>>, St
     Ok(outcomes)
 }
 
-async fn execute(link: &Rc<Link>, step: &Step) -> Result<Vec<u8>, Failure> {
-    let answer = MutationAnswer { mutation: Arc::clone(&step.mutation), row: None, affected: 0 };
-    let text = &step.mutation.statement.text;
-    let Executed { result, .. } = link.execute(text, &step.values, answer, &Progress::default()).await;
+async fn execute(link: &Rc<Link>, step: &Step, tells: bool) -> Result<StepOutcome, Failure> {
+    let answer =
+        MutationAnswer { mutation: Arc::clone(&step.mutation), tells, row: None, told: None, affected: 0 };
+    let statement = if tells { &step.mutation.telling.statement } else { &step.mutation.statement };
+    let Executed { result, .. } =
+        link.execute(&statement.text, &step.values, answer, &Progress::default()).await;
     result.map(MutationAnswer::finish).map_err(|mut failure| {
         if failure.kind == FailureKind::OutOfRange {
             failure.kind = FailureKind::BadValue;

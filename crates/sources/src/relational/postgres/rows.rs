@@ -120,6 +120,16 @@ impl RowShape {
     }
 }
 
+/// A column of a row as JSON text.
+pub(super) fn column_text(row: &Row, column: usize, form: Form) -> Result<Box<str>, Failure> {
+    let mut out = Vec::new();
+    match row.try_get::<_, Option<Raw<'_>>>(column)? {
+        None => out.extend_from_slice(b"null"),
+        Some(Raw(raw)) => form.write(&mut out, raw)?,
+    }
+    utf8(&out).map(Into::into)
+}
+
 impl Form {
     fn write(self, out: &mut Vec<u8>, raw: &[u8]) -> Result<(), Failure> {
         let mut digits = itoa::Buffer::new();

@@ -290,7 +290,7 @@ fn needed_columns(table: &Table, outputs: &[Output]) -> Vec<ColumnId> {
 }
 
 /// Expressions of the outer SELECT, equal ones once.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct SelectList {
     expressions: Vec<String>,
 }

@@ -8,6 +8,7 @@ use tokio::{sync::mpsc, task::spawn_local};
 
 use super::{
     super::{
+        changes::order::Order,
         nest::{self, Fetch, Gatherer, Key, LevelRows, Limits, MergeKey},
         settings::{RelationalSettings, ResolverModel},
     },
@@ -22,6 +23,7 @@ use super::{
     rows::JsonRows,
     running::{Running, WhenDropped},
     statement::Statement,
+    told::Telltale,
 };
 
 /// Statements that one connection has under way at once: enough to keep a backend busy while answers travel,
@@ -40,6 +42,7 @@ pub struct Session {
 
 struct Core {
     settings: Arc<RelationalSettings>,
+    order: Arc<Order>,
     statement_timeout_ms: u32,
     /// Plans are held.
     readers: Rc<Pool>,
@@ -59,7 +62,7 @@ impl fmt::Debug for Session {
 
 impl Session {
     /// Must be called inside the core's `LocalSet`.
-    pub(super) fn new(target: &Arc<Target>, settings: &Arc<RelationalSettings>) -> Self {
+    pub(super) fn new(target: &Arc<Target>, settings: &Arc<RelationalSettings>, order: &Arc<Order>) -> Self {
         let (chores, todo) = mpsc::unbounded_channel();
         spawn_local(do_chores(todo));
         let connections = usize::from(settings.connections_per_core.max(1));
@@ -74,6 +77,7 @@ impl Session {
             writers: pool(PlanMode::Generic, 1, 0),
             gatherer: (settings.resolver == ResolverModel::Bucket).then(Rc::default),
             settings: Arc::clone(settings),
+            order: Arc::clone(order),
             statement_timeout_ms: target.statement_timeout_ms,
             chores,
         };
@@ -114,7 +118,10 @@ impl Session {
         for (index, field) in prepared.iter().enumerate() {
             let Work::Write(mutation) = &field.work else { continue };
             match mutation.statement.bind(&field.model, &self.core.settings, variables) {
-                Ok(values) => steps.push(Step { mutation: Arc::clone(mutation), values }),
+                Ok(values) => {
+                    let moved_key = mutation.telling.moved_key(variables);
+                    steps.push(Step { mutation: Arc::clone(mutation), values, moved_key });
+                }
                 Err(error) => failed[index].errors.push(field.at_root(error)),
             }
         }
@@ -256,10 +263,11 @@ impl Core {
             };
             let link = Rc::clone(&permit.link);
             let steps = Rc::clone(steps);
+            let telltale = Telltale::begin(&self.order, &steps);
             let work = async move {
-                let outcome = mutation::run(&permit.link, &steps).await;
+                let outcome = mutation::run(&permit.link, &steps, &telltale).await;
                 drop(permit);
-                outcome
+                telltale.end(outcome)
             };
             let progress = Rc::default();
             let running =

@@ -6,6 +6,7 @@
 //! says why a file cannot be served.
 
 mod bind;
+mod capture;
 mod compile;
 mod compile_levels;
 mod dialect;
@@ -46,7 +47,7 @@ use pool::{Pool, Work, unavailable};
 use slot::{Role, Slot};
 use writer::Writer;
 
-use super::{catalog::Catalog, model::Model, plan::RootPlan, settings::RelationalSettings};
+use super::{catalog::Catalog, changes::Feed, model::Model, plan::RootPlan, settings::RelationalSettings};
 
 /// How long a lock of another program is waited for, where waiting holds up no core.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -57,6 +58,7 @@ pub struct Database {
     opener: Arc<Opener>,
     settings: Arc<RelationalSettings>,
     catalog: Catalog,
+    changes: Arc<Feed>,
     pool: Arc<Pool>,
     /// The reason where nothing can be written.
     writer: Result<Writer, String>,
@@ -81,19 +83,25 @@ impl Database {
             .map_err(|source| OpenError::Discover { path: path.to_owned(), source })?;
         let (opener, settings) = (Arc::new(found.opener), Arc::new(settings.clone()));
         let threads = |source| OpenError::Threads { path: path.to_owned(), source };
+        let changes = Feed::new(catalog.tables.len());
         let pool = Arc::new(Pool::start(&opener, &settings).map_err(threads)?);
         let writer = match found.read_only {
             Some(reason) => {
                 tracing::info!(path = %path.display(), reason, "the database is served for reading only");
                 Err(reason)
             }
-            None => Ok(Writer::start(&opener, &settings).map_err(threads)?),
+            None => Ok(Writer::start(&opener, &settings, &changes).map_err(threads)?),
         };
-        Ok(Self { opener, settings, catalog, pool, writer })
+        Ok(Self { opener, settings, catalog, changes, pool, writer })
     }
 
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
+    }
+
+    /// What mutations change.
+    pub fn changes(&self) -> &Arc<Feed> {
+        &self.changes
     }
 
     /// Makes the statements of one root field.

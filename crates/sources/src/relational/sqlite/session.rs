@@ -8,6 +8,7 @@ use rusqlite::{Connection, ffi};
 
 use super::{
     bind::{self, BindError, Values},
+    capture::Capture,
     error,
     open::{Identity, Opener},
     program::{LevelProgram, MutationAnswer, MutationProgram, RowsProgram, StatementText},
@@ -16,7 +17,10 @@ use super::{
     write_level,
     write_rows::{self, Stop},
 };
-use crate::relational::nest::{Key, LevelRows};
+use crate::relational::{
+    model::{Model, TableId},
+    nest::{Key, LevelRows},
+};
 
 /// Prepared statements that one connection keeps; each takes some kilobytes.
 const MAX_STATEMENTS: usize = 512;
@@ -39,6 +43,7 @@ pub(super) struct Session {
     connection: Rc<Connection>,
     watch: Arc<Watch>,
     identity: Option<Identity>,
+    capture: Capture,
 }
 
 impl std::fmt::Debug for Session {
@@ -57,6 +62,7 @@ impl Session {
             connection: Rc::new(connection),
             watch,
             identity: Identity::of(&opener.path),
+            capture: Capture::default(),
         })
     }
 
@@ -67,6 +73,16 @@ impl Session {
 
     pub(super) fn watch(&self) -> &Watch {
         &self.watch
+    }
+
+    /// What is seen of the changes that it makes.
+    pub(super) fn capture(&self) -> &Capture {
+        &self.capture
+    }
+
+    /// Has changes of these tables seen, and of no others.
+    pub(super) fn turn_capture(&mut self, model: &Model, wanted: &[TableId]) -> Result<(), SqliteError> {
+        self.capture.turn(&self.connection, model, wanted)
     }
 
     /// Answers a root field of the `subquery` model.

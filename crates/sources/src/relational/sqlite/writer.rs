@@ -17,14 +17,18 @@ use tokio::sync::oneshot;
 
 use super::{
     bind::Values,
-    error,
+    capture, error,
     open::Opener,
     pool::unavailable,
     prepare::{Prepared, Program},
     session::{Session, Unfinished},
     slot::{Role, Slot},
 };
-use crate::relational::settings::RelationalSettings;
+use crate::relational::{
+    changes::{Feed, RowChange},
+    model::TableId,
+    settings::RelationalSettings,
+};
 
 /// Requests that wait for the writer; more are refused.
 const MAX_WAITING: usize = 4096;
@@ -54,11 +58,15 @@ impl std::fmt::Debug for Request {
 }
 
 impl Writer {
-    pub(super) fn start(opener: &Arc<Opener>, settings: &Arc<RelationalSettings>) -> io::Result<Self> {
+    pub(super) fn start(
+        opener: &Arc<Opener>,
+        settings: &Arc<RelationalSettings>,
+        changes: &Arc<Feed>,
+    ) -> io::Result<Self> {
         let (requests, received) = mpsc::sync_channel(MAX_WAITING);
-        let (opener, settings) = (Arc::clone(opener), Arc::clone(settings));
+        let (opener, settings, changes) = (Arc::clone(opener), Arc::clone(settings), Arc::clone(changes));
         thread::Builder::new().name("sqlite-writer".into()).spawn(move || {
-            let mut thread = WriterThread { slot: Slot::new(opener, Role::Writer), settings };
+            let mut thread = WriterThread { slot: Slot::new(opener, Role::Writer), settings, changes };
             while let Ok(first) = received.recv() {
                 thread.serve(first, &received);
             }
@@ -86,12 +94,14 @@ impl Writer {
 struct WriterThread {
     slot: Slot,
     settings: Arc<RelationalSettings>,
+    changes: Arc<Feed>,
 }
 
 /// A request and what became of it; the answer is given after the commit.
 struct Handled {
     request: Request,
     results: Result<Vec<FieldResult>, Vec<FieldResult>>,
+    changes: Vec<RowChange>,
 }
 
 impl WriterThread {
@@ -104,7 +114,7 @@ impl WriterThread {
             Err(error) if handled.len() == 1 => {
                 let only = handled.remove(0);
                 let results = only.results.and_then(|_| Err(all_failed(&only.request.mutations, &error)));
-                Handled { request: only.request, results }.answer();
+                Handled { request: only.request, results, changes: Vec::new() }.answer();
             }
             // One request took the others down with it: each on its own.
             Err(_) => {
@@ -134,11 +144,13 @@ impl WriterThread {
     ) -> Result<(), GraphqlError> {
         let settings = Arc::clone(&self.settings);
         let mut next = Some(first);
-        let session = match self.begin() {
+        let feed = Arc::clone(&self.changes);
+        let turns = feed.turns();
+        let session = match self.begin(next.as_ref()) {
             Ok(session) => session,
             Err(error) => {
                 let request = next.take().expect("the first request is there");
-                handled.push(Handled { request, results: Ok(Vec::new()) });
+                handled.push(Handled { request, results: Ok(Vec::new()), changes: Vec::new() });
                 return Err(error);
             }
         };
@@ -147,8 +159,8 @@ impl WriterThread {
                 next = received.try_recv().ok();
                 continue;
             }
-            let results = one_request(session, &request, &settings);
-            handled.push(Handled { request, results });
+            let (results, changes) = told_request(session, &request, &settings);
+            handled.push(Handled { request, results, changes });
             if !session.in_transaction() {
                 // SQLite has rolled back everything: after an interruption, or out of disk or memory.
                 return Err(unavailable("the transaction was rolled back by the database"));
@@ -164,13 +176,22 @@ impl WriterThread {
             self.slot.discard();
             return Err(error::of_sqlite(&error));
         }
+        publish(&feed, turns, session, handled);
         Ok(())
     }
 
-    fn begin(&mut self) -> Result<&mut Session, GraphqlError> {
+    /// Begins a transaction whose changes are seen as far as somebody wants to hear of them.
+    fn begin(&mut self, first: Option<&Request>) -> Result<&mut Session, GraphqlError> {
         let session = self.slot.session()?;
         session.watch().stop();
-        session.execute("BEGIN IMMEDIATE").map_err(|error| error::of_sqlite(&error))?;
+        let failed = |error| error::of_sqlite(&error);
+        if let Some(mutation) = first.and_then(|request| request.mutations.first())
+            && (self.changes.is_read() || session.capture().is_on())
+        {
+            let wanted = self.changes.wanted_tables();
+            session.turn_capture(&mutation.0.model, &wanted).map_err(failed)?;
+        }
+        session.execute("BEGIN IMMEDIATE").map_err(failed)?;
         Ok(session)
     }
 }
@@ -181,6 +202,36 @@ impl Handled {
         // Nobody listens when the client is gone.
         let _unheard = self.request.answer.send(results);
     }
+}
+
+/// Tells what was committed, before its clients are answered.
+fn publish(feed: &Feed, turns: u64, session: &Session, handled: &mut [Handled]) {
+    for each in handled {
+        feed.publish(std::mem::take(&mut each.changes));
+    }
+    if feed.turns() != turns || session.capture().is_blind() {
+        let is_unseen = |table: &TableId| !session.capture().sees(*table);
+        let unseen: Vec<TableId> = feed.wanted_tables().into_iter().filter(is_unseen).collect();
+        feed.lose(&unseen);
+    }
+}
+
+/// One request with what it has changed, as far as that is wanted.
+fn told_request(
+    session: &mut Session,
+    request: &Request,
+    settings: &RelationalSettings,
+) -> (Result<Vec<FieldResult>, Vec<FieldResult>>, Vec<RowChange>) {
+    let results = one_request(session, request, settings);
+    if !session.capture().is_on() {
+        return (results, Vec::new());
+    }
+    let seen = session.capture().take();
+    let changes = match (&results, request.mutations.first()) {
+        (Ok(_), Some(mutation)) => capture::changes(&mutation.0.model, &seen),
+        _ => Vec::new(),
+    };
+    (results, changes)
 }
 
 /// One request in its savepoint; `Err` holds the answer of one whose changes were taken back.

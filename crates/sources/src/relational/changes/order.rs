@@ -1,0 +1,143 @@
+//! The order of commits, where several connections commit at once and their answers may overtake each other. Of two
+//! transactions that change the same row, the database lets the second go on only after the first has committed, so that
+//! a position of its log that each reads within its last statement says which came first (PostgreSQL manual, section
+//! 9.28.3, `pg_current_wal_insert_lsn`).
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::{Feed, RowChange};
+
+/// Holds back what has committed until nothing that may come before it is under way.
+#[derive(Debug)]
+pub(crate) struct Order {
+    feed: Arc<Feed>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    next: u64,
+    /// Numbers of transactions.
+    under_way: BTreeSet<u64>,
+    /// No more than were under way at once.
+    committed: Vec<Committed>,
+}
+
+#[derive(Debug)]
+struct Committed {
+    position: u64,
+    /// Those with smaller numbers began before it ended.
+    until: u64,
+    changes: Vec<RowChange>,
+}
+
+/// One transaction under way; dropping it says that it was not committed.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    order: Arc<Order>,
+    number: u64,
+    committed: Option<(u64, Vec<RowChange>)>,
+}
+
+impl Order {
+    pub(crate) fn new(feed: Arc<Feed>) -> Arc<Self> {
+        Arc::new(Self { feed, state: Mutex::default() })
+    }
+
+    pub(crate) fn feed(&self) -> &Arc<Feed> {
+        &self.feed
+    }
+
+    /// Before the transaction's first statement is sent.
+    pub(crate) fn begin(self: &Arc<Self>) -> Turn {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = state.next;
+        state.next += 1;
+        state.under_way.insert(number);
+        Turn { order: Arc::clone(self), number, committed: None }
+    }
+}
+
+impl Turn {
+    /// After the answer to the commit. What has its turn by now is published.
+    pub(crate) fn committed(mut self, position: u64, changes: Vec<RowChange>) {
+        self.committed = Some((position, changes));
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        // It is held while publishing, so that nobody else publishes in between.
+        let mut state = self.order.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.under_way.remove(&self.number);
+        let until = state.next;
+        let committed = self.committed.take();
+        state.committed.extend(committed.map(|(position, changes)| Committed { position, until, changes }));
+        let oldest = state.under_way.first().copied().unwrap_or(until);
+        let ready = state.committed.iter().filter(|each| each.until <= oldest);
+        let Some(last) = ready.map(|each| each.position).max() else { return };
+        state.committed.sort_by_key(|each| each.position);
+        let count = state.committed.partition_point(|each| each.position <= last);
+        for each in state.committed.drain(..count) {
+            self.order.feed.publish(each.changes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{Operation, Reader, RowValues},
+        *,
+    };
+    use crate::relational::model::TableId;
+
+    fn change(name: &str) -> Vec<RowChange> {
+        let row = Some(RowValues(vec![name.into()].into()));
+        vec![RowChange { table: TableId(0), operation: Operation::Insert, row, previous_key: None }]
+    }
+
+    fn heard(reader: &mut Reader) -> String {
+        let mut names = Vec::new();
+        while let Some(Ok(transaction)) = reader.try_next() {
+            names.extend(
+                transaction.changes.iter().map(|change| change.row.clone().unwrap().0[0].to_string()),
+            );
+        }
+        names.join(" ")
+    }
+
+    #[test]
+    fn what_committed_first_is_told_first() {
+        let order = Order::new(Feed::new(1));
+        let mut reader = order.feed().subscribe(&[TableId(0)]);
+        let (first, second) = (order.begin(), order.begin());
+        // The second waited for the first's row, and its answer came sooner all the same.
+        second.committed(20, change("second"));
+        assert_eq!(heard(&mut reader), "");
+        first.committed(10, change("first"));
+        assert_eq!(heard(&mut reader), "first second");
+    }
+
+    #[test]
+    fn what_began_later_is_not_waited_for() {
+        let order = Order::new(Feed::new(1));
+        let mut reader = order.feed().subscribe(&[TableId(0)]);
+        let (a, b) = (order.begin(), order.begin());
+        a.committed(5, change("a"));
+        assert_eq!(heard(&mut reader), "");
+        let c = order.begin();
+        drop(b);
+        assert_eq!(heard(&mut reader), "a");
+        let d = order.begin();
+        d.committed(7, change("d"));
+        assert_eq!(heard(&mut reader), "");
+        c.committed(9, change("c"));
+        assert_eq!(heard(&mut reader), "d c");
+        order.begin().committed(11, change("alone"));
+        assert_eq!(heard(&mut reader), "alone");
+    }
+}

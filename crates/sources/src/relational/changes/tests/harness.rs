@@ -1,0 +1,164 @@
+//! A source over a temporary database, as a core of the server has it, and what its feed tells.
+
+use std::{fmt::Write as _, future::Future, sync::Arc};
+
+use prony_graphql::{
+    document::Operation as Document,
+    limits::Limits,
+    response::{Detail, assemble},
+    schema::{Schema, SourceId},
+    selection::{OperationKind, Selection},
+    variables::Variables,
+};
+use prony_testkit::postgres::TestDatabase;
+use tempfile::TempDir;
+use tokio::task::LocalSet;
+
+use crate::{
+    relational::{
+        changes::{Lost, Reader, Transaction},
+        model::{Model, TableId},
+        settings::RelationalSettings,
+        source::RelationalSource,
+    },
+    source::{Address, Handle, PreparedRoot, Source, Surface},
+};
+
+/// A database of either kind.
+pub(super) enum Made {
+    Sqlite(TempDir),
+    Postgres(TestDatabase),
+}
+
+impl Made {
+    /// One of each kind, made by the same SQL.
+    pub(super) fn both(sql: &str) -> [Self; 2] {
+        [Self::sqlite(sql), Self::postgres(sql)]
+    }
+
+    pub(super) fn sqlite(sql: &str) -> Self {
+        let made = Self::Sqlite(tempfile::tempdir().unwrap());
+        made.execute(sql);
+        made
+    }
+
+    pub(super) fn postgres(sql: &str) -> Self {
+        let made = Self::Postgres(TestDatabase::create());
+        made.execute(sql);
+        made
+    }
+
+    pub(super) fn address(&self) -> String {
+        match self {
+            Self::Sqlite(directory) => format!("sqlite:{}", directory.path().join("test.db").display()),
+            Self::Postgres(database) => database.url(),
+        }
+    }
+
+    /// Runs SQL as another program.
+    pub(super) fn execute(&self, sql: &str) {
+        match self {
+            Self::Sqlite(directory) => {
+                let connection = rusqlite::Connection::open(directory.path().join("test.db")).unwrap();
+                connection.execute_batch(sql).unwrap();
+            }
+            Self::Postgres(database) => database.execute(sql),
+        }
+    }
+}
+
+/// A source and one core's handle on it.
+pub(super) struct Bed {
+    pub(super) source: Arc<RelationalSource>,
+    pub(super) handle: Handle,
+    surface: Surface,
+    schema: Schema,
+}
+
+impl Bed {
+    pub(super) async fn over(address: &str) -> Self {
+        Self::with(address, RelationalSettings::default()).await
+    }
+
+    pub(super) async fn with(address: &str, settings: RelationalSettings) -> Self {
+        let address: Address = address.parse().unwrap();
+        let source = Source::open(&address, &settings).await.unwrap();
+        let (surface, handle) = (source.surface(), source.attach());
+        let schema = Schema::merge(vec![(SourceId(0), surface.contribution())]).unwrap();
+        let Source::Relational(source) = source else { unreachable!("the address is a database's") };
+        Self { source, handle, surface, schema }
+    }
+
+    pub(super) fn model(&self) -> &Model {
+        self.source.model()
+    }
+
+    pub(super) fn table(&self, name: &str) -> TableId {
+        let index = self.model().tables.iter().position(|table| &*table.name == name).unwrap();
+        TableId(index as u32)
+    }
+
+    /// Hears of these tables.
+    pub(super) fn listen(&self, tables: &[&str]) -> Reader {
+        let tables: Vec<TableId> = tables.iter().map(|name| self.table(name)).collect();
+        self.source.changes().subscribe(&tables)
+    }
+
+    pub(super) fn plan(&self, text: &str, variables: &str) -> (Selection, Vec<PreparedRoot>, Variables) {
+        let document = Document::parse(&self.schema, text, None, &Limits::default())
+            .unwrap_or_else(|errors| panic!("{text}: {errors:?}"));
+        let given = serde_json::from_str(variables).unwrap();
+        let (variables, _) = document.coerce(&self.schema, given).unwrap();
+        let selection = document.select(&self.schema, &variables).unwrap();
+        let roots = selection.fields.iter().map(|field| self.surface.plan(selection.kind, field).unwrap());
+        let roots = roots.collect();
+        (selection, roots, variables)
+    }
+
+    /// The response to a query or mutation.
+    pub(super) async fn ask(&self, text: &str) -> String {
+        let (selection, roots, variables) = self.plan(text, "{}");
+        let roots: Vec<&PreparedRoot> = roots.iter().collect();
+        let results = match selection.kind {
+            OperationKind::Mutation => self.handle.mutate(&roots, &variables).await,
+            _ => self.handle.query_all(&roots, &variables).await,
+        };
+        String::from_utf8(assemble(&selection.fields, &results, Detail::Shown)).unwrap()
+    }
+
+    /// A transaction on a line.
+    pub(super) fn described(&self, heard: &Result<Arc<Transaction>, Lost>) -> String {
+        let transaction = match heard {
+            Ok(transaction) => transaction,
+            Err(lost) => return format!("{lost:?}"),
+        };
+        let mut text = String::new();
+        for change in &transaction.changes {
+            let table = &self.model().table(change.table).name;
+            let row = change.row.as_ref().map(|row| row.0.join(",")).unwrap_or_default();
+            let was = change
+                .previous_key
+                .as_ref()
+                .map(|key| format!(" was {}", key.0.join(",")))
+                .unwrap_or_default();
+            let separator = if text.is_empty() { "" } else { "; " };
+            let _ = write!(text, "{separator}{:?} {table} {row}{was}", change.operation);
+        }
+        text
+    }
+
+    /// All that can be heard by now, a transaction a line.
+    pub(super) fn heard(&self, reader: &mut Reader) -> String {
+        let mut text = String::new();
+        while let Some(heard) = reader.try_next() {
+            let _ = writeln!(text, "{}", self.described(&heard));
+        }
+        text
+    }
+}
+
+/// Runs a test as the server does: one thread, one `LocalSet`.
+pub(super) fn on_a_core<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    LocalSet::new().block_on(&runtime, test)
+}

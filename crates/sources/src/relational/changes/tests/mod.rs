@@ -1,0 +1,4 @@
+//! Row changes against both databases.
+
+mod feed;
+mod harness;

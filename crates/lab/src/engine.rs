@@ -3,7 +3,7 @@
 
 use std::{
     fs::{self, File},
-    io,
+    io::{self, Read},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -33,6 +33,8 @@ pub enum EngineError {
     Io { action: String, source: io::Error },
     #[error("the engine ended with {status} before it listened; its log ends with:\n{log}")]
     Ended { status: std::process::ExitStatus, log: String },
+    #[error("`{command}` ended with {status}; its log ends with:\n{log}")]
+    Failed { command: String, status: std::process::ExitStatus, log: String },
     #[error("the engine did not listen within {} s; its log ends with:\n{log}", START_PATIENCE.as_secs())]
     NotReady { log: String },
 }
@@ -56,6 +58,49 @@ pub struct EngineCommand<'a> {
     pub log: PathBuf,
 }
 
+impl EngineCommand<'_> {
+    /// The child inherits the processors of the thread that starts it.
+    fn spawn(&self, process: &mut Command) -> Result<Child, EngineError> {
+        detach(process);
+        processors::bind_thread(self.processors).map_err(io_error("bind the engine to its processors"))?;
+        let child = process.spawn();
+        processors::bind_thread(self.lab_processors).map_err(io_error("bind the lab to its processors"))?;
+        child.map_err(io_error(format!("start {}", self.program.display())))
+    }
+
+    fn open_log(&self) -> Result<File, EngineError> {
+        let log = File::options().create(true).append(true).open(&self.log);
+        log.map_err(io_error(format!("write to {}", self.log.display())))
+    }
+
+    /// Runs to the end, with no address, and returns what was printed, which must be short. `None` where `is_stopped`
+    /// said so before.
+    pub(crate) fn output(&self, is_stopped: impl Fn() -> bool) -> Result<Option<Vec<u8>>, EngineError> {
+        let mut process = Command::new(self.program);
+        process.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(self.open_log()?);
+        let child = self.spawn(&mut process)?;
+        let mut engine = Engine { child, address: String::new() };
+        let status = loop {
+            if is_stopped() {
+                return Ok(None);
+            }
+            if let Some(status) = engine.child.try_wait().map_err(io_error("wait for the engine"))? {
+                break status;
+            }
+            thread::sleep(POLL);
+        };
+        if !status.success() {
+            let log = fs::read_to_string(&self.log).unwrap_or_default();
+            let command = self.arguments.join(" ");
+            return Err(EngineError::Failed { command, status, log: tail(&log) });
+        }
+        let mut printed = Vec::new();
+        let output = engine.child.stdout.as_mut().map(|output| output.read_to_end(&mut printed));
+        output.transpose().map_err(io_error("read what the engine printed"))?;
+        Ok(Some(printed))
+    }
+}
+
 /// A running engine; killed on drop.
 #[derive(Debug)]
 pub struct Engine {
@@ -67,19 +112,12 @@ pub struct Engine {
 impl Engine {
     /// Returns when the engine listens.
     pub fn start(command: &EngineCommand<'_>) -> Result<Self, EngineError> {
-        let log = File::options().create(true).append(true).open(&command.log);
-        let log = log.map_err(io_error(format!("write to {}", command.log.display())))?;
+        let log = command.open_log()?;
         let earlier_bytes = log.metadata().map_err(io_error("read the engine's log"))?.len() as usize;
         let mut process = Command::new(command.program);
         process.args(&command.arguments).args(["--listen", "127.0.0.1:0"]).stdin(Stdio::null());
         process.stdout(log.try_clone().map_err(io_error("open the engine's log"))?).stderr(log);
-        detach(&mut process);
-        // The child inherits this thread's processors.
-        processors::bind_thread(command.processors).map_err(io_error("bind the engine to its processors"))?;
-        let child = process.spawn();
-        processors::bind_thread(command.lab_processors)
-            .map_err(io_error("bind the lab to its processors"))?;
-        let child = child.map_err(io_error(format!("start {}", command.program.display())))?;
+        let child = command.spawn(&mut process)?;
         let mut engine = Self { child, address: String::new() };
         engine.address = engine.wait_until_ready(&command.log, earlier_bytes)?;
         Ok(engine)
@@ -231,6 +269,26 @@ mod tests {
         let status = fs::read_to_string(format!("/proc/{}/status", engine.process())).unwrap();
         let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
         assert_eq!(allowed.trim(), processors::available().unwrap()[0].to_string());
+    }
+
+    #[test]
+    fn what_runs_to_its_end_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let all = processors::available().unwrap();
+        let output = |script: &str, is_stopped: bool| {
+            let command = EngineCommand {
+                program: Path::new("/bin/sh"),
+                arguments: vec!["-c".into(), script.into()],
+                processors: &all[..1],
+                lab_processors: &all,
+                log: directory.path().join("engine.log"),
+            };
+            command.output(|| is_stopped).map_err(|error| error.to_string())
+        };
+        assert_eq!(output("echo figures", false), Ok(Some(b"figures\n".to_vec())));
+        assert_eq!(output("exec sleep 100", true), Ok(None));
+        let error = output("echo why >&2; exit 3", false).unwrap_err();
+        assert!(error.ends_with("ended with exit status: 3; its log ends with:\nwhy"), "{error}");
     }
 
     #[test]

@@ -4,11 +4,7 @@ use std::io;
 
 use prony_load::{ManyError, RunError};
 
-use crate::{
-    engine::EngineError,
-    graph::LedgerError,
-    relational::{AnswerError, dataset::DatasetError},
-};
+use crate::{ask::AnswerError, engine::EngineError, graph::LedgerError, relational::dataset::DatasetError};
 
 /// Of any experiment. What was measured and looks bad is no error.
 #[derive(Debug, thiserror::Error)]

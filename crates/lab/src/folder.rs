@@ -41,14 +41,14 @@ impl Folder {
         origin.map(|origin| origin.machine).unwrap_or_default()
     }
 
-    /// `table.md` and `NAME.json`.
-    pub(crate) fn write(&self, markdown: &str, outcome: &impl Serialize) -> Result<(), LabError> {
+    /// `table.md` and `NAME.json`; returns the latter's name.
+    pub(crate) fn write(&self, markdown: &str, outcome: &impl Serialize) -> Result<String, LabError> {
         let json = serde_json::to_vec_pretty(outcome).expect("an outcome has no maps with odd keys");
         let json_name = format!("{}.json", self.name);
         for (name, bytes) in [("table.md", markdown.as_bytes()), (&json_name, &json)] {
             let path = self.path.join(name);
             fs::write(&path, bytes).map_err(LabError::io(format!("write {}", path.display())))?;
         }
-        Ok(())
+        Ok(json_name)
     }
 }

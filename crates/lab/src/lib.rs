@@ -7,6 +7,7 @@ mod display;
 pub mod engine;
 mod error;
 mod folder;
+mod frame;
 pub mod graph;
 pub mod k6;
 pub mod markdown;
@@ -17,7 +18,9 @@ mod runs;
 pub mod selftest;
 mod shares;
 
+pub use ask::AnswerError;
 pub use error::LabError;
+pub use frame::{Head, Report};
 
 /// An experiment as `prony lab` lists it.
 #[derive(Debug, Clone, Copy)]

@@ -1,5 +1,7 @@
 //! Tables as Markdown that also reads well in a terminal: columns padded, figures to the right.
 
+use prony_load_model::Nanos;
+
 /// A table: a header and rows of as many cells.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
@@ -79,6 +81,32 @@ pub fn milliseconds(ms: f64) -> String {
         ms if ms < 10.0 => format!("{ms:.1} ms"),
         ms => format!("{} ms", thousands(ms.round() as u64)),
     }
+}
+
+/// `0.4 MB`, `9.7 MB`, `123 MB`.
+pub(crate) fn megabytes(bytes: u64) -> String {
+    let megabytes = bytes as f64 / 1e6;
+    if megabytes < 10.0 {
+        format!("{megabytes:.1} MB")
+    } else {
+        format!("{} MB", thousands(bytes / 1_000_000))
+    }
+}
+
+/// `3 s`, `0.5 s`.
+pub(crate) fn seconds(time: Nanos) -> String {
+    format!("{} s", time.as_secs_f64())
+}
+
+/// Paragraphs, tables and headings one below the other, and in the end what a reader must know before believing them.
+pub(crate) fn document(mut parts: Vec<String>, notes: &[String]) -> String {
+    if !notes.is_empty() {
+        parts.push("## Limits of these figures".to_owned());
+        let notes: Vec<String> = notes.iter().map(|note| format!("* {note}")).collect();
+        parts.push(notes.join("\n"));
+    }
+    let parts: Vec<&str> = parts.iter().map(|part| part.trim_end()).collect();
+    parts.join("\n\n") + "\n"
 }
 
 #[cfg(test)]

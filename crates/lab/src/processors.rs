@@ -4,7 +4,7 @@ use std::{io, num::NonZeroUsize};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::error::LabError;
+use crate::{display::count_of_processors, error::LabError};
 
 /// How the machine's processors are shared out.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -24,6 +24,16 @@ impl Assignment {
         let shared = rest.is_empty();
         let lab = if shared { available } else { rest }.to_vec();
         Some(Self { server, lab, shared })
+    }
+
+    /// What a reader of figures must know of it, if anything.
+    pub(crate) fn note(&self) -> Option<String> {
+        self.shared.then(|| {
+            format!(
+                "With {} for the engine the lab had none of its own: it took time from the engine, so these are lower bounds.",
+                count_of_processors(self.server.len())
+            )
+        })
     }
 
     /// One for each of the lab's processors.

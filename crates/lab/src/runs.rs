@@ -3,7 +3,10 @@
 use std::{num::NonZeroUsize, path::Path};
 
 use prony_load::{Output, Progress, RunError, RunOptions, StopFlag};
-use prony_load_model::{Plan, ResultFile};
+use prony_load_model::{Plan, ResultFile, figures::Figures, result::RunState};
+use serde::Serialize;
+
+use crate::shares::{Reading, microseconds_per_request, outside_limit, shares};
 
 /// How the lab runs load.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +19,63 @@ pub(crate) struct Runs<'a> {
     pub threads: NonZeroUsize,
 }
 
+/// The process that is measured, and the processors that it has to itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Measured<'a> {
+    pub process: u32,
+    pub processors: &'a [usize],
+}
+
+/// What the engine used in a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Used {
+    /// The engine's processor time for each request, all of its threads included.
+    #[serde(rename = "engine_us_per_request")]
+    pub us_per_request: Option<f64>,
+    #[serde(rename = "engine_resident_bytes")]
+    pub resident_bytes: Option<u64>,
+    /// Processors' worth of time that the engine used.
+    #[serde(rename = "engine_processors")]
+    pub processors: Option<f64>,
+    /// The same of other processes on the engine's processors.
+    #[serde(rename = "others_processors")]
+    pub others: Option<f64>,
+    /// Busy share of the lab's busiest thread.
+    pub lab_busy_share: f64,
+    /// What beside the engine was short.
+    pub outside_limit: Option<String>,
+}
+
 impl Runs<'_> {
+    /// Runs a plan against an engine. `None` where the user stopped it.
+    pub(crate) fn measure(
+        &self,
+        plan: &Plan,
+        file: &str,
+        engine: Measured<'_>,
+        watch: impl FnMut(&Progress) + 'static,
+    ) -> Result<Option<(ResultFile, Used)>, RunError> {
+        let reading = || Reading::take(engine.process, Some(engine.processors));
+        let before = reading();
+        let result = self.run(plan, file, watch)?;
+        let after = reading();
+        if result.state == RunState::Stopped {
+            return Ok(None);
+        }
+        let used = before.as_ref().zip(after.as_ref()).and_then(|(before, after)| shares(before, after));
+        let requests = whole(&result).requests;
+        let (before, after) = (before.map(|reading| reading.engine), after.map(|reading| reading.engine));
+        let used = Used {
+            us_per_request: microseconds_per_request(before, after, requests),
+            resident_bytes: after.map(|usage| usage.resident_bytes),
+            processors: used.map(|(engine, _)| engine),
+            others: used.and_then(|(_, others)| others),
+            lab_busy_share: result.lab.busiest_thread_share,
+            outside_limit: outside_limit(&result.findings, used, engine.processors.len()),
+        };
+        Ok(Some((result, used)))
+    }
+
     /// Runs a plan and writes its result as `file`.
     pub(crate) fn run(
         &self,
@@ -38,4 +97,9 @@ impl Runs<'_> {
             stop: self.stop.clone(),
         }
     }
+}
+
+/// The whole run's figures.
+pub(crate) fn whole(result: &ResultFile) -> &Figures {
+    &result.windows.last().unwrap_or(result.headline()).all
 }

@@ -6,7 +6,10 @@ use std::{io::Write, path::PathBuf, process::ExitCode};
 
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
-use prony_lab::relational::{self, Database, Operation, Options, Pace, dataset::DatasetPlan};
+use prony_lab::{
+    Report,
+    relational::{self, Database, Operation, Options, Pace, dataset::DatasetPlan},
+};
 use prony_load_model::Nanos;
 
 use crate::interrupt;
@@ -135,14 +138,16 @@ fn run_relational(arguments: RelationalArguments) -> anyhow::Result<ExitCode> {
         command_line: crate::command_line(),
         stop: interrupt::stop_flag()?,
     };
-    let report = relational::run(&options)?;
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{}", report.markdown)?;
-    writeln!(
-        out,
-        "Written to {}: table.md, relational.json and a result file for each step.",
-        report.directory.display()
-    )?;
+    show(&relational::run(&options)?)
+}
+
+/// The tables, and where all of it is.
+fn show<O>(report: &Report<O>) -> anyhow::Result<ExitCode> {
+    let Report { markdown, directory, json_name, .. } = report;
+    crate::print(&format!(
+        "{markdown}\nWritten to {}: table.md, {json_name} and a result file for each step.\n",
+        directory.display()
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 

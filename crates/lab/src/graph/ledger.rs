@@ -7,8 +7,8 @@ use std::{fmt, io};
 use prony_load_model::ResultFile;
 use serde::Serialize;
 
-use super::{statistics::whole, study::Step};
-use crate::ask::ask;
+use super::study::Step;
+use crate::{ask::ask, runs::whole};
 
 /// How much of a wrong answer an error shows.
 const SHOWN_CHARACTERS: usize = 400;

@@ -21,5 +21,5 @@ mod study;
 pub use disk::sync_cost;
 pub use ledger::LedgerError;
 pub use outcome::Outcome;
-pub use run::{Options, Report, run};
+pub use run::{Options, run};
 pub use study::{Durability, DurabilityError, Pace, Step};

@@ -1,14 +1,18 @@
 //! All that a run of the experiment found, as it is written to `graph.json`.
 
-use prony_load_model::{Nanos, result::Machine};
+use prony_load_model::Nanos;
 use serde::Serialize;
 
 use super::{
     rates::Rates,
+    report,
     steps::StepRow,
     study::{Durability, Pace},
 };
-use crate::processors::Assignment;
+use crate::{
+    frame::{self, Head},
+    processors::Assignment,
+};
 
 /// Counts up when a reader of older files would misread newer ones.
 pub(super) const SCHEMA_VERSION: u32 = 1;
@@ -16,13 +20,8 @@ pub(super) const SCHEMA_VERSION: u32 = 1;
 /// What was asked for and what came out.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
-    pub schema: &'static str,
-    pub schema_version: u32,
-    pub prony_version: &'static str,
-    pub command_line: Vec<String>,
-    /// `2026-11-21T02:03:04Z`.
-    pub started_at: String,
-    pub machine: Machine,
+    #[serde(flatten)]
+    pub head: Head,
     pub pace: Pace,
     pub seed: u64,
     pub durabilities: Vec<Durability>,
@@ -36,4 +35,14 @@ pub struct Outcome {
     pub rates: Vec<Rates>,
     /// Ended by the user: what is missing was not measured.
     pub stopped: bool,
+}
+
+impl frame::Outcome for Outcome {
+    fn head_mut(&mut self) -> &mut Head {
+        &mut self.head
+    }
+
+    fn render(&self) -> String {
+        report::render(self)
+    }
 }

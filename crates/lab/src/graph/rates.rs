@@ -8,7 +8,7 @@ use prony_load_model::{figures::Figures, figures::PERCENTILES, histogram::Latenc
 use serde::Serialize;
 
 use super::{
-    statistics::{Statistics, whole},
+    statistics::Statistics,
     steps::Surroundings,
     study::{CONNECTIONS, Durability, OBJECTIVES, Pace, Questions},
 };
@@ -16,7 +16,7 @@ use crate::{
     display::Display,
     error::LabError,
     markdown::{milliseconds, thousands},
-    shares::{Reading, microseconds_per_request, outside_limit, shares},
+    runs::{Measured, whole},
 };
 
 /// The search begins at this share of what the closed loop reached …
@@ -142,24 +142,20 @@ fn closed_loop(
     let rest = Nanos(pace.rates_time().0 - pace.closed.0);
     let watch = surroundings.display.begin("Reads, closed loop".to_owned(), pace.closed, rest);
     let processors = surroundings.processors.len();
-    let reading = || Reading::take(surroundings.process, Some(surroundings.processors));
-    let before = reading();
-    let result = surroundings.runs.run(&plan, &format!("reads-closed-{processors}cpu.prony.json"), watch)?;
-    let after = reading();
-    if result.state == RunState::Stopped {
+    let engine = Measured { process: surroundings.process, processors: surroundings.processors };
+    let file = format!("reads-closed-{processors}cpu.prony.json");
+    let Some((result, used)) = surroundings.runs.measure(&plan, &file, engine, watch)? else {
         return Ok(None);
-    }
-    let used = before.as_ref().zip(after.as_ref()).and_then(|(before, after)| shares(before, after));
+    };
     let closed = Statistics::of(whole(&result));
-    let usage = |reading: Option<Reading>| Some(reading?.engine);
     let line = format!("Reads, closed loop: {}/s", thousands(closed.requests_per_second.round() as u64));
     surroundings.display.line(&line);
     Ok(Some(Rates {
         processors,
         durability: surroundings.durability,
         closed,
-        closed_engine_us: microseconds_per_request(usage(before), usage(after), closed.requests),
-        outside_limit: outside_limit(&result.findings, used, processors),
+        closed_engine_us: used.us_per_request,
+        outside_limit: used.outside_limit,
         answer: None,
         steps: Vec::new(),
         sustained: None,

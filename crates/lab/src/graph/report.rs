@@ -1,6 +1,6 @@
 //! The tables: Gatling's columns for each step and durability, the published rate beneath; rates and latencies of reads.
 
-use prony_load_model::{Nanos, search::Answer};
+use prony_load_model::search::Answer;
 
 use super::{
     outcome::Outcome,
@@ -12,7 +12,8 @@ use super::{
 };
 use crate::{
     display::count_of_processors,
-    markdown::{Table, milliseconds, thousands},
+    markdown::{Table, document, megabytes, milliseconds, seconds, thousands},
+    processors::Assignment,
 };
 
 const NONE: &str = "-";
@@ -37,28 +38,19 @@ pub(super) fn render(outcome: &Outcome) -> String {
         parts.push(usage_table(&rows).render());
     }
     parts.extend(outcome.rates.iter().flat_map(rates_parts));
-    let notes: Vec<String> = notes(outcome).iter().map(|note| format!("* {note}")).collect();
-    if !notes.is_empty() {
-        parts.push("## Limits of these figures".to_owned());
-        parts.push(notes.join("\n"));
-    }
-    let parts: Vec<&str> = parts.iter().map(|part| part.trim_end()).collect();
-    parts.join("\n\n") + "\n"
+    document(parts, &notes(outcome))
 }
 
 fn setting(outcome: &Outcome) -> String {
-    let machine = &outcome.machine;
     let cost = outcome.sync_cost.map_or(String::new(), |cost| {
         format!(" One `fdatasync` of 4 kB on the disk of the data takes {cost} (median).")
     });
     format!(
-        "Prony {} serving an empty graph, {}; seed {}. Machine: {} × {}, {}.{cost}",
-        outcome.prony_version,
-        outcome.started_at,
+        "Prony {} serving an empty graph, {}; seed {}. Machine: {}.{cost}",
+        outcome.head.prony_version,
+        outcome.head.started_at,
         outcome.seed,
-        machine.processors,
-        machine.processor,
-        machine.kernel,
+        outcome.head.machine_text(),
     )
 }
 
@@ -82,10 +74,6 @@ fn differences() -> String {
         "{CONDITIONS}; here engine and load share one machine, each with its own processors, and each durability is shown: \
          `sync` acknowledges a write when it is on the disk, `interval` when the system has it, `off` at once"
     )
-}
-
-fn seconds(time: Nanos) -> String {
-    format!("{} s", time.as_secs_f64())
 }
 
 fn steps_table(rows: &[&StepRow]) -> Table {
@@ -144,26 +132,16 @@ fn usage_table(rows: &[&StepRow]) -> Table {
             table.push(vec![
                 std::mem::take(&mut label).to_owned(),
                 row.durability.to_string(),
-                row.engine_us_per_request.map_or(NONE.to_owned(), |us| format!("{us:.1} µs")),
-                row.engine_processors.map_or(NONE.to_owned(), |share| format!("{share:.2}")),
-                row.others_processors.map_or(NONE.to_owned(), |share| format!("{share:.2}")),
-                row.engine_resident_bytes.map_or(NONE.to_owned(), megabytes),
+                row.used.us_per_request.map_or(NONE.to_owned(), |us| format!("{us:.1} µs")),
+                row.used.processors.map_or(NONE.to_owned(), |share| format!("{share:.2}")),
+                row.used.others.map_or(NONE.to_owned(), |share| format!("{share:.2}")),
+                row.used.resident_bytes.map_or(NONE.to_owned(), megabytes),
                 megabytes(row.data_bytes),
-                format!("{:.0} %", row.lab_busy_share * 100.0),
+                format!("{:.0} %", row.used.lab_busy_share * 100.0),
             ]);
         }
     }
     table
-}
-
-/// `0.4 MB`, `9.7 MB`, `123 MB`.
-fn megabytes(bytes: u64) -> String {
-    let megabytes = bytes as f64 / 1e6;
-    if megabytes < 10.0 {
-        format!("{megabytes:.1} MB")
-    } else {
-        format!("{} MB", thousands(bytes / 1_000_000))
-    }
 }
 
 fn rates_parts(rates: &Rates) -> Vec<String> {
@@ -265,12 +243,7 @@ fn notes(outcome: &Outcome) -> Vec<String> {
     if outcome.stopped {
         notes.push("The run was stopped: what is missing was not measured.".to_owned());
     }
-    for assignment in outcome.assignments.iter().filter(|assignment| assignment.shared) {
-        notes.push(format!(
-            "With {} for the engine the lab had none of its own: it took time from the engine, so these are lower bounds.",
-            count_of_processors(assignment.server.len())
-        ));
-    }
+    notes.extend(outcome.assignments.iter().filter_map(Assignment::note));
     notes.extend(steps_note(&outcome.steps));
     notes.extend(outcome.rates.iter().flat_map(rates_notes));
     notes
@@ -279,7 +252,7 @@ fn notes(outcome: &Outcome) -> Vec<String> {
 /// One for all steps whose figures are not the engine's alone.
 fn steps_note(rows: &[StepRow]) -> Option<String> {
     let limited: Vec<(&StepRow, &String)> =
-        rows.iter().filter_map(|row| Some((row, row.outside_limit.as_ref()?))).collect();
+        rows.iter().filter_map(|row| Some((row, row.used.outside_limit.as_ref()?))).collect();
     let (first, limit) = limited.first()?;
     let (count, all) = (limited.len(), rows.len());
     Some(format!(
@@ -319,10 +292,10 @@ fn rates_notes(rates: &Rates) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
-    use prony_load_model::{result::Machine, search::StepVerdict};
+    use prony_load_model::{Nanos, search::StepVerdict};
 
     use super::*;
-    use crate::{graph::study::Durability, processors::Assignment};
+    use crate::{frame::Head, graph::study::Durability, runs::Used};
 
     fn statistics(per_second: f64) -> Statistics {
         Statistics {
@@ -347,13 +320,15 @@ mod tests {
             durability,
             step,
             statistics: statistics(75_000.4),
-            engine_us_per_request: Some(12.34),
-            engine_resident_bytes: Some(123_000_000),
-            engine_processors: Some(0.98),
-            others_processors: Some(0.01),
+            used: Used {
+                us_per_request: Some(12.34),
+                resident_bytes: Some(123_000_000),
+                processors: Some(0.98),
+                others: Some(0.01),
+                lab_busy_share: 0.61,
+                outside_limit: (step == Step::GetNodes).then(|| "the lab was busy".to_owned()),
+            },
             data_bytes: 45_000_000,
-            lab_busy_share: 0.61,
-            outside_limit: (step == Step::GetNodes).then(|| "the lab was busy".to_owned()),
             file: "x".into(),
         }
     }
@@ -394,20 +369,9 @@ mod tests {
                 file: "y".into(),
             }),
         };
-        let machine = Machine {
-            processors: 2,
-            processor: "Example 3000".into(),
-            kernel: "Linux 6.1".into(),
-            ..Machine::default()
-        };
         let both = |step| [row(step, Durability::Sync), row(step, Durability::Off)];
         Outcome {
-            schema: "prony-lab-graph",
-            schema_version: 1,
-            prony_version: "0.1.0",
-            command_line: Vec::new(),
-            started_at: "2026-11-21T02:03:04Z".into(),
-            machine,
+            head: Head::example("graph"),
             pace: Pace::QUICK,
             seed: 42,
             durabilities: vec![Durability::Sync, Durability::Off],

@@ -1,26 +1,23 @@
 //! One run of the experiment from the empty directory to the written table.
 
-use std::{path::PathBuf, time::SystemTime};
+use std::path::PathBuf;
 
 use prony_load::StopFlag;
-use prony_load_model::{Nanos, Target, result::Machine};
+use prony_load_model::{Nanos, Target};
 use tempfile::TempDir;
 
 use super::{
     disk::sync_cost,
     outcome::{Outcome, SCHEMA_VERSION},
-    rates, report,
+    rates,
     steps::{self, Surroundings},
     study::{Durability, Pace, Questions},
 };
 use crate::{
-    clock::rfc3339,
-    display::Display,
-    engine::{Engine, EngineCommand, raise_descriptor_limit},
+    engine::Engine,
     error::LabError,
-    folder::Folder,
-    processors::{self, Assignment, assign},
-    runs::Runs,
+    frame::{Frame, Ground, Report},
+    processors::Assignment,
 };
 
 /// What the user asked for.
@@ -42,49 +39,32 @@ pub struct Options {
     pub stop: StopFlag,
 }
 
-/// What a run leaves.
-#[derive(Debug)]
-pub struct Report {
-    pub outcome: Outcome,
-    /// The tables, as in `table.md`.
-    pub markdown: String,
-    /// `results/graph-TIME`.
-    pub directory: PathBuf,
-}
-
 /// Runs the experiment. Binds the calling thread to the lab's processors while it lasts.
-pub fn run(options: &Options) -> Result<Report, LabError> {
-    let display = Display::new();
-    let started_at = rfc3339(SystemTime::now());
-    let available = processors::available().map_err(LabError::io("ask for this machine's processors"))?;
-    let assignments = assign(&options.processors, options.pace.name == Pace::FULL.name, &available)?;
-    let folder = Folder::create(&options.output, "graph", &started_at)?;
-    raise_descriptor_limit();
-    let mut outcome = empty_outcome(options, assignments, started_at);
-    let experiment = Experiment { options, display: &display, folder: &folder };
-    let measured = experiment.measure(&mut outcome);
-    let restored = processors::bind_thread(&available);
-    display.finish();
-    measured?;
-    restored.map_err(LabError::io("give the lab its processors back"))?;
-    outcome.machine = Machine { processors: available.len() as u32, ..folder.machine() };
-    let markdown = report::render(&outcome);
-    folder.write(&markdown, &outcome)?;
-    Ok(Report { outcome, markdown, directory: folder.path().to_owned() })
+pub fn run(options: &Options) -> Result<Report<Outcome>, LabError> {
+    let frame = Frame {
+        name: "graph",
+        schema_version: SCHEMA_VERSION,
+        program: &options.program,
+        is_full: options.pace.name == Pace::FULL.name,
+        processors: &options.processors,
+        output: &options.output,
+        command_line: &options.command_line,
+        stop: &options.stop,
+    };
+    frame.run(|ground| {
+        let mut outcome = empty_outcome(options, ground);
+        Experiment { options, ground }.measure(&mut outcome)?;
+        Ok(outcome)
+    })
 }
 
-fn empty_outcome(options: &Options, assignments: Vec<Assignment>, started_at: String) -> Outcome {
+fn empty_outcome(options: &Options, ground: &Ground<'_>) -> Outcome {
     Outcome {
-        schema: "prony-lab-graph",
-        schema_version: SCHEMA_VERSION,
-        prony_version: env!("CARGO_PKG_VERSION"),
-        command_line: options.command_line.clone(),
-        started_at,
-        machine: Machine::default(),
+        head: ground.head.clone(),
         pace: options.pace,
         seed: options.seed,
         durabilities: options.durabilities.clone(),
-        assignments,
+        assignments: ground.assignments.clone(),
         sync_cost: None,
         steps: Vec::new(),
         rates: Vec::new(),
@@ -95,20 +75,20 @@ fn empty_outcome(options: &Options, assignments: Vec<Assignment>, started_at: St
 /// A run under way.
 struct Experiment<'a> {
     options: &'a Options,
-    display: &'a Display,
-    folder: &'a Folder,
+    ground: &'a Ground<'a>,
 }
 
 impl Experiment<'_> {
     fn measure(&self, outcome: &mut Outcome) -> Result<(), LabError> {
-        let cost = sync_cost(self.folder.path()).map_err(LabError::io("measure the disk's sync"))?;
+        let cost = sync_cost(self.ground.folder.path()).map_err(LabError::io("measure the disk's sync"))?;
         outcome.sync_cost = Some(Nanos(cost.as_nanos() as u64));
-        self.display.line(&format!("one fdatasync takes {:.0} µs here (median)", cost.as_secs_f64() * 1e6));
-        let assignments = outcome.assignments.clone();
+        let line = format!("one fdatasync takes {:.0} µs here (median)", cost.as_secs_f64() * 1e6);
+        self.ground.display.line(&line);
+        let assignments = &self.ground.assignments;
         let mut left = assignments.len() * self.options.durabilities.len();
-        for assignment in &assignments {
+        for assignment in assignments {
             for (index, durability) in self.options.durabilities.iter().enumerate() {
-                if self.options.stop.is_stopped() {
+                if self.ground.is_stopped() {
                     break;
                 }
                 left -= 1;
@@ -117,7 +97,7 @@ impl Experiment<'_> {
                 self.measure_one(assignment, *durability, rates, outcome)?;
             }
         }
-        outcome.stopped = self.options.stop.is_stopped();
+        outcome.stopped = self.ground.is_stopped();
         Ok(())
     }
 
@@ -125,7 +105,7 @@ impl Experiment<'_> {
     fn tell_time_left(&self, durabilities: usize, rates: bool) {
         let pace = &self.options.pace;
         let rates = if rates { pace.rates_time().0 } else { 0 };
-        self.display.set_later(Nanos(pace.steps_time().0 * durabilities as u64 + rates));
+        self.ground.display.set_later(Nanos(pace.steps_time().0 * durabilities as u64 + rates));
     }
 
     /// One engine on a directory of its own, which goes with it.
@@ -144,13 +124,8 @@ impl Experiment<'_> {
             processors: &assignment.server,
             durability,
             data: data.path(),
-            runs: Runs {
-                stop: &self.options.stop,
-                command_line: &self.options.command_line,
-                directory: self.folder.path(),
-                threads: assignment.lab_threads(),
-            },
-            display: self.display,
+            runs: self.ground.runs(assignment),
+            display: &self.ground.display,
         };
         let target =
             Target::parse(&format!("http://{}", engine.address())).expect("an engine's address is one");
@@ -160,7 +135,8 @@ impl Experiment<'_> {
         if let Some(ledger) = made
             && rates
         {
-            self.display.set_later(Nanos(pace.steps_time().0 * (self.options.durabilities.len() as u64 - 1)));
+            let later = pace.steps_time().0 * (self.options.durabilities.len() as u64 - 1);
+            self.ground.display.set_later(Nanos(later));
             outcome.rates.extend(rates::measure(&surroundings, pace, &questions)?);
             ledger.compare(surroundings.address, "reads", &durability.to_string())?;
         }
@@ -170,7 +146,7 @@ impl Experiment<'_> {
 
     /// Beside the results, so that writes go to the same disk as the user's data would.
     fn data_directory(&self) -> Result<TempDir, LabError> {
-        let place = self.folder.path();
+        let place = self.ground.folder.path();
         let made = tempfile::Builder::new().prefix("data-").tempdir_in(place);
         made.map_err(LabError::io(format!("make a directory for the engine's data in {}", place.display())))
     }
@@ -183,12 +159,6 @@ impl Experiment<'_> {
     ) -> Result<Engine, LabError> {
         let source = format!("graph:{}", data.path().display());
         let arguments = vec!["serve".to_owned(), source, "--durability".to_owned(), durability.to_string()];
-        Ok(Engine::start(&EngineCommand {
-            program: &self.options.program,
-            arguments,
-            processors: &assignment.server,
-            lab_processors: &assignment.lab,
-            log: self.folder.path().join("engine.log"),
-        })?)
+        self.ground.start(arguments, assignment)
     }
 }

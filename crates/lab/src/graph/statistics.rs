@@ -1,6 +1,6 @@
 //! The columns of the study's tables, which are Gatling's: counts, rate, and the times of what was answered as expected.
 
-use prony_load_model::{Nanos, ResultFile, figures::Figures, histogram::Latencies};
+use prony_load_model::{Nanos, figures::Figures, histogram::Latencies};
 use serde::Serialize;
 
 /// One run as a whole; times in milliseconds, absent where there are too few samples.
@@ -40,11 +40,6 @@ impl Statistics {
             deviation_ms: deviation_ms(figures),
         }
     }
-}
-
-/// The whole run's figures.
-pub(super) fn whole(result: &ResultFile) -> &Figures {
-    &result.windows.last().unwrap_or(result.headline()).all
 }
 
 /// Of all times, to the histogram's resolution.

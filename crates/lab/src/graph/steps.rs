@@ -2,21 +2,18 @@
 
 use std::{fs, path::Path};
 
-use prony_load_model::result::RunState;
-use prony_observe::usage::Usage;
 use serde::Serialize;
 
 use super::{
     ledger::Ledger,
-    statistics::{Statistics, whole},
+    statistics::Statistics,
     study::{Durability, Pace, Questions, Step},
 };
 use crate::{
     display::{Display, count_of_processors},
     error::LabError,
     markdown::{milliseconds, thousands},
-    runs::Runs,
-    shares::{Reading, microseconds_per_request, outside_limit, shares},
+    runs::{Measured, Runs, Used, whole},
 };
 
 /// One step with one durability.
@@ -27,19 +24,10 @@ pub struct StepRow {
     pub step: Step,
     #[serde(flatten)]
     pub statistics: Statistics,
-    /// The engine's processor time for each request, its log's thread included.
-    pub engine_us_per_request: Option<f64>,
-    pub engine_resident_bytes: Option<u64>,
-    /// Processors' worth of time that the engine used.
-    pub engine_processors: Option<f64>,
-    /// The same of other processes on the engine's processors.
-    pub others_processors: Option<f64>,
+    #[serde(flatten)]
+    pub used: Used,
     /// Of the data directory, after the step.
     pub data_bytes: u64,
-    /// Busy share of the lab's busiest thread.
-    pub lab_busy_share: f64,
-    /// What beside the engine was short.
-    pub outside_limit: Option<String>,
     /// The result file, next to the table.
     pub file: String,
 }
@@ -92,29 +80,18 @@ fn make_one(
     let title = format!("{}, {}", step.label(), surroundings.durability);
     let watch = surroundings.display.begin(title, time, pace.time_after(step));
     let file = format!("{}-{}-{processors}cpu.prony.json", step.name(), surroundings.durability);
-    let reading = || Reading::take(surroundings.process, Some(surroundings.processors));
-    let before = reading();
-    let result = surroundings.runs.run(&plan, &file, watch)?;
-    let after = reading();
-    if result.state == RunState::Stopped {
+    let engine = Measured { process: surroundings.process, processors: surroundings.processors };
+    let Some((result, used)) = surroundings.runs.measure(&plan, &file, engine, watch)? else {
         return Ok(None);
-    }
+    };
     ledger.add(step, &result);
-    let used = before.as_ref().zip(after.as_ref()).and_then(|(before, after)| shares(before, after));
-    let usage = |reading: Option<Reading>| -> Option<Usage> { Some(reading?.engine) };
-    let statistics = Statistics::of(whole(&result));
     Ok(Some(StepRow {
         processors,
         durability: surroundings.durability,
         step,
-        statistics,
-        engine_us_per_request: microseconds_per_request(usage(before), usage(after), statistics.requests),
-        engine_resident_bytes: usage(after).map(|usage| usage.resident_bytes),
-        engine_processors: used.map(|(engine, _)| engine),
-        others_processors: used.and_then(|(_, others)| others),
+        statistics: Statistics::of(whole(&result)),
+        used,
         data_bytes: bytes_in(surroundings.data),
-        lab_busy_share: result.lab.busiest_thread_share,
-        outside_limit: outside_limit(&result.findings, used, processors),
         file,
     }))
 }

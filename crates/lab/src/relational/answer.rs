@@ -1,43 +1,19 @@
 //! A look at one answer before anything is measured: figures of wrong answers would be worth nothing.
 
-use std::io;
-
 use serde_json::{Value, json};
 
 use super::study::{Operation, Workload};
-use crate::ask::ask;
-
-/// How much of a wrong answer an error shows.
-const SHOWN_CHARACTERS: usize = 400;
-
-/// What is wrong with an answer.
-#[derive(Debug, thiserror::Error)]
-pub enum AnswerError {
-    #[error("cannot ask the engine")]
-    Io(#[from] io::Error),
-    #[error("the engine answers {operation} wrongly: {why}; it said: {answer}")]
-    Wrong { operation: &'static str, why: String, answer: String },
-}
+use crate::ask::{AnswerError, look};
 
 /// Asks once and compares with what the data set must give.
 pub(super) fn check(address: &str, workload: &Workload) -> Result<(), AnswerError> {
     let body = json!({ "query": workload.operation.text(), "variables": workload.sample_variables() });
-    let answer = ask(address, "POST", "/graphql", Some(&body.to_string()))?;
-    fault(&answer, workload).map_or(Ok(()), |why| {
-        let answer = answer.chars().take(SHOWN_CHARACTERS).collect();
-        Err(AnswerError::Wrong { operation: workload.operation.name(), why, answer })
-    })
+    let body = body.to_string();
+    let request = ("POST", "/graphql", Some(&*body));
+    look(address, request, workload.operation.name(), |json| fault(json, workload))
 }
 
-fn fault(answer: &str, workload: &Workload) -> Option<String> {
-    let Some((head, body)) = answer.split_once("\r\n\r\n") else { return Some("no HTTP answer".into()) };
-    if !head.starts_with("HTTP/1.1 200 ") {
-        return Some(format!("status line {:?}", head.lines().next().unwrap_or_default()));
-    }
-    let Ok(json) = serde_json::from_str::<Value>(body) else { return Some("its body is no JSON".into()) };
-    if json.get("errors").is_some() {
-        return Some("it has errors".into());
-    }
+fn fault(json: &Value, workload: &Workload) -> Option<String> {
     let field = match workload.operation {
         Operation::NoNest | Operation::OneNest => "venues",
         Operation::TwoNests => "meetups",

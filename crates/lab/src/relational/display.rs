@@ -20,8 +20,8 @@ const STEPS_USUAL: u32 = 3;
 pub(super) struct Display(display::Display);
 
 impl Display {
-    pub(super) fn new() -> Self {
-        Self(display::Display::new())
+    pub(super) fn new(display: &display::Display) -> Self {
+        Self(display.clone())
     }
 
     /// One line that stays.
@@ -33,10 +33,6 @@ impl Display {
     pub(super) fn set_later(&self, cells: usize, pace: &Pace, further: Nanos) {
         let cell = pace.probe.0 + pace.step().0 * u64::from(STEPS_USUAL.min(pace.steps_max));
         self.0.set_later(Nanos(cell * cells as u64 + further.0));
-    }
-
-    pub(super) fn finish(&self) {
-        self.0.finish();
     }
 
     /// The returned closure is told the run's progress.

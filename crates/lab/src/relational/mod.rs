@@ -17,7 +17,6 @@ mod run;
 mod script;
 mod study;
 
-pub use answer::AnswerError;
 pub use outcome::Outcome;
-pub use run::{Database, Options, Report, run};
+pub use run::{Database, Options, run};
 pub use study::{Operation, Pace};

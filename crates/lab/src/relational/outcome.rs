@@ -1,10 +1,12 @@
 //! All that a run of the experiment found, as it is written to `relational.json`.
 
-use prony_load_model::result::Machine;
 use serde::Serialize;
 
-use super::{capacity::Capacity, dataset::DatasetPlan, resolvers::ResolverRow, study::Pace};
-use crate::processors::Assignment;
+use super::{capacity::Capacity, dataset::DatasetPlan, report, resolvers::ResolverRow, study::Pace};
+use crate::{
+    frame::{self, Head},
+    processors::Assignment,
+};
 
 /// Counts up when a reader of older files would misread newer ones.
 pub(super) const SCHEMA_VERSION: u32 = 1;
@@ -12,13 +14,8 @@ pub(super) const SCHEMA_VERSION: u32 = 1;
 /// What was asked for and what came out.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
-    pub schema: &'static str,
-    pub schema_version: u32,
-    pub prony_version: &'static str,
-    pub command_line: Vec<String>,
-    /// `2026-11-21T02:03:04Z`.
-    pub started_at: String,
-    pub machine: Machine,
+    #[serde(flatten)]
+    pub head: Head,
     pub database: DatabaseKind,
     pub dataset: DatasetPlan,
     pub pace: Pace,
@@ -32,6 +29,16 @@ pub struct Outcome {
     pub resolvers: Vec<ResolverRow>,
     /// Ended by the user: what is missing was not measured.
     pub stopped: bool,
+}
+
+impl frame::Outcome for Outcome {
+    fn head_mut(&mut self) -> &mut Head {
+        &mut self.head
+    }
+
+    fn render(&self) -> String {
+        report::render(self)
+    }
 }
 
 /// Which database the engine served from. The address of a server is not kept: it may hold a password.

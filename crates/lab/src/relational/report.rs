@@ -1,7 +1,5 @@
 //! The tables: the study's columns, ours for the hold window and the whole run, the published row beneath.
 
-use prony_load_model::Nanos;
-
 use super::{
     capacity::Capacity,
     measure::{Columns, Step},
@@ -12,7 +10,8 @@ use super::{
 };
 use crate::{
     display::count_of_processors,
-    markdown::{Table, milliseconds, thousands},
+    markdown::{Table, document, megabytes, milliseconds, seconds, thousands},
+    processors::Assignment,
 };
 
 const HEADER: [&str; 8] = ["Query", "", "Max VUs", "Reqs/s", "p(95)", "Min", "Max", "Reqs"];
@@ -35,28 +34,19 @@ pub(super) fn render(outcome: &Outcome) -> String {
         parts.push(format!("{CONNECTIONS} connections without think time, {length} each."));
         parts.push(resolver_table(&outcome.resolvers).render());
     }
-    let notes: Vec<String> = notes(outcome).iter().map(|note| format!("* {note}")).collect();
-    if !notes.is_empty() {
-        parts.push("## Limits of these figures".to_owned());
-        parts.push(notes.join("\n"));
-    }
-    let parts: Vec<&str> = parts.iter().map(|part| part.trim_end()).collect();
-    parts.join("\n\n") + "\n"
+    document(parts, &notes(outcome))
 }
 
 fn setting(outcome: &Outcome) -> String {
-    let machine = &outcome.machine;
     format!(
-        "Prony {} serving from {} (`--resolver {}`), {}; seed {}, {} rows in each table. Machine: {} × {}, {}.",
-        outcome.prony_version,
+        "Prony {} serving from {} (`--resolver {}`), {}; seed {}, {} rows in each table. Machine: {}.",
+        outcome.head.prony_version,
         outcome.database.label(),
         outcome.resolver,
-        outcome.started_at,
+        outcome.head.started_at,
         outcome.dataset.seed,
         thousands(outcome.dataset.rows.into()),
-        machine.processors,
-        machine.processor,
-        machine.kernel,
+        outcome.head.machine_text(),
     )
 }
 
@@ -83,10 +73,6 @@ fn method(outcome: &Outcome) -> String {
         seconds(pace.ramp),
         seconds(pace.hold),
     )
-}
-
-fn seconds(time: Nanos) -> String {
-    format!("{} s", time.as_secs_f64())
 }
 
 fn differences(outcome: &Outcome) -> String {
@@ -199,10 +185,6 @@ fn resolver_table(rows: &[ResolverRow]) -> Table {
     table
 }
 
-fn megabytes(bytes: u64) -> String {
-    format!("{} MB", thousands(bytes / 1_000_000))
-}
-
 /// What a reader must know before believing the figures.
 fn notes(outcome: &Outcome) -> Vec<String> {
     let mut notes = Vec::new();
@@ -210,12 +192,7 @@ fn notes(outcome: &Outcome) -> Vec<String> {
         notes
             .push("The run was stopped: searches that had not ended are as far as they had come.".to_owned());
     }
-    for assignment in outcome.assignments.iter().filter(|assignment| assignment.shared) {
-        notes.push(format!(
-            "With {} for the engine the lab had none of its own: it took time from the engine, so these are lower bounds.",
-            count_of_processors(assignment.server.len())
-        ));
-    }
+    notes.extend(outcome.assignments.iter().filter_map(Assignment::note));
     for cell in &outcome.cells {
         if let Some(limit) = &cell.outside_limit {
             notes.push(format!(
@@ -261,13 +238,12 @@ fn usage_note(outcome: &Outcome) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
-    use prony_load_model::result::Machine;
 
     use super::{
         super::{dataset::DatasetPlan, study::Workload},
         *,
     };
-    use crate::processors::Assignment;
+    use crate::frame::Head;
     use prony_load_model::search::Interval;
 
     fn step(users: u32, passed: bool) -> Step {
@@ -323,17 +299,7 @@ mod tests {
             lab_busy_share: 0.5,
         };
         Outcome {
-            schema: "prony-lab-relational",
-            schema_version: 1,
-            prony_version: "0.1.0",
-            command_line: Vec::new(),
-            started_at: "2026-11-21T02:03:04Z".into(),
-            machine: Machine {
-                processors: 2,
-                processor: "Example 3000".into(),
-                kernel: "Linux 6.1".into(),
-                ..Machine::default()
-            },
+            head: Head::example("relational"),
             database: DatabaseKind::Sqlite,
             dataset: DatasetPlan { seed: 42, rows: 100_000 },
             pace: Pace::QUICK,

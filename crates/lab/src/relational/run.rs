@@ -3,11 +3,10 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
 use prony_load::StopFlag;
-use prony_load_model::{Nanos, result::Machine};
+use prony_load_model::Nanos;
 
 use super::{
     answer,
@@ -16,18 +15,15 @@ use super::{
     display::Display,
     measure::Surroundings,
     outcome::{DatabaseKind, Outcome, SCHEMA_VERSION},
-    report,
     resolvers::{self, MODELS, ResolverRow},
     script::Scripts,
     study::{Operation, Pace, Workload},
 };
 use crate::{
-    clock::rfc3339,
-    engine::{Engine, EngineCommand, raise_descriptor_limit},
+    engine::Engine,
     error::LabError,
-    folder::Folder,
-    processors::{self, Assignment, assign},
-    runs::Runs,
+    frame::{Frame, Ground, Report},
+    processors::Assignment,
 };
 
 /// Descriptors that are not connections of users: logs, results, threads' own.
@@ -69,85 +65,67 @@ pub enum Database {
     Postgres(String),
 }
 
-/// What a run leaves.
-#[derive(Debug)]
-pub struct Report {
-    pub outcome: Outcome,
-    /// The tables, as in `table.md`.
-    pub markdown: String,
-    /// `results/relational-TIME`.
-    pub directory: PathBuf,
-}
-
 /// Runs the experiment. Binds the calling thread to the lab's processors while it lasts.
-pub fn run(options: &Options) -> Result<Report, LabError> {
-    let display = Display::new();
-    let started_at = rfc3339(SystemTime::now());
-    let available = processors::available().map_err(LabError::io("ask for this machine's processors"))?;
-    let experiment = Experiment::prepare(options, &display, &available, &started_at)?;
-    let outcome = experiment.measure(started_at);
-    let restored =
-        processors::bind_thread(&available).map_err(LabError::io("give the lab its processors back"));
-    display.finish();
-    let report = experiment.write(outcome?)?;
-    restored.map(|()| report)
+pub fn run(options: &Options) -> Result<Report<Outcome>, LabError> {
+    let frame = Frame {
+        name: "relational",
+        schema_version: SCHEMA_VERSION,
+        program: &options.program,
+        is_full: options.pace == Pace::FULL,
+        processors: &options.processors,
+        output: &options.output,
+        command_line: &options.command_line,
+        stop: &options.stop,
+    };
+    let report = frame.run(|ground| Experiment::prepare(options, ground)?.measure())?;
+    remove_copy(&report.directory);
+    Ok(report)
 }
 
 /// A run under way.
 struct Experiment<'a> {
     options: &'a Options,
-    display: &'a Display,
-    assignments: Vec<Assignment>,
-    folder: Folder,
+    ground: &'a Ground<'a>,
+    display: Display,
     scripts: Option<Scripts>,
     /// The engine's first argument after `serve`.
     source: String,
     users_max: u32,
-    /// Of the machine, as far as we may use them.
-    processors: u32,
 }
 
 impl<'a> Experiment<'a> {
-    fn prepare(
-        options: &'a Options,
-        display: &'a Display,
-        available: &[usize],
-        started_at: &str,
-    ) -> Result<Self, LabError> {
-        let is_full = options.pace == Pace::FULL;
-        let assignments = assign(&options.processors, is_full, available)?;
-        let folder = Folder::create(&options.output, "relational", started_at)?;
-        let place = folder.path().join("scripts");
+    fn prepare(options: &'a Options, ground: &'a Ground<'a>) -> Result<Self, LabError> {
+        let folder = ground.folder.path();
+        let place = folder.join("scripts");
         let scripts = options.script.then(|| Scripts::write(place.clone())).transpose();
         let scripts = scripts.map_err(LabError::io(format!("write the scripts to {}", place.display())))?;
-        let source = provide(options, folder.path(), display)?;
-        let descriptors = raise_descriptor_limit().saturating_sub(DESCRIPTORS_RESERVED);
+        let display = Display::new(&ground.display);
+        let source = provide(options, folder, &display)?;
+        let descriptors = ground.descriptors.saturating_sub(DESCRIPTORS_RESERVED);
         let users_max = u32::try_from(descriptors).unwrap_or(u32::MAX).min(USERS_MAX);
-        let processors = available.len() as u32;
-        Ok(Self { options, display, assignments, folder, scripts, source, users_max, processors })
+        Ok(Self { options, ground, display, scripts, source, users_max })
     }
 
-    fn measure(&self, started_at: String) -> Result<Outcome, LabError> {
-        let mut outcome = self.empty_outcome(started_at);
-        for assignment in &self.assignments {
+    fn measure(&self) -> Result<Outcome, LabError> {
+        let mut outcome = self.empty_outcome();
+        for assignment in &self.ground.assignments {
             self.search_all(assignment, &mut outcome)?;
         }
         if self.options.compare_resolvers {
             self.compare_resolvers(&mut outcome)?;
         }
-        outcome.stopped = self.options.stop.is_stopped();
-        outcome.machine = Machine { processors: self.processors, ..self.folder.machine() };
+        outcome.stopped = self.ground.is_stopped();
         Ok(outcome)
     }
 
     /// All cells of one number of processors.
     fn search_all(&self, assignment: &Assignment, outcome: &mut Outcome) -> Result<(), LabError> {
-        if self.options.stop.is_stopped() {
+        if self.ground.is_stopped() {
             return Ok(());
         }
         let engine = self.start(assignment, &self.options.resolver)?;
         for workload in self.workloads() {
-            if self.options.stop.is_stopped() {
+            if self.ground.is_stopped() {
                 break;
             }
             self.tell_time_left(outcome.cells.len() + 1);
@@ -156,7 +134,8 @@ impl<'a> Experiment<'a> {
             let processors = assignment.server.len();
             let pace = &self.options.pace;
             let users_max = self.users_max;
-            let found = capacity::search(workload, processors, pace, users_max, &surroundings, self.display)?;
+            let found =
+                capacity::search(workload, processors, pace, users_max, &surroundings, &self.display)?;
             self.tell_answer(&found);
             outcome.cells.push(found);
         }
@@ -165,10 +144,10 @@ impl<'a> Experiment<'a> {
     }
 
     fn compare_resolvers(&self, outcome: &mut Outcome) -> Result<(), LabError> {
-        let Some(assignment) = self.assignments.first() else { return Ok(()) };
+        let Some(assignment) = self.ground.assignments.first() else { return Ok(()) };
         let mut rows: Vec<ResolverRow> = Vec::new();
         for resolver in MODELS {
-            if self.options.stop.is_stopped() {
+            if self.ground.is_stopped() {
                 break;
             }
             let engine = self.start(assignment, resolver)?;
@@ -176,7 +155,7 @@ impl<'a> Experiment<'a> {
                 answer::check(engine.address(), &workload)?;
                 let surroundings = self.surroundings(&engine, assignment);
                 let pace = &self.options.pace;
-                rows.extend(resolvers::measure(resolver, &workload, pace, &surroundings, self.display)?);
+                rows.extend(resolvers::measure(resolver, &workload, pace, &surroundings, &self.display)?);
             }
             engine.stop();
         }
@@ -204,13 +183,7 @@ impl<'a> Experiment<'a> {
 
     fn start(&self, assignment: &Assignment, resolver: &str) -> Result<Engine, LabError> {
         let arguments = ["serve", &self.source, "--resolver", resolver].map(str::to_owned).into();
-        Ok(Engine::start(&EngineCommand {
-            program: &self.options.program,
-            arguments,
-            processors: &assignment.server,
-            lab_processors: &assignment.lab,
-            log: self.folder.path().join("engine.log"),
-        })?)
+        self.ground.start(arguments, assignment)
     }
 
     fn surroundings<'s>(&'s self, engine: &'s Engine, assignment: &'s Assignment) -> Surroundings<'s> {
@@ -218,18 +191,13 @@ impl<'a> Experiment<'a> {
             engine,
             engine_processors: matches!(self.options.database, Database::Sqlite)
                 .then_some(&assignment.server),
-            runs: Runs {
-                stop: &self.options.stop,
-                command_line: &self.options.command_line,
-                directory: self.folder.path(),
-                threads: assignment.lab_threads(),
-            },
+            runs: self.ground.runs(assignment),
             scripts: self.scripts.as_ref(),
         }
     }
 
     fn tell_time_left(&self, cell: usize) {
-        let cells = self.workloads().count() * self.assignments.len();
+        let cells = self.workloads().count() * self.ground.assignments.len();
         let compared = if self.options.compare_resolvers {
             self.workloads().filter(|workload| self.is_compared(workload)).count() * MODELS.len()
         } else {
@@ -245,14 +213,9 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    fn empty_outcome(&self, started_at: String) -> Outcome {
+    fn empty_outcome(&self) -> Outcome {
         Outcome {
-            schema: "prony-lab-relational",
-            schema_version: SCHEMA_VERSION,
-            prony_version: env!("CARGO_PKG_VERSION"),
-            command_line: self.options.command_line.clone(),
-            started_at,
-            machine: Machine::default(),
+            head: self.ground.head.clone(),
             database: match self.options.database {
                 Database::Sqlite => DatabaseKind::Sqlite,
                 Database::Postgres(_) => DatabaseKind::Postgres,
@@ -261,26 +224,19 @@ impl<'a> Experiment<'a> {
             pace: self.options.pace,
             resolver: self.options.resolver.clone(),
             script: self.options.script,
-            assignments: self.assignments.clone(),
+            assignments: self.ground.assignments.clone(),
             cells: Vec::new(),
             resolvers: Vec::new(),
             stopped: false,
         }
     }
+}
 
-    /// The file that the engine wrote to is no result.
-    fn remove_copy(&self) {
-        for suffix in ["", "-wal", "-shm"] {
-            // Not there after PostgreSQL; and what cannot be removed does no harm.
-            let _ = fs::remove_file(self.folder.path().join(format!("{COPY}{suffix}")));
-        }
-    }
-
-    fn write(&self, outcome: Outcome) -> Result<Report, LabError> {
-        let markdown = report::render(&outcome);
-        self.folder.write(&markdown, &outcome)?;
-        self.remove_copy();
-        Ok(Report { outcome, markdown, directory: self.folder.path().to_owned() })
+/// The file that the engine wrote to is no result.
+fn remove_copy(directory: &Path) {
+    for suffix in ["", "-wal", "-shm"] {
+        // Not there after PostgreSQL; and what cannot be removed does no harm.
+        let _ = fs::remove_file(directory.join(format!("{COPY}{suffix}")));
     }
 }
 

@@ -1,6 +1,6 @@
 //! `prony lab graph`: options and what is printed.
 
-use std::{io::Write, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Context;
 use clap::Args;
@@ -56,15 +56,7 @@ pub(super) fn run(arguments: GraphArguments) -> anyhow::Result<ExitCode> {
         command_line: crate::command_line(),
         stop: interrupt::stop_flag()?,
     };
-    let report = graph::run(&options)?;
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{}", report.markdown)?;
-    writeln!(
-        out,
-        "Written to {}: table.md, graph.json and a result file for each step.",
-        report.directory.display()
-    )?;
-    Ok(ExitCode::SUCCESS)
+    super::show(&graph::run(&options)?)
 }
 
 fn pace(arguments: &GraphArguments) -> Pace {

@@ -4,7 +4,7 @@
 //! offers at one moment, from which the schema is made and root fields are planned. A [`Handle`] is one core's part of a
 //! source; it runs what a surface has planned, also after another surface has come.
 
-use std::{fmt, pin::Pin, str::FromStr, sync::Arc};
+use std::{collections::HashSet, fmt, pin::Pin, str::FromStr, sync::Arc};
 
 use futures_util::{Stream, future::join_all};
 use prony_graphql::{
@@ -84,11 +84,16 @@ impl Source {
         }
     }
 
-    /// What it offers now.
-    pub fn surface(&self) -> Surface {
+    /// Whether its names are its owner's, whom a collision is told; the others give way.
+    pub fn keeps_its_names(&self) -> bool {
+        !matches!(self, Self::Graph(_))
+    }
+
+    /// What it offers now, beside what others have.
+    pub fn surface(&self, taken: &Taken) -> Surface {
         match self {
             Self::Relational(source) => Surface::Relational(Arc::clone(source)),
-            Self::Graph(source) => Surface::Graph(source.surface()),
+            Self::Graph(source) => Surface::Graph(source.surface(taken)),
             Self::Resolvers(resolvers) => Surface::Resolvers(resolvers.clone()),
         }
     }
@@ -109,6 +114,30 @@ impl Source {
             Self::Graph(source) => Handle::Graph(source.attach()),
             Self::Resolvers(resolvers) => Handle::Resolvers(resolvers.clone()),
         }
+    }
+}
+
+/// Names of types and root fields that sources have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Taken {
+    types: HashSet<String>,
+    fields: HashSet<String>,
+}
+
+impl Taken {
+    pub fn add(&mut self, contribution: &Contribution) {
+        self.types.extend(contribution.types.iter().map(|(name, _)| name.to_string()));
+        let roots = [&contribution.query, &contribution.mutation, &contribution.subscription];
+        self.fields.extend(roots.into_iter().flatten().map(|field| field.name.to_string()));
+    }
+
+    pub fn has_type(&self, name: &str) -> bool {
+        self.types.contains(name)
+    }
+
+    /// Of whatever kind of operation.
+    pub fn has_field(&self, name: &str) -> bool {
+        self.fields.contains(name)
     }
 }
 
@@ -136,6 +165,14 @@ impl Surface {
             Self::Relational(source) => source.notes(),
             Self::Graph(surface) => &surface.model().notes,
             Self::Resolvers(_) => &[],
+        }
+    }
+
+    /// What has given way to names of other sources.
+    pub fn collisions(&self) -> &[String] {
+        match self {
+            Self::Graph(surface) => &surface.model().collisions,
+            Self::Relational(_) | Self::Resolvers(_) => &[],
         }
     }
 

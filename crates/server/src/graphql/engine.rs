@@ -1,6 +1,7 @@
 //! What is served: the sources, opened, and what is derived from them. Shared by all cores.
 
 use std::{
+    collections::HashSet,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -73,7 +74,7 @@ fn joined(faults: &[SchemaFault], sources: &[NamedSource]) -> String {
         let others = if others == 0 { String::new() } else { format!(" (and {others} other names)") };
         format!(
             "{what}{others} comes from source `{}` and, with another definition, from source `{}`; rename or exclude the \
-             table in prony.toml, or drop the type of the graph",
+             table in prony.toml",
             name(first),
             name(second)
         )
@@ -191,6 +192,9 @@ impl Engine {
 
 /// Keeps the schema in step with what the sources offer, off the cores' threads; never returns.
 pub(crate) async fn follow(site: Arc<Site>) {
+    let surfaces = site.engine.served();
+    let mut told: HashSet<String> = surfaces.surfaces.iter().flat_map(Surface::collisions).cloned().collect();
+    drop(surfaces);
     loop {
         let waiting = site.engine.sources.iter().map(|source| Box::pin(source.source.changed()));
         let ((), index, _) = select_all(waiting).await;
@@ -201,8 +205,14 @@ pub(crate) async fn follow(site: Arc<Site>) {
         let source = &site.engine.sources[index].name;
         match renewed {
             Ok(()) => {
-                let contents = site.engine.served().surfaces[index].contents();
+                let served = site.engine.served();
+                let contents = served.surfaces[index].contents();
                 tracing::info!(source, contents, "the schema has changed");
+                for collision in served.surfaces[index].collisions() {
+                    if told.insert(collision.clone()) {
+                        tracing::warn!(source, "{collision}");
+                    }
+                }
             }
             Err(faults) => {
                 let faults = joined(&faults, &site.engine.sources);
@@ -261,11 +271,15 @@ fn log_source(NamedSource { name, address, .. }: &NamedSource, surface: &Surface
     for note in surface.notes() {
         tracing::info!(source = name, "{note}");
     }
+    for collision in surface.collisions() {
+        tracing::warn!(source = name, "{collision}");
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use prony_graph_store::{Durability, Kind, Options, Side, Store};
+    use prony_graph_store::{Kind, Side};
+    use prony_graphql::selection::OperationKind;
     use tempfile::TempDir;
 
     use super::*;
@@ -290,41 +304,49 @@ mod tests {
         directory
     }
 
+    /// Whoever may write to the graph may make types, and must not change or stop what others have.
     #[test]
-    fn a_type_that_collides_leaves_what_is_served_in_place() {
+    fn types_of_the_graph_give_way_to_tables() {
         let directory = directory();
-        let engine = engine(&directory).expect("the sources can be opened");
-        let store = Arc::clone(&engine.databases().expect("a graph is served").default().store);
-        let declare = |of: &str| {
-            let written = store.write_and_wait(|write| {
-                write.make_type(Side::Nodes, of)?;
-                write.declare(Side::Nodes, of, "fame", Kind::Integer)
-            });
-            written.expect("the type can be declared");
-        };
-        declare("User");
-        engine.renew().expect("the names are free");
-        assert!(engine.sdl().contains("type User implements GraphNode"));
-        let before = engine.served();
-        declare("Artist");
-        let faults = joined(&engine.renew().expect_err("there is a table of artists"), &engine.sources);
-        assert!(faults.contains("type Artist (and 9 other names) comes from source `shop` and"), "{faults}");
-        assert!(Arc::ptr_eq(&before, &engine.served()));
-        let dropped = store.write_and_wait(|write| write.drop_type(Side::Nodes, "Artist"));
-        dropped.expect("nothing is of the type");
-        engine.renew().expect("the name is free again");
-    }
-
-    #[test]
-    fn a_type_that_collides_at_the_start_is_told() {
-        let directory = directory();
-        let options = Options::new(Durability::Sync);
-        let store =
-            Store::open(&directory.path().join("graph/rage"), options).expect("the graph can be made");
-        let made = store.write_and_wait(|write| write.make_type(Side::Nodes, "Artist"));
-        made.expect("the type can be made");
-        drop(store);
-        let error = engine(&directory).expect_err("there is a table of artists").to_string();
-        assert!(error.starts_with("the sources do not make a schema: type Artist (and "), "{error}");
+        let alone = engine(&directory).expect("the sources can be opened");
+        let tables = alone.served().surfaces[0].contribution();
+        drop(alone);
+        let names = tables.types.iter().map(|(name, _)| name.as_str());
+        let fields = tables.query.iter().chain(&tables.mutation).map(|field| field.name.as_str());
+        let stems = fields.clone().filter_map(|field| field.strip_prefix("create"));
+        let names: Vec<&str> =
+            names.chain(fields.clone()).chain(stems).chain(["User", "Query", "Int"]).collect();
+        {
+            let engine = engine(&directory).expect("the sources can be opened");
+            let store = Arc::clone(&engine.databases().expect("a graph is served").default().store);
+            for (place, of) in names.iter().enumerate() {
+                let side = if place % 2 == 0 { Side::Nodes } else { Side::Relationships };
+                let written = store.write_and_wait(|write| {
+                    write.make_type(side, of)?;
+                    write.declare(side, of, "fame", Kind::Integer)
+                });
+                written.expect("the type can be declared");
+            }
+            engine.renew().expect("types of the graph give way");
+            drop(store);
+            drop(engine);
+        }
+        let engine = engine(&directory).expect("a start finds what was made before");
+        let sdl = engine.sdl();
+        for expected in
+            ["type User implements GraphNode", "type ArtistNode implements GraphNode", "type Artist {"]
+        {
+            assert!(sdl.contains(expected), "{expected}");
+        }
+        let collisions = engine.served().surfaces[1].collisions().to_vec();
+        let expected = "type `Artist` of nodes is served as `ArtistNode`, its list as `artist_nodes`, its mutations as \
+                        `createArtistNode` and so on, because another source has its names";
+        assert!(collisions.iter().any(|told| told == expected), "{collisions:#?}");
+        assert!(!collisions.iter().any(|told| told.contains("`User`")), "{collisions:#?}");
+        let served = engine.served();
+        let fields = tables.query.iter().map(|field| field.name.as_str());
+        for field in fields {
+            assert_eq!(served.schema.owner(OperationKind::Query, field), Some(SourceId(0)), "{field}");
+        }
     }
 }

@@ -4,9 +4,9 @@
 use bytes::Bytes;
 use prony_graphql::{
     cache::Cache,
-    schema::{Schema, SchemaFault, SourceId},
+    schema::{Contribution, Schema, SchemaFault, SourceId},
 };
-use prony_sources::source::Surface;
+use prony_sources::source::{Surface, Taken};
 use serde::Serialize;
 
 use super::{engine::NamedSource, plan::Plan};
@@ -17,7 +17,7 @@ pub(crate) struct Served {
     pub(super) generation: u64,
     pub(crate) schema: Schema,
     /// By [`SourceId`].
-    pub(super) surfaces: Vec<Surface>,
+    pub(crate) surfaces: Vec<Surface>,
     pub(crate) cache: Cache<Plan>,
     /// What the console shows beside the editor, as JSON.
     pub(crate) description: Bytes,
@@ -30,18 +30,35 @@ impl Served {
         sources: &[NamedSource],
         cache_bytes: usize,
     ) -> Result<Self, Vec<SchemaFault>> {
-        let surfaces: Vec<Surface> = sources.iter().map(|source| source.source.surface()).collect();
-        let contributions = surfaces
-            .iter()
-            .enumerate()
-            .map(|(index, surface)| (SourceId(index as u16), surface.contribution()))
-            .collect();
+        let (surfaces, contributions) = offered(sources);
         let schema = Schema::merge(contributions)?;
         let description = describe(sources, &surfaces);
         // Documents are small beside plans with their statements, but there are as many.
         let half = cache_bytes / 2;
         Ok(Self { generation, schema, surfaces, cache: Cache::new(half, half), description })
     }
+}
+
+/// What each source offers, and contributes to the schema. Those that give way are asked last, so that no client who may
+/// make types can take a name from a table.
+fn offered(sources: &[NamedSource]) -> (Vec<Surface>, Vec<(SourceId, Contribution)>) {
+    let mut taken = Taken::default();
+    let mut offered = Vec::with_capacity(sources.len());
+    for is_firm in [true, false] {
+        for (index, NamedSource { source, .. }) in sources.iter().enumerate() {
+            if source.keeps_its_names() == is_firm {
+                let surface = source.surface(&taken);
+                let contribution = surface.contribution();
+                taken.add(&contribution);
+                offered.push((index, surface, contribution));
+            }
+        }
+    }
+    offered.sort_unstable_by_key(|(index, ..)| *index);
+    offered
+        .into_iter()
+        .map(|(index, surface, contribution)| (surface, (SourceId(index as u16), contribution)))
+        .unzip()
 }
 
 #[derive(Debug, Serialize)]

@@ -25,18 +25,24 @@ struct SourceHealth<'a> {
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
+    /// Types that are served under other names than their own, because another source has those.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    collisions: Vec<String>,
 }
 
 pub(super) async fn answer(core: &CoreEngine) -> Reply {
     // The database's own text, as in the errors of requests.
     let shown = core.engine().detail() == Detail::Shown;
-    let sources = core.engine().sources().iter().zip(&core.handles).map(|(source, handle)| async {
+    let served = core.served();
+    let all = core.engine().sources().iter().zip(&core.handles).zip(&served.surfaces);
+    let sources = all.map(|((source, handle), surface)| async {
         let failure = handle.health().await.err();
         SourceHealth {
             name: &source.name,
             database: source.source.product(),
             status: if failure.is_none() { "ok" } else { "unreachable" },
             message: failure.filter(|_| shown),
+            collisions: surface.collisions().to_vec(),
         }
     });
     let sources = join_all(sources).await;

@@ -11,7 +11,8 @@ use std::{
 
 use prony_graph_store::{Kind, Schema, Side};
 
-use super::naming::{Names, property_fields};
+use super::naming::{Names, Told, property_fields};
+use crate::source::Taken;
 
 /// Which of the types of its side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,8 +23,10 @@ pub struct TypeId(pub u16);
 pub struct Model {
     pub nodes: SideModel,
     pub relationships: SideModel,
-    /// For the log: names that GraphQL cannot take, and those that collided.
+    /// For the log: names that GraphQL cannot take, and those that collided in the graph.
     pub notes: Vec<String>,
+    /// Types that have given way to names of other sources.
+    pub collisions: Vec<String>,
 }
 
 /// All types of nodes, or of relationships.
@@ -64,13 +67,14 @@ pub struct PropertyModel {
 }
 
 impl Model {
-    /// Of what is declared now.
-    pub fn new(schema: &Schema) -> Self {
-        let mut names = Names::default();
-        let mut notes = Vec::new();
-        let of_nodes = SideModel::new(schema, Side::Nodes, &mut names, &mut notes);
-        let relationships = SideModel::new(schema, Side::Relationships, &mut names, &mut notes);
-        Self { nodes: of_nodes, relationships, notes }
+    /// Of what is declared now, beside what other sources have.
+    pub fn new(schema: &Schema, taken: &Taken) -> Self {
+        let mut names = Names::beside(taken);
+        let mut told = Told::default();
+        let of_nodes = SideModel::new(schema, Side::Nodes, &mut names, &mut told);
+        let relationships = SideModel::new(schema, Side::Relationships, &mut names, &mut told);
+        let Told { notes, collisions } = told;
+        Self { nodes: of_nodes, relationships, notes, collisions }
     }
 
     pub fn side(&self, side: Side) -> &SideModel {
@@ -125,10 +129,11 @@ impl Model {
 }
 
 impl SideModel {
-    fn new(schema: &Schema, side: Side, names: &mut Names, notes: &mut Vec<String>) -> Self {
+    fn new(schema: &Schema, side: Side, names: &mut Names<'_>, told: &mut Told) -> Self {
         let declared: Vec<_> = schema.side(side).all().collect();
         let own_names =
-            names.name_types(side, &declared.iter().map(|(_, of)| &*of.name).collect::<Vec<_>>(), notes);
+            names.name_types(side, &declared.iter().map(|(_, of)| &*of.name).collect::<Vec<_>>(), told);
+        let notes = &mut told.notes;
         let properties = declared.iter().flat_map(|(_, of)| of.properties.keys());
         let fields = property_fields(side, properties, notes);
         let mut types = Vec::with_capacity(declared.len());

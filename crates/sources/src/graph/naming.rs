@@ -8,7 +8,7 @@ use std::{
 
 use prony_graph_store::Side;
 
-use crate::relational::names;
+use crate::{relational::names, source::Taken};
 
 /// Types of one type of nodes or relationships are its own name with these behind it.
 const TYPE_SUFFIXES: &[&str] = &["", "Clauses", "Sort", "Aggregate", "Fields", "PkColumns"];
@@ -59,12 +59,19 @@ pub(super) const RELATIONSHIP_FIELDS: &[&str] = &["_id", "_type", "from", "node"
 /// Keys of filters that are no properties, and arguments of mutations.
 const CLAUSE_KEYS: &[&str] = &["and", "not", "or", "pk_columns"];
 
+/// What mutations of a type begin with.
+const VERBS: &[&str] = &["create", "update", "replace", "delete"];
+
 /// Names in use.
-#[derive(Debug, Default)]
-pub(super) struct Names {
+#[derive(Debug)]
+pub(super) struct Names<'t> {
     types: HashSet<String>,
     root_fields: HashSet<String>,
     stems: HashSet<String>,
+    /// Of other sources, which keep theirs: a type of a graph is made by whoever may write to it.
+    taken: &'t Taken,
+    /// Whether a name was refused because another source has it.
+    has_given_way: bool,
 }
 
 /// The names of one type.
@@ -76,39 +83,56 @@ pub(super) struct TypeNames {
     pub(super) mutation_stem: Box<str>,
 }
 
-impl Names {
+/// What people are told of names.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) notes: Vec<String>,
+    pub(super) collisions: Vec<String>,
+}
+
+impl<'t> Names<'t> {
+    pub(super) fn beside(taken: &'t Taken) -> Self {
+        Self {
+            types: HashSet::new(),
+            root_fields: HashSet::new(),
+            stems: HashSet::new(),
+            taken,
+            has_given_way: false,
+        }
+    }
+
     /// Names that GraphQL can take come first, so that none of them is lost to one that was made up.
-    pub(super) fn name_types(
-        &mut self,
-        side: Side,
-        declared: &[&str],
-        notes: &mut Vec<String>,
-    ) -> Vec<TypeNames> {
+    pub(super) fn name_types(&mut self, side: Side, declared: &[&str], told: &mut Told) -> Vec<TypeNames> {
         let mut found: Vec<Option<TypeNames>> = declared.iter().map(|_| None).collect();
         for wants_valid in [true, false] {
             for (place, &name) in declared.iter().enumerate() {
                 if names::is_graphql_name(name) == wants_valid {
-                    found[place] = Some(self.name_type(side, name, notes));
+                    found[place] = Some(self.name_type(side, name, told));
                 }
             }
         }
         found.into_iter().flatten().collect()
     }
 
-    fn name_type(&mut self, side: Side, name: &str, notes: &mut Vec<String>) -> TypeNames {
+    fn name_type(&mut self, side: Side, name: &str, told: &mut Told) -> TypeNames {
+        self.has_given_way = false;
         let wanted = names::graphql_name(name);
         let what = if side == Side::Nodes { "Node" } else { "Relationship" };
         let type_name = first_free(&wanted, &[format!("{wanted}{what}")], |name| self.claim_type(name));
         let stem = capitalised(&type_name);
-        let mutation_stem =
-            first_free(&stem, std::slice::from_ref(&type_name), |name| self.stems.insert(name.to_owned()));
+        let mutation_stem = first_free(&stem, std::slice::from_ref(&type_name), |name| self.claim_stem(name));
         let (list_name, single_name) = match side {
             Side::Nodes => self.claim_fields(&type_name),
             Side::Relationships => (self.claim_relationships(&type_name), String::new()),
         };
-        if type_name != name {
-            let side = if side == Side::Nodes { "nodes" } else { "relationships" };
-            notes.push(format!("type `{name}` of {side} is served as `{type_name}`"));
+        let side = if side == Side::Nodes { "nodes" } else { "relationships" };
+        if self.has_given_way {
+            told.collisions.push(format!(
+                "type `{name}` of {side} is served as `{type_name}`, its list as `{list_name}`, its mutations as \
+                 `create{mutation_stem}` and so on, because another source has its names"
+            ));
+        } else if type_name != name {
+            told.notes.push(format!("type `{name}` of {side} is served as `{type_name}`"));
         }
         TypeNames {
             type_name: type_name.into(),
@@ -121,11 +145,23 @@ impl Names {
     fn claim_type(&mut self, name: &str) -> bool {
         let derived: Vec<String> = TYPE_SUFFIXES.iter().map(|suffix| format!("{name}{suffix}")).collect();
         let is_taken = |name: &String| self.types.contains(name) || RESERVED_TYPES.contains(&name.as_str());
-        if derived.iter().any(is_taken) {
+        if derived.iter().any(is_taken)
+            || self.gives_way(derived.iter().any(|name| self.taken.has_type(name)))
+        {
             return false;
         }
         self.types.extend(derived);
         true
+    }
+
+    fn claim_stem(&mut self, stem: &str) -> bool {
+        let is_taken = VERBS.iter().any(|verb| self.taken.has_field(&format!("{verb}{stem}")));
+        !self.gives_way(is_taken) && self.stems.insert(stem.to_owned())
+    }
+
+    fn gives_way(&mut self, is_taken: bool) -> bool {
+        self.has_given_way |= is_taken;
+        is_taken
     }
 
     /// The list field and the field of one node.
@@ -152,7 +188,8 @@ impl Names {
                 && !RESERVED_ROOTS.contains(&name.as_str())
                 && !self.root_fields.contains(name)
         };
-        let are_free = names.iter().all(is_free);
+        let are_free =
+            names.iter().all(is_free) && !self.gives_way(names.iter().any(|name| self.taken.has_field(name)));
         if are_free {
             self.root_fields.extend(names.iter().cloned());
         }

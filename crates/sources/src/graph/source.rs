@@ -20,7 +20,7 @@ use super::{
     mutate::mutate,
     plan::Plan,
 };
-use crate::relational::settings::RelationalSettings;
+use crate::{relational::settings::RelationalSettings, source::Taken};
 
 /// Long answers at a time, for each processor: they compete with the cores for it.
 const THREADS_PER_PROCESSOR: usize = 1;
@@ -31,8 +31,8 @@ pub struct GraphSource {
     store: Arc<Store>,
     /// Of limits and times; what else is in them is for databases.
     settings: RelationalSettings,
-    /// What was offered last.
-    surface: Mutex<Arc<GraphSurface>>,
+    /// What was offered last, and beside what.
+    surface: Mutex<(Arc<GraphSurface>, Taken)>,
     /// Told of each batch of writes, some of which change types.
     written: Arc<Notify>,
     _registration: Registration,
@@ -45,12 +45,13 @@ impl GraphSource {
         let written = Arc::new(Notify::new());
         let for_log = Arc::clone(&written);
         let registration = store.watch(move |_| for_log.notify_one());
-        let surface = Mutex::new(Arc::new(GraphSurface::new(Model::new(store.read().schema()))));
+        let taken = Taken::default();
+        let surface = GraphSurface::new(Model::new(store.read().schema(), &taken));
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Arc::new(Self {
             store,
             settings,
-            surface,
+            surface: Mutex::new((Arc::new(surface), taken)),
             written,
             _registration: registration,
             places: Arc::new(Semaphore::new(processors * THREADS_PER_PROCESSOR)),
@@ -69,14 +70,16 @@ impl GraphSource {
         &self.places
     }
 
-    /// What it offers now.
-    pub fn surface(&self) -> Arc<GraphSurface> {
+    /// What it offers now, beside what other sources have: its types give way to their names.
+    pub fn surface(&self, taken: &Taken) -> Arc<GraphSurface> {
         let mut last = self.surface.lock().unwrap_or_else(PoisonError::into_inner);
+        let (surface, beside) = &mut *last;
         let read = self.store.read();
-        if !last.model.is_of(read.schema()) {
-            *last = Arc::new(GraphSurface::new(Model::new(read.schema())));
+        if beside != taken || !surface.model.is_of(read.schema()) {
+            *surface = Arc::new(GraphSurface::new(Model::new(read.schema(), taken)));
+            beside.clone_from(taken);
         }
-        Arc::clone(&last)
+        Arc::clone(surface)
     }
 
     /// Returns when it offers something else than it did when it was last asked.
@@ -88,7 +91,7 @@ impl GraphSource {
 
     fn is_as_offered(&self) -> bool {
         let last = self.surface.lock().unwrap_or_else(PoisonError::into_inner);
-        last.model.is_of(self.store.read().schema())
+        last.0.model.is_of(self.store.read().schema())
     }
 
     /// Opens this core's part.

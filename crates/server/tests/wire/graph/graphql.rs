@@ -71,3 +71,18 @@ fn types_are_served_when_they_are_declared() {
         assert!(Instant::now() < deadline, "the schema still has the type");
     }
 }
+
+#[test]
+fn a_type_that_has_the_name_of_a_table_is_served_under_another() {
+    let tables = prony_testkit::chinook::sqlite_copy();
+    let mut graph = Graph::with(|settings| {
+        let chinook = support::settings(&tables.path(), |_| {}).sources;
+        settings.sources.extend(chinook);
+    });
+    assert!(graph.ask("POST /node/Artist/Eno").starts_with("201"));
+    let answer = graph.query_when_known("{ artist_nodes { _key } artists(limit: 1) { Name } }");
+    assert_eq!(answer, r#"{"data":{"artist_nodes":[{"_key":"Eno"}],"artists":[{"Name":"AC/DC"}]}}"#);
+    assert!(graph.ask("GET /node/Artist/Eno").starts_with("200"));
+    let health = graph.ask("GET //health");
+    assert!(health.contains("type `Artist` of nodes is served as `ArtistNode`"), "{health}");
+}

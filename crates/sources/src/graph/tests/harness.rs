@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use crate::{
     graph::source::{GraphSource, GraphSurface, PreparedRoot},
     relational::settings::RelationalSettings,
+    source::Taken,
 };
 
 /// An open graph as a source.
@@ -49,7 +50,7 @@ impl Served {
     }
 
     pub(super) fn offered(&self) -> Offered {
-        let surface = self.source.surface();
+        let surface = self.source.surface(&Taken::default());
         let schema = Schema::merge(vec![(SourceId(0), surface.contribution())]).unwrap();
         Offered { schema, surface }
     }

@@ -7,7 +7,7 @@ use prony_graph_store::{Kind, Side, Value};
 use prony_graphql::schema::{Schema, SourceId};
 
 use super::harness::{Served, friends};
-use crate::graph::contribution::contribution;
+use crate::{graph::contribution::contribution, source::Taken};
 
 /// The types and properties of one side, as they are served, and what is noted of them.
 fn check(side: Side, declared: &[(&str, &[(&str, Kind)])], expected: &Expect) {
@@ -21,7 +21,7 @@ fn check(side: Side, declared: &[(&str, &[(&str, Kind)])], expected: &Expect) {
         }
         Ok(())
     });
-    let surface = served.source.surface();
+    let surface = served.source.surface(&Taken::default());
     let model = surface.model();
     let mut text = String::new();
     for of in &model.side(side).types {

@@ -1,21 +1,29 @@
 //! Answers of the graph's calls: RageDB's statuses and texts, without a charset and, where a call has nothing to say,
-//! without a body.
+//! without a body; and how they go out.
 
-use bytes::Bytes;
+use std::{
+    borrow::Cow,
+    task::{Context, Poll, ready},
+};
+
 use http::{HeaderValue, StatusCode, header};
 use prony_graph_store::{Refusal, WriteError};
 use prony_graphql::json::write_string;
 
-use crate::http::reply::{Reply, empty, reply};
+use super::settle::Waiting;
+use crate::http::{
+    plain,
+    reply::{Reply, empty, reply},
+};
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const JSON: &str = "application/json";
 
 /// What a call answers: small enough to be handed from one to the other.
 #[derive(Debug)]
 pub(super) struct Answer {
     status: StatusCode,
     /// JSON.
-    body: Option<Bytes>,
+    body: Option<Cow<'static, [u8]>>,
     /// What is left of a body that was not read would be taken for the next request.
     closes: bool,
 }
@@ -26,15 +34,15 @@ impl Answer {
         Self { status, body: None, closes: false }
     }
 
-    pub(super) fn with(status: StatusCode, body: impl Into<Bytes>) -> Self {
+    pub(super) fn with(status: StatusCode, body: impl Into<Cow<'static, [u8]>>) -> Self {
         Self { status, body: Some(body.into()), closes: false }
     }
 
-    pub(super) fn ok(body: impl Into<Bytes>) -> Self {
+    pub(super) fn ok(body: impl Into<Cow<'static, [u8]>>) -> Self {
         Self::with(StatusCode::OK, body)
     }
 
-    pub(super) fn created(body: impl Into<Bytes>) -> Self {
+    pub(super) fn created(body: impl Into<Cow<'static, [u8]>>) -> Self {
         Self::with(StatusCode::CREATED, body)
     }
 
@@ -50,8 +58,8 @@ impl Answer {
     }
 
     pub(super) const fn unknown_route() -> Self {
-        let body = Bytes::from_static(b"{\"message\": \"Not found\", \"code\": 404}");
-        Self { status: StatusCode::NOT_FOUND, body: Some(body), closes: false }
+        let body = b"{\"message\": \"Not found\", \"code\": 404}";
+        Self { status: StatusCode::NOT_FOUND, body: Some(Cow::Borrowed(body)), closes: false }
     }
 
     /// The body where there is one, else a 404 without one.
@@ -66,13 +74,44 @@ impl Answer {
 
     pub(super) fn into_reply(self) -> Reply {
         let mut response = match self.body {
-            Some(body) => reply(self.status, JSON, body),
+            Some(Cow::Borrowed(body)) => reply(self.status, HeaderValue::from_static(JSON), body),
+            Some(Cow::Owned(body)) => reply(self.status, HeaderValue::from_static(JSON), body),
             None => empty(self.status),
         };
         if self.closes {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response
+    }
+
+    /// Writes it as HTTP/1.1 text; false, and nothing is written, where the connection has to end with it.
+    pub(super) fn write(&self, out: &mut Vec<u8>) -> bool {
+        if !self.closes {
+            let content_type = self.body.is_some().then_some(JSON);
+            plain::write_answer(out, self.status, content_type, self.body.as_deref().unwrap_or_default());
+        }
+        !self.closes
+    }
+}
+
+/// A change that was accepted, and what is answered once it is as durable as the store keeps it.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Accepted {
+    waiting: Waiting,
+    answer: Option<Answer>,
+}
+
+impl Accepted {
+    pub(super) const fn new(waiting: Waiting, answer: Answer) -> Self {
+        Self { waiting, answer: Some(answer) }
+    }
+
+    /// What was asked for, or that it was taken back.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
+        let outcome = ready!(self.waiting.poll(context));
+        let answer = self.answer.take().expect("nobody asks after the end");
+        Poll::Ready(outcome.map_or_else(|error| not_durable(&error), |()| answer))
     }
 }
 

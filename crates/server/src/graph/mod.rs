@@ -9,6 +9,7 @@ mod bulk;
 mod databases;
 mod given;
 mod json;
+mod lane;
 mod list;
 mod manage;
 mod path;
@@ -20,7 +21,7 @@ mod write;
 
 use std::sync::Arc;
 
-use http::{Method, Request, Uri};
+use http::{Method, Request};
 use hyper::body::Incoming;
 
 pub use self::databases::DatabasesError;
@@ -31,6 +32,7 @@ use self::{
 };
 pub(crate) use self::{
     databases::{DEFAULT_DATABASE, Databases},
+    lane::{Lane, Served},
     state::DatabaseState,
 };
 use crate::{config::Settings, http::reply::Reply};
@@ -41,13 +43,12 @@ pub(crate) fn has(path: &str) -> bool {
 }
 
 /// Answers a GET below `/db/`; none where the path is another.
-pub(crate) fn look(databases: &Databases, uri: &Uri) -> Option<Reply> {
-    let (name, call) = split(uri.path())?;
+fn look(databases: &Databases, path: &str, query: Option<&str>) -> Option<Answer> {
+    let (name, call) = split(path)?;
     let answer = |database: &Arc<Database>| {
-        let call = path::read(call);
-        call.map_or_else(bad_path, |call| read::answer(database, &call, uri.query())).into_reply()
+        path::read(call).map_or_else(bad_path, |call| read::answer(database, &call, query))
     };
-    Some(at(databases, name, answer).unwrap_or_else(unknown))
+    Some(at(databases, name, answer).unwrap_or_else(Answer::unknown_route))
 }
 
 /// Answers a request below `/db/` or `/dbs`.
@@ -61,7 +62,8 @@ pub(crate) async fn answer(
         return manage::answer(databases, request.method(), path).await.into_reply();
     };
     if request.method() == Method::GET || request.method() == Method::HEAD {
-        return look(databases, request.uri()).unwrap_or_else(unknown);
+        let uri = request.uri();
+        return look(databases, uri.path(), uri.query()).unwrap_or_else(Answer::unknown_route).into_reply();
     }
     let Some(database) = at(databases, name, Arc::clone) else { return unknown() };
     let from = path.len() - call.len();

@@ -10,7 +10,7 @@ use std::{
         Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
-    task::{Poll, Waker},
+    task::{Context, Poll, Waker},
 };
 
 use futures_util::task::AtomicWaker;
@@ -81,17 +81,26 @@ pub(super) fn write<T>(
 pub(super) struct Waiting(Option<Rc<Place>>);
 
 impl Waiting {
-    /// Returns when it is as durable as the store keeps it, or was taken back.
-    pub(super) async fn settled(self) -> Result<(), WriteError> {
-        let Some(place) = self.0 else { return Ok(()) };
-        poll_fn(|context| {
-            let mut progress = place.0.borrow_mut();
-            match std::mem::replace(&mut *progress, Progress::Awaited(context.waker().clone())) {
-                Progress::Settled(outcome) => Poll::Ready(outcome),
-                _ => Poll::Pending,
+    /// Whether there was nothing to wait for.
+    pub(super) const fn is_over(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Ready when it is as durable as the store keeps it, or was taken back.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
+        let Some(place) = &self.0 else { return Poll::Ready(Ok(())) };
+        let mut progress = place.0.borrow_mut();
+        match &mut *progress {
+            Progress::Settled(outcome) => {
+                let outcome = outcome.clone();
+                drop(progress);
+                self.0 = None;
+                return Poll::Ready(outcome);
             }
-        })
-        .await
+            Progress::Awaited(waker) => waker.clone_from(context.waker()),
+            untold @ Progress::Untold => *untold = Progress::Awaited(context.waker().clone()),
+        }
+        Poll::Pending
     }
 }
 

@@ -1,6 +1,6 @@
 //! Calls that change the graph. The store refuses or accepts at once; an accepted one is answered when it is durable.
 
-use std::sync::Arc;
+use std::{future::poll_fn, sync::Arc};
 
 use bytes::Bytes;
 use http::{Method, StatusCode, request};
@@ -8,15 +8,30 @@ use hyper::body::{Body, Incoming};
 use prony_graph_store::{Keep, Kind, Node, Read, Ref, Refusal, Relationship, Side, Store, Value, Write};
 
 use super::{
-    answer::{Answer, not_changed, not_created, not_durable},
+    answer::{Accepted, Answer, not_changed, not_created, not_durable},
     databases::Database,
     given::{self, Given, GivenProperties},
     json::{write_bare_node, write_bare_relationship, write_node, write_relationship},
     list::{self, Sought},
     path::{Call, NodeName, Owner},
-    schema, settle,
+    schema,
+    settle::{self, Waiting},
 };
 use crate::{config::Settings, http::body};
+
+/// What a change comes to at once.
+#[derive(Debug)]
+pub(crate) enum Begun {
+    Answered(Answer),
+    /// It was accepted, and is not durable yet.
+    Waits(Accepted),
+}
+
+impl From<Answer> for Begun {
+    fn from(answer: Answer) -> Self {
+        Self::Answered(answer)
+    }
+}
 
 /// Answers what is no GET.
 pub(super) async fn answer(
@@ -30,13 +45,27 @@ pub(super) async fn answer(
         Ok(body) => body,
         Err(response) => return response,
     };
-    let done = match head.method {
-        Method::POST => post(database, call, &body, head.uri.query()).await,
-        Method::PUT => put(database, call, &body).await,
-        Method::DELETE => delete(database, call).await,
-        _ => Ok(Answer::unknown_route()),
+    match begin(database, &head.method, call, head.uri.query(), &body) {
+        Begun::Answered(answer) => answer,
+        Begun::Waits(mut accepted) => poll_fn(|context| accepted.poll(context)).await,
+    }
+}
+
+/// Makes the change that a call asks for, with its whole body. Call it on a core's thread, inside its `LocalSet`.
+pub(super) fn begin(
+    database: &Arc<Database>,
+    method: &Method,
+    call: &Call<'_>,
+    query: Option<&str>,
+    body: &[u8],
+) -> Begun {
+    let done = match *method {
+        Method::POST => post(database, call, body, query),
+        Method::PUT => put(database, call, body),
+        Method::DELETE => delete(database, call),
+        _ => Ok(Answer::unknown_route().into()),
     };
-    done.unwrap_or_else(|response| response)
+    done.unwrap_or_else(Begun::Answered)
 }
 
 /// The whole body; most have none.
@@ -49,75 +78,69 @@ async fn received(settings: &Settings, head: &request::Parts, body: Incoming) ->
         .map_err(|fault| Answer::said(fault.status, &fault.message).and_close())
 }
 
-type Answered = Result<Answer, Answer>;
+type Answered = Result<Begun, Answer>;
 
-async fn post(database: &Arc<Database>, call: &Call<'_>, body: &[u8], query: Option<&str>) -> Answered {
+fn post(database: &Arc<Database>, call: &Call<'_>, body: &[u8], query: Option<&str>) -> Answered {
     match call {
         Call::Find(side, of, property, operation) => {
             let sought = Sought { side: *side, of, property, operation };
-            list::find(&database.store.read(), sought, body, query)
+            list::find(&database.store.read(), sought, body, query).map(Begun::Answered)
         }
-        Call::Node(NodeName::Key(type_name, key)) => create_node(database, type_name, key, body).await,
-        Call::Relate(from, to, of) => create_relationship(database, from, to, of, body).await,
-        Call::Properties(owner) => set_properties(database, owner, body, Keep::Nothing).await,
-        Call::Type(side, name) => declare(database, |write| write.make_type(*side, name).map(drop)).await,
+        Call::Node(NodeName::Key(type_name, key)) => create_node(database, type_name, key, body),
+        Call::Relate(from, to, of) => create_relationship(database, from, to, of, body),
+        Call::Properties(owner) => set_properties(database, owner, body, Keep::Nothing),
+        Call::Type(side, name) => declare(database, |write| write.make_type(*side, name).map(drop)),
         Call::Declare(side, of, name, kind) => {
             let kind = schema::kind(kind)?;
             declare(database, |write| {
                 write.make_type(*side, of)?;
                 write.declare(*side, of, name, kind)
             })
-            .await
         }
-        Call::Index(side, of, name) => declare(database, |write| write.index(*side, of, name)).await,
-        _ => Ok(Answer::unknown_route()),
+        Call::Index(side, of, name) => declare(database, |write| write.index(*side, of, name)),
+        _ => Ok(Answer::unknown_route().into()),
     }
 }
 
-async fn put(database: &Arc<Database>, call: &Call<'_>, body: &[u8]) -> Answered {
+fn put(database: &Arc<Database>, call: &Call<'_>, body: &[u8]) -> Answered {
     match call {
-        Call::Properties(owner) => set_properties(database, owner, body, Keep::Others).await,
-        Call::Property(owner, name) => set_property(database, owner, name, body).await,
-        _ => Ok(Answer::unknown_route()),
+        Call::Properties(owner) => set_properties(database, owner, body, Keep::Others),
+        Call::Property(owner, name) => set_property(database, owner, name, body),
+        _ => Ok(Answer::unknown_route().into()),
     }
 }
 
-async fn delete(database: &Arc<Database>, call: &Call<'_>) -> Answered {
+fn delete(database: &Arc<Database>, call: &Call<'_>) -> Answered {
     match call {
-        Call::Node(name) => {
-            change(database, |write| {
-                let at = find(write, name)?;
-                write.delete_node(at)
-            })
-            .await
-        }
-        Call::Relationship(id) => {
-            change(database, |write| write.delete_relationship(relationship(*id)?)).await
-        }
+        Call::Node(name) => change(database, |write| {
+            let at = find(write, name)?;
+            write.delete_node(at)
+        }),
+        Call::Relationship(id) => change(database, |write| write.delete_relationship(relationship(*id)?)),
         Call::Properties(owner) => {
-            change(database, |write| find_owner(write, owner)?.set(write, &[], Keep::Nothing)).await
+            change(database, |write| find_owner(write, owner)?.set(write, &[], Keep::Nothing))
         }
         Call::Property(owner, name) => {
-            change(database, |write| find_owner(write, owner)?.remove(write, name)).await
+            change(database, |write| find_owner(write, owner)?.remove(write, name))
         }
-        Call::Type(side, name) => change(database, |write| write.drop_type(*side, name)).await,
-        Call::Declared(side, of, name) => change(database, |write| write.undeclare(*side, of, name)).await,
-        Call::Index(side, of, name) => change(database, |write| write.unindex(*side, of, name)).await,
+        Call::Type(side, name) => change(database, |write| write.drop_type(*side, name)),
+        Call::Declared(side, of, name) => change(database, |write| write.undeclare(*side, of, name)),
+        Call::Index(side, of, name) => change(database, |write| write.unindex(*side, of, name)),
         Call::Schema => {
-            cleared(database).await?;
-            Ok(Answer::bare(StatusCode::ACCEPTED))
+            let waiting = clear(database)?;
+            Ok(begun(waiting, Answer::bare(StatusCode::ACCEPTED)))
         }
-        _ => Ok(Answer::unknown_route()),
+        _ => Ok(Answer::unknown_route().into()),
     }
 }
 
 // ---- creating
 
-async fn create_node(database: &Arc<Database>, type_name: &str, key: &str, body: &[u8]) -> Answered {
+fn create_node(database: &Arc<Database>, type_name: &str, key: &str, body: &[u8]) -> Answered {
     let members = members(body)?;
     let given = Properties::of(&members);
     let mut answer = Vec::new();
-    durable(database, not_created, |write| {
+    let waiting = accepted(database, not_created, |write| {
         given.check(&database.store, Side::Nodes, Of::Name(type_name))?;
         let at = write.create_node(type_name, key, &given.values)?;
         if given.values.is_empty() {
@@ -127,12 +150,11 @@ async fn create_node(database: &Arc<Database>, type_name: &str, key: &str, body:
             with_node(&database.store, at, |node| write_node(&mut answer, node));
         }
         Ok(())
-    })
-    .await?;
-    Ok(Answer::created(answer))
+    })?;
+    Ok(begun(waiting, Answer::created(answer)))
 }
 
-async fn create_relationship(
+fn create_relationship(
     database: &Arc<Database>,
     from: &NodeName<'_>,
     to: &NodeName<'_>,
@@ -142,7 +164,7 @@ async fn create_relationship(
     let members = members(body)?;
     let given = Properties::of(&members);
     let mut answer = Vec::new();
-    durable(database, not_created, |write| {
+    let waiting = accepted(database, not_created, |write| {
         given.check(&database.store, Side::Relationships, Of::Name(of))?;
         let (from, to) = (find(write, from)?, find(write, to)?);
         let at = write.create_relationship(of, from, to, &given.values)?;
@@ -152,9 +174,8 @@ async fn create_relationship(
             with_relationship(&database.store, at, |made| write_relationship(&mut answer, made));
         }
         Ok(())
-    })
-    .await?;
-    Ok(Answer::created(answer))
+    })?;
+    Ok(begun(waiting, Answer::created(answer)))
 }
 
 fn with_node(store: &Store, at: Ref, take: impl FnOnce(&Node<'_>)) {
@@ -228,7 +249,7 @@ fn declared(read: &Read, side: Side, of: Of<'_>, property: &str) -> Option<Kind>
 
 // ---- changing
 
-async fn set_properties(database: &Arc<Database>, owner: &Owner<'_>, body: &[u8], keep: Keep) -> Answered {
+fn set_properties(database: &Arc<Database>, owner: &Owner<'_>, body: &[u8], keep: Keep) -> Answered {
     let members = given::object(body).ok_or_else(|| Answer::bad("Invalid JSON"))?;
     let given = Properties::of(&members);
     change(database, |write| {
@@ -236,11 +257,10 @@ async fn set_properties(database: &Arc<Database>, owner: &Owner<'_>, body: &[u8]
         given.check(&database.store, at.side(), Of::Number(at.number()))?;
         at.set(write, &given.values, keep)
     })
-    .await
 }
 
 /// One that is not declared is refused; in an object it would be ignored.
-async fn set_property(database: &Arc<Database>, owner: &Owner<'_>, name: &str, body: &[u8]) -> Answered {
+fn set_property(database: &Arc<Database>, owner: &Owner<'_>, name: &str, body: &[u8]) -> Answered {
     let Some(Given::Value(value)) = given::value(body) else { return Err(Answer::bad("Invalid JSON")) };
     change(database, |write| {
         let at = find_owner(write, owner)?;
@@ -248,7 +268,6 @@ async fn set_property(database: &Arc<Database>, owner: &Owner<'_>, name: &str, b
             .ok_or(Refusal::NoProperty)?;
         at.set(write, &[(name, value)], Keep::Others)
     })
-    .await
 }
 
 /// What has properties, by its name in the store.
@@ -307,37 +326,42 @@ fn relationship(id: u64) -> Result<Ref, Refusal> {
     Ref::from_id(id).ok_or(Refusal::NoRelationship)
 }
 
-async fn change(
+fn change(database: &Arc<Database>, operate: impl FnOnce(&mut Write<'_>) -> Result<(), Refusal>) -> Answered {
+    let waiting = accepted(database, not_changed, operate)?;
+    Ok(begun(waiting, Answer::bare(StatusCode::NO_CONTENT)))
+}
+
+fn declare(
     database: &Arc<Database>,
     operate: impl FnOnce(&mut Write<'_>) -> Result<(), Refusal>,
 ) -> Answered {
-    durable(database, not_changed, operate).await?;
-    Ok(Answer::bare(StatusCode::NO_CONTENT))
+    let waiting = accepted(database, not_changed, operate)?;
+    Ok(begun(waiting, Answer::bare(StatusCode::CREATED)))
 }
 
-async fn declare(
-    database: &Arc<Database>,
-    operate: impl FnOnce(&mut Write<'_>) -> Result<(), Refusal>,
-) -> Answered {
-    durable(database, not_changed, operate).await?;
-    Ok(Answer::bare(StatusCode::CREATED))
-}
-
-/// Empties the graph.
+/// Empties the graph, and returns when that is durable.
 pub(super) async fn cleared(database: &Arc<Database>) -> Result<(), Answer> {
-    durable(database, not_changed, |write| {
+    let mut waiting = clear(database)?;
+    poll_fn(|context| waiting.poll(context)).await.map_err(|error| not_durable(&error))
+}
+
+fn clear(database: &Arc<Database>) -> Result<Waiting, Answer> {
+    accepted(database, not_changed, |write| {
         write.clear();
         Ok(())
     })
-    .await
 }
 
-/// Makes the changes, and waits until they are as durable as the store keeps them.
-async fn durable(
+/// Makes the changes; gives what is to be waited for.
+fn accepted(
     database: &Arc<Database>,
     refused: fn(&Refusal) -> Answer,
     operate: impl FnOnce(&mut Write<'_>) -> Result<(), Refusal>,
-) -> Result<(), Answer> {
+) -> Result<Waiting, Answer> {
     let ((), waiting) = settle::write(database, operate).map_err(|refusal| refused(&refusal))?;
-    waiting.settled().await.map_err(|error| not_durable(&error))
+    Ok(waiting)
+}
+
+fn begun(waiting: Waiting, answer: Answer) -> Begun {
+    if waiting.is_over() { Begun::Answered(answer) } else { Begun::Waits(Accepted::new(waiting, answer)) }
 }

@@ -8,6 +8,7 @@ mod events;
 mod graphql;
 mod health;
 mod media;
+pub(crate) mod plain;
 pub(crate) mod query;
 pub(crate) mod reply;
 mod routes;
@@ -85,22 +86,6 @@ impl Path {
             _ => "GET, HEAD, OPTIONS",
         }
     }
-}
-
-/// Answers a request that asks nothing but a look into memory. None where it is of another kind, or somebody wants more
-/// than its answer: then [`answer`] is for it.
-pub(crate) fn answer_at_once(core: &CoreEngine, request: &Request<Incoming>) -> Option<Reply> {
-    let databases = core.engine().databases()?;
-    let settings = core.settings();
-    let is_plain = *request.method() == Method::GET
-        && settings.cors_origins.is_empty()
-        && uri_bytes(request) <= settings.max_uri_bytes
-        && !tracing::enabled!(tracing::Level::DEBUG);
-    if !is_plain {
-        return None;
-    }
-    let _in_flight = core.metrics().request_begins();
-    graph::look(databases, request.uri())
 }
 
 /// Answers one request; what goes wrong is an answer too.

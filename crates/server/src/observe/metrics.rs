@@ -82,6 +82,13 @@ impl Drop for Counted {
 #[derive(Debug)]
 pub(crate) struct InFlight<'a>(&'a CoreMetrics);
 
+impl InFlight<'_> {
+    /// Its end is told by [`CoreMetrics::request_ends`].
+    pub(crate) fn goes_on(self) {
+        std::mem::forget(self);
+    }
+}
+
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         add(&self.0.in_flight, 1_u64.wrapping_neg());
@@ -102,6 +109,11 @@ impl CoreMetrics {
         add(&self.http_requests, 1);
         add(&self.in_flight, 1);
         InFlight(self)
+    }
+
+    /// Of a request that [goes on](InFlight::goes_on).
+    pub(crate) fn request_ends(&self) {
+        drop(InFlight(self));
     }
 
     pub(crate) fn request_ended(

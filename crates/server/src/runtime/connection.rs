@@ -22,15 +22,14 @@ use tokio::{
 
 use super::{
     core::{Arrival, Connections},
+    lane::LaneStream,
     stream::{BoundedStream, Progress},
 };
 use crate::{
     config::Settings,
+    graph::Lane,
     graphql::CoreEngine,
-    http::{
-        self,
-        reply::{Reply, ReplyBody},
-    },
+    http::{self, reply::ReplyBody},
     subscriptions::{self, Upgrade},
 };
 
@@ -62,15 +61,12 @@ pub(crate) async fn serve(
     let Ok(socket) = TcpStream::from_std(socket) else { return };
     let write_timeout: Duration = engine.settings().write_timeout;
     let progress = Rc::new(Progress::default());
-    let io = TokioIo::new(BoundedStream::new(socket, write_timeout, Rc::clone(&progress)));
+    let stream = BoundedStream::new(socket, write_timeout, Rc::clone(&progress));
+    let io = TokioIo::new(LaneStream::new(stream, Lane::new(&engine), Rc::clone(&progress)));
     let upgrade: Cell<Option<Upgrade>> = Cell::new(None);
     let service = service_fn(|request| {
         progress.begin();
-        if let Some(reply) = http::answer_at_once(&engine, &request) {
-            progress.end();
-            return Answering::Now(Some(reply));
-        }
-        Answering::Later(Box::pin(async {
+        Box::pin(async {
             let mut response = http::answer(&engine, request).await?;
             upgrade.set(response.extensions_mut().remove());
             match response.body_mut() {
@@ -78,8 +74,8 @@ pub(crate) async fn serve(
                 ReplyBody::Pieces(pieces) => pieces.hold(Box::new(Streaming(Rc::clone(&progress)))),
                 ReplyBody::Events(stream) => stream.hold(Box::new(Streaming(Rc::clone(&progress)))),
             }
-            Ok(response)
-        }))
+            Ok::<_, Infallible>(response)
+        })
     });
     let mut patience = Patience::new(engine.settings().header_timeout);
     let mut connection = protocol.serve_connection(io, service);
@@ -91,14 +87,20 @@ pub(crate) async fn serve(
             entry.register(context.waker());
             registered = true;
         }
-        if connections.draining() && !told {
-            Pin::new(&mut connection).graceful_shutdown();
-            told = true;
-        }
         if patience.is_over(context, &progress) {
             return Poll::Ready(Ok(()));
         }
-        Pin::new(&mut connection).poll(context)
+        loop {
+            // Hyper would end in the middle of an answer that it does not know of.
+            if connections.draining() && !told && !progress.is_beside() {
+                Pin::new(&mut connection).graceful_shutdown();
+                told = true;
+            }
+            let polled = Pin::new(&mut connection).poll(context);
+            if polled.is_ready() || told || !connections.draining() || progress.is_beside() {
+                return polled;
+            }
+        }
     })
     .await;
     if let Err(error) = outcome {
@@ -110,7 +112,9 @@ pub(crate) async fn serve(
         entry.unregister();
         tokio::task::spawn_local(async move {
             let _held = (entry, place);
-            subscriptions::serve_socket(io.into_inner(), read_buf, upgrade, core).await;
+            let (stream, rest) = io.into_inner().into_parts();
+            let come = if rest.is_empty() { read_buf } else { [&read_buf[..], &rest].concat().into() };
+            subscriptions::serve_socket(stream, come, upgrade, core).await;
         });
     }
 }
@@ -121,23 +125,6 @@ struct Streaming(Rc<Progress>);
 impl Drop for Streaming {
     fn drop(&mut self) {
         self.0.end();
-    }
-}
-
-/// A request's answer. hyper keeps this value while it is answered, and moves it: what is small is kept in it.
-enum Answering<F> {
-    Now(Option<Reply>),
-    Later(Pin<Box<F>>),
-}
-
-impl<F: Future<Output = Result<Reply, Infallible>>> Future for Answering<F> {
-    type Output = Result<Reply, Infallible>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        match &mut *self {
-            Self::Now(reply) => Poll::Ready(Ok(reply.take().expect("a future is not polled after its end"))),
-            Self::Later(future) => future.as_mut().poll(context),
-        }
     }
 }
 

@@ -62,6 +62,8 @@ pub(super) struct Progress {
     busy: Cell<bool>,
     answered: Cell<u64>,
     written: Cell<u64>,
+    /// An answer is being made or written beside hyper.
+    is_beside: Cell<bool>,
 }
 
 impl Progress {
@@ -77,6 +79,15 @@ impl Progress {
     /// A request's head has come, and its answer has not been made.
     pub(super) fn is_busy(&self) -> bool {
         self.busy.get()
+    }
+
+    pub(super) fn beside(&self, is_beside: bool) {
+        self.is_beside.set(is_beside);
+    }
+
+    /// Hyper does not know of what is being answered.
+    pub(super) fn is_beside(&self) -> bool {
+        self.is_beside.get()
     }
 
     /// Changes with each answer, and with each write of one.
@@ -102,6 +113,11 @@ impl BoundedStream {
             lingering: None,
             lingered_bytes: 0,
         }
+    }
+
+    /// All that came was taken by somebody else than hyper.
+    pub(super) fn nothing_in_hand(&mut self) {
+        self.idle = true;
     }
 
     /// Reads and drops what the client still sends; ready when nothing has come, it has ended, or patience has.

@@ -2,6 +2,7 @@
 
 mod bulk;
 mod graphql;
+mod lane;
 mod names;
 mod nodes;
 mod tables;

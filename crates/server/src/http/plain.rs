@@ -1,0 +1,263 @@
+//! Plain HTTP/1.1 as bytes: a whole request that asks nothing of the connection, and an answer of known length. What is
+//! not plain is hyper's; whether a plain request is answered here is its path's business.
+
+use std::{
+    cell::RefCell,
+    mem::MaybeUninit,
+    time::{Duration, SystemTime},
+};
+
+use http::{Method, StatusCode};
+use httparse::{Header, Status};
+
+use crate::config::Settings;
+
+/// A plain request has no more headers; others have theirs counted by hyper.
+const HEADERS_MAX: usize = 64;
+
+/// A request whose bytes are all there.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Plain<'b> {
+    pub(crate) method: Method,
+    pub(crate) path: &'b str,
+    pub(crate) query: Option<&'b str>,
+    pub(crate) body: &'b [u8],
+    /// Of head and body.
+    pub(crate) bytes: usize,
+}
+
+/// What bytes begin with.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Begin<'b> {
+    Plain(Plain<'b>),
+    /// Another request, of so many bytes, which have not all come.
+    Other(usize),
+    /// Where it ends is not known: its head is not whole, it says so in another way, or it is none.
+    Unknown,
+}
+
+/// What headers say of the connection and of the body.
+#[derive(Debug, Default)]
+struct Said {
+    length: Option<usize>,
+    /// It asks for more than an answer.
+    asks: bool,
+    /// The body's end is not where a length says.
+    is_unbounded: bool,
+}
+
+/// Reads the first request of `bytes`.
+pub(crate) fn read<'b>(bytes: &'b [u8], settings: &Settings) -> Begin<'b> {
+    let mut headers = [const { MaybeUninit::<Header<'b>>::uninit() }; HEADERS_MAX];
+    let mut request = httparse::Request::new(&mut []);
+    let Ok(Status::Complete(head_bytes)) = request.parse_with_uninit_headers(bytes, &mut headers) else {
+        return Begin::Unknown;
+    };
+    let Some(said) = said(request.headers) else { return Begin::Unknown };
+    let body_bytes = said.length.unwrap_or(0);
+    let Some(whole) = head_bytes.checked_add(body_bytes).filter(|_| !said.is_unbounded) else {
+        return Begin::Unknown;
+    };
+    let method = request.method.and_then(method);
+    let target =
+        request.path.filter(|target| is_plain_target(target) && target.len() <= settings.max_uri_bytes);
+    let is_plain = request.version == Some(1)
+        && !said.asks
+        && request.headers.len() <= settings.max_headers
+        && head_bytes <= settings.max_header_bytes
+        && body_bytes <= settings.max_body_bytes
+        && whole <= bytes.len();
+    match (method, target) {
+        (Some(method), Some(target)) if is_plain => {
+            let (path, query) = match target.split_once('?') {
+                Some((path, query)) => (path, Some(query)),
+                None => (target, None),
+            };
+            Begin::Plain(Plain { method, path, query, body: &bytes[head_bytes..whole], bytes: whole })
+        }
+        _ => Begin::Other(whole),
+    }
+}
+
+/// None where they contradict each other.
+fn said(headers: &[Header<'_>]) -> Option<Said> {
+    let mut said = Said::default();
+    for Header { name, value } in headers {
+        let is = |known: &str| name.eq_ignore_ascii_case(known);
+        match name.len() {
+            6 if is("expect") => said.asks = true,
+            7 if is("upgrade") => said.is_unbounded = true,
+            10 if is("connection") => said.asks |= !value.eq_ignore_ascii_case(b"keep-alive"),
+            14 if is("content-length") => {
+                let digits = std::str::from_utf8(value)
+                    .ok()
+                    .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
+                if said.length.replace(digits.parse().ok()?).is_some() {
+                    return None;
+                }
+            }
+            17 if is("transfer-encoding") => said.is_unbounded = true,
+            _ => {}
+        }
+    }
+    Some(said)
+}
+
+fn method(name: &str) -> Option<Method> {
+    Some(match name {
+        "GET" => Method::GET,
+        "POST" => Method::POST,
+        "PUT" => Method::PUT,
+        "DELETE" => Method::DELETE,
+        _ => return None,
+    })
+}
+
+/// Whether a target is a path of the characters that RFC 3986 has for paths and queries; of others hyper has an opinion.
+fn is_plain_target(target: &str) -> bool {
+    const PLAIN: [bool; 256] = {
+        let mut plain = [false; 256];
+        let all = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@/?%";
+        let mut place = 0;
+        while place < all.len() {
+            plain[all[place] as usize] = true;
+            place += 1;
+        }
+        plain
+    };
+    target.starts_with('/') && target.bytes().all(|byte| PLAIN[usize::from(byte)])
+}
+
+/// Writes an answer with its whole body, in the form that hyper gives its own.
+pub(crate) fn write_answer(out: &mut Vec<u8>, status: StatusCode, content_type: Option<&str>, body: &[u8]) {
+    /// Longer than any head that is written here.
+    const HEAD_BYTES: usize = 192;
+    out.reserve(HEAD_BYTES + body.len());
+    out.extend_from_slice(b"HTTP/1.1 ");
+    if status == StatusCode::OK {
+        out.extend_from_slice(b"200 OK");
+    } else {
+        out.extend_from_slice(status.as_str().as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes());
+    }
+    if let Some(content_type) = content_type {
+        out.extend_from_slice(b"\r\ncontent-type: ");
+        out.extend_from_slice(content_type.as_bytes());
+    }
+    // Theirs is that of another answer (RFC 9110, section 8.6).
+    if !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+        out.extend_from_slice(b"\r\ncontent-length: ");
+        out.extend_from_slice(itoa::Buffer::new().format(body.len()).as_bytes());
+    }
+    out.extend_from_slice(b"\r\ndate: ");
+    DATE.with_borrow_mut(|date| out.extend_from_slice(date.now().as_bytes()));
+    out.extend_from_slice(b"\r\n\r\n");
+    out.extend_from_slice(body);
+}
+
+thread_local! {
+    static DATE: RefCell<Date> = const { RefCell::new(Date { text: String::new(), until: SystemTime::UNIX_EPOCH }) };
+}
+
+/// The date of answers (RFC 9110, section 6.6.1), whose text is made once a second.
+struct Date {
+    text: String,
+    until: SystemTime,
+}
+
+impl Date {
+    fn now(&mut self) -> &str {
+        let now = SystemTime::now();
+        // A clock that was set back is followed too.
+        if now >= self.until || self.until.duration_since(now).is_ok_and(|left| left > Duration::from_secs(1))
+        {
+            self.text = httpdate::fmt_http_date(now);
+            let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            self.until = SystemTime::UNIX_EPOCH + Duration::from_secs(since.as_secs() + 1);
+        }
+        &self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The method, path, query, body and rest of a plain request; `other` and its bytes; or `unknown`.
+    fn check(bytes: &str, expected: &str) {
+        let settings =
+            Settings { max_headers: 4, max_uri_bytes: 20, max_body_bytes: 8, ..Settings::default() };
+        let actual = match read(bytes.as_bytes(), &settings) {
+            Begin::Plain(Plain { method, path, query, body, bytes: whole }) => {
+                let body = String::from_utf8_lossy(body);
+                format!("{method} {path} {query:?} {body:?} {:?}", &bytes[whole..])
+            }
+            Begin::Other(whole) => format!("other {whole}"),
+            Begin::Unknown => "unknown".to_owned(),
+        };
+        assert_eq!(actual, expected, "{bytes}");
+    }
+
+    #[test]
+    fn whole_requests_that_ask_nothing_else_are_plain() {
+        check("GET /db/a HTTP/1.1\r\nHost: a\r\n\r\n", r#"GET /db/a None "" """#);
+        check("GET /db/a?b=1?&c HTTP/1.1\r\n\r\nGET /", r#"GET /db/a Some("b=1?&c") "" "GET /""#);
+        check("POST / HTTP/1.1\r\ncontent-length: 2\r\n\r\n{}DEL", r#"POST / None "{}" "DEL""#);
+        check(
+            "PUT /%2f HTTP/1.1\r\nConnection: Keep-Alive\r\nContent-Length: 0\r\n\r\n",
+            r#"PUT /%2f None "" """#,
+        );
+    }
+
+    #[test]
+    fn requests_that_are_not_plain_end_where_they_end() {
+        check("GET / HTTP/1.0\r\n\r\n", "other 18");
+        check("HEAD / HTTP/1.1\r\n\r\n", "other 19");
+        check("OPTIONS * HTTP/1.1\r\n\r\n", "other 22");
+        check("GET http://a/ HTTP/1.1\r\n\r\n", "other 26");
+        check("GET /\"a HTTP/1.1\r\n\r\n", "other 20");
+        check("GET /aaaaaaaaaaaaaaaaaaaa HTTP/1.1\r\n\r\n", "other 38");
+        check("GET / HTTP/1.1\r\nconnection: close\r\n\r\n", "other 37");
+        check("POST / HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 1\r\n\r\na", "other 61");
+        check("POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\naaaaaaaaa", "other 47");
+        check("POST / HTTP/1.1\r\ncontent-length: 2\r\n\r\na", "other 40");
+        check("GET / HTTP/1.1\r\na: 1\r\nb: 1\r\nc: 1\r\nd: 1\r\ne: 1\r\n\r\n", "other 48");
+    }
+
+    #[test]
+    fn what_has_no_known_end_is_unknown() {
+        for bytes in [
+            "",
+            "G",
+            "GET / HTTP/1.1\r\nhost: a\r\n",
+            "\u{1}",
+            "GET /\r\n\r\n",
+            "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+            "POST / HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 1\r\n\r\na",
+            "POST / HTTP/1.1\r\ncontent-length: +1\r\n\r\na",
+            "POST / HTTP/1.1\r\ncontent-length: 99999999999999999999\r\n\r\na",
+            "POST / HTTP/1.1\r\ncontent-length: 18446744073709551615\r\n\r\na",
+            "GET / HTTP/1.1\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n",
+        ] {
+            check(bytes, "unknown");
+        }
+    }
+
+    #[test]
+    fn answers_are_whole() {
+        let written = |status, content_type, body: &[u8]| {
+            let mut out = Vec::new();
+            write_answer(&mut out, status, content_type, body);
+            let text = String::from_utf8(out).expect("heads are text");
+            let (head, body) = text.split_once("\r\n\r\n").expect("a head has an end");
+            let without_date: Vec<&str> = head.lines().filter(|line| !line.starts_with("date: ")).collect();
+            assert_eq!(head.lines().count(), without_date.len() + 1, "it has a date");
+            format!("{}|{body}", without_date.join("|"))
+        };
+        let ok = "HTTP/1.1 200 OK|content-type: application/json|content-length: 2|{}";
+        assert_eq!(written(StatusCode::OK, Some("application/json"), b"{}"), ok);
+        assert_eq!(written(StatusCode::NOT_FOUND, None, b""), "HTTP/1.1 404 Not Found|content-length: 0|");
+        assert_eq!(written(StatusCode::NO_CONTENT, None, b""), "HTTP/1.1 204 No Content|");
+    }
+}

@@ -89,8 +89,13 @@ impl Source {
         !matches!(self, Self::Graph(_))
     }
 
+    /// What it offers now, alone.
+    pub fn surface(&self) -> Surface {
+        self.surface_beside(&Taken::default())
+    }
+
     /// What it offers now, beside what others have.
-    pub fn surface(&self, taken: &Taken) -> Surface {
+    pub fn surface_beside(&self, taken: &Taken) -> Surface {
         match self {
             Self::Relational(source) => Surface::Relational(Arc::clone(source)),
             Self::Graph(source) => Surface::Graph(source.surface(taken)),

@@ -47,7 +47,7 @@ fn offered(sources: &[NamedSource]) -> (Vec<Surface>, Vec<(SourceId, Contributio
     for is_firm in [true, false] {
         for (index, NamedSource { source, .. }) in sources.iter().enumerate() {
             if source.keeps_its_names() == is_firm {
-                let surface = source.surface(&taken);
+                let surface = source.surface_beside(&taken);
                 let contribution = surface.contribution();
                 taken.add(&contribution);
                 offered.push((index, surface, contribution));

@@ -55,9 +55,37 @@
 //! assert!(faults.0[1].message.starts_with("it has neither a function nor a member"));
 //! ```
 //!
+//! # Who asks
+//!
+//! With [`Schema::per_request`](resolvers::Schema::per_request), the context is made of each request's head, such as of an
+//! authorization header:
+//!
+//! ```
+//! use prony_server::{RequestParts, Service, resolvers::{Error, Schema}};
+//!
+//! struct Visitor { name: String }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let schema = Schema::per_request("type Query { me: String! }", |request: &RequestParts| {
+//!     let name = request.headers.get("x-user").ok_or_else(|| Error::new("who are you?").code("UNAUTHENTICATED"))?;
+//!     Ok(Visitor { name: name.to_str()?.to_owned() })
+//! })
+//! .field("Query.me", |visitor: &Visitor, (): ()| visitor.name.clone())
+//! .build()?;
+//! # let service = Service::new(schema)?;
+//! # let mut request = http::Request::new(()).into_parts().0;
+//! # let ask = |request: &RequestParts| futures_util::FutureExt::now_or_never(service.execute_for(request, b"{\"query\":\"{ me }\"}"));
+//! # assert!(String::from_utf8(ask(&request).unwrap())?.contains("UNAUTHENTICATED"));
+//! # request.headers.insert("x-user", "Ann".parse()?);
+//! # assert_eq!(ask(&request).unwrap(), b"{\"data\":{\"me\":\"Ann\"}}");
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Inside another server
 //!
-//! [`Service`] is a `tower` service: `axum::Router::new().route_service("/graphql", Service::new(resolvers)?)`.
+//! [`Service`] is a `tower` service: `axum::Router::new().route_service("/graphql", Service::new(resolvers)?)`, with
+//! subscriptions over WebSockets and server-sent events.
 //!
 //! # Inside
 //!
@@ -77,6 +105,12 @@ pub mod runtime;
 mod service;
 mod subscriptions;
 
+pub use ::http::request::Parts as RequestParts;
 pub use prony_sources::{outputs, resolvers};
 
-pub use self::{http::Route, library::Server, service::Service};
+pub use self::{
+    http::Route,
+    library::Server,
+    service::{Service, ServiceBody},
+    subscriptions::ConnectionInit,
+};

@@ -7,8 +7,9 @@ use std::{
     time::Duration,
 };
 
+use ::http::request::Parts;
 use prony_graph_store::Durability;
-use prony_graphql::limits::Limits;
+use prony_graphql::{limits::Limits, request::Asked};
 use prony_sources::{
     relational::settings::{RelationalSettings, ResolverModel},
     resolvers::Resolvers,
@@ -69,6 +70,18 @@ pub struct Functions {
     pub lenient_content_type: bool,
 }
 
+impl Functions {
+    /// Whether functions want to know who asks.
+    pub(crate) fn want_caller(&self) -> bool {
+        self.resolvers.as_ref().is_some_and(Resolvers::wants_caller)
+    }
+
+    /// What functions get of a request with this head; none where they do not want to know who asks.
+    pub(crate) fn caller(&self, head: &Parts) -> Option<Asked> {
+        self.resolvers.as_ref()?.caller(head)
+    }
+}
+
 /// Which processors the core threads use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CoreChoice {
@@ -78,6 +91,17 @@ pub enum CoreChoice {
     Count(usize),
     /// One thread held on each of these processors.
     List(Vec<usize>),
+}
+
+impl CoreChoice {
+    /// How many threads that is on this machine, at least one.
+    pub(crate) fn threads(&self) -> usize {
+        match self {
+            Self::All => std::thread::available_parallelism().map_or(1, usize::from),
+            Self::Count(count) => (*count).max(1),
+            Self::List(list) => list.len().max(1),
+        }
+    }
 }
 
 impl fmt::Display for CoreChoice {

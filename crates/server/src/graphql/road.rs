@@ -146,7 +146,7 @@ pub(crate) fn prepare<L: Lane>(
     core.engine().documents.resolve(&mut parameters).map_err(|error| refused(vec![error]))?;
     clock.ended(Stage::Parse);
 
-    let RequestParameters { query, operation_name, variables, .. } = parameters;
+    let RequestParameters { query, operation_name, variables, caller, .. } = parameters;
     let operation = find_operation(&served, limits, &query, operation_name.as_deref()).map_err(refused)?;
     *kind = Some(operation.kind());
     if !permission.allows(operation.kind()) {
@@ -162,6 +162,10 @@ pub(crate) fn prepare<L: Lane>(
         served.cache.insert_plan(operation.id(), shape, plan)
     };
     plan.complexity.check(&variables, limits.max_complexity).map_err(|error| refused(vec![error]))?;
+    let variables = match caller {
+        None => variables,
+        Some(caller) => variables.asked_by(caller.map_err(|error| refused(vec![*error]))?),
+    };
     clock.ended(Stage::Plan);
     Ok(Prepared { served, plan, variables })
 }
@@ -313,6 +317,12 @@ fn note_errors(core: &impl Lane, plan: &Plan, results: &mut [FieldResult]) -> bo
         }
     }
     any
+}
+
+/// An error of a connection, as its client may see it.
+pub(crate) fn for_the_client(core: &impl Lane, mut error: GraphqlError) -> GraphqlError {
+    refer(core, "", &mut error);
+    error
 }
 
 /// Joins an error that has a detail with a line of the log. What the client's own values caused is no failure of ours.

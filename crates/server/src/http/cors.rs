@@ -1,6 +1,6 @@
 //! Cross-origin requests (Fetch standard, section 3.2): off unless origins are configured.
 
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header, uri::Authority};
 
 use super::reply::{Reply, empty};
 
@@ -32,6 +32,18 @@ pub(crate) fn allowed(headers: &HeaderMap, origins: &[String]) -> Option<HeaderV
     let origin = headers.get(header::ORIGIN)?;
     let known = origins.iter().any(|known| known == "*" || known.as_bytes() == origin.as_bytes());
     known.then(|| origin.clone())
+}
+
+/// Browsers say whose page asks: it must be of this server or of a listed origin. What is no browser sends no origin.
+pub(crate) fn comes_from_a_friend(headers: &HeaderMap, origins: &[String]) -> bool {
+    let Some(origin) = headers.get(header::ORIGIN) else { return true };
+    if origins.iter().any(|known| known == "*" || known.as_bytes() == origin.as_bytes()) {
+        return true;
+    }
+    let authority = |text: &str| text.parse::<Authority>().ok();
+    let of_page = origin.to_str().ok().and_then(|text| authority(text.split_once("://")?.1));
+    let ours = headers.get(header::HOST).and_then(|host| authority(host.to_str().ok()?));
+    of_page.is_some() && of_page == ours
 }
 
 /// Marks a response as readable by the origin.

@@ -1,10 +1,11 @@
 //! GraphQL over server-sent events: which request makes, feeds or ends a stream (PROTOCOL.md of the npm package
 //! graphql-sse). The streams themselves are `subscriptions`'.
 
-use std::rc::Rc;
+use std::{fmt::Display, rc::Rc};
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
-use hyper::body::Incoming;
+use hyper::body::Body;
 use prony_graphql::request::RequestParameters;
 use serde_json::Value as Json;
 
@@ -44,7 +45,10 @@ pub(super) fn distinct(
 }
 
 /// Single connection mode: PUT reserves a stream, GET opens it, POST starts operations on it, DELETE stops them.
-pub(super) async fn answer(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Reply {
+pub(super) async fn answer<B>(core: &Rc<CoreEngine>, request: Request<B>) -> Reply
+where
+    B: Body<Data = Bytes, Error: Display>,
+{
     match *request.method() {
         Method::PUT => reserve(core),
         Method::GET => open(core, &request),
@@ -77,7 +81,7 @@ fn reserve(core: &Rc<CoreEngine>) -> Reply {
     }
 }
 
-fn open(core: &Rc<CoreEngine>, request: &Request<Incoming>) -> Reply {
+fn open<B>(core: &Rc<CoreEngine>, request: &Request<B>) -> Reply {
     let Some(token) = token(request) else { return no_token() };
     let reservations = &core.site().reservations;
     let Some(reservation) = reservations.find(&token, &core.settings().subscriptions) else {
@@ -90,16 +94,21 @@ fn open(core: &Rc<CoreEngine>, request: &Request<Incoming>) -> Reply {
 }
 
 /// The operation is checked here, so that the answer says what is wrong, and executed where the stream is.
-async fn start(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Reply {
+async fn start<B>(core: &Rc<CoreEngine>, request: Request<B>) -> Reply
+where
+    B: Body<Data = Bytes, Error: Display>,
+{
     let Some(token) = token(&request) else { return no_token() };
     let settings = &core.settings().subscriptions;
     let Some(reservation) = core.site().reservations.find(&token, settings) else { return not_found() };
-    let body = match over_http::read_body(core, request, Media::Json).await {
+    let (head, body) = request.into_parts();
+    let caller = core.settings().functions.caller(&head);
+    let body = match over_http::read_body(core, head.headers, body, Media::Json).await {
         Ok(body) => body,
         Err(response) => return response,
     };
     let parameters = match RequestParameters::from_json(&body) {
-        Ok(parameters) => parameters,
+        Ok(parameters) => parameters.asked_by(caller),
         Err(fault) => return refusal(StatusCode::BAD_REQUEST, JSON, &fault.to_string()),
     };
     let id = match parameters.extensions.get("operationId") {
@@ -122,7 +131,7 @@ async fn start(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Reply {
     }
 }
 
-fn stop(core: &Rc<CoreEngine>, request: &Request<Incoming>) -> Reply {
+fn stop<B>(core: &Rc<CoreEngine>, request: &Request<B>) -> Reply {
     let Some(token) = token(request) else { return no_token() };
     let settings = &core.settings().subscriptions;
     let Some(reservation) = core.site().reservations.find(&token, settings) else { return not_found() };
@@ -155,7 +164,7 @@ fn not_found() -> Reply {
 }
 
 /// From the header or, where a browser's `EventSource` cannot send one, from the parameter.
-fn token(request: &Request<Incoming>) -> Option<String> {
+fn token<B>(request: &Request<B>) -> Option<String> {
     header_text(request.headers()).or_else(|| parameter(request, "token"))
 }
 
@@ -168,6 +177,6 @@ fn header_text(headers: &HeaderMap) -> Option<String> {
     Some(headers.get(TOKEN_HEADER)?.to_str().ok()?.to_owned())
 }
 
-fn parameter(request: &Request<Incoming>, name: &str) -> Option<String> {
+fn parameter<B>(request: &Request<B>, name: &str) -> Option<String> {
     query::parameter(request.uri().query()?, name).ok()?.filter(|text| !text.is_empty())
 }

@@ -5,19 +5,20 @@ use std::{fmt::Display, rc::Rc};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
-use hyper::body::{Body, Incoming};
+use hyper::body::Body;
 use prony_graphql::{
     request::{RequestFault, RequestParameters},
     selection::OperationKind,
 };
 
 use super::{
-    body, events,
+    body, cors, events,
     media::{self, Media},
     query,
     reply::{JSON, Reply, not_allowed, refusal, reply},
 };
 use crate::{
+    config::Settings,
     graphql::{
         CoreEngine, Lane, StageTimes,
         road::{Answer, Arrival, Permission, travel},
@@ -30,7 +31,10 @@ const TIMING_HEADER: HeaderName = HeaderName::from_static("x-prony-timing");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 const ALLOW: &str = "GET, HEAD, POST, OPTIONS";
 
-pub(super) async fn answer(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Reply {
+pub(super) async fn answer<B>(core: &Rc<CoreEngine>, request: Request<B>) -> Reply
+where
+    B: Body<Data = Bytes, Error: Display>,
+{
     if media::prefers_events(request.headers()) {
         return stream(core, request).await;
     }
@@ -51,8 +55,11 @@ where
     let traveled = match *request.method() {
         Method::POST => post(core, request, media).await,
         Method::GET | Method::HEAD => {
-            let query = request.uri().query().unwrap_or_default();
-            Ok(travel(core, || from_query(query), Permission::Queries).await)
+            let (head, _) = request.into_parts();
+            let caller = core.settings().functions.caller(&head);
+            let query = head.uri.query().unwrap_or_default();
+            let parse = || Ok(from_query(query)?.asked_by(caller));
+            Ok(travel(core, parse, Permission::Queries).await)
         }
         ref method => Err(not_allowed(ALLOW, &format!("{method} is not allowed here; use POST or GET"))),
     };
@@ -63,24 +70,29 @@ where
 }
 
 /// The same request, answered as a stream of events.
-async fn stream(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Reply {
-    let (parameters, permission) = match *request.method() {
-        Method::POST => match read_body(core, request, Media::Json).await {
+async fn stream<B>(core: &Rc<CoreEngine>, request: Request<B>) -> Reply
+where
+    B: Body<Data = Bytes, Error: Display>,
+{
+    let (head, body) = request.into_parts();
+    let caller = core.settings().functions.caller(&head);
+    let (parameters, permission) = match head.method {
+        Method::POST => match read_body(&**core, head.headers, body, Media::Json).await {
             Ok(body) => (RequestParameters::from_json(&body), Permission::All),
-            Err(response) => return bad(core, response),
+            Err(response) => return bad(&**core, response),
         },
         Method::GET => {
-            let query = request.uri().query().unwrap_or_default();
+            let query = head.uri.query().unwrap_or_default();
             (from_query(query), Permission::QueriesAndSubscriptions)
         }
-        ref method => {
+        method => {
             let message = format!("{method} is not allowed here; use POST or GET");
-            return bad(core, not_allowed(ALLOW, &message));
+            return bad(&**core, not_allowed(ALLOW, &message));
         }
     };
     match parameters {
-        Ok(parameters) => events::distinct(core, parameters, permission),
-        Err(fault) => bad(core, refusal(StatusCode::BAD_REQUEST, JSON, &explained(&fault))),
+        Ok(parameters) => events::distinct(core, parameters.asked_by(caller), permission),
+        Err(fault) => bad(&**core, refusal(StatusCode::BAD_REQUEST, JSON, &explained(&fault))),
     }
 }
 
@@ -88,26 +100,38 @@ async fn post<B>(core: &impl Lane, request: Request<B>, media: Media) -> Result<
 where
     B: Body<Data = Bytes, Error: Display>,
 {
-    let body = read_body(core, request, media).await?;
-    Ok(travel(core, || RequestParameters::from_json(&body), Permission::QueriesAndMutations).await)
+    let (head, body) = request.into_parts();
+    let caller = core.settings().functions.caller(&head);
+    let body = read_body(core, head.headers, body, media).await?;
+    let parse = || Ok(RequestParameters::from_json(&body)?.asked_by(caller));
+    Ok(travel(core, parse, Permission::QueriesAndMutations).await)
 }
 
 /// Only JSON is taken, so that a page of another origin cannot send mutations as a form does.
-pub(super) async fn read_body<B>(core: &impl Lane, request: Request<B>, media: Media) -> Result<Bytes, Reply>
+pub(super) async fn read_body<B>(
+    core: &impl Lane,
+    headers: HeaderMap,
+    body: B,
+    media: Media,
+) -> Result<Bytes, Reply>
 where
     B: Body<Data = Bytes, Error: Display>,
 {
-    let is_taken = media::is_json(request.headers())
-        || (core.settings().functions.lenient_content_type && media::is_unsaid(request.headers()));
-    if !is_taken {
+    let settings = core.settings();
+    if !media::is_json(&headers) && !may_leave_it_unsaid(settings, &headers) {
         let message = "the body must be JSON in UTF-8: send `content-type: application/json`";
         return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, media.header(), message));
     }
-    let settings = core.settings();
-    let (head, body) = request.into_parts();
-    body::read(&head.headers, body, settings.max_body_bytes, settings.body_timeout)
+    body::read(&headers, body, settings.max_body_bytes, settings.body_timeout)
         .await
         .map_err(|fault| broken_body(&fault, media))
+}
+
+/// A page can send a body of no type without its browser's asking first: then it must be a page that may.
+fn may_leave_it_unsaid(settings: &Settings, headers: &HeaderMap) -> bool {
+    settings.functions.lenient_content_type
+        && media::is_unsaid(headers)
+        && cors::comes_from_a_friend(headers, &settings.cors_origins)
 }
 
 fn broken_body(fault: &body::BodyFault, media: Media) -> Reply {

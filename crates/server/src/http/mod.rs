@@ -13,14 +13,16 @@ pub(crate) mod query;
 pub(crate) mod reply;
 mod routes;
 
-use std::{convert::Infallible, rc::Rc, sync::Arc};
+use std::{convert::Infallible, fmt::Display, rc::Rc, sync::Arc};
 
+use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 
 use self::reply::{not_allowed, reply};
 pub use self::routes::Route;
 pub(crate) use self::{
+    cors::comes_from_a_friend,
     graphql::answer_once as answer_graphql,
     reply::{JSON, Reply, empty, refusal},
 };
@@ -132,6 +134,27 @@ async fn route(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Reply {
     }
 }
 
+/// GraphQL whose answer stays, at any path: those that end in `/stream` are for reserved streams.
+pub(crate) async fn answer_staying<B>(core: &Rc<CoreEngine>, request: Request<B>) -> Reply
+where
+    B: Body<Data = Bytes, Error: Display>,
+{
+    if is_stream(request.uri().path()) {
+        events::answer(core, request).await
+    } else {
+        graphql::answer(core, request).await
+    }
+}
+
+/// Whether a request's answer stays open: it is for a reserved stream, or wants events.
+pub(crate) fn stays<B>(request: &Request<B>) -> bool {
+    is_stream(request.uri().path()) || media::prefers_events(request.headers())
+}
+
+fn is_stream(path: &str) -> bool {
+    path.ends_with("/stream")
+}
+
 /// What no graph answers.
 async fn route_other(core: &Rc<CoreEngine>, path: Path, request: Request<Incoming>) -> Reply {
     let method = request.method();
@@ -141,7 +164,7 @@ async fn route_other(core: &Rc<CoreEngine>, path: Path, request: Request<Incomin
             cors::options(request.headers(), &core.settings().cors_origins, path.allow())
         }
         Path::Graphql if subscriptions::wants_socket(request.headers()) => {
-            subscriptions::open_socket(&request, &core.settings().cors_origins)
+            subscriptions::open_socket(&request, core.settings())
         }
         // Their futures are as large as all others together.
         Path::Graphql => Box::pin(graphql::answer(core, request)).await,

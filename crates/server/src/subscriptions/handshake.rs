@@ -1,15 +1,20 @@
 //! The opening of a WebSocket (RFC 6455, section 4.2): what is checked before a connection leaves HTTP.
 
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Version, header, uri::Authority};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Version, header, request::Parts};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use super::protocol::{Close, Dialect};
-use crate::http::{JSON, Reply, empty, refusal};
+use crate::config::Settings;
+use crate::http::{JSON, Reply, comes_from_a_friend, empty, refusal};
 
-/// On a response 101: what the connection becomes. An error is told over the open socket, because only there does a page
-/// learn the reason.
+/// On a response 101: what the connection becomes.
 #[derive(Debug, Clone)]
-pub(crate) struct Upgrade(pub(crate) Result<Dialect, Close>);
+pub(crate) struct Upgrade {
+    /// An error is told over the open socket, because only there does a page learn the reason.
+    pub(crate) dialect: Result<Dialect, Close>,
+    /// Of the request, where functions want to know who asks.
+    pub(crate) head: Option<Box<Parts>>,
+}
 
 const WEBSOCKET_VERSION: HeaderValue = HeaderValue::from_static("13");
 
@@ -19,7 +24,7 @@ pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
 }
 
 /// Answers the opening: 101 with an [`Upgrade`] in its extensions, or what is wrong.
-pub(crate) fn answer<B>(request: &Request<B>, cors_origins: &[String]) -> Reply {
+pub(crate) fn answer<B>(request: &Request<B>, settings: &Settings) -> Reply {
     let headers = request.headers();
     let bad = |message| refusal(StatusCode::BAD_REQUEST, JSON, message);
     if request.method() != Method::GET || request.version() != Version::HTTP_11 {
@@ -43,10 +48,23 @@ pub(crate) fn answer<B>(request: &Request<B>, cors_origins: &[String]) -> Reply 
         );
     }
     let dialect = Dialect::choose(items(headers, header::SEC_WEBSOCKET_PROTOCOL));
-    switch(key, dialect, may_open(headers, cors_origins))
+    // Browsers let any page open a socket to anywhere.
+    let is_allowed = comes_from_a_friend(headers, &settings.cors_origins);
+    let head = settings.functions.want_caller().then(|| Box::new(head_of(request)));
+    switch(key, dialect, is_allowed, head)
 }
 
-fn switch(key: &HeaderValue, dialect: Option<Dialect>, allowed: bool) -> Reply {
+fn head_of<B>(request: &Request<B>) -> Parts {
+    let (mut head, ()) = Request::new(()).into_parts();
+    head.method.clone_from(request.method());
+    head.uri.clone_from(request.uri());
+    head.version = request.version();
+    head.headers.clone_from(request.headers());
+    head.extensions.clone_from(request.extensions());
+    head
+}
+
+fn switch(key: &HeaderValue, dialect: Option<Dialect>, is_allowed: bool, head: Option<Box<Parts>>) -> Reply {
     let mut response = empty(StatusCode::SWITCHING_PROTOCOLS);
     let answers = response.headers_mut();
     answers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
@@ -56,28 +74,15 @@ fn switch(key: &HeaderValue, dialect: Option<Dialect>, allowed: bool) -> Reply {
     if let Some(dialect) = dialect {
         answers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(dialect.name()));
     }
-    let outcome = match dialect {
-        _ if !allowed => {
+    let dialect = match dialect {
+        _ if !is_allowed => {
             Err(Close::forbidden("Forbidden: pages of this origin may not connect (cors_origins)"))
         }
         None => Err(Close::no_dialect()),
         Some(dialect) => Ok(dialect),
     };
-    response.extensions_mut().insert(Upgrade(outcome));
+    response.extensions_mut().insert(Upgrade { dialect, head });
     response
-}
-
-/// Browsers let any page open a socket to anywhere, and say only whose page it is: it must be ours or a listed one. What
-/// is no browser sends no origin.
-fn may_open(headers: &HeaderMap, cors_origins: &[String]) -> bool {
-    let Some(origin) = headers.get(header::ORIGIN) else { return true };
-    if cors_origins.iter().any(|known| known == "*" || known.as_bytes() == origin.as_bytes()) {
-        return true;
-    }
-    let authority = |text: &str| text.parse::<Authority>().ok();
-    let of_page = origin.to_str().ok().and_then(|text| authority(text.split_once("://")?.1));
-    let ours = headers.get(header::HOST).and_then(|host| authority(host.to_str().ok()?));
-    of_page.is_some() && of_page == ours
 }
 
 /// 16 bytes in base64 are 22 digits and two signs of filling.
@@ -112,7 +117,9 @@ mod tests {
             request.headers_mut().insert(name, HeaderValue::from_static(value));
         }
         change(&mut request);
-        answer(&request, &["https://shop.example".to_owned()])
+        let settings =
+            Settings { cors_origins: vec!["https://shop.example".to_owned()], ..Settings::default() };
+        answer(&request, &settings)
     }
 
     fn set(name: &'static str, value: &'static str) -> impl FnOnce(&mut Request<()>) {
@@ -128,7 +135,7 @@ mod tests {
         // The example of RFC 6455, section 1.3.
         assert_eq!(response.headers()["sec-websocket-accept"], "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
         assert_eq!(response.headers()["sec-websocket-protocol"], "graphql-transport-ws");
-        assert_eq!(response.extensions().get::<Upgrade>().unwrap().0, Ok(Dialect::Transport));
+        assert_eq!(response.extensions().get::<Upgrade>().unwrap().dialect, Ok(Dialect::Transport));
     }
 
     #[test]
@@ -156,7 +163,7 @@ mod tests {
     fn what_a_page_can_learn_only_from_a_socket_is_said_there() {
         let code = |response: &Reply| {
             assert_eq!(response.status(), 101);
-            response.extensions().get::<Upgrade>().unwrap().0.as_ref().err().map(|close| close.code)
+            response.extensions().get::<Upgrade>().unwrap().dialect.as_ref().err().map(|close| close.code)
         };
         assert_eq!(code(&open(set("sec-websocket-protocol", "soap"))), Some(4406));
         for (origin, expected) in [

@@ -19,6 +19,7 @@ use futures_util::{
 use memchr::memchr2;
 use prony_graphql::{
     error::{ErrorCode, GraphqlError},
+    request::Caller,
     response::FieldResult,
 };
 use prony_sources::source::Events;
@@ -52,6 +53,8 @@ struct Key {
     plan: usize,
     /// As JSON.
     variables: Box<str>,
+    /// Who asks, where functions want to know it: each has feeds of its own.
+    caller: Option<usize>,
 }
 
 /// One stream of a source with its subscribers.
@@ -59,6 +62,8 @@ struct Key {
 struct Feed {
     key: Key,
     plan: Arc<Plan>,
+    /// Held, so that no other can have its address.
+    _caller: Option<Caller>,
     subscribers: RefCell<Slab<Subscriber>>,
     task: AbortHandle,
 }
@@ -129,7 +134,8 @@ pub(crate) fn subscribe(
     subscriber: Subscriber,
 ) -> Result<Subscription, GraphqlError> {
     let variables = serde_json::to_string(prepared.variables.values()).expect("JSON values are JSON");
-    let key = Key { plan: Arc::as_ptr(&prepared.plan).addr(), variables: variables.into() };
+    let caller = prepared.variables.caller().map(Caller::address);
+    let key = Key { plan: Arc::as_ptr(&prepared.plan).addr(), variables: variables.into(), caller };
     let known = core.hub.feeds.borrow().get(&key).cloned();
     let feed = match known {
         Some(feed) => feed,
@@ -151,7 +157,13 @@ fn open(core: &Rc<CoreEngine>, prepared: &Prepared, key: Key) -> Result<Rc<Feed>
     let feed = Rc::new_cyclic(|feed: &Weak<Feed>| {
         let (task, handle) = abortable(run(Rc::clone(core), Weak::clone(feed), events));
         tokio::task::spawn_local(task);
-        Feed { key: key.clone(), plan: Arc::clone(plan), subscribers: RefCell::default(), task: handle }
+        Feed {
+            key: key.clone(),
+            plan: Arc::clone(plan),
+            _caller: prepared.variables.caller().cloned(),
+            subscribers: RefCell::default(),
+            task: handle,
+        }
     });
     core.hub.feeds.borrow_mut().insert(key, Rc::clone(&feed));
     Ok(feed)

@@ -16,7 +16,6 @@ mod socket;
 mod stream;
 mod wrap;
 
-pub use self::settings::SubscriptionSettings;
 pub(crate) use self::{
     handshake::{Upgrade, answer as open_socket, is_wanted as wants_socket},
     hub::Hub,
@@ -25,3 +24,4 @@ pub(crate) use self::{
     socket::serve as serve_socket,
     stream::EventStream,
 };
+pub use self::{settings::SubscriptionSettings, socket::ConnectionInit};

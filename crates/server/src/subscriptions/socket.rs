@@ -30,7 +30,9 @@ use tokio_tungstenite::{
     },
 };
 
-use prony_graphql::request::RequestParameters;
+use http::request::Parts;
+use prony_graphql::request::{Caller, RequestParameters};
+use serde_json::Value as Json;
 
 use super::{
     handshake::Upgrade,
@@ -39,7 +41,15 @@ use super::{
     protocol::{Action, Close, Dialect, Session},
     settings::SubscriptionSettings,
 };
-use crate::graphql::{CoreEngine, road::Permission};
+use crate::graphql::{
+    CoreEngine,
+    road::{self, Permission},
+};
+
+/// The payload of a WebSocket's `connection_init`, among the extensions of the head that a context is made of. Pages put
+/// their tokens there, because they cannot send headers with a WebSocket.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConnectionInit(pub Json);
 
 /// How long a client may take to read why it is cut and to answer.
 const CLOSE_TIME: Duration = Duration::from_secs(2);
@@ -99,6 +109,9 @@ struct Socket<S> {
     /// To be said behind what waits.
     close: Option<Close>,
     client: Client,
+    /// Where functions want to know who asks: the head of the opening, until they know.
+    head: Option<Box<Parts>>,
+    caller: Option<Caller>,
 }
 
 /// What may still come from the client.
@@ -112,7 +125,8 @@ enum Client {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
-    fn new(stream: WebSocketStream<S>, Upgrade(dialect): Upgrade, core: Rc<CoreEngine>) -> Self {
+    fn new(stream: WebSocketStream<S>, upgrade: Upgrade, core: Rc<CoreEngine>) -> Self {
+        let Upgrade { dialect, head } = upgrade;
         let settings = &core.settings().subscriptions;
         let outbox = core.hub.outbox(Bounds::of(settings));
         let timer = Box::pin(tokio::time::sleep(settings.init_timeout));
@@ -122,7 +136,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             session: Session::new(
                 dialect.as_ref().map_or(Dialect::Transport, |dialect| *dialect),
                 max_operations,
-            ),
+            )
+            .meeting(head.is_some()),
             operations: Operations::new(Rc::clone(&core), Rc::clone(&outbox)),
             outbox,
             core,
@@ -131,6 +146,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             heard: false,
             close: None,
             client: Client::Talks,
+            head,
+            caller: None,
         };
         if let Err(close) = dialect {
             socket.end(close);
@@ -212,12 +229,30 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     fn perform(&mut self, actions: Vec<Action>) {
         for action in actions {
             match action {
+                Action::Meet(payload) => {
+                    if let Err(close) = self.meet(payload) {
+                        let actions = self.session.close(close);
+                        return self.perform(actions);
+                    }
+                }
                 Action::Send(text) => self.push(text.into_owned()),
                 Action::Start { id, parameters } => self.start(&id, parameters),
                 Action::Stop { id } => self.operations.stop(&id),
                 Action::Close(close) => self.end(close),
             }
         }
+    }
+
+    /// Has the functions' context made, once for all operations of the connection.
+    fn meet(&mut self, payload: Json) -> Result<(), Close> {
+        let Some(mut head) = self.head.take() else { return Ok(()) };
+        head.extensions.insert(ConnectionInit(payload));
+        let Some(asked) = self.core.settings().functions.caller(&head) else { return Ok(()) };
+        self.caller = Some(asked.map_err(|error| {
+            let error = road::for_the_client(&self.core, *error);
+            if error.detail.is_some() { Close::internal() } else { Close::forbidden(error.message) }
+        })?);
+        Ok(())
     }
 
     fn push(&self, text: String) {
@@ -230,6 +265,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             return;
         }
         let wrap = self.session.wrap(id);
+        let parameters = parameters.asked_by(self.caller.clone().map(Ok));
         if let Err(refusal) = self.operations.start(Rc::clone(id), parameters, Permission::All, wrap) {
             let errors = self.operations.error_list(&refusal.errors());
             for text in self.session.refused(id, &errors) {

@@ -1,9 +1,11 @@
 //! Bytes in, bytes out: the server in this process, over real sockets, on a copy of the sample database.
 
+mod asking;
 mod connections;
 mod documents;
 mod graph;
 mod graphql;
+mod hosted;
 mod limits;
 mod paths;
 mod sockets;

@@ -2,7 +2,7 @@
 
 use std::{
     io::Write as _,
-    net::{Shutdown, TcpStream},
+    net::{Shutdown, SocketAddr, TcpStream},
     time::Duration,
 };
 
@@ -32,9 +32,13 @@ impl Socket {
     }
 
     pub(crate) fn open_with(server: &Server, headers: &[(&'static str, &'static str)]) -> Self {
-        let stream = TcpStream::connect(server.address()).expect("the server listens");
+        Self::open_at(server.address(), headers)
+    }
+
+    pub(crate) fn open_at(address: SocketAddr, headers: &[(&'static str, &'static str)]) -> Self {
+        let stream = TcpStream::connect(address).expect("the server listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("the timeout is not zero");
-        let url = format!("ws://{}/graphql", server.address());
+        let url = format!("ws://{address}/graphql");
         let mut request = url.into_client_request().expect("the address is right");
         for (name, value) in headers {
             request.headers_mut().insert(*name, value.parse().expect("values are plain"));

@@ -256,6 +256,31 @@ fn requests_without_a_stream_say_what_is_missing() {
     );
 }
 
+/// Who has the token of an open stream cannot open it again, and a token ends with its stream.
+#[test]
+fn a_token_is_good_for_one_stream() {
+    let server = Server::start();
+    let token = reserve(&server);
+    let body = r#"{"query":"{ __typename }","extensions":{"operationId":"a"}}"#;
+    let on = |method: &str, token: &str| {
+        let body = if method == "POST" { body } else { "" };
+        let query = format!("?token={token}&operationId=a");
+        let answer = server.ask(on_stream(method, &query, "content-type: application/json\r\n", body));
+        answer.split(' ').nth(1).expect("a status").to_owned()
+    };
+    let all = |token: &str| ["GET", "POST", "DELETE"].map(|method| on(method, token)).join(" ");
+    let mut stream = server.connect();
+    stream.send(on_stream("GET", &format!("?token={token}"), "", ""));
+    stream.until(":\n\n");
+    assert_eq!(all(&token), "409 202 200", "open");
+    for unknown in ["0", &token.to_uppercase().replace(char::is_numeric, "F"), "%00", &"f".repeat(5000)] {
+        assert_eq!(all(unknown), "404 404 404", "{unknown}");
+    }
+    drop(stream);
+    server.until_metric("prony_event_streams", 0);
+    assert_eq!(all(&token), "404 404 404", "ended");
+}
+
 #[test]
 fn quiet_streams_are_kept_open_with_comments() {
     let server = Server::with(|settings| settings.subscriptions.ping_interval = Duration::from_millis(10));

@@ -10,13 +10,13 @@ use crate::{
 };
 
 /// A subscription to a donut, as the payload of a message or the body of a request.
-fn updates(id: &str) -> String {
+pub(crate) fn updates(id: &str) -> String {
     format!(
         r#"{{"query":"subscription ($id: String!) {{ onDonutUpdated(id: $id) {{ name flavor }} }}","variables":{{"id":"{id}"}}}}"#
     )
 }
 
-fn subscribe(operation: &str, id: &str) -> String {
+pub(crate) fn subscribe(operation: &str, id: &str) -> String {
     format!(r#"{{"id":"{operation}","type":"subscribe","payload":{}}}"#, updates(id))
 }
 
@@ -41,7 +41,7 @@ impl Baker {
     }
 }
 
-fn event(name: &str) -> String {
+pub(crate) fn event(name: &str) -> String {
     format!(r#"{{"data":{{"onDonutUpdated":{{"name":"{name}","flavor":"VANILLA"}}}}}}"#)
 }
 

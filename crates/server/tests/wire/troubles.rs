@@ -79,7 +79,9 @@ fn functions(timeout: Duration) -> Resolvers {
             troubles.gate.notify_waiters();
             1
         })
-        .field("Mutation.break", |troubles: &Troubles, (): ()| troubles.broken.publish(&(), Broken) as i32)
+        .field("Mutation.break", |troubles: &Troubles, (): ()| {
+            i32::try_from(troubles.broken.publish(&(), Broken)).expect("they are few")
+        })
         .event_field("Subscription.broken", |troubles: &Troubles, (): ()| troubles.broken.subscribe(()))
         .build()
         .expect("no check at the start can see its troubles")

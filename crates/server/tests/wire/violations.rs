@@ -1,9 +1,8 @@
-//! Every way to break the protocols of WebSockets, of both sub-protocols and of reserved streams: a row each, with what
-//! the client is told.
+//! Every way to break the protocol of WebSockets and both sub-protocols: a row each, with what the client is told.
 
 use std::{fmt::Write as _, io::Write as _, time::Duration};
 
-use expect_test::{Expect, expect};
+use expect_test::{ExpectFile, expect, expect_file};
 use prony_server::config::Settings;
 
 use crate::{
@@ -21,7 +20,7 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     match payload.len() {
         short @ 0..=125 => bytes.push(0x80 | short as u8),
         long => {
-            bytes.push(0x80 | 126);
+            bytes.push(0x80 | 0x7e);
             bytes.extend((long as u16).to_be_bytes());
         }
     }
@@ -58,8 +57,11 @@ fn answers(mut socket: Socket) -> String {
     came.filter(|text| text != r#"{"type":"ka"}"#).collect::<Vec<_>>().join("\n      ")
 }
 
+/// A violation, and what a client of a protocol sends for it.
+type Row<'a> = (&'a str, &'a dyn Fn(&str) -> Frames);
+
 /// Each row in both protocols: its name, and what was answered until the close.
-fn check(server: &Server, rows: &[(&str, &dyn Fn(&str) -> Frames)], expected: &Expect) {
+fn check(server: &Server, rows: &[Row<'_>], expected: &ExpectFile) {
     let mut table = String::new();
     for (name, frames) in rows {
         let _ = writeln!(table, "{name}");
@@ -108,75 +110,7 @@ fn messages_that_break_the_sub_protocol() {
             }),
             ("bytes", &|_| ready([frame(0x82, INIT.as_bytes())])),
         ],
-        &expect![[r#"
-            no JSON
-              graphql-transport-ws
-                  close 4400 Invalid message: it must be a JSON object
-              graphql-ws
-                  {"type":"connection_error","payload":{"message":"Invalid message: it must be a JSON object"}}
-                  close 4400 Invalid message: it must be a JSON object
-            no type
-              graphql-transport-ws
-                  close 4400 Invalid message: missing field `type` at line 1 column 2
-              graphql-ws
-                  {"type":"connection_error","payload":{"message":"Invalid message: missing field `type` at line 1 column 2"}}
-                  close 4400 Invalid message: missing field `type` at line 1 column 2
-            a type of servers
-              graphql-transport-ws
-                  close 4400 Invalid message: clients send no type `connection_ack`
-              graphql-ws
-                  {"type":"connection_error","payload":{"message":"Invalid message: clients send no type `connection_ack`"}}
-                  close 4400 Invalid message: clients send no type `connection_ack`
-            an operation before connection_init
-              graphql-transport-ws
-                  close 4401 Unauthorized: send connection_init first
-              graphql-ws
-                  {"type":"connection_error","payload":{"message":"Unauthorized: send connection_init first"}}
-                  close 4401 Unauthorized: send connection_init first
-            connection_init never
-              graphql-transport-ws
-                  close 4408 Connection initialisation timeout
-              graphql-ws
-                  {"type":"connection_error","payload":{"message":"Connection initialisation timeout"}}
-                  close 4408 Connection initialisation timeout
-            connection_init twice
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 4429 Too many initialisation requests
-              graphql-ws
-                  {"type":"connection_ack"}
-                  {"type":"connection_error","payload":{"message":"Too many initialisation requests"}}
-                  close 4429 Too many initialisation requests
-            connection_init with a text
-              graphql-transport-ws
-                  close 4400 Invalid message: the payload of connection_init must be an object
-              graphql-ws
-                  {"type":"connection_error","payload":{"message":"Invalid message: the payload of connection_init must be an object"}}
-                  close 4400 Invalid message: the payload of connection_init must be an object
-            an operation without an id
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 4400 Invalid message: subscribe needs an id, a text that is not empty
-              graphql-ws
-                  {"type":"connection_ack"}
-                  {"type":"connection_error","payload":{"message":"Invalid message: start needs an id, a text that is not empty"}}
-                  close 4400 Invalid message: start needs an id, a text that is not empty
-            an id twice, then the end of a stranger
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 4409 Subscriber for a already exists
-              graphql-ws
-                  {"type":"connection_ack"}
-                  close 1000 
-            bytes
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 4400 Invalid message: the protocol is text, and this frame is binary
-              graphql-ws
-                  {"type":"connection_ack"}
-                  {"type":"connection_error","payload":{"message":"Invalid message: the protocol is text, and this frame is binary"}}
-                  close 4400 Invalid message: the protocol is text, and this frame is binary
-        "#]],
+        &expect_file!["violations.messages.txt"],
     );
 }
 
@@ -213,134 +147,7 @@ fn frames_that_break_the_websocket_protocol() {
             ("a close that is not UTF-8", &|_| ready([frame(CLOSE, b"\x03\xe8\xff")])),
             ("HTTP in a socket", &|_| ready([b"GET /graphql HTTP/1.1\r\nhost: test\r\n\r\n".to_vec()])),
         ],
-        &expect![[r#"
-            not masked
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 1002 Received an unmasked frame from client
-              graphql-ws
-                  {"type":"connection_ack"}
-                  close 1002 Received an unmasked frame from client
-            not UTF-8
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 1007 a message is not UTF-8
-              graphql-ws
-                  {"type":"connection_ack"}
-                  close 1007 a message is not UTF-8
-            not UTF-8, in the second fragment
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 1007 a message is not UTF-8
-              graphql-ws
-                  {"type":"connection_ack"}
-                  close 1007 a message is not UTF-8
-            a continuation of nothing
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 1002 Continue frame but nothing to continue
-              graphql-ws
-                  {"type":"connection_ack"}
-                  close 1002 Continue frame but nothing to continue
-            a text within a text
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 1002 While waiting for more fragments received: TEXT
-              graphql-ws
-                  {"type":"connection_ack"}
-                  close 1002 While waiting for more fragments received: TEXT
-            a kind that nobody has
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 1002 Encountered invalid opcode: 3
-              graphql-ws
-                  {"type":"connection_ack"}
-                  close 1002 Encountered invalid opcode: 3
-            a control frame that nobody has
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 1002 Encountered invalid opcode: 11
-              graphql-ws
-                  {"type":"connection_ack"}
-                  close 1002 Encountered invalid opcode: 11
-            a reserved bit
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 1002 Reserved bits are non-zero
-              graphql-ws
-                  {"type":"connection_ack"}
-                  close 1002 Reserved bits are non-zero
-            a ping of 126 bytes
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 1002 Control frame too big (payload must be 125 bytes or less)
-              graphql-ws
-                  {"type":"connection_ack"}
-                  close 1002 Control frame too big (payload must be 125 bytes or less)
-            a ping in fragments
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 1002 Fragmented control frame
-              graphql-ws
-                  {"type":"connection_ack"}
-                  close 1002 Fragmented control frame
-            a message over the limit
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 1009 a message is over the limit of 200 bytes (max_message_bytes)
-              graphql-ws
-                  {"type":"connection_ack"}
-                  close 1009 a message is over the limit of 200 bytes (max_message_bytes)
-            fragments over the limit together
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 1009 a message is over the limit of 200 bytes (max_message_bytes)
-              graphql-ws
-                  {"type":"connection_ack"}
-                  close 1009 a message is over the limit of 200 bytes (max_message_bytes)
-            a header of 2^63 bytes
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 1009 a message is over the limit of 200 bytes (max_message_bytes)
-              graphql-ws
-                  {"type":"connection_ack"}
-                  close 1009 a message is over the limit of 200 bytes (max_message_bytes)
-            a header of 2^63 - 1 bytes
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 1009 a message is over the limit of 200 bytes (max_message_bytes)
-              graphql-ws
-                  {"type":"connection_ack"}
-                  close 1009 a message is over the limit of 200 bytes (max_message_bytes)
-            a close of one byte
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 1002 Invalid close sequence
-              graphql-ws
-                  {"type":"connection_ack"}
-                  close 1002 Invalid close sequence
-            a close with a code that nobody may send
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 1002 Protocol violation
-              graphql-ws
-                  {"type":"connection_ack"}
-                  close 1002 Protocol violation
-            a close that is not UTF-8
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 1007 a message is not UTF-8
-              graphql-ws
-                  {"type":"connection_ack"}
-                  close 1007 a message is not UTF-8
-            HTTP in a socket
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  close 1002 Encountered invalid opcode: 7
-              graphql-ws
-                  {"type":"connection_ack"}
-                  close 1002 Encountered invalid opcode: 7
-        "#]],
+        &expect_file!["violations.frames.txt"],
     );
 }
 
@@ -353,19 +160,7 @@ fn what_panics_behind_a_socket_is_said() {
             let hear = start(protocol, "a", "subscription { broken { id } }");
             ready(texts(&[&hear, &start(protocol, "b", "mutation { break }")]))
         })],
-        &expect![[r#"
-            an event that cannot be written
-              graphql-transport-ws
-                  {"type":"connection_ack"}
-                  {"id":"b","type":"next","payload":{"data":{"break":1}}}
-                  {"id":"b","type":"complete"}
-                  close 4500 Internal server error: the server's log has more
-              graphql-ws
-                  {"type":"connection_ack"}
-                  {"id":"b","type":"data","payload":{"data":{"break":1}}}
-                  {"id":"b","type":"complete"}
-                  close 4500 Internal server error: the server's log has more
-        "#]],
+        &expect_file!["violations.panics.txt"],
     );
 }
 

@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::{
     answer::{Answer, Concrete},
+    context::Context,
     events::{Lagged, Subscriber},
     function::{Resolve, Signature, arguments, signature},
     input::Input,
@@ -48,7 +49,7 @@ impl Subscription {
 
 /// `Fn(&Context, Arguments) -> Subscriber`.
 pub(crate) struct EventField<C, F, A, T> {
-    context: Arc<C>,
+    context: Context<C>,
     function: F,
     types: Types<A, T>,
 }
@@ -56,7 +57,7 @@ pub(crate) struct EventField<C, F, A, T> {
 type Types<A, T> = PhantomData<fn() -> (A, T)>;
 
 impl<C, F, A, T> EventField<C, F, A, T> {
-    pub(crate) fn new(context: Arc<C>, function: F) -> Self {
+    pub(crate) fn new(context: Context<C>, function: F) -> Self {
         Self { context, function, types: PhantomData }
     }
 }
@@ -99,8 +100,10 @@ where
 
     fn events(&self, subscription: Subscription) -> Result<Events, GraphqlError> {
         let input = Input::new(&subscription.call.arguments, &subscription.variables);
-        let begun =
-            arguments(input).and_then(|arguments| guarded(|| (self.function)(&self.context, arguments)));
+        let begun = self.context.get(&subscription.variables).and_then(|context| {
+            let arguments = arguments(input)?;
+            guarded(|| (self.function)(context, arguments))
+        });
         let subscriber = begun.map_err(|error| error.at(subscription.call.position))?;
         Ok(Box::pin(stream::unfold((subscriber, subscription), |(mut subscriber, subscription)| async {
             let event = subscriber.next().await?;

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::{
     answer::{Answer, AnswerShape, Concrete, Output},
+    context::Context,
     error::Error,
     event_field::{Subscription, no_events},
     input::Input,
@@ -188,13 +189,13 @@ fn batch_rows<B: Batch>(answered: Row<B>, parents: usize) -> Rows<B::Item> {
 
 /// A function with its context; `M` stands for its form and types.
 struct Bound<C, F, M> {
-    context: Arc<C>,
+    context: Context<C>,
     function: F,
     form: PhantomData<fn() -> M>,
 }
 
 impl<C, F, M> Bound<C, F, M> {
-    fn new(context: Arc<C>, function: F) -> Self {
+    fn new(context: Context<C>, function: F) -> Self {
         Self { context, function, form: PhantomData }
     }
 }
@@ -218,7 +219,7 @@ macro_rules! function_trait {
         $(#[$documentation])*
         pub trait $name<C, M>: Sized {
             #[doc(hidden)]
-            fn bind(self, context: Arc<C>) -> Bind;
+            fn bind(self, context: Context<C>) -> Bind;
         }
     };
 }
@@ -272,8 +273,10 @@ where
     }
 
     fn now(&self, input: Input<'_>, _parents: &[&dyn Concrete]) -> Rows<R> {
-        let row =
-            arguments(input).and_then(|arguments| guarded(|| (self.function)(&self.context, arguments)));
+        let row = self.context.get(input.variables()).and_then(|context| {
+            let arguments = arguments(input)?;
+            guarded(|| (self.function)(context, arguments))
+        });
         Rows::One([row])
     }
 }
@@ -295,8 +298,9 @@ where
 
     fn now(&self, input: Input<'_>, parents: &[&dyn Concrete]) -> Rows<R> {
         let row = |parent: &&dyn Concrete| {
+            let context = self.context.get(input.variables())?;
             let (parent, arguments) = (typed(*parent)?, arguments(input)?);
-            guarded(|| (self.function)(&self.context, parent, arguments))
+            guarded(|| (self.function)(context, parent, arguments))
         };
         Rows::Many(parents.iter().map(row).collect())
     }
@@ -320,8 +324,8 @@ where
     fn now(&self, input: Input<'_>, parents: &[&dyn Concrete]) -> Rows<B::Item> {
         let typed = parents.iter().map(|parent| typed(*parent)).collect::<Row<Vec<&P>>>();
         let answered = typed.and_then(|parents| {
-            let arguments = arguments(input)?;
-            guarded(|| (self.function)(&self.context, &parents, arguments))
+            let (context, arguments) = (self.context.get(input.variables())?, arguments(input)?);
+            guarded(|| (self.function)(context, &parents, arguments))
         });
         batch_rows(answered, parents.len())
     }
@@ -350,13 +354,11 @@ where
     }
 
     async fn later(&self, scope: Scope<'_>, input: Input<'_>, _parents: &[&dyn Concrete]) -> Rows<T::Output> {
-        Rows::One([match arguments(input) {
-            Ok(arguments) => match guarded(|| (self.function)(Arc::clone(&self.context), arguments)) {
-                Ok(call) => guarded_later(scope, call).await,
-                Err(error) => Err(error),
-            },
-            Err(error) => Err(error),
-        }])
+        let begun = self.context.share(scope.variables).and_then(|context| {
+            let arguments = arguments(input)?;
+            guarded(|| (self.function)(context, arguments))
+        });
+        Rows::One([finish_one(scope, begun).await])
     }
 }
 
@@ -381,8 +383,9 @@ where
 
     async fn later(&self, scope: Scope<'_>, input: Input<'_>, parents: &[&dyn Concrete]) -> Rows<T::Output> {
         let begin = |parent: &dyn Concrete| {
+            let context = self.context.share(scope.variables)?;
             let (parent, arguments) = (typed::<P>(parent)?, arguments(input)?);
-            guarded(|| (self.function)(Arc::clone(&self.context), parent.clone(), arguments))
+            guarded(|| (self.function)(context, parent.clone(), arguments))
         };
         let mut rows = Vec::with_capacity(parents.len());
         for some in parents.chunks(MAX_CALLS_AT_ONCE) {
@@ -427,8 +430,8 @@ where
     ) -> Rows<Self::Answer> {
         let typed = parents.iter().map(|parent| typed::<P>(*parent).cloned()).collect::<Row<Vec<P>>>();
         let begun = typed.and_then(|parents| {
-            let arguments = arguments(input)?;
-            guarded(|| (self.function)(Arc::clone(&self.context), parents, arguments))
+            let (context, arguments) = (self.context.share(scope.variables)?, arguments(input)?);
+            guarded(|| (self.function)(context, parents, arguments))
         });
         batch_rows(finish_one(scope, begun).await, parents.len())
     }
@@ -441,7 +444,7 @@ where
     A: DeserializeOwned + 'static,
     R: Answer,
 {
-    fn bind(self, context: Arc<C>) -> Bind {
+    fn bind(self, context: Context<C>) -> Bind {
         Bind(Arc::new(Bound::<C, F, AtRoot<A, R>>::new(context, self)))
     }
 }
@@ -454,7 +457,7 @@ where
     A: DeserializeOwned + 'static,
     R: Answer,
 {
-    fn bind(self, context: Arc<C>) -> Bind {
+    fn bind(self, context: Context<C>) -> Bind {
         Bind(Arc::new(Bound::<C, F, OfParent<P, A, R>>::new(context, self)))
     }
 }
@@ -467,7 +470,7 @@ where
     A: DeserializeOwned + 'static,
     B: Batch,
 {
-    fn bind(self, context: Arc<C>) -> Bind {
+    fn bind(self, context: Context<C>) -> Bind {
         Bind(Arc::new(Bound::<C, F, OfParents<P, A, B>>::new(context, self)))
     }
 }
@@ -479,7 +482,7 @@ where
     A: DeserializeOwned + Send + 'static,
     T: Future<Output: Answer> + Send + 'static,
 {
-    fn bind(self, context: Arc<C>) -> Bind {
+    fn bind(self, context: Context<C>) -> Bind {
         Bind(Arc::new(Bound::<C, F, Waiting<AtRoot<A, T::Output>, T>>::new(context, self)))
     }
 }
@@ -492,7 +495,7 @@ where
     A: DeserializeOwned + Send + 'static,
     T: Future<Output: Answer> + Send + 'static,
 {
-    fn bind(self, context: Arc<C>) -> Bind {
+    fn bind(self, context: Context<C>) -> Bind {
         Bind(Arc::new(Bound::<C, F, Waiting<OfParent<P, A, T::Output>, T>>::new(context, self)))
     }
 }
@@ -505,7 +508,7 @@ where
     A: DeserializeOwned + Send + 'static,
     T: Future<Output: Batch> + Send + 'static,
 {
-    fn bind(self, context: Arc<C>) -> Bind {
+    fn bind(self, context: Context<C>) -> Bind {
         Bind(Arc::new(Bound::<C, F, Waiting<OfParents<P, A, T::Output>, T>>::new(context, self)))
     }
 }

@@ -27,6 +27,10 @@ impl<'a> Input<'a> {
         Self { value, variables }
     }
 
+    pub(crate) fn variables(self) -> &'a Variables {
+        self.variables
+    }
+
     fn with(self, value: &'a Value) -> Self {
         Self { value, ..self }
     }

@@ -6,6 +6,7 @@
 
 mod answer;
 mod check;
+mod context;
 mod contribution;
 mod directive;
 mod error;
@@ -25,6 +26,7 @@ mod write;
 pub use self::look::sample;
 pub use self::{
     answer::{Answer, Concrete, Output},
+    context::Context,
     error::{Error, Fault, Faults},
     events::{EVENTS_KEPT, Events, Lagged, Subscriber},
     function::{AsyncBatchFunction, AsyncFieldFunction, Batch, BatchFunction, FieldFunction},

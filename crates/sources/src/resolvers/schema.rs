@@ -1,6 +1,6 @@
 //! Putting a schema together: its text, the functions of its fields, and checks that they fit.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{any::Any, fmt, sync::Arc, time::Duration};
 
 use prony_graphql::{
     Name,
@@ -17,9 +17,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{
     answer::Answer,
     check,
+    context::{Context, Making},
     contribution::{self, Declared},
     directive::{self, Apply},
-    error::Faults,
+    error::{Error, Faults},
     event_field::EventField,
     events::Subscriber,
     function::{AsyncBatchFunction, AsyncFieldFunction, BatchFunction, Bind, FieldFunction, Resolve},
@@ -49,7 +50,8 @@ impl Default for Settings {
 /// [`build`](Schema::build) refuses what does not fit, all faults at once.
 pub struct Schema<C> {
     sdl: String,
-    context: Arc<C>,
+    context: Context<C>,
+    making: Option<Making>,
     functions: Vec<(String, Arc<dyn Resolve>)>,
     directives: Vec<(String, Arc<dyn Apply>)>,
     settings: Settings,
@@ -63,15 +65,29 @@ impl<C: Send + Sync + 'static> Schema<C> {
 
     /// The same with a context that others hold too.
     pub fn sharing(sdl: impl Into<String>, context: Arc<C>) -> Self {
+        Self::with(sdl.into(), Context::shared(context), None)
+    }
+
+    /// A schema whose functions get a context of the request that they answer: `make` makes it of the request's head,
+    /// before anything runs. Its error refuses the request. The head is what the server has of it:
+    /// `http::request::Parts`, in which the payload of a WebSocket's `connection_init` is one of the extensions.
+    pub fn per_request<H: Any>(
+        sdl: impl Into<String>,
+        make: impl Fn(&H) -> Result<C, Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self::with(sdl.into(), Context::of_request(), Some(Making::new(make)))
+    }
+
+    fn with(sdl: String, context: Context<C>, making: Option<Making>) -> Self {
         let (functions, directives) = (Vec::new(), Vec::new());
-        Self { sdl: sdl.into(), context, functions, directives, settings: Settings::default() }
+        Self { sdl, context, making, functions, directives, settings: Settings::default() }
     }
 
     /// A function for `Type.field`: `|context: &C, arguments: A|` for a root field, `|context: &C, parent: &P,
     /// arguments: A|` for a field of another type. It must not block.
     #[must_use]
     pub fn field<M>(self, name: &str, function: impl FieldFunction<C, M>) -> Self {
-        let bound = function.bind(Arc::clone(&self.context));
+        let bound = function.bind(self.context.clone());
         self.add(name, bound)
     }
 
@@ -79,7 +95,7 @@ impl<C: Send + Sync + 'static> Schema<C> {
     /// It answers a list with one entry a parent.
     #[must_use]
     pub fn batch_field<M>(self, name: &str, function: impl BatchFunction<C, M>) -> Self {
-        let bound = function.bind(Arc::clone(&self.context));
+        let bound = function.bind(self.context.clone());
         self.add(name, bound)
     }
 
@@ -87,7 +103,7 @@ impl<C: Send + Sync + 'static> Schema<C> {
     /// of the parent between where there is one.
     #[must_use]
     pub fn async_field<M>(self, name: &str, function: impl AsyncFieldFunction<C, M>) -> Self {
-        let bound = function.bind(Arc::clone(&self.context));
+        let bound = function.bind(self.context.clone());
         self.add(name, bound)
     }
 
@@ -95,7 +111,7 @@ impl<C: Send + Sync + 'static> Schema<C> {
     /// async move { … }`.
     #[must_use]
     pub fn async_batch_field<M>(self, name: &str, function: impl AsyncBatchFunction<C, M>) -> Self {
-        let bound = function.bind(Arc::clone(&self.context));
+        let bound = function.bind(self.context.clone());
         self.add(name, bound)
     }
 
@@ -108,7 +124,7 @@ impl<C: Send + Sync + 'static> Schema<C> {
         A: DeserializeOwned + 'static,
         T: Answer + Clone,
     {
-        let bound = Bind(Arc::new(EventField::new(Arc::clone(&self.context), function)));
+        let bound = Bind(Arc::new(EventField::new(self.context.clone(), function)));
         self.add(name, bound)
     }
 
@@ -159,7 +175,11 @@ impl<C: Send + Sync + 'static> Schema<C> {
         check::check(&catalog, &mut faults);
         let applies = |name: &Name| catalog.directives.contains_key(name);
         catalog.declared = contribution::declared_directives(&catalog.schema, applies);
-        if faults.0.is_empty() { Ok(Resolvers::new(catalog, self.settings)) } else { Err(faults) }
+        if faults.0.is_empty() {
+            Ok(Resolvers::new(catalog, self.settings, self.making))
+        } else {
+            Err(faults)
+        }
     }
 }
 

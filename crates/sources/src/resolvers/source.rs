@@ -1,6 +1,7 @@
 //! The source as the engine sees it: what it contributes, and how root fields are planned and answered.
 
 use std::{
+    any::Any,
     fmt,
     panic::AssertUnwindSafe,
     sync::{
@@ -14,6 +15,7 @@ use prony_graphql::{
     Name,
     compiler::collections::HashMap,
     error::{GraphqlError, PathSegment},
+    request::Asked,
     response::FieldResult,
     schema::Contribution,
     selection::Field,
@@ -21,6 +23,7 @@ use prony_graphql::{
 };
 
 use super::{
+    context::Making,
     contribution,
     event_field::Subscription,
     plan::{CallPlan, Planner},
@@ -38,6 +41,7 @@ pub struct Resolvers {
 struct Shared {
     catalog: Catalog,
     settings: Settings,
+    making: Option<Making>,
 }
 
 /// A root field with what it calls, for the plan cache.
@@ -45,8 +49,18 @@ struct Shared {
 pub struct PreparedRoot(Arc<CallPlan>);
 
 impl Resolvers {
-    pub(crate) fn new(catalog: Catalog, settings: Settings) -> Self {
-        Self { shared: Arc::new(Shared { catalog, settings }) }
+    pub(crate) fn new(catalog: Catalog, settings: Settings, making: Option<Making>) -> Self {
+        Self { shared: Arc::new(Shared { catalog, settings, making }) }
+    }
+
+    /// Whether functions want to know who asks.
+    pub fn wants_caller(&self) -> bool {
+        self.shared.making.is_some()
+    }
+
+    /// What the functions get of a request with this head; none where they have one context for all.
+    pub fn caller(&self, head: &dyn Any) -> Option<Asked> {
+        self.shared.making.as_ref().map(|making| making.caller(head))
     }
 
     pub fn contribution(&self) -> Contribution {
@@ -133,7 +147,7 @@ fn noted(result: FieldResult, call: &CallPlan) -> FieldResult {
 }
 
 #[cold]
-fn panicked(panic: &(dyn std::any::Any + Send), call: &CallPlan) -> FieldResult {
+fn panicked(panic: &(dyn Any + Send), call: &CallPlan) -> FieldResult {
     let error = run::panicked(panic).at(call.position);
     let error = error.with_path(vec![PathSegment::Key(call.response_key.clone())]);
     let data = (!call.output.non_null).then(|| b"null".to_vec());

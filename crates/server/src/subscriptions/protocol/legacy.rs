@@ -21,8 +21,9 @@ impl Session {
                 if self.phase != Phase::Opening {
                     return Err(Close::too_many_inits());
                 }
-                self.phase = Phase::Ready;
-                Ok(vec![Action::Send(r#"{"type":"connection_ack"}"#.into()), Action::Send(KEEP_ALIVE.into())])
+                let mut actions = self.let_in(message);
+                actions.push(Action::Send(KEEP_ALIVE.into()));
+                Ok(actions)
             }
             "start" => {
                 let id = message.operation().map_err(Close::invalid)?;

@@ -10,6 +10,7 @@ mod transport;
 use std::{borrow::Cow, collections::HashSet, rc::Rc};
 
 use prony_graphql::request::{RequestFault, RequestParameters};
+use serde_json::Value as Json;
 
 use self::message::Message;
 pub(super) use self::message::{error_list, quoted};
@@ -108,6 +109,8 @@ impl Close {
 /// What the connection does next.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Action {
+    /// Find out who it is, of this payload of its `connection_init`; what follows holds only if that is not refused.
+    Meet(Json),
     Send(Cow<'static, str>),
     /// Run this; answer with [`Session::wrap`], [`Session::refused`] and [`Session::complete`].
     Start {
@@ -139,11 +142,29 @@ pub(crate) struct Session {
     /// Operations that are neither completed nor stopped.
     open: HashSet<Rc<str>>,
     max_operations: usize,
+    meets: bool,
 }
 
 impl Session {
     pub(crate) fn new(dialect: Dialect, max_operations: usize) -> Self {
-        Self { dialect, phase: Phase::Opening, open: HashSet::new(), max_operations }
+        Self { dialect, phase: Phase::Opening, open: HashSet::new(), max_operations, meets: false }
+    }
+
+    /// The same, in which each client is met before it is let in.
+    pub(crate) fn meeting(self, meets: bool) -> Self {
+        Self { meets, ..self }
+    }
+
+    /// What lets a client in.
+    fn let_in(&mut self, message: &Message<'_>) -> Vec<Action> {
+        self.phase = Phase::Ready;
+        let mut actions = Vec::with_capacity(3);
+        if self.meets {
+            let payload = message.payload.and_then(|payload| serde_json::from_str(payload.get()).ok());
+            actions.push(Action::Meet(payload.unwrap_or_default()));
+        }
+        actions.push(Action::Send(r#"{"type":"connection_ack"}"#.into()));
+        actions
     }
 
     /// A text of the client. The list ends with a [`Action::Close`] where it breaks the protocol.

@@ -27,6 +27,7 @@ fn check(dialect: Dialect, texts: &[&str], expected: &Expect) {
 
 fn show(log: &mut String, action: &Action) {
     match action {
+        Action::Meet(payload) => writeln!(log, "  meet {payload}"),
         Action::Send(text) => writeln!(log, "  {text}"),
         Action::Start { id, parameters } => writeln!(
             log,
@@ -386,6 +387,20 @@ fn results_and_refusals_are_worded_as_the_protocol_has_it() {
         assert!(session.refused("b", "[]").is_empty());
         writeln!(log, "\nkeep alive: {:?}", session.keep_alive()).unwrap();
         expected.assert_eq(&log);
+    }
+}
+
+#[test]
+fn clients_are_met_before_they_are_let_in() {
+    for dialect in Dialect::ALL {
+        for (init, payload) in [
+            (INIT, Json::Null),
+            (r#"{"type":"connection_init","payload":{"token":"x"}}"#, serde_json::json!({"token": "x"})),
+        ] {
+            let actions = Session::new(dialect, 2).meeting(true).receive(init);
+            assert_eq!(actions[0], Action::Meet(payload));
+            assert_eq!(actions[1], Action::Send(r#"{"type":"connection_ack"}"#.into()));
+        }
     }
 }
 

@@ -14,8 +14,7 @@ impl Session {
                 if self.phase != Phase::Opening {
                     return Err(Close::too_many_inits());
                 }
-                self.phase = Phase::Ready;
-                Ok(vec![Action::Send(r#"{"type":"connection_ack"}"#.into())])
+                Ok(self.let_in(message))
             }
             "ping" => {
                 message.check_payload().map_err(Close::invalid)?;

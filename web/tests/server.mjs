@@ -8,8 +8,9 @@ import { fileURLToPath } from 'node:url';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 
+const target = process.env.CARGO_TARGET_DIR ?? join(repository, 'target');
+
 function program() {
-  const target = process.env.CARGO_TARGET_DIR ?? join(repository, 'target');
   const found = [process.env.PRONY, join(target, 'debug/prony'), join(target, 'release/prony')]
     .filter(Boolean)
     .find((path) => existsSync(path));
@@ -18,7 +19,7 @@ function program() {
 }
 
 /** A copy of the sample database. */
-function sample(folder) {
+export function sample(folder) {
   const database = join(folder, 'chinook.sqlite');
   copyFileSync(join(repository, 'crates/testkit/data/chinook/chinook.sqlite'), database);
   return `sqlite:${database}`;
@@ -29,12 +30,20 @@ export function emptyGraph(folder) {
   return `graph:${join(folder, 'graph')}`;
 }
 
+/** Both, under one schema. */
+export function both(folder) {
+  return [sample(folder), emptyGraph(folder)];
+}
+
 /** Calls `work` with the URL of a server, without a slash at its end. `source` names what it serves in a folder of its own. */
 export async function withServer(given, work, source = sample) {
-  if (given) return work(given.replace(/\/+$/, ''));
+  return given ? work(given.replace(/\/+$/, '')) : withSources(source, work);
+}
+
+export async function withSources(source, work) {
   const folder = mkdtempSync(join(tmpdir(), 'prony-web-'));
   try {
-    return await withProgram(['serve', source(folder), '--listen', '127.0.0.1:0'], work);
+    return await withProgram(['serve', ...[source(folder)].flat(), '--listen', '127.0.0.1:0'], work);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -45,8 +54,15 @@ export function withDonuts(origin, work) {
   return withProgram(['example', 'donuts', '--cors-origin', origin, '--listen', '127.0.0.1:0'], work);
 }
 
-async function withProgram(options, work) {
-  const child = spawn(program(), options);
+/** The same with an example of the crate prony-server. */
+export function withExample(name, options, work) {
+  const path = join(target, 'debug/examples', name);
+  if (!existsSync(path)) throw new Error(`${name} is not built: run \`cargo build -p prony-server --example ${name}\``);
+  return withProgram(options, work, path);
+}
+
+export async function withProgram(options, work, path = program()) {
+  const child = spawn(path, options);
   const ended = new Promise((resolve) => child.once('exit', resolve));
   try {
     return await work(await address(child));
@@ -59,11 +75,13 @@ async function withProgram(options, work) {
 function address(child) {
   return new Promise((resolve, reject) => {
     let log = '';
-    child.stderr.on('data', (piece) => {
+    const read = (piece) => {
       log += piece;
       const found = /listening on (http:\/\/[\d.:]+)/.exec(log);
       if (found) resolve(found[1]);
-    });
+    };
+    child.stdout.on('data', read);
+    child.stderr.on('data', read);
     child.once('error', reject);
     child.once('exit', (code) => reject(new Error(`prony ended with ${code}:\n${log}`)));
   });

@@ -107,6 +107,21 @@ pub enum Step {
 }
 
 impl Slot {
+    /// The number of no variable: an operation has fewer.
+    const GIVEN: usize = usize::MAX;
+
+    /// A value that the source gives at execution ([`Variables::with_given`]).
+    pub fn given(index: usize) -> Self {
+        Self { variable: Self::GIVEN, path: vec![Step::Index(index)] }
+    }
+
+    pub(crate) fn given_index(&self) -> Option<usize> {
+        match self.path.as_slice() {
+            [Step::Index(index)] if self.variable == Self::GIVEN => Some(*index),
+            _ => None,
+        }
+    }
+
     /// The whole value of a variable.
     pub(crate) fn of(variable: usize) -> Self {
         Self { variable, path: Vec::new() }

@@ -28,11 +28,19 @@ pub struct Variables {
     values: Vec<Option<Json>>,
     /// Travels with them, because whoever gets the values of a request may want to know whose they are.
     caller: Option<Caller>,
+    /// What only the source knows, such as the row of an event.
+    given: Vec<Json>,
 }
 
 impl Variables {
     pub fn new(values: Vec<Option<Json>>) -> Self {
-        Self { values, caller: None }
+        Self { values, caller: None, given: Vec::new() }
+    }
+
+    /// The same with values of the source's own, for the slots that it makes with [`Slot::given`].
+    #[must_use]
+    pub fn with_given(&self, given: Vec<Json>) -> Self {
+        Self { values: self.values.clone(), caller: self.caller.clone(), given }
     }
 
     /// The same, with who asks.
@@ -58,6 +66,9 @@ impl Variables {
 
     /// The value at a slot; `None` where the path does not exist.
     pub fn get(&self, slot: &Slot) -> Option<&Json> {
+        if let Some(index) = slot.given_index() {
+            return self.given.get(index);
+        }
         let mut value = self.value(slot.variable)?;
         for step in &slot.path {
             value = match step {

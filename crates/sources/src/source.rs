@@ -317,8 +317,9 @@ impl Handle {
             (Self::Resolvers(resolvers), PreparedRoot::Resolvers(root)) => {
                 resolvers.subscribe(root, variables)
             }
-            // Their schemas have no type Subscription.
-            (Self::Relational(_) | Self::Graph(_), _) => {
+            (Self::Relational(handle), PreparedRoot::Relational(root)) => handle.subscribe(root, variables),
+            // Its schema has no type Subscription.
+            (Self::Graph(_), _) => {
                 Err(GraphqlError::new(ErrorCode::ValidationFailed, "this source has no events"))
             }
             _ => unreachable!("{OWN_PLANS}"),

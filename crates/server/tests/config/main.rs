@@ -131,6 +131,7 @@ fn flags_win_over_the_file_and_variables_are_filled_in() {
                     connections_per_core: 4,
                     include_tables: [],
                     exclude_tables: [],
+                    subscriptions: true,
                     tables: {
                         "venues": TableSettings {
                             type_name: Some(

@@ -76,6 +76,15 @@ pub fn lower(
     Ok(RootPlan { response_key: field.response_key.as_str().into(), position: field.position, root })
 }
 
+/// What is selected of a row of the table.
+pub(super) fn row_outputs(
+    model: &Model,
+    table: TableId,
+    selections: &[Field],
+) -> Result<Vec<Output>, GraphqlError> {
+    Lowering { model }.outputs(model.table(table), selections)
+}
+
 struct Lowering<'m> {
     model: &'m Model,
 }
@@ -274,7 +283,7 @@ fn key(table: &Table, field: &Field) -> Result<Vec<(ColumnId, Value)>, GraphqlEr
 }
 
 /// Validation lets only known fields through; this names the field should schema and model ever disagree.
-fn unknown_field(field: &Field) -> GraphqlError {
+pub(super) fn unknown_field(field: &Field) -> GraphqlError {
     GraphqlError::new(
         ErrorCode::ValidationFailed,
         format!("`{}` has no field `{}` in this source", field.parent_type, field.name),

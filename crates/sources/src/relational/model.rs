@@ -108,6 +108,14 @@ pub enum RootField {
 }
 
 impl Model {
+    /// The names of all its types, but for those that belong to all tables together.
+    pub fn type_names(&self) -> impl Iterator<Item = String> {
+        let of_table =
+            |table: &Table| naming::TYPE_SUFFIXES.map(|suffix| format!("{}{suffix}", table.type_name));
+        let of_enum = |found: &EnumType| [found.name.to_string(), format!("{}Where", found.name)];
+        self.tables.iter().flat_map(of_table).chain(self.enums.iter().flat_map(of_enum))
+    }
+
     pub fn table(&self, id: TableId) -> &Table {
         &self.tables[id.0 as usize]
     }

@@ -42,6 +42,8 @@ pub struct RelationalSettings {
     /// Not these tables. Names that contain `migration` are left out too, unless an entry of `include_tables`
     /// that itself contains `migration` lets them in.
     pub exclude_tables: Vec<String>,
+    /// Whether there are subscriptions to its tables.
+    pub subscriptions: bool,
     /// By table name (`name` or `schema.name`).
     pub tables: BTreeMap<String, TableSettings>,
 }
@@ -58,6 +60,7 @@ impl Default for RelationalSettings {
             connections_per_core: 4,
             include_tables: Vec::new(),
             exclude_tables: Vec::new(),
+            subscriptions: true,
             tables: BTreeMap::new(),
         }
     }

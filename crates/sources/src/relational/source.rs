@@ -1,10 +1,11 @@
 //! A relational database behind one face: opened by its address, planned and queried without knowing which
 //! database it is.
 
-use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
+use std::{fmt, path::PathBuf, rc::Rc, str::FromStr, sync::Arc};
 
+use futures_util::FutureExt as _;
 use prony_graphql::{
-    error::GraphqlError,
+    error::{ErrorCode, GraphqlError},
     response::FieldResult,
     schema::Contribution,
     selection::{Field, OperationKind},
@@ -13,7 +14,12 @@ use prony_graphql::{
 use thiserror::Error;
 
 use super::{
-    changes::Feed,
+    changes::{
+        self, Feed,
+        events::Watch,
+        names::{ChangeIndex, ChangeNames},
+        plan::ChangesPlan,
+    },
     contribution::contribution,
     lower::{RootIndex, lower},
     model::Model,
@@ -21,6 +27,8 @@ use super::{
     settings::{RelationalSettings, SettingsFault},
     sqlite,
 };
+
+use crate::source::Events;
 
 /// Where a relational database is.
 #[derive(Clone, PartialEq, Eq)]
@@ -105,6 +113,8 @@ pub struct RelationalSource {
     address: Address,
     model: Arc<Model>,
     roots: RootIndex,
+    /// Empty where the source has no subscriptions.
+    changes: ChangeIndex,
     database: Database,
 }
 
@@ -122,12 +132,19 @@ pub struct PreparedRoot(Prepared);
 enum Prepared {
     Sqlite(Arc<sqlite::Prepared>),
     Postgres(Arc<postgres::Prepared>),
+    /// A subscription.
+    Changes(Arc<ChangesPlan<PreparedRoot>>),
 }
 
 impl PreparedRoot {
     /// Bytes that the plan cache accounts for it.
     pub fn weight_bytes(&self) -> usize {
         match &self.0 {
+            Prepared::Changes(plan) => {
+                const PER_OUTPUT: usize = 256;
+                let statements = plan.statements().map(PreparedRoot::weight_bytes).sum::<usize>();
+                statements + plan.outputs.len() * PER_OUTPUT
+            }
             Prepared::Sqlite(prepared) => prepared.weight_bytes(),
             Prepared::Postgres(prepared) => prepared.weight_bytes(),
         }
@@ -138,14 +155,14 @@ impl PreparedRoot {
     fn sqlite(&self) -> Option<Arc<sqlite::Prepared>> {
         match &self.0 {
             Prepared::Sqlite(prepared) => Some(Arc::clone(prepared)),
-            Prepared::Postgres(_) => None,
+            Prepared::Postgres(_) | Prepared::Changes(_) => None,
         }
     }
 
     fn postgres(&self) -> Option<Arc<postgres::Prepared>> {
         match &self.0 {
             Prepared::Postgres(prepared) => Some(Arc::clone(prepared)),
-            Prepared::Sqlite(_) => None,
+            Prepared::Sqlite(_) | Prepared::Changes(_) => None,
         }
     }
 }
@@ -161,9 +178,16 @@ impl RelationalSource {
             Database::Sqlite(database) => database.catalog(),
             Database::Postgres(database) => database.catalog(),
         };
-        let model = Model::build(catalog, &settings).map_err(|faults| OpenError::Settings { faults })?;
+        let mut model = Model::build(catalog, &settings).map_err(|faults| OpenError::Settings { faults })?;
         let roots = RootIndex::new(&model);
-        Ok(Arc::new(Self { address: address.clone(), model: Arc::new(model), roots, database }))
+        let mut notes = Vec::new();
+        let changes = if settings.subscriptions {
+            ChangeIndex::new(&model, &mut notes)
+        } else {
+            ChangeIndex::default()
+        };
+        model.notes.extend(notes);
+        Ok(Arc::new(Self { address: address.clone(), model: Arc::new(model), roots, changes, database }))
     }
 
     pub fn address(&self) -> &Address {
@@ -196,7 +220,9 @@ impl RelationalSource {
     }
 
     pub fn contribution(&self) -> Contribution {
-        contribution(&self.model)
+        let mut contribution = contribution(&self.model);
+        changes::contribution::add(&self.model, &self.changes, &mut contribution);
+        contribution
     }
 
     /// # Panics
@@ -210,6 +236,11 @@ impl RelationalSource {
 
     /// Plans one root field.
     pub fn plan(&self, kind: OperationKind, field: &Field) -> Result<PreparedRoot, GraphqlError> {
+        if kind == OperationKind::Subscription
+            && let Some(names) = self.changes.find(&field.name)
+        {
+            return self.plan_changes(names, field);
+        }
         let root = lower(&self.model, &self.roots, kind, field)?;
         Ok(PreparedRoot(match &self.database {
             Database::Sqlite(database) => Prepared::Sqlite(Arc::new(database.prepare(&self.model, root)?)),
@@ -219,13 +250,28 @@ impl RelationalSource {
         }))
     }
 
+    fn plan_changes(&self, names: &ChangeNames, field: &Field) -> Result<PreparedRoot, GraphqlError> {
+        let plan = ChangesPlan::lower(&self.model, names, field, |root, list| {
+            Ok(PreparedRoot(match &self.database {
+                Database::Sqlite(database) => {
+                    Prepared::Sqlite(Arc::new(database.prepare_given(&self.model, root, list)))
+                }
+                Database::Postgres(database) => {
+                    Prepared::Postgres(Arc::new(database.prepare_given(&self.model, root, list)?))
+                }
+            }))
+        })?;
+        Ok(PreparedRoot(Prepared::Changes(Arc::new(plan))))
+    }
+
     /// Opens this core's part of the source; call it on the core's thread, inside its `LocalSet`.
     pub fn attach(self: &Arc<Self>) -> RelationalHandle {
         RelationalHandle {
-            session: match &self.database {
-                Database::Sqlite(database) => Session::Sqlite(database.attach(), Arc::clone(self)),
+            source: Arc::clone(self),
+            session: Rc::new(match &self.database {
+                Database::Sqlite(database) => Session::Sqlite(database.attach()),
                 Database::Postgres(database) => Session::Postgres(database.attach()),
-            },
+            }),
         }
     }
 }
@@ -233,36 +279,65 @@ impl RelationalSource {
 /// One core's connections to a source.
 #[derive(Debug)]
 pub struct RelationalHandle {
-    session: Session,
+    source: Arc<RelationalSource>,
+    /// Subscriptions share it.
+    session: Rc<Session>,
 }
 
 #[derive(Debug)]
 enum Session {
     /// Mutations and health are the source's, which all cores share.
-    Sqlite(sqlite::Reader, Arc<RelationalSource>),
+    Sqlite(sqlite::Reader),
     Postgres(postgres::Session),
+}
+
+impl Session {
+    async fn query(&self, root: &PreparedRoot, variables: &Variables) -> FieldResult {
+        match (self, &root.0) {
+            (Self::Sqlite(reader), Prepared::Sqlite(prepared)) => reader.query(prepared, variables).await,
+            (Self::Postgres(session), Prepared::Postgres(prepared)) => {
+                session.query(prepared, variables).await
+            }
+            (_, Prepared::Changes(plan)) => {
+                let message = format!("{} has events, and no single answer", plan.response_key);
+                let error = GraphqlError::new(ErrorCode::ValidationFailed, message).at(plan.position);
+                FieldResult::failed(error)
+            }
+            _ => unreachable!("a source's plans are given to its own handle"),
+        }
+    }
 }
 
 impl RelationalHandle {
     /// Answers a list or an aggregate. Dropping the future stops the work at the database.
     pub async fn query(&self, root: &PreparedRoot, variables: &Variables) -> FieldResult {
-        match (&self.session, &root.0) {
-            (Session::Sqlite(reader, _), Prepared::Sqlite(prepared)) => {
-                reader.query(prepared, variables).await
-            }
-            (Session::Postgres(session), Prepared::Postgres(prepared)) => {
-                session.query(prepared, variables).await
-            }
-            _ => unreachable!("a source's plans are given to its own handle"),
-        }
+        self.session.query(root, variables).await
+    }
+
+    /// Begins to hear events of a subscription's root field, all of changes that are committed after this returns.
+    pub fn subscribe(&self, root: &PreparedRoot, variables: &Variables) -> Result<Events, GraphqlError> {
+        let Prepared::Changes(plan) = &root.0 else {
+            return Err(GraphqlError::new(ErrorCode::ValidationFailed, "the field has no events"));
+        };
+        let session = Rc::clone(&self.session);
+        let watch = Watch {
+            model: Arc::clone(&self.source.model),
+            plan: Arc::clone(plan),
+            variables: variables.clone(),
+            ask: Box::new(move |root: &PreparedRoot, variables| {
+                let (session, root) = (Rc::clone(&session), root.clone());
+                async move { session.query(&root, &variables).await }.boxed_local()
+            }),
+        };
+        Ok(watch.events(self.source.changes().subscribe(&[plan.table])))
     }
 
     /// Runs mutations in order in one transaction: all or nothing.
     pub async fn mutate(&self, roots: &[&PreparedRoot], variables: &Variables) -> Vec<FieldResult> {
-        match &self.session {
-            Session::Sqlite(_, source) => {
+        match &*self.session {
+            Session::Sqlite(_) => {
                 let prepared: Vec<_> = roots.iter().filter_map(|root| root.sqlite()).collect();
-                source.sqlite().mutate(prepared, Arc::new(variables.clone())).await
+                self.source.sqlite().mutate(prepared, Arc::new(variables.clone())).await
             }
             Session::Postgres(session) => {
                 let prepared: Vec<_> = roots.iter().filter_map(|root| root.postgres()).collect();
@@ -273,9 +348,9 @@ impl RelationalHandle {
 
     /// Whether the database can be asked now; the text is for people who run the server.
     pub async fn health(&self) -> Result<(), String> {
-        match &self.session {
-            Session::Sqlite(_, source) => {
-                source.sqlite().health().await.map_err(|error| error.detail.unwrap_or(error.message))
+        match &*self.session {
+            Session::Sqlite(_) => {
+                self.source.sqlite().health().await.map_err(|error| error.detail.unwrap_or(error.message))
             }
             Session::Postgres(session) => session.health(),
         }

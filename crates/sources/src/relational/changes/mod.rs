@@ -14,8 +14,12 @@
 //!
 //! Where nobody reads, a mutation looks at one number and does nothing else for the feed.
 
+pub(crate) mod contribution;
+pub(crate) mod events;
 mod feed;
+pub(crate) mod names;
 pub(crate) mod order;
+pub(crate) mod plan;
 #[cfg(test)]
 mod tests;
 

@@ -179,6 +179,11 @@ pub(crate) fn shared_type(name: &Name, pool: &mut Pool) -> Option<(Name, Extende
         return Some(scalar(name, Some(description), Some(specified_by)));
     }
     match name.as_str() {
+        "ChangeOperation" => Some(enumeration(
+            name,
+            Some("What has become of a row."),
+            [name!("INSERT"), name!("UPDATE"), name!("DELETE")],
+        )),
         "SortOperator" => Some(enumeration(name, None, [name!("asc"), name!("desc")])),
         "Result" => {
             let result = pool.field(&name!("result"), non_null(&name!("Boolean")));

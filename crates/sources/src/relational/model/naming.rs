@@ -10,7 +10,8 @@ use crate::relational::{
 };
 
 /// Types of one table are its row type's name with these behind it.
-const TYPE_SUFFIXES: &[&str] = &["", "Clauses", "Sort", "Aggregate", "Fields", "Pks", "PkColumns"];
+pub(super) const TYPE_SUFFIXES: [&str; 7] =
+    ["", "Clauses", "Sort", "Aggregate", "Fields", "Pks", "PkColumns"];
 
 /// Types that belong to GraphQL or to all tables together.
 const RESERVED_TYPES: &[&str] = &[
@@ -20,6 +21,7 @@ const RESERVED_TYPES: &[&str] = &[
     "Boolean",
     "Bytes",
     "BytesWhere",
+    "ChangeOperation",
     "Decimal",
     "DecimalWhere",
     "Float",
@@ -161,7 +163,7 @@ impl Taken {
 
     /// Takes the name and all that are derived from it, or none.
     fn claim_type(&mut self, name: &str) -> bool {
-        self.claim_all(name, TYPE_SUFFIXES)
+        self.claim_all(name, &TYPE_SUFFIXES)
     }
 
     fn claim_all(&mut self, name: &str, suffixes: &[&str]) -> bool {

@@ -11,7 +11,7 @@ use super::{
         catalog::{Catalog, DiscoverError},
         changes::{Feed, order::Order},
         model::Model,
-        plan::RootPlan,
+        plan::{ListPlan, RootPlan},
         settings::RelationalSettings,
     },
     config::{PlanMode, Target},
@@ -61,6 +61,20 @@ impl Database {
     /// Limits and offsets written in the document that are out of bounds.
     pub fn prepare(&self, model: &Arc<Model>, plan: RootPlan) -> Result<Prepared, GraphqlError> {
         Prepared::new(model, &self.settings, plan)
+    }
+
+    /// As [`Self::prepare`] for a list, of the one row that the variables give
+    /// ([`prony_graphql::variables::Variables::with_given`]) by the table's columns, instead of those of the table.
+    ///
+    /// # Errors
+    /// As [`Self::prepare`].
+    pub fn prepare_given(
+        &self,
+        model: &Arc<Model>,
+        plan: &RootPlan,
+        list: &ListPlan,
+    ) -> Result<Prepared, GraphqlError> {
+        Prepared::given(model, &self.settings, plan, list)
     }
 
     /// Begins to open this core's connections. Call it on the core's thread, inside its `LocalSet`.

@@ -8,7 +8,7 @@ use super::{
     super::{
         model::Model,
         nest::NestPlan,
-        plan::{Root, RootPlan},
+        plan::{ListPlan, Root, RootPlan},
         settings::{RelationalSettings, ResolverModel},
     },
     config::PlanMode,
@@ -69,6 +69,20 @@ impl Prepared {
         let work =
             work(model, settings, &plan).map_err(|error| at(error, &plan.response_key, plan.position))?;
         Ok(Self { model: Arc::clone(model), response_key: plan.response_key, position: plan.position, work })
+    }
+
+    /// A list of the one row that the variables give.
+    pub(super) fn given(
+        model: &Arc<Model>,
+        settings: &RelationalSettings,
+        plan: &RootPlan,
+        list: &ListPlan,
+    ) -> Result<Self, GraphqlError> {
+        let select = SelectWriter::new(model, settings).given(list);
+        let select = select.map_err(|error| at(error, &plan.response_key, plan.position))?;
+        let work = Work::Read(Read::new(model, select, true));
+        let response_key = plan.response_key.clone();
+        Ok(Self { model: Arc::clone(model), response_key, position: plan.position, work })
     }
 
     /// Bytes that the plan cache accounts for it.
@@ -139,9 +153,14 @@ fn read(model: &Model, settings: &RelationalSettings, plan: &RootPlan) -> Result
         Root::List(list) => (writer.list(list)?, true),
         Root::Create(_) | Root::Update(_) | Root::Delete(_) => unreachable!("mutations are not read"),
     };
-    let Select { sql, parameters, shape } = select;
-    let statement = Statement::new(model, sql, parameters);
-    Ok(Work::Read(Read { statement, shape: Arc::new(shape), is_list }))
+    Ok(Work::Read(Read::new(model, select, is_list)))
+}
+
+impl Read {
+    fn new(model: &Model, select: Select, is_list: bool) -> Self {
+        let Select { sql, parameters, shape } = select;
+        Self { statement: Statement::new(model, sql, parameters), shape: Arc::new(shape), is_list }
+    }
 }
 
 impl Levels {

@@ -4,7 +4,11 @@
 //! Correlated subqueries in the select list over an inner, ordered and limited derived table run once per
 //! row that is returned, and no generic plan can turn them into joins over whole tables.
 
-use prony_graphql::{error::GraphqlError, selection::Value, variables::Variables};
+use prony_graphql::{
+    error::GraphqlError,
+    selection::{Slot, Value},
+    variables::Variables,
+};
 
 use super::{
     super::{
@@ -15,7 +19,7 @@ use super::{
             Output, OutputKind, RowCount, RowPlan,
         },
         settings::RelationalSettings,
-        sql::{Parameter, SqlBuilder, bind, column_operand},
+        sql::{Parameter, SqlBuilder, bind, column_operand, push_identifier},
     },
     dialect::Postgres,
     json_sql::{self, JsonText},
@@ -82,6 +86,32 @@ impl<'m> SelectWriter<'m> {
         let shape = self.root_outputs(table, &derived, &plan.outputs, &mut select)?;
         let sql = format!("SELECT {} FROM {rows} AS {derived}", select.into_sql());
         Ok(Select { sql, parameters: self.builder.parameters, shape })
+    }
+
+    /// As [`Self::list`], of the one row that the variables give instead of those of the table.
+    pub(super) fn given(mut self, plan: &ListPlan) -> Result<Select, GraphqlError> {
+        let alias = self.builder.new_alias();
+        let table = self.model.table(plan.table);
+        let row = self.given_row(plan.table, table);
+        let mut select = SelectList::default();
+        let shape = self.root_outputs(table, &alias, &plan.outputs, &mut select)?;
+        let condition = self.condition(plan.table, &alias, &plan.filter, &Equalities::new());
+        let sql = format!("SELECT {} FROM {row} AS {alias}{condition}", select.into_sql());
+        Ok(Select { sql, parameters: self.builder.parameters, shape })
+    }
+
+    fn given_row(&mut self, id: TableId, table: &Table) -> String {
+        let mut row = "(SELECT ".to_owned();
+        for (index, column) in table.columns.iter().enumerate() {
+            row.push_str(if index == 0 { "" } else { "," });
+            let (value, column_id) = (Value::Slot(Slot::given(index)), ColumnId(index as u16));
+            row.push_str(&self.fragment(|builder| builder.column_value((id, table), column_id, value)));
+            row.push_str("::");
+            row.push_str(&column.database_type);
+            row.push_str(" AS ");
+            push_identifier(&mut row, &column.name);
+        }
+        row + ")"
     }
 
     /// One row with one column: the object as JSON text.

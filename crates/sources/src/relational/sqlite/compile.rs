@@ -3,7 +3,10 @@
 
 use std::sync::atomic::AtomicUsize;
 
-use prony_graphql::json;
+use prony_graphql::{
+    json,
+    selection::{Slot, Value},
+};
 
 use super::{
     dialect::Sqlite,
@@ -11,7 +14,7 @@ use super::{
 };
 use crate::relational::{
     catalog::{ColumnKind, TableKind},
-    model::{Cardinality, Column, Model, Relation, Table, TableId},
+    model::{Cardinality, Column, ColumnId, Model, Relation, Table, TableId},
     plan::{
         AggregateField, AggregateFunction, AggregateKind, AggregatePlan, Filter, ListPlan, OrderKey, Output,
         OutputKind, RowCount, RowPlan,
@@ -27,13 +30,20 @@ const MAX_JOINS: usize = 12;
 const MAX_COLUMNS: usize = 1500;
 
 pub(super) fn list(model: &Model, plan: &ListPlan) -> RowsProgram {
-    let mut compiler = Compiler { model, statements: Vec::new() };
+    let mut compiler = Compiler { model, statements: Vec::new(), is_given: false };
+    let root = compiler.list(plan, None);
+    RowsProgram { statements: compiler.statements, root, answer_bytes: AtomicUsize::new(0) }
+}
+
+/// As [`list`], of the one row that the variables give instead of those of the table.
+pub(super) fn given(model: &Model, plan: &ListPlan) -> RowsProgram {
+    let mut compiler = Compiler { model, statements: Vec::new(), is_given: true };
     let root = compiler.list(plan, None);
     RowsProgram { statements: compiler.statements, root, answer_bytes: AtomicUsize::new(0) }
 }
 
 pub(super) fn aggregate(model: &Model, plan: &AggregatePlan) -> RowsProgram {
-    let mut compiler = Compiler { model, statements: Vec::new() };
+    let mut compiler = Compiler { model, statements: Vec::new(), is_given: false };
     let root = compiler.aggregate(plan, None);
     RowsProgram { statements: compiler.statements, root, answer_bytes: AtomicUsize::new(0) }
 }
@@ -44,12 +54,17 @@ type Link<'l, 'm> = Option<(&'l mut Select<'m>, &'l str, &'m Table, &'m Relation
 struct Compiler<'m> {
     model: &'m Model,
     statements: Vec<StatementText>,
+    /// The root's row is given, not read.
+    is_given: bool,
 }
 
 impl<'m> Compiler<'m> {
     fn list(&mut self, plan: &ListPlan, link: Link<'_, 'm>) -> Node {
         let place = self.reserve();
         let mut select = Select::new(self.model);
+        if self.is_given && link.is_none() {
+            select.give_row(plan.table);
+        }
         let pieces = self.object(&mut select, "t0", plan.table, &plan.outputs, place);
         let conditions = link_conditions(&mut select, link, plan.table);
         select.write(self.model, plan.table, &conditions.texts, &plan.filter);
@@ -256,6 +271,8 @@ pub(super) struct Select<'m> {
     columns: Vec<String>,
     joins: String,
     join_count: usize,
+    /// What stands in place of the table: one row of parameters.
+    row: Option<String>,
 }
 
 impl<'m> Select<'m> {
@@ -263,7 +280,30 @@ impl<'m> Select<'m> {
         let mut builder = SqlBuilder::new(&Sqlite);
         let alias = builder.new_alias();
         debug_assert_eq!(alias, "t0");
-        Self { model, builder, columns: Vec::new(), joins: String::new(), join_count: 0 }
+        Self { model, builder, columns: Vec::new(), joins: String::new(), join_count: 0, row: None }
+    }
+
+    /// Takes the row that the variables give in place of the table's. Numbers come as text for their digits' sake, and a
+    /// parameter has no affinity that makes numbers of it, so that a cast has to.
+    fn give_row(&mut self, id: TableId) {
+        let table = self.model.table(id);
+        let mut row = "(SELECT ".to_owned();
+        for (index, column) in table.columns.iter().enumerate() {
+            let (value, column_id) = (Value::Slot(Slot::given(index)), ColumnId(index as u16));
+            let parameter = Parameter::Column { table: id, column: column_id, value, list: false };
+            let number = self.builder.parameter(parameter);
+            let is_number = matches!(column.kind, ColumnKind::Numeric | ColumnKind::Decimal)
+                && has_numeric_affinity(&column.database_type);
+            row.push_str(if index == 0 { "" } else { ", " });
+            row.push_str(&if is_number {
+                format!("CAST(?{number} AS NUMERIC)")
+            } else {
+                format!("?{number}")
+            });
+            row.push_str(" AS ");
+            push_identifier(&mut row, &column.name);
+        }
+        self.row = Some(row + ")");
     }
 
     pub(super) fn column(&mut self, alias: &str, column: &Column) -> usize {
@@ -338,7 +378,10 @@ impl<'m> Select<'m> {
         self.builder.push(&columns);
         self.builder.push(" FROM ");
         self.builder.push(leading);
-        self.builder.table_name(table);
+        match self.row.take() {
+            Some(row) => self.builder.push(&row),
+            None => self.builder.table_name(table),
+        }
         self.builder.push(" AS t0");
         let joins = std::mem::take(&mut self.joins);
         self.builder.push(&joins);
@@ -396,6 +439,12 @@ impl<'m> Select<'m> {
     pub(super) fn finish(self) -> StatementText {
         StatementText { sql: self.builder.text, parameters: self.builder.parameters, keys_parameter: None }
     }
+}
+
+/// Whether a column of the declared type makes numbers of texts (<https://sqlite.org/datatype3.html>, section 3.1).
+fn has_numeric_affinity(declared: &str) -> bool {
+    let declared = declared.to_ascii_uppercase();
+    !declared.is_empty() && !["CHAR", "CLOB", "TEXT", "BLOB"].iter().any(|word| declared.contains(word))
 }
 
 /// Collects the pieces of one object; text between values is merged.

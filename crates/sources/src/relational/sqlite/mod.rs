@@ -47,7 +47,13 @@ use pool::{Pool, Work, unavailable};
 use slot::{Role, Slot};
 use writer::Writer;
 
-use super::{catalog::Catalog, changes::Feed, model::Model, plan::RootPlan, settings::RelationalSettings};
+use super::{
+    catalog::Catalog,
+    changes::Feed,
+    model::Model,
+    plan::{ListPlan, RootPlan},
+    settings::RelationalSettings,
+};
 
 /// How long a lock of another program is waited for, where waiting holds up no core.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -111,6 +117,12 @@ impl Database {
     #[expect(clippy::needless_pass_by_value, reason = "shared by all databases")]
     pub fn prepare(&self, model: &Arc<Model>, plan: RootPlan) -> Result<Prepared, GraphqlError> {
         Ok(Prepared::new(model, &plan, self.settings.resolver))
+    }
+
+    /// As [`Self::prepare`] for a list, of the one row that the variables give ([`Variables::with_given`]) by the table's
+    /// columns, instead of those of the table.
+    pub fn prepare_given(&self, model: &Arc<Model>, plan: &RootPlan, list: &ListPlan) -> Prepared {
+        Prepared::given(model, plan, list)
     }
 
     /// Opens this core's reader; call it on the core's thread.

@@ -25,7 +25,7 @@ use super::{
 use crate::relational::{
     model::{Model, Table},
     nest::NestPlan,
-    plan::{CreatePlan, Output, OutputKind, ResultKind, ResultOutput, Root, RootPlan},
+    plan::{CreatePlan, ListPlan, Output, OutputKind, ResultKind, ResultOutput, Root, RootPlan},
     settings::ResolverModel,
     sql::{SqlBuilder, push_identifier},
 };
@@ -62,7 +62,15 @@ impl fmt::Debug for Prepared {
 
 impl Prepared {
     pub(super) fn new(model: &Arc<Model>, plan: &RootPlan, resolver: ResolverModel) -> Self {
-        let program = program(model, plan, resolver);
+        Self::of(model, plan, program(model, plan, resolver))
+    }
+
+    /// A list of the one row that the variables give.
+    pub(super) fn given(model: &Arc<Model>, plan: &RootPlan, list: &ListPlan) -> Self {
+        Self::of(model, plan, Program::Rows(compile::given(model, list)))
+    }
+
+    fn of(model: &Arc<Model>, plan: &RootPlan, program: Program) -> Self {
         let ids = match &program {
             Program::Levels { program, .. } => program.levels.len() as u64,
             Program::Rows(_) | Program::Mutation(_) => 1,

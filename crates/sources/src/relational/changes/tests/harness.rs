@@ -2,6 +2,7 @@
 
 use std::{fmt::Write as _, future::Future, sync::Arc};
 
+use futures_util::StreamExt as _;
 use prony_graphql::{
     document::Operation as Document,
     limits::Limits,
@@ -21,7 +22,7 @@ use crate::{
         settings::RelationalSettings,
         source::RelationalSource,
     },
-    source::{Address, Handle, PreparedRoot, Source, Surface},
+    source::{Address, Events, Handle, PreparedRoot, Source, Surface},
 };
 
 /// A database of either kind.
@@ -126,6 +127,13 @@ impl Bed {
         String::from_utf8(assemble(&selection.fields, &results, Detail::Shown)).unwrap()
     }
 
+    /// The events of a subscription that is begun now.
+    pub(super) fn subscribe(&self, text: &str, variables: &str) -> Subscribed {
+        let (selection, roots, variables) = self.plan(text, variables);
+        let events = self.handle.subscribe(&roots[0], &variables).unwrap();
+        Subscribed { selection, events }
+    }
+
     /// A transaction on a line.
     pub(super) fn described(&self, heard: &Result<Arc<Transaction>, Lost>) -> String {
         let transaction = match heard {
@@ -154,6 +162,32 @@ impl Bed {
             let _ = writeln!(text, "{}", self.described(&heard));
         }
         text
+    }
+}
+
+/// A subscription.
+pub(super) struct Subscribed {
+    selection: Selection,
+    events: Events,
+}
+
+impl Subscribed {
+    /// The response to the next event.
+    pub(super) async fn next(&mut self) -> String {
+        let result = self.events.next().await.expect("a subscription does not end by itself");
+        String::from_utf8(assemble(&self.selection.fields, &[result], Detail::Shown)).unwrap()
+    }
+
+    /// Responses up to the one that holds the text, each on a line.
+    pub(super) async fn until(&mut self, text: &str) -> String {
+        let mut all = String::new();
+        loop {
+            let response = self.next().await;
+            let _ = writeln!(all, "{response}");
+            if response.contains(text) {
+                return all;
+            }
+        }
     }
 }
 

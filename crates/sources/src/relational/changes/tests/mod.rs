@@ -1,4 +1,5 @@
 //! Row changes against both databases.
 
+mod events;
 mod feed;
 mod harness;

@@ -1,0 +1,244 @@
+//! A subscription's events out of its source's changes: one for each row that the subscription asks for, in the order in
+//! which they were made.
+
+use std::{rc::Rc, sync::Arc};
+
+use futures_util::{
+    StreamExt,
+    future::{LocalBoxFuture, ready},
+    stream::{self, LocalBoxStream},
+};
+use prony_graphql::{
+    error::{ErrorCode, GraphqlError, PathSegment},
+    json,
+    response::FieldResult,
+    variables::Variables,
+};
+use serde_json::Value as Json;
+
+use super::{
+    Lost, Operation, Reader, RowChange, RowValues, Transaction,
+    plan::{ChangeKind, ChangeOutput, ChangesPlan},
+};
+use crate::{
+    relational::{
+        catalog::ColumnKind,
+        model::{Column, ColumnId, Model, Table},
+        plan::{Output, OutputKind},
+    },
+    source::Events,
+};
+
+/// Changes of one transaction whose statements are at the database at once.
+const AT_ONCE: usize = 16;
+
+/// Runs a statement of the plan.
+pub(crate) type Ask<P> = Box<dyn Fn(&P, Variables) -> LocalBoxFuture<'static, FieldResult>>;
+
+/// One subscription on one core.
+pub(crate) struct Watch<P> {
+    pub(crate) model: Arc<Model>,
+    pub(crate) plan: Arc<ChangesPlan<P>>,
+    pub(crate) variables: Variables,
+    pub(crate) ask: Ask<P>,
+}
+
+/// What is not told: the filter does not let it pass.
+struct FilteredOut;
+
+impl<P: 'static> Watch<P> {
+    /// Ends only with whoever reads it.
+    pub(crate) fn events(self, reader: Reader) -> Events {
+        let heard = stream::unfold(reader, async |mut reader| Some((reader.next().await, reader)));
+        let watch = Rc::new(self);
+        Box::pin(heard.flat_map(move |heard| match heard {
+            Ok(transaction) => watch.all_of(transaction),
+            Err(lost) => stream::once(ready(watch.lost(lost))).boxed_local(),
+        }))
+    }
+
+    fn all_of(self: &Rc<Self>, transaction: Arc<Transaction>) -> LocalBoxStream<'static, FieldResult> {
+        let watch = Rc::clone(self);
+        let events = stream::iter(0..transaction.changes.len()).map(move |index| {
+            let (watch, transaction) = (Rc::clone(&watch), Arc::clone(&transaction));
+            async move { watch.event(&transaction.changes[index]).await }
+        });
+        events.buffered(AT_ONCE).filter_map(ready).boxed_local()
+    }
+
+    fn lost(&self, lost: Lost) -> FieldResult {
+        let code = match lost {
+            Lost::Behind(_) => ErrorCode::LimitExceeded,
+            Lost::Unknown => ErrorCode::SourceUnavailable,
+        };
+        self.failed(code, lost.to_string())
+    }
+
+    fn failed(&self, code: ErrorCode, message: String) -> FieldResult {
+        let mut error = GraphqlError::new(code, message).at(self.plan.position);
+        error.path.push(PathSegment::Key(self.plan.response_key.clone()));
+        FieldResult::failed(error)
+    }
+
+    /// `None` for a change that the subscription does not ask for.
+    async fn event(&self, change: &RowChange) -> Option<FieldResult> {
+        if change.table != self.plan.table || !self.plan.wants(change.operation) {
+            return None;
+        }
+        let table = self.model.table(change.table);
+        let Some(row) = &change.row else {
+            let message =
+                format!("a changed row of `{}` holds a value that its type does not take", table.list_name);
+            return Some(self.failed(ErrorCode::ValueOutOfRange, message));
+        };
+        let given = || self.variables.with_given(given(table, row));
+        if let Some(filter) = &self.plan.filter {
+            let passed = (self.ask)(filter, given()).await;
+            match only_row(passed.data.as_deref()) {
+                Some(Some(_)) => {}
+                Some(None) => return None,
+                None => return Some(FieldResult { data: None, errors: passed.errors }),
+            }
+        }
+        let mut result = FieldResult::data(Vec::new());
+        for (index, output) in self.plan.outputs.iter().enumerate() {
+            let asked = match &output.kind {
+                ChangeKind::Asked(statement) => Some((self.ask)(statement, given()).await),
+                _ => None,
+            };
+            let written = Writer { table, change, row, result: &mut result, root: &self.plan.response_key }
+                .member(index, output, asked);
+            if let Err(FilteredOut) = written {
+                return None;
+            }
+        }
+        result.data.as_mut()?.extend_from_slice(b"}");
+        Some(result)
+    }
+}
+
+/// Writes the members of one event.
+struct Writer<'a> {
+    table: &'a Table,
+    change: &'a RowChange,
+    row: &'a RowValues,
+    result: &'a mut FieldResult,
+    root: &'a str,
+}
+
+impl Writer<'_> {
+    fn member<P>(
+        &mut self,
+        index: usize,
+        output: &ChangeOutput<P>,
+        asked: Option<FieldResult>,
+    ) -> Result<(), FilteredOut> {
+        let mut out = self.result.data.take().unwrap_or_default();
+        out.push(if index == 0 { b'{' } else { b',' });
+        out.extend_from_slice(&json::member_prefix(&output.response_key));
+        match &output.kind {
+            ChangeKind::Typename(name) => json::write_string(&mut out, name),
+            ChangeKind::Operation => out.extend_from_slice(match self.change.operation {
+                Operation::Insert => b"\"INSERT\"",
+                Operation::Update => b"\"UPDATE\"",
+                Operation::Delete => b"\"DELETE\"",
+            }),
+            ChangeKind::Key(outputs) => {
+                let (table, row) = (self.table, self.row);
+                write_object(&mut out, table, outputs, |column| &row.0[usize::from(column.0)]);
+            }
+            ChangeKind::PreviousKey(outputs) => match &self.change.previous_key {
+                Some(key) => write_previous_key(&mut out, self.table, outputs, key),
+                None => out.extend_from_slice(b"null"),
+            },
+            ChangeKind::Row(outputs) => self.own_row(&mut out, outputs, &output.response_key),
+            ChangeKind::Asked(_) => self.asked_row(&mut out, asked.unwrap_or_default())?,
+        }
+        self.result.data = Some(out);
+        Ok(())
+    }
+
+    /// Null, with an error, where a column is null against what the schema says.
+    fn own_row(&mut self, out: &mut Vec<u8>, outputs: &[Output], response_key: &str) {
+        let row = self.row;
+        let is_wrong = |output: &&Output| match output.kind {
+            OutputKind::Column(id) => !self.table.column(id).nullable && &*row.0[usize::from(id.0)] == "null",
+            _ => false,
+        };
+        let Some(wrong) = outputs.iter().find(is_wrong) else {
+            write_object(out, self.table, outputs, |column| &row.0[usize::from(column.0)]);
+            return;
+        };
+        let message = "the value is null although the schema says that it never is";
+        let mut error = GraphqlError::new(ErrorCode::ValueOutOfRange, message).at(wrong.position);
+        error.path =
+            [self.root, response_key, &wrong.response_key].map(|key| PathSegment::Key(key.into())).into();
+        self.result.errors.push(error);
+        out.extend_from_slice(b"null");
+    }
+
+    fn asked_row(&mut self, out: &mut Vec<u8>, asked: FieldResult) -> Result<(), FilteredOut> {
+        match only_row(asked.data.as_deref()) {
+            Some(Some(row)) => out.extend_from_slice(row),
+            Some(None) => return Err(FilteredOut),
+            None => out.extend_from_slice(b"null"),
+        }
+        self.result.errors.extend(asked.errors.into_iter().map(|mut error| {
+            // The statement's list of one is no list here.
+            if error.path.len() > 1 {
+                error.path.remove(1);
+            }
+            error.path.insert(0, PathSegment::Key(self.root.into()));
+            error
+        }));
+        Ok(())
+    }
+}
+
+/// The row of a list of at most one; the outer `None` where there is no list.
+fn only_row(data: Option<&[u8]>) -> Option<Option<&[u8]>> {
+    let inside = data?.strip_prefix(b"[")?.strip_suffix(b"]")?;
+    Some((!inside.is_empty()).then_some(inside))
+}
+
+fn write_object<'v>(
+    out: &mut Vec<u8>,
+    table: &Table,
+    outputs: &[Output],
+    value: impl Fn(ColumnId) -> &'v str,
+) {
+    debug_assert!(table.columns.len() < usize::from(u16::MAX), "columns have ids");
+    for (index, output) in outputs.iter().enumerate() {
+        out.push(if index == 0 { b'{' } else { b',' });
+        out.extend_from_slice(&json::member_prefix(&output.response_key));
+        match &output.kind {
+            OutputKind::Column(id) => out.extend_from_slice(value(*id).as_bytes()),
+            OutputKind::Typename(name) => json::write_string(out, name),
+            // Keys have columns only, and rows with relations are asked for.
+            OutputKind::One(..) | OutputKind::Many(..) | OutputKind::Aggregate(..) => {
+                out.extend_from_slice(b"null");
+            }
+        }
+    }
+    out.push(b'}');
+}
+
+fn write_previous_key(out: &mut Vec<u8>, table: &Table, outputs: &[Output], key: &RowValues) {
+    write_object(out, table, outputs, |column| {
+        let place = table.primary_key.iter().position(|known| *known == column);
+        place.and_then(|place| key.0.get(place)).map_or("null", |text| text)
+    });
+}
+
+/// The row as values of variables. Numbers whose digits matter go as text.
+fn given(table: &Table, row: &RowValues) -> Vec<Json> {
+    table.columns.iter().zip(&row.0).map(|(column, text)| given_value(column, text)).collect()
+}
+
+fn given_value(column: &Column, text: &str) -> Json {
+    let is_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+    if is_number && matches!(column.kind, ColumnKind::Numeric | ColumnKind::Decimal) {
+        return Json::String(text.to_owned());
+    }
+    serde_json::from_str(text).unwrap_or(Json::Null)
+}

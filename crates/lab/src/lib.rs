@@ -14,6 +14,7 @@ pub mod markdown;
 pub mod observe;
 pub mod processors;
 pub mod relational;
+pub mod resolvers;
 mod runs;
 pub mod selftest;
 mod shares;
@@ -38,5 +39,9 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "graph",
         summary: "how many nodes and relationships a second a property graph makes and reads (RageDB's study)",
+    },
+    Experiment {
+        name: "resolvers",
+        summary: "what GraphQL by functions costs over REST, and what it carries (GraphQL ASP.NET's study)",
     },
 ];

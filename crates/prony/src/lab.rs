@@ -1,6 +1,7 @@
 //! `prony lab`: lists the experiments, or re-runs a published study.
 
 mod graph;
+mod resolvers;
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
@@ -28,6 +29,10 @@ enum Experiment {
         about = "How many nodes and relationships a second does a property graph over HTTP make and read? (RageDB's study)"
     )]
     Graph(graph::GraphArguments),
+    #[command(
+        about = "What does GraphQL by functions in process cost over REST, and what does it carry? (GraphQL ASP.NET's study)"
+    )]
+    Resolvers(resolvers::ResolversArguments),
 }
 
 #[derive(Debug, Args)]
@@ -108,6 +113,7 @@ pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
         None => list(),
         Some(Experiment::Relational(arguments)) => run_relational(arguments),
         Some(Experiment::Graph(arguments)) => graph::run(arguments),
+        Some(Experiment::Resolvers(arguments)) => resolvers::run(arguments),
     }
 }
 

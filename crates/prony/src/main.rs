@@ -12,6 +12,7 @@ mod interrupt;
 mod lab;
 mod logs;
 mod many;
+mod micro;
 mod progress;
 mod report;
 mod run;
@@ -24,6 +25,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use prony_server::observe::allocations::CountingAllocator;
 
 /// Serves the data you have as a fast API, and measures any HTTP API honestly.
 #[derive(Debug, Parser)]
@@ -58,9 +60,16 @@ enum Command {
     SelftestTarget,
     /// List the experiments, or run one.
     Lab(lab::Arguments),
+    /// The engine's micro-benchmarks, as JSON for `prony lab resolvers`.
+    #[command(name = prony_lab::resolvers::MICRO_COMMAND, hide = true)]
+    MicroBenchmarks(micro::Arguments),
 }
 
 const COULD_NOT_RUN: u8 = 2;
+
+/// Counted for the micro-benchmarks; one addition a call.
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn main() -> ExitCode {
     let given: Vec<_> = std::env::args_os().collect();
@@ -84,6 +93,7 @@ fn main() -> ExitCode {
         Command::Selftest(arguments) => selftest::execute(&arguments),
         Command::SelftestTarget => selftest::execute_target(),
         Command::Lab(arguments) => lab::execute(arguments),
+        Command::MicroBenchmarks(arguments) => micro::execute(&arguments),
     };
     outcome.unwrap_or_else(|error| {
         say(&error);

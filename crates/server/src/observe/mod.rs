@@ -1,6 +1,7 @@
 //! What the server tells of itself: metrics, figures of its process, and references that join a client's error
 //! with the log.
 
+pub mod allocations;
 mod histogram;
 mod metrics;
 mod process;

@@ -1,0 +1,48 @@
+//! All that a run of the experiment found, as it is written to `resolvers.json`.
+
+use serde::Serialize;
+
+use super::{
+    control::ControlRun,
+    memory::Profile,
+    micro::MicroRow,
+    report,
+    study::{Pace, Part},
+    throughput::Throughput,
+};
+use crate::{
+    frame::{self, Head},
+    processors::Assignment,
+};
+
+/// Counts up when a reader of older files would misread newer ones.
+pub(super) const SCHEMA_VERSION: u32 = 1;
+
+/// What was asked for and what came out.
+#[derive(Debug, Clone, Serialize)]
+pub struct Outcome {
+    #[serde(flatten)]
+    pub head: Head,
+    pub pace: Pace,
+    pub seed: u64,
+    pub parts: Vec<Part>,
+    pub assignment: Assignment,
+    /// Empty where they were not measured.
+    pub micro: Vec<MicroRow>,
+    /// In the order in which they were made.
+    pub control: Vec<ControlRun>,
+    pub throughput: Option<Throughput>,
+    pub memory: Vec<Profile>,
+    /// Ended by the user: what is missing was not measured.
+    pub stopped: bool,
+}
+
+impl frame::Outcome for Outcome {
+    fn head_mut(&mut self) -> &mut Head {
+        &mut self.head
+    }
+
+    fn render(&self) -> String {
+        report::render(self)
+    }
+}

@@ -85,7 +85,8 @@ pub(super) fn check(repository: &Repository) -> Result<Vec<Violation>> {
     let mut violations = Vec::new();
     for file in &repository.files {
         let name = file.path.strip_prefix("crates/").and_then(|rest| rest.strip_suffix("/Cargo.toml"));
-        let Some(name) = name else { continue };
+        // Further down are workspaces of their own: what benchmarks compare with.
+        let Some(name) = name.filter(|name| !name.contains('/')) else { continue };
         let mut report = |message: String| {
             violations.push(Violation { path: file.path.clone(), line: 0, message });
         };

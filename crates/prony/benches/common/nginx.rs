@@ -38,9 +38,14 @@ impl Nginx {
 
     /// On its own processor; every path below `/db/` has this answer, of type JSON, whatever the method.
     pub(crate) fn start_answering(status: u16, json: &str) -> Self {
+        Self::start_answering_below("/db/", status, json)
+    }
+
+    /// As [`start_answering`](Self::start_answering), for other paths.
+    pub(crate) fn start_answering_below(prefix: &str, status: u16, json: &str) -> Self {
         assert!(!json.contains(['\'', '$', '\\']), "such an answer would have to be escaped: {json}");
         let location =
-            format!("location /db/ {{ default_type application/json; return {status} '{json}'; }}");
+            format!("location {prefix} {{ default_type application/json; return {status} '{json}'; }}");
         Self::start_with(&["taskset", "-c", TARGET_CORE, "nginx"], &location)
     }
 

@@ -1,4 +1,4 @@
-//! The engine under measurement: `prony serve` on a source, its address and its process.
+//! The engine under measurement: `prony serve` on a source, or an example; its address and its process.
 
 use std::{
     io::{Read, Write},
@@ -7,7 +7,7 @@ use std::{
 
 use prony_testkit::process::PronyProcess;
 
-/// A running `prony serve`.
+/// A running `prony serve` or `prony example`.
 pub(crate) struct Subject {
     process: PronyProcess,
     pub(crate) url: String,
@@ -16,12 +16,22 @@ pub(crate) struct Subject {
 impl Subject {
     /// Starts the release binary on a free port of the loopback; `cores` pins it as `taskset` does.
     pub(crate) fn start(source: &str, flags: &[&str], cores: Option<&str>) -> Self {
+        Self::run(["serve", source], flags, cores)
+    }
+
+    /// As [`start`](Self::start), for an example.
+    pub(crate) fn example(name: &str, flags: &[&str], cores: Option<&str>) -> Self {
+        Self::run(["example", name], flags, cores)
+    }
+
+    fn run(command: [&str; 2], flags: &[&str], cores: Option<&str>) -> Self {
         let binary = env!("CARGO_BIN_EXE_prony");
         let mut arguments: Vec<&str> = Vec::new();
         if let Some(cores) = cores {
             arguments.extend(["-c", cores, binary]);
         }
-        arguments.extend(["serve", source, "--listen", "127.0.0.1:0"]);
+        arguments.extend(command);
+        arguments.extend(["--listen", "127.0.0.1:0"]);
         arguments.extend(flags);
         let mut process = PronyProcess::start(if cores.is_some() { "taskset" } else { binary }, &arguments);
         let url = process.wait_for_url();

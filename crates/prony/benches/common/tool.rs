@@ -32,6 +32,7 @@ pub(crate) fn pinned(program: &str, arguments: &[String]) -> (String, f64) {
 /// `wrk`, whose summary names the number of requests and the rate.
 pub(crate) fn wrk(arguments: &[String]) -> Outcome {
     let (text, cpu) = pinned("wrk", arguments);
+    assert!(!text.contains("Non-2xx") && !text.contains("Socket errors"), "wrk saw failures:\n{text}");
     let requests = number_before(&text, " requests in");
     outcome(requests, number_after(&text, "Requests/sec:"), cpu)
 }

@@ -33,6 +33,6 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 /// Allocations so far.
-pub(crate) fn allocations() -> usize {
+pub(crate) fn so_far() -> usize {
     CALLS.load(Relaxed)
 }

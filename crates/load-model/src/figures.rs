@@ -120,9 +120,16 @@ impl Figures {
             Metric::Errors => (self.requests > 0).then(|| self.error_share()),
             Metric::Checks => (self.answered > 0).then(|| share(self.successes, self.answered)),
             Metric::Rate => Some(self.rate_per_s),
-            // Asked of scenarios, not of requests: the window knows it.
-            Metric::RateReached => None,
             Metric::Requests => Some(self.requests as f64),
+            // Asked of scenarios and of subscribers, not of requests: window and result know them.
+            Metric::RateReached
+            | Metric::FanOut(_)
+            | Metric::Missed
+            | Metric::Duplicated
+            | Metric::OutOfOrder
+            | Metric::Events
+            | Metric::Refused
+            | Metric::Lost => None,
         }
     }
 }

@@ -29,6 +29,7 @@ pub mod scenario;
 pub mod search;
 mod series;
 pub mod statistics;
+pub mod subscription;
 pub mod table;
 pub mod tally;
 pub mod target;

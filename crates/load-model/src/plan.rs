@@ -7,6 +7,8 @@ use crate::load::{LoadModel, Pacing, ThinkTime, USERS_MAX};
 use crate::program::UserPlace;
 use crate::request::{Request, RequestDraft};
 use crate::scenario::{Flow, FlowDraft, Scenario, ScenarioDraft, Step};
+use crate::subscription::check::Context;
+use crate::subscription::{SUBSCRIPTIONS_MAX, Subscription, SubscriptionDraft};
 use crate::target::Target;
 use crate::threshold::{Metric, Scope, Threshold};
 use crate::units::Nanos;
@@ -42,6 +44,7 @@ pub struct PlanDraft {
     pub variables: Vec<Variable>,
     pub requests: Vec<RequestDraft>,
     pub scenarios: Vec<ScenarioDraft>,
+    pub subscriptions: Vec<SubscriptionDraft>,
     pub thresholds: Vec<Threshold>,
     /// Cut off the beginning of the steady state and shown as a window of its own.
     pub warm_up: Nanos,
@@ -62,6 +65,7 @@ impl PlanDraft {
             variables: Vec::new(),
             requests: Vec::new(),
             scenarios: vec![ScenarioDraft::new("default", load)],
+            subscriptions: Vec::new(),
             thresholds: Vec::new(),
             warm_up: Nanos::ZERO,
             tags: BTreeMap::new(),
@@ -98,13 +102,20 @@ impl PlanDraft {
             .enumerate()
             .filter_map(|(index, draft)| self.check_scenario(index, draft, &mut faults))
             .collect();
+        let subscriptions = self.check_subscriptions(&requests, &mut faults);
         if faults.0.is_empty() {
             values::check(&self.variables, &requests, &scenarios, &mut faults.0);
         }
         if !faults.0.is_empty() {
             return Err(PlanFaults(faults.0));
         }
-        Ok(Plan { draft: self, requests, scenarios })
+        Ok(Plan { draft: self, requests, scenarios, subscriptions })
+    }
+
+    /// Subscribers and nothing else: a scenario without users then says how long they stay.
+    fn only_listens(&self) -> bool {
+        let has_users = self.scenarios.iter().any(|scenario| scenario.load.users_max() > 0);
+        self.requests.is_empty() && !self.subscriptions.is_empty() && !has_users
     }
 
     /// What requests capture are variables too, after those that the plan fills.
@@ -154,7 +165,7 @@ impl PlanDraft {
 
     fn check_requests(&self, faults: &mut Faults) {
         let is_script = |scenario: &ScenarioDraft| scenario.flow == FlowDraft::Script;
-        if self.requests.is_empty() && !self.scenarios.iter().all(is_script) {
+        if self.requests.is_empty() && !self.only_listens() && !self.scenarios.iter().all(is_script) {
             faults.add(Place::Requests, "there is no request to send; add one");
         }
         if self.requests.len() > REQUESTS_MAX {
@@ -177,6 +188,26 @@ impl PlanDraft {
         }
     }
 
+    fn check_subscriptions(&self, requests: &[Request], faults: &mut Faults) -> Vec<Subscription> {
+        if self.subscriptions.len() > SUBSCRIPTIONS_MAX {
+            let count = self.subscriptions.len();
+            let message =
+                format!("{count} groups of subscribers are more than the limit of {SUBSCRIPTIONS_MAX}");
+            faults.add(Place::Subscription(SUBSCRIPTIONS_MAX, SubscriptionField::Name), message);
+        }
+        let context = Context { plan: self, requests };
+        let groups = self.subscriptions.iter().enumerate();
+        let checked = groups.filter_map(|(index, draft)| {
+            if self.subscriptions[..index].iter().any(|before| before.name == draft.name) {
+                let message =
+                    format!("two groups of subscribers are named `{}`; results are kept by name", draft.name);
+                faults.add(Place::Subscription(index, SubscriptionField::Name), message);
+            }
+            draft.check(index, &context, &mut faults.0)
+        });
+        checked.collect()
+    }
+
     fn check_thresholds(&self, faults: &mut Faults) {
         let asks_for_a_rate = self.scenarios.iter().any(|scenario| scenario.load.rate_max().is_some());
         for (index, threshold) in self.thresholds.iter().enumerate() {
@@ -193,9 +224,35 @@ impl PlanDraft {
                 );
                 faults.add(Place::Threshold(index), message);
             }
-            if let Some(message) = self.scope_fault(&threshold.scope) {
+            let fault = if threshold.metric.is_of_subscribers() {
+                self.subscriber_fault(threshold)
+            } else {
+                self.scope_fault(&threshold.scope)
+            };
+            if let Some(message) = fault {
                 faults.add(Place::Threshold(index), message);
             }
+        }
+    }
+
+    /// What is wrong where a threshold speaks of subscribers that there are not.
+    fn subscriber_fault(&self, threshold: &Threshold) -> Option<String> {
+        let known: Vec<_> = self.subscriptions.iter().map(|group| group.name.as_str()).collect();
+        if known.is_empty() {
+            return Some(format!(
+                "threshold `{threshold}` is for subscribers; the plan has no `[[subscriptions]]`"
+            ));
+        }
+        match &threshold.scope {
+            Scope::All => None,
+            Scope::Request(name) if known.contains(&name.as_str()) => None,
+            Scope::Request(name) => {
+                let known = names(known.into_iter());
+                Some(format!("threshold is for `{name}`; groups of subscribers are: {known}"))
+            }
+            Scope::Group(_) | Scope::Tag(..) => Some(format!(
+                "threshold `{threshold}` is for subscribers, which have names only; write `{{name:…}}`"
+            )),
         }
     }
 
@@ -232,8 +289,10 @@ impl PlanDraft {
     }
 
     fn check_scenario(&self, index: usize, draft: &ScenarioDraft, faults: &mut Faults) -> Option<Scenario> {
-        for message in draft.load.faults() {
-            faults.add(Place::Load(index), message);
+        if !self.only_listens() || draft.load.duration() == Nanos::ZERO {
+            for message in draft.load.faults() {
+                faults.add(Place::Load(index), message);
+            }
         }
         let fault = match draft.pacing {
             Pacing::ThinkTime(think_time) => think_time.fault(),
@@ -296,6 +355,7 @@ impl PlanDraft {
         }
         let sum: u64 = weights.iter().map(|(_, weight)| u64::from(*weight)).sum();
         match u32::try_from(sum) {
+            Ok(0) if self.only_listens() => Some(Flow::Mix { weights, sum: 0 }),
             Ok(0) if self.requests.is_empty() => None,
             Ok(0) => {
                 faults.add(place, "there is no request to send; give one a weight above 0");
@@ -329,6 +389,21 @@ pub enum Place {
     Variable(usize),
     Request(usize, Field),
     Threshold(usize),
+    Subscription(usize, SubscriptionField),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SubscriptionField {
+    Name,
+    Target,
+    Path,
+    Header(usize),
+    Clients,
+    Rate,
+    Query,
+    Variables,
+    ConnectionInit,
+    FanOut,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -377,6 +452,7 @@ pub struct Plan {
     draft: PlanDraft,
     requests: Vec<Request>,
     scenarios: Vec<Scenario>,
+    subscriptions: Vec<Subscription>,
 }
 
 impl Plan {
@@ -408,6 +484,21 @@ impl Plan {
 
     pub fn requests(&self) -> &[Request] {
         &self.requests
+    }
+
+    /// Clients that subscribe beside the users.
+    pub fn subscriptions(&self) -> &[Subscription] {
+        &self.subscriptions
+    }
+
+    /// When all subscriptions should be in force, if connecting is quick.
+    pub fn subscribers_ready(&self) -> Nanos {
+        self.subscriptions.iter().map(|group| group.draft.ready()).max().unwrap_or(Nanos::ZERO)
+    }
+
+    /// Of all subscribers.
+    pub fn subscriber_connections(&self) -> u64 {
+        self.subscriptions.iter().map(|group| group.draft.connections()).sum()
     }
 
     pub fn variables(&self) -> &[Variable] {
@@ -476,6 +567,12 @@ impl Plan {
     }
 
     pub fn windows(&self) -> Windows {
+        if self.users() == 0 {
+            // Only subscribers: their steady state begins when all should be there.
+            let ready = self.subscribers_ready().min(self.duration());
+            let there = LoadModel::constant(1, self.duration().since(ready));
+            return Windows::of(&[(ready, &there)], self.warm_up());
+        }
         let loads: Vec<_> = self.scenarios.iter().map(|scenario| (scenario.start, &scenario.load)).collect();
         Windows::of(&loads, self.warm_up())
     }

@@ -281,7 +281,7 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
-fn read_header(name: &str, value: &str, variables: &[Variable]) -> Result<Template, Vec<String>> {
+pub(crate) fn read_header(name: &str, value: &str, variables: &[Variable]) -> Result<Template, Vec<String>> {
     if !is_token(name) {
         return Err(vec![format!("`{name}` is not a header name")]);
     }
@@ -305,7 +305,11 @@ fn read_header(name: &str, value: &str, variables: &[Variable]) -> Result<Templa
 }
 
 /// The query is sent as it is: GraphQL's own `$name` is no slot.
-fn graphql_body(query: &str, variables: Option<&Template>, operation_name: Option<&str>) -> Template {
+pub(crate) fn graphql_body(
+    query: &str,
+    variables: Option<&Template>,
+    operation_name: Option<&str>,
+) -> Template {
     let mut body = Template::fixed(format!("{{\"query\":{}", Value::from(query)));
     if let Some(variables) = variables {
         body.push_text(b",\"variables\":");

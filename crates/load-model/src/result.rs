@@ -9,6 +9,7 @@ use crate::findings::Finding;
 use crate::load::{LoadModel, Pacing, asked_per_s};
 use crate::observation::Observation;
 use crate::plan::Plan;
+use crate::subscription::figures::Subscribers;
 use crate::table::Tables;
 use crate::tally::{Cell, ConnectionCounts, StartCounts, Tally};
 use crate::units::Nanos;
@@ -36,7 +37,7 @@ pub struct ResultFile {
     /// Ramp, warm-up, steady state and after, as far as they exist, and the whole run last.
     pub windows: Vec<WindowResult>,
     /// One row for each second, by when requests ended; in files a list for each column.
-    #[serde(with = "crate::series")]
+    #[serde(with = "crate::series::requests")]
     pub series: Vec<SecondRow>,
     pub lab: LabFigures,
     /// What was seen beside the load: processes, databases, collectors, and the lab itself.
@@ -45,6 +46,9 @@ pub struct ResultFile {
     /// Checks, rows and cut iterations.
     #[serde(default)]
     pub counted: Counted,
+    /// Clients that subscribed; absent where the plan has none.
+    #[serde(default, skip_serializing_if = "Subscribers::is_empty")]
+    pub subscribers: Subscribers,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -439,8 +443,8 @@ fn rate_reached(plan: &Plan, tally: &Tally, windows: &[usize]) -> Option<f64> {
     (sum.due > 0).then(|| share(sum.started, sum.due))
 }
 
-pub fn verdicts(plan: &Plan, windows: &[WindowResult]) -> Vec<Verdict> {
+pub fn verdicts(plan: &Plan, windows: &[WindowResult], subscribers: &Subscribers) -> Vec<Verdict> {
     let steady = windows.iter().find(|window| window.window.kind == WindowKind::Steady);
     let Some(window) = steady.or(windows.last()) else { return Vec::new() };
-    plan.thresholds().iter().map(|threshold| Verdict::of(threshold, window)).collect()
+    plan.thresholds().iter().map(|threshold| Verdict::of(threshold, window, subscribers)).collect()
 }

@@ -2,56 +2,79 @@
 //! a day is a third of the size and of the time to read. Programs take it as a table as it is.
 
 use crate::result::SecondRow;
+use crate::subscription::figures::SubscriberRow;
 use crate::units::Nanos;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The lists of a table; all are equally long.
-macro_rules! columns {
-    ($($column:ident: $kind:ty),* $(,)?) => {
-        #[derive(Serialize, Deserialize)]
-        struct Columns {
-            $($column: Vec<$kind>,)*
-        }
+/// A module for each table: its lists, all equally long, and how rows become them.
+macro_rules! table {
+    ($name:ident of $row:ident { $($column:ident: $kind:ty),* $(,)? }) => {
+        pub(crate) mod $name {
+            use super::*;
 
-        impl Columns {
-            fn of(rows: &[SecondRow]) -> Self {
-                Self { $($column: rows.iter().map(|row| row.$column).collect(),)* }
+            #[derive(Serialize, Deserialize)]
+            struct Columns {
+                $($column: Vec<$kind>,)*
             }
 
-            fn rows(&self) -> Result<Vec<SecondRow>, String> {
-                let length = self.second.len();
-                $(if self.$column.len() != length {
-                    let found = self.$column.len();
-                    return Err(format!("`{}` has {found} seconds, `second` {length}", stringify!($column)));
-                })*
-                Ok((0..length).map(|index| SecondRow { $($column: self.$column[index],)* }).collect())
+            impl Columns {
+                fn of(rows: &[$row]) -> Self {
+                    Self { $($column: rows.iter().map(|row| row.$column).collect(),)* }
+                }
+
+                fn rows(&self) -> Result<Vec<$row>, String> {
+                    let length = self.second.len();
+                    $(if self.$column.len() != length {
+                        let found = self.$column.len();
+                        return Err(format!(
+                            "`{}` has {found} seconds, `second` {length}",
+                            stringify!($column)
+                        ));
+                    })*
+                    Ok((0..length).map(|index| $row { $($column: self.$column[index],)* }).collect())
+                }
+            }
+
+            pub(crate) fn serialize<S: Serializer>(rows: &[$row], to: S) -> Result<S::Ok, S::Error> {
+                Columns::of(rows).serialize(to)
+            }
+
+            pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<$row>, D::Error> {
+                Columns::deserialize(from)?.rows().map_err(D::Error::custom)
             }
         }
     };
 }
 
-columns! {
-    second: u64,
-    users: u32,
-    started: u64,
-    dropped: u64,
-    successes: u64,
-    failures: u64,
-    timeouts: u64,
-    bytes_received: u64,
-    p50_ns: Option<Nanos>,
-    p95_ns: Option<Nanos>,
-    p99_ns: Option<Nanos>,
-    max_ns: Option<Nanos>,
+table! {
+    requests of SecondRow {
+        second: u64,
+        users: u32,
+        started: u64,
+        dropped: u64,
+        successes: u64,
+        failures: u64,
+        timeouts: u64,
+        bytes_received: u64,
+        p50_ns: Option<Nanos>,
+        p95_ns: Option<Nanos>,
+        p99_ns: Option<Nanos>,
+        max_ns: Option<Nanos>,
+    }
 }
 
-pub(crate) fn serialize<S: Serializer>(rows: &[SecondRow], to: S) -> Result<S::Ok, S::Error> {
-    Columns::of(rows).serialize(to)
-}
-
-pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<SecondRow>, D::Error> {
-    Columns::deserialize(from)?.rows().map_err(D::Error::custom)
+table! {
+    subscribers of SubscriberRow {
+        second: u64,
+        active: u64,
+        events: u64,
+        bytes: u64,
+        missed: u64,
+        p50_ns: Option<Nanos>,
+        p99_ns: Option<Nanos>,
+        max_ns: Option<Nanos>,
+    }
 }
 
 #[cfg(test)]
@@ -60,7 +83,7 @@ mod tests {
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct Holder {
-        #[serde(with = "super")]
+        #[serde(with = "super::requests")]
         series: Vec<SecondRow>,
     }
 

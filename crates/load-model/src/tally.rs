@@ -4,6 +4,7 @@ use crate::counts::Counts;
 use crate::histogram::Latencies;
 use crate::plan::Plan;
 use crate::record::{Outcome, OutcomeKind, Record};
+use crate::subscription::tally::SubscriptionTally;
 use crate::units::Nanos;
 use crate::windows::Windows;
 use std::collections::BTreeMap;
@@ -137,6 +138,7 @@ impl StartCounts {
 pub struct TallyShape {
     pub requests: usize,
     pub scenarios: usize,
+    pub subscriptions: usize,
     /// False where requests always begin when they are due.
     pub keeps_service: bool,
 }
@@ -146,6 +148,7 @@ impl TallyShape {
         Self {
             requests: plan.requests().len(),
             scenarios: plan.scenarios().len(),
+            subscriptions: plan.subscriptions().len(),
             keeps_service: plan.is_open(),
         }
     }
@@ -179,6 +182,7 @@ pub struct Tally {
     pub unfinished: u64,
     /// What the program counted.
     pub counts: Counts,
+    pub subscribers: SubscriptionTally,
 }
 
 impl Tally {
@@ -200,6 +204,7 @@ impl Tally {
             longest_silence: Nanos::ZERO,
             unfinished: 0,
             counts: Counts::default(),
+            subscribers: SubscriptionTally::new(shape.subscriptions, windows.all().len()),
         }
     }
 
@@ -281,6 +286,7 @@ impl Tally {
         self.longest_silence = self.longest_silence.max(other.longest_silence);
         self.unfinished += other.unfinished;
         self.counts.merge(&other.counts);
+        self.subscribers.merge(&other.subscribers);
     }
 
     /// Response times of all successes that it holds, for the second's row in the series: records come when a request
@@ -320,7 +326,7 @@ mod tests {
     use crate::load::LoadModel;
     use crate::record::TransportError;
 
-    const ONE: TallyShape = TallyShape { requests: 1, scenarios: 1, keeps_service: false };
+    const ONE: TallyShape = TallyShape { requests: 1, scenarios: 1, subscriptions: 0, keeps_service: false };
 
     fn record(scheduled: u64, ended: u64, outcome: Outcome) -> Record {
         let at = Nanos::from_millis;

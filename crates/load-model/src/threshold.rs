@@ -1,7 +1,11 @@
 //! Objectives such as `p95<500ms, errors<1%, p99{name:login}<1s`: reading them, and judging figures by them.
 
+use crate::histogram::Latencies;
 use crate::units::Nanos;
 use std::fmt;
+
+/// Before a figure of times: those from a mutation to its receipts.
+const FAN_OUT: &str = "fan_out_latency ";
 
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,6 +25,39 @@ pub enum Metric {
     RateReached,
     /// How many requests there were.
     Requests,
+    /// Of the time from a mutation to each receipt of its event.
+    FanOut(TimeFigure),
+    /// Events that did not come, came twice, or came after a later one.
+    Missed,
+    Duplicated,
+    OutOfOrder,
+    /// Events a second.
+    Events,
+    /// Connections of subscribers that were refused, and that were lost.
+    Refused,
+    Lost,
+}
+
+/// A figure of a distribution of times.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum TimeFigure {
+    /// From 0 to 100.
+    Percentile(f64),
+    Min,
+    Mean,
+    Max,
+}
+
+impl TimeFigure {
+    /// Absent where there are too few samples to stand behind it.
+    pub fn of(self, times: &Latencies) -> Option<Nanos> {
+        match self {
+            Self::Percentile(percentile) => times.percentile(percentile),
+            Self::Min => times.min(),
+            Self::Mean => times.mean(),
+            Self::Max => times.max(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +66,7 @@ pub enum Comparison {
     LessOrEqual,
     Greater,
     GreaterOrEqual,
+    Equal,
 }
 
 /// The bound in the metric's own unit: nanoseconds, a share from 0 to 1, a second, or a count.
@@ -73,9 +111,10 @@ impl Threshold {
     }
 
     fn parse(text: &str) -> Result<Self, String> {
-        let at = text.find(['<', '>']).ok_or("has no comparison; write for example `p95<500ms`")?;
+        let at = text.find(['<', '>', '=']).ok_or("has no comparison; write for example `p95<500ms`")?;
         let (left, right) = text.split_at(at);
-        let (comparison, bound) = split_comparison(right);
+        let (comparison, bound) =
+            split_comparison(right).ok_or("has no comparison; write `<`, `<=`, `>`, `>=` or `==`")?;
         let (metric, scope) = parse_left(left.trim())?;
         let bound = bound.trim();
         let metric =
@@ -91,6 +130,7 @@ impl Threshold {
             Comparison::LessOrEqual => figure <= self.bound,
             Comparison::Greater => figure > self.bound,
             Comparison::GreaterOrEqual => figure >= self.bound,
+            Comparison::Equal => (figure - self.bound).abs() < f64::EPSILON,
         }
     }
 
@@ -121,7 +161,22 @@ enum Unit {
 
 impl Metric {
     fn parse(name: &str) -> Option<Self> {
+        if let Some(figure) = name.strip_prefix(FAN_OUT) {
+            return Some(Self::FanOut(match Self::parse(figure.trim_start())? {
+                Self::Percentile(percentile) => TimeFigure::Percentile(percentile),
+                Self::Min => TimeFigure::Min,
+                Self::Mean => TimeFigure::Mean,
+                Self::Max => TimeFigure::Max,
+                _ => return None,
+            }));
+        }
         Some(match name {
+            "missed" => Self::Missed,
+            "duplicated" => Self::Duplicated,
+            "out_of_order" => Self::OutOfOrder,
+            "events" => Self::Events,
+            "refused" => Self::Refused,
+            "lost" => Self::Lost,
             "min" => Self::Min,
             "mean" | "avg" => Self::Mean,
             "max" => Self::Max,
@@ -136,25 +191,44 @@ impl Metric {
         })
     }
 
+    /// True of what subscribers see, and not of requests.
+    pub const fn is_of_subscribers(self) -> bool {
+        matches!(
+            self,
+            Self::FanOut(_)
+                | Self::Missed
+                | Self::Duplicated
+                | Self::OutOfOrder
+                | Self::Events
+                | Self::Refused
+                | Self::Lost
+        )
+    }
+
     fn unit(self) -> Unit {
         match self {
-            Self::Percentile(_) | Self::Min | Self::Mean | Self::Max => Unit::Time,
+            Self::Percentile(_) | Self::Min | Self::Mean | Self::Max | Self::FanOut(_) => Unit::Time,
             Self::Errors | Self::Checks | Self::RateReached => Unit::Share,
-            Self::Rate => Unit::PerSecond,
-            Self::Requests => Unit::Count,
+            Self::Rate | Self::Events => Unit::PerSecond,
+            Self::Requests
+            | Self::Missed
+            | Self::Duplicated
+            | Self::OutOfOrder
+            | Self::Refused
+            | Self::Lost => Unit::Count,
         }
     }
 }
 
-fn split_comparison(text: &str) -> (Comparison, &str) {
+fn split_comparison(text: &str) -> Option<(Comparison, &str)> {
     let operators = [
+        ("==", Comparison::Equal),
         ("<=", Comparison::LessOrEqual),
         (">=", Comparison::GreaterOrEqual),
         ("<", Comparison::Less),
         (">", Comparison::Greater),
     ];
-    let found = operators.iter().find_map(|(sign, kind)| text.strip_prefix(sign).map(|rest| (*kind, rest)));
-    found.expect("the caller split the text at a comparison sign")
+    operators.iter().find_map(|(sign, kind)| text.strip_prefix(sign).map(|rest| (*kind, rest)))
 }
 
 fn parse_left(text: &str) -> Result<(Metric, Scope), String> {
@@ -176,7 +250,8 @@ fn parse_left(text: &str) -> Result<(Metric, Scope), String> {
     let metric = Metric::parse(name.trim()).ok_or_else(|| {
         let name = name.trim();
         format!(
-            "unknown figure `{name}`; known are p50 … p99.99, min, mean, max, errors, checks, rate, requests"
+            "unknown figure `{name}`; known are p50 … p99.99, min, mean, max, errors, checks, rate, requests, \
+             and of subscribers fan_out_latency p50 … max, missed, duplicated, out_of_order, events, refused, lost"
         )
     })?;
     Ok((metric, scope))
@@ -221,7 +296,7 @@ mod tests {
     #[test]
     fn thresholds_are_read() {
         check(
-            "p95<500ms, errors<1%,rate>=99.5/s , p99.9{name:log in}<=1s, p50{group:pay}<1s, p50{kind:guest}<1s, checks>99%, requests>1000, max < 2s, rate>=99%",
+            "p95<500ms, errors<1%,rate>=99.5/s , p99.9{name:log in}<=1s, p50{group:pay}<1s, p50{kind:guest}<1s, checks>99%, requests>1000, max < 2s, rate>=99%, fan_out_latency p99 < 10ms, fan_out_latency max{name:a b}<1s, missed == 0, events>=1000/s, lost==0",
             &expect![[r#"
             Percentile(95.0) All Less 500000000
             Errors All Less 0.01
@@ -233,6 +308,11 @@ mod tests {
             Requests All Greater 1000
             Max All Less 2000000000
             RateReached All GreaterOrEqual 0.99
+            FanOut(Percentile(99.0)) All Less 10000000
+            FanOut(Max) Request("a b") Less 1000000000
+            Missed All Equal 0
+            Events All GreaterOrEqual 1000
+            Lost All Equal 0
         "#]],
         );
     }
@@ -240,14 +320,16 @@ mod tests {
     #[test]
     fn mistakes_are_all_named() {
         check(
-            "p95, p101<1s, errors<1, p95<500, p95{x}<1s, requests>many",
+            "p95, p101<1s, errors<1, p95<500, p95{x}<1s, requests>many, missed=0, fan_out_latency errors<1s",
             &expect![[r"
             threshold `p95`: has no comparison; write for example `p95<500ms`
-            threshold `p101<1s`: unknown figure `p101`; known are p50 … p99.99, min, mean, max, errors, checks, rate, requests
+            threshold `p101<1s`: unknown figure `p101`; known are p50 … p99.99, min, mean, max, errors, checks, rate, requests, and of subscribers fan_out_latency p50 … max, missed, duplicated, out_of_order, events, refused, lost
             threshold `errors<1`: `1` must be in per cent, as in `1%`
             threshold `p95<500`: `500` is not a duration; write for example `500ms`, `30s`, `1m30s` or `2h`
             threshold `p95{x}<1s`: write the request as `{name:login}`, a tag as `{kind:guest}`
             threshold `requests>many`: `many` is not a number
+            threshold `missed=0`: has no comparison; write `<`, `<=`, `>`, `>=` or `==`
+            threshold `fan_out_latency errors<1s`: unknown figure `fan_out_latency errors`; known are p50 … p99.99, min, mean, max, errors, checks, rate, requests, and of subscribers fan_out_latency p50 … max, missed, duplicated, out_of_order, events, refused, lost
         "]],
         );
     }

@@ -1,6 +1,7 @@
 //! Where the values in requests come from: ranges of whole numbers, rows of lists and tables, earlier answers.
 
 use crate::rows::{Cell, CellKind, Rows, cell_of};
+use crate::subscription::token::Token;
 use crate::template::Encoding;
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
@@ -61,6 +62,10 @@ pub enum Values {
     Rows(Feeder),
     /// Taken from an answer; see [`crate::capture`].
     Captured,
+    /// A text that no other sending of any request has; see [`crate::subscription::token`].
+    Token {
+        prefix: String,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +79,7 @@ pub struct Variable {
 pub enum Choice {
     Integer(i64),
     Row(u32),
+    Token(Token),
 }
 
 /// What one request got for a variable.
@@ -82,6 +88,8 @@ pub enum Drawn<'a> {
     Integer(i64),
     Row(&'a Rows, u32),
     Captured(Cell<'a>),
+    /// With its prefix.
+    Token(&'a str, Token),
 }
 
 /// Where a slot finds the value of its variable, by the variable's index.
@@ -156,7 +164,7 @@ impl Variable {
 
     pub fn columns(&self) -> &[String] {
         match &self.values {
-            Values::Range { .. } | Values::Captured => &[],
+            Values::Range { .. } | Values::Captured | Values::Token { .. } => &[],
             Values::Rows(feeder) => feeder.rows.columns(),
         }
     }
@@ -168,16 +176,25 @@ impl Variable {
         }
     }
 
+    /// Where its values are tokens.
+    pub fn token_prefix(&self) -> Option<&str> {
+        match &self.values {
+            Values::Token { prefix } => Some(prefix),
+            _ => None,
+        }
+    }
+
     pub fn is_captured(&self) -> bool {
         self.values == Values::Captured
     }
 
-    /// Chooses a value. `position` counts the choices of a sequential or unique feeder, from 0.
+    /// Chooses a value. `position` counts the choices of a sequential or unique feeder, from 0. Tokens are made by whoever
+    /// knows the run and the user.
     pub fn choose(&self, random: &mut impl Rng, position: u64) -> Result<Choice, Exhausted> {
         match &self.values {
             Values::Range { min, max } => Ok(Choice::Integer(random.random_range(*min..=*max))),
             Values::Rows(feeder) => feeder.choose(random, position).map(Choice::Row),
-            Values::Captured => Ok(Choice::Integer(0)),
+            Values::Captured | Values::Token { .. } => Ok(Choice::Integer(0)),
         }
     }
 
@@ -185,8 +202,9 @@ impl Variable {
     pub fn drawn(&self, choice: Choice) -> Drawn<'_> {
         match (&self.values, choice) {
             (Values::Rows(feeder), Choice::Row(row)) => Drawn::Row(&feeder.rows, row),
+            (Values::Token { prefix }, Choice::Token(token)) => Drawn::Token(prefix, token),
             (_, Choice::Integer(number)) => Drawn::Integer(number),
-            (_, Choice::Row(_)) => Drawn::NOTHING,
+            (_, Choice::Row(_) | Choice::Token(_)) => Drawn::NOTHING,
         }
     }
 
@@ -196,6 +214,14 @@ impl Variable {
         match &self.values {
             Values::Range { min, max } if min > max => {
                 Some(format!("range of `{name}` is empty: {min} is above {max}; write the smaller one first"))
+            }
+            Values::Token { prefix }
+                if prefix.chars().any(|c| !c.is_ascii_graphic() || "\"\\<>&'/".contains(c)) =>
+            {
+                Some(format!(
+                    "the prefix `{prefix}` of `{name}` must be plain ASCII without quotes, slashes, `<`, `>` and `&`: \
+                     targets may write them otherwise, and it is looked for as it is"
+                ))
             }
             Values::Rows(feeder) if feeder.rows.is_empty() => {
                 Some(format!("`{name}` has no values; give it at least one"))
@@ -227,6 +253,11 @@ impl Drawn<'_> {
             }
             Self::Row(rows, row) => rows.cell(*row as usize, column).write(encoding, out),
             Self::Captured(cell) => cell.write(encoding, out),
+            Self::Token(prefix, token) => {
+                let mut text = Vec::new();
+                token.write(prefix, &mut text);
+                Cell { kind: CellKind::Text, text: &text }.write(encoding, out);
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::figures::Figures;
 use crate::result::{NamedFigures, WindowResult};
+use crate::subscription::figures::Subscribers;
 use crate::threshold::{Metric, Scope, Threshold};
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +28,7 @@ fn named<'a>(list: &'a [NamedFigures], name: &str) -> Option<&'a Figures> {
 }
 
 impl Verdict {
-    pub fn of(threshold: &Threshold, window: &WindowResult) -> Self {
+    pub fn of(threshold: &Threshold, window: &WindowResult, subscribers: &Subscribers) -> Self {
         let figures = match &threshold.scope {
             Scope::All => Some(&window.all),
             Scope::Request(name) => named(&window.by_request, name),
@@ -39,6 +40,7 @@ impl Verdict {
         };
         let measured = match threshold.metric {
             Metric::RateReached => window.rate_reached,
+            metric if metric.is_of_subscribers() => subscribers.metric(metric, &threshold.scope),
             metric => figures.and_then(|figures| figures.metric(metric)),
         };
         let judgement = match measured {

@@ -9,6 +9,7 @@ use prony_load_model::histogram::Latencies;
 use prony_load_model::result::{
     LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, verdicts, window_results,
 };
+use prony_load_model::subscription::figures::Subscribers;
 use prony_load_model::tally::{Tally, TallyShape};
 use prony_load_model::verdict::Judgement;
 use prony_load_model::wire::Connections;
@@ -94,12 +95,13 @@ impl Run {
             origin: Origin::default(),
             plan: PlanSummary::of(plan, None),
             findings: Vec::new(),
-            thresholds: verdicts(plan, &windows),
+            thresholds: verdicts(plan, &windows, &Subscribers::default()),
             windows,
             series: Vec::new(),
             lab: self.lab.clone(),
             observers: Vec::new(),
             counted: prony_load_model::result::Counted::default(),
+            subscribers: Subscribers::default(),
         }
     }
 

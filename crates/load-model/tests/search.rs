@@ -7,6 +7,7 @@ use prony_load_model::result::{
     LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, verdicts, window_results,
 };
 use prony_load_model::search::{Trial, judge};
+use prony_load_model::subscription::figures::Subscribers;
 use prony_load_model::tally::{Tally, TallyShape};
 use prony_load_model::{LoadModel, Nanos, Outcome, PlanDraft, Record, RequestDraft, Target, Threshold};
 
@@ -53,12 +54,13 @@ fn check(objectives: &str, run: &Run, expected: Trial, reason: &str) {
         origin: Origin::default(),
         plan: PlanSummary::of(&plan, None),
         findings: Vec::new(),
-        thresholds: verdicts(&plan, &windows),
+        thresholds: verdicts(&plan, &windows, &Subscribers::default()),
         windows,
         series: Vec::new(),
         lab: LabFigures { busiest_thread_share: run.busy, ..LabFigures::default() },
         observers: Vec::new(),
         counted: prony_load_model::result::Counted::default(),
+        subscribers: Subscribers::default(),
     };
     result.findings = findings(&plan, &result, &TargetPlace::OtherMachine);
     let (trial, why) = judge(&result, &objectives);

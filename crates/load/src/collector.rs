@@ -10,6 +10,7 @@ use prony_load_model::result::{
     Counted, LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, SecondRow,
     verdicts, window_results,
 };
+use prony_load_model::subscription::figures::{SubscriberRow, Subscribers};
 use prony_load_model::table::Tables;
 use prony_load_model::tally::{StartCounts, Tally, TallyShape};
 use prony_load_model::wire::Spoken;
@@ -27,11 +28,13 @@ pub(crate) struct Collector<'a> {
     spoken: Vec<Spoken>,
     total: Tally,
     series: Vec<SecondRow>,
+    subscriber_series: Vec<SubscriberRow>,
     /// Seconds that some thread has not handed over yet, with how many have.
     open: BTreeMap<u64, (u32, Tally)>,
     /// Processor time of each thread, in the window that counts and in all.
     busy: Vec<Busy>,
-    threads_running: u32,
+    /// Of each thread that has ended: the second in which it did.
+    ended: Vec<u64>,
     clocks: ClockWatch,
     /// As of the last result.
     findings: Vec<FindingKind>,
@@ -62,9 +65,10 @@ impl<'a> Collector<'a> {
             spoken: Vec::new(),
             total: Tally::new(windows, TallyShape::of(plan)),
             series: Vec::new(),
+            subscriber_series: Vec::new(),
             open: BTreeMap::new(),
             busy: vec![Busy::default(); threads as usize],
-            threads_running: threads,
+            ended: Vec::new(),
             clocks: ClockWatch::default(),
             findings: Vec::new(),
         }
@@ -86,8 +90,9 @@ impl<'a> Collector<'a> {
                 (count + 1, tally)
             }
         };
-        let is_complete = count >= self.threads_running;
-        self.threads_running -= u32::from(is_last);
+        let have_ended = self.ended.iter().filter(|ended| **ended < second).count();
+        let is_complete = count as usize + have_ended >= self.busy.len();
+        self.ended.extend(is_last.then_some(second));
         self.open.insert(second, (count, merged));
         if is_complete {
             self.close_up_to(second);
@@ -117,6 +122,9 @@ impl<'a> Collector<'a> {
         {
             let (second, (_, tally)) = entry.remove_entry();
             self.series.push(SecondRow::of(second, &tally));
+            if !self.plan.subscriptions().is_empty() {
+                self.subscriber_series.push(SubscriberRow::of(second, &tally.subscribers));
+            }
             self.total.merge(&tally);
         }
     }
@@ -170,6 +178,13 @@ impl<'a> Collector<'a> {
     pub(crate) fn result(&mut self, state: RunState, elapsed: Nanos) -> ResultFile {
         let elapsed = elapsed.min(self.plan.duration());
         let windows = window_results(self.plan, self.found, self.windows, &self.total, elapsed);
+        let subscribers = Subscribers::of(
+            self.plan,
+            self.windows,
+            &self.total.subscribers,
+            &self.subscriber_series,
+            elapsed,
+        );
         let mut result = ResultFile {
             schema: SCHEMA.to_owned(),
             schema_version: SCHEMA_VERSION,
@@ -177,12 +192,13 @@ impl<'a> Collector<'a> {
             origin: self.origin.clone(),
             plan: PlanSummary::of(self.plan, self.found),
             findings: Vec::new(),
-            thresholds: verdicts(self.plan, &windows),
+            thresholds: verdicts(self.plan, &windows, &subscribers),
             windows,
             series: self.series.clone(),
             lab: self.lab(elapsed),
             observers: Vec::new(),
             counted: Counted::of(self.plan, &self.total.counts),
+            subscribers,
         };
         result.findings = judge(self.plan, &result, &self.place);
         let lasting =

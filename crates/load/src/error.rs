@@ -10,12 +10,12 @@ pub enum RunError {
     Resolve { host: String, cause: io::Error },
     #[error(
         "{needed} descriptors are needed for {connections} connections, and the limit is {limit}; \
-         raise it (`ulimit -Hn {needed}` as root, or LimitNOFILE=), or use fewer users"
+         raise it (`ulimit -Hn {needed}` as root, or LimitNOFILE=), or use fewer users or subscribers"
     )]
     Descriptors { connections: u32, needed: u64, limit: u64 },
     #[error(
-        "{users} users need as many ports, and one source address has {available} \
-         (net.ipv4.ip_local_port_range); widen the range, or use fewer users or several machines"
+        "{users} connections need as many ports, and one source address has {available} \
+         (net.ipv4.ip_local_port_range); widen the range, or use fewer users and subscribers, or several machines"
     )]
     Ports { users: u32, available: u32 },
     #[error("cannot reach the target {target}: {cause}; is it running, and is the address right?")]

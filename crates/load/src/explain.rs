@@ -283,6 +283,7 @@ fn variable(variable: &Variable) -> String {
     let feeder = match &variable.values {
         Values::Range { min, max } => return format!("{name}: whole numbers from {min} to {max}, at random"),
         Values::Captured => return format!("{name}: captured from answers"),
+        Values::Token { prefix } => return format!("{name}: a text of its own for each request, {prefix}…"),
         Values::Rows(feeder) => feeder,
     };
     let rows = feeder.rows.len();

@@ -22,6 +22,7 @@ mod plan;
 mod poller;
 mod runner;
 mod store;
+mod subscriptions;
 mod timers;
 mod transport;
 mod url;

@@ -8,11 +8,14 @@ use crate::machine;
 use crate::network::Network;
 use crate::options::{Progress, RunOptions};
 use crate::store::Store;
+use crate::subscriptions::board::Board;
+use crate::subscriptions::thread::Subscribers;
+use crate::subscriptions::{self, threads_for};
 use crate::worker::{Handover, Shared, Worker, WorkerError};
 use prony_load_model::program::{Look, Workload};
 use prony_load_model::result::{Origin, RunState};
 use prony_load_model::{LoadModel, Nanos, Plan, ResultFile};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -20,7 +23,14 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 /// Runs a plan's own requests to its end, or until it is stopped, on threads of its own, and returns what was
 /// measured. Blocks the calling thread.
 pub fn run(plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
-    run_workload(plan, &FlowWorkload::new(plan), options)
+    let subscribers = threads_for(plan, options.threads.get() as u32);
+    let board = Board::new(plan, subscribers, run_mark());
+    measure(plan, &FlowWorkload::new(plan, &board), &board, subscribers, options)
+}
+
+/// Tells the tokens of this run from those of others.
+fn run_mark() -> u32 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u32
 }
 
 /// As [`run`], where users do what the workload says; of the plan's requests only the names count.
@@ -29,16 +39,36 @@ pub fn run_workload(
     workload: &dyn Workload,
     options: RunOptions,
 ) -> Result<ResultFile, RunError> {
+    measure(plan, workload, &Board::new(plan, 0, 0), 0, options)
+}
+
+fn measure(
+    plan: &Plan,
+    workload: &dyn Workload,
+    board: &Board,
+    subscriber_threads: u32,
+    options: RunOptions,
+) -> Result<ResultFile, RunError> {
     let network = Network::prepare(plan, workload)?;
     let windows = plan.windows();
     let pots: Vec<_> =
         plan.scenarios().iter().map(|scenario| AtomicU64::new(pot_of(&scenario.load))).collect();
     // A thread without a user would only wait.
-    let threads = (options.threads.get() as u32).clamp(1, plan.users());
+    let threads = (options.threads.get() as u32).clamp(1, plan.users().max(1));
     let stop = options.stop.clone();
     let (gate, pots) = (Gate::default(), &pots);
     let shared = Shared { plan, windows: &windows, workload, pots, network: &network, stop: &stop, threads };
-    drive(&shared, &gate, options)
+    let users_running = AtomicU32::new(threads);
+    let subscribed = subscriptions::thread::Shared {
+        plan,
+        windows: &windows,
+        network: &network,
+        board,
+        stop: &stop,
+        users_running: &users_running,
+        threads: subscriber_threads,
+    };
+    drive(&shared, &subscribed, &gate, options)
 }
 
 /// The iterations that all users of a scenario share.
@@ -49,23 +79,41 @@ fn pot_of(load: &LoadModel) -> u64 {
     }
 }
 
-fn drive(shared: &Shared<'_>, gate: &Gate, mut options: RunOptions) -> Result<ResultFile, RunError> {
+fn drive(
+    shared: &Shared<'_>,
+    subscribed: &subscriptions::thread::Shared<'_>,
+    gate: &Gate,
+    mut options: RunOptions,
+) -> Result<ResultFile, RunError> {
     let (sender, receiver) = mpsc::channel();
+    let threads = shared.threads + subscribed.threads;
     thread::scope(|scope| {
         let mut handles = Vec::new();
-        for number in 0..shared.threads {
+        for number in 0..threads {
             let sender = sender.clone();
             let work = move || {
                 let guard = StopOthers { shared, gate };
-                let worker = Worker::new(shared, number, sender)?;
-                if let Some(epoch) = gate.enter() {
-                    worker.run(epoch)?;
+                match number.checked_sub(shared.threads) {
+                    None => {
+                        let _ended = UsersEnd(subscribed.users_running);
+                        let worker = Worker::new(shared, number, sender)?;
+                        if let Some(epoch) = gate.enter() {
+                            worker.run(epoch)?;
+                        }
+                    }
+                    Some(index) => {
+                        let subscribers = Subscribers::new(subscribed, number, index, sender)?;
+                        if let Some(epoch) = gate.enter() {
+                            subscribers.run(epoch)?;
+                        }
+                    }
                 }
                 std::mem::forget(guard);
                 Ok(())
             };
+            let name = if number < shared.threads { "load" } else { "subs" };
             let handle =
-                thread::Builder::new().name(format!("prony-load-{number}")).spawn_scoped(scope, work);
+                thread::Builder::new().name(format!("prony-{name}-{number}")).spawn_scoped(scope, work);
             handles.push(handle.map_err(|cause| {
                 // The scope waits for the threads that already run.
                 drop(StopOthers { shared, gate });
@@ -74,12 +122,21 @@ fn drive(shared: &Shared<'_>, gate: &Gate, mut options: RunOptions) -> Result<Re
         }
         drop(sender);
         // Without a start, one of the threads says why.
-        let epoch = gate.open(shared.threads).unwrap_or_else(Instant::now);
+        let epoch = gate.open(threads).unwrap_or_else(Instant::now);
         if let Some(observe) = &mut options.observe {
             observe.start(epoch);
         }
-        gather(shared, epoch, options, &receiver, handles)
+        gather(shared, threads, epoch, options, &receiver, handles)
     })
+}
+
+/// Dropped by a thread of users that has ended, well or not: subscribers wait for all of them.
+struct UsersEnd<'a>(&'a AtomicU32);
+
+impl Drop for UsersEnd<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
 }
 
 /// Dropped by a thread that fails or panics: the others would go on with a part of the load only.
@@ -97,6 +154,7 @@ impl Drop for StopOthers<'_> {
 
 fn gather(
     shared: &Shared<'_>,
+    threads: u32,
     epoch: Instant,
     mut options: RunOptions,
     receiver: &Receiver<Handover>,
@@ -109,7 +167,7 @@ fn gather(
         shared.windows,
         origin(&options),
         machine::place_of(shared.network),
-        shared.threads,
+        threads,
     )
     .with_spoken(shared.network.all_spoken());
     let mut store = Store::new(options.output);

@@ -7,6 +7,7 @@ use prony_load_model::findings::{TargetPlace, judge};
 use prony_load_model::result::{
     LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, SecondRow, window_results,
 };
+use prony_load_model::subscription::figures::Subscribers;
 use prony_load_model::tally::{Tally, TallyShape};
 use prony_load_model::{LoadModel, Nanos, Outcome, PlanDraft, Record, RequestDraft, Target, TransportError};
 use prony_report::{WrkShown, wrk};
@@ -50,6 +51,7 @@ fn result(load: LoadModel) -> ResultFile {
         lab: LabFigures { threads: 2, busiest_thread_share: 0.05, ..LabFigures::default() },
         observers: Vec::new(),
         counted: prony_load_model::result::Counted::default(),
+        subscribers: Subscribers::default(),
     };
     result.findings = judge(&plan, &result, &TargetPlace::OtherMachine);
     result

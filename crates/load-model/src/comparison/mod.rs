@@ -225,9 +225,18 @@ fn scale(metric: Metric) -> Scale {
 
 fn unit(metric: Metric) -> ComparedUnit {
     match metric {
-        Metric::Percentile(_) | Metric::Min | Metric::Mean | Metric::Max => ComparedUnit::Nanoseconds,
+        Metric::Percentile(_) | Metric::Min | Metric::Mean | Metric::Max | Metric::FanOut(_) => {
+            ComparedUnit::Nanoseconds
+        }
         Metric::Errors | Metric::Checks | Metric::RateReached => ComparedUnit::Share,
-        Metric::Rate | Metric::Requests => ComparedUnit::PerSecond,
+        Metric::Rate
+        | Metric::Requests
+        | Metric::Events
+        | Metric::Missed
+        | Metric::Duplicated
+        | Metric::OutOfOrder
+        | Metric::Refused
+        | Metric::Lost => ComparedUnit::PerSecond,
     }
 }
 

@@ -48,7 +48,7 @@ fn failure(objective: &Threshold, verdict: &Verdict, result: &ResultFile) -> Opt
         }
         _ => {
             let slowest = Threshold { metric: Metric::Max, ..objective.clone() };
-            let slowest = Verdict::of(&slowest, result.headline());
+            let slowest = Verdict::of(&slowest, result.headline(), &result.subscribers);
             let took = slowest.measured.unwrap_or_else(|| "-".to_owned());
             let kept = slowest.judgement == Judgement::Kept;
             (!kept).then(|| format!("{text}: too few samples, and the slowest took {took}"))

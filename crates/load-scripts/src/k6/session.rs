@@ -184,6 +184,7 @@ impl Session {
             seed: 1,
             variables: Vec::new(),
             requests: Vec::new(),
+            subscriptions: Vec::new(),
             scenarios,
             thresholds: Vec::new(),
             warm_up: Nanos::ZERO,

@@ -7,6 +7,7 @@ mod judge;
 mod values;
 
 use crate::http::request::Prepared;
+use crate::subscriptions::board::{Board, Notice, Published};
 use judge::Judge;
 use prony_load_model::capture::Captured;
 use prony_load_model::counts::Counts;
@@ -15,6 +16,7 @@ use prony_load_model::program::{
 };
 use prony_load_model::rows::CellKind;
 use prony_load_model::scenario::{AfterFailure, Flow};
+use prony_load_model::subscription::token::Token;
 use prony_load_model::variable::Exhausted;
 use prony_load_model::{Nanos, Outcome, Plan};
 use rand::RngExt as _;
@@ -22,6 +24,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
 use std::mem;
 use std::sync::atomic::AtomicU64;
+use std::time::Instant;
 use values::{Lack, Values};
 
 /// Users' waits are drawn from the streams of their numbers, their choices and values from these.
@@ -31,6 +34,8 @@ const STREAMS: u64 = 1 << 32;
 #[derive(Debug)]
 pub(crate) struct FlowWorkload<'a> {
     plan: &'a Plan,
+    /// Where subscribers hear of what users publish.
+    board: &'a Board,
     prepared: Vec<Prepared>,
     judges: Vec<Judge<'a>>,
     /// By variable: how many rows all users together have taken.
@@ -40,9 +45,10 @@ pub(crate) struct FlowWorkload<'a> {
 }
 
 impl<'a> FlowWorkload<'a> {
-    pub(crate) fn new(plan: &'a Plan) -> Self {
+    pub(crate) fn new(plan: &'a Plan, board: &'a Board) -> Self {
         Self {
             plan,
+            board,
             prepared: Prepared::all(plan),
             judges: Judge::all(plan),
             positions: plan.variables().iter().map(|_| AtomicU64::new(0)).collect(),
@@ -71,6 +77,8 @@ struct FlowUser {
     step: usize,
     /// The last answer was no success.
     has_failed: bool,
+    /// The request under way that subscribers wait for the events of, and its token.
+    published: Option<(usize, Token)>,
     random: ChaCha8Rng,
 }
 
@@ -80,10 +88,11 @@ impl<'a> FlowProgram<'a> {
         let users = numbers.map(|number| {
             let mut random = ChaCha8Rng::seed_from_u64(workload.plan.seed());
             random.set_stream(STREAMS + u64::from(number));
-            FlowUser { step: 0, has_failed: false, random }
+            FlowUser { step: 0, has_failed: false, published: None, random }
         });
         let users: Vec<_> = users.collect();
-        let values = Values::new(workload.plan.variables(), &workload.positions, users.len());
+        let (variables, run) = (workload.plan.variables(), workload.board.run);
+        let values = Values::new(variables, &workload.positions, users.len(), thread, run);
         Self { workload, thread, users, values, counts: Counts::default(), body: Vec::new() }
     }
 
@@ -145,6 +154,8 @@ impl<'a> FlowProgram<'a> {
     /// Writes a request, unless a value that it needs is not there.
     fn write(&mut self, user: usize, request: usize, out: &mut Outgoing) -> Step {
         let prepared = &self.workload.prepared[request];
+        let token = self.workload.board.token_of(self.workload.plan, request);
+        let token = token.map(|variable| self.values.renew_token(user, variable));
         if !prepared.variables.is_empty() || self.workload.judges[request].has_variables() {
             let needed = prepared.variables.iter().chain(self.workload.judges[request].variables());
             let random = &mut self.users[user].random;
@@ -158,8 +169,33 @@ impl<'a> FlowProgram<'a> {
             }
         }
         prepared.write(&self.values.of(user), &mut self.body, &mut out.text);
+        if let Some(token) = token {
+            self.publish(user, request, token);
+        }
         out.end_request(request, prepared.target, prepared.is_head, prepared.keep);
         Step::Send
+    }
+
+    /// Tells subscribers of a request that is written right after this.
+    fn publish(&mut self, user: usize, request: usize, token: Token) {
+        self.users[user].published = Some((request, token));
+        let (plan, values) = (self.workload.plan, self.values.of(user));
+        for group in self.workload.board.groups_of(request) {
+            let Some(fan_out) = &plan.subscriptions()[*group].fan_out else { continue };
+            let mut key = Vec::new();
+            fan_out.request_key.render(&values, &mut key);
+            let what = Published::Sent { key: key.into() };
+            self.workload.board.put(&Notice { group: *group, token, at: Instant::now(), what });
+        }
+    }
+
+    /// Tells them what became of it.
+    fn acknowledge(&mut self, user: usize, what: &Published) {
+        let Some((request, token)) = self.users[user].published.take() else { return };
+        let at = Instant::now();
+        for group in self.workload.board.groups_of(request) {
+            self.workload.board.put(&Notice { group: *group, token, at, what: what.clone() });
+        }
     }
 }
 
@@ -170,6 +206,9 @@ impl Program for FlowProgram<'_> {
         let user = self.thread.index_of(place.number);
         if event == Event::Begin {
             self.values.begin_iteration(user);
+        }
+        if let Event::Failed(_) = event {
+            self.acknowledge(user, &Published::Failed);
         }
         Ok(match &scenario.flow {
             Flow::Sequence(steps) => self.sequence(user, steps, scenario.after_failure, event, out),
@@ -188,6 +227,8 @@ impl Program for FlowProgram<'_> {
         let user = self.thread.index_of(place.number);
         let outcome = self.workload.judges[request].judge(answer, user, &mut self.values, &mut self.counts);
         self.users[user].has_failed |= outcome != Outcome::Success;
+        let is_kept = outcome == Outcome::Success;
+        self.acknowledge(user, if is_kept { &Published::Acknowledged } else { &Published::Failed });
         Ok(outcome)
     }
 
@@ -198,9 +239,11 @@ impl Program for FlowProgram<'_> {
 
 /// The text of each request with the values that a first user would send; captured ones stand as their own names.
 pub(crate) fn example_texts(plan: &Plan) -> Vec<Vec<u8>> {
-    let workload = FlowWorkload::new(plan);
+    let board = Board::new(plan, 0, 0);
+    let workload = FlowWorkload::new(plan, &board);
     let mut random = ChaCha8Rng::seed_from_u64(plan.seed());
-    let mut values = Values::new(plan.variables(), &workload.positions, 1);
+    let first = ThreadPlace { number: 0, threads: 1 };
+    let mut values = Values::new(plan.variables(), &workload.positions, 1, first, board.run);
     for (index, variable) in
         plan.variables().iter().enumerate().filter(|(_, variable)| variable.is_captured())
     {

@@ -2,6 +2,8 @@
 
 use prony_load_model::capture::Captured;
 use prony_load_model::counts::{Counts, FeederCount};
+use prony_load_model::program::ThreadPlace;
+use prony_load_model::subscription::token::Token;
 use prony_load_model::variable::{Choice, Drawn, Exhausted, Share, Take, ValueOf, Variable};
 use rand_chacha::ChaCha8Rng;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) struct Values<'a> {
     variables: &'a [Variable],
     positions: &'a [AtomicU64],
+    thread: ThreadPlace,
+    /// The mark that all tokens of the run have.
+    run: u32,
     /// By user, then by variable.
     slots: Vec<Slot>,
 }
@@ -17,7 +22,7 @@ pub(super) struct Values<'a> {
 #[derive(Debug, Clone, Default)]
 struct Slot {
     value: Held,
-    /// Rows that this user took of a feeder of its own.
+    /// Rows that this user took of a feeder of its own, or tokens that it made.
     rows_taken: u32,
 }
 
@@ -54,8 +59,24 @@ impl ValueOf for UserValues<'_> {
 }
 
 impl<'a> Values<'a> {
-    pub(super) fn new(variables: &'a [Variable], positions: &'a [AtomicU64], users: usize) -> Self {
-        Self { variables, positions, slots: vec![Slot::default(); variables.len() * users] }
+    pub(super) fn new(
+        variables: &'a [Variable],
+        positions: &'a [AtomicU64],
+        users: usize,
+        thread: ThreadPlace,
+        run: u32,
+    ) -> Self {
+        Self { variables, positions, thread, run, slots: vec![Slot::default(); variables.len() * users] }
+    }
+
+    /// Gives a variable of tokens another one.
+    pub(super) fn renew_token(&mut self, user: usize, variable: usize) -> Token {
+        let publisher = self.thread.number + user as u32 * self.thread.threads;
+        let slot = &mut self.slots[user * self.variables.len() + variable];
+        let token = Token { run: self.run, publisher, sequence: slot.rows_taken };
+        slot.rows_taken = slot.rows_taken.wrapping_add(1);
+        slot.value = Held::Chosen(Choice::Token(token));
+        token
     }
 
     pub(super) fn of(&self, user: usize) -> UserValues<'_> {
@@ -94,6 +115,10 @@ impl<'a> Values<'a> {
             let source = &self.variables[variable];
             if source.is_captured() {
                 return Err(Lack::Capture);
+            }
+            if source.token_prefix().is_some() {
+                self.renew_token(user, variable);
+                continue;
             }
             let position = match source.feeder() {
                 Some(feeder) if feeder.is_counted() && feeder.share == Share::AllUsers => {

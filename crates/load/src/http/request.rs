@@ -9,7 +9,7 @@ use prony_load_model::variable::{Drawn, ValueOf};
 use prony_load_model::wire::Connections;
 use std::io::Write as _;
 
-const USER_AGENT: &str = concat!("prony/", env!("CARGO_PKG_VERSION"));
+pub(crate) const USER_AGENT: &str = concat!("prony/", env!("CARGO_PKG_VERSION"));
 
 /// For requests without slots.
 const NO_VALUES: [Drawn<'static>; 0] = [];

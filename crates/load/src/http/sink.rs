@@ -77,6 +77,13 @@ impl Sink {
         }
     }
 
+    /// What was kept of the body was used: more is kept from its beginning.
+    pub(crate) fn forget_body(&mut self) {
+        if let Self::Head(kept) | Self::Keep(kept) = self {
+            kept.body.clear();
+        }
+    }
+
     pub(crate) fn is_too_long(&self) -> bool {
         matches!(self, Self::Keep(kept) if kept.body.len() > KEPT_BODY_BYTES_MAX)
     }

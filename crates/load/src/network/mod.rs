@@ -53,7 +53,9 @@ impl Network {
     /// Resolves, raises the limits, and tries each target once, so that what cannot work is an error and not a result.
     pub(crate) fn prepare(plan: &Plan, workload: &dyn Workload) -> Result<Self, RunError> {
         let targets: Vec<_> = plan.targets().iter().map(|named| &named.target).collect();
-        let mut network = Self::reach_all(&targets, plan.wire(), plan.users())?;
+        // More than a number of users holds is too much for any limit.
+        let subscribers = u32::try_from(plan.subscriber_connections()).unwrap_or(u32::MAX);
+        let mut network = Self::reach_all(&targets, plan.wire(), plan.users(), subscribers)?;
         if workload.tables().is_some() {
             // How many more connections than one a user will make is not known.
             limits::raise_descriptors(plan.users())?;
@@ -62,7 +64,12 @@ impl Network {
         Ok(network)
     }
 
-    fn reach_all(targets: &[&Target], wire: &WireOptions, users: u32) -> Result<Self, RunError> {
+    fn reach_all(
+        targets: &[&Target],
+        wire: &WireOptions,
+        users: u32,
+        subscribers: u32,
+    ) -> Result<Self, RunError> {
         let connections = match wire.protocol {
             Protocol::Http1 => users,
             Protocol::Http2 | Protocol::Auto => users.div_ceil(wire.streams.max(1)),
@@ -72,7 +79,7 @@ impl Network {
         // Users of an automatic protocol may turn out to need a connection each.
         let most = if wire.protocol == Protocol::Auto { users } else { connections };
         // A user keeps a connection to each target that it has asked.
-        limits::raise_descriptors(most.saturating_mul(targets.len() as u32))?;
+        limits::raise_descriptors(most.saturating_mul(targets.len() as u32).saturating_add(subscribers))?;
         let mut places = Vec::new();
         for target in targets {
             let reached = reach::reach(target, wire, trust.as_ref())?;
@@ -86,7 +93,7 @@ impl Network {
         }
         let needed =
             if places.iter().all(|place| place.spoken == Spoken::Http2) { connections } else { most };
-        let sources = sources(&places, needed)?;
+        let sources = sources(&places, needed.saturating_add(subscribers))?;
         Ok(Self { places, sources, late: None })
     }
 

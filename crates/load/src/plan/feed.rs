@@ -8,7 +8,7 @@ use prony_load_model::variable::{Feeder, Order, Share, Take, Values};
 use std::path::Path;
 
 /// Where values come from; a variable has one of these.
-const SOURCES: [&str; 4] = ["range", "list", "csv", "jsonl"];
+const SOURCES: [&str; 5] = ["range", "list", "csv", "jsonl", "token"];
 /// What only rows have.
 const OF_ROWS: [&str; 4] = ["order", "share", "take", "types"];
 
@@ -35,6 +35,7 @@ fn values(section: &Section<'_>, directory: &Path, notes: &mut Notes) -> Option<
     let given = section.given(&SOURCES);
     let (rows, origin) = match given.as_slice() {
         ["range"] => return range_of(section, notes),
+        ["token"] => return token_of(section, notes),
         ["list"] => (list_of(section, notes)?, "list".to_owned()),
         ["csv"] => {
             let types = section.word("types", &TYPES);
@@ -77,6 +78,13 @@ fn range_of(section: &Section<'_>, notes: &mut Notes) -> Option<Values> {
             None
         }
     }
+}
+
+fn token_of(section: &Section<'_>, notes: &mut Notes) -> Option<Values> {
+    for key in section.given(&OF_ROWS) {
+        notes.add(section.span_of(key), format!("`{key}` is for rows; a token has none, leave it out"));
+    }
+    Some(Values::Token { prefix: section.text("token")?.to_owned() })
 }
 
 fn list_of(section: &Section<'_>, notes: &mut Notes) -> Option<Rows> {

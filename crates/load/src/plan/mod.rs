@@ -11,6 +11,7 @@ mod request;
 mod scenario;
 mod schema;
 mod sections;
+mod subscription;
 mod table_file;
 mod tables;
 mod validate;
@@ -479,7 +480,7 @@ weight = "many"
                 plan.toml:12:13: cannot use the CSV file `none.csv`: DIR/none.csv: No such file or directory (os error 2)
                 plan.toml:13:13: cannot use the CSV file `empty.csv`: it has a header but no rows; add at least one
                 plan.toml:14:13: cannot use the CSV file `ragged.csv`: CSV error: record 1 (line: 2, byte: 8): found record with 1 fields, but the previous record has 2 fields
-                plan.toml:15:5: expected a table with `range`, `list`, `csv`, `jsonl`, `order`, `share`, `take`, `types`, not a whole number
+                plan.toml:15:5: expected a table with `range`, `list`, `csv`, `jsonl`, `token`, `order`, `share`, `take`, `types`, not a whole number
                 plan.toml:16:5: `range`, `list` exclude each other; leave one
                 plan.toml:20:10: `GE T` is not an HTTP method
                 plan.toml:21:8: `body` and `graphql` exclude each other; leave one out

@@ -85,7 +85,7 @@ fn default_name(index: usize, body: &BodyDraft) -> String {
 }
 
 /// The name of a document's first operation, past comments and what else is ignored between tokens.
-fn first_operation(query: &str) -> Option<String> {
+pub(super) fn first_operation(query: &str) -> Option<String> {
     let lines = query.lines().map(|line| line.split('#').next().unwrap_or_default());
     let text = lines.collect::<Vec<_>>().join(" ");
     let mut rest = text.trim_start_matches(|c: char| c.is_whitespace() || c == ',' || c == '\u{feff}');
@@ -123,7 +123,7 @@ fn graphql_body(section: &Section<'_>) -> Option<BodyDraft> {
 }
 
 /// Its own, then those of all requests that it does not set itself.
-fn headers(section: &Section<'_>, common: &[(String, String)]) -> Vec<(String, String)> {
+pub(super) fn headers(section: &Section<'_>, common: &[(String, String)]) -> Vec<(String, String)> {
     let own = section.texts("headers");
     let is_own = |name: &str| own.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
     let inherited: Vec<_> = common.iter().filter(|(name, _)| !is_own(name)).cloned().collect();

@@ -1,9 +1,10 @@
 //! The scenarios of a plan: those of `[[scenarios]]`, or the one that the plan itself is.
 
-use super::load::{KEYS, after_failure, load, pacing, stand_in, think_time};
+use super::load::{KEYS, after_failure, load as load_of, pacing, stand_in, think_time};
 use super::reader::{Notes, Section};
+use super::subscription::only_listens;
 use prony_load_model::scenario::{FlowDraft, ScenarioDraft, StepDraft};
-use prony_load_model::{Nanos, Pacing, ThinkTime};
+use prony_load_model::{LoadModel, Nanos, Pacing, ThinkTime};
 
 const FLOW_KEYS: [&str; 2] = ["steps", "mix"];
 
@@ -11,7 +12,9 @@ const FLOW_KEYS: [&str; 2] = ["steps", "mix"];
 pub(super) fn scenarios<'a>(plan: &Section<'a>, notes: &mut Notes) -> Vec<(ScenarioDraft, Section<'a>)> {
     let common = Common { pacing: pacing(plan, notes), after_failure: after_failure(plan) };
     if plan.get("scenarios").is_none_or(|value| !value.get_ref().is_array()) {
-        let load = load(plan, notes).unwrap_or_else(stand_in);
+        let listening = only_listens(plan).then(|| plan.duration("duration")).flatten();
+        let load = listening.map(|duration| LoadModel::constant(0, duration));
+        let load = load.or_else(|| load_of(plan, notes)).unwrap_or_else(stand_in);
         let mut draft = ScenarioDraft::new("default", load);
         common.apply(&mut draft);
         draft.flow = flow(plan, notes);
@@ -39,7 +42,7 @@ impl Common {
 }
 
 fn scenario(section: &Section<'_>, common: &Common, notes: &mut Notes) -> ScenarioDraft {
-    let load = load(section, notes).unwrap_or_else(stand_in);
+    let load = load_of(section, notes).unwrap_or_else(stand_in);
     let mut draft = ScenarioDraft::new(section.text("name").unwrap_or_default(), load);
     common.apply(&mut draft);
     draft.start = section.duration("start").unwrap_or(Nanos::ZERO);

@@ -5,12 +5,13 @@ use super::feed::variable;
 use super::reader::{Notes, Section};
 use super::request::{Located, request};
 use super::scenario::scenarios;
+use super::subscription::{LocatedGroup, only_listens, subscriptions};
 use super::tables::PLAN;
 use super::validate::validate;
-use prony_load_model::plan::{Field, NamedTarget, Place};
+use prony_load_model::plan::{Field, NamedTarget, Place, SubscriptionField};
 use prony_load_model::scenario::ScenarioDraft;
 use prony_load_model::wire::{Connections, Dns, Protocol, TlsOptions, WireOptions};
-use prony_load_model::{Plan, PlanDraft, Target, Threshold, Variable};
+use prony_load_model::{Nanos, Plan, PlanDraft, Target, Threshold, Variable};
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
@@ -35,8 +36,10 @@ pub(super) fn plan(
     let variables = variables(&section, directory, &mut notes);
     let (thresholds, threshold_spans) = thresholds(&section, &mut notes);
     let requests = requests(&section, &mut notes);
-    let (scenarios, scenario_sections): (Vec<ScenarioDraft>, Vec<_>) =
+    let subscriptions = subscriptions(&section, &section.texts("headers"), &mut notes);
+    let (mut scenarios, scenario_sections): (Vec<ScenarioDraft>, Vec<_>) =
         scenarios(&section, &mut notes).into_iter().unzip();
+    start_when_ready(&mut scenarios, &scenario_sections, &subscriptions);
     let mut draft = PlanDraft::new(
         section.text("name").unwrap_or(default_name),
         Target::new("localhost", 80),
@@ -58,14 +61,30 @@ pub(super) fn plan(
     draft.thresholds = thresholds;
     draft.requests = requests.iter().map(|located| located.draft.clone()).collect();
     draft.scenarios = scenarios;
+    draft.subscriptions = subscriptions.iter().map(|located| located.draft.clone()).collect();
     let places = Places {
         plan: &section,
         variables: variables.spans,
         thresholds: threshold_spans,
         requests,
         scenarios: scenario_sections,
+        subscriptions,
     };
     finish(draft, &places, variables.are_whole, notes)
+}
+
+/// The load begins when all subscriptions should be in force, where a scenario says nothing else.
+fn start_when_ready(
+    scenarios: &mut [ScenarioDraft],
+    sections: &[Section<'_>],
+    subscriptions: &[LocatedGroup<'_>],
+) {
+    let ready = subscriptions.iter().map(|group| group.draft.ready()).max().unwrap_or(Nanos::ZERO);
+    for (scenario, section) in scenarios.iter_mut().zip(sections) {
+        if !section.has("start") && scenario.load.users_max() > 0 {
+            scenario.start = ready;
+        }
+    }
 }
 
 fn finish(
@@ -91,6 +110,9 @@ fn finish(
             Field::Path | Field::Header(_) | Field::Body | Field::Variables | Field::Check(_),
         ) => feeds_are_whole,
         Place::Requests => !has_no_requests_noted,
+        Place::Subscription(_, SubscriptionField::Variables | SubscriptionField::FanOut) => {
+            feeds_are_whole && !notes.has_within(span)
+        }
         Place::Wire(_) => !has_wire_mistakes,
         _ => !notes.has_within(span),
     });
@@ -108,6 +130,7 @@ struct Places<'a> {
     thresholds: Vec<Range<usize>>,
     requests: Vec<Located>,
     scenarios: Vec<Section<'a>>,
+    subscriptions: Vec<LocatedGroup<'a>>,
 }
 
 impl Places<'_> {
@@ -127,6 +150,10 @@ impl Places<'_> {
             Place::Variable(index) => self.variables.get(index).cloned().unwrap_or(0..0),
             Place::Request(index, field) => self.requests[index].span(field),
             Place::Threshold(index) => self.thresholds[index].clone(),
+            Place::Subscription(index, field) => self
+                .subscriptions
+                .get(index)
+                .map_or(self.plan.span_of("subscriptions"), |group| group.span(field)),
         }
     }
 
@@ -221,7 +248,7 @@ fn variables(section: &Section<'_>, directory: &Path, notes: &mut Notes) -> Vari
 }
 
 fn requests(section: &Section<'_>, notes: &mut Notes) -> Vec<Located> {
-    if !section.has("requests") {
+    if !section.has("requests") && !only_listens(section) {
         notes.add(0..0, "there is no request; add `[[requests]]` with a `path` or `graphql`");
     }
     let common = section.texts("headers");

@@ -33,6 +33,8 @@ const PLAN_KEYS: &[Key] = &[
     key("requests", Form::List(&Form::Table(&REQUEST)), "[{ path = \"/items\" }]", "At least one; see [Requests](#requests)."),
     key("scenarios", Form::List(&Form::Table(&SCENARIO)), "[{ name = \"browse\", users = 10, duration = \"30s\" }]",
         "Groups of users with loads of their own; without it the plan's own load sends any of the requests by weight. See [Scenarios](#scenarios)."),
+    key("subscriptions", Form::List(&Form::Table(&SUBSCRIPTION)), "[{ query = \"subscription { onChange { id } }\", clients = 100 }]",
+        "Clients that subscribe while the users do the rest; see [Subscriptions](#subscriptions)."),
 ];
 
 /// Of a plan with one scenario, and of each of several.
@@ -200,7 +202,7 @@ pub(super) const SCENARIO: Table =
 
 const SCENARIO_KEYS: &[Key] = &[
     key("name", Form::Text, "\"browse\"", "In results and messages.").required(),
-    key("start", Form::Duration, "\"10s\"", "When its load begins, from the start of the run.").or("\"0s\""),
+    key("start", Form::Duration, "\"10s\"", "When its load begins, from the start of the run. Beside `[[subscriptions]]`, unless given: when all of them should be in force.").or("\"0s\""),
     key(
         "tags",
         TEXT_MAP,
@@ -362,11 +364,68 @@ pub(super) const CAPTURE: Table = Table {
     ]],
 };
 
+pub(super) const SUBSCRIPTION: Table = Table { name: "subscription", groups: &[&[
+    key("name", Form::Text, "\"updates\"", "Results are kept by it. Unless given: the operation's name, or `subscription N`."),
+    key("query", Form::Text, "\"subscription { onChange { id } }\"", "The operation, sent as it is written.").required(),
+    key("variables", Form::Map(&Form::Any), "{ id = \"${id}\" }", "Each subscription has values of its own; `\"${id}\"` takes the value's own type."),
+    key("operation_name", Form::Text, "\"updates\"", "Which operation of the document is meant."),
+    key("clients", Form::Whole { max: COUNT_MAX }, "500", "How many connect, each over a connection of its own.").required(),
+    key("per_client", Form::Whole { max: COUNT_MAX }, "2", "Subscriptions of each client; over `sse` each has a connection.").or("1"),
+    key("rate", Form::Decimal, "200", "So many clients connect in a second.").or("1000"),
+    key("start", Form::Duration, "\"5s\"", "When the first connects, from the start of the run.").or("\"0s\""),
+    key("protocol", Form::Word(&["graphql-transport-ws", "graphql-ws", "sse"]), "\"sse\"", "`graphql-transport-ws` is what the npm package graphql-ws speaks, `graphql-ws` the older subscriptions-transport-ws; `sse` is GraphQL over server-sent events, in distinct connections.").or("\"graphql-transport-ws\""),
+    key("target", Form::Text, "\"live\"", "One of `targets`; the first unless given."),
+    key("path", Form::Text, "\"/graphql\"", "Starts with `/`.").or("\"/graphql\""),
+    key("headers", TEXT_MAP, "{ Authorization = \"Bearer x\" }", "Of the request that opens the connection; those of the plan are sent too."),
+    key("connection_init", Form::Any, "{ token = \"x\" }", "The payload of `connection_init`. For WebSockets."),
+    key("settle", Form::Duration, "\"200ms\"", "So long after its operation was sent, and read by the target, a subscription counts as in force: mutations sent from then on owe it their events.").or("\"1s\""),
+    key("fan_out", Form::Table(&FAN_OUT), "{ request = \"update\", key = \"${id}\" }", "Which events come of which mutations. Without it events are only counted."),
+]] };
+
+pub(super) const FAN_OUT: Table = Table {
+    name: "fan_out",
+    groups: &[&[
+        key(
+            "request",
+            Form::Text,
+            "\"update\"",
+            "The name of the mutation's request. It must use one variable that is a `token`.",
+        )
+        .required(),
+        key(
+            "token",
+            Form::Text,
+            "\"/data/onChange/name\"",
+            "Where the token stands in an event, as a JSON pointer (RFC 6901) into the result; looked for in the whole result unless given.",
+        ),
+        key(
+            "key",
+            Form::Text,
+            "\"${id}\"",
+            "A mutation is for those subscriptions for which this text is the same. Without it each mutation is for all.",
+        ),
+        key(
+            "request_key",
+            Form::Text,
+            "\"${order.id}\"",
+            "The same text as the mutation's values make it, where it is not `key`.",
+        ),
+        key(
+            "wait_max",
+            Form::Duration,
+            "\"5s\"",
+            "What has not come so long after the mutation's acknowledgement is missed.",
+        )
+        .or("\"10s\""),
+    ]],
+};
+
 pub(super) const VARIABLE: Table = Table { name: "variable", groups: &[&[
     key("range", Form::List(&Form::Integer), "[0, 100]", "Whole numbers at random, both ends included."),
     key("list", Form::List(&Form::Any), "[\"a\", \"b\"]", "One of these values."),
     key("csv", Form::Text, "\"users.csv\"", "A row of this file, whose first line names the columns: `${user.id}`. The path is relative to the plan."),
     key("jsonl", Form::Text, "\"users.jsonl\"", "A line of this file: an object whose keys are the columns, or a single value."),
+    key("token", Form::Text, "\"t-\"", "A text that no other request of any run has, with this prefix: subscribers know by it which event came of which mutation."),
     key("order", Form::Word(&["random", "sequential", "unique"]), "\"unique\"", "`sequential` starts again after the last row; `unique` gives none twice, and users that find none left stop.").or("\"random\""),
     key("share", Form::Word(&["all_users", "each_user"]), "\"each_user\"", "Whether all users take from one stack of rows or each goes through all by itself.").or("\"all_users\""),
     key("take", Form::Word(&["each_iteration", "once"]), "\"once\"", "When a user takes a row: in each iteration, or once for as long as it lives.").or("\"each_iteration\""),

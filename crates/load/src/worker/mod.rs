@@ -290,7 +290,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-fn processor_time() -> Nanos {
+pub(crate) fn processor_time() -> Nanos {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Nanos::from_secs(time.tv_sec as u64).plus(Nanos(time.tv_nsec as u64))
 }

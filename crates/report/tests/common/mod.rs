@@ -12,6 +12,7 @@ use prony_load_model::result::{
     SCHEMA_VERSION, SecondRow, verdicts, window_results,
 };
 use prony_load_model::search::{self, Search, SearchFile, SearchPlan, SearchRun, SearchStep, Trial, Vary};
+use prony_load_model::subscription::figures::Subscribers;
 use prony_load_model::tally::{Tally, TallyShape};
 use prony_load_model::variable::Order;
 use prony_load_model::{
@@ -113,12 +114,13 @@ fn counted(plan: &Plan, records: u64, record: impl Fn(u64) -> Record) -> ResultF
         origin: Origin::default(),
         plan: PlanSummary::of(plan, None),
         findings: Vec::new(),
-        thresholds: verdicts(plan, &windows),
+        thresholds: verdicts(plan, &windows, &Subscribers::default()),
         windows,
         series,
         lab: LabFigures { threads: 2, busiest_thread_share: 0.05, ..LabFigures::default() },
         observers: Vec::new(),
         counted: Counted::default(),
+        subscribers: Subscribers::default(),
     };
     result.findings = judge(plan, &result, &TargetPlace::OtherMachine);
     result

@@ -1,0 +1,318 @@
+//! One connection of a subscriber, from the request that opens it to its end: bytes in, what they mean and bytes out. Knows
+//! neither sockets nor clocks nor what its subscriptions are about.
+
+use super::frames::{self, Flow, Frame, FrameReader, Opcode};
+use super::messages::{self, Message};
+use super::sse::EventReader;
+use crate::calls::socket::{new_key, opening, opening_fault};
+use crate::http::head::HeadMemo;
+use crate::http::scanner::Scanner;
+use crate::http::sink::Sink;
+use prony_load_model::answer::header;
+use prony_load_model::program::Keep;
+use prony_load_model::subscription::Protocol;
+
+/// RFC 6455, 7.4.1.
+const NORMAL_CLOSURE: u16 = 1000;
+/// Of a reason that the target gives, so much is kept.
+const REASON_BYTES_MAX: usize = 120;
+
+#[derive(Debug)]
+pub(super) struct Link {
+    protocol: Protocol,
+    stage: Stage,
+    is_acknowledged: bool,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Opening(Box<Answer>, String),
+    Socket(FrameReader),
+    Stream(Box<Answer>, EventReader),
+    Over,
+}
+
+/// An HTTP answer that is being read.
+#[derive(Debug)]
+struct Answer {
+    scanner: Scanner,
+    sink: Sink,
+}
+
+/// What came.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Heard<'a> {
+    /// The target agrees to the WebSocket or the stream.
+    Connected,
+    /// Operations may be sent; over SSE the one that opened the stream is in force.
+    Acknowledged,
+    /// The answer to our ping: what was sent before it was read.
+    Read,
+    Result(u32, &'a [u8]),
+    Rejected(u32, String),
+    Completed(u32),
+    /// It is over, against our will.
+    Ended(String),
+}
+
+impl Link {
+    /// The text with which it begins; `head` is a request without its last empty line.
+    pub(super) fn open(protocol: Protocol, head: &[u8], body: &[u8], out: &mut Vec<u8>) -> Self {
+        let mut answer =
+            Box::new(Answer { scanner: Scanner::new(), sink: Sink::new(Keep::Whole, &mut Vec::new()) });
+        let stage = if protocol.is_websocket() {
+            let request = opening(&[head, b"\r\n"].concat(), &new_key());
+            let (text, accept) = request.expect("a head whose lines are ended");
+            out.extend_from_slice(&text);
+            answer.scanner.begin_upgrade();
+            Stage::Opening(answer, accept)
+        } else {
+            out.extend_from_slice(head);
+            out.extend_from_slice(b"\r\n");
+            out.extend_from_slice(body);
+            answer.scanner.begin(false);
+            Stage::Stream(answer, EventReader::default())
+        };
+        Self { protocol, stage, is_acknowledged: false }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Over)
+    }
+
+    /// Takes what was read; answers to it go to `out`.
+    pub(super) fn take(
+        &mut self,
+        bytes: &[u8],
+        memo: &mut HeadMemo,
+        out: &mut Vec<u8>,
+        heard: &mut impl FnMut(Heard<'_>),
+    ) {
+        let mut rest = bytes;
+        if let Stage::Opening(answer, accept) = &mut self.stage {
+            match answer.opened(rest, accept, self.protocol, memo) {
+                Ok(None) => return,
+                Ok(Some(taken)) => rest = &rest[taken..],
+                Err(reason) => return self.end(reason, heard),
+            }
+            self.stage = Stage::Socket(FrameReader::default());
+            heard(Heard::Connected);
+        }
+        let ended = match &mut self.stage {
+            Stage::Socket(frames) => {
+                let mut talk =
+                    Talk { protocol: self.protocol, is_acknowledged: &mut self.is_acknowledged, end: None };
+                let fed = frames.feed(rest, |frame| talk.take(&frame, out, heard));
+                talk.end.or_else(|| fed.err().map(|fault| fault.to_string()))
+            }
+            Stage::Stream(answer, events) => {
+                match answer.streamed(rest, events, memo, &mut self.is_acknowledged, heard) {
+                    Ok(false) => None,
+                    Ok(true) => {
+                        self.stage = Stage::Over;
+                        None
+                    }
+                    Err(reason) => Some(reason),
+                }
+            }
+            Stage::Opening(..) | Stage::Over => None,
+        };
+        if let Some(reason) = ended {
+            self.end(reason, heard);
+        }
+    }
+
+    pub(super) fn end(&mut self, reason: String, heard: &mut impl FnMut(Heard<'_>)) {
+        if !self.is_over() {
+            self.stage = Stage::Over;
+            heard(Heard::Ended(reason));
+        }
+    }
+
+    // ---- what is sent
+
+    pub(super) fn greet(&self, payload: Option<&[u8]>, out: &mut Vec<u8>) {
+        let mut text = Vec::new();
+        messages::init(payload, &mut text);
+        write_text(&text, out);
+    }
+
+    pub(super) fn subscribe(&self, number: u32, operation: &[u8], out: &mut Vec<u8>) {
+        let mut text = Vec::new();
+        messages::subscribe(self.protocol, number, operation, &mut text);
+        write_text(&text, out);
+    }
+
+    /// Asks for a sign that all before was read: in the sub-protocol where it has one, else of the WebSocket itself.
+    pub(super) fn ping(&self, out: &mut Vec<u8>) {
+        match self.protocol {
+            Protocol::GraphqlTransportWs => write_text(messages::PING, out),
+            _ => frames::write(Opcode::Ping, b"", mask(), out),
+        }
+    }
+
+    /// Says farewell; answers are of no interest.
+    pub(super) fn leave(&mut self, subscriptions: u32, out: &mut Vec<u8>) {
+        if let Stage::Socket(_) = self.stage {
+            let mut text = Vec::new();
+            for number in 0..subscriptions {
+                text.clear();
+                messages::complete(self.protocol, number, &mut text);
+                write_text(&text, out);
+            }
+            frames::write(Opcode::Close, &NORMAL_CLOSURE.to_be_bytes(), mask(), out);
+        }
+        self.stage = Stage::Over;
+    }
+}
+
+impl Answer {
+    /// How many bytes the answer to the opening took, once it is whole and agrees.
+    fn opened(
+        &mut self,
+        bytes: &[u8],
+        accept: &str,
+        protocol: Protocol,
+        memo: &mut HeadMemo,
+    ) -> Result<Option<usize>, String> {
+        let found = self.scanner.feed(bytes, &mut self.sink, memo).map_err(|fault| fault.to_string())?;
+        let Some(answer) = found else { return Ok(None) };
+        if answer.status != 101 {
+            return Err(format!("status {}", answer.status));
+        }
+        let head = self.sink.answer(101).head;
+        if let Some(fault) = opening_fault(head, accept) {
+            return Err(fault.message);
+        }
+        let chosen = header(head, "sec-websocket-protocol").unwrap_or_default();
+        if chosen != protocol.name().as_bytes() {
+            let chosen = String::from_utf8_lossy(chosen);
+            return Err(format!(
+                "the target does not choose the sub-protocol {}, but `{chosen}`",
+                protocol.name()
+            ));
+        }
+        Ok(Some(answer.consumed))
+    }
+
+    /// Reads on in a stream of events; true where the target says that it is complete.
+    fn streamed(
+        &mut self,
+        bytes: &[u8],
+        events: &mut EventReader,
+        memo: &mut HeadMemo,
+        is_acknowledged: &mut bool,
+        heard: &mut impl FnMut(Heard<'_>),
+    ) -> Result<bool, String> {
+        let found = self.scanner.feed(bytes, &mut self.sink, memo).map_err(|fault| fault.to_string())?;
+        if !*is_acknowledged {
+            let head = self.sink.answer(0).head;
+            if head.is_empty() {
+                return Ok(false);
+            }
+            check_stream(head)?;
+            *is_acknowledged = true;
+            heard(Heard::Connected);
+            heard(Heard::Acknowledged);
+            heard(Heard::Read);
+        }
+        let mut is_complete = false;
+        let fed = events.feed(self.sink.answer(0).body, |name, data| match name {
+            b"next" => heard(Heard::Result(0, data)),
+            b"complete" => {
+                is_complete = true;
+                heard(Heard::Completed(0));
+            }
+            _ => {}
+        });
+        self.sink.forget_body();
+        fed.map_err(|fault| fault.to_string())?;
+        match found {
+            Some(_) if !is_complete => Err("the stream ended".to_owned()),
+            _ => Ok(is_complete),
+        }
+    }
+}
+
+fn check_stream(head: &[u8]) -> Result<(), String> {
+    let status = head.get(9..12).map(String::from_utf8_lossy).unwrap_or_default();
+    let kind = String::from_utf8_lossy(header(head, "content-type").unwrap_or_default()).into_owned();
+    if status != "200" {
+        return Err(format!("status {status}"));
+    }
+    if !kind.to_ascii_lowercase().starts_with("text/event-stream") {
+        return Err(format!("the answer is no stream of events, but `{kind}`"));
+    }
+    Ok(())
+}
+
+/// The frames of one read.
+struct Talk<'a> {
+    protocol: Protocol,
+    is_acknowledged: &'a mut bool,
+    end: Option<String>,
+}
+
+impl Talk<'_> {
+    fn take(&mut self, frame: &Frame<'_>, out: &mut Vec<u8>, heard: &mut impl FnMut(Heard<'_>)) -> Flow {
+        match frame {
+            Frame::Text(text) => return self.take_message(text, out, heard),
+            Frame::Binary(_) => return self.stop("the target sent a binary message".to_owned()),
+            Frame::Ping(payload) => frames::write(Opcode::Pong, payload, mask(), out),
+            Frame::Pong => heard(Heard::Read),
+            Frame::Close(code, reason) => {
+                let reason = String::from_utf8_lossy(cut(reason)).into_owned();
+                let code = code.map_or("without a code".to_owned(), |code| code.to_string());
+                return self.stop(format!("closed {code} {reason}").trim_end().to_owned());
+            }
+        }
+        Flow::GoOn
+    }
+
+    fn take_message(&mut self, text: &[u8], out: &mut Vec<u8>, heard: &mut impl FnMut(Heard<'_>)) -> Flow {
+        let Some(message) = Message::read(self.protocol, text) else {
+            return self
+                .stop(format!("`{}` is no message of the protocol", String::from_utf8_lossy(cut(text))));
+        };
+        match message {
+            Message::Next(number, result) => heard(Heard::Result(number, result.as_bytes())),
+            Message::Acknowledged if *self.is_acknowledged => {
+                return self.stop("the target acknowledged the connection twice".to_owned());
+            }
+            Message::Acknowledged => {
+                *self.is_acknowledged = true;
+                heard(Heard::Acknowledged);
+            }
+            Message::Refused(payload) => {
+                let payload = String::from_utf8_lossy(cut(payload.as_bytes()));
+                return self.stop(format!("connection_error {payload}"));
+            }
+            Message::Ping => write_text(messages::PONG, out),
+            Message::Pong => heard(Heard::Read),
+            Message::KeepAlive => {}
+            Message::Error(number, errors) => {
+                heard(Heard::Rejected(number, String::from_utf8_lossy(cut(errors.as_bytes())).into_owned()));
+            }
+            Message::Complete(number) => heard(Heard::Completed(number)),
+        }
+        Flow::GoOn
+    }
+
+    fn stop(&mut self, reason: String) -> Flow {
+        self.end = Some(reason);
+        Flow::Stop
+    }
+}
+
+fn cut(text: &[u8]) -> &[u8] {
+    &text[..text.len().min(REASON_BYTES_MAX)]
+}
+
+fn write_text(text: &[u8], out: &mut Vec<u8>) {
+    frames::write(Opcode::Text, text, mask(), out);
+}
+
+/// Of no meaning to the measurement, so without a seed.
+fn mask() -> [u8; 4] {
+    rand::random()
+}

@@ -1,0 +1,80 @@
+//! What each subscription takes from the plan's variables: the same for one seed, however many threads there are.
+
+use prony_load_model::Plan;
+use prony_load_model::subscription::Subscription;
+use prony_load_model::template::Template;
+use prony_load_model::variable::{Choice, Drawn, ValueOf, Variable};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng as _;
+
+/// Users' waits and values are drawn from the streams below this one.
+const STREAMS: u64 = 2 << 32;
+/// Streams of one group of subscribers.
+const STREAMS_OF_GROUP: u64 = 1 << 24;
+
+/// The values of one subscription.
+pub(crate) struct SubscriberValues<'a> {
+    variables: &'a [Variable],
+    chosen: Vec<(usize, Choice)>,
+}
+
+impl<'a> SubscriberValues<'a> {
+    /// `number` counts the subscriptions of the group. Feeders that are counted give it the row of this number.
+    pub(crate) fn new(plan: &'a Plan, group: usize, subscription: &Subscription, number: u64) -> Self {
+        let variables = plan.variables();
+        let mut random = ChaCha8Rng::seed_from_u64(plan.seed());
+        random.set_stream(STREAMS + group as u64 * STREAMS_OF_GROUP + number);
+        let choose = |index: usize| {
+            // A feeder that is exhausted was a fault of the plan.
+            variables[index].choose(&mut random, number).ok().map(|choice| (index, choice))
+        };
+        Self { variables, chosen: subscription.variables().into_iter().filter_map(choose).collect() }
+    }
+
+    pub(crate) fn render(&self, template: &Template) -> Vec<u8> {
+        let mut out = Vec::new();
+        template.render(self, &mut out);
+        out
+    }
+}
+
+impl ValueOf for SubscriberValues<'_> {
+    fn value_of(&self, variable: usize) -> Drawn<'_> {
+        let chosen = self.chosen.iter().find(|(index, _)| *index == variable);
+        chosen.map_or(Drawn::NOTHING, |(index, choice)| self.variables[*index].drawn(*choice))
+    }
+}
+
+/// The request that opens a connection, without its last empty line, and its body: over SSE the operation itself.
+pub(crate) fn opening(
+    plan: &Plan,
+    subscription: &Subscription,
+    values: &SubscriberValues<'_>,
+) -> (Vec<u8>, Vec<u8>) {
+    let is_stream = !subscription.draft.protocol.is_websocket();
+    let body = if is_stream { values.render(&subscription.operation) } else { Vec::new() };
+    let target = &plan.targets()[subscription.target].target;
+    let mut defaults =
+        vec![("Host", target.authority()), ("User-Agent", crate::http::request::USER_AGENT.to_owned())];
+    if is_stream {
+        defaults.push(("Content-Type", "application/json".to_owned()));
+        defaults.push(("Accept", "text/event-stream".to_owned()));
+        defaults.push(("Content-Length", body.len().to_string()));
+    } else {
+        defaults.push(("Sec-WebSocket-Protocol", subscription.draft.protocol.name().to_owned()));
+    }
+    let method = if is_stream { "POST" } else { "GET" };
+    let path = String::from_utf8_lossy(&values.render(&subscription.path)).into_owned();
+    let mut head = format!("{method} {}{path} HTTP/1.1\r\n", target.path_prefix).into_bytes();
+    for (name, value) in defaults {
+        if !subscription.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
+            head.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+        }
+    }
+    for (name, value) in &subscription.headers {
+        head.extend_from_slice(format!("{name}: ").as_bytes());
+        value.render(values, &mut head);
+        head.extend_from_slice(b"\r\n");
+    }
+    (head, body)
+}

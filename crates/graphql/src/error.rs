@@ -41,6 +41,10 @@ pub enum ErrorCode {
     ConstraintViolation,
     /// A stored value does not fit its GraphQL type.
     ValueOutOfRange,
+    /// Events came faster than they could be told; the subscription goes on without them.
+    EventsLost,
+    /// What the subscription was about is gone; nothing more comes.
+    SubscriptionEnded,
     /// Anything else the source reported; details are in the log only.
     SourceFailed,
 }
@@ -59,6 +63,8 @@ impl ErrorCode {
             Self::Timeout => "TIMEOUT",
             Self::ConstraintViolation => "CONSTRAINT_VIOLATION",
             Self::ValueOutOfRange => "VALUE_OUT_OF_RANGE",
+            Self::EventsLost => "EVENTS_LOST",
+            Self::SubscriptionEnded => "SUBSCRIPTION_ENDED",
             Self::SourceFailed => "SOURCE_FAILED",
         }
     }

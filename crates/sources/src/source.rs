@@ -8,7 +8,7 @@ use std::{collections::HashSet, fmt, pin::Pin, str::FromStr, sync::Arc};
 
 use futures_util::{Stream, future::join_all};
 use prony_graphql::{
-    error::{ErrorCode, GraphqlError},
+    error::GraphqlError,
     response::FieldResult,
     schema::Contribution,
     selection::{Field, OperationKind},
@@ -318,10 +318,7 @@ impl Handle {
                 resolvers.subscribe(root, variables)
             }
             (Self::Relational(handle), PreparedRoot::Relational(root)) => handle.subscribe(root, variables),
-            // Its schema has no type Subscription.
-            (Self::Graph(_), _) => {
-                Err(GraphqlError::new(ErrorCode::ValidationFailed, "this source has no events"))
-            }
+            (Self::Graph(handle), PreparedRoot::Graph(root)) => handle.subscribe(root, variables),
             _ => unreachable!("{OWN_PLANS}"),
         }
     }

@@ -28,7 +28,11 @@ pub(crate) struct Socket(pub(crate) WebSocket<TcpStream>);
 
 impl Socket {
     pub(crate) fn open(server: &Server, protocol: &'static str) -> Self {
-        Self::open_with(server, &[("sec-websocket-protocol", protocol)])
+        Self::at(server.address(), protocol)
+    }
+
+    pub(crate) fn at(address: SocketAddr, protocol: &'static str) -> Self {
+        Self::open_at(address, &[("sec-websocket-protocol", protocol)])
     }
 
     pub(crate) fn open_with(server: &Server, headers: &[(&'static str, &'static str)]) -> Self {
@@ -48,7 +52,11 @@ impl Socket {
 
     /// Opened and ready.
     pub(crate) fn ready(server: &Server) -> Self {
-        let mut socket = Self::open(server, TRANSPORT);
+        Self::ready_at(server.address())
+    }
+
+    pub(crate) fn ready_at(address: SocketAddr) -> Self {
+        let mut socket = Self::at(address, TRANSPORT);
         socket.send(INIT);
         assert_eq!(socket.next(), r#"{"type":"connection_ack"}"#);
         socket

@@ -17,6 +17,7 @@ use prony_graphql::{
 
 use super::{
     bind::{BoundLists, Item},
+    events::Change,
     find::{Search, Stop, Watch},
     json_value,
     model::TypeId,
@@ -26,22 +27,30 @@ use super::{
 };
 use crate::relational::settings::RelationalSettings;
 
-/// What an answer begins with, where it is not the plan's root: what a mutation has created.
-pub(super) type Created = Option<(Ref, ShapeId)>;
+/// What an answer begins with.
+#[derive(Debug, Clone)]
+pub(super) enum Begin {
+    /// What the plan's root finds.
+    Root,
+    /// What a mutation has created.
+    Created(Ref, ShapeId),
+    /// What a subscription is told of.
+    Changed(Arc<Change>),
+}
 
 /// Answers at once, or on another thread where that would hold up this one. Dropping the future stops the work.
 pub(super) async fn answer(
     source: &Arc<GraphSource>,
     plan: &Arc<Plan>,
     variables: &Variables,
-    created: Created,
+    begin: Begin,
 ) -> FieldResult {
     let read = source.store().read();
-    if let Some(result) = at_once(source, plan, variables, &read, Watch::in_place(1), created) {
+    if let Some(result) = at_once(source, plan, variables, &read, Watch::in_place(1), &begin) {
         return result;
     }
     drop(read);
-    on_thread(source, &[plan], variables, created).await.pop().expect("one answer for each plan")
+    on_thread(source, &[plan], variables, begin).await.pop().expect("one answer for each plan")
 }
 
 /// As [`answer`], all from one look at the graph.
@@ -53,11 +62,11 @@ pub(super) async fn answer_all(
     let results: Option<Vec<FieldResult>> = {
         let read = source.store().read();
         let watch = || Watch::in_place(plans.len());
-        plans.iter().map(|plan| at_once(source, plan, variables, &read, watch(), None)).collect()
+        plans.iter().map(|plan| at_once(source, plan, variables, &read, watch(), &Begin::Root)).collect()
     };
     match results {
         Some(results) => results,
-        None => on_thread(source, plans, variables, None).await,
+        None => on_thread(source, plans, variables, Begin::Root).await,
     }
 }
 
@@ -68,9 +77,9 @@ fn at_once(
     variables: &Variables,
     read: &Read,
     watch: Watch,
-    created: Created,
+    begin: &Begin,
 ) -> Option<FieldResult> {
-    match run(plan, variables, source.settings(), read, watch, created) {
+    match run(plan, variables, source.settings(), read, watch, begin) {
         Ok(data) => Some(FieldResult::data(data)),
         Err(Unfinished::Stopped(Stop::Later)) => None,
         Err(unfinished) => Some(failed(plan, unfinished.error(source.settings()))),
@@ -90,7 +99,7 @@ async fn on_thread(
     source: &Arc<GraphSource>,
     plans: &[&Arc<Plan>],
     variables: &Variables,
-    created: Created,
+    begin: Begin,
 ) -> Vec<FieldResult> {
     let settings = source.settings();
     let all_failed = |error: &GraphqlError| plans.iter().map(|plan| failed(plan, error.clone())).collect();
@@ -108,7 +117,7 @@ async fn on_thread(
         let read = source.store().read();
         let watch = || Watch::Thread { visits: 0, deadline, cancelled: Arc::clone(&cancelled) };
         let each = own_plans.iter().map(|plan| {
-            let result = at_once(&source, plan, &variables, &read, watch(), created);
+            let result = at_once(&source, plan, &variables, &read, watch(), &begin);
             result.expect("a thread is never asked to stop for others")
         });
         let results = each.collect();
@@ -187,7 +196,7 @@ fn run(
     settings: &RelationalSettings,
     read: &Read,
     watch: Watch,
-    created: Created,
+    begin: &Begin,
 ) -> Result<Vec<u8>, Unfinished> {
     let bound = BoundLists::new(plan, variables, settings).map_err(Unfinished::Failed)?;
     let search = Search { read, model: &plan.model, watch };
@@ -197,8 +206,9 @@ fn run(
         search,
         out: Vec::with_capacity(256),
         max_bytes: settings.max_response_bytes,
+        gone: None,
     };
-    let (item, shape) = match (&plan.root, created) {
+    let (item, shape) = match (&plan.root, begin) {
         (Root::List(id), _) => {
             walk.list(*id, None)?;
             return Ok(walk.out);
@@ -207,9 +217,13 @@ fn run(
             (node(plan, variables, read, *of, key.as_ref(), id.as_ref()).map(Item::Node), *shape)
         }
         (Root::ById { side, id, shape }, _) => (by_id(variables, read, *side, id), *shape),
-        (Root::CreateRelationship { .. }, Some((at, shape))) => (relationship(read, at), shape),
-        (_, Some((at, shape))) => (Some(Item::Node(at)), shape),
-        (_, None) => (None, ShapeId(0)),
+        (Root::Change(wanted), Begin::Changed(change)) => {
+            walk.change(wanted, change)?;
+            return Ok(walk.out);
+        }
+        (Root::CreateRelationship { .. }, Begin::Created(at, shape)) => (relationship(read, *at), *shape),
+        (_, Begin::Created(at, shape)) => (Some(Item::Node(*at)), *shape),
+        (_, Begin::Root | Begin::Changed(_)) => (None, ShapeId(0)),
     };
     let is_there = match item {
         Some(item) => walk.object(item, shape)?,

@@ -1,6 +1,7 @@
 //! The GraphQL types and root fields of a model: for each type its object, filter, order, aggregates and mutations, and
 //! for all types together the interfaces `GraphNode` and `GraphRelationship`. Which names there are is the model's business.
 
+mod changes;
 mod inputs;
 mod mutations;
 
@@ -40,6 +41,7 @@ pub fn contribution(model: &Model) -> Contribution {
             writer.aggregate(side, of);
             writer.queries(side, of);
             writer.mutations(side, of);
+            writer.changes(side, of);
         }
     }
     writer.roots_of_all();

@@ -12,11 +12,13 @@ use prony_graphql::{
 
 use super::{
     contribution::{NODE, RELATIONSHIP},
+    events::Operations,
     lower_filter::Scope,
     model::{Model, TypeId, TypeModel},
     plan::{
-        AggregateField, AggregateKind, AggregateOutput, AroundPlan, Candidates, ListAnswer, ListId, ListPlan,
-        Output, OutputKind, Plan, Root, Shape, ShapeId, Subject,
+        AggregateField, AggregateKind, AggregateOutput, AroundPlan, Candidates, ChangeOutput,
+        ChangeOutputKind, ChangePlan, ListAnswer, ListId, ListPlan, Output, OutputKind, Plan, Root, Shape,
+        ShapeId, Subject,
     },
 };
 use crate::relational::plan::{AggregateFunction, RowCount};
@@ -30,6 +32,7 @@ const MAX_OUTPUTS: usize = 20_000;
 pub(super) struct RootIndex {
     queries: HashMap<Box<str>, RootKind>,
     pub(super) mutations: HashMap<Box<str>, (Verb, Side, TypeId)>,
+    changes: HashMap<Box<str>, (Side, TypeId)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +62,7 @@ impl RootIndex {
                 if side == Side::Nodes {
                     index.queries.insert(of.single_name.clone(), RootKind::Node(id));
                 }
+                index.changes.insert(of.change_field().into(), (side, id));
                 let verbs = [
                     ("create", Verb::Create),
                     ("update", Verb::Update),
@@ -92,7 +96,8 @@ pub(super) fn lower(
     let mut lowering = Lowering::new(model);
     let root = match kind {
         OperationKind::Mutation => lowering.mutation(roots, field),
-        OperationKind::Query | OperationKind::Subscription => lowering.query(roots, field),
+        OperationKind::Query => lowering.query(roots, field),
+        OperationKind::Subscription => lowering.change(roots, field),
     };
     let root =
         root.map_err(|error| if error.positions.is_empty() { error.at(field.position) } else { error })?;
@@ -121,6 +126,48 @@ type ShapeKey = (Side, Option<TypeId>, Vec<*const Field>);
 impl<'m> Lowering<'m> {
     fn new(model: &'m Model) -> Self {
         Self { model, lists: Vec::new(), shapes: Vec::new(), known: HashMap::new(), outputs: 0 }
+    }
+
+    fn change(&mut self, roots: &RootIndex, field: &Field) -> Result<Root, GraphqlError> {
+        let &(side, of) = roots.changes.get(field.name.as_str()).ok_or_else(|| unknown_field(field))?;
+        let operations = match field.argument("operations") {
+            None | Some(Value::Null) => Operations::ALL,
+            Some(Value::List(items)) => Operations::named(items.iter().filter_map(enum_name)),
+            Some(item) => Operations::named(enum_name(item).into_iter()),
+        };
+        let given = |name: &str| field.argument(name).filter(|value| **value != Value::Null).cloned();
+        let scope = Scope { model: self.model, side, only: Some(of) };
+        Ok(Root::Change(Box::new(ChangePlan {
+            side,
+            of,
+            operations,
+            id: given("_id"),
+            key: given("_key"),
+            filter: scope.clauses(field.argument("where"))?,
+            outputs: self.change_outputs(side, of, &field.selections)?,
+        })))
+    }
+
+    fn change_outputs(
+        &mut self,
+        side: Side,
+        of: TypeId,
+        fields: &[Field],
+    ) -> Result<Vec<ChangeOutput>, GraphqlError> {
+        let fields: Vec<&Field> = fields.iter().collect();
+        let mut outputs: Vec<ChangeOutput> = Vec::new();
+        for (field, selections) in grouped(&fields) {
+            let kind = match field.name.as_str() {
+                "__typename" => ChangeOutputKind::Typename(field.parent_type.as_str().into()),
+                "operation" => ChangeOutputKind::Operation,
+                "node" | "relationship" => {
+                    ChangeOutputKind::Thing(self.shape(side, Some(of), &selections)?)
+                }
+                _ => return Err(unknown_field(field)),
+            };
+            outputs.push(ChangeOutput { prefix: prefix(field, outputs.is_empty()), kind });
+        }
+        Ok(outputs)
     }
 
     fn query(&mut self, roots: &RootIndex, field: &Field) -> Result<Root, GraphqlError> {
@@ -341,6 +388,10 @@ impl<'m> Lowering<'m> {
         };
         AroundPlan { direction, types }
     }
+}
+
+fn enum_name(value: &Value) -> Option<&str> {
+    if let Value::Enum(name) = value { Some(name.as_str()) } else { None }
 }
 
 /// Fields of one response key together: the first of them, and what is selected below all of them.

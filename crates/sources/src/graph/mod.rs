@@ -8,6 +8,7 @@ mod aggregate;
 mod answer;
 mod bind;
 pub mod contribution;
+mod events;
 mod filter;
 mod find;
 mod json_value;

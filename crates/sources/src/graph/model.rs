@@ -11,7 +11,7 @@ use std::{
 
 use prony_graph_store::{Kind, Schema, Side};
 
-use super::naming::{Names, Told, property_fields};
+use super::naming::{Names, Told, change_field, property_fields};
 use crate::source::Taken;
 
 /// Which of the types of its side.
@@ -184,6 +184,11 @@ impl SideModel {
 }
 
 impl TypeModel {
+    /// The root field of subscriptions to its changes.
+    pub fn change_field(&self) -> String {
+        change_field(&self.mutation_stem)
+    }
+
     pub fn property(&self, field: &str) -> Option<&PropertyModel> {
         self.properties.iter().find(|property| *property.field == *field)
     }

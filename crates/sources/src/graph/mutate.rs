@@ -12,7 +12,7 @@ use prony_graphql::{
 use tokio::sync::oneshot;
 
 use super::{
-    answer::{answer, failed, id_of},
+    answer::{Begin, answer, failed, id_of},
     json_value,
     model::TypeId,
     plan::{Assignments, NodeKey, Plan, RecordKey, Root, ShapeId},
@@ -89,7 +89,7 @@ async fn answers(
     let mut results = Vec::with_capacity(plans.len());
     for (plan, done) in plans.iter().zip(done) {
         results.push(match (done, &plan.root) {
-            (Done::Created(at, shape), _) => answer(source, plan, variables, Some((at, shape))).await,
+            (Done::Created(at, shape), _) => answer(source, plan, variables, Begin::Created(at, shape)).await,
             (Done::Changed(changed), Root::Set { outputs, .. } | Root::Delete { outputs, .. }) => {
                 FieldResult::data(sqlite::result(outputs, changed).into_vec())
             }
@@ -135,7 +135,9 @@ fn apply(plan: &Plan, variables: &Variables, read: &Read, write: &mut Write<'_>)
                 Side::Relationships => write.delete_relationship(at),
             })
         }
-        Root::Node { .. } | Root::ById { .. } | Root::List(_) => unreachable!("a query is no mutation"),
+        Root::Node { .. } | Root::ById { .. } | Root::List(_) | Root::Change(_) => {
+            unreachable!("queries and subscriptions are no mutations")
+        }
     }
 }
 

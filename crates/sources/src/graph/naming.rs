@@ -11,7 +11,7 @@ use prony_graph_store::Side;
 use crate::{relational::names, source::Taken};
 
 /// Types of one type of nodes or relationships are its own name with these behind it.
-const TYPE_SUFFIXES: &[&str] = &["", "Clauses", "Sort", "Aggregate", "Fields", "PkColumns"];
+const TYPE_SUFFIXES: &[&str] = &["", "Clauses", "Sort", "Aggregate", "Fields", "PkColumns", "Change"];
 
 /// Types of GraphQL, those that graphs share with tables, those that belong to all types of a graph, and what no value of an
 /// enum may be.
@@ -20,6 +20,7 @@ const RESERVED_TYPES: &[&str] = &[
     "BigIntWhere",
     "BoolWhere",
     "Boolean",
+    "ChangeOperation",
     "Float",
     "FloatWhere",
     "GraphBoolListWhere",
@@ -155,7 +156,8 @@ impl<'t> Names<'t> {
     }
 
     fn claim_stem(&mut self, stem: &str) -> bool {
-        let is_taken = VERBS.iter().any(|verb| self.taken.has_field(&format!("{verb}{stem}")));
+        let is_taken = VERBS.iter().any(|verb| self.taken.has_field(&format!("{verb}{stem}")))
+            || self.taken.has_field(&change_field(stem));
         !self.gives_way(is_taken) && self.stems.insert(stem.to_owned())
     }
 
@@ -195,6 +197,11 @@ impl<'t> Names<'t> {
         }
         are_free
     }
+}
+
+/// The root field of subscriptions to the changes of a type.
+pub(super) fn change_field(mutation_stem: &str) -> String {
+    format!("on{mutation_stem}Changed")
 }
 
 /// The GraphQL field of each property of a side.

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use prony_graph_store::{Direction, Keep, Kind, Side, Test};
 use prony_graphql::{error::Position, selection::Value};
 
-use super::model::{Model, TypeId};
+use super::{
+    events::Operations,
+    model::{Model, TypeId},
+};
 use crate::relational::plan::{AggregateFunction, ResultOutput, RowCount};
 
 /// Index into [`Plan::lists`].
@@ -66,12 +69,39 @@ pub(super) enum Root {
         keep: Keep,
         outputs: Vec<ResultOutput>,
     },
+    Change(Box<ChangePlan>),
     Delete {
         side: Side,
         of: TypeId,
         key: RecordKey,
         outputs: Vec<ResultOutput>,
     },
+}
+
+/// Changes of nodes or relationships of one type, one answer for each.
+#[derive(Debug)]
+pub(super) struct ChangePlan {
+    pub(super) side: Side,
+    pub(super) of: TypeId,
+    pub(super) operations: Operations,
+    pub(super) id: Option<Value>,
+    pub(super) key: Option<Value>,
+    pub(super) filter: Filter,
+    pub(super) outputs: Vec<ChangeOutput>,
+}
+
+#[derive(Debug)]
+pub(super) struct ChangeOutput {
+    pub(super) prefix: Box<[u8]>,
+    pub(super) kind: ChangeOutputKind,
+}
+
+#[derive(Debug)]
+pub(super) enum ChangeOutputKind {
+    Typename(Box<str>),
+    Operation,
+    /// The node or relationship.
+    Thing(ShapeId),
 }
 
 /// Values of properties as they were given: store's name, kind, value.

@@ -13,14 +13,18 @@ use prony_graphql::{
 use tokio::sync::{Notify, Semaphore};
 
 use super::{
-    answer::{answer, answer_all},
+    answer::{Begin, answer, answer_all},
     contribution::contribution,
+    events::{Readers, events},
     lower::{RootIndex, lower},
     model::Model,
     mutate::mutate,
     plan::Plan,
 };
-use crate::{relational::settings::RelationalSettings, source::Taken};
+use crate::{
+    relational::settings::RelationalSettings,
+    source::{Events, Taken},
+};
 
 /// Long answers at a time, for each processor: they compete with the cores for it.
 const THREADS_PER_PROCESSOR: usize = 1;
@@ -38,6 +42,7 @@ pub struct GraphSource {
     _registration: Registration,
     /// For answers that are made on other threads.
     places: Arc<Semaphore>,
+    readers: Readers,
 }
 
 impl GraphSource {
@@ -55,6 +60,7 @@ impl GraphSource {
             written,
             _registration: registration,
             places: Arc::new(Semaphore::new(processors * THREADS_PER_PROCESSOR)),
+            readers: Readers::default(),
         })
     }
 
@@ -64,6 +70,11 @@ impl GraphSource {
 
     pub(super) fn settings(&self) -> &RelationalSettings {
         &self.settings
+    }
+
+    /// Of changes.
+    pub(super) fn readers(&self) -> &Readers {
+        &self.readers
     }
 
     pub(super) fn places(&self) -> &Arc<Semaphore> {
@@ -146,7 +157,7 @@ pub struct GraphHandle {
 impl GraphHandle {
     /// Answers a root field. Dropping the future stops the work.
     pub async fn query(&self, root: &PreparedRoot, variables: &Variables) -> FieldResult {
-        answer(&self.source, &root.0, variables, None).await
+        answer(&self.source, &root.0, variables, Begin::Root).await
     }
 
     /// Answers root fields from one look at the graph.
@@ -159,5 +170,10 @@ impl GraphHandle {
     pub async fn mutate(&self, roots: &[&PreparedRoot], variables: &Variables) -> Vec<FieldResult> {
         let plans: Vec<&Arc<Plan>> = roots.iter().map(|root| &root.0).collect();
         mutate(&self.source, &plans, variables).await
+    }
+
+    /// Begins to hear events of the root field of a subscription.
+    pub fn subscribe(&self, root: &PreparedRoot, variables: &Variables) -> Result<Events, GraphqlError> {
+        events(&self.source, &root.0, variables)
     }
 }

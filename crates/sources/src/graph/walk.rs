@@ -6,10 +6,11 @@ use prony_graphql::json;
 use super::{
     aggregate::Totals,
     bind::{BoundAround, BoundLists, Item},
+    events::{Change, Operation},
     filter::Thing,
     find::{Search, Stop},
     json_value,
-    plan::{Candidates, ListAnswer, ListId, OutputKind, Plan, ShapeId},
+    plan::{Candidates, ChangeOutputKind, ChangePlan, ListAnswer, ListId, OutputKind, Plan, ShapeId},
 };
 
 pub(super) struct Walk<'q, 'r> {
@@ -18,6 +19,8 @@ pub(super) struct Walk<'q, 'r> {
     pub(super) search: Search<'r>,
     pub(super) out: Vec<u8>,
     pub(super) max_bytes: usize,
+    /// A node that an event tells of and that is no more; another may have its id by now.
+    pub(super) gone: Option<Ref>,
 }
 
 impl<'r> Walk<'_, 'r> {
@@ -29,7 +32,7 @@ impl<'r> Walk<'_, 'r> {
             ListAnswer::Aggregate(_) => return self.aggregate(id, parent),
             ListAnswer::Items { shape, .. } => *shape,
         };
-        let items = self.search.items(list, bound, parent)?;
+        let items = if self.is_gone(parent) { Vec::new() } else { self.search.items(list, bound, parent)? };
         self.out.push(b'[');
         let mut is_first = true;
         for item in items {
@@ -59,6 +62,11 @@ impl<'r> Walk<'_, 'r> {
             Item::Relationship { at, .. } => read.relationship(at).map(Thing::Relationship),
         };
         let Some(thing) = thing else { return Ok(false) };
+        self.thing(thing, item, shape)
+    }
+
+    /// As [`Self::object`], of what is looked at already.
+    fn thing(&mut self, thing: Thing<'r>, item: Item, shape: ShapeId) -> Result<bool, Stop> {
         let Some(of) = self.search.type_of(&thing) else { return Ok(false) };
         let (plan, model) = (self.plan, self.search.model);
         self.out.push(b'{');
@@ -89,7 +97,11 @@ impl<'r> Walk<'_, 'r> {
             (OutputKind::Key, Thing::Node(node), _) => json::write_string(&mut self.out, node.key),
             (OutputKind::List(id), ..) => self.list(*id, Some(thing.at()))?,
             (OutputKind::Degree(around), ..) => {
-                let degree = self.search.read.degree(thing.at(), BoundAround::new(around).get());
+                let degree = if self.is_gone(Some(thing.at())) {
+                    0
+                } else {
+                    self.search.read.degree(thing.at(), BoundAround::new(around).get())
+                };
                 json_value::write_integer(&mut self.out, degree);
             }
             (OutputKind::From(shape), Thing::Relationship(of), _) => self.nullable(of.from, *shape)?,
@@ -100,6 +112,38 @@ impl<'r> Walk<'_, 'r> {
             _ => unreachable!("nodes are asked for what nodes have, and relationships for theirs"),
         }
         Ok(())
+    }
+
+    /// An event: what was done, and the node or relationship as the change has left it.
+    pub(super) fn change(&mut self, wanted: &ChangePlan, change: &'r Change) -> Result<(), Stop> {
+        let thing = change.thing();
+        let item = match thing {
+            Thing::Node(node) => {
+                let is_there = self.search.read.node(node.at).is_some_and(|now| now.key == node.key);
+                self.gone = (!is_there || change.operation == Operation::Delete).then_some(node.at);
+                Item::Node(node.at)
+            }
+            Thing::Relationship(of) => Item::Relationship { at: of.at, other: of.to },
+        };
+        self.out.push(b'{');
+        for output in &wanted.outputs {
+            self.out.extend_from_slice(&output.prefix);
+            match &output.kind {
+                ChangeOutputKind::Typename(name) => json::write_string(&mut self.out, name),
+                ChangeOutputKind::Operation => json::write_string(&mut self.out, change.operation.name()),
+                ChangeOutputKind::Thing(shape) => {
+                    if !self.thing(thing, item, *shape)? {
+                        self.out.extend_from_slice(b"null");
+                    }
+                }
+            }
+        }
+        self.out.push(b'}');
+        Ok(())
+    }
+
+    fn is_gone(&self, parent: Option<Ref>) -> bool {
+        parent.is_some() && parent == self.gone
     }
 
     fn nullable(&mut self, node: Ref, shape: ShapeId) -> Result<(), Stop> {
@@ -121,7 +165,7 @@ impl<'r> Walk<'_, 'r> {
             let name = &self.search.model.side(side).get(only).name;
             let number = self.search.read.schema().side(side).number(name);
             totals.set_count(number.map_or(0, |number| self.search.read.count(side, Some(number))));
-        } else {
+        } else if !self.is_gone(parent) {
             self.search.each(list, bound, parent, |thing, _, _| {
                 totals.add(&thing);
                 Ok(true)

@@ -1,6 +1,7 @@
 //! The calls on a graph: requests and their answers as transcripts, on a graph of each test's own.
 
 mod bulk;
+mod events;
 mod graphql;
 mod lane;
 mod names;

@@ -129,7 +129,7 @@ impl Writer<'_> {
             }
         }
         if !self.contribution.mutation.is_empty() {
-            shared.push(name!("Result"));
+            shared.extend([name!("ChangeOperation"), name!("Result")]);
         }
         let types = shared.iter().filter_map(|name| shared_type(name, &mut self.pool));
         self.contribution.types.extend(types);

@@ -29,7 +29,7 @@ pub(super) struct Served {
 /// The schema of one moment.
 pub(super) struct Offered {
     pub(super) schema: Schema,
-    surface: Arc<GraphSurface>,
+    pub(super) surface: Arc<GraphSurface>,
 }
 
 impl Served {

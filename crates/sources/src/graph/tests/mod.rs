@@ -2,6 +2,7 @@
 
 mod bounds;
 mod changes;
+mod events;
 mod harness;
 mod mutations;
 mod names;

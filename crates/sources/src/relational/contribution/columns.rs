@@ -181,7 +181,7 @@ pub(crate) fn shared_type(name: &Name, pool: &mut Pool) -> Option<(Name, Extende
     match name.as_str() {
         "ChangeOperation" => Some(enumeration(
             name,
-            Some("What has become of a row."),
+            Some("What has become of a row, a node or a relationship."),
             [name!("INSERT"), name!("UPDATE"), name!("DELETE")],
         )),
         "SortOperator" => Some(enumeration(name, None, [name!("asc"), name!("desc")])),

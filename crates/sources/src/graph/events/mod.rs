@@ -1,0 +1,170 @@
+//! Changes of the graph as subscriptions. Whoever changed it and how, the store tells of each change once it is durable
+//! (`Store::listen`), in order, on the log's thread: there it is kept for the readers that want it ([`Readers`]), each with
+//! a bounded [`queue`]. On a reader's core it is filtered and answered like a query whose node is known already
+//! ([`stream`]). While nobody reads, the store tells nobody.
+
+mod change;
+mod queue;
+mod stream;
+
+use std::{
+    collections::HashMap,
+    future::poll_fn,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use prony_graph_store::{Event, Ref, Registration, Side, Store, Type};
+
+use self::{
+    change::Seen,
+    queue::{Bounds, Queue, Told},
+};
+pub(super) use self::{
+    change::{Change, Operation, Operations},
+    stream::events,
+};
+use super::filter::Thing;
+
+/// What one reader wants to hear.
+#[derive(Debug)]
+pub(super) struct Interest {
+    pub(super) side: Side,
+    /// The type's name in the store: what is dropped and declared anew has another number.
+    pub(super) type_name: Arc<str>,
+    pub(super) operations: Operations,
+    pub(super) id: Option<Ref>,
+    pub(super) key: Option<Box<str>>,
+}
+
+impl Interest {
+    fn is_in(&self, seen: &Seen<'_>) -> bool {
+        let has_key = |key: &str| match seen.thing {
+            Thing::Node(node) => node.key == key,
+            Thing::Relationship(_) => false,
+        };
+        self.operations.has(seen.operation)
+            && self.id.is_none_or(|id| id == seen.at())
+            && self.key.as_deref().is_none_or(has_key)
+    }
+}
+
+/// All who read the changes of one graph.
+#[derive(Debug, Default)]
+pub(super) struct Readers(Arc<Mutex<Register>>);
+
+#[derive(Debug, Default)]
+struct Register {
+    by_type: HashMap<(Side, Arc<str>), Vec<Arc<Entry>>>,
+    /// While there is anyone.
+    listening: Option<Registration>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    interest: Interest,
+    queue: Queue,
+}
+
+/// One who reads; dropping it ends that.
+#[derive(Debug)]
+pub(super) struct Reader {
+    readers: Arc<Mutex<Register>>,
+    entry: Arc<Entry>,
+}
+
+impl Readers {
+    /// Hears of what is changed after this returns.
+    pub(super) fn add(&self, store: &Store, interest: Interest) -> Reader {
+        let entry = Arc::new(Entry { interest, queue: Queue::new(Bounds::USUAL) });
+        let mut register = lock(&self.0);
+        let of = (entry.interest.side, Arc::clone(&entry.interest.type_name));
+        register.by_type.entry(of).or_default().push(Arc::clone(&entry));
+        if register.listening.is_none() {
+            let (readers, types) = (Arc::clone(&self.0), Mutex::default());
+            register.listening = Some(store.listen(move |events| {
+                tell(&lock(&readers), &mut types.lock().unwrap_or_else(PoisonError::into_inner), events);
+            }));
+        }
+        drop(register);
+        Reader { readers: Arc::clone(&self.0), entry }
+    }
+
+    /// Whether the store tells nobody.
+    #[cfg(test)]
+    pub(super) fn are_idle(&self) -> bool {
+        lock(&self.0).listening.is_none()
+    }
+}
+
+impl Reader {
+    async fn next(&self) -> Told {
+        poll_fn(|context| self.entry.queue.poll(context)).await
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let mut register = lock(&self.readers);
+        let of = (self.entry.interest.side, Arc::clone(&self.entry.interest.type_name));
+        if let Some(entries) = register.by_type.get_mut(&of) {
+            entries.retain(|entry| !Arc::ptr_eq(entry, &self.entry));
+            if entries.is_empty() {
+                register.by_type.remove(&of);
+            }
+        }
+        if register.by_type.is_empty() {
+            register.listening = None;
+        }
+    }
+}
+
+fn lock(register: &Mutex<Register>) -> MutexGuard<'_, Register> {
+    // Nothing panics while it is held.
+    register.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Types as they were told of last, so that what is kept of one type shares it.
+type Types = HashMap<(Side, u16), Arc<Type>>;
+
+/// On the log's thread, which all writes wait for: changes are copied and handed over, nothing more.
+fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
+    let mut changes: HashMap<(Side, Arc<str>), Vec<Told>> = HashMap::new();
+    let to_all = |changes: &mut HashMap<_, Vec<Told>>, told: Told| {
+        for of in register.by_type.keys() {
+            changes.entry(of.clone()).or_default().push(told.clone());
+        }
+    };
+    for event in events {
+        let seen = match *event {
+            Event::Node { before, after } => Seen::node(before, after),
+            Event::Relationship { before, after } => Seen::relationship(before, after),
+            Event::Schema { side, number } => {
+                types.remove(&(side, number));
+                to_all(&mut changes, Told::Schema);
+                None
+            }
+            Event::Cleared => {
+                types.clear();
+                to_all(&mut changes, Told::Cleared);
+                None
+            }
+        };
+        let Some(seen) = seen else { continue };
+        let of = types.entry((seen.side(), seen.at().type_number())).or_insert_with(|| seen.keep_type());
+        let wanted = (seen.side(), Arc::clone(&of.name));
+        let Some(entries) = register.by_type.get(&wanted) else { continue };
+        if entries.iter().any(|entry| entry.interest.is_in(&seen)) {
+            let change = Arc::new(seen.keep(Arc::clone(of)));
+            changes.entry(wanted).or_default().push(Told::Changed(change));
+        }
+    }
+    for (of, told) in changes {
+        for entry in register.by_type.get(&of).into_iter().flatten() {
+            let is_for = |told: &&Told| match told {
+                Told::Changed(change) => entry.interest.is_in(&change.seen()),
+                _ => true,
+            };
+            entry.queue.push(told.iter().filter(is_for).cloned());
+        }
+    }
+}

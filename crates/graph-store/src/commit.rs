@@ -2,6 +2,7 @@
 //! and those who listen. What a file is asked for is in `log.rs`.
 
 use crate::Durability;
+use crate::company::{Company, WAITED_FOR};
 use crate::error::WriteError;
 use crate::events::{self, Listener};
 use crate::frames::FRAME_HEAD_BYTES;
@@ -55,6 +56,8 @@ pub(crate) struct Queue {
     requests: Vec<Request>,
     is_closing: bool,
     log: LogState,
+    /// The log's thread goes on as soon as this ticket was given out.
+    awaited: u64,
     writers_without_room: usize,
     /// As [`Self::writers_without_room`], of those that do not block.
     wakers_without_room: Vec<Waker>,
@@ -71,7 +74,7 @@ enum LogState {
     Busy,
     /// It waits for the first change.
     Idle,
-    /// It waits for more, since nobody waits for it.
+    /// It waits for more, so that one frame has many.
     Gathering,
 }
 
@@ -156,7 +159,7 @@ impl Shared {
         let is_woken = match queue.log {
             LogState::Busy => false,
             LogState::Idle => true,
-            LogState::Gathering => !self.is_acknowledged_at_once(&queue) || queue.is_urgent(),
+            LogState::Gathering => queue.writer.ticket >= queue.awaited || queue.is_urgent(),
         };
         if is_woken {
             queue.log = LogState::Busy;
@@ -196,11 +199,14 @@ impl Shared {
 
 impl Shared {
     pub(crate) fn run(&self, mut file: LogFile) {
-        let mut spare = Batch::default();
+        let (mut spare, mut company, mut last) = (Batch::default(), Company::default(), 0);
         loop {
-            let mut work = self.next_work(&file, std::mem::take(&mut spare));
+            let awaited = last + company.wanted();
+            let mut work = self.next_work(&file, std::mem::take(&mut spare), awaited);
+            company.had(work.ticket - last);
+            last = work.ticket;
             let outcome = self.commit(&mut file, &mut work);
-            // An error to sync comes again with the next batch, whose writers hear of it.
+            // Nobody waits for it: the next batch makes it known.
             let _ = file.sync_if_due();
             for request in work.requests {
                 self.serve(&mut file, request, &outcome);
@@ -226,7 +232,7 @@ impl Shared {
         }
         let mut queue = self.lock();
         let undo = queue.writer.in_flight.take().unwrap_or_default();
-        queue.log_failure = None;
+        queue.log_failure = file.unsure().map(|error| (error.clone(), SystemTime::now()));
         drop(queue);
         for done in batch.waiters.drain(..) {
             done(Ok(()));
@@ -264,15 +270,13 @@ impl Shared {
     }
 
     /// Waits until there is something to do. `spare` is memory to use again.
-    fn next_work(&self, file: &LogFile, spare: Batch) -> Work {
+    fn next_work(&self, file: &LogFile, spare: Batch, awaited: u64) -> Work {
         let mut queue = self.lock();
         while !queue.has_work() {
             queue.log = LogState::Idle;
             let timeout = match self.durability {
-                Durability::Interval(interval) if file.has_unsynced() => {
-                    interval.max(Duration::from_millis(1))
-                }
-                _ => Duration::MAX,
+                Durability::Interval(_) => file.sync_due_in(),
+                Durability::Sync | Durability::Off => Duration::MAX,
             };
             let (next, is_over) = self.wait(queue, timeout);
             queue = next;
@@ -280,6 +284,7 @@ impl Shared {
                 break;
             }
         }
+        queue.awaited = awaited;
         queue = self.gather(queue);
         queue.log = LogState::Busy;
         let mut batch = std::mem::replace(&mut queue.writer.pending, spare);
@@ -299,10 +304,15 @@ impl Shared {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Where nobody waits for the log, one large frame costs less than many small ones.
+    /// One large frame costs less than many small ones.
     fn gather<'q>(&'q self, mut queue: MutexGuard<'q, Queue>) -> MutexGuard<'q, Queue> {
-        let until = Instant::now() + GATHERED_FOR;
-        while self.is_acknowledged_at_once(&queue) && !queue.is_urgent() {
+        // With the log as it should be, nobody waits for it where nothing is awaited.
+        if self.is_acknowledged_at_once(&queue) {
+            queue.awaited = u64::MAX;
+        }
+        let gathered_for = if queue.awaited == u64::MAX { GATHERED_FOR } else { WAITED_FOR };
+        let until = Instant::now() + gathered_for;
+        while queue.has_work() && queue.writer.ticket < queue.awaited && !queue.is_urgent() {
             queue.log = LogState::Gathering;
             let left = until.saturating_duration_since(Instant::now());
             let (next, is_over) = self.wait(queue, left);

@@ -93,7 +93,8 @@ pub(crate) struct Frame<'a> {
 pub(crate) enum End {
     /// At the file's end.
     Clean,
-    /// Something follows, and no good frame in it: what was being written when the machine or the process died.
+    /// Something follows, and no good frame in it: what was being written when the machine or the process died, or
+    /// nothing but zeros.
     Torn { offset: usize, bytes: usize },
     /// Good frames follow behind what is not good.
     Damaged { offset: usize, next: usize },
@@ -173,6 +174,12 @@ impl Frames {
         (end == span.end).then(|| &self.bytes[span.start + FRAME_HEAD_BYTES..end])
     }
 
+    /// How many bytes stand behind the good frames, without the zeros that a log has ahead of them.
+    fn bytes_behind(&self) -> usize {
+        let behind = &self.bytes[self.at..];
+        behind.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
+    }
+
     /// Why there is no next frame.
     pub(crate) fn end(&self, last: Option<u64>) -> End {
         if self.at == self.bytes.len() {
@@ -185,7 +192,7 @@ impl Frames {
         let next = behind.find(|at| good_frame(&self.bytes, *at, is_later).is_some());
         match next {
             Some(next) => End::Damaged { offset: self.at, next },
-            None => End::Torn { offset: self.at, bytes: self.bytes.len() - self.at },
+            None => End::Torn { offset: self.at, bytes: self.bytes_behind() },
         }
     }
 }
@@ -220,9 +227,9 @@ pub(crate) struct FrameWriter<'a> {
 }
 
 /// What is written beside the log reaches the disk in parts of this size: the log's syncs wait for no more of it.
-const UNSYNCED_BYTES_MAX: usize = 8 * 1024 * 1024;
+const UNSYNCED_BYTES_MAX: usize = 1024 * 1024;
 /// Payload after which a frame of a snapshot is written.
-const PAYLOAD_BYTES: usize = 256 * 1024;
+const PAYLOAD_BYTES: usize = 128 * 1024;
 
 impl<'a> FrameWriter<'a> {
     pub(crate) fn new(file: &'a mut File, is_given_up: &'a AtomicBool) -> Self {

@@ -4,6 +4,7 @@
 use crate::commit::Shared;
 use crate::frames::HEAD_BYTES;
 use crate::log::NextFile;
+use crate::pace::{Pace, Share, yield_to_others};
 use crate::snapshot::{self, SnapshotError, SnapshotReport};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -44,6 +45,8 @@ pub(crate) struct Keeper {
     directory: PathBuf,
     /// Held while one is written.
     one: Mutex<()>,
+    /// Those who wait until one is written.
+    waiting: AtomicU64,
     state: Mutex<SnapshotState>,
     /// Length of the log at which one is due, where they are taken without being asked for.
     at_log_bytes: Option<u64>,
@@ -107,6 +110,7 @@ impl Keeper {
             shared,
             directory: directory.to_owned(),
             one: Mutex::new(()),
+            waiting: AtomicU64::new(0),
             state: Mutex::default(),
             at_log_bytes,
             bytes_needless: AtomicU64::new(0),
@@ -126,11 +130,13 @@ impl Keeper {
     }
 
     /// Takes one now, or waits for the one that is being written and takes another.
-    pub(crate) fn take(&self) -> Result<SnapshotReport, SnapshotError> {
+    pub(crate) fn take(&self, share: Share) -> Result<SnapshotReport, SnapshotError> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
         let _one = self.one.lock().unwrap_or_else(PoisonError::into_inner);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
         self.lock().is_running = true;
         let begun = Instant::now();
-        let taken = self.try_to_take();
+        let taken = self.try_to_take(share);
         let mut state = self.lock();
         state.is_running = false;
         match &taken {
@@ -152,15 +158,13 @@ impl Keeper {
     /// Until the store is closed: takes one whenever the log is long.
     pub(crate) fn run(&self) {
         let Some(at_log_bytes) = self.at_log_bytes else { return };
-        crate::priority::yield_to_others();
+        yield_to_others();
         let mut due = self.due(at_log_bytes);
         while self.shared.alarm.wait(due, &self.shared.log_bytes) {
-            due = match self.take() {
-                Ok(_) => self.due(at_log_bytes),
-                Err(_) => {
-                    let now = self.shared.log_bytes.load(Ordering::Relaxed);
-                    now.saturating_add(retry_bytes(at_log_bytes))
-                }
+            due = if self.take(Share::BESIDE).is_ok() {
+                self.due(at_log_bytes)
+            } else {
+                self.shared.log_bytes.load(Ordering::Relaxed).saturating_add(retry_bytes(at_log_bytes))
             };
         }
     }
@@ -176,7 +180,20 @@ impl Keeper {
         self.bytes_needless.load(Ordering::Relaxed).saturating_add(length)
     }
 
-    fn try_to_take(&self) -> Result<SnapshotReport, SnapshotError> {
+    /// While the log grows by its length again, what is taken of the processors grows up to all: else the log of a
+    /// server that has nothing free would grow for ever. All is taken where somebody waits for it.
+    fn haste(&self) -> f64 {
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            return 1.0;
+        }
+        let Some(at_log_bytes) = self.at_log_bytes else { return 0.0 };
+        let length = self.due(at_log_bytes) - self.bytes_needless.load(Ordering::Relaxed);
+        self.log_bytes() as f64 / length as f64 - 1.0
+    }
+
+    fn try_to_take(&self, share: Share) -> Result<SnapshotReport, SnapshotError> {
+        let haste = || self.haste();
+        let mut pace = Pace::new(share, &haste);
         loop {
             // The log's thread, for which writes wait, only has to change over to a file that is ready.
             let next = NextFile::create(&self.directory, self.shared.log_number.load(Ordering::Relaxed) + 1);
@@ -184,12 +201,12 @@ impl Keeper {
             let (number, bytes_before) = turned.map_err(|cause| SnapshotError::Turn(cause.into()))?;
             let before = self.shared.rollbacks.load(Ordering::SeqCst);
             let memory = self.shared.memory.load_full();
-            let written = snapshot::write(&self.directory, number, &memory, &self.is_closing)?;
+            let written = snapshot::write(&self.directory, number, &memory, &self.is_closing, &mut pace)?;
             drop(memory);
             // All that the snapshot has seen must be in the log before it counts.
             self.shared.sync_log().map_err(SnapshotError::Log)?;
             if self.shared.rollbacks.load(Ordering::SeqCst) == before {
-                let report = written.publish(&self.directory)?;
+                let report = written.publish(&self.directory, &mut pace)?;
                 self.bytes_needless.store(bytes_before, Ordering::Relaxed);
                 self.bytes_last.store(report.bytes - HEAD_BYTES as u64, Ordering::Relaxed);
                 return Ok(report);

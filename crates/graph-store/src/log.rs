@@ -1,13 +1,20 @@
-//! The log's thread: takes what was changed since it last looked, writes it as one frame, syncs once for all, and tells
-//! those who wait.
+//! The file of the log that is being appended to: one frame at a time, as durable as was asked for. Who waits for that is
+//! the business of `commit.rs`.
 
 use crate::Durability;
 use crate::error::{OpenError, WriteError};
 use crate::frames::{FRAME_HEAD_BYTES, FileKind, HEAD_BYTES, seal, sync_directory, write_head};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Where each frame is synced, zeros are written ahead of the frames: to sync what takes the place of zeros writes only
+/// that, while a file that grows has its length and its place on the disk written each time too. As much as the file has,
+/// within these bounds: a small graph stays small, and a step takes a few milliseconds.
+const AHEAD_BYTES_MIN: u64 = 64 * 1024;
+const AHEAD_BYTES_MAX: u64 = 2 * 1024 * 1024;
 
 /// A file without frames; it and its name are on the disk.
 #[derive(Debug)]
@@ -36,6 +43,8 @@ pub(crate) struct LogFile {
     number: u64,
     /// Good bytes; whatever is behind them is cut before the next frame is written.
     length: u64,
+    /// Up to here there are zeros behind the frames; not less than `length`.
+    ahead: u64,
     is_cut_due: bool,
     /// Of the next frame.
     sequence: u64,
@@ -44,6 +53,8 @@ pub(crate) struct LogFile {
     is_left_to_snapshot: bool,
     /// When the oldest bytes that are not synced were written.
     unsynced_since: Option<Instant>,
+    /// A sync has failed after its frames were acknowledged: they may not be on the disk, whatever later ones say.
+    unsure: Option<WriteError>,
 }
 
 impl LogFile {
@@ -60,11 +71,13 @@ impl LogFile {
             file: next.file,
             number,
             length: HEAD_BYTES as u64,
+            ahead: HEAD_BYTES as u64,
             is_cut_due: false,
             sequence,
             durability,
             is_left_to_snapshot: false,
             unsynced_since: None,
+            unsure: None,
         })
     }
 
@@ -83,19 +96,19 @@ impl LogFile {
             file.sync_all()?;
             Ok(file)
         };
-        let mut file = open().map_err(|cause| OpenError::Write { path: path.clone(), cause })?;
-        let seek = io::Seek::seek(&mut file, io::SeekFrom::Start(length));
-        seek.map_err(|cause| OpenError::Write { path: path.clone(), cause })?;
+        let file = open().map_err(|cause| OpenError::Write { path: path.clone(), cause })?;
         Ok(Self {
             path,
             file,
             number,
             length,
+            ahead: length,
             is_cut_due: false,
             sequence,
             durability,
             is_left_to_snapshot: false,
             unsynced_since: None,
+            unsure: None,
         })
     }
 
@@ -124,8 +137,7 @@ impl LogFile {
         }
         debug_assert!(frame.len() > FRAME_HEAD_BYTES, "an empty frame would look like the end of a snapshot");
         seal(frame, self.sequence);
-        let written =
-            self.cut().and_then(|()| self.file.write_all(frame)).and_then(|()| self.sync_as_asked());
+        let written = self.cut().and_then(|()| self.put(frame)).and_then(|()| self.sync_as_asked());
         if let Err(cause) = written {
             // Now, where that can be, so that what is taken back does not come again; else before the next frame.
             self.is_cut_due = true;
@@ -137,14 +149,43 @@ impl LogFile {
         Ok(())
     }
 
+    fn put(&mut self, frame: &[u8]) -> io::Result<()> {
+        let end = self.length + frame.len() as u64;
+        if end > self.ahead && self.durability == Durability::Sync {
+            self.go_ahead(end);
+        }
+        self.file.write_all_at(frame, self.length)?;
+        self.ahead = self.ahead.max(end);
+        Ok(())
+    }
+
+    /// Zeros up to behind `end`. Where there is no room for them there may still be for the frame.
+    fn go_ahead(&mut self, end: u64) {
+        let to = end + self.length.clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX);
+        let zeros = vec![0; (to - self.ahead) as usize];
+        match self.file.write_all_at(&zeros, self.ahead) {
+            Ok(()) => self.ahead = to,
+            // It cannot be sure how many were written: none are left. A failure comes again with the frame.
+            Err(_) => self.is_cut_due = true,
+        }
+        let _ = self.cut();
+    }
+
     /// A frame that could not be written whole is no part of the log.
     fn cut(&mut self) -> io::Result<()> {
         if self.is_cut_due {
             self.file.set_len(self.length)?;
-            io::Seek::seek(&mut self.file, io::SeekFrom::Start(self.length))?;
+            self.ahead = self.length;
             self.is_cut_due = false;
         }
         Ok(())
+    }
+
+    /// Nothing stands behind the frames.
+    fn end(&mut self) -> io::Result<()> {
+        self.is_cut_due |= self.ahead > self.length;
+        self.cut()?;
+        self.file.sync_all()
     }
 
     fn sync_as_asked(&mut self) -> io::Result<()> {
@@ -162,14 +203,28 @@ impl LogFile {
     pub(crate) fn sync_if_due(&mut self) -> io::Result<()> {
         let Durability::Interval(interval) = self.durability else { return Ok(()) };
         if self.unsynced_since.is_some_and(|since| since.elapsed() >= interval) {
-            self.file.sync_data()?;
             self.unsynced_since = None;
+            self.sync_acknowledged()?;
         }
         Ok(())
     }
 
-    pub(crate) const fn has_unsynced(&self) -> bool {
-        self.unsynced_since.is_some()
+    fn sync_acknowledged(&mut self) -> io::Result<()> {
+        self.file.sync_data().inspect_err(|cause| {
+            let cause = io::Error::new(cause.kind(), cause.to_string()).into();
+            self.unsure = Some(WriteError::Log { path: self.path.clone(), cause });
+        })
+    }
+
+    /// Why frames that were acknowledged may be lost when the machine fails; a snapshot has them again.
+    pub(crate) const fn unsure(&self) -> Option<&WriteError> {
+        self.unsure.as_ref()
+    }
+
+    /// With an interval: when [`Self::sync_if_due`] has something to do.
+    pub(crate) fn sync_due_in(&self) -> Duration {
+        let Durability::Interval(interval) = self.durability else { return Duration::MAX };
+        self.unsynced_since.map_or(Duration::MAX, |since| interval.saturating_sub(since.elapsed()))
     }
 
     /// Goes on in the next file, once the present one is whole on the disk. A file without frames is gone on with: it
@@ -179,10 +234,10 @@ impl LogFile {
         if self.is_empty() {
             return Ok(());
         }
-        self.file.sync_all()?;
+        self.end()?;
         (self.file, self.path, self.number) = (next.file, next.path, next.number);
-        self.length = HEAD_BYTES as u64;
-        self.unsynced_since = None;
+        (self.length, self.ahead) = (HEAD_BYTES as u64, HEAD_BYTES as u64);
+        (self.unsynced_since, self.unsure) = (None, None);
         Ok(())
     }
 
@@ -197,7 +252,6 @@ impl LogFile {
 
     /// All that was written is on the disk.
     pub(crate) fn close(&mut self) -> io::Result<()> {
-        self.cut()?;
-        self.file.sync_all()
+        self.end()
     }
 }

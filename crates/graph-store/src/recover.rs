@@ -171,7 +171,7 @@ fn clean(directory: &Path, snapshot: Option<u64>) -> Result<(), OpenError> {
         _ => {}
     }
     if let Some(number) = snapshot {
-        remove_before(directory, number).map_err(write)?;
+        remove_before(directory, number, None).map_err(write)?;
     }
     sync_directory(directory).map_err(write)
 }

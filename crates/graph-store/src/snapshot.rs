@@ -7,13 +7,17 @@ use crate::change::{Change, Side};
 use crate::error::{WriteError, is_disk_full};
 use crate::frames::{FileKind, FrameWriter, sync_directory, write_head};
 use crate::memory::Memory;
+use crate::pace::Pace;
 use crate::schema::Type;
 use crate::value::Kind;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+
+/// By so much at a time a file is made shorter before it is removed.
+const SHORTENED_BYTES: u64 = 8 * 1024 * 1024;
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SnapshotError {
@@ -60,9 +64,10 @@ pub(crate) fn write(
     number: u64,
     memory: &Memory,
     is_given_up: &AtomicBool,
+    pace: &mut Pace<'_>,
 ) -> Result<Written, SnapshotError> {
     let temporary = temporary_path(directory);
-    let result = write_file(&temporary, number, memory, is_given_up);
+    let result = write_file(&temporary, number, memory, is_given_up, pace);
     result.map(|report| Written { temporary: temporary.clone(), report }).map_err(|cause| {
         // What is there of it takes room that the log may need.
         let _ = fs::remove_file(&temporary);
@@ -76,12 +81,16 @@ pub(crate) fn temporary_path(directory: &Path) -> PathBuf {
 
 impl Written {
     /// Takes the place of the snapshot before and of the log before it, at one stroke.
-    pub(crate) fn publish(self, directory: &Path) -> Result<SnapshotReport, SnapshotError> {
+    pub(crate) fn publish(
+        self,
+        directory: &Path,
+        pace: &mut Pace<'_>,
+    ) -> Result<SnapshotReport, SnapshotError> {
         let path = FileKind::Snapshot.path(directory, self.report.number);
-        let publish = || {
+        let mut publish = || {
             fs::rename(&self.temporary, &path)?;
             sync_directory(directory)?;
-            remove_before(directory, self.report.number)
+            remove_before(directory, self.report.number, Some(pace))
         };
         publish().map_err(|cause| SnapshotError::Write { path: path.clone(), cause: cause.into() })?;
         Ok(self.report)
@@ -89,15 +98,34 @@ impl Written {
 }
 
 /// Files that the snapshot with this number has made needless.
-pub(crate) fn remove_before(directory: &Path, number: u64) -> io::Result<()> {
+pub(crate) fn remove_before(
+    directory: &Path,
+    number: u64,
+    mut pace: Option<&mut Pace<'_>>,
+) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
         let of = FileKind::Log.number_of(&name).or_else(|| FileKind::Snapshot.number_of(&name));
         if of.is_some_and(|of| of < number) {
+            if let Some(pace) = &mut pace {
+                shorten(&entry.path(), pace)?;
+            }
             fs::remove_file(entry.path())?;
         }
+    }
+    Ok(())
+}
+
+/// To remove many megabytes at once would keep the log from the disk meanwhile.
+fn shorten(path: &Path, pace: &mut Pace<'_>) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).open(path)?;
+    let mut length = file.metadata()?.len();
+    while length > SHORTENED_BYTES {
+        length -= SHORTENED_BYTES;
+        file.set_len(length)?;
+        pace.rest();
     }
     Ok(())
 }
@@ -122,6 +150,7 @@ fn write_file(
     number: u64,
     memory: &Memory,
     is_given_up: &AtomicBool,
+    pace: &mut Pace<'_>,
 ) -> io::Result<SnapshotReport> {
     let mut file = File::create(path)?;
     write_head(&mut file, FileKind::Snapshot, number)?;
@@ -133,21 +162,28 @@ fn write_file(
             frames.add(|to| write_type(side, number, of, to))?;
         }
     }
+    // One for all, given up in each rest: a new one for each slot would also free what others have replaced.
+    let mut guard = crossbeam_epoch::pin();
     for at in memory.slots(Side::Nodes) {
-        let guard = crossbeam_epoch::pin();
+        if pace.is_rest_due() {
+            guard.repin_after(|| pace.rest());
+        }
         if let Some((key, properties)) = memory.node(at, &guard) {
             frames.add(|to| Change::PutNode { at, key, properties }.write(to))?;
             report.nodes += 1;
         }
     }
     for at in memory.slots(Side::Relationships) {
-        let guard = crossbeam_epoch::pin();
+        if pace.is_rest_due() {
+            guard.repin_after(|| pace.rest());
+        }
         if let Some(ends) = memory.relationship(at, &guard) {
             let (from, to, properties) = (ends.from, ends.to, ends.properties);
             frames.add(|out| Change::PutRelationship { at, from, to, properties }.write(out))?;
             report.relationships += 1;
         }
     }
+    drop(guard);
     frames.finish()?;
     file.sync_all()?;
     report.bytes = file.metadata()?.len();

@@ -6,6 +6,7 @@ use crate::commit::{Queue, Shared};
 use crate::error::{OpenError, Refusal, WriteError};
 use crate::events::Event;
 use crate::keeper::{Keeper, SnapshotState};
+use crate::pace::Share;
 use crate::read::Read;
 use crate::recover::{self, Recovered, Recovery};
 use crate::register::Registration;
@@ -44,7 +45,8 @@ impl Options {
 #[derive(Debug, Clone)]
 pub struct Health {
     /// Why the log could not be written the last time that was tried, and when; none once it has taken something again.
-    /// Writes are refused meanwhile.
+    /// Writes are refused meanwhile. With [`Durability::Interval`] also why it could not be synced: writes go on, and what
+    /// was acknowledged is sure again once a snapshot is taken.
     pub log_failure: Option<(WriteError, SystemTime)>,
     pub snapshots: SnapshotState,
     /// Of the log since the last snapshot.
@@ -237,7 +239,7 @@ impl Store {
     /// Writes the whole graph into a snapshot, after which the log before it is removed. Readers and writers go on;
     /// only one snapshot is taken at a time. Blocks.
     pub fn snapshot(&self) -> Result<SnapshotReport, SnapshotError> {
-        self.keeper.take()
+        self.keeper.take(Share::WAITED_FOR)
     }
 }
 

@@ -10,8 +10,10 @@ const OPTIONS: Options = Options::new(Durability::Sync);
 const RECOVER: Options = Options { recover: true, ..Options::new(Durability::Sync) };
 const NODES: u32 = 5;
 
-/// A graph of a few nodes in a chain, each written and acknowledged by itself: how many there are after each frame.
-fn chain(directory: &Path) -> PathBuf {
+/// A graph of a few nodes in a chain, each written and acknowledged by itself; its log as it was left, and as a crash
+/// would have left it.
+fn chain(directory: &Path) -> (PathBuf, [Vec<u8>; 2]) {
+    let log = directory.join("log-000000000001");
     let store = Store::open(directory, OPTIONS).unwrap();
     let mut before = None;
     for number in 0..NODES {
@@ -27,7 +29,16 @@ fn chain(directory: &Path) -> PathBuf {
                 .unwrap(),
         );
     }
-    directory.join("log-000000000001")
+    let crashed = fs::read(&log).unwrap();
+    drop(store);
+    let closed = fs::read(&log).unwrap();
+    assert!(crashed.starts_with(&closed) && crashed.len() > closed.len(), "{} bytes", crashed.len());
+    (log, [closed, crashed])
+}
+
+/// All places in the frames, and some in the zeros behind them.
+fn places(log: &[u8], frames: usize) -> impl Iterator<Item = usize> {
+    (0..log.len()).filter(move |at| *at < frames + 20 || (at - frames).is_multiple_of(16_381))
 }
 
 /// Nodes, of which each but the first has its relationship from the one before.
@@ -43,18 +54,24 @@ fn length_of(read: &Read) -> u64 {
 #[test]
 fn a_log_cut_anywhere_keeps_the_whole_frames_before() {
     let directory = tempfile::tempdir().unwrap();
-    let log = chain(directory.path());
-    let whole = fs::read(&log).unwrap();
+    let (log, wholes) = chain(directory.path());
+    let frames = wholes[0].len();
+    for whole in wholes {
+        cut_anywhere(directory.path(), &log, &whole, frames);
+    }
+}
+
+fn cut_anywhere(directory: &Path, log: &Path, whole: &[u8], frames: usize) {
     let mut seen = Vec::new();
-    for length in 0..=whole.len() {
-        fs::write(&log, &whole[..length]).unwrap();
-        let checked = check(directory.path()).unwrap();
+    for length in places(whole, frames).chain([whole.len()]) {
+        fs::write(log, &whole[..length]).unwrap();
+        let checked = check(directory).unwrap();
         assert_eq!(
-            (checked.problems, fs::read(&log).unwrap().len()),
+            (checked.problems, fs::read(log).unwrap().len()),
             (vec![], length),
             "a check changes nothing"
         );
-        let store = Store::open(directory.path(), OPTIONS).unwrap();
+        let store = Store::open(directory, OPTIONS).unwrap();
         let nodes = length_of(&store.read());
         assert!(seen.last().is_none_or(|last| *last <= nodes), "more was cut and more is there");
         if length == whole.len() {
@@ -64,7 +81,7 @@ fn a_log_cut_anywhere_keeps_the_whole_frames_before() {
         // What is written behind a torn end is there the next time.
         store.write_and_wait(|write| write.create_node("Later", "x", &[])).unwrap();
         drop(store);
-        let store = Store::open(directory.path(), OPTIONS).unwrap();
+        let store = Store::open(directory, OPTIONS).unwrap();
         assert!(store.read().find("Later", "x").is_some());
     }
     seen.dedup();
@@ -74,38 +91,45 @@ fn a_log_cut_anywhere_keeps_the_whole_frames_before() {
 #[test]
 fn a_flipped_bit_anywhere_is_found_and_nothing_is_lost_in_silence() {
     let directory = tempfile::tempdir().unwrap();
-    let log = chain(directory.path());
-    let whole = fs::read(&log).unwrap();
-    let mut errors = 0;
-    for at in 0..whole.len() {
-        let mut bytes = whole.clone();
+    let (log, wholes) = chain(directory.path());
+    let frames = wholes[0].len();
+    for whole in wholes {
+        flip_anywhere(directory.path(), &log, &whole, frames);
+    }
+}
+
+fn flip_anywhere(directory: &Path, log: &Path, whole: &[u8], frames: usize) {
+    let (mut errors, mut tried) = (0, 0);
+    for at in places(whole, frames) {
+        tried += usize::from(at < frames);
+        let mut bytes = whole.to_vec();
         bytes[at] ^= 1 << (at % 8);
-        fs::write(&log, &bytes).unwrap();
-        match Store::open(directory.path(), OPTIONS) {
+        fs::write(log, &bytes).unwrap();
+        match Store::open(directory, OPTIONS) {
             Err(OpenError::File { path, fault }) => {
                 assert_eq!(path, log);
                 if let FileFault::Damaged { offset, .. } = fault {
                     assert!(offset <= at, "byte {at} was damaged, and {offset} is said to be");
                 }
                 errors += 1;
-                assert_eq!(fs::read(&log).unwrap(), bytes, "a refused file is left as it is");
+                assert_eq!(fs::read(log).unwrap(), bytes, "a refused file is left as it is");
             }
             Err(other) => panic!("byte {at}: {other}"),
             // Only the last frame cannot be told from one that was being written.
             Ok(store) => {
-                assert_eq!(length_of(&store.read()), u64::from(NODES) - 1, "byte {at}");
+                let is_in_zeros = at >= frames;
+                assert_eq!(length_of(&store.read()), u64::from(NODES) - u64::from(!is_in_zeros), "byte {at}");
                 assert!(store.recovery().torn_bytes > 0);
             }
         }
     }
-    assert!(errors > whole.len() * 4 / 5, "{errors} errors for {} bytes", whole.len());
+    assert!(errors > tried * 4 / 5, "{errors} errors for {tried} bytes");
 }
 
 #[test]
 fn recover_keeps_what_stands_before_the_damage_and_says_what_is_lost() {
     let directory = tempfile::tempdir().unwrap();
-    let log = chain(directory.path());
-    let mut bytes = fs::read(&log).unwrap();
+    let (log, [mut bytes, _]) = chain(directory.path());
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x10;
     fs::write(&log, &bytes).unwrap();
@@ -147,7 +171,7 @@ fn a_damaged_snapshot_is_an_error_at_every_byte() {
 #[test]
 fn a_missing_file_of_the_log_is_named() {
     let directory = tempfile::tempdir().unwrap();
-    let log = chain(directory.path());
+    let (log, _) = chain(directory.path());
     Store::open(directory.path(), OPTIONS).unwrap().snapshot().unwrap();
     fs::remove_file(directory.path().join("snapshot-000000000002")).unwrap();
     let error = Store::open(directory.path(), OPTIONS).unwrap_err().to_string();

@@ -23,20 +23,20 @@ impl Gate {
     /// The log's thread stands before it when this returns.
     fn shut(store: &Store) -> Self {
         let (opens, opened) = channel();
-        let (arrives, arrived) = channel();
+        let (stands, there) = channel();
         let opened: Mutex<Receiver<()>> = Mutex::new(opened);
         let watching = store.watch(move |_| {
-            let _ = arrives.send(());
+            let _ = stands.send(());
             // Once it is open for good, there is nobody to hear from.
             let _ = opened.lock().unwrap().recv();
         });
         store.write_ticket(|write| write.create_node("N", "first", &[])).unwrap();
-        arrived.recv().unwrap();
+        there.recv().unwrap();
         Self { opens, _watching: watching }
     }
 
     /// Writes more than may wait. The nodes' type has a property `long`.
-    fn fill(&self, store: &Store) {
+    fn fill(store: &Store) {
         let long = "x".repeat(LONG_BYTES);
         for key in ["a", "b"] {
             let given = [("long", Value::String(long.as_str().into()))];
@@ -91,7 +91,7 @@ fn a_writer_without_room_gets_its_operation_back_and_is_woken() {
     });
     declared.unwrap();
     let gate = Gate::shut(&store);
-    gate.fill(&store);
+    Gate::fill(&store);
     let small = |write: &mut Write<'_>| write.create_node("N", "small", &[]);
     let Err(Unwritten::NoRoom(small)) = store.try_write_ticket(small) else { panic!("there was room") };
     assert!(store.read().find("N", "small").is_none(), "nothing of it was done");

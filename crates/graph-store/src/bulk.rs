@@ -5,12 +5,12 @@ use crate::cell::zeroed;
 use crate::change::{Change, Side};
 use crate::codec::Input;
 use crate::frames::Frames;
+use crate::free::{ByPlace, FreeSlots, NodeState, WriterState};
 use crate::id::{Ref, SHARDS};
 use crate::links::{Direction, Link};
-use crate::memory::{FreeSlots, Memory, NodeState, WriterState, parts, place};
+use crate::memory::{Memory, PIECE, parts, place};
 use crate::value::check_properties;
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
@@ -18,8 +18,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// More threads would wait for the memory more than they do.
 const THREADS_MAX: usize = 8;
-/// Slots that a thread takes at a time.
-const SLOTS_A_TIME: u32 = 1 << 16;
+/// Slots that a thread takes at a time, in pieces.
+const PIECES_A_TIME: usize = 16;
 /// Instead of a number of links: there is no such node.
 const NO_NODE: u64 = u64::MAX;
 
@@ -108,24 +108,33 @@ fn set_slots(memory: &Memory, payload: &[u8], is_type_allowed: bool) -> Option<(
     Some(())
 }
 
-/// Slots of one type in one shard.
+/// Slots of one type in one shard, for which there is memory. A file may name one far behind all others: there is none
+/// between, and nothing is done for those.
 struct Job {
     number: u16,
     shard: u8,
-    slots: Range<u32>,
+    slots: Vec<Range<u32>>,
 }
 
-/// The slots that have been used, in parts of at most so many.
-fn jobs(memory: &Memory, side: Side, at_most: u32) -> Vec<Job> {
+impl Job {
+    fn indexes(&self) -> impl Iterator<Item = u32> + '_ {
+        self.slots.iter().cloned().flatten()
+    }
+
+    fn refs(&self) -> impl Iterator<Item = Ref> + '_ {
+        self.indexes().map(|index| Ref::new(self.number, self.shard, index))
+    }
+}
+
+/// The slots that have been used, in parts of so many pieces.
+fn jobs(memory: &Memory, side: Side, pieces: usize) -> Vec<Job> {
     let schema = memory.schema.load();
     let mut jobs = Vec::new();
     for (number, _) in schema.side(side).all() {
         for shard in 0..SHARDS as u8 {
-            let end = memory.slots_end(side, number, shard);
-            let starts = (0..end).step_by(at_most as usize);
-            let part =
-                |start: u32| Job { number, shard, slots: start..end.min(start.saturating_add(at_most)) };
-            jobs.extend(starts.map(part));
+            let made: Vec<_> = memory.slots_on(side, number, shard).collect();
+            let part = |slots: &[Range<u32>]| Job { number, shard, slots: slots.to_vec() };
+            jobs.extend(made.chunks(pieces).map(part));
         }
     }
     jobs
@@ -139,9 +148,32 @@ struct Gathered {
 }
 
 struct OfShard {
+    /// By the number of a piece of slots: where its nodes stand among the places.
+    pieces: Vec<u32>,
     /// By node: how many links it has; then where they begin; at last where they end.
     places: Box<[AtomicU64]>,
     links: Box<[AtomicU64]>,
+}
+
+/// There is no such piece.
+const NO_PIECE: u32 = u32::MAX;
+
+impl OfShard {
+    fn new(slots: &[Range<u32>]) -> Self {
+        let mut pieces = Vec::new();
+        for (place, slots) in (0..).zip(slots) {
+            let piece = slots.start as usize / PIECE;
+            pieces.resize(piece, NO_PIECE);
+            pieces.push(place * PIECE as u32);
+        }
+        Self { pieces, places: zeroed(slots.len() * PIECE), links: Box::default() }
+    }
+
+    /// Where a node stands among the places; none where there is no memory for its slot.
+    fn position(&self, index: u32) -> Option<usize> {
+        let first = *self.pieces.get(index as usize / PIECE)?;
+        (first != NO_PIECE).then_some(first as usize + index as usize % PIECE)
+    }
 }
 
 impl Gathered {
@@ -154,7 +186,8 @@ impl Gathered {
     }
 
     fn place(&self, node: Ref) -> Option<&AtomicU64> {
-        let place = self.of(node.type_number(), node.shard())?.places.get(node.index() as usize)?;
+        let of = self.of(node.type_number(), node.shard())?;
+        let place = of.places.get(of.position(node.index())?)?;
         (place.load(Relaxed) != NO_NODE).then_some(place)
     }
 }
@@ -176,47 +209,49 @@ pub(crate) fn build(memory: &Memory) -> (WriterState, Vec<Ref>) {
     (WriterState { nodes, relationships, hubs_end }, orphans)
 }
 
-fn build_keys(memory: &Memory) -> (HashMap<(u16, u8), NodeState>, Gathered) {
-    let built = Mutex::new((HashMap::new(), Gathered::default()));
-    on_all_processors(&jobs(memory, Side::Nodes, u32::MAX), |job| {
-        let (state, places) = build_shard(memory, job);
+fn build_keys(memory: &Memory) -> (ByPlace<NodeState>, Gathered) {
+    let built = Mutex::new((ByPlace::default(), Gathered::default()));
+    on_all_processors(&jobs(memory, Side::Nodes, usize::MAX), |job| {
+        let (state, of) = build_shard(memory, job);
         let mut built = built.lock().unwrap_or_else(PoisonError::into_inner);
-        built.0.insert((job.number, job.shard), state);
+        *built.0.make((job.number, job.shard)) = state;
         let index = Gathered::index(job.number, job.shard);
         if built.1.shards.len() <= index {
             built.1.shards.resize_with(index + 1, || None);
         }
-        built.1.shards[index] = Some(OfShard { places, links: Box::default() });
+        built.1.shards[index] = Some(of);
     });
     built.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn build_shard(memory: &Memory, job: &Job) -> (NodeState, Box<[AtomicU64]>) {
+fn build_shard(memory: &Memory, job: &Job) -> (NodeState, OfShard) {
     let guard = &crossbeam_epoch::pin();
     let schema = memory.schema.load();
     let of = schema.side(Side::Nodes).get(job.number).expect("jobs are made of the types that there are");
     let nodes = memory.node_shard(job.number, job.shard).expect("jobs are made of the shards that there are");
     let mut free = Vec::new();
-    let places = zeroed(job.slots.len());
-    let entries = job.slots.clone().filter_map(|index| {
+    let gathered = OfShard::new(&job.slots);
+    let entries = job.indexes().filter_map(|index| {
         let body = nodes.slots.get(index).and_then(|slot| slot.body.load(guard));
         let Some(body) = body else {
-            places[index as usize].store(NO_NODE, Relaxed);
+            let position = gathered.position(index).expect("it has places for all slots of the job");
+            gathered.places[position].store(NO_NODE, Relaxed);
             free.push(Reverse(index));
             return None;
         };
         Some((place(&of.name, parts(body).0).0, index))
     });
     let keys = nodes.keys.fill(nodes.living.load(Relaxed) as usize, entries, guard);
-    (NodeState { free: free.into(), keys }, places)
+    let end = nodes.end.load(Relaxed);
+    (NodeState { free: FreeSlots::new(free, job.slots.iter().cloned(), end), keys }, gathered)
 }
 
 /// Gives the relationships of which a node is missing.
 fn count_links(memory: &Memory, gathered: &Gathered) -> Vec<Ref> {
     let orphans = Mutex::new(Vec::new());
-    on_all_processors(&jobs(memory, Side::Relationships, SLOTS_A_TIME), |job| {
+    on_all_processors(&jobs(memory, Side::Relationships, PIECES_A_TIME), |job| {
         let guard = &crossbeam_epoch::pin();
-        for at in job.slots.clone().map(|index| Ref::new(job.number, job.shard, index)) {
+        for at in job.refs() {
             let Some(ends) = memory.relationship(at, guard) else { continue };
             match (gathered.place(ends.from), gathered.place(ends.to)) {
                 (Some(from), Some(to)) => {
@@ -246,12 +281,12 @@ fn lay_out(gathered: &mut Gathered) {
 }
 
 /// The links to where they belong; gives the free slots.
-fn gather_links(memory: &Memory, gathered: &Gathered) -> HashMap<(u16, u8), FreeSlots> {
-    let all_free = Mutex::new(HashMap::<_, FreeSlots>::new());
-    on_all_processors(&jobs(memory, Side::Relationships, SLOTS_A_TIME), |job| {
+fn gather_links(memory: &Memory, gathered: &Gathered) -> ByPlace<FreeSlots> {
+    let all_free = Mutex::new(ByPlace::<Vec<Reverse<u32>>>::default());
+    on_all_processors(&jobs(memory, Side::Relationships, PIECES_A_TIME), |job| {
         let guard = &crossbeam_epoch::pin();
         let mut free = Vec::new();
-        for at in job.slots.clone().map(|index| Ref::new(job.number, job.shard, index)) {
+        for at in job.refs() {
             let Some(ends) = memory.relationship(at, guard) else {
                 free.push(Reverse(at.index()));
                 continue;
@@ -259,27 +294,39 @@ fn gather_links(memory: &Memory, gathered: &Gathered) -> HashMap<(u16, u8), Free
             for (node, direction) in [(ends.from, Direction::Outgoing), (ends.to, Direction::Incoming)] {
                 let shard = gathered.of(node.type_number(), node.shard());
                 let shard = shard.expect("a relationship without its node was dropped");
-                let place = shard.places[node.index() as usize].fetch_add(1, Relaxed);
+                let position = shard.position(node.index()).expect("as above");
+                let place = shard.places[position].fetch_add(1, Relaxed);
                 shard.links[place as usize].store(Link { relationship: at, direction }.bits(), Relaxed);
             }
         }
         let mut all_free = all_free.lock().unwrap_or_else(PoisonError::into_inner);
-        all_free.entry((job.number, job.shard)).or_default().extend(free);
+        all_free.make((job.number, job.shard)).extend(free);
     });
-    all_free.into_inner().unwrap_or_else(PoisonError::into_inner)
+    let mut single = all_free.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut all = ByPlace::default();
+    for (number, _) in memory.schema.load().side(Side::Relationships).all() {
+        for shard in 0..SHARDS as u8 {
+            let made = memory.slots_on(Side::Relationships, number, shard);
+            let end = memory.slots_end(Side::Relationships, number, shard);
+            let single = std::mem::take(single.make((number, shard)));
+            *all.make((number, shard)) = FreeSlots::new(single, made, end);
+        }
+    }
+    all
 }
 
 /// Gives how many nodes have groups.
 fn write_links(memory: &Memory, gathered: &Gathered) -> u32 {
     let hubs_end = AtomicU32::new(0);
-    on_all_processors(&jobs(memory, Side::Nodes, SLOTS_A_TIME), |job| {
+    on_all_processors(&jobs(memory, Side::Nodes, PIECES_A_TIME), |job| {
         let guard = &crossbeam_epoch::pin();
         let nodes = memory.node_shard(job.number, job.shard);
         let (Some(nodes), Some(of)) = (nodes, gathered.of(job.number, job.shard)) else { return };
         let mut links = Vec::new();
-        for index in job.slots.clone() {
-            let begin = index.checked_sub(1).map_or(0, |before| of.places[before as usize].load(Relaxed));
-            let end = of.places[index as usize].load(Relaxed);
+        for index in job.indexes() {
+            let position = of.position(index).expect("it has places for all slots of the type and shard");
+            let begin = position.checked_sub(1).map_or(0, |before| of.places[before].load(Relaxed));
+            let end = of.places[position].load(Relaxed);
             if let Some(slot) = nodes.slots.get(index).filter(|_| begin < end) {
                 links.clear();
                 links.extend(of.links[begin as usize..end as usize].iter().map(|link| link.load(Relaxed)));
@@ -294,10 +341,10 @@ fn write_links(memory: &Memory, gathered: &Gathered) -> u32 {
 
 fn fill_indexes(memory: &Memory, side: Side) {
     let schema = memory.schema.load();
-    on_all_processors(&jobs(memory, side, SLOTS_A_TIME), |job| {
+    on_all_processors(&jobs(memory, side, PIECES_A_TIME), |job| {
         let Some(of) = schema.side(side).get(job.number) else { return };
         for (number, _, index) in of.indexes() {
-            for at in job.slots.clone().map(|index| Ref::new(job.number, job.shard, index)) {
+            for at in job.refs() {
                 let guard = &crossbeam_epoch::pin();
                 if let Some(value) = memory.property(side, at, number, guard) {
                     index.add(&value, at, guard);

@@ -3,9 +3,10 @@
 
 use crate::change::Side;
 use crate::error::OpenError;
+use crate::free::{FreeSlots, WriterState};
 use crate::id::Ref;
 use crate::links::{Direction, Link};
-use crate::memory::{Memory, WriterState};
+use crate::memory::Memory;
 use crate::property_index::is_indexed;
 use crate::recover::{self, Recovery};
 use crate::store::Options;
@@ -83,7 +84,7 @@ fn check_slots(memory: &Memory, state: &WriterState, side: Side, guard: &Guard, 
     let schema = memory.schema.load();
     for (number, of) in schema.side(side).all() {
         let (mut living, mut known) = (0, None);
-        for at in memory.slots(side).filter(|at| at.type_number() == number) {
+        for at in memory.slots_of(side, number) {
             let is_there = match side {
                 Side::Nodes => memory.node(at, guard).is_some(),
                 Side::Relationships => memory.relationship(at, guard).is_some(),
@@ -94,9 +95,11 @@ fn check_slots(memory: &Memory, state: &WriterState, side: Side, guard: &Guard, 
             }
             let place = (number, at.shard());
             if !matches!(&known, Some((of, _)) if *of == place) {
-                known = Some((place, state.free(side, place).collect::<HashSet<u32>>()));
+                let single = state.free(side, place).into_iter().flat_map(FreeSlots::iter_single);
+                known = Some((place, single.collect::<HashSet<u32>>()));
             }
-            let is_known = known.as_ref().is_some_and(|(_, free)| free.contains(&at.index()));
+            let is_known = known.as_ref().is_some_and(|(_, single)| single.contains(&at.index()))
+                || state.free(side, place).is_some_and(|free| free.is_in_gap(at.index()));
             report
                 .expect(is_known, format_args!("the empty slot {at:?} of {side:?} is not known to be free"));
         }
@@ -178,7 +181,7 @@ fn check_indexes(memory: &Memory, side: Side, guard: &Guard, report: &mut CheckR
         for (number, _, index) in of.indexes() {
             let name = of.property(number).map_or("", |(name, _)| name);
             let mut count = 0;
-            for at in memory.slots(side).filter(|at| at.type_number() == of_number) {
+            for at in memory.slots_of(side, of_number) {
                 let value = memory.property(side, at, number, guard).filter(is_indexed);
                 if let Some(value) = value {
                     count += 1;

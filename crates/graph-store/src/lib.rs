@@ -4,6 +4,7 @@
 //! The road of a write: checked ([`Write`]) → changes → memory → the log's thread → durable → its caller is told. Readers
 //! ([`Read`]) never wait for writers. `docs/graph-files.md` describes the files. Knows neither HTTP nor JSON.
 
+mod apply;
 mod bulk;
 mod cell;
 mod change;
@@ -15,6 +16,7 @@ mod condition;
 mod error;
 mod events;
 mod frames;
+mod free;
 mod id;
 mod index;
 mod keeper;

@@ -1,29 +1,26 @@
 //! The graph in memory: slots of nodes and relationships that readers look at while one writer changes them.
 //!
-//! [`Memory::put`] and its brothers set slots alone, as recovery needs it; [`Memory::apply`] keeps the keys and links in
-//! step with them. What a change may be asked for is not decided here.
+//! [`Memory::put`] and its brothers set slots alone, as recovery needs it; `apply.rs` keeps keys, links and indexes in step
+//! with them. What a change may be asked for is not decided here.
 
 use crate::cell::SliceCell;
 use crate::change::{Change, Side};
 use crate::codec::{Input, length_bytes};
-use crate::condition::is_equal;
 use crate::id::{Ref, SHARDS, hash_of_key};
-use crate::index::{KeyIndex, KeyIndexState};
+use crate::index::KeyIndex;
 use crate::links::{Direction, Hubs, Link, Links};
-use crate::property_index::PropertyIndex;
 use crate::schema::{Schema, Type};
 use crate::slab::Slab;
 use crate::value::{Value, find_property};
 use arc_swap::ArcSwap;
 use crossbeam_epoch::Guard;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::ops::Range;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 /// Slots for which memory is taken at a time.
-const PIECE: usize = 4096;
+pub(crate) const PIECE: usize = 4096;
 /// The bits above a relationship's start, which count how often its slot was filled.
 const GENERATION: u64 = 1 << Ref::BITS;
 
@@ -82,34 +79,6 @@ pub(crate) struct Ends<'g> {
     pub(crate) from: Ref,
     pub(crate) to: Ref,
     pub(crate) properties: &'g [u8],
-}
-
-/// What only the writer knows: free slots, and how far indexes have moved.
-#[derive(Debug, Default)]
-pub(crate) struct WriterState {
-    pub(crate) nodes: HashMap<(u16, u8), NodeState>,
-    pub(crate) relationships: HashMap<(u16, u8), FreeSlots>,
-    pub(crate) hubs_end: u32,
-}
-
-/// The lowest is used first.
-pub(crate) type FreeSlots = BinaryHeap<Reverse<u32>>;
-
-#[derive(Debug, Default)]
-pub(crate) struct NodeState {
-    pub(crate) free: FreeSlots,
-    pub(crate) keys: KeyIndexState,
-}
-
-impl WriterState {
-    /// Slots that are known to be free; some may have been filled again since.
-    pub(crate) fn free(&self, side: Side, place: (u16, u8)) -> impl Iterator<Item = u32> + '_ {
-        let free = match side {
-            Side::Nodes => self.nodes.get(&place).map(|state| &state.free),
-            Side::Relationships => self.relationships.get(&place),
-        };
-        free.into_iter().flatten().map(|Reverse(index)| *index)
-    }
 }
 
 // ---- reading
@@ -178,6 +147,72 @@ impl Memory {
         self.node_slot(node).map_or(0, |slot| slot.links.degree(&self.hubs, direction, of, guard))
     }
 
+    /// The value of a property of what is there.
+    pub(crate) fn property<'g>(
+        &'g self,
+        side: Side,
+        at: Ref,
+        number: u16,
+        guard: &'g Guard,
+    ) -> Option<Value<'g>> {
+        let properties = match side {
+            Side::Nodes => self.node(at, guard)?.1,
+            Side::Relationships => self.relationship(at, guard)?.properties,
+        };
+        find_property(properties, number)
+    }
+
+    /// Nodes or relationships of a type.
+    pub(crate) fn living(&self, side: Side, type_number: u16) -> u64 {
+        let living = |shard: u8| match side {
+            Side::Nodes => self.node_shard(type_number, shard).map(|nodes| nodes.living.load(Acquire)),
+            Side::Relationships => {
+                self.relationship_shard(type_number, shard).map(|all| all.living.load(Acquire))
+            }
+        };
+        (0..SHARDS as u8).filter_map(living).sum()
+    }
+
+    /// Slots up to here have been used.
+    pub(crate) fn slots_end(&self, side: Side, type_number: u16, shard: u8) -> u32 {
+        let end = match side {
+            Side::Nodes => self.node_shard(type_number, shard).map(|nodes| &nodes.end),
+            Side::Relationships => self.relationship_shard(type_number, shard).map(|all| &all.end),
+        };
+        end.map_or(0, |end| end.load(Acquire))
+    }
+
+    /// The slots of a type in a shard for which there is memory, by index: all that have been used are among them.
+    pub(crate) fn slots_on(
+        &self,
+        side: Side,
+        number: u16,
+        shard: u8,
+    ) -> impl Iterator<Item = Range<u32>> + use<'_> {
+        let end = self.slots_end(side, number, shard);
+        let (nodes, relationships) = match side {
+            Side::Nodes => (self.node_shard(number, shard).map(|nodes| nodes.slots.made(end)), None),
+            Side::Relationships => {
+                (None, self.relationship_shard(number, shard).map(|all| all.slots.made(end)))
+            }
+        };
+        nodes.into_iter().flatten().chain(relationships.into_iter().flatten())
+    }
+
+    /// As [`Self::slots_on`], of all shards in turn.
+    pub(crate) fn slots_of(&self, side: Side, number: u16) -> impl Iterator<Item = Ref> + use<'_> {
+        (0..SHARDS as u8).flat_map(move |shard| {
+            let slots = self.slots_on(side, number, shard).flatten();
+            slots.map(move |index| Ref::new(number, shard, index))
+        })
+    }
+
+    /// As [`Self::slots_of`], of all types in turn.
+    pub(crate) fn slots(&self, side: Side) -> impl Iterator<Item = Ref> + '_ {
+        let numbers: Vec<u16> = self.schema.load().side(side).all().map(|(number, _)| number).collect();
+        numbers.into_iter().flat_map(move |number| self.slots_of(side, number))
+    }
+
     fn node_slot(&self, at: Ref) -> Option<&NodeSlot> {
         self.node_shard(at.type_number(), at.shard())?.slots.get(at.index())
     }
@@ -199,7 +234,7 @@ pub(crate) fn place(type_name: &str, key: &str) -> (u64, u8) {
 // ---- setting slots
 
 impl Memory {
-    fn make_node_slot(&self, at: Ref) -> (&NodeShard, &NodeSlot) {
+    pub(crate) fn make_node_slot(&self, at: Ref) -> (&NodeShard, &NodeSlot) {
         let shards = self.nodes.make(u32::from(at.type_number())).get_or_init(Box::default);
         let shard = &shards[usize::from(at.shard())];
         (shard, shard.slots.make(at.index()))
@@ -314,281 +349,6 @@ impl Memory {
         }
         shard.living.fetch_sub(1, Relaxed);
     }
-}
-
-// ---- changing
-
-impl Memory {
-    /// Makes a change whole, keys, links and free slots included, and adds to `undo` what takes it back.
-    pub(crate) fn apply(
-        &self,
-        change: &Change<'_>,
-        is_undone: bool,
-        state: &mut WriterState,
-        undo: &mut Vec<u8>,
-        guard: &Guard,
-    ) {
-        self.inverse(change, guard, |inverse| inverse.write(undo));
-        match *change {
-            Change::PutNode { at, key, properties } => {
-                let old = self.node(at, guard).map(|(_, properties)| properties);
-                let is_new = old.is_none();
-                self.in_step(Side::Nodes, at, old, Some(properties), guard, || {
-                    self.put(change, is_undone, guard);
-                });
-                if is_new {
-                    self.insert_key(at, key, state, guard);
-                }
-            }
-            Change::DropNode { at } => {
-                if let Some((key, properties)) = self.node(at, guard) {
-                    self.remove_key(at, key, state, guard);
-                    self.in_step(Side::Nodes, at, Some(properties), None, guard, || {
-                        self.put(change, is_undone, guard);
-                    });
-                    self.make_node_slot(at).1.links.clear(guard);
-                    state
-                        .nodes
-                        .entry((at.type_number(), at.shard()))
-                        .or_default()
-                        .free
-                        .push(Reverse(at.index()));
-                }
-            }
-            Change::PutRelationship { at, from, to, properties } => {
-                let old = self.relationship(at, guard).map(|ends| ends.properties);
-                let is_new = old.is_none();
-                self.in_step(Side::Relationships, at, old, Some(properties), guard, || {
-                    self.put(change, is_undone, guard);
-                });
-                if is_new {
-                    self.link(at, from, Direction::Outgoing, state, guard);
-                    self.link(at, to, Direction::Incoming, state, guard);
-                }
-            }
-            Change::DropRelationship { at } => {
-                if let Some(Ends { from, to, properties }) = self.relationship(at, guard) {
-                    self.in_step(Side::Relationships, at, Some(properties), None, guard, || {
-                        self.put(change, is_undone, guard);
-                    });
-                    for (node, direction) in [(from, Direction::Outgoing), (to, Direction::Incoming)] {
-                        let link = Link { relationship: at, direction };
-                        self.make_node_slot(node).1.links.remove(link, &self.hubs, guard);
-                    }
-                    let free = state.relationships.entry((at.type_number(), at.shard())).or_default();
-                    free.push(Reverse(at.index()));
-                }
-            }
-            Change::Index { side, of, number } => self.make_index(side, of, number, guard),
-            _ => self.put(change, is_undone, guard),
-        }
-    }
-
-    /// Keeps the indexes of a type in step while one of its nodes or relationships is set.
-    fn in_step(
-        &self,
-        side: Side,
-        at: Ref,
-        old: Option<&[u8]>,
-        new: Option<&[u8]>,
-        guard: &Guard,
-        set: impl FnOnce(),
-    ) {
-        let schema = self.schema.load();
-        let indexes = || schema.side(side).get(at.type_number()).into_iter().flat_map(|of| of.indexes());
-        let value_of =
-            |properties: Option<&'_ [u8]>, number| find_property(properties?, number).map(Value::into_owned);
-        for (number, _, index) in indexes() {
-            if let Some(value) = value_of(new, number) {
-                index.add(&value, at, guard);
-            }
-        }
-        set();
-        for (number, _, index) in indexes() {
-            let (old, new) = (value_of(old, number), value_of(new, number));
-            if let Some(value) = old.filter(|old| new.as_ref().is_none_or(|new| !is_equal(old, new))) {
-                index.remove(&value, at, guard);
-            }
-        }
-    }
-
-    /// Readers see it once it is whole.
-    fn make_index(&self, side: Side, of: u16, number: u16, guard: &Guard) {
-        let index = Arc::new(PropertyIndex::default());
-        for at in self.slots(side).filter(|at| at.type_number() == of) {
-            if let Some(value) = self.property(side, at, number, guard) {
-                index.add(&value, at, guard);
-            }
-        }
-        let mut schema = Schema::clone(&self.schema.load());
-        schema.set_index(side, of, number, index);
-        self.schema.store(Arc::new(schema));
-    }
-
-    /// The value of a property of what is there.
-    pub(crate) fn property<'g>(
-        &'g self,
-        side: Side,
-        at: Ref,
-        number: u16,
-        guard: &'g Guard,
-    ) -> Option<Value<'g>> {
-        let properties = match side {
-            Side::Nodes => self.node(at, guard)?.1,
-            Side::Relationships => self.relationship(at, guard)?.properties,
-        };
-        find_property(properties, number)
-    }
-
-    /// What a change would have to be followed by, for all to be as it is now.
-    fn inverse(&self, change: &Change<'_>, guard: &Guard, take: impl FnOnce(Change<'_>)) {
-        let schema = self.schema.load();
-        match *change {
-            Change::Type { side, number, .. } => take(Change::DropType { side, number }),
-            Change::DropType { side, number } => {
-                if let Some(of) = schema.side(side).get(number) {
-                    take(Change::Type { side, number, name: &of.name });
-                }
-            }
-            Change::Property { side, of, number, .. } => take(Change::DropProperty { side, of, number }),
-            Change::DropProperty { side, of, number } => {
-                let found = schema.side(side).get(of).and_then(|of| of.property(number));
-                if let Some((name, kind)) = found {
-                    take(Change::Property { side, of, number, name, kind });
-                }
-            }
-            Change::Index { side, of, number } => take(Change::DropIndex { side, of, number }),
-            Change::DropIndex { side, of, number } => {
-                let is_there = |of: &Arc<Type>| of.indexes().any(|(own, ..)| own == number);
-                if schema.side(side).get(of).is_some_and(is_there) {
-                    take(Change::Index { side, of, number });
-                }
-            }
-            Change::PutNode { at, .. } | Change::DropNode { at } => match self.node(at, guard) {
-                Some((key, properties)) => take(Change::PutNode { at, key, properties }),
-                None => take(Change::DropNode { at }),
-            },
-            Change::PutRelationship { at, .. } | Change::DropRelationship { at } => {
-                match self.relationship(at, guard) {
-                    Some(Ends { from, to, properties }) => {
-                        take(Change::PutRelationship { at, from, to, properties });
-                    }
-                    None => take(Change::DropRelationship { at }),
-                }
-            }
-            Change::Clear => {}
-        }
-    }
-
-    fn insert_key(&self, at: Ref, key: &str, state: &mut WriterState, guard: &Guard) {
-        let schema = self.schema.load();
-        let Some(of) = schema.side(Side::Nodes).get(at.type_number()) else { return };
-        let nodes = self.make_node_slot(at).0;
-        let hash_of = |index| {
-            let body = nodes.slots.get(index)?.body.load(guard)?;
-            Some(place(&of.name, parts(body).0).0)
-        };
-        let state = state.nodes.entry((at.type_number(), at.shard())).or_default();
-        nodes.keys.insert(&mut state.keys, place(&of.name, key).0, at.index(), hash_of, guard);
-    }
-
-    fn remove_key(&self, at: Ref, key: &str, state: &mut WriterState, guard: &Guard) {
-        let schema = self.schema.load();
-        if let Some(of) = schema.side(Side::Nodes).get(at.type_number()) {
-            let state = state.nodes.entry((at.type_number(), at.shard())).or_default();
-            let hash = place(&of.name, key).0;
-            self.make_node_slot(at).0.keys.remove(&mut state.keys, hash, at.index(), guard);
-        }
-    }
-
-    fn link(
-        &self,
-        relationship: Ref,
-        node: Ref,
-        direction: Direction,
-        state: &mut WriterState,
-        guard: &Guard,
-    ) {
-        let link = Link { relationship, direction };
-        self.make_node_slot(node).1.links.add(link, &self.hubs, &mut state.hubs_end, guard);
-    }
-
-    /// Nodes or relationships of a type.
-    pub(crate) fn living(&self, side: Side, type_number: u16) -> u64 {
-        let living = |shard: u8| match side {
-            Side::Nodes => self.node_shard(type_number, shard).map(|nodes| nodes.living.load(Acquire)),
-            Side::Relationships => {
-                self.relationship_shard(type_number, shard).map(|all| all.living.load(Acquire))
-            }
-        };
-        (0..SHARDS as u8).filter_map(living).sum()
-    }
-
-    /// Slots up to here have been used.
-    pub(crate) fn slots_end(&self, side: Side, type_number: u16, shard: u8) -> u32 {
-        let end = match side {
-            Side::Nodes => self.node_shard(type_number, shard).map(|nodes| &nodes.end),
-            Side::Relationships => self.relationship_shard(type_number, shard).map(|all| &all.end),
-        };
-        end.map_or(0, |end| end.load(Acquire))
-    }
-
-    /// All slots of nodes or relationships that have been used, by type, shard and index.
-    pub(crate) fn slots(&self, side: Side) -> impl Iterator<Item = Ref> + '_ {
-        let numbers: Vec<u16> = self.schema.load().side(side).all().map(|(number, _)| number).collect();
-        let shards =
-            numbers.into_iter().flat_map(|number| (0..SHARDS as u8).map(move |shard| (number, shard)));
-        shards.flat_map(move |(number, shard)| {
-            let end = self.slots_end(side, number, shard);
-            (0..end).map(move |index| Ref::new(number, shard, index))
-        })
-    }
-}
-
-// ---- free slots
-
-impl Memory {
-    /// The lowest free slot for a node; none where there are as many as there can be.
-    pub(crate) fn free_node(
-        &self,
-        type_number: u16,
-        shard: u8,
-        state: &mut WriterState,
-        guard: &Guard,
-    ) -> Option<Ref> {
-        let end = self.node_shard(type_number, shard).map_or(0, |nodes| nodes.end.load(Relaxed));
-        let free = &mut state.nodes.entry((type_number, shard)).or_default().free;
-        // A slot that was filled again when a deletion was taken back is still among them.
-        let is_free = |index: u32| self.node(Ref::new(type_number, shard, index), guard).is_none();
-        lowest(free, end, is_free).map(|index| Ref::new(type_number, shard, index))
-    }
-
-    pub(crate) fn free_relationship(
-        &self,
-        type_number: u16,
-        shard: u8,
-        state: &mut WriterState,
-        guard: &Guard,
-    ) -> Option<Ref> {
-        let end = self.relationship_shard(type_number, shard).map_or(0, |all| all.end.load(Relaxed));
-        let free = state.relationships.entry((type_number, shard)).or_default();
-        let is_free = |index: u32| self.relationship(Ref::new(type_number, shard, index), guard).is_none();
-        lowest(free, end, is_free).map(|index| Ref::new(type_number, shard, index))
-    }
-
-    /// The shard that a key puts its node on.
-    pub(crate) fn shard_of(of: &Type, key: &str) -> u8 {
-        place(&of.name, key).1
-    }
-}
-
-fn lowest(free: &mut BinaryHeap<Reverse<u32>>, end: u32, is_free: impl Fn(u32) -> bool) -> Option<u32> {
-    while let Some(Reverse(index)) = free.pop() {
-        if is_free(index) {
-            return Some(index);
-        }
-    }
-    (end <= crate::id::INDEX_MAX).then_some(end)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::change::Side;
 use crate::condition::{Condition, Filter};
-use crate::id::{Ref, SHARDS};
+use crate::id::Ref;
 use crate::links::{Direction, Link};
 use crate::memory::Memory;
 use crate::property_index::Lookup;
@@ -216,12 +216,11 @@ impl Read {
     }
 
     fn slots(&self, side: Side, number: u16) -> impl Iterator<Item = Ref> + use<'_> {
-        (0..SHARDS as u8).flat_map(move |shard| self.slots_on(side, number, shard))
+        self.memory.slots_of(side, number)
     }
 
-    fn slots_on(&self, side: Side, number: u16, shard: u8) -> impl Iterator<Item = Ref> + use<> {
-        let end = self.memory.slots_end(side, number, shard);
-        (0..end).map(move |index| Ref::new(number, shard, index))
+    fn slots_on(&self, side: Side, number: u16, shard: u8) -> impl Iterator<Item = Ref> + use<'_> {
+        self.memory.slots_on(side, number, shard).flatten().map(move |index| Ref::new(number, shard, index))
     }
 
     /// How many there are of a type, or of all.

@@ -1,5 +1,6 @@
 //! Slots under numbers, in memory that never moves: readers find a slot while a writer adds more.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// Groups of pieces, each twice as large as the one before: 2^26 pieces, which are 2^32 slots where a piece has 64.
@@ -24,6 +25,22 @@ impl<T: Default, const PIECE: usize> Slab<T, PIECE> {
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         let (group, piece, slot) = Self::place(index);
         self.groups[group].get()?[piece].get().map(|piece| &piece[slot])
+    }
+
+    /// Of the slots up to `end` those that were made, the lowest first. As much work as there are pieces, or groups without
+    /// any.
+    pub(crate) fn made(&self, end: u32) -> impl Iterator<Item = Range<u32>> + use<'_, T, PIECE> {
+        let end = u64::from(end);
+        let groups = self.groups.iter().enumerate();
+        let groups = groups.map(|(group, pieces)| ((1_u64 << group) - 1, pieces));
+        let groups = groups.take_while(move |(first, _)| first * (PIECE as u64) < end);
+        let pieces = groups.filter_map(|(first, pieces)| Some((first..).zip(pieces.get()?))).flatten();
+        let made = pieces.filter(|(_, piece)| piece.get().is_some());
+        let slots = made.map(move |(piece, _)| {
+            let begin = piece * PIECE as u64;
+            begin.min(end) as u32..(begin + PIECE as u64).min(end) as u32
+        });
+        slots.filter(|slots| !slots.is_empty())
     }
 
     /// The slot; makes those around it too where there is none.
@@ -56,6 +73,20 @@ mod tests {
         }
         assert!((0..100_000).rev().step_by(7).all(|i| slab.get(i).unwrap().load(Ordering::Relaxed) == i));
         assert!(slab.get(900_000).is_none());
+    }
+
+    #[test]
+    fn only_what_was_made_is_gone_through() {
+        let slab = Slab::<AtomicU32, 64>::default();
+        assert_eq!(slab.made(u32::MAX).count(), 0);
+        for index in [5, 63, 64, 640, u32::MAX - 1] {
+            slab.make(index);
+        }
+        let all: Vec<_> = slab.made(u32::MAX).collect();
+        assert_eq!(all, [0..64, 64..128, 640..704, u32::MAX - 63..u32::MAX]);
+        assert_eq!(slab.made(650).collect::<Vec<_>>(), [0..64, 64..128, 640..650]);
+        assert_eq!(slab.made(640).count(), 2);
+        assert_eq!(slab.made(0).count(), 0);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use crate::change::Change;
 use crate::codec::Input;
-use crate::memory::{Memory, WriterState};
+use crate::free::WriterState;
+use crate::memory::Memory;
 use arc_swap::ArcSwap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,7 @@ enum UndoStep {
     /// The inverse change ends here in the bytes.
     Change(usize),
     /// The graph was cleared.
-    Memory(Arc<Memory>, WriterState),
+    Memory(Box<(Arc<Memory>, WriterState)>),
 }
 
 impl Undo {
@@ -34,15 +35,15 @@ impl Undo {
     }
 
     pub(crate) fn push_memory(&mut self, memory: Arc<Memory>, state: WriterState) {
-        self.steps.push(UndoStep::Memory(memory, state));
+        self.steps.push(UndoStep::Memory(Box::new((memory, state))));
     }
 
     /// Forgets everything and keeps the room that it took.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         for step in self.steps.drain(..) {
-            if let UndoStep::Memory(memory, _) = step {
-                free(memory);
+            if let UndoStep::Memory(before) = step {
+                free(before.0);
             }
         }
     }
@@ -83,7 +84,8 @@ impl Undo {
     pub(crate) fn run(mut self, state: &mut WriterState, memory: &ArcSwap<Memory>) {
         while let Some(step) = self.steps.pop() {
             match step {
-                UndoStep::Memory(old, old_state) => {
+                UndoStep::Memory(before) => {
+                    let (old, old_state) = *before;
                     memory.store(old);
                     *state = old_state;
                 }

@@ -3,7 +3,8 @@
 use crate::change::Change;
 use crate::error::{Refusal, WriteError};
 use crate::frames::FRAME_HEAD_BYTES;
-use crate::memory::{Memory, WriterState};
+use crate::free::WriterState;
+use crate::memory::Memory;
 use crate::schema::Schema;
 use crate::undo::Undo;
 use crate::write::Write;

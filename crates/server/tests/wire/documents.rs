@@ -141,12 +141,44 @@ fn manifests_are_read_in_both_forms() {
     }
 }
 
+/// The log names them at the start; they are refused as anybody's text would be.
+#[test]
+fn trusted_documents_that_the_schema_refuses_leave_the_others_served() {
+    let directory = tempfile::tempdir().expect("the directory is ours");
+    for (name, text) in
+        [("names", NAMES), ("old", "{ nothing }"), ("empty", ""), ("two", "query A { __typename }")]
+    {
+        fs::write(directory.path().join(name).with_extension("graphql"), text)
+            .expect("the directory is ours");
+    }
+    let server = server(directory.path(), true);
+    check(&server, &json!({"documentId": "names"}), &answer());
+    for id in ["old", "empty"] {
+        let answer = server.ask(post(&json!({ "documentId": id }).to_string()));
+        assert!(
+            answer.contains("does not have a field `nothing`") || answer.contains("Unexpected <EOF>"),
+            "{answer}"
+        );
+    }
+    // What is trusted is read once.
+    fs::write(directory.path().join("late.graphql"), OTHER).expect("the directory is ours");
+    let late = server.ask(post(&json!({"documentId": "late"}).to_string()));
+    assert!(late.contains("no persisted document has the id `late`"), "{late}");
+}
+
 #[test]
 fn what_cannot_be_trusted_stops_the_start() {
     let directory = tempfile::tempdir().expect("the directory is ours");
     let path = |name: &str| directory.path().join(name);
     fs::write(path("list.json"), "[1]").expect("the directory is ours");
     fs::create_dir(path("empty")).expect("the directory is ours");
+    fs::create_dir(path("bytes")).expect("the directory is ours");
+    fs::write(path("bytes/a.graphql"), b"{ \xff }").expect("the directory is ours");
+    fs::create_dir_all(path("nested/a.graphql")).expect("the directory is ours");
+    fs::create_dir(path("endings")).expect("the directory is ours");
+    fs::write(path("endings/a.graphql"), OTHER).expect("the directory is ours");
+    fs::write(path("endings/a.gql"), NAMES).expect("the directory is ours");
+    fs::write(path("half.json"), "{\"a\": ").expect("the directory is ours");
     fs::write(path("twice.json"), json!({"a": OTHER, "b": NAMES, NAMES_SHA256: OTHER}).to_string())
         .expect("the directory is ours");
     let fault = |path: &Path, only| {
@@ -162,6 +194,10 @@ fn what_cannot_be_trusted_stops_the_start() {
         ("empty", "a directory needs files that end in .graphql"),
         ("missing", "cannot be read: No such file"),
         ("twice.json", "two documents have the id"),
+        ("bytes", "bytes/a.graphql cannot be read: stream did not contain valid UTF-8"),
+        ("nested", "nested/a.graphql cannot be read: Is a directory"),
+        ("endings", "two documents have the id `a`"),
+        ("half.json", "half.json are neither"),
     ] {
         let told = fault(&path(name), false);
         assert!(told.contains(part), "{name}: {told}");

@@ -3,6 +3,7 @@
 mod asking;
 mod connections;
 mod documents;
+mod endpoints;
 mod graph;
 mod graphql;
 mod hosted;

@@ -1,7 +1,7 @@
 //! Who asks: a context of each request, made of its head, over every way that a request can come, in our own server and
 //! inside axum.
 
-use std::{fmt::Write as _, net::SocketAddr, sync::Arc};
+use std::{fmt::Write as _, net::SocketAddr, sync::Arc, time::Instant};
 
 use expect_test::expect;
 use prony_server::{
@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::{
     hosted::Hosted,
     sockets::{Socket, TRANSPORT},
-    support::{Server, Wire, get, post_with},
+    support::{PATIENCE, Server, Wire, get, post_with},
 };
 
 const SDL: &str = "
@@ -138,14 +138,20 @@ fn a_socket_is_somebodys_from_its_init_on() {
         let events = format!("accept: text/event-stream\r\nx-user: Eve\r\n{JSON}");
         stream.send(post_with(&events, r#"{"query":"subscription { tick { number hearer } }"}"#));
         stream.until(":\n\n");
-        let ticked =
-            ask(address, &post_with(&format!("{JSON}x-user: Ann\r\n"), r#"{"query":"mutation { tick }"}"#));
+        let tick = post_with(&format!("{JSON}x-user: Ann\r\n"), r#"{"query":"mutation { tick }"}"#);
+        let ticked = ask(address, &tick);
         assert!(ticked.ends_with("{\"data\":{\"tick\":3}}\n"), "{ticked}");
         let event = |name: &str| format!(r#"{{"data":{{"tick":{{"number":1,"hearer":"{name}"}}}}}}"#);
         for (socket, name) in [(&mut ann, "Ann"), (&mut bob, "Bob")] {
             assert_eq!(socket.next(), format!(r#"{{"id":"a","type":"next","payload":{}}}"#, event(name)));
         }
         stream.until(&format!("data: {}\n\n", event("Eve")));
+        // Who goes leaves nothing behind.
+        drop((ann, bob, stream));
+        let deadline = Instant::now() + PATIENCE;
+        while !ask(address, &tick).ends_with("{\"data\":{\"tick\":0}}\n") {
+            assert!(Instant::now() < deadline, "their subscriptions stay");
+        }
     });
 }
 

@@ -32,6 +32,8 @@ const views = [
 const names = ['Glazed', 'Old-fashioned', 'Jam & cream'];
 const create = (name, index) => `mutation { createGenre(GenreId: ${100 + index}, Name: "${name}") { GenreId } }`;
 
+const serveGenres = (origin, work) => withSources((folder) => [sample(folder), '--cors-origin', origin], work);
+
 /** What is served, what the page asks, what changes it, and what every list must then show. */
 const scenes = [
   {
@@ -40,6 +42,13 @@ const scenes = [
     query: 'subscription { onDonutUpdated(id: "7") { name } }',
     mutation: (name) => `mutation { addOrUpdateDonut(donut: {id: "7", name: "${name}", flavor: VANILLA}) { id } }`,
     shown: names,
+  },
+  {
+    scene: 'rows',
+    serve: serveGenres,
+    query: 'subscription { onGenreChanged(operations: [INSERT], where: {GenreId: {gte: 100}}) { operation genre { Name } } }',
+    mutation: create,
+    shown: names.map((name) => `INSERT ${name}`),
   },
 ];
 

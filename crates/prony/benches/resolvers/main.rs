@@ -12,13 +12,7 @@
     reason = "tables are what a benchmark is for, and some take minutes"
 )]
 
-#[path = "../../../server/benches/functions/allocations.rs"]
-mod allocations;
-#[path = "../../../server/benches/functions/cases.rs"]
-mod cases;
 mod idle;
-#[path = "../../../server/benches/functions/measure.rs"]
-mod measure;
 mod memory;
 #[path = "../common/nginx.rs"]
 #[allow(dead_code, reason = "each benchmark uses its part of this module")]
@@ -38,6 +32,11 @@ mod subject;
 #[path = "../common/tool.rs"]
 #[allow(dead_code, reason = "each benchmark uses its part of this module")]
 mod tool;
+
+use prony_server::observe::allocations::CountingAllocator;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// Alternating rounds of each comparison; the median is quoted.
 const ROUNDS: usize = 5;

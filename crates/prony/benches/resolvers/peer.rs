@@ -7,11 +7,11 @@ use std::process::Command;
 use std::task::{Context, Poll, Waker};
 
 use prony_server::Service;
+use prony_server::examples::micro::{self, CASES, COLUMNS};
 use prony_server::examples::music;
+use prony_server::observe::allocations::allocations;
 use prony_testkit::process::PronyProcess;
 
-use crate::cases::CASES;
-use crate::measure;
 use crate::requests::{Request, Run, column};
 use crate::statistics::{median, median_ratio, print_table};
 use crate::subject::Subject;
@@ -68,9 +68,9 @@ fn ask(service: &Service, request: &[u8]) -> Vec<u8> {
 pub(crate) fn print_functions() {
     let service = Service::new(music::functions()).expect("the example is sound");
     let ask = |request: &[u8]| ask(&service, request);
+    let subject = micro::Subject { ask: &ask, allocations };
     for case in &CASES {
-        let row = measure::row(&measure::warm(case, &ask), &measure::cold(case, &ask));
-        println!("{} {}", case.name, row.join(" "));
+        println!("{} {}", case.name, subject.row(case).join(" "));
     }
 }
 
@@ -86,7 +86,7 @@ fn in_process(peer: &Path) {
     println!("In process, from bytes to bytes, medians of {ROUNDS} rounds in turn\n");
     let mut rows = vec![["request", "", "async-graphql", "Prony", "ratio"].map(str::to_owned).to_vec()];
     for case in &CASES {
-        for (at, what) in measure::COLUMNS.iter().enumerate() {
+        for (at, what) in COLUMNS.iter().enumerate() {
             let (theirs, ours) = (middle(0, case.name, at), middle(1, case.name, at));
             rows.push(vec![
                 case.name.to_owned(),

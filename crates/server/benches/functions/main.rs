@@ -6,16 +6,20 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
-mod allocations;
-mod cases;
-mod measure;
-
 use std::hint::black_box;
 
 use futures_util::FutureExt as _;
-use prony_server::{Service, examples::music};
+use prony_server::{
+    Service,
+    examples::{
+        micro::{CASES, COLUMNS, Case, Subject},
+        music,
+    },
+    observe::allocations::{CountingAllocator, allocations},
+};
 
-use self::cases::{CASES, Case};
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|text| !text.starts_with("--")).collect();
@@ -29,12 +33,12 @@ fn main() {
         }
         return;
     }
-    println!("| request | {} |", measure::COLUMNS.join(" | "));
-    println!("|{}", "---|".repeat(1 + measure::COLUMNS.len()));
+    let subject = Subject { ask: &ask, allocations };
+    println!("| request | {} |", COLUMNS.join(" | "));
+    println!("|{}", "---|".repeat(1 + COLUMNS.len()));
     for case in &CASES {
         let answer = String::from_utf8(ask(&case.request(None))).expect("JSON is UTF-8");
         assert!(!answer.contains("\"errors\""), "{answer}");
-        let row = measure::row(&measure::warm(case, &ask), &measure::cold(case, &ask));
-        println!("| {} | {} |", case.name, row.join(" | "));
+        println!("| {} | {} |", case.name, subject.row(case).join(" | "));
     }
 }

@@ -1,5 +1,6 @@
 //! The micro-benchmarks of functions: requests to the music example, and the times and allocations of whatever answers
-//! them, from bytes to bytes. Who counts allocations is the caller's business.
+//! them, from bytes to bytes. Who counts allocations is the caller's business. Peers are measured the same way: they
+//! include this file.
 
 use std::{hint::black_box, time::Instant};
 
@@ -58,6 +59,14 @@ impl Case {
     }
 }
 
+/// How often a benchmark executes a case, and how often with documents that no cache has seen.
+const ROUNDS: usize = 20_000;
+const COLD_ROUNDS: usize = 2_000;
+
+/// A row of a benchmark's table without its name.
+pub const COLUMNS: [&str; 6] =
+    ["median, µs", "p99, µs", "allocations", "cold median, µs", "cold p99, µs", "cold allocations"];
+
 /// What answers requests, and what counts the calling thread's allocations.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
@@ -81,6 +90,20 @@ pub struct Figures {
 }
 
 impl Subject<'_> {
+    /// What a benchmark says of a case, by [`COLUMNS`].
+    pub fn row(&self, case: &Case) -> [String; COLUMNS.len()] {
+        let (warm, cold) = (self.warm(case, ROUNDS), self.cold(case, COLD_ROUNDS));
+        let microseconds = |nanoseconds: u64| format!("{:.2}", nanoseconds as f64 / 1e3);
+        [
+            microseconds(warm.median_ns),
+            microseconds(warm.p99_ns),
+            warm.allocations.to_string(),
+            microseconds(cold.median_ns),
+            microseconds(cold.p99_ns),
+            cold.allocations.to_string(),
+        ]
+    }
+
     /// The same request so often, after once unmeasured.
     pub fn warm(&self, case: &Case, executions: usize) -> Figures {
         let request = case.request(None);

@@ -4,13 +4,11 @@
 //! of tokio's runtime. `peer-async-graphql functions` prints the figures of the micro-benchmarks, as Prony's own
 //! `cargo bench -p prony-server --bench functions` measures them. `peer-async-graphql answers` prints what is answered.
 
-#[path = "../../../../../server/benches/functions/allocations.rs"]
+#[path = "../../../../../server/src/observe/allocations.rs"]
 mod allocations;
-#[path = "../../../../../server/benches/functions/cases.rs"]
-mod cases;
 mod donuts;
-#[path = "../../../../../server/benches/functions/measure.rs"]
-mod measure;
+#[path = "../../../../../server/src/examples/micro.rs"]
+mod micro;
 mod music;
 
 use std::error::Error;
@@ -18,6 +16,9 @@ use std::error::Error;
 use async_graphql::Request;
 use axum::{Router, routing::post_service};
 use tokio::runtime::{Builder, Runtime};
+
+#[global_allocator]
+static ALLOCATOR: allocations::CountingAllocator = allocations::CountingAllocator;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -60,16 +61,16 @@ fn ask(runtime: &Runtime, schema: &music::MusicSchema, request: &[u8]) -> Vec<u8
 fn functions(runtime: &Runtime) -> Result<(), Box<dyn Error>> {
     let schema = music::schema();
     let ask = |request: &[u8]| ask(runtime, &schema, request);
-    for case in &cases::CASES {
-        let row = measure::row(&measure::warm(case, &ask), &measure::cold(case, &ask));
-        println!("{} {}", case.name, row.join(" "));
+    let subject = micro::Subject { ask: &ask, allocations: allocations::allocations };
+    for case in &micro::CASES {
+        println!("{} {}", case.name, subject.row(case).join(" "));
     }
     Ok(())
 }
 
 fn answers(runtime: &Runtime) -> Result<(), Box<dyn Error>> {
     let schema = music::schema();
-    for case in &cases::CASES {
+    for case in &micro::CASES {
         println!("{} {}", case.name, String::from_utf8(ask(runtime, &schema, &case.request(None)))?);
     }
     Ok(())

@@ -70,6 +70,24 @@ fn users_join_until_there_are_enough() {
 }
 
 #[test]
+fn every_event_is_matched_with_its_mutation() {
+    let directory = tempfile::tempdir().unwrap();
+    let (table, json) = run(directory.path(), &["--parts", "subscriptions", "--step", "1s"]);
+    assert!(table.contains("| An event to two ") && table.contains("| 1,000 of 1,000 |"), "{table}");
+    let [few, half] = json["subscriptions"].as_array().unwrap().as_slice() else { panic!("{json}") };
+    for heard in [few, half] {
+        assert!(heard["due"].as_u64().unwrap() > 0, "{heard}");
+        for count in ["missed", "cut_off", "duplicated", "out_of_order", "unexpected", "troubles"] {
+            assert_eq!(heard[count], 0, "{count}: {heard}");
+        }
+        assert!(results(directory.path()).join(heard["file"].as_str().unwrap()).is_file(), "{heard}");
+    }
+    // Half of 1,000 hear each, except those that a busy machine has not been listening for long enough.
+    let (due, published) = (half["due"].as_u64().unwrap(), half["published"].as_u64().unwrap());
+    assert!(due <= 500 * published && half["events"].as_u64().unwrap() <= 500 * published, "{half}");
+}
+
+#[test]
 fn memory_is_looked_at_before_meanwhile_and_after() {
     let directory = tempfile::tempdir().unwrap();
     let arguments = ["--parts", "memory", "--requests", "150", "--soak", "5000"];

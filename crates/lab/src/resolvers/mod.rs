@@ -2,7 +2,7 @@
 //! performance study of GraphQL ASP.NET: micro-benchmarks, GraphQL beside a REST control in the same process, users that
 //! join until something gives, subscriptions, and memory over many requests.
 //!
-//! The road: [`micro`], [`control`], [`throughput`], [`memory`], each with an engine of its own
+//! The road: [`micro`], [`control`], [`throughput`], [`subscriptions`], [`memory`], each with an engine of its own
 //! ([`crate::engine`]) → [`report`].
 
 mod control;
@@ -13,6 +13,7 @@ pub mod published;
 mod report;
 mod run;
 mod study;
+mod subscriptions;
 mod throughput;
 
 pub use micro::{COMMAND as MICRO_COMMAND, Executions, MicroRow};

@@ -8,6 +8,7 @@ use super::{
     micro::MicroRow,
     report,
     study::{Pace, Part},
+    subscriptions::Heard,
     throughput::Throughput,
 };
 use crate::{
@@ -32,6 +33,7 @@ pub struct Outcome {
     /// In the order in which they were made.
     pub control: Vec<ControlRun>,
     pub throughput: Option<Throughput>,
+    pub subscriptions: Vec<Heard>,
     pub memory: Vec<Profile>,
     /// Ended by the user: what is missing was not measured.
     pub stopped: bool,

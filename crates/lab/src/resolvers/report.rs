@@ -1,28 +1,27 @@
 //! The five tables, each beside what the study published, with who was the limit and what differs.
 
-use prony_load_model::Nanos;
+mod memory;
+mod subscriptions;
+mod throughput;
 
 use super::{
     control::{ControlRun, compare},
-    memory::{GROWTH_MAX, Profile, ProfileKind},
     micro::MicroRow,
     outcome::Outcome,
     published::{
-        CONDITIONS, CPU_DIFFERENCE, GRAPHQL_PER_S, MAX_PER_S, MICRO_MEDIAN_US, REST_PER_S, STUDY,
-        THROUGHPUT_DIFFERENCE,
+        CONDITIONS, CPU_DIFFERENCE, GRAPHQL_PER_S, MICRO_MEDIAN_US, REST_PER_S, STUDY, THROUGHPUT_DIFFERENCE,
     },
-    study::{Manner, Pace, USERS_EACH, USERS_PER_S, thinking_cap_per_s},
-    throughput::{Busy, End, Peak, Second, Throughput},
+    study::{Manner, Pace, USERS_EACH, thinking_cap_per_s},
 };
 use crate::{
     display::count_of_processors,
     markdown::{Table, document, milliseconds, seconds, thousands},
 };
+use memory::memory_parts;
+use subscriptions::subscriptions_parts;
+use throughput::throughput_parts;
 
 const NONE: &str = "-";
-/// Rows of the course of the search for the maximum.
-const COURSE_ROWS: usize = 10;
-const LIMIT_IN_CONTROL: Manner = Manner::Saturated;
 
 /// The whole result as Markdown.
 pub(super) fn render(outcome: &Outcome) -> String {
@@ -39,6 +38,9 @@ pub(super) fn render(outcome: &Outcome) -> String {
     }
     if let Some(throughput) = &outcome.throughput {
         parts.extend(throughput_parts(throughput, outcome));
+    }
+    if !outcome.subscriptions.is_empty() {
+        parts.extend(subscriptions_parts(&outcome.subscriptions, &outcome.pace));
     }
     if !outcome.memory.is_empty() {
         parts.extend(memory_parts(&outcome.memory, &outcome.pace));
@@ -216,181 +218,6 @@ fn percent(share: Option<f64>) -> String {
     share.map_or(NONE.to_owned(), |share| format!("{:.0} %", share * 100.0))
 }
 
-fn throughput_parts(found: &Throughput, outcome: &Outcome) -> Vec<String> {
-    let mut parts = vec![
-        "## 3. Maximum throughput".to_owned(),
-        format!(
-            "{USERS_PER_S} users join in each second, up to {}; each reads donut 1 by GraphQL, waits 0 to 15 ms and reads again, until \
-             answers fail or more users bring no more of them. {}",
-            thousands(outcome.pace.users_max.into()),
-            end_text(found)
-        ),
-    ];
-    if let Some(peak) = &found.peak {
-        parts.push(peak_text(peak, outcome));
-        parts.push(peak_table(peak).render());
-        parts.push("How it went:".to_owned());
-        parts.push(course_table(&found.seconds).render());
-    }
-    parts
-}
-
-fn end_text(found: &Throughput) -> String {
-    let (length, users) = (found.seconds.len(), found.seconds.last().map_or(0, |second| second.users));
-    let after = format!("After {length} s and with {} users", thousands(users.into()));
-    match found.end {
-        End::Errors { share } => {
-            format!("{after} it ended with errors: {:.1} % of a second's requests failed.", share * 100.0)
-        }
-        End::Plateau { seconds } => {
-            format!(
-                "{after} it ended without an error: for {seconds} s more users had brought no more answers."
-            )
-        }
-        End::UsersMax { .. } => {
-            format!("{after} it ended without an error, and with answers still becoming more.")
-        }
-    }
-}
-
-/// Whose limit the maximum is.
-fn peak_text(peak: &Peak, outcome: &Outcome) -> String {
-    let engine = count_of_processors(outcome.assignment.server.len());
-    let lab = count_of_processors(outcome.assignment.lab.len());
-    let (engine_used, lab_used) = (percent(peak.engine_share), percent(peak.lab_share));
-    match peak.busy {
-        Busy::Engine => format!(
-            "The limit was the engine: it used {engine_used} of its {engine}, the lab {lab_used} of its {lab}."
-        ),
-        Busy::Lab => format!(
-            "The limit was the lab: it used {lab_used} of its {lab}, the engine {engine_used} of its {engine}. So this is what the lab could \
-             ask for, and the engine's maximum is higher."
-        ),
-        Busy::Both => format!(
-            "Engine and lab were busy at the same time: the engine used {engine_used} of its {engine}, the lab {lab_used} of its {lab}. So this \
-             is a lower bound."
-        ),
-        Busy::Nobody => format!(
-            "Neither was busy: the engine used {engine_used} of its {engine}, the lab {lab_used} of its {lab}. Users, or other work on this \
-             machine, were the limit."
-        ),
-    }
-}
-
-/// Where somebody else than the engine was short, figures are lower bounds.
-fn bound(busy: Busy) -> &'static str {
-    if busy == Busy::Engine { "" } else { "≥ " }
-}
-
-fn peak_table(peak: &Peak) -> Table {
-    let mut table = Table::new(&["", "Prony", STUDY]);
-    let mut push = |label: &str, ours: String, theirs: String| {
-        table.push(vec![label.to_owned(), ours, theirs]);
-    };
-    let rate = thousands(peak.requests_per_second.round() as u64);
-    // The study had no more machines to ask from.
-    let theirs = format!("≥ {}", thousands(MAX_PER_S.into()));
-    push("Requests/s, best three seconds", format!("{}{rate}", bound(peak.busy)), theirs);
-    push("Users", thousands(peak.users.into()), NONE.to_owned());
-    push("p50", time(peak.p50_ns), NONE.to_owned());
-    push("p99", time(peak.p99_ns), NONE.to_owned());
-    push("Engine's processors in use", percent(peak.engine_share), "5 %".to_owned());
-    push("Lab's processors in use", percent(peak.lab_share), NONE.to_owned());
-    table
-}
-
-fn time(time: Option<Nanos>) -> String {
-    time.map_or(NONE.to_owned(), |time| milliseconds(time.as_millis_f64()))
-}
-
-/// Some of the seconds, the last one among them.
-fn course_table(seconds: &[Second]) -> Table {
-    let mut table = Table::new(&["Second", "Users", "Requests/s", "Failures", "p50", "p99", "Engine", "Lab"]);
-    let step = seconds.len().div_ceil(COURSE_ROWS).max(1);
-    for (index, second) in
-        seconds.iter().enumerate().rev().step_by(step).collect::<Vec<_>>().into_iter().rev()
-    {
-        table.push(vec![
-            (index + 1).to_string(),
-            thousands(second.users.into()),
-            thousands(second.successes),
-            thousands(second.failures),
-            time(second.p50_ns),
-            time(second.p99_ns),
-            percent(second.engine_share),
-            percent(second.lab_share),
-        ]);
-    }
-    table
-}
-
-fn memory_parts(profiles: &[Profile], pace: &Pace) -> Vec<String> {
-    let fewer = if pace.memory_requests == Pace::FULL.memory_requests {
-        String::new()
-    } else {
-        format!(" (the study: {}, as `--full` does)", thousands(Pace::FULL.memory_requests))
-    };
-    vec![
-        "## 5. Memory".to_owned(),
-        format!(
-            "Resident memory of a new server: 15 users with {} requests each{fewer}, at most 30 ms apart; then many more on the same \
-             server, as fast as they are answered. Warm is when a fifth of the requests have been answered; flat means never more than \
-             {:.0} % above that. The study found no object that outlived a collection, and published no figure.",
-            thousands(pace.memory_requests),
-            GROWTH_MAX * 100.0
-        ),
-        memory_table(profiles).render(),
-    ]
-}
-
-fn memory_table(profiles: &[Profile]) -> Table {
-    let header = [
-        "Requests",
-        "Users",
-        "Before",
-        "Warm",
-        "40 %",
-        "60 %",
-        "80 %",
-        "After",
-        "Highest once warm",
-        "Growth",
-        "Verdict",
-    ];
-    let mut table = Table::new(&header);
-    let text = |bytes: Option<u64>| bytes.map_or(NONE.to_owned(), tenths);
-    for profile in profiles {
-        let label = match profile.kind {
-            ProfileKind::Study => thousands(profile.requests),
-            ProfileKind::Soak => format!("{} more", thousands(profile.requests)),
-        };
-        let verdict = match profile.is_flat() {
-            Some(true) => "flat",
-            Some(false) => "grows",
-            None => "too short to say",
-        };
-        table.push(vec![
-            label,
-            profile.users.to_string(),
-            tenths(profile.before_bytes),
-            text(profile.warm().map(|sample| sample.resident_bytes)),
-            text(profile.at(0.4)),
-            text(profile.at(0.6)),
-            text(profile.at(0.8)),
-            tenths(profile.after_bytes),
-            text(profile.highest_bytes()),
-            profile.growth().map_or(NONE.to_owned(), |growth| format!("{:.1} %", growth * 100.0)),
-            verdict.to_owned(),
-        ]);
-    }
-    table
-}
-
-/// Five per cent of little memory are less than a megabyte.
-fn tenths(bytes: u64) -> String {
-    format!("{:.1} MB", bytes as f64 / 1e6)
-}
-
 /// What a reader must know before believing the figures.
 fn notes(outcome: &Outcome) -> Vec<String> {
     let mut notes = Vec::new();
@@ -409,7 +236,7 @@ fn notes(outcome: &Outcome) -> Vec<String> {
 
 /// One for all saturated runs whose figures are not the engine's alone.
 fn limit_note(runs: &[ControlRun]) -> Option<String> {
-    let saturated: Vec<&ControlRun> = runs.iter().filter(|run| run.manner == LIMIT_IN_CONTROL).collect();
+    let saturated: Vec<&ControlRun> = runs.iter().filter(|run| run.manner == Manner::Saturated).collect();
     let limited: Vec<(&ControlRun, &String)> =
         saturated.iter().filter_map(|run| Some((*run, run.used.outside_limit.as_ref()?))).collect();
     let (first, limit) = limited.first()?;
@@ -426,14 +253,18 @@ fn limit_note(runs: &[ControlRun]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
+    use prony_load_model::{Nanos, subscription::tally::EventCounts};
 
     use super::{
         super::{
             control::tests::run,
-            memory::tests::profile,
+            memory::{ProfileKind, tests::profile},
             micro::Executions,
-            study::{Part, Side},
+            study::{Audience, Part, Side},
+            subscriptions::{Heard, Times},
+            throughput::{Busy, End, Peak, Second, Throughput},
         },
+        throughput::{bound, end_text, peak_text},
         *,
     };
     use crate::{frame::Head, processors::Assignment};
@@ -453,6 +284,24 @@ mod tests {
             lab_share: Some(0.7),
         };
         (1..=count).map(second).collect()
+    }
+
+    fn heard(audience: Audience) -> Heard {
+        let times = |p50| Times { p50: Some(p50), p99: Some(p50 * 4.0), max: Some(p50 * 9.0) };
+        Heard {
+            audience,
+            clients: 500,
+            subscriptions: 1_000,
+            subscribed: 1_000,
+            mutations_per_second: 7_800.0,
+            events_per_second: 15_600.0,
+            from_send: times(0.4),
+            from_acknowledgement: times(0.2),
+            counts: EventCounts { acknowledged: 62_400, due: 124_800, missed: 1, ..EventCounts::default() },
+            troubles: 0,
+            used: run(Side::GraphQl, Manner::Thinking, 1, 100_000.0).used,
+            file: "x".into(),
+        }
     }
 
     fn outcome() -> Outcome {
@@ -502,6 +351,7 @@ mod tests {
                 seconds,
                 file: "throughput.prony.json",
             }),
+            subscriptions: Audience::ALL.map(heard).to_vec(),
             memory: vec![
                 profile(ProfileKind::Study, &[9, 10, 10, 10, 10, 10]),
                 profile(ProfileKind::Soak, &[10, 11, 11, 12, 12, 12]),
@@ -587,6 +437,22 @@ mod tests {
             | 34     |   680 |     78,000 |        0 | 0.30 ms |  3.4 ms |   99 % | 70 % |
             | 38     |   760 |     78,000 |        0 | 0.30 ms |  3.8 ms |   99 % | 70 % |
 
+            ## 4. Subscriptions
+
+            500 clients with 2 subscriptions each, over WebSockets (graphql-transport-ws), for 8 s. First each event is for two of them, while 300 users change donuts with 0 to 75 ms between; then each is for half of them, and 2 changes a second make about 1,000 events. Times are from when a mutation was sent, and from when its answer had come, to each receipt; an event may come before the answer. The study announced this table and has not published it.
+
+            |                         | Mutations/s | Events/s | p50 from sending |    p99 |    Max | p50 from answer |     p99 |    Max | Engine processors |
+            | ----------------------- | ----------: | -------: | ---------------: | -----: | -----: | --------------: | ------: | -----: | ----------------: |
+            | An event to two         |       7,800 |   15,600 |          0.40 ms | 1.6 ms | 3.6 ms |         0.20 ms | 0.80 ms | 1.8 ms |              0.99 |
+            | An event to half of all |       7,800 |   15,600 |          0.40 ms | 1.6 ms | 3.6 ms |         0.20 ms | 0.80 ms | 1.8 ms |              0.99 |
+
+            What became of the events, over the whole run:
+
+            |                         |     Subscribed | Mutations | Events due | Missed | Cut off | Doubled | Out of order | Unexpected | Connections refused or lost |
+            | ----------------------- | -------------: | --------: | ---------: | -----: | ------: | ------: | -----------: | ---------: | --------------------------: |
+            | An event to two         | 1,000 of 1,000 |    62,400 |    124,800 |      1 |       0 |       0 |            0 |          0 |                           0 |
+            | An event to half of all | 1,000 of 1,000 |    62,400 |    124,800 |      1 |       0 |       0 |            0 |          0 |                           0 |
+
             ## 5. Memory
 
             Resident memory of a new server: 15 users with 1,500 requests each (the study: 10,000, as `--full` does), at most 30 ms apart; then many more on the same server, as fast as they are answered. Warm is when a fifth of the requests have been answered; flat means never more than 5 % above that. The study found no object that outlived a collection, and published no figure.
@@ -628,6 +494,7 @@ mod tests {
             micro: Vec::new(),
             control: Vec::new(),
             throughput: None,
+            subscriptions: Vec::new(),
             memory: Vec::new(),
             stopped: true,
             ..outcome()

@@ -9,7 +9,7 @@ use super::{
     control, memory, micro,
     outcome::{Outcome, SCHEMA_VERSION},
     study::{Pace, Part, Questions},
-    throughput,
+    subscriptions, throughput,
 };
 use crate::{
     engine::Engine,
@@ -74,6 +74,7 @@ impl Experiment<'_> {
             micro: Vec::new(),
             control: Vec::new(),
             throughput: None,
+            subscriptions: Vec::new(),
             memory: Vec::new(),
             stopped: false,
         };
@@ -107,6 +108,10 @@ impl Experiment<'_> {
             }
             Part::Throughput => {
                 outcome.throughput = throughput::measure(&questions, measured, pace, &runs, display)?;
+            }
+            Part::Subscriptions => {
+                let done = &mut outcome.subscriptions;
+                subscriptions::measure(&questions, measured, pace, &runs, display, done)?;
             }
             Part::Memory => {
                 memory::measure(&questions, measured, pace, &runs, display, &mut outcome.memory)?;

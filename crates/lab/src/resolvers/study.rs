@@ -5,9 +5,11 @@ use std::{fmt, str::FromStr};
 use prony_load_model::load::Stage;
 use prony_load_model::request::BodyDraft;
 use prony_load_model::scenario::{FlowDraft, ScenarioDraft};
+use prony_load_model::subscription::{FanOutDraft, SubscriptionDraft, WAIT_MAX_DEFAULT};
+use prony_load_model::variable::{Order, Values, Variable};
 use prony_load_model::{LoadModel, Nanos, Pacing, Plan, PlanDraft, RequestDraft, Target, ThinkTime};
 use serde::Serialize;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 /// Users who read, and as many who write.
 pub(super) const USERS_EACH: u32 = 300;
@@ -17,6 +19,14 @@ const THINK_MAX: Nanos = Nanos::from_millis(75);
 pub(super) const USERS_PER_S: u32 = 20;
 /// … and how long they wait at most.
 const THROUGHPUT_THINK_MAX: Nanos = Nanos::from_millis(15);
+
+/// Those who listen, and to how many donuts each.
+pub(super) const CLIENTS: u32 = 500;
+pub(super) const PER_CLIENT: u32 = 2;
+/// Changes a second where each is for half of all: with 1,000 subscriptions as many events.
+pub(super) const WIDE_PER_S: f64 = 2.0;
+const SUBSCRIPTION: &str = "subscription($id: String!) { onDonutUpdated(id: $id) { id name flavor } }";
+const CHANGE: &str = "mutation($id: String!, $name: String!) { addOrUpdateDonut(donut: { id: $id, name: $name, flavor: STRAWBERRY }) { id name flavor } }";
 
 /// Of the memory profile.
 pub(super) const MEMORY_USERS: u32 = 15;
@@ -37,11 +47,13 @@ pub enum Part {
     Micro,
     Control,
     Throughput,
+    Subscriptions,
     Memory,
 }
 
 impl Part {
-    pub const ALL: [Self; 4] = [Self::Micro, Self::Control, Self::Throughput, Self::Memory];
+    pub const ALL: [Self; 5] =
+        [Self::Micro, Self::Control, Self::Throughput, Self::Subscriptions, Self::Memory];
 
     /// As the command line has it.
     pub const fn name(self) -> &'static str {
@@ -49,6 +61,7 @@ impl Part {
             Self::Micro => "micro",
             Self::Control => "control",
             Self::Throughput => "throughput",
+            Self::Subscriptions => "subscriptions",
             Self::Memory => "memory",
         }
     }
@@ -118,7 +131,7 @@ impl Side {
     }
 }
 
-pub(super) fn rest_body() -> serde_json::Value {
+pub(super) fn rest_body() -> Value {
     json!({ "id": "1", "name": "donut 1", "flavor": "vanilla" })
 }
 
@@ -143,6 +156,42 @@ impl Manner {
     }
 }
 
+/// Who listens to what while donuts are changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Audience {
+    /// Two subscriptions to each of many donuts, and users who change donuts with the study's think times.
+    Few,
+    /// Half of all subscriptions to each of two donuts, which are changed now and then.
+    Half,
+}
+
+impl Audience {
+    pub const ALL: [Self; 2] = [Self::Few, Self::Half];
+
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Few => "an event to two",
+            Self::Half => "an event to half of all",
+        }
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Few => "few",
+            Self::Half => "half",
+        }
+    }
+
+    /// So many are listened to; all subscriptions are spread evenly over them.
+    pub(super) const fn donuts(self) -> u32 {
+        match self {
+            Self::Few => CLIENTS * PER_CLIENT / 2,
+            Self::Half => 2,
+        }
+    }
+}
+
 /// How much is measured and how long it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Pace {
@@ -160,6 +209,9 @@ pub struct Pace {
     pub users_max: u32,
     /// The search for the maximum ends when no second has been better for so long.
     pub plateau_seconds: u32,
+    /// Of each audience.
+    #[serde(rename = "subscriptions_ns")]
+    pub subscriptions: Nanos,
     /// Of each of the users of the memory profile.
     pub memory_requests: u64,
     /// As fast as they are answered, behind it.
@@ -176,6 +228,7 @@ impl Pace {
         saturated: Nanos::from_secs(3),
         users_max: 1_200,
         plateau_seconds: 8,
+        subscriptions: Nanos::from_secs(8),
         memory_requests: 1_500,
         soak_requests: 500_000,
     };
@@ -189,6 +242,7 @@ impl Pace {
         saturated: Nanos::from_secs(30),
         users_max: 6_000,
         plateau_seconds: 30,
+        subscriptions: Nanos::from_secs(60),
         memory_requests: 10_000,
         soak_requests: 10_000_000,
     };
@@ -219,6 +273,8 @@ impl Pace {
             Part::Micro => Nanos::from_micros(u64::from(self.executions) * 300),
             Part::Control => Nanos((self.thinking.0 + self.saturated.0) * 2 * u64::from(self.rounds)),
             Part::Throughput => self.throughput(),
+            // Connecting takes about two seconds.
+            Part::Subscriptions => Nanos((self.subscriptions.0 + 2_000_000_000) * Audience::ALL.len() as u64),
             Part::Memory => self.memory().plus(Nanos::from_secs(self.soak_requests / SOAK_PER_S)),
         }
     }
@@ -261,6 +317,43 @@ impl Questions {
         draft.check().expect("the study's plans make sense")
     }
 
+    /// Clients who listen, and from when all of them do users who change what they listen to.
+    pub(super) fn subscriptions(&self, audience: Audience, time: Nanos) -> Plan {
+        let load = match audience {
+            Audience::Few => LoadModel::constant(USERS_EACH, time),
+            Audience::Half => LoadModel::open(WIDE_PER_S, time, USERS_EACH),
+        };
+        let think = if audience == Audience::Few { up_to(THINK_MAX) } else { ThinkTime::None };
+        let name = format!("subscriptions-{}", audience.name());
+        let mut draft = PlanDraft::new(&name, self.target.clone(), load).with_think_time(think);
+        draft.seed = self.seed;
+        // None is donut 1, which stays as it is.
+        let donuts: Vec<Value> =
+            (0..audience.donuts()).map(|number| format!("lab-{number}").into()).collect();
+        draft.variables = vec![
+            Variable::list("heard", &donuts, Order::Sequential),
+            Variable::list("changed", &donuts, Order::Random),
+            Variable { name: "token".to_owned(), values: Values::Token { prefix: "t-".to_owned() } },
+        ];
+        let change = fields(json!({ "id": "${changed}", "name": "${token}" }));
+        draft.requests = vec![RequestDraft::graphql("change", "/graphql", CHANGE, change)];
+        let listeners = SubscriptionDraft {
+            per_client: PER_CLIENT,
+            variables: fields(json!({ "id": "${heard}" })),
+            fan_out: Some(FanOutDraft {
+                request: "change".to_owned(),
+                token: None,
+                key: Some("${heard}".to_owned()),
+                request_key: Some("${changed}".to_owned()),
+                wait_max: WAIT_MAX_DEFAULT,
+            }),
+            ..SubscriptionDraft::new("donuts", SUBSCRIPTION, CLIENTS)
+        };
+        draft.scenarios[0].start = listeners.ready();
+        draft.subscriptions = vec![listeners];
+        draft.check().expect("the plan makes sense")
+    }
+
     /// Users who join one after the other and read.
     pub(super) fn joining(&self, users_max: u32, time: Nanos) -> Plan {
         let load = LoadModel::Closed { stages: vec![Stage::new(time, users_max)] };
@@ -295,6 +388,11 @@ impl Questions {
     }
 }
 
+fn fields(object: Value) -> Map<String, Value> {
+    let Value::Object(fields) = object else { unreachable!("`json!` was given an object") };
+    fields
+}
+
 fn up_to(max: Nanos) -> ThinkTime {
     ThinkTime::Uniform { min_ns: Nanos::ZERO, max_ns: max }
 }
@@ -320,6 +418,11 @@ mod tests {
         }
         let joining = questions.joining(100, Pace { users_max: 100, ..Pace::QUICK }.throughput());
         assert_eq!((joining.users(), joining.duration()), (100, Nanos::from_secs(5)));
+        for audience in Audience::ALL {
+            let plan = questions.subscriptions(audience, second);
+            assert_eq!((plan.subscriber_connections(), plan.users()), (500, 300), "{audience:?}");
+            assert_eq!(plan.duration(), plan.subscribers_ready().plus(second));
+        }
         assert_eq!(questions.memory(10).users(), 15);
         assert_eq!(questions.soak(10).users(), 64);
         assert!((thinking_cap_per_s() - 16_000.0).abs() < 1e-6);
@@ -331,13 +434,16 @@ mod tests {
             assert_eq!(part.to_string().parse(), Ok(part));
         }
         let error = "all".parse::<Part>().unwrap_err().to_string();
-        assert_eq!(error, "`all` is no part of the experiment; write micro, control, throughput, memory");
+        assert_eq!(
+            error,
+            "`all` is no part of the experiment; write micro, control, throughput, subscriptions, memory"
+        );
     }
 
     #[test]
     fn the_quick_form_takes_less_than_four_minutes() {
         let time = Part::ALL.iter().fold(Nanos::ZERO, |sum, part| sum.plus(Pace::QUICK.time_of(*part)));
-        assert!(time.0 < Nanos::from_secs(200).0, "{time}");
+        assert!(time.0 < Nanos::from_secs(210).0, "{time}");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(super) struct ResolversArguments {
     /// Rounds in which GraphQL and REST alternate.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: Option<u32>,
-    /// Length of each run of GraphQL and of REST.
+    /// Length of each run of GraphQL, of REST and of subscriptions.
     #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
     step: Option<Nanos>,
     /// Users who may join in the search for the maximum, 20 a second.
@@ -68,6 +68,7 @@ fn pace(arguments: &ResolversArguments) -> Pace {
         rounds: arguments.rounds.unwrap_or(preset.rounds),
         thinking: arguments.step.unwrap_or(preset.thinking),
         saturated: arguments.step.unwrap_or(preset.saturated),
+        subscriptions: arguments.step.unwrap_or(preset.subscriptions),
         users_max: arguments.users_max.unwrap_or(preset.users_max),
         memory_requests: arguments.requests.unwrap_or(preset.memory_requests),
         soak_requests: arguments.soak.unwrap_or(preset.soak_requests),

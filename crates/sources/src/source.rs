@@ -24,7 +24,7 @@ use crate::{
     resolvers::{self, Resolvers},
 };
 
-pub use crate::relational::source::AddressError;
+pub use crate::relational::{postgres::ListenerState, source::AddressError};
 
 /// Where a source is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +100,14 @@ impl Source {
             Self::Relational(source) => Surface::Relational(Arc::clone(source)),
             Self::Graph(source) => Surface::Graph(source.surface(taken)),
             Self::Resolvers(resolvers) => Surface::Resolvers(resolvers.clone()),
+        }
+    }
+
+    /// Of a database that is listened to.
+    pub fn listener(&self) -> Option<&ListenerState> {
+        match self {
+            Self::Relational(source) => source.listener(),
+            Self::Graph(_) | Self::Resolvers(_) => None,
         }
     }
 

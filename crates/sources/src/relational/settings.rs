@@ -44,6 +44,8 @@ pub struct RelationalSettings {
     pub exclude_tables: Vec<String>,
     /// Whether there are subscriptions to its tables.
     pub subscriptions: bool,
+    /// Whether changes made by others are heard of: PostgreSQL, with the triggers of `prony triggers install`.
+    pub listen: bool,
     /// By table name (`name` or `schema.name`).
     pub tables: BTreeMap<String, TableSettings>,
 }
@@ -61,6 +63,7 @@ impl Default for RelationalSettings {
             include_tables: Vec::new(),
             exclude_tables: Vec::new(),
             subscriptions: true,
+            listen: false,
             tables: BTreeMap::new(),
         }
     }

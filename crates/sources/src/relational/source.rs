@@ -170,7 +170,7 @@ impl PreparedRoot {
 impl RelationalSource {
     /// Connects, discovers, and makes the model.
     pub async fn open(address: &Address, settings: RelationalSettings) -> Result<Arc<Self>, OpenError> {
-        let database = match address {
+        let mut database = match address {
             Address::Sqlite(path) => Database::Sqlite(sqlite::Database::open(path, &settings)?),
             Address::Postgres(url) => Database::Postgres(postgres::Database::open(url, &settings).await?),
         };
@@ -187,7 +187,13 @@ impl RelationalSource {
             ChangeIndex::default()
         };
         model.notes.extend(notes);
-        Ok(Arc::new(Self { address: address.clone(), model: Arc::new(model), roots, changes, database }))
+        let model = Arc::new(model);
+        if settings.listen
+            && let Database::Postgres(database) = &mut database
+        {
+            database.listen(&model).await?;
+        }
+        Ok(Arc::new(Self { address: address.clone(), model, roots, changes, database }))
     }
 
     pub fn address(&self) -> &Address {
@@ -202,7 +208,15 @@ impl RelationalSource {
         }
     }
 
-    /// What changes in its tables, as far as it is committed through this server.
+    /// Of PostgreSQL, where it listens for changes made by others.
+    pub fn listener(&self) -> Option<&postgres::ListenerState> {
+        match &self.database {
+            Database::Sqlite(_) => None,
+            Database::Postgres(database) => database.listener(),
+        }
+    }
+
+    /// What changes in its tables, as far as it is known.
     pub fn changes(&self) -> &Arc<Feed> {
         match &self.database {
             Database::Sqlite(database) => database.changes(),

@@ -5,7 +5,7 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU32, AtomicU64, Ordering::SeqCst},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst},
     },
 };
 
@@ -39,6 +39,8 @@ pub enum Lost {
 pub struct Feed {
     /// By table: how many readers want to hear of it.
     wanted: Box<[AtomicU32]>,
+    /// By table: whether the database's triggers tell of it, also what this server changes.
+    told_by_database: Box<[AtomicBool]>,
     /// Readers of any table.
     readers: AtomicU32,
     /// How often a table has become wanted or unwanted.
@@ -98,7 +100,9 @@ impl Feed {
     /// For a source with so many tables.
     pub(crate) fn new(tables: usize) -> Arc<Self> {
         let wanted = std::iter::repeat_with(AtomicU32::default).take(tables).collect();
+        let told_by_database = std::iter::repeat_with(AtomicBool::default).take(tables).collect();
         Arc::new(Self {
+            told_by_database,
             wanted,
             readers: AtomicU32::new(0),
             turns: AtomicU64::new(0),
@@ -137,7 +141,14 @@ impl Feed {
 
     /// Whether those who change the table's rows must tell of it.
     pub(crate) fn is_told_of(&self, table: TableId) -> bool {
-        self.is_wanted(table)
+        self.is_wanted(table) && !self.told_by_database[table.0 as usize].load(SeqCst)
+    }
+
+    /// From now on the database's triggers tell of these tables and of no others.
+    pub(crate) fn set_told_by_database(&self, tables: &[TableId]) {
+        for (index, told) in self.told_by_database.iter().enumerate() {
+            told.store(tables.contains(&TableId(index as u32)), SeqCst);
+        }
     }
 
     /// Changes when other tables than before are wanted.

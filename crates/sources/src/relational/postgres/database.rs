@@ -17,6 +17,7 @@ use super::{
     config::{PlanMode, Target},
     discover::discover,
     error::{OpenError, OpenErrorKind},
+    listen::{Listener, ListenerState},
     prepared::Prepared,
     session::Session,
 };
@@ -31,6 +32,7 @@ pub struct Database {
     settings: Arc<RelationalSettings>,
     catalog: Catalog,
     order: Arc<Order>,
+    listener: Option<Listener>,
 }
 
 impl Database {
@@ -43,11 +45,35 @@ impl Database {
         let target = Target::new(config, settings)?;
         let catalog = read_catalog(&target, settings).await?;
         let order = Order::new(Feed::new(catalog.tables.len()));
-        Ok(Self { target: Arc::new(target), settings: Arc::new(settings.clone()), catalog, order })
+        Ok(Self {
+            target: Arc::new(target),
+            settings: Arc::new(settings.clone()),
+            catalog,
+            order,
+            listener: None,
+        })
     }
 
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
+    }
+
+    /// Begins to hear of changes made by others; returns after the first attempt.
+    ///
+    /// # Errors
+    /// Where no thread can be had.
+    pub async fn listen(&mut self, model: &Arc<Model>) -> Result<(), OpenError> {
+        let started = Listener::start(&self.target, model, self.order.feed()).await;
+        let failed = |error: std::io::Error| {
+            OpenError::new(OpenErrorKind::NotReady, &self.target.description, error.to_string())
+        };
+        self.listener = Some(started.map_err(failed)?);
+        Ok(())
+    }
+
+    /// Where it listens.
+    pub fn listener(&self) -> Option<&ListenerState> {
+        self.listener.as_ref().map(|listener| &*listener.state)
     }
 
     /// What mutations change.
@@ -99,7 +125,7 @@ async fn read_catalog(target: &Target, settings: &RelationalSettings) -> Result<
     catalog.map_err(|error: DiscoverError| OpenError::discovery(&target.description, &error))
 }
 
-async fn connect(target: &Target) -> Result<Client, OpenError> {
+pub(super) async fn connect(target: &Target) -> Result<Client, OpenError> {
     let attempt = timeout(target.attempt_limit(), target.config.connect(NoTls)).await;
     let (client, connection) = attempt
         .map_err(|_| {

@@ -6,6 +6,7 @@
 //! between held plans and plans for each execution.
 
 mod bound;
+mod change_table;
 mod config;
 mod database;
 mod dialect;
@@ -14,6 +15,7 @@ mod error;
 mod json_sql;
 mod levels;
 mod link;
+mod listen;
 mod mutation;
 mod plan_choice;
 mod pool;
@@ -26,8 +28,10 @@ mod statement;
 #[cfg(test)]
 mod tests;
 mod told;
+pub mod triggers;
 
 pub use database::Database;
 pub use error::{OpenError, OpenErrorKind};
+pub use listen::ListenerState;
 pub use prepared::Prepared;
 pub use session::Session;

@@ -3,3 +3,4 @@
 mod events;
 mod feed;
 mod harness;
+mod listen;

@@ -1,0 +1,229 @@
+//! Changes that others make in PostgreSQL: each told once, whatever happens to the connection.
+
+use std::fmt::Write as _;
+
+use expect_test::expect;
+use prony_testkit::postgres::{Cluster, TestDatabase};
+use tokio_postgres::{Client, NoTls};
+
+use super::harness::{Bed, on_a_core};
+use crate::relational::{
+    changes::Reader,
+    postgres::triggers::{Triggers, TriggersRequest},
+    settings::RelationalSettings,
+};
+
+const SHOP: &str = "
+    create table shelf (id int primary key, label text not null, size numeric(30, 10), at timestamptz, raw bytea);
+    create table item (shelf_id int references shelf on delete cascade, place int, note text, primary key (shelf_id, place));
+    create table unwatched (id int primary key);
+    create table log (line text);
+    create table part (id int, region text, primary key (id, region)) partition by list (region);
+    create table part_eu partition of part for values in ('eu');
+    create table part_us partition of part for values in ('us');";
+
+fn listening() -> RelationalSettings {
+    RelationalSettings { listen: true, ..RelationalSettings::default() }
+}
+
+async fn triggers(url: &str, tables: &[&str]) -> Triggers {
+    let tables = tables.iter().map(ToString::to_string).collect();
+    Triggers::open(url, TriggersRequest { tables, ..TriggersRequest::default() }).await.unwrap()
+}
+
+async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::task::spawn_local(connection);
+    client
+}
+
+/// As many transactions as are expected.
+async fn told(bed: &Bed, reader: &mut Reader, count: usize) -> String {
+    let mut text = String::new();
+    for _ in 0..count {
+        let heard = reader.next().await;
+        let _ = writeln!(text, "{}", bed.described(&heard));
+    }
+    text
+}
+
+const TABLES: &[&str] = &["shelf", "item", "part", "unwatched"];
+
+#[test]
+fn what_others_change_is_told_and_what_this_server_changes_is_not_doubled() {
+    let database = TestDatabase::create();
+    database.execute(SHOP);
+    on_a_core(async {
+        let url = database.url();
+        triggers(&url, &["shelf", "item", "part"]).await.install().await.unwrap();
+        let bed = Bed::with(&url, listening()).await;
+        assert!(bed.source.listener().unwrap().is_connected());
+        let mut reader = bed.listen(TABLES);
+        database.execute(
+            "insert into shelf values (1, 'a', 1.50, '2021-01-01 18:00:00+00', '\\x00ff'), (2, 'b', null, null, null)",
+        );
+        database.execute("insert into item values (1, 1, null), (1, 2, 'n')");
+        bed.ask("mutation { a: updateItem(pk_columns: {shelf_id: 1, place: 2}, place: 3) { result } b: createUnwatched(id: 7) { id } }")
+            .await;
+        bed.ask("mutation { createUnwatched(id: 8) { id } }").await;
+        database
+            .execute("begin; insert into shelf values (3, 'gone'); rollback; delete from shelf where id = 1");
+        database.execute("insert into part values (1, 'eu'); insert into part_us values (2, 'us'); update part set region = 'us' where id = 1");
+        database.execute("truncate item");
+        database.execute("insert into shelf values (4, 'last')");
+        // Of a table without triggers this server tells by itself, and need not wait for the database to tell of others.
+        let mut all = told(&bed, &mut reader, 9).await.lines().map(str::to_owned).collect::<Vec<_>>();
+        all.sort_by_key(|line| !line.contains("unwatched"));
+        expect![[r#"
+            Insert unwatched 7
+            Insert unwatched 8
+            Insert shelf 1,"a",1.5000000000,"2021-01-01T18:00:00+00:00","AP8="; Insert shelf 2,"b",null,null,null
+            Insert item 1,1,null; Insert item 1,2,"n"
+            Update item 1,3,"n" was 1,2
+            Delete shelf 1,"a",1.5000000000,"2021-01-01T18:00:00+00:00","AP8="; Delete item 1,1,null; Delete item 1,3,"n"
+            Insert part 1,"eu"; Insert part 2,"us"; Delete part 1,"eu"; Insert part 1,"us"
+            Unknown
+            Insert shelf 4,"last",null,null,null"#]]
+        .assert_eq(&all.join("\n"));
+    });
+}
+
+#[test]
+fn a_transaction_that_began_early_and_commits_late_is_told() {
+    let database = TestDatabase::create();
+    database.execute(SHOP);
+    on_a_core(async {
+        let url = database.url();
+        triggers(&url, &[]).await.install().await.unwrap();
+        let bed = Bed::with(&url, listening()).await;
+        let mut reader = bed.listen(&["shelf"]);
+        let (early, waiting) = (connect(&url).await, connect(&url).await);
+        early.batch_execute("begin; insert into shelf values (1, 'early')").await.unwrap();
+        database.execute("insert into shelf values (2, 'late')");
+        assert_eq!(told(&bed, &mut reader, 1).await, "Insert shelf 2,\"late\",null,null,null\n");
+        // It has its number before the row is free, and changes the row after the other's commit.
+        let after = async {
+            waiting
+                .batch_execute("begin; insert into shelf values (3, 'c'); insert into shelf values (1, 'x') on conflict (id) do update set label = 'after'; commit")
+                .await
+                .unwrap();
+        };
+        let commit = async {
+            let blocked = "select 1 from pg_locks where not granted";
+            while database.query(blocked).is_empty() {
+                tokio::task::yield_now().await;
+            }
+            early.batch_execute("commit").await.unwrap();
+        };
+        tokio::join!(after, commit);
+        expect![[r#"
+            Insert shelf 1,"early",null,null,null
+            Insert shelf 3,"c",null,null,null; Update shelf 1,"after",null,null,null
+        "#]]
+        .assert_eq(&told(&bed, &mut reader, 2).await);
+    });
+}
+
+#[test]
+fn nothing_is_missed_or_doubled_when_connections_break_and_postgresql_restarts() {
+    let cluster = Cluster::start_new().unwrap();
+    cluster.execute("postgres", SHOP).unwrap();
+    on_a_core(async {
+        let url = cluster.url("postgres");
+        triggers(&url, &[]).await.install().await.unwrap();
+        let bed = Bed::with(&url, listening()).await;
+        let mut reader = bed.listen(&["shelf"]);
+        // The testkit's servers may lose commits when they are killed.
+        let insert = |id: usize| format!("set synchronous_commit = on; insert into shelf values ({id}, 'x')");
+        let mut id = 0;
+        for stop in [Cluster::stop, Cluster::kill, Cluster::stop] {
+            for _ in 0..5 {
+                id += 1;
+                let cut = "select pg_terminate_backend(pid) from pg_stat_activity where query ilike '%pg_current_snapshot%' and pid <> pg_backend_pid()";
+                cluster.query("postgres", cut).unwrap();
+                cluster.execute("postgres", &insert(id)).unwrap();
+            }
+            stop(&cluster).unwrap();
+            cluster.start().unwrap();
+            for _ in 0..3 {
+                id += 1;
+                cluster.execute("postgres", &insert(id)).unwrap();
+            }
+        }
+        cluster.execute("postgres", "insert into shelf values (99, 'last')").unwrap();
+        let all = told(&bed, &mut reader, id + 1).await;
+        let ids: Vec<&str> = all
+            .lines()
+            .map(|line| line.trim_start_matches("Insert shelf ").split(',').next().unwrap())
+            .collect();
+        let wanted: Vec<String> = (1..=id).map(|id| id.to_string()).chain(["99".to_owned()]).collect();
+        assert_eq!(ids, wanted);
+        assert_eq!(bed.heard(&mut reader), "");
+        assert!(bed.source.listener().unwrap().connections() > 1);
+    });
+}
+
+#[test]
+fn what_is_not_kept_any_more_is_told_as_lost() {
+    let database = TestDatabase::create();
+    database.execute(SHOP);
+    on_a_core(async {
+        let url = database.url();
+        triggers(&url, &["shelf"]).await.install().await.unwrap();
+        let bed = Bed::with(&url, listening()).await;
+        let mut reader = bed.listen(&["shelf"]);
+        database.execute(
+            "alter table prony.change alter id restart with 200000; insert into shelf values (1, 'a')",
+        );
+        expect![[r#"
+            Unknown
+            Insert shelf 1,"a",null,null,null
+        "#]]
+        .assert_eq(&told(&bed, &mut reader, 2).await);
+        // Every thousandth change removes those that are too many.
+        database.execute("insert into shelf select g, 'b' from generate_series(2, 1101) as g");
+        let kept = database.query("select count(*) from prony.change where id < 200000");
+        assert_eq!(kept, [[Some("0".to_owned())]]);
+        database.execute("update prony.change set id = default where id = 200000; alter table prony.change alter id restart with 400000");
+        database.execute("insert into shelf select g, 'c' from generate_series(2001, 3100) as g");
+        assert_eq!(
+            database.query("select count(*) from prony.change where id < 300000"),
+            [[Some("0".to_owned())]]
+        );
+    });
+}
+
+#[test]
+fn triggers_are_installed_again_and_removed() {
+    let database = TestDatabase::create();
+    database.execute(SHOP);
+    database.execute("drop role if exists rows_app; create role rows_app; grant insert on shelf to rows_app");
+    on_a_core(async {
+        let url = database.url();
+        let all = triggers(&url, &[]).await;
+        assert_eq!(all.tables(), ["public.item", "public.part", "public.shelf", "public.unwatched"]);
+        all.install().await.unwrap();
+        all.install().await.unwrap();
+        // Who writes needs no right to the table of changes.
+        database.execute("set role rows_app; insert into shelf values (1, 'a'); reset role");
+        let count = "select count(*) from pg_trigger where tgname like '0_prony%' and tgparentid = 0";
+        assert_eq!(database.query(count), [[Some("8".to_owned())]]);
+        triggers(&url, &["shelf"]).await.remove().await.unwrap();
+        assert_eq!(database.query(count), [[Some("6".to_owned())]]);
+        all.remove().await.unwrap();
+        all.remove().await.unwrap();
+        assert_eq!(database.query(count), [[Some("0".to_owned())]]);
+        assert!(database.query("select 1 from pg_namespace where nspname = 'prony'").is_empty());
+        let request = TriggersRequest { tables: vec!["log".into()], ..TriggersRequest::default() };
+        let error = Triggers::open(&url, request).await.unwrap_err().to_string();
+        expect!["there is no table `log` with a primary key; there are `public.item`, `public.part`, `public.shelf`, `public.unwatched`"]
+            .assert_eq(&error);
+        // Without triggers, this server tells of its own changes.
+        let bed = Bed::with(&url, listening()).await;
+        let mut reader = bed.listen(&["shelf"]);
+        bed.ask("mutation { createShelf(id: 5, label: \"own\") { id } }").await;
+        assert_eq!(bed.heard(&mut reader), "Insert shelf 5,\"own\",null,null,null\n");
+        assert!(!bed.source.listener().unwrap().is_connected());
+    });
+    database.execute("drop owned by rows_app; drop role rows_app");
+}

@@ -1,0 +1,298 @@
+//! Reading the table that the triggers write: each committed change once, whatever was lost in between.
+//!
+//! Numbers of rows and of transactions do not say what has committed: a transaction may begin early and commit late. So
+//! what is read is the difference between two snapshots of the database: transactions which the last one did not see
+//! (PostgreSQL manual, section 9.28.8, `pg_visible_in_snapshot`). It holds over a broken connection and a restart of the
+//! database. Within a difference, transactions come by the number of their last change, which is taken while the row is
+//! locked (`changes::order` says why that is their order).
+//!
+//! A database that was killed with `synchronous_commit` off forgets its last commits and gives their numbers again; those
+//! of rows it never gives again. So rows with higher numbers than were there are unseen as well.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use tokio_postgres::{Client, Error, Row};
+
+use super::{
+    super::{
+        changes::{Feed, Operation, RowChange, RowValues},
+        model::{ColumnId, Model, Table, TableId},
+        sql::{column_operand, push_identifier, push_literal},
+    },
+    rows::{Form, column_text},
+    select::SelectList,
+    triggers::KEPT_CHANGES,
+};
+
+/// Changes whose rows are read, and published, at once.
+const CHANGES_AT_ONCE: usize = 1000;
+
+/// What a snapshot sees, in PostgreSQL's own words: `xmin:xmax:xip,…`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Snapshot {
+    text: String,
+    oldest: u64,
+    next: u64,
+    under_way: HashSet<u64>,
+}
+
+impl Snapshot {
+    fn parse(text: String) -> Option<Self> {
+        let mut parts = text.split(':');
+        let (oldest, next) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        let under_way = parts.next().unwrap_or_default().split(',').filter(|number| !number.is_empty());
+        let under_way = under_way.map(str::parse).collect::<Result<_, _>>().ok()?;
+        Some(Self { text, oldest, next, under_way })
+    }
+
+    fn sees(&self, transaction: u64) -> bool {
+        transaction < self.next && !self.under_way.contains(&transaction)
+    }
+}
+
+/// How far the table has been read.
+#[derive(Debug)]
+pub(super) struct ChangeTable {
+    model: Arc<Model>,
+    feed: Arc<Feed>,
+    seen: Option<Seen>,
+    /// Transactions that notified, of which nothing has been read yet.
+    notified: HashSet<u64>,
+    /// Changes that were read.
+    pub(super) changes: u64,
+}
+
+#[derive(Debug)]
+struct Seen {
+    snapshot: Snapshot,
+    /// The highest number at that time.
+    last: i64,
+}
+
+/// One line of the table, without its row.
+#[derive(Debug)]
+struct Line {
+    id: i64,
+    transaction: u64,
+    table: Option<TableId>,
+    /// `None` for TRUNCATE.
+    operation: Option<Operation>,
+}
+
+impl ChangeTable {
+    pub(super) fn new(model: &Arc<Model>, feed: &Arc<Feed>) -> Self {
+        let (model, feed) = (Arc::clone(model), Arc::clone(feed));
+        Self { model, feed, seen: None, notified: HashSet::new(), changes: 0 }
+    }
+
+    pub(super) fn notified(&mut self, transaction: u64) {
+        self.notified.insert(transaction);
+    }
+
+    /// Publishes all that has been committed since the last call; the first one only says from where on.
+    pub(super) async fn read(&mut self, client: &Client) -> Result<(), Error> {
+        let (now, lines) = self.lines(client).await?;
+        let Some(now) = now else { return Ok(()) };
+        let before = self.seen.replace(now);
+        let (Some(before), Some(now)) = (before, &self.seen) else { return Ok(()) };
+        let found: HashSet<u64> = lines.iter().map(|line| line.transaction).collect();
+        let is_missing = |transaction: &u64| {
+            !before.snapshot.sees(*transaction)
+                && now.snapshot.sees(*transaction)
+                && !found.contains(transaction)
+        };
+        // The database is another one, or so much has happened that some of it is not kept.
+        let is_other = now.snapshot.next < before.snapshot.oldest || now.last < before.last;
+        let is_lost =
+            is_other || now.last - before.last > KEPT_CHANGES || self.notified.iter().any(is_missing);
+        self.notified.retain(|transaction| !now.snapshot.sees(*transaction));
+        if is_lost {
+            tracing::warn!(
+                "changes are lost: more than {KEPT_CHANGES} were made since the table was read last"
+            );
+            self.feed.lose(&self.feed.wanted_tables());
+        }
+        self.changes += lines.len() as u64;
+        for lines in lines.chunks(CHANGES_AT_ONCE) {
+            self.publish(client, lines).await;
+        }
+        Ok(())
+    }
+
+    async fn lines(&self, client: &Client) -> Result<(Option<Seen>, Vec<Line>), Error> {
+        client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+        let state = client
+            .query_one(
+                "SELECT pg_current_snapshot()::text, (SELECT coalesce(max(id), 0) FROM prony.change)",
+                &[],
+            )
+            .await?;
+        let mut lines = Vec::new();
+        if let Some(seen) = &self.seen {
+            let sql = "SELECT id, transaction::text, schema_name, table_name, operation::text FROM (
+                    SELECT *, max(id) OVER (PARTITION BY transaction) AS last FROM prony.change
+                    WHERE transaction >= pg_snapshot_xmin($1::text::pg_snapshot)
+                        AND NOT pg_visible_in_snapshot(transaction, $1::text::pg_snapshot)
+                        OR id > $2) AS unseen
+                ORDER BY last, id";
+            let rows = client.query(sql, &[&seen.snapshot.text, &seen.last]).await?;
+            lines = rows.iter().map(|row| self.line(row)).collect::<Result<_, _>>()?;
+        }
+        client.batch_execute("COMMIT").await?;
+        let snapshot = Snapshot::parse(state.try_get(0)?);
+        let last = state.try_get(1)?;
+        Ok((snapshot.map(|snapshot| Seen { snapshot, last }), lines))
+    }
+
+    fn line(&self, row: &Row) -> Result<Line, Error> {
+        let (schema, name): (&str, &str) = (row.try_get(2)?, row.try_get(3)?);
+        Ok(Line {
+            id: row.try_get(0)?,
+            transaction: row.try_get::<_, &str>(1)?.parse().unwrap_or_default(),
+            table: table_named(&self.model, schema, name),
+            operation: match row.try_get(4)? {
+                "I" => Some(Operation::Insert),
+                "U" => Some(Operation::Update),
+                "D" => Some(Operation::Delete),
+                _ => None,
+            },
+        })
+    }
+
+    /// Publishes lines, those of a transaction together.
+    async fn publish(&self, client: &Client, lines: &[Line]) {
+        let mut rows = self.rows(client, lines).await;
+        for lines in lines.chunk_by(|one, other| one.transaction == other.transaction) {
+            let mut changes = Vec::new();
+            for line in lines {
+                match (line.table, line.operation) {
+                    (Some(table), Some(operation)) if self.feed.is_wanted(table) => {
+                        let (row, previous_key) = rows.remove(&line.id).unwrap_or_default();
+                        changes.push(RowChange { table, operation, row, previous_key });
+                    }
+                    (Some(table), None) => {
+                        self.feed.publish(std::mem::take(&mut changes));
+                        self.feed.lose(&[table]);
+                    }
+                    _ => {}
+                }
+            }
+            self.feed.publish(changes);
+        }
+    }
+
+    /// By number; those that cannot be read, as their table has changed, are not there.
+    async fn rows(&self, client: &Client, lines: &[Line]) -> HashMap<i64, KnownRow> {
+        let mut by_table: HashMap<TableId, Vec<i64>> = HashMap::new();
+        for line in lines {
+            if let (Some(table), Some(_)) = (line.table, line.operation)
+                && self.feed.is_wanted(table)
+            {
+                by_table.entry(table).or_default().push(line.id);
+            }
+        }
+        let mut all = HashMap::new();
+        for (table, ids) in by_table {
+            let table = self.model.table(table);
+            let reading = RowReading::new(table);
+            let read = client.query(&reading.sql, &[&ids]).await;
+            match read {
+                Ok(rows) => all.extend(rows.iter().filter_map(|row| reading.read(row))),
+                Err(error) => {
+                    let reason = super::error::describe(&error);
+                    tracing::warn!(table = %table.name, reason, "changed rows cannot be read");
+                }
+            }
+        }
+        all
+    }
+}
+
+/// The row, and the key before.
+type KnownRow = (Option<RowValues>, Option<RowValues>);
+
+/// The table of the model; partitions tell their parent's name.
+pub(super) fn table_named(model: &Model, schema: &str, name: &str) -> Option<TableId> {
+    let is_it = |table: &Table| *table.name == *name && table.schema.as_deref().unwrap_or_default() == schema;
+    model.tables.iter().position(is_it).map(|index| TableId(index as u32))
+}
+
+/// Reads the changed rows of one table, in the forms of responses.
+struct RowReading {
+    sql: String,
+    row: Vec<(usize, Form)>,
+    key: Vec<(usize, Form)>,
+    is_moved: usize,
+    id: usize,
+}
+
+impl RowReading {
+    fn new(table: &Table) -> Self {
+        let mut select = SelectList::default();
+        let id = select.position("c.id".to_owned());
+        let is_moved = select.position("c.previous IS NOT NULL".to_owned());
+        let mut column = |alias: &str, column: ColumnId| {
+            let column = table.column(column);
+            let (form, sql) = Form::of(column, &column_operand(alias, column));
+            (select.position(sql), form)
+        };
+        let row = (0..table.columns.len()).map(|index| column("r", ColumnId(index as u16))).collect();
+        let key = table.primary_key.iter().map(|&id| column("p", id)).collect();
+        let mut name = String::new();
+        push_identifier(&mut name, table.schema.as_deref().unwrap_or_default());
+        name.push('.');
+        push_identifier(&mut name, &table.name);
+        let list = select.into_sql();
+        let sql = format!(
+            "SELECT {list} FROM prony.change AS c, LATERAL jsonb_populate_record(NULL::{name}, c.row_data) AS r, \
+             LATERAL jsonb_populate_record(NULL::{name}, coalesce(c.previous, c.row_data)) AS p WHERE c.id = ANY($1)"
+        );
+        Self { sql, row, key, is_moved, id }
+    }
+
+    fn read(&self, row: &Row) -> Option<(i64, KnownRow)> {
+        let id = row.try_get(self.id).ok()?;
+        let values = |columns: &[(usize, Form)]| {
+            let texts = columns.iter().map(|&(column, form)| column_text(row, column, form));
+            texts.collect::<Result<_, _>>().ok().map(RowValues)
+        };
+        let previous = if row.try_get(self.is_moved).ok()? { values(&self.key) } else { None };
+        Some((id, (values(&self.row), previous)))
+    }
+}
+
+/// Tables of the model whose changes the triggers tell.
+pub(super) async fn tables_with_triggers(client: &Client, model: &Model) -> Result<Vec<TableId>, Error> {
+    let mut function = String::new();
+    push_literal(&mut function, "prony.row_changed()");
+    let sql = format!(
+        "SELECT n.nspname::text, c.relname::text FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
+            JOIN pg_namespace AS n ON n.oid = c.relnamespace
+         WHERE t.tgfoid = {function}::regprocedure AND t.tgparentid = 0 AND t.tgenabled IN ('O', 'A')"
+    );
+    let rows = client.query(&sql, &[]).await?;
+    let mut tables = Vec::with_capacity(rows.len());
+    for row in &rows {
+        tables.extend(table_named(model, row.try_get(0)?, row.try_get(1)?));
+    }
+    Ok(tables)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn snapshots_say_what_they_see() {
+        let snapshot = Snapshot::parse("700:710:700,705".to_owned()).unwrap();
+        let seen: Vec<u64> = (698..712).filter(|number| snapshot.sees(*number)).collect();
+        assert_eq!(seen, [698, 699, 701, 702, 703, 704, 706, 707, 708, 709]);
+        assert!(Snapshot::parse("7:7:".to_owned()).unwrap().sees(6));
+        for wrong in ["", "7", "a:b:", "1:2:x"] {
+            assert_eq!(Snapshot::parse(wrong.to_owned()), None, "{wrong}");
+        }
+    }
+}

@@ -19,6 +19,7 @@ mod run;
 mod schema;
 mod selftest;
 mod serve;
+mod triggers;
 
 use anyhow::Context as _;
 use std::io::Write as _;
@@ -45,6 +46,8 @@ enum Command {
     Schema(schema::Arguments),
     /// Import, export and look after a graph.
     Graph(graph::Arguments),
+    /// Have a PostgreSQL database tell of changes made by others.
+    Triggers(triggers::Arguments),
     /// Run a load test.
     Run(run::Arguments),
     /// Show saved results in the terminal, as a page, or as files.
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
         Command::Example(arguments) => example::execute(arguments),
         Command::Schema(arguments) => schema::execute(arguments),
         Command::Graph(arguments) => graph::execute(arguments),
+        Command::Triggers(arguments) => triggers::execute(arguments),
         Command::Run(arguments) => run::execute(&arguments),
         Command::Report(arguments) => report::execute(&arguments),
         Command::Find(arguments) => find::execute(&arguments),

@@ -188,7 +188,12 @@ fn metrics(core: &CoreEngine) -> Reply {
         HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
     let cache = &core.served().cache;
     let graphs = core.engine().databases().map(|databases| databases.states()).unwrap_or_default();
-    match core.site().metrics.text(cache.operation_statistics(), cache.plan_statistics(), &graphs) {
+    let sources = core.engine().sources().iter();
+    let listeners: Vec<_> =
+        sources.filter_map(|source| Some((&*source.name, source.source.listener()?))).collect();
+    let text =
+        core.site().metrics.text(cache.operation_statistics(), cache.plan_statistics(), &graphs, &listeners);
+    match text {
         Ok(text) => reply(StatusCode::OK, OPEN_METRICS, text),
         Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, &error.to_string()),
     }

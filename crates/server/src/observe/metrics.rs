@@ -15,6 +15,8 @@ use prometheus_client::{
 };
 use prony_graphql::{cache::CacheStatistics, selection::OperationKind};
 
+use prony_sources::source::ListenerState;
+
 use super::{
     histogram::{Histogram, Total, add},
     process,
@@ -197,13 +199,23 @@ impl Metrics {
         operations: CacheStatistics,
         plans: CacheStatistics,
         graphs: &[DatabaseState],
+        listeners: &[(&str, &ListenerState)],
     ) -> Result<String, fmt::Error> {
         let mut registry = prometheus_client::registry::Registry::default();
         let snapshot = Snapshot {
             requests: self.requests(),
             stages: self.histograms(),
-            gauges: self.gauges(operations, plans).into_iter().chain(graph_gauges(graphs)).collect(),
-            counters: self.counters(operations, plans),
+            gauges: self
+                .gauges(operations, plans)
+                .into_iter()
+                .chain(graph_gauges(graphs))
+                .chain(listener_gauges(listeners))
+                .collect(),
+            counters: self
+                .counters(operations, plans)
+                .into_iter()
+                .chain(listener_counters(listeners))
+                .collect(),
         };
         registry.register_collector(Box::new(snapshot));
         let mut text = String::new();
@@ -334,6 +346,40 @@ fn graph_gauges(graphs: &[DatabaseState]) -> Vec<Family<f64>> {
             snapshots.collect(),
         ),
     ]
+}
+
+/// None where no database is listened to.
+fn listener_gauges(listeners: &[(&str, &ListenerState)]) -> Option<Family<f64>> {
+    let help = "Whether changes made by others in a database are heard of";
+    of_listeners(listeners, "prony_listener_connected", help, |state| {
+        f64::from(u8::from(state.is_connected()))
+    })
+}
+
+fn listener_counters(listeners: &[(&str, &ListenerState)]) -> impl Iterator<Item = Family<f64>> {
+    let connections = of_listeners(
+        listeners,
+        "prony_listener_connections",
+        "How often the listening connection to a database was made",
+        |state| state.connections() as f64,
+    );
+    let changes = of_listeners(
+        listeners,
+        "prony_listener_changes",
+        "Row changes that were read from a database's triggers",
+        |state| state.changes() as f64,
+    );
+    connections.into_iter().chain(changes)
+}
+
+fn of_listeners(
+    listeners: &[(&str, &ListenerState)],
+    name: &'static str,
+    help: &'static str,
+    read: impl Fn(&ListenerState) -> f64,
+) -> Option<Family<f64>> {
+    let samples = listeners.iter().map(|(source, state)| (labels(&[("source", source)]), read(state)));
+    (!listeners.is_empty()).then(|| Family::new(name, help, samples.collect()))
 }
 
 /// One metric with its samples.

@@ -132,6 +132,7 @@ fn flags_win_over_the_file_and_variables_are_filled_in() {
                     include_tables: [],
                     exclude_tables: [],
                     subscriptions: true,
+                    listen: false,
                     tables: {
                         "venues": TableSettings {
                             type_name: Some(

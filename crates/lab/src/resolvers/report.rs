@@ -234,18 +234,19 @@ fn notes(outcome: &Outcome) -> Vec<String> {
     notes
 }
 
-/// One for all saturated runs whose figures are not the engine's alone.
+/// One for all runs whose figures are not the engine's alone.
 fn limit_note(runs: &[ControlRun]) -> Option<String> {
-    let saturated: Vec<&ControlRun> = runs.iter().filter(|run| run.manner == Manner::Saturated).collect();
     let limited: Vec<(&ControlRun, &String)> =
-        saturated.iter().filter_map(|run| Some((*run, run.used.outside_limit.as_ref()?))).collect();
+        runs.iter().filter_map(|run| Some((run, run.used.outside_limit.as_ref()?))).collect();
     let (first, limit) = limited.first()?;
     Some(format!(
-        "{} of the {} saturated runs show lower bounds, because the engine was not the only limit, beginning with {} in round {} \
-         ({limit}); then requests/s differ less than they would, and the processor time of a request is the better comparison.",
+        "{} of the {} runs of table 2 show lower bounds, because the engine was not the only limit, beginning with {}, {}, in \
+         round {} ({limit}); then requests/s differ less than they would, and the processor time of a request is the better \
+         comparison.",
         limited.len(),
-        saturated.len(),
+        runs.len(),
         first.side.label(),
+        first.manner.name(),
         first.round
     ))
 }
@@ -464,7 +465,7 @@ mod tests {
 
             ## Limits of these figures
 
-            * 1 of the 4 saturated runs show lower bounds, because the engine was not the only limit, beginning with GraphQL in round 1 (the lab was busy); then requests/s differ less than they would, and the processor time of a request is the better comparison.
+            * 1 of the 8 runs of table 2 show lower bounds, because the engine was not the only limit, beginning with GraphQL, saturated, in round 1 (the lab was busy); then requests/s differ less than they would, and the processor time of a request is the better comparison.
         "#]].assert_eq(&render(&outcome()));
     }
 

@@ -111,7 +111,8 @@ pub(super) fn measure(
     let mut shares = Shares::begin(engine, runs.threads.get());
     let watch = move |progress: &Progress| {
         show(progress);
-        if !progress.is_last {
+        // A second that begins when no user asks any more is none.
+        if !progress.is_last && !stop.is_stopped() {
             let mut seconds = kept.borrow_mut();
             seconds.push(second(&progress.last, shares.take()));
             if end(&seconds, plateau).is_some() {

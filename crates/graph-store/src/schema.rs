@@ -3,6 +3,7 @@
 use crate::change::{Change, Side};
 use crate::property_index::PropertyIndex;
 use crate::value::Kind;
+use foldhash::fast::RandomState;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ pub struct Schema {
 
 #[derive(Debug, Clone, Default)]
 pub struct Types {
-    by_name: HashMap<Arc<str>, u16>,
+    // Each operation looks one up; it is seeded, as names come from clients.
+    by_name: HashMap<Arc<str>, u16, RandomState>,
     /// By number, the first of which is 1.
     types: Vec<Option<Arc<Type>>>,
 }
@@ -89,6 +91,11 @@ impl Schema {
 impl Types {
     pub fn number(&self, name: &str) -> Option<u16> {
         self.by_name.get(name).copied()
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<(u16, &Arc<Type>)> {
+        let number = self.number(name)?;
+        Some((number, self.get(number)?))
     }
 
     pub fn get(&self, number: u16) -> Option<&Arc<Type>> {

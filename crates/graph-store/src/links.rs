@@ -15,9 +15,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// A node with more relationships gets groups, which cost more memory and less time.
 const SHORT_MAX: usize = 128;
 const INCOMING: u64 = 1 << 63;
-/// In the first word: the rest of it is the number of the node's groups.
+/// In the first entry, where it is not [`EMPTY`]: the rest of it is the number of the node's groups.
 const IS_HUB: u64 = 1 << 62;
-/// A place whose relationship was removed.
+/// A place without a relationship.
 const EMPTY: u64 = u64::MAX;
 
 /// Which end of a relationship a node is.
@@ -59,7 +59,8 @@ impl Link {
     }
 }
 
-/// Eight bytes, and sixteen and eight a relationship where there are some: how many, then the entries.
+/// Eight bytes, and eight and eight a relationship where there are some: the entries, then [`EMPTY`] where there is room
+/// for more. Of a node with groups, their number alone.
 #[derive(Debug, Default)]
 pub(crate) struct Links(SliceCell<AtomicU64>);
 
@@ -105,6 +106,15 @@ impl Links {
         }
     }
 
+    /// Looks at each where there are few; how many.
+    pub(crate) fn walk_few(&self, hubs: &Hubs, guard: &Guard, each: impl Fn(Link)) -> usize {
+        let Form::Short(entries) = self.form(hubs, guard) else { return 0 };
+        for entry in entries {
+            each(Link::from_bits(entry.load(Relaxed)));
+        }
+        entries.len()
+    }
+
     /// How many there are of a direction, and of a type where one is named; of a node with many without walking.
     pub(crate) fn degree(
         &self,
@@ -146,12 +156,10 @@ impl Links {
                 self.0.replace(std::iter::once(first), guard);
             }
             Form::Short(entries) => {
-                let words = self.0.load(guard).expect("a short list has words");
-                if entries.len() + 1 < words.len() {
-                    words[entries.len() + 1].store(link.bits(), Relaxed);
-                    words[0].store(entries.len() as u64 + 1, Release);
-                } else {
-                    self.write_short(entries, link, guard);
+                let all = self.0.load(guard).expect("a short list has entries");
+                match all.get(entries.len()) {
+                    Some(place) => place.store(link.bits(), Release),
+                    None => self.write_short(entries, link, guard),
                 }
             }
         }
@@ -207,10 +215,12 @@ impl Links {
     }
 
     fn form<'g>(&'g self, hubs: &'g Hubs, guard: &'g Guard) -> Form<'g> {
-        let Some(words) = self.0.load(guard) else { return Form::None };
-        let first = words[0].load(Acquire);
+        let Some(all) = self.0.load(guard) else { return Form::None };
+        let first = all[0].load(Acquire);
         if first & IS_HUB == 0 {
-            return Form::Short(&words[1..=first as usize]);
+            // Whoever sees an entry sees those before it.
+            let room = all.iter().rev().take_while(|entry| entry.load(Acquire) == EMPTY).count();
+            return Form::Short(&all[..all.len() - room]);
         }
         let hub = hubs.get((first & !IS_HUB) as u32).and_then(OnceLock::get);
         Form::Hub(hub.expect("a node's groups are made before its first word names them"))
@@ -222,21 +232,17 @@ impl Links {
     }
 
     fn write(&self, entries: impl Iterator<Item = u64>, count: usize, guard: &Guard) {
-        let mut words = std::iter::once(count as u64).chain(entries).chain(std::iter::repeat(EMPTY));
-        let length = room_for(count) + 1;
-        let values = (0..length).map(|_| AtomicU64::new(words.next().unwrap_or(EMPTY)));
+        let mut all = entries.chain(std::iter::repeat(EMPTY));
+        let values = (0..room_for(count)).map(|_| AtomicU64::new(all.next().unwrap_or(EMPTY)));
         self.0.replace(values, guard);
     }
 }
 
-/// Entries for which memory is taken when there are `count`: with both words before them, sizes that allocators have.
+/// Entries for which memory is taken when there are `count`: an even number, which with their length and what an allocator
+/// keeps before that makes sizes that allocators have.
 const fn room_for(count: usize) -> usize {
-    if count <= 15 {
-        // Odd: both words before them make it even.
-        return count | 1;
-    }
-    let room = count + count / 4;
-    if room > SHORT_MAX { SHORT_MAX } else { room }
+    let room = if count < 16 { count } else { count + count / 4 };
+    if room > SHORT_MAX { SHORT_MAX } else { room.next_multiple_of(2) }
 }
 
 enum Form<'g> {

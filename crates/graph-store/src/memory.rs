@@ -99,14 +99,27 @@ impl Memory {
     }
 
     pub(crate) fn find(&self, of: &Type, type_number: u16, key: &str, guard: &Guard) -> Option<Ref> {
-        let (hash, shard) = place(&of.name, key);
+        self.find_at((type_number, place(&of.name, key)), key, guard)
+    }
+
+    /// As [`Self::find`], of a type's number and what [`place`] says of the key.
+    pub(crate) fn find_at(
+        &self,
+        (type_number, (hash, shard)): (u16, (u64, u8)),
+        key: &str,
+        guard: &Guard,
+    ) -> Option<Ref> {
         let nodes = self.node_shard(type_number, shard)?;
         let mut candidates = nodes.keys.candidates(hash, guard);
         let found = candidates.find(|index| {
             let body = nodes.slots.get(*index).and_then(|slot| slot.body.load(guard));
-            body.is_some_and(|body| parts(body).0 == key)
+            body.is_some_and(|body| Input::new(body).bytes() == Ok(key.as_bytes()))
         })?;
         Some(Ref::new(type_number, shard, found))
+    }
+
+    pub(crate) fn has_node(&self, at: Ref, guard: &Guard) -> bool {
+        self.node_slot(at).is_some_and(|slot| slot.body.load(guard).is_some())
     }
 
     pub(crate) fn relationship<'g>(&'g self, at: Ref, guard: &'g Guard) -> Option<Ends<'g>> {
@@ -141,6 +154,19 @@ impl Memory {
             None => slot.links.walk(&self.hubs, guard, each),
             Some((direction, of)) => slot.links.walk_group(&self.hubs, direction, of, guard, each),
         }
+    }
+
+    /// Has what a node's relationships say come nearer to the processor, all at a time instead of one after the other,
+    /// where there are few; how many.
+    pub(crate) fn fetch_links(&self, node: Ref, guard: &Guard) -> usize {
+        let Some(slot) = self.node_slot(node) else { return 0 };
+        slot.links.walk_few(&self.hubs, guard, |link| {
+            let at = link.relationship;
+            let shard = self.relationship_shard(at.type_number(), at.shard());
+            if let Some(slot) = shard.and_then(|shard| shard.slots.get(at.index())) {
+                std::hint::black_box(slot.from.load(Relaxed));
+            }
+        })
     }
 
     pub(crate) fn degree(&self, node: Ref, direction: Direction, of: Option<u16>, guard: &Guard) -> u64 {
@@ -272,7 +298,9 @@ impl Memory {
 
     fn put_node(&self, at: Ref, key: &str, properties: &[u8], guard: &Guard) {
         let is_new = self.set_node(at, key, properties, guard);
-        self.count(Side::Nodes, at, u64::from(is_new), at.index() + 1);
+        if is_new {
+            self.count(Side::Nodes, at, 1, at.index() + 1);
+        }
     }
 
     /// The slot alone, without what counts slots. True where there was no node.
@@ -310,7 +338,9 @@ impl Memory {
 
     fn put_relationship(&self, at: Ref, from: Ref, to: Ref, properties: &[u8], guard: &Guard) {
         let is_new = self.set_relationship(at, from, to, properties, guard);
-        self.count(Side::Relationships, at, u64::from(is_new), at.index() + 1);
+        if is_new {
+            self.count(Side::Relationships, at, 1, at.index() + 1);
+        }
     }
 
     /// As [`Self::set_node`].

@@ -4,7 +4,7 @@ use crate::change::{Change, Side};
 use crate::error::Refusal;
 use crate::id::Ref;
 use crate::links::Direction;
-use crate::memory::Memory;
+use crate::memory::{Memory, place};
 use crate::property_index::PropertyIndex;
 use crate::schema::{Property, Type};
 use crate::value::{Kind, Properties, Value, find_property, write_properties};
@@ -63,6 +63,16 @@ impl<'a> Write<'a> {
         let number = next.ok_or(Refusal::TooMany { what: "types", limit })?;
         self.change(&Change::Type { side, number, name });
         Ok(number)
+    }
+
+    fn make_and_get_type(&mut self, side: Side, name: &str) -> Result<(u16, Arc<Type>), Refusal> {
+        let known =
+            self.memory.schema.load().side(side).find(name).map(|(number, of)| (number, Arc::clone(of)));
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let number = self.make_type(side, name)?;
+        Ok((number, self.of(side, number)?))
     }
 
     pub fn drop_type(&mut self, side: Side, name: &str) -> Result<(), Refusal> {
@@ -153,14 +163,14 @@ impl<'a> Write<'a> {
     /// Its type is made where there is none; properties that are not declared are left out.
     pub fn create_node(&mut self, type_name: &str, key: &str, given: Given<'_>) -> Result<Ref, Refusal> {
         check_length("key", key, NAME_BYTES_MAX)?;
-        let number = self.make_type(Side::Nodes, type_name)?;
-        let of = self.of(Side::Nodes, number)?;
+        let (number, of) = self.make_and_get_type(Side::Nodes, type_name)?;
         let guard = crossbeam_epoch::pin();
-        if self.memory.find(&of, number, key, &guard).is_some() {
+        let place = place(&of.name, key);
+        if self.memory.find_at((number, place), key, &guard).is_some() {
             return Err(Refusal::KeyExists { type_name: type_name.to_owned() });
         }
         let properties = encode(&of, given, &[])?;
-        let shard = Memory::shard_of(&of, key);
+        let (_, shard) = place;
         let free = self.memory.free_node(number, shard, self.place.state(), &guard);
         let at = free.ok_or(Refusal::TooMany { what: "nodes", limit: u64::from(crate::id::INDEX_MAX) })?;
         self.change(&Change::PutNode { at, key, properties: &properties });
@@ -215,11 +225,10 @@ impl<'a> Write<'a> {
         given: Given<'_>,
     ) -> Result<Ref, Refusal> {
         let guard = crossbeam_epoch::pin();
-        for node in [from, to] {
-            self.memory.node(node, &guard).ok_or(Refusal::NoNode)?;
+        if ![from, to].iter().all(|node| self.memory.has_node(*node, &guard)) {
+            return Err(Refusal::NoNode);
         }
-        let number = self.make_type(Side::Relationships, type_name)?;
-        let of = self.of(Side::Relationships, number)?;
+        let (number, of) = self.make_and_get_type(Side::Relationships, type_name)?;
         let properties = encode(&of, given, &[])?;
         let free = self.memory.free_relationship(number, from.shard(), self.place.state(), &guard);
         let limit = u64::from(crate::id::INDEX_MAX);

@@ -49,8 +49,7 @@ fn fill(store: &Store, first: u32, is_sound: bool) {
     }
 }
 
-/// One change of a file. Those of frames keep the checksum right, so that they are looked at. (What single changes may
-/// hold is looked at beside them: a slot far away from all others is right, and takes long.)
+/// One change of a file. Those of frames keep the checksum right, so that they are looked at.
 #[derive(Debug, Clone)]
 enum Mutation {
     Flip(usize, u8),
@@ -61,6 +60,8 @@ enum Mutation {
     /// The payload of a frame is that of another one.
     Replace(usize, usize),
     Length(usize, u32),
+    /// Bits of what a frame says.
+    Says(usize, usize, u8),
     Sequence(usize, u64),
 }
 
@@ -74,6 +75,7 @@ fn mutation() -> impl Strategy<Value = Mutation> {
         1 => (place(), place(), place()).prop_map(|(from, length, to)| Mutation::Repeat(from, length, to)),
         4 => (place(), place()).prop_map(|(frame, other)| Mutation::Replace(frame, other)),
         1 => (place(), any::<u32>()).prop_map(|(frame, length)| Mutation::Length(frame, length)),
+        4 => (place(), place(), any::<u8>()).prop_map(|(frame, at, bits)| Mutation::Says(frame, at, bits)),
         1 => (place(), prop_oneof![0..20_u64, any::<u64>()]).prop_map(|(frame, number)| Mutation::Sequence(frame, number)),
     ]
 }
@@ -133,6 +135,17 @@ fn mutate(file: &mut Vec<u8>, mutation: &Mutation) {
             file.splice(begin + FRAME_HEAD..end, payload);
             seal(file, begin);
         }
+        Mutation::Says(pick, at, bits) => {
+            let Some(begin) = frame(*pick) else { return };
+            let payload = file.get_mut(begin + FRAME_HEAD..).filter(|payload| !payload.is_empty());
+            if let Some(payload) = payload {
+                let at = at % payload.len();
+                payload[at] ^= bits;
+            }
+            for frame in &all {
+                seal(file, *frame);
+            }
+        }
         Mutation::Length(pick, length) => {
             if let Some(begin) = frame(*pick) {
                 file[begin..begin + 4].copy_from_slice(&length.to_le_bytes());
@@ -181,7 +194,7 @@ proptest! {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join(name), &bytes).unwrap();
         let is_of_the_store =
-            !mutations.iter().any(|of| matches!(of, Mutation::Replace(..) | Mutation::Sequence(..)));
+            !mutations.iter().any(|of| matches!(of, Mutation::Replace(..) | Mutation::Sequence(..) | Mutation::Says(..)));
         read(directory.path(), is_of_the_store);
     }
 }

@@ -34,7 +34,7 @@ struct NewNote {
 #[derive(Default)]
 struct Board {
     notes: Mutex<Vec<Note>>,
-    added: Events<String, Note>,
+    added: Events<(), Note>,
 }
 
 /// What functions get: made for each request, and once for all operations of a WebSocket.
@@ -56,8 +56,7 @@ fn visitor(board: &Arc<Board>, request: &RequestParts) -> Result<Visitor, Error>
 fn add_note(visitor: &Visitor, NewNote { text }: NewNote) -> Note {
     let note = Note { text, by: visitor.name.clone() };
     visitor.board.notes.lock().expect("nobody panics with it").push(note.clone());
-    // Everybody hears of the notes of others and of their own.
-    visitor.board.added.publish(&String::new(), note.clone());
+    visitor.board.added.publish(&(), note.clone());
     note
 }
 
@@ -70,9 +69,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             visitor.board.notes.lock().expect("nobody panics with it").clone()
         })
         .field("Mutation.addNote", add_note)
-        .event_field("Subscription.onNote", |visitor: &Visitor, (): ()| {
-            visitor.board.added.subscribe(String::new())
-        })
+        .event_field("Subscription.onNote", |visitor: &Visitor, (): ()| visitor.board.added.subscribe(()))
         .build()?;
     let graphql = Service::new(schema)?;
     let app = Router::new()

@@ -174,6 +174,38 @@ impl Read {
         Some(self.candidates(side, number, &Filter::new(of, conditions)?))
     }
 
+    /// Slots of a type among which are all that fulfil conditions, in their order, where an index names no more than so
+    /// many; else none: all slots are to be looked at. For those who come back for more, and look at little at a time.
+    pub fn few_candidates(
+        &self,
+        side: Side,
+        number: u16,
+        conditions: &[Condition<'_>],
+        at_most: usize,
+    ) -> Option<Vec<Ref>> {
+        let of = self.schema.side(side).get(number)?;
+        // What is compared with another kind of value fits nothing.
+        let Some(filter) = Filter::new(of, conditions) else { return Some(Vec::new()) };
+        let (index, spans) = match filter.lookup(of)? {
+            (index, Lookup::Point(span)) => (index, vec![span]),
+            (index, Lookup::Spans(spans)) => (index, spans),
+        };
+        index.few_owners(number, spans, at_most, &self.guard)
+    }
+
+    /// Slots of a type on one shard from an index on, filled or not.
+    pub fn slots_from(
+        &self,
+        side: Side,
+        number: u16,
+        shard: u8,
+        index: u32,
+    ) -> impl Iterator<Item = Ref> + use<'_> {
+        let made = self.memory.slots_on(side, number, shard);
+        let behind = made.flat_map(move |slots| slots.start.max(index)..slots.end.max(index));
+        behind.map(move |index| Ref::new(number, shard, index))
+    }
+
     fn filters<'r>(
         &'r self,
         side: Side,
@@ -218,8 +250,8 @@ impl Read {
         self.memory.slots_of(side, number)
     }
 
-    fn slots_on(&self, side: Side, number: u16, shard: u8) -> impl Iterator<Item = Ref> + use<'_> {
-        self.memory.slots_on(side, number, shard).flatten().map(move |index| Ref::new(number, shard, index))
+fn slots_on(&self, side: Side, number: u16, shard: u8) -> impl Iterator<Item = Ref> + use<'_> {
+        self.slots_from(side, number, shard, 0)
     }
 
     /// How many there are of a type, or of all.

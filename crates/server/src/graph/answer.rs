@@ -7,13 +7,16 @@ use std::{
 };
 
 use http::{HeaderValue, StatusCode, header};
-use prony_graph_store::{Refusal, WriteError};
+use prony_graph_store::{Read, Refusal, WriteError};
 use prony_graphql::json::write_string;
 
-use super::settle::Waiting;
+use super::{
+    pieces::{Long, Pieces},
+    settle::Waiting,
+};
 use crate::http::{
     plain,
-    reply::{Reply, empty, reply},
+    reply::{Reply, empty, in_pieces, reply},
 };
 
 const JSON: &str = "application/json";
@@ -22,24 +25,41 @@ const JSON: &str = "application/json";
 #[derive(Debug)]
 pub(super) struct Answer {
     status: StatusCode,
-    /// JSON.
-    body: Option<Cow<'static, [u8]>>,
+    body: Body,
     /// What is left of a body that was not read would be taken for the next request.
     closes: bool,
+}
+
+/// JSON, where there is any.
+#[derive(Debug)]
+enum Body {
+    None,
+    Whole(Cow<'static, [u8]>),
+    Pieces(Box<Long>),
 }
 
 impl Answer {
     /// A status alone.
     pub(super) const fn bare(status: StatusCode) -> Self {
-        Self { status, body: None, closes: false }
+        Self { status, body: Body::None, closes: false }
     }
 
     pub(super) fn with(status: StatusCode, body: impl Into<Cow<'static, [u8]>>) -> Self {
-        Self { status, body: Some(body.into()), closes: false }
+        Self { status, body: Body::Whole(body.into()), closes: false }
     }
 
     pub(super) fn ok(body: impl Into<Cow<'static, [u8]>>) -> Self {
         Self::with(StatusCode::OK, body)
+    }
+
+    /// Whole, where its first piece is its last.
+    pub(super) fn in_pieces(read: &Read, mut pieces: Pieces) -> Self {
+        let (first, has_more) = pieces.begin(read);
+        if !has_more {
+            return Self::ok(first);
+        }
+        let long = Box::new(Long { first, pieces });
+        Self { status: StatusCode::OK, body: Body::Pieces(long), closes: false }
     }
 
     pub(super) fn created(body: impl Into<Cow<'static, [u8]>>) -> Self {
@@ -59,7 +79,7 @@ impl Answer {
 
     pub(super) const fn unknown_route() -> Self {
         let body = b"{\"message\": \"Not found\", \"code\": 404}";
-        Self { status: StatusCode::NOT_FOUND, body: Some(Cow::Borrowed(body)), closes: false }
+        Self { status: StatusCode::NOT_FOUND, body: Body::Whole(Cow::Borrowed(body)), closes: false }
     }
 
     /// The body where there is one, else a 404 without one.
@@ -73,10 +93,12 @@ impl Answer {
     }
 
     pub(super) fn into_reply(self) -> Reply {
+        const TYPE: HeaderValue = HeaderValue::from_static(JSON);
         let mut response = match self.body {
-            Some(Cow::Borrowed(body)) => reply(self.status, HeaderValue::from_static(JSON), body),
-            Some(Cow::Owned(body)) => reply(self.status, HeaderValue::from_static(JSON), body),
-            None => empty(self.status),
+            Body::Whole(Cow::Borrowed(body)) => reply(self.status, TYPE, body),
+            Body::Whole(Cow::Owned(body)) => reply(self.status, TYPE, body),
+            Body::None => empty(self.status),
+            Body::Pieces(long) => in_pieces(self.status, TYPE, long.into_body()),
         };
         if self.closes {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -84,13 +106,14 @@ impl Answer {
         response
     }
 
-    /// Writes it as HTTP/1.1 text; false, and nothing is written, where the connection has to end with it.
+    /// Writes it as HTTP/1.1 text; false, and nothing is written, where it has no end yet or the connection ends with it.
     pub(super) fn write(&self, out: &mut Vec<u8>) -> bool {
-        if !self.closes {
-            let content_type = self.body.is_some().then_some(JSON);
-            plain::write_answer(out, self.status, content_type, self.body.as_deref().unwrap_or_default());
+        match &self.body {
+            Body::Whole(body) if !self.closes => plain::write_answer(out, self.status, Some(JSON), body),
+            Body::None if !self.closes => plain::write_answer(out, self.status, None, &[]),
+            _ => return false,
         }
-        !self.closes
+        true
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    fn new(name: &str, store: Store) -> Self {
+    pub(super) fn new(name: &str, store: Store) -> Self {
         Self { name: name.to_owned(), store: Arc::new(store), inboxes: Mutex::default() }
     }
 

@@ -1,16 +1,23 @@
 //! Lists of nodes and relationships: all, those of a type, and those whose property fits, `limit` of them behind `skip`;
-//! by virtual shard, then by type and index, as `RageDB` has them.
+//! by virtual shard, then by type and index, as `RageDB` has them. A list is made in slices, so that one that looks at
+//! millions holds up nobody; who waits between them is the business of `pieces`.
 
-use prony_graph_store::{Condition, Node, Read, Relationship, SHARDS, Side, Test};
+use std::sync::Arc;
+
+use prony_graph_store::{Condition, Read, Ref, SHARDS, Side, Test, Value};
 
 use super::{
     answer::Answer,
+    databases::Database,
     given::{self, Given},
-    json::{write_list, write_node, write_relationship},
+    json::{write_node, write_relationship},
+    pieces::{Pieces, SLICE_VISITS, is_full},
 };
 use crate::http::query;
 
 const LIMIT_DEFAULT: usize = 100;
+/// An index names no more at a time: where it would, the slots are walked.
+const NAMED_MAX: usize = 65_536;
 
 /// Which part of a list is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,35 +42,16 @@ impl Page {
 }
 
 /// Answers a GET of a list.
-pub(super) fn all(read: &Read, side: Side, of: Option<&str>, query: Option<&str>) -> Answer {
+pub(super) fn all(database: &Arc<Database>, side: Side, of: Option<&str>, query: Option<&str>) -> Answer {
     let page = match Page::read(query) {
         Ok(page) => page,
         Err(response) => return response,
     };
-    let number = of.map(|name| read.schema().side(side).number(name));
-    let shards = 0..SHARDS as u8;
-    let mut body = Vec::new();
-    match (side, number) {
-        (_, Some(None)) => body.extend_from_slice(b"[]"),
-        (Side::Nodes, Some(number)) => write_nodes(&mut body, page, read.nodes(number)),
-        (Side::Nodes, None) => write_nodes(&mut body, page, shards.flat_map(|shard| read.nodes_on(shard))),
-        (Side::Relationships, Some(number)) => {
-            write_relationships(&mut body, page, read.relationships(number));
-        }
-        (Side::Relationships, None) => {
-            let all = shards.flat_map(|shard| read.relationships_on(shard));
-            write_relationships(&mut body, page, all);
-        }
+    let read = database.store.read();
+    match of.map(|name| read.schema().side(side).number(name)) {
+        Some(None) => Answer::ok(&b"[]"[..]),
+        number => Answer::in_pieces(&read, Pieces::List(List::new(database, side, number.flatten(), page))),
     }
-    Answer::ok(body)
-}
-
-fn write_nodes<'r>(out: &mut Vec<u8>, page: Page, nodes: impl Iterator<Item = Node<'r>>) {
-    write_list(out, nodes.skip(page.skip).take(page.limit), |out, node| write_node(out, &node));
-}
-
-fn write_relationships<'r>(out: &mut Vec<u8>, page: Page, all: impl Iterator<Item = Relationship<'r>>) {
-    write_list(out, all.skip(page.skip).take(page.limit), |out, of| write_relationship(out, &of));
 }
 
 /// What a find is for: type, property and operation as the path has them.
@@ -77,7 +65,7 @@ pub(super) struct Sought<'a> {
 
 /// Answers a POST of a find, whose body is the value that is compared with.
 pub(super) fn find(
-    read: &Read,
+    database: &Arc<Database>,
     sought: Sought<'_>,
     body: &[u8],
     query: Option<&str>,
@@ -88,20 +76,158 @@ pub(super) fn find(
     let value = match given::value(body) {
         // It asks for no value, and looks at none.
         _ if test == Test::IsNull => None,
-        Some(Given::Value(value)) => Some(value),
+        Some(Given::Value(value)) => Some(value.into_owned()),
         _ => return Err(Answer::bad("Invalid JSON")),
     };
     let page = Page::read(query)?;
+    let read = database.store.read();
     let Some(number) = read.schema().side(sought.side).number(sought.of) else {
         return Ok(Answer::ok(&b"[]"[..]));
     };
-    let conditions = [Condition { property: sought.property, test, not, value }];
-    let mut body = Vec::new();
-    match sought.side {
-        Side::Nodes => write_nodes(&mut body, page, read.nodes_where(Some(number), &conditions)),
-        Side::Relationships => {
-            write_relationships(&mut body, page, read.relationships_where(Some(number), &conditions));
+    let wanted = Wanted { property: sought.property.to_owned(), test, not, value };
+    let named = read.few_candidates(sought.side, number, &[wanted.condition()], NAMED_MAX);
+    let mut list = List::new(database, sought.side, Some(number), page);
+    list.wanted = Some(Arc::new(wanted));
+    list.named = named.map(Vec::into_iter);
+    Ok(Answer::in_pieces(&read, Pieces::List(list)))
+}
+
+/// A condition that outlives its request.
+#[derive(Debug)]
+struct Wanted {
+    property: String,
+    test: Test,
+    not: bool,
+    value: Option<Value<'static>>,
+}
+
+impl Wanted {
+    fn condition(&self) -> Condition<'_> {
+        Condition { property: &self.property, test: self.test, not: self.not, value: self.value.clone() }
+    }
+}
+
+/// A list that is being made.
+#[derive(Debug)]
+pub(super) struct List {
+    pub(super) database: Arc<Database>,
+    side: Side,
+    /// Of one type, or of all.
+    number: Option<u16>,
+    wanted: Option<Arc<Wanted>>,
+    /// What is left of what an index names; with none, slots are walked from `next` on.
+    named: Option<std::vec::IntoIter<Ref>>,
+    next: Ref,
+    left: Page,
+    is_opened: bool,
+    has_members: bool,
+}
+
+impl List {
+    fn new(database: &Arc<Database>, side: Side, number: Option<u16>, page: Page) -> Self {
+        Self {
+            database: Arc::clone(database),
+            side,
+            number,
+            wanted: None,
+            named: None,
+            next: Ref::new(0, 0, 0),
+            left: page,
+            is_opened: false,
+            has_members: false,
         }
     }
-    Ok(Answer::ok(body))
+
+    /// Writes what one slice finds; true where there may be more.
+    pub(super) fn write_slice(&mut self, read: &Read, out: &mut Vec<u8>) -> bool {
+        if !std::mem::replace(&mut self.is_opened, true) {
+            out.push(b'[');
+        }
+        let has_more = self.left.limit > 0 && self.write_members(read, out);
+        if !has_more {
+            out.push(b']');
+        }
+        has_more
+    }
+
+    fn write_members(&mut self, read: &Read, out: &mut Vec<u8>) -> bool {
+        let wanted = self.wanted.clone();
+        let condition = wanted.as_deref().map(Wanted::condition);
+        if let Some(mut named) = self.named.take() {
+            for visits in 1.. {
+                let Some(at) = named.next() else { return false };
+                if !self.write_one(read, at, condition.as_ref(), out) {
+                    return false;
+                }
+                if visits == SLICE_VISITS || is_full(out) {
+                    break;
+                }
+            }
+            self.named = Some(named);
+            return true;
+        }
+        let mut visits = 0;
+        for shard in self.next.shard()..SHARDS as u8 {
+            for number in self.numbers(read, shard) {
+                let is_here = (shard, number) == (self.next.shard(), self.next.type_number());
+                let from = if is_here { self.next.index() } else { 0 };
+                for at in read.slots_from(self.side, number, shard, from) {
+                    if visits == SLICE_VISITS || is_full(out) {
+                        self.next = at;
+                        return true;
+                    }
+                    visits += 1;
+                    if !self.write_one(read, at, condition.as_ref(), out) {
+                        return false;
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// Types whose slots on a shard are not all walked yet.
+    fn numbers(&self, read: &Read, shard: u8) -> Vec<u16> {
+        let first = if shard == self.next.shard() { self.next.type_number() } else { 0 };
+        let numbers = read.schema().side(self.side).all().map(|(number, _)| number);
+        numbers.filter(|number| *number >= first && self.number.is_none_or(|only| only == *number)).collect()
+    }
+
+    /// Writes what is there and wanted; false where it was the last.
+    fn write_one(
+        &mut self,
+        read: &Read,
+        at: Ref,
+        condition: Option<&Condition<'_>>,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let (node, relationship) = match self.side {
+            Side::Nodes => (read.node(at), None),
+            Side::Relationships => (None, read.relationship(at)),
+        };
+        let property = |name: &str| match (&node, &relationship) {
+            (Some(node), _) => node.property(name),
+            (_, Some(relationship)) => relationship.property(name),
+            _ => None,
+        };
+        let is_there = node.is_some() || relationship.is_some();
+        let fits = |condition: &Condition<'_>| condition.holds(property(condition.property).as_ref());
+        if !is_there || !condition.is_none_or(fits) {
+            return true;
+        }
+        if self.left.skip > 0 {
+            self.left.skip -= 1;
+            return true;
+        }
+        if std::mem::replace(&mut self.has_members, true) {
+            out.extend_from_slice(b", ");
+        }
+        if let Some(node) = &node {
+            write_node(out, node);
+        } else if let Some(relationship) = &relationship {
+            write_relationship(out, relationship);
+        }
+        self.left.limit -= 1;
+        self.left.limit > 0
+    }
 }

@@ -5,6 +5,7 @@
 //! waits, without holding up its core, until the store has told that it is durable.
 
 mod answer;
+mod around;
 mod bulk;
 mod databases;
 mod given;
@@ -13,6 +14,7 @@ mod lane;
 mod list;
 mod manage;
 mod path;
+mod pieces;
 mod read;
 mod schema;
 mod settle;

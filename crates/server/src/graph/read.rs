@@ -1,15 +1,18 @@
-//! Calls that only look: nodes, relationships and what is around them.
+//! Calls that only look. Lists, and what is around a node, have modules of their own.
 
-use prony_graph_store::{Around as Wanted, Node, Read, Ref, Relationship};
+use std::sync::Arc;
+
+use prony_graph_store::{Node, Read, Ref, Relationship};
 
 use prony_graphql::json::write_string;
 
 use super::{
     answer::Answer,
+    around,
     databases::Database,
     json::{write_integer, write_list, write_member, write_node, write_properties, write_relationship},
     list,
-    path::{Around, Aspect, Call, NodeName, Owner},
+    path::{Call, NodeName, Owner},
     schema,
 };
 
@@ -17,7 +20,7 @@ use super::{
 const BODY_BYTES: usize = 128;
 
 /// Answers a GET.
-pub(super) fn answer(database: &Database, call: &Call<'_>, query: Option<&str>) -> Answer {
+pub(super) fn answer(database: &Arc<Database>, call: &Call<'_>, query: Option<&str>) -> Answer {
     let read = database.store.read();
     match call {
         Call::Node(name) => Answer::found(find(&read, name).map(|node| {
@@ -30,11 +33,11 @@ pub(super) fn answer(database: &Database, call: &Call<'_>, query: Option<&str>) 
             write_relationship(&mut body, &found);
             body
         })),
-        Call::Around(name, aspect, around) => around_node(&read, name, *aspect, around),
-        Call::Connected(from, to, around) => connected(&read, from, to, around),
+        Call::Around(name, aspect, around) => around::answer(database, &read, name, *aspect, around),
+        Call::Connected(from, to, around) => around::connected(database, &read, from, to, around),
         Call::Properties(owner) => properties(&read, owner),
         Call::Property(owner, name) => property(&read, owner, name),
-        Call::List(side, of) => list::all(&read, *side, of.as_deref(), query),
+        Call::List(side, of) => list::all(database, *side, of.as_deref(), query),
         Call::Types(_) | Call::Type(..) | Call::Declared(..) | Call::Indexes(..) => {
             schema::answer(&read, call)
         }
@@ -54,47 +57,6 @@ pub(super) fn find<'r>(read: &'r Read, name: &NodeName<'_>) -> Option<Node<'r>> 
 
 pub(super) fn relationship(read: &Read, id: u64) -> Option<Relationship<'_>> {
     read.relationship(Ref::from_id(id)?)
-}
-
-/// What the store is asked, of names that live elsewhere.
-fn wanted<'a>(around: &Around<'_>, types: &'a [&'a str]) -> Wanted<'a> {
-    Wanted { direction: around.direction, types: around.types.is_some().then_some(types) }
-}
-
-fn names<'a>(around: &'a Around<'_>) -> Vec<&'a str> {
-    around.types.iter().flatten().map(|name| &**name).collect()
-}
-
-fn around_node(read: &Read, name: &NodeName<'_>, aspect: Aspect, around: &Around<'_>) -> Answer {
-    let node = find(read, name).map(|node| node.at);
-    let types = names(around);
-    let wanted = wanted(around, &types);
-    if aspect == Aspect::Degree {
-        let mut body = b"{\"degree\": ".to_vec();
-        write_integer(&mut body, node.map_or(0, |node| read.degree(node, wanted)));
-        body.push(b'}');
-        return Answer::ok(body);
-    }
-    let found = node.map(|node| read.around(node, wanted)).unwrap_or_default();
-    let mut body = Vec::with_capacity(2 + found.len() * BODY_BYTES);
-    if aspect == Aspect::Relationships {
-        write_list(&mut body, &found, |out, (_, relationship)| write_relationship(out, relationship));
-    } else {
-        // A neighbour that has gone since its relationship was read is none any more.
-        let neighbours =
-            found.iter().filter_map(|(direction, relationship)| read.node(relationship.other(*direction)));
-        write_list(&mut body, neighbours, |out, node| write_node(out, &node));
-    }
-    Answer::ok(body)
-}
-
-fn connected(read: &Read, from: &NodeName<'_>, to: &NodeName<'_>, around: &Around<'_>) -> Answer {
-    let types = names(around);
-    let mut body = Vec::with_capacity(BODY_BYTES);
-    let ends = find(read, from).zip(find(read, to));
-    let found = ends.map(|(from, to)| read.between(from.at, to.at, wanted(around, &types)));
-    write_list(&mut body, &found.unwrap_or_default(), |out, (_, of)| write_relationship(out, of));
-    Answer::ok(body)
 }
 
 /// Of nothing, none: as RageDB says it.

@@ -84,7 +84,7 @@ fn post(database: &Arc<Database>, call: &Call<'_>, body: &[u8], query: Option<&s
     match call {
         Call::Find(side, of, property, operation) => {
             let sought = Sought { side: *side, of, property, operation };
-            list::find(&database.store.read(), sought, body, query).map(Begun::Answered)
+            list::find(database, sought, body, query).map(Begun::Answered)
         }
         Call::Node(NodeName::Key(type_name, key)) => create_node(database, type_name, key, body),
         Call::Relate(from, to, of) => create_relationship(database, from, to, of, body),

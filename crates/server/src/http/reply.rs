@@ -88,6 +88,14 @@ pub(crate) fn reply(status: StatusCode, content_type: HeaderValue, body: impl In
     response
 }
 
+/// A response whose end is not known yet.
+pub(crate) fn in_pieces(status: StatusCode, content_type: HeaderValue, pieces: Pieces) -> Reply {
+    let mut response = Response::new(ReplyBody::Pieces(pieces));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    response
+}
+
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 
 /// A refusal that clients of GraphQL can read too.

@@ -23,7 +23,7 @@ use self::{
 use super::answer::{Answer, durability_fault};
 use crate::{
     config::Settings,
-    http::reply::{Pieces, Reply, ReplyBody},
+    http::reply::{Pieces, Reply, in_pieces},
 };
 
 /// Writes that may wait for the disk at a time; the body is read on meanwhile.
@@ -80,9 +80,7 @@ pub(super) async fn answer(
         // Whoever has gone away is not told.
         let _ = sender.send(line_of(report)).await;
     });
-    let mut reply = Reply::new(ReplyBody::Pieces(Pieces::new(receiver)));
-    reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(LINES_OF_JSON));
-    reply
+    in_pieces(StatusCode::OK, HeaderValue::from_static(LINES_OF_JSON), Pieces::new(receiver))
 }
 
 fn line_of(mut report: Vec<u8>) -> Bytes {

@@ -4,6 +4,7 @@ mod bulk;
 mod events;
 mod graphql;
 mod lane;
+mod long;
 mod names;
 mod nodes;
 mod tables;

@@ -6,7 +6,9 @@ use std::{net::SocketAddr, time::Duration};
 use prony_sources::relational::settings::RelationalSettings;
 
 use super::{
-    settings::{CoreChoice, GraphSettings, LogFormat, RESOLVERS, Settings, durability, resolver},
+    settings::{
+        CoreChoice, GraphSettings, LogFormat, RESOLVERS, Settings, durability, graph_index, resolver,
+    },
     value::{Kind, TypedValue},
 };
 
@@ -187,6 +189,7 @@ pub static OPTIONS: &[OptionSpec] = &[
     option(Source, "durability", Some("durability"), Kind::Text, "\"sync\"", "When a graph's write is answered: sync (it is on the disk), interval=MS (it is there within so many milliseconds), off (at once)", Effect::Graph(|graph, value| { graph.durability = durability(&value.text())?; Ok(()) })),
     option(Source, "recover", Some("recover"), Kind::Boolean, "false", "Whether a damaged graph is opened without what is damaged; the log says what is lost", Effect::Graph(|graph, value| { graph.recover = value.boolean(); Ok(()) })),
     option(Source, "snapshot_at_log_bytes", None, Kind::Number(4096, 1 << 40), "268435456", "Bytes of a graph's log after which a snapshot is taken; at least twice the last snapshot", Effect::Graph(|graph, value| { graph.snapshot_at_log_bytes = value.number(); Ok(()) })),
+    option(Source, "indexes", None, Kind::List, "[]", "Indexes of a graph, as \"nodes/User/age/integer\" or \"relationships/KNOWS/since/integer\": made at the start, with type and property, where they are absent", Effect::Graph(|graph, value| { graph.indexes = value.list().iter().map(|text| graph_index(text)).collect::<Result<_, _>>()?; Ok(()) })),
 ];
 
 fn listen(settings: &mut Settings, value: &TypedValue) -> Result<(), String> {

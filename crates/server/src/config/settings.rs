@@ -8,7 +8,7 @@ use std::{
 };
 
 use ::http::request::Parts;
-use prony_graph_store::Durability;
+use prony_graph_store::{Durability, Kind, Side};
 use prony_graphql::{limits::Limits, request::Asked};
 use prony_sources::{
     relational::settings::{RelationalSettings, ResolverModel},
@@ -135,13 +135,24 @@ pub struct SourceSettings {
 }
 
 /// How a graph is opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphSettings {
     pub durability: Durability,
     /// Whether to go on without what is damaged.
     pub recover: bool,
     /// Length of the log at which a snapshot is due.
     pub snapshot_at_log_bytes: u64,
+    /// Made at the start where they are not there.
+    pub indexes: Vec<GraphIndex>,
+}
+
+/// An index of a graph: the property is declared with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GraphIndex {
+    pub side: Side,
+    pub type_name: String,
+    pub property: String,
+    pub kind: Kind,
 }
 
 impl Default for GraphSettings {
@@ -150,6 +161,7 @@ impl Default for GraphSettings {
             durability: Durability::Sync,
             recover: false,
             snapshot_at_log_bytes: prony_graph_store::SNAPSHOT_AT_LOG_BYTES,
+            indexes: Vec::new(),
         }
     }
 }
@@ -178,6 +190,28 @@ pub(super) fn durability(text: &str) -> Result<Durability, String> {
             interval.map(|number| Durability::Interval(Duration::from_millis(number))).ok_or_else(wrong)
         }
     }
+}
+
+/// `nodes/TYPE/PROPERTY/KIND` or `relationships/…`; a type's own name may have slashes.
+pub(super) fn graph_index(text: &str) -> Result<GraphIndex, String> {
+    const KINDS: [Kind; 4] = [Kind::Boolean, Kind::Integer, Kind::Double, Kind::String];
+    let wrong = || {
+        format!(
+            "`{text}` is no index; write \"nodes/TYPE/PROPERTY/KIND\" or \"relationships/…\", with the kind boolean, \
+             integer, double or string"
+        )
+    };
+    let (side, rest) = text.split_once('/').ok_or_else(wrong)?;
+    let side = match side {
+        "nodes" => Side::Nodes,
+        "relationships" => Side::Relationships,
+        _ => return Err(wrong()),
+    };
+    let mut parts = rest.rsplitn(3, '/');
+    let (kind, property, type_name) = (parts.next(), parts.next(), parts.next());
+    let kind = kind.and_then(Kind::parse).filter(|kind| KINDS.contains(kind)).ok_or_else(wrong)?;
+    let name = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned).ok_or_else(wrong);
+    Ok(GraphIndex { side, type_name: name(type_name)?, property: name(property)?, kind })
 }
 
 /// As [`durability`] reads it.

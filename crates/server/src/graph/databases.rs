@@ -10,10 +10,10 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, Guard};
-use prony_graph_store::{Options, Side, Store};
+use prony_graph_store::{Options, Side, Store, WriteError};
 
 use super::settle::Inbox;
-use crate::config::{GraphSettings, durability_text};
+use crate::config::{GraphIndex, GraphSettings, durability_text};
 
 /// The database that is made where there is none, and that GraphQL serves.
 pub(crate) const DEFAULT_DATABASE: &str = "rage";
@@ -67,6 +67,11 @@ pub enum DatabasesError {
     Directory { directory: PathBuf, source: io::Error },
     #[error("cannot open the database {name}: {}", with_causes(source))]
     Open { name: String, source: Box<prony_graph_store::OpenError> },
+    #[error(
+        "cannot make the index on `{property}` of `{type_name}` that `indexes` names: {}",
+        with_causes(source)
+    )]
+    Index { type_name: String, property: String, source: Box<WriteError> },
 }
 
 /// Why a database is not made or dropped.
@@ -93,7 +98,7 @@ pub(crate) enum ChangeError {
 }
 
 /// The error and what lies beneath it, in one line.
-fn with_causes(error: &dyn std::error::Error) -> String {
+pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(deeper) = cause {
@@ -111,8 +116,8 @@ fn is_name(name: &str) -> bool {
 
 impl Databases {
     /// Opens all that are in the directory, and makes the default one. Blocks while they are read.
-    pub(crate) fn open(directory: &Path, settings: GraphSettings) -> Result<Self, DatabasesError> {
-        let GraphSettings { durability, recover, snapshot_at_log_bytes } = settings;
+    pub(crate) fn open(directory: &Path, settings: &GraphSettings) -> Result<Self, DatabasesError> {
+        let &GraphSettings { durability, recover, snapshot_at_log_bytes, ref indexes } = settings;
         let options = Options { durability, recover, snapshot_at_log_bytes: Some(snapshot_at_log_bytes) };
         let failed = |source| DatabasesError::Directory { directory: directory.to_owned(), source };
         fs::create_dir_all(directory).map_err(failed)?;
@@ -125,6 +130,7 @@ impl Databases {
             Some(default) => Arc::clone(default),
             None => Arc::new(open_one(directory, DEFAULT_DATABASE, options)?),
         };
+        make_indexes(&default.store, indexes)?;
         all.insert(DEFAULT_DATABASE.to_owned(), Arc::clone(&default));
         Ok(Self {
             directory: directory.to_owned(),
@@ -216,6 +222,36 @@ fn names(directory: &Path) -> io::Result<Vec<String>> {
     }
     names.sort_unstable();
     Ok(names)
+}
+
+/// Those that are not there, with their types and properties.
+fn make_indexes(store: &Store, indexes: &[GraphIndex]) -> Result<(), DatabasesError> {
+    for GraphIndex { side, type_name, property, kind } in indexes {
+        let started = Instant::now();
+        let is_there = {
+            let read = store.read();
+            let types = read.schema().side(*side);
+            let of = types.number(type_name).and_then(|number| types.get(number));
+            let declared = of.and_then(|of| of.properties.get(property.as_str()));
+            declared.is_some_and(|declared| declared.is_indexed && declared.kind == *kind)
+        };
+        if is_there {
+            continue;
+        }
+        let made = store.write_and_wait(|write| {
+            write.make_type(*side, type_name)?;
+            write.declare(*side, type_name, property, *kind)?;
+            write.index(*side, type_name, property)
+        });
+        made.map_err(|source| DatabasesError::Index {
+            type_name: type_name.clone(),
+            property: property.clone(),
+            source: Box::new(source),
+        })?;
+        let milliseconds = started.elapsed().as_millis() as u64;
+        tracing::info!(of = type_name, property, milliseconds, "made an index");
+    }
+    Ok(())
 }
 
 fn open_one(directory: &Path, name: &str, options: Options) -> Result<Database, DatabasesError> {

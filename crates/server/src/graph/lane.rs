@@ -63,6 +63,8 @@ impl Lane {
                 drop(self.core.metrics().request_begins());
                 Served::Answered
             }
+            // What waits for room is no answer of a moment.
+            Begun::NoRoom => Served::NotHere,
             Begun::Waits(accepted) => {
                 self.core.metrics().request_begins().goes_on();
                 self.waiting = Some(accepted);

@@ -35,7 +35,7 @@ use self::{
 pub(crate) use self::{
     databases::{DEFAULT_DATABASE, Databases},
     lane::{Lane, Served},
-    state::DatabaseState,
+    state::{DatabaseState, report_failures},
 };
 use crate::{config::Settings, http::reply::Reply};
 

@@ -14,7 +14,7 @@ use std::{
 };
 
 use futures_util::task::AtomicWaker;
-use prony_graph_store::{Refusal, Registration, Settled, Store, Ticket, Write, WriteError};
+use prony_graph_store::{Refusal, Registration, Settled, Store, Ticket, Unwritten, Write, WriteError};
 
 use super::databases::Database;
 
@@ -59,14 +59,25 @@ enum Progress {
     Settled(Result<(), WriteError>),
 }
 
+/// Why nothing was changed.
+#[derive(Debug)]
+pub(super) enum NotWritten {
+    Refused(Refusal),
+    /// Too much waits for the disk: to be tried again when there is [room](Store::room).
+    NoRoom,
+}
+
 /// Makes changes, all or none; gives what is to be waited for. Call it on a core's thread, inside its `LocalSet`.
 pub(super) fn write<T>(
     database: &Arc<Database>,
     operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
-) -> Result<(T, Waiting), Refusal> {
+) -> Result<(T, Waiting), NotWritten> {
     // Before the write, so that it cannot be settled unheard.
     let line = line(database);
-    let (result, ticket) = database.store.write_ticket(operate)?;
+    let (result, ticket) = database.store.try_write_ticket(operate).map_err(|unwritten| match unwritten {
+        Unwritten::Refused(refusal) => NotWritten::Refused(refusal),
+        Unwritten::NoRoom(_) => NotWritten::NoRoom,
+    })?;
     if ticket == Ticket::SETTLED {
         return Ok((result, Waiting(None)));
     }

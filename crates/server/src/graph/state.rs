@@ -1,11 +1,15 @@
 //! What `/health` and `/metrics` say of a database.
 
-use std::time::UNIX_EPOCH;
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
-use prony_graph_store::Side;
+use prony_graph_store::{Health, Side};
 use serde::Serialize;
 
-use super::databases::{Database, Databases};
+use super::databases::{Database, Databases, with_causes};
 use crate::config::durability_text;
 
 #[derive(Debug, Serialize)]
@@ -21,9 +25,12 @@ pub(crate) struct DatabaseState {
     /// The last snapshot since the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) last_snapshot: Option<SnapshotTaken>,
-    /// Why the last snapshot could not be taken.
+    /// Why the last snapshot could not be taken; the log grows meanwhile.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) snapshot_failure: Option<String>,
+    pub(crate) snapshot_failure: Option<Failure>,
+    /// Why the log cannot be written; writes are refused meanwhile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) log_failure: Option<Failure>,
 }
 
 #[derive(Debug, Serialize)]
@@ -32,6 +39,19 @@ pub(crate) struct SnapshotTaken {
     pub(crate) at_seconds: f64,
     pub(crate) took_ms: u64,
     pub(crate) bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Failure {
+    /// With its causes.
+    pub(crate) error: String,
+    /// Unix time.
+    pub(crate) at_seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) in_a_row: Option<u64>,
+    /// The next try is made when the log has this length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) retry_at_log_bytes: Option<u64>,
 }
 
 impl Databases {
@@ -44,20 +64,83 @@ impl DatabaseState {
     fn of(database: &Database) -> Self {
         let store = &database.store;
         let read = store.read();
-        let snapshots = store.snapshots();
+        let Health { log_failure, snapshots, log_bytes } = store.health();
         Self {
             name: database.name.clone(),
             durability: durability_text(store.durability()),
             nodes: read.count(Side::Nodes, None),
             relationships: read.count(Side::Relationships, None),
-            log_bytes: store.log_bytes(),
+            log_bytes,
             waiting_writes: database.waiting_writes(),
             last_snapshot: snapshots.last.map(|(report, at, took)| SnapshotTaken {
-                at_seconds: at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
+                at_seconds: seconds(at),
                 took_ms: took.as_millis() as u64,
                 bytes: report.bytes,
             }),
-            snapshot_failure: snapshots.failure.map(|failure| failure.error.to_string()),
+            snapshot_failure: snapshots.failure.map(|failure| Failure {
+                error: with_causes(&failure.error),
+                at_seconds: seconds(failure.at),
+                in_a_row: Some(failure.in_a_row),
+                retry_at_log_bytes: failure.retry_at_log_bytes,
+            }),
+            log_failure: log_failure.map(|(error, at)| Failure {
+                error: with_causes(&error),
+                at_seconds: seconds(at),
+                in_a_row: None,
+                retry_at_log_bytes: None,
+            }),
         }
     }
+}
+
+/// The log hears of a failure within this time; `/health` tells it at once.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// What the log has been told of a database.
+#[derive(Debug, Default)]
+struct Told {
+    log_fails: bool,
+    /// When the last snapshot failed.
+    snapshot_failure: Option<SystemTime>,
+}
+
+/// Tells the log when a log or a snapshot cannot be written, and when it can be again; never returns.
+pub(crate) async fn report_failures(databases: Arc<Databases>) {
+    let mut told: HashMap<String, Told> = HashMap::new();
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let all = Arc::clone(&databases.all());
+        told.retain(|name, _| all.contains_key(name));
+        for (name, database) in all.iter() {
+            report(name, database.store.health(), told.entry(name.clone()).or_default());
+        }
+    }
+}
+
+fn report(database: &str, health: Health, told: &mut Told) {
+    let log_fails = health.log_failure.is_some();
+    match health.log_failure {
+        Some((error, _)) if !told.log_fails => {
+            let error = with_causes(&error);
+            tracing::error!(database, error, "the log cannot be written; writes are refused until it can");
+        }
+        None if told.log_fails => tracing::info!(database, "the log can be written again"),
+        _ => {}
+    }
+    told.log_fails = log_fails;
+    let failed_at = health.snapshots.failure.as_ref().map(|failure| failure.at);
+    match health.snapshots.failure {
+        Some(failure) if told.snapshot_failure != Some(failure.at) => {
+            let (error, in_a_row) = (with_causes(&failure.error), failure.in_a_row);
+            let log_bytes = health.log_bytes;
+            tracing::error!(database, error, in_a_row, log_bytes, "no snapshot can be taken; the log grows");
+        }
+        None if told.snapshot_failure.is_some() => tracing::info!(database, "a snapshot was taken again"),
+        _ => {}
+    }
+    told.snapshot_failure = failed_at;
+}
+
+fn seconds(at: SystemTime) -> f64 {
+    at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }

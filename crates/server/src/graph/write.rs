@@ -15,7 +15,7 @@ use super::{
     list::{self, Sought},
     path::{Call, NodeName, Owner},
     schema,
-    settle::{self, Waiting},
+    settle::{self, NotWritten, Waiting},
 };
 use crate::{config::Settings, http::body};
 
@@ -25,6 +25,21 @@ pub(crate) enum Begun {
     Answered(Answer),
     /// It was accepted, and is not durable yet.
     Waits(Accepted),
+    /// Nothing was done: too much waits for the disk.
+    NoRoom,
+}
+
+/// Why a change is not begun.
+#[derive(Debug)]
+enum Stop {
+    Answered(Answer),
+    NoRoom,
+}
+
+impl From<Answer> for Stop {
+    fn from(answer: Answer) -> Self {
+        Self::Answered(answer)
+    }
 }
 
 impl From<Answer> for Begun {
@@ -45,9 +60,12 @@ pub(super) async fn answer(
         Ok(body) => body,
         Err(response) => return response,
     };
-    match begin(database, &head.method, call, head.uri.query(), &body) {
-        Begun::Answered(answer) => answer,
-        Begun::Waits(mut accepted) => poll_fn(|context| accepted.poll(context)).await,
+    loop {
+        match begin(database, &head.method, call, head.uri.query(), &body) {
+            Begun::Answered(answer) => return answer,
+            Begun::Waits(mut accepted) => return poll_fn(|context| accepted.poll(context)).await,
+            Begun::NoRoom => database.store.room().await,
+        }
     }
 }
 
@@ -65,7 +83,10 @@ pub(super) fn begin(
         Method::DELETE => delete(database, call),
         _ => Ok(Answer::unknown_route().into()),
     };
-    done.unwrap_or_else(Begun::Answered)
+    done.unwrap_or_else(|stop| match stop {
+        Stop::Answered(answer) => Begun::Answered(answer),
+        Stop::NoRoom => Begun::NoRoom,
+    })
 }
 
 /// The whole body; most have none.
@@ -78,13 +99,13 @@ async fn received(settings: &Settings, head: &request::Parts, body: Incoming) ->
         .map_err(|fault| Answer::said(fault.status, &fault.message).and_close())
 }
 
-type Answered = Result<Begun, Answer>;
+type Answered = Result<Begun, Stop>;
 
 fn post(database: &Arc<Database>, call: &Call<'_>, body: &[u8], query: Option<&str>) -> Answered {
     match call {
         Call::Find(side, of, property, operation) => {
             let sought = Sought { side: *side, of, property, operation };
-            list::find(database, sought, body, query).map(Begun::Answered)
+            Ok(list::find(database, sought, body, query)?.into())
         }
         Call::Node(NodeName::Key(type_name, key)) => create_node(database, type_name, key, body),
         Call::Relate(from, to, of) => create_relationship(database, from, to, of, body),
@@ -261,7 +282,9 @@ fn set_properties(database: &Arc<Database>, owner: &Owner<'_>, body: &[u8], keep
 
 /// One that is not declared is refused; in an object it would be ignored.
 fn set_property(database: &Arc<Database>, owner: &Owner<'_>, name: &str, body: &[u8]) -> Answered {
-    let Some(Given::Value(value)) = given::value(body) else { return Err(Answer::bad("Invalid JSON")) };
+    let Some(Given::Value(value)) = given::value(body) else {
+        return Err(Answer::bad("Invalid JSON").into());
+    };
     change(database, |write| {
         let at = find_owner(write, owner)?;
         declared(&database.store.read(), at.side(), Of::Number(at.number()), name)
@@ -341,11 +364,17 @@ fn declare(
 
 /// Empties the graph, and returns when that is durable.
 pub(super) async fn cleared(database: &Arc<Database>) -> Result<(), Answer> {
-    let mut waiting = clear(database)?;
+    let mut waiting = loop {
+        match clear(database) {
+            Ok(waiting) => break waiting,
+            Err(Stop::Answered(answer)) => return Err(answer),
+            Err(Stop::NoRoom) => database.store.room().await,
+        }
+    };
     poll_fn(|context| waiting.poll(context)).await.map_err(|error| not_durable(&error))
 }
 
-fn clear(database: &Arc<Database>) -> Result<Waiting, Answer> {
+fn clear(database: &Arc<Database>) -> Result<Waiting, Stop> {
     accepted(database, not_changed, |write| {
         write.clear();
         Ok(())
@@ -357,9 +386,12 @@ fn accepted(
     database: &Arc<Database>,
     refused: fn(&Refusal) -> Answer,
     operate: impl FnOnce(&mut Write<'_>) -> Result<(), Refusal>,
-) -> Result<Waiting, Answer> {
-    let ((), waiting) = settle::write(database, operate).map_err(|refusal| refused(&refusal))?;
-    Ok(waiting)
+) -> Result<Waiting, Stop> {
+    match settle::write(database, operate) {
+        Ok(((), waiting)) => Ok(waiting),
+        Err(NotWritten::Refused(refusal)) => Err(refused(&refusal).into()),
+        Err(NotWritten::NoRoom) => Err(Stop::NoRoom),
+    }
 }
 
 fn begun(waiting: Waiting, answer: Answer) -> Begun {

@@ -118,7 +118,7 @@ impl Engine {
         for source in &settings.sources {
             match source.url.graph_directory() {
                 Some(directory) => {
-                    let opened = Databases::open(directory, source.graph)
+                    let opened = Databases::open(directory, &source.graph)
                         .map_err(|error| OpenError::Graph { name: source.name.clone(), source: error })?;
                     let opened = Arc::new(opened);
                     sources.push(graph_source(source, &opened));

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     config::Settings,
+    graph,
     graphql::{self, Engine, OpenError},
     http::Site,
 };
@@ -191,6 +192,9 @@ async fn open(
     let engine = Engine::open(&settings).await?;
     let site = Arc::new(Site::new(settings, engine, cpus.len()));
     tokio::task::spawn_local(graphql::follow(Arc::clone(&site)));
+    if let Some(databases) = site.engine.databases() {
+        tokio::task::spawn_local(graph::report_failures(Arc::clone(databases)));
+    }
     let spawn =
         |(index, cpu): (usize, &Option<usize>)| core::spawn(index, *cpu, Arc::clone(&site), stopping.clone());
     cpus.iter().enumerate().map(spawn).collect::<io::Result<_>>().map_err(StartError::Thread)

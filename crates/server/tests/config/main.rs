@@ -151,6 +151,7 @@ fn flags_win_over_the_file_and_variables_are_filled_in() {
                     durability: Sync,
                     recover: false,
                     snapshot_at_log_bytes: 268435456,
+                    indexes: [],
                 },
             },
         ]"#]]
@@ -212,4 +213,19 @@ fn the_reference_is_up_to_date() {
         return;
     }
     assert_eq!(&text[from..to], wanted, "run the test with UPDATE_EXPECT=1");
+}
+
+#[test]
+fn indexes_of_a_graph_are_named_whole() {
+    let text = "[[source]]\nurl = \"graph:g\"\nindexes = [\"nodes/a/b/age/integer\", \"relationships/KNOWS/since/double\"]\n";
+    let settings = load(text, CommandLine::default()).expect("the text is right");
+    let indexes = &settings.sources[0].graph.indexes;
+    let named: Vec<_> =
+        indexes.iter().map(|index| (&*index.type_name, &*index.property, index.kind.name())).collect();
+    assert_eq!(named, [("a/b", "age", "integer"), ("KNOWS", "since", "double")]);
+    check_faults(
+        "[[source]]\nurl = \"graph:g\"\nindexes = [\"nodes/User/tags/string_list\"]\n",
+        expect![[r#"
+            prony.toml:3:11: `nodes/User/tags/string_list` is no index; write "nodes/TYPE/PROPERTY/KIND" or "relationships/…", with the kind boolean, integer, double or string"#]],
+    );
 }

@@ -14,7 +14,7 @@ use std::{fmt::Write as _, net::SocketAddr, path::Path};
 use expect_test::Expect;
 use prony_server::{
     config::{self, CommandLine, CoreChoice, Settings},
-    runtime::{self, Running},
+    runtime::{self, Running, StartError},
 };
 use tempfile::TempDir;
 
@@ -45,10 +45,14 @@ impl Graph {
 
     /// Stops the server and starts one on the same directory.
     pub(crate) fn restart(self) -> Self {
+        self.restart_with(|_| {}).expect("the server starts again")
+    }
+
+    pub(crate) fn restart_with(self, change: impl FnOnce(&mut Settings)) -> Result<Self, StartError> {
         let Self { running, directory, .. } = self;
         running.stop();
-        let running = runtime::start(settings(directory.path(), |_| {})).expect("the server starts again");
-        Self { client: Client::to(running.addresses()[0]), running, directory }
+        let running = runtime::start(settings(directory.path(), change))?;
+        Ok(Self { client: Client::to(running.addresses()[0]), running, directory })
     }
 
     pub(crate) fn address(&self) -> SocketAddr {

@@ -1,6 +1,7 @@
 //! Properties, schema, lists, finds and databases: the rest of the table of calls.
 
 use expect_test::expect;
+use prony_server::config;
 
 use super::{Client, Graph};
 
@@ -500,4 +501,34 @@ fn writes_of_many_connections_are_all_answered() {
     });
     let all = graph.ask("GET /nodes?limit=10000");
     assert_eq!(all.matches("\"id\"").count(), 16 * 50);
+}
+
+#[test]
+fn indexes_that_the_settings_name_are_made_at_the_start() {
+    let index = |kind| config::GraphIndex {
+        side: prony_graph_store::Side::Nodes,
+        type_name: "User".to_owned(),
+        property: "age".to_owned(),
+        kind,
+    };
+    let mut graph = Graph::with(|settings| {
+        settings.sources[0].graph.indexes = vec![index(prony_graph_store::Kind::Integer)];
+    });
+    graph.check(expect![[r#"
+        GET /schema/nodes/User/indexes
+          200 ["age"]
+        GET /schema/nodes/User
+          200 {"age": "integer"}
+        POST /node/User/Max {"age": 7}
+          201 {"id": 1027, "type": "User", "key": "Max", "properties": {"age": 7}}
+        POST /nodes/User/age/EQ 7
+          200 [{"id": 1027, "type": "User", "key": "Max", "properties": {"age": 7}}]
+    "#]]);
+    let fault = graph.restart_with(|settings| {
+        settings.sources[0].graph.indexes = vec![index(prony_graph_store::Kind::String)];
+    });
+    let fault = fault.expect_err("the property is an integer").to_string();
+    let expected =
+        "cannot make the index on `age` of `User` that `indexes` names: the property is declared as integer";
+    assert!(fault.contains(expected), "{fault}");
 }

@@ -31,6 +31,14 @@ impl Client {
         Some((response.status().as_u16(), serde_json::from_str(&text).unwrap_or_default()))
     }
 
+    /// What `/health` says.
+    pub(crate) fn health(&self) -> Value {
+        let url = format!("{}/health", self.url.trim_end_matches("/db/rage"));
+        let mut response = self.agent.get(url).call().expect("the server answers");
+        serde_json::from_str(&response.body_mut().read_to_string().expect("the answer is whole"))
+            .expect("it is JSON")
+    }
+
     pub(crate) fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
         self.try_ask(method, path, body).unwrap_or_else(|| panic!("{method} {path}: no answer"))
     }

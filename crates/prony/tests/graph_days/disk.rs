@@ -112,10 +112,18 @@ fn a_limit_on_the_size_of_files_is_a_full_disk_that_heals() {
     }
     assert_eq!(newest(&graph, "snapshot-"), 0);
     check(&client, nodes);
+    let failure = &client.health()["graphs"][0]["snapshot_failure"];
+    let error = failure["error"].as_str().expect("health tells why there is no snapshot");
+    assert!(
+        error.contains("snapshot.part; the log is kept whole") && error.contains("No space left"),
+        "{error}"
+    );
     // None for the log either.
     limit(Some(30_000));
     nodes = fill(&client, nodes);
     assert_eq!(create(&client, nodes), 507, "it stays full");
+    let failure = &client.health()["graphs"][0]["log_failure"];
+    assert!(failure["error"].as_str().is_some_and(|error| error.contains("File too large")), "{failure}");
     check(&client, nodes);
     limit(None);
     for _ in 0..20 {
@@ -123,6 +131,7 @@ fn a_limit_on_the_size_of_files_is_a_full_disk_that_heals() {
         nodes += 1;
     }
     check(&client, nodes);
+    assert!(client.health()["graphs"][0].get("log_failure").is_none(), "it has healed");
     let finished = server.process.stop();
     assert!(finished.status.success(), "{}", finished.stderr);
     let server = start_command(configured(Command::new(env!("CARGO_BIN_EXE_prony")), &settings));

@@ -250,7 +250,7 @@ impl Read {
         self.memory.slots_of(side, number)
     }
 
-fn slots_on(&self, side: Side, number: u16, shard: u8) -> impl Iterator<Item = Ref> + use<'_> {
+    fn slots_on(&self, side: Side, number: u16, shard: u8) -> impl Iterator<Item = Ref> + use<'_> {
         self.slots_from(side, number, shard, 0)
     }
 

@@ -18,6 +18,7 @@ use prony_graphql::{
 use crate::{
     graph::source::{self as graph, GraphHandle, GraphSource, GraphSurface},
     relational::{
+        live as relational_live,
         settings::RelationalSettings,
         source::{self as relational, RelationalHandle, RelationalSource},
     },
@@ -266,6 +267,32 @@ const OWN_PLANS: &str = "a source's plans are given to its own handle";
 /// subscription; dropping it ends the source's work for it.
 pub type Events = Pin<Box<dyn Stream<Item = FieldResult>>>;
 
+/// Tells when the answer of a live query may have become another.
+#[derive(Debug)]
+pub enum News {
+    Relational(relational_live::News),
+    Graph(graph::News),
+}
+
+impl News {
+    /// Returns when something has changed that the answer depends on, or when that is not known. Dropping the future loses
+    /// nothing.
+    pub async fn changed(&mut self) {
+        match self {
+            Self::Relational(news) => news.changed().await,
+            Self::Graph(news) => news.changed().await,
+        }
+    }
+
+    /// Takes note of all that was told: an answer that is asked for after this holds it.
+    pub fn forget(&mut self) {
+        match self {
+            Self::Relational(news) => news.forget(),
+            Self::Graph(news) => news.forget(),
+        }
+    }
+}
+
 /// One core's part of a source.
 #[derive(Debug)]
 pub enum Handle {
@@ -327,6 +354,19 @@ impl Handle {
             }
             (Self::Relational(handle), PreparedRoot::Relational(root)) => handle.subscribe(root, variables),
             (Self::Graph(handle), PreparedRoot::Graph(root)) => handle.subscribe(root, variables),
+            _ => unreachable!("{OWN_PLANS}"),
+        }
+    }
+
+    /// Of the root field of a subscription that is a live query, answered by [`Self::query`] again and again: tells when
+    /// that is due, from now on. None where the field has events.
+    pub fn news(&self, root: &PreparedRoot) -> Option<News> {
+        match (self, root) {
+            (Self::Relational(handle), PreparedRoot::Relational(root)) => {
+                handle.news(root).map(News::Relational)
+            }
+            (Self::Graph(handle), PreparedRoot::Graph(root)) => handle.news(root).map(News::Graph),
+            (Self::Resolvers(_), PreparedRoot::Resolvers(_)) => None,
             _ => unreachable!("{OWN_PLANS}"),
         }
     }

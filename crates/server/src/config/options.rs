@@ -171,6 +171,7 @@ pub static OPTIONS: &[OptionSpec] = &[
     option(Subscriptions, "init_timeout_ms", None, MILLISECONDS, "3000", "Time from the opening of a WebSocket to its connection_init", set!(subscriptions.init_timeout, milliseconds)),
     option(Subscriptions, "ping_interval_ms", None, MILLISECONDS, "30000", "How often a WebSocket is pinged, and a quiet stream gets a comment", set!(subscriptions.ping_interval, milliseconds)),
     option(Subscriptions, "ping_timeout_ms", None, MILLISECONDS, "10000", "How long a WebSocket may be silent after a ping", set!(subscriptions.ping_timeout, milliseconds)),
+    option(Subscriptions, "live_interval_ms", None, MILLISECONDS, "50", "Time between two answers of one live query, however often its tables change", set!(subscriptions.live_interval, milliseconds)),
     option(Subscriptions, "max_reservations", None, COUNT, "10000", "Streams that are reserved and not opened yet", set!(subscriptions.max_reservations, size)),
     option(Subscriptions, "reservation_timeout_ms", None, MILLISECONDS, "10000", "How long a reserved stream may wait to be opened", set!(subscriptions.reservation_timeout, milliseconds)),
     option(Log, "level", Some("log-level"), Kind::Text, "\"info\"", "error, warn, info, debug, trace, or a filter such as \"info,prony_server=debug\"", set!(log_level, text)),

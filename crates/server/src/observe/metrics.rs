@@ -60,6 +60,7 @@ pub(crate) struct CoreMetrics {
     subscriptions: AtomicU64,
     /// Events of sources, and the messages that were made of them.
     events: [AtomicU64; 2],
+    live_answers: AtomicU64,
     slow_consumers: Arc<AtomicU64>,
 }
 
@@ -156,6 +157,10 @@ impl CoreMetrics {
     pub(crate) fn event_sent(&self, subscribers: usize) {
         add(&self.events[0], 1);
         add(&self.events[1], subscribers as u64);
+    }
+
+    pub(crate) fn live_answer_begins(&self) {
+        add(&self.live_answers, 1);
     }
 
     /// Counts connections cut because their client read too slowly.
@@ -295,6 +300,7 @@ impl Metrics {
         };
         let events = self.sum(|core| core.events[0].load(Relaxed)) as f64;
         let messages = self.sum(|core| core.events[1].load(Relaxed)) as f64;
+        let live = self.sum(|core| core.live_answers.load(Relaxed)) as f64;
         let slow = self.sum(|core| core.slow_consumers.load(Relaxed)) as f64;
         let http = self.sum(|core| core.http_requests.load(Relaxed)) as f64;
         vec![
@@ -308,6 +314,7 @@ impl Metrics {
                 "Results of events that were sent to subscribers",
                 messages,
             ),
+            single("prony_live_answers", "Answers made for live queries, sent or as the one before", live),
             single("prony_slow_consumers", "Connections cut because their client read too slowly", slow),
             Family::new("prony_source_fields", "Root fields answered by a source", source(0)),
             Family::new("prony_source_errors", "Root fields with an error of a source", source(1)),

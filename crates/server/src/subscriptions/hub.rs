@@ -26,6 +26,7 @@ use prony_sources::source::Events;
 use slab::Slab;
 
 use super::{
+    live,
     outbox::{Bounds, Item, Outbox, Serial, Stop},
     wrap::Wrap,
 };
@@ -65,7 +66,23 @@ struct Feed {
     /// Held, so that no other can have its address.
     _caller: Option<Caller>,
     subscribers: RefCell<Slab<Subscriber>>,
+    /// Of a live query.
+    live: Option<LiveFeed>,
     task: AbortHandle,
+}
+
+/// What a feed knows of the answers of a live query.
+#[derive(Debug)]
+struct LiveFeed {
+    shared: Rc<live::Shared>,
+    last: RefCell<Option<Answer>>,
+}
+
+/// An answer, to tell whether the next one is another. Errors carry references, which are new each time.
+#[derive(Debug, PartialEq)]
+enum Answer {
+    Whole(Bytes),
+    Failed(Option<Vec<u8>>, Vec<(ErrorCode, String)>),
 }
 
 /// Who hears a feed.
@@ -75,6 +92,8 @@ pub(crate) struct Subscriber {
     pub(crate) wrap: Wrap,
     pub(crate) serial: Serial,
     pub(crate) id: Rc<str>,
+    /// Of a live query, until it has its first answer: that was begun after so many others.
+    pub(crate) comes_after: Cell<Option<u64>>,
 }
 
 /// A place among the subscribers of a feed; the last one that is dropped ends the feed.
@@ -137,10 +156,17 @@ pub(crate) fn subscribe(
     let caller = prepared.variables.caller().map(Caller::address);
     let key = Key { plan: Arc::as_ptr(&prepared.plan).addr(), variables: variables.into(), caller };
     let known = core.hub.feeds.borrow().get(&key).cloned();
+    let is_open = known.is_some();
     let feed = match known {
         Some(feed) => feed,
         None => open(core, prepared, key)?,
     };
+    if let Some(live) = &feed.live {
+        subscriber.comes_after.set(Some(live.shared.begun()));
+        if is_open {
+            live.shared.ask();
+        }
+    }
     let place = feed.subscribers.borrow_mut().insert(subscriber);
     core.metrics().subscription_begins();
     Ok(Subscription { core: Rc::clone(core), feed, place })
@@ -152,7 +178,15 @@ fn open(core: &Rc<CoreEngine>, prepared: &Prepared, key: Key) -> Result<Rc<Feed>
         let message = "a subscription selects one field of a source, and no field of the schema itself";
         return Err(GraphqlError::new(ErrorCode::ValidationFailed, message));
     };
-    let events = core.handles[usize::from(source.0)].subscribe(root, &prepared.variables)?;
+    let (variables, handle) = (&prepared.variables, &core.handles[usize::from(source.0)]);
+    let (events, live) = match handle.news(root) {
+        Some(news) => {
+            let shared = Rc::new(live::Shared::default());
+            let answers = live::answers(core, plan, *source, variables, news, Rc::clone(&shared));
+            (answers, Some(LiveFeed { shared, last: RefCell::default() }))
+        }
+        None => (handle.subscribe(root, variables)?, None),
+    };
     // The task's handle is part of the feed, and the feed of the task.
     let feed = Rc::new_cyclic(|feed: &Weak<Feed>| {
         let (task, handle) = abortable(run(Rc::clone(core), Weak::clone(feed), events));
@@ -162,6 +196,7 @@ fn open(core: &Rc<CoreEngine>, prepared: &Prepared, key: Key) -> Result<Rc<Feed>
             plan: Arc::clone(plan),
             _caller: prepared.variables.caller().cloned(),
             subscribers: RefCell::default(),
+            live,
             task: handle,
         }
     });
@@ -174,7 +209,10 @@ async fn run(core: Rc<CoreEngine>, feed: Weak<Feed>, mut events: Events) {
     let mut end = End { core, feed, completed: false };
     while let Some(result) = events.next().await {
         let Some(feed) = end.feed.upgrade() else { return };
-        feed.publish(&end.core, result);
+        match &feed.live {
+            None => feed.publish(&end.core, result),
+            Some(live) => feed.publish_answer(&end.core, live, result),
+        }
     }
     end.completed = true;
 }
@@ -210,6 +248,35 @@ impl Feed {
         for (_, subscriber) in subscribers.iter() {
             let Subscriber { outbox, wrap, serial, .. } = subscriber;
             outbox.push(Item::Result { serial: *serial, wrap: wrap.clone(), payload: payload.clone() });
+        }
+    }
+
+    /// Sends an answer to those who have no answer yet, and to the others where it is not the one that they have.
+    fn publish_answer(&self, core: &CoreEngine, live: &LiveFeed, result: FieldResult) {
+        let data = if result.errors.is_empty() { None } else { result.data.clone() };
+        let errors: Vec<_> = result.errors.iter().map(|error| (error.code, error.message.clone())).collect();
+        let (_, body) = road::assemble(core, &self.plan, &mut [result]);
+        let payload = on_one_line(body);
+        let answer =
+            if errors.is_empty() { Answer::Whole(payload.clone()) } else { Answer::Failed(data, errors) };
+        let is_new = live.last.borrow().as_ref() != Some(&answer);
+        live.last.replace(Some(answer));
+        let begun = live.shared.begun();
+        let mut count = 0;
+        for (_, subscriber) in self.subscribers.borrow().iter() {
+            let Subscriber { outbox, wrap, serial, comes_after, .. } = subscriber;
+            let is_due = match comes_after.get() {
+                None => is_new,
+                Some(before) => before < begun,
+            };
+            if is_due {
+                comes_after.set(None);
+                outbox.push_newest(*serial, wrap.clone(), payload.clone());
+                count += 1;
+            }
+        }
+        if count > 0 {
+            core.metrics().event_sent(count);
         }
     }
 

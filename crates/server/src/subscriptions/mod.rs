@@ -7,6 +7,7 @@
 
 mod handshake;
 mod hub;
+mod live;
 mod operations;
 mod outbox;
 mod protocol;

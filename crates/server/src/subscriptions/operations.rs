@@ -2,6 +2,7 @@
 //! until either side ends them. Their results go to the connection's outbox.
 
 use std::{
+    cell::Cell,
     collections::HashMap,
     panic::AssertUnwindSafe,
     pin::Pin,
@@ -130,7 +131,13 @@ impl Operations {
     ) -> Result<(), Refusal> {
         let serial = self.core.hub.next_serial();
         let work = if prepared.kind() == OperationKind::Subscription {
-            let subscriber = Subscriber { outbox: Rc::clone(&self.outbox), wrap, serial, id: Rc::clone(&id) };
+            let subscriber = Subscriber {
+                outbox: Rc::clone(&self.outbox),
+                wrap,
+                serial,
+                id: Rc::clone(&id),
+                comes_after: Cell::default(),
+            };
             let subscription = hub::subscribe(&self.core, &prepared, subscriber)
                 .map_err(|error| Refusal::Errors(vec![error]))?;
             let times = clock.times();

@@ -120,6 +120,23 @@ impl Outbox {
         inner.wake();
     }
 
+    /// As [`Self::push`], of an answer that makes the one before it worthless: where that still waits, this one takes its
+    /// place.
+    pub(crate) fn push_newest(&self, serial: Serial, wrap: Wrap, payload: Bytes) {
+        let mut inner = self.inner.borrow_mut();
+        let waiting = inner.items.iter_mut().find_map(|item| match item {
+            Item::Result { serial: known, payload, .. } if *known == serial => Some(payload),
+            _ => None,
+        });
+        let Some(waiting) = waiting else {
+            drop(inner);
+            return self.push(Item::Result { serial, wrap, payload });
+        };
+        let (before, after) = (waiting.len(), payload.len());
+        *waiting = payload;
+        inner.bytes = inner.bytes - before + after;
+    }
+
     /// Ends the connection; the first reason stays.
     pub(crate) fn stop(&self, stop: Stop) {
         let mut inner = self.inner.borrow_mut();
@@ -208,6 +225,25 @@ mod tests {
         assert_eq!(outbox.stopped(), None);
         outbox.push(text("x"));
         assert!(matches!(outbox.stopped(), Some(Stop::Slow { messages: 1, bytes: 11 })));
+    }
+
+    #[test]
+    fn the_newest_answer_takes_the_place_of_the_one_that_waits() {
+        let outbox = outbox(2, 10);
+        let wrap = Wrap { before: Bytes::new(), after: b"" };
+        let push = |serial, payload: &'static str| {
+            outbox.push_newest(Serial(serial), wrap.clone(), Bytes::from_static(payload.as_bytes()));
+        };
+        push(1, "old");
+        outbox.push(text("t"));
+        for newer in ["a", "bb", "ccccc"] {
+            push(1, newer);
+        }
+        assert_eq!((outbox.stopped(), outbox.inner.borrow().bytes), (None, 6));
+        assert!(matches!(outbox.pop(), Some(Item::Result { payload, .. }) if payload == "ccccc"));
+        push(2, "x");
+        push(1, "more");
+        assert!(matches!(outbox.stopped(), Some(Stop::Slow { messages: 2, .. })));
     }
 
     #[test]

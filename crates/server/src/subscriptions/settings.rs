@@ -19,6 +19,8 @@ pub struct SubscriptionSettings {
     pub ping_interval: Duration,
     /// How long it may take to say so.
     pub ping_timeout: Duration,
+    /// Between the beginnings of two answers of a live query.
+    pub live_interval: Duration,
     /// Streams that are reserved and not opened yet, over all cores.
     pub max_reservations: usize,
     /// How long a reserved stream may wait to be opened.
@@ -35,6 +37,7 @@ impl Default for SubscriptionSettings {
             init_timeout: Duration::from_secs(3),
             ping_interval: Duration::from_secs(30),
             ping_timeout: Duration::from_secs(10),
+            live_interval: Duration::from_millis(50),
             max_reservations: 10_000,
             reservation_timeout: Duration::from_secs(10),
         }

@@ -8,6 +8,7 @@ mod graph;
 mod graphql;
 mod hosted;
 mod limits;
+mod live;
 mod paths;
 mod sockets;
 mod stopping;

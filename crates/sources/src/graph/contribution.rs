@@ -46,6 +46,8 @@ pub fn contribution(model: &Model) -> Contribution {
     }
     writer.roots_of_all();
     writer.shared();
+    let Contribution { query, subscription, .. } = &mut writer.contribution;
+    subscription.extend(query.iter().cloned());
     writer.contribution
 }
 

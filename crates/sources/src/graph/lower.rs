@@ -96,8 +96,10 @@ pub(super) fn lower(
     let mut lowering = Lowering::new(model);
     let root = match kind {
         OperationKind::Mutation => lowering.mutation(roots, field),
-        OperationKind::Query => lowering.query(roots, field),
-        OperationKind::Subscription => lowering.change(roots, field),
+        OperationKind::Subscription if roots.changes.contains_key(field.name.as_str()) => {
+            lowering.change(roots, field)
+        }
+        OperationKind::Query | OperationKind::Subscription => lowering.query(roots, field),
     };
     let root =
         root.map_err(|error| if error.positions.is_empty() { error.at(field.position) } else { error })?;

@@ -15,7 +15,7 @@ use tokio::sync::{Notify, Semaphore};
 use super::{
     answer::{Begin, answer, answer_all},
     contribution::contribution,
-    events::{Readers, events},
+    events::{Readers, depends_on, events},
     lower::{RootIndex, lower},
     model::Model,
     mutate::mutate,
@@ -25,6 +25,8 @@ use crate::{
     relational::settings::RelationalSettings,
     source::{Events, Taken},
 };
+
+pub use super::events::News;
 
 /// Long answers at a time, for each processor: they compete with the cores for it.
 const THREADS_PER_PROCESSOR: usize = 1;
@@ -51,7 +53,7 @@ impl GraphSource {
         let for_log = Arc::clone(&written);
         let registration = store.watch(move |_| for_log.notify_one());
         let taken = Taken::default();
-        let surface = GraphSurface::new(Model::new(store.read().schema(), &taken));
+        let surface = GraphSurface::new(Model::new(store.read().schema(), &taken), &settings);
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Arc::new(Self {
             store,
@@ -87,7 +89,7 @@ impl GraphSource {
         let (surface, beside) = &mut *last;
         let read = self.store.read();
         if beside != taken || !surface.model.is_of(read.schema()) {
-            *surface = Arc::new(GraphSurface::new(Model::new(read.schema(), taken)));
+            *surface = Arc::new(GraphSurface::new(Model::new(read.schema(), taken), &self.settings));
             beside.clone_from(taken);
         }
         Arc::clone(surface)
@@ -116,11 +118,13 @@ impl GraphSource {
 pub struct GraphSurface {
     model: Arc<Model>,
     roots: RootIndex,
+    has_subscriptions: bool,
 }
 
 impl GraphSurface {
-    fn new(model: Model) -> Self {
-        Self { roots: RootIndex::new(&model), model: Arc::new(model) }
+    fn new(model: Model, settings: &RelationalSettings) -> Self {
+        let has_subscriptions = settings.subscriptions;
+        Self { roots: RootIndex::new(&model), model: Arc::new(model), has_subscriptions }
     }
 
     pub fn model(&self) -> &Model {
@@ -128,7 +132,11 @@ impl GraphSurface {
     }
 
     pub fn contribution(&self) -> Contribution {
-        contribution(&self.model)
+        let mut contribution = contribution(&self.model);
+        if !self.has_subscriptions {
+            contribution.subscription.clear();
+        }
+        contribution
     }
 
     /// Plans one root field.
@@ -170,6 +178,12 @@ impl GraphHandle {
     pub async fn mutate(&self, roots: &[&PreparedRoot], variables: &Variables) -> Vec<FieldResult> {
         let plans: Vec<&Arc<Plan>> = roots.iter().map(|root| &root.0).collect();
         mutate(&self.source, &plans, variables).await
+    }
+
+    /// Of a live query: tells when its answer may have become another.
+    pub fn news(&self, root: &PreparedRoot) -> Option<News> {
+        let wanted = depends_on(&root.0)?;
+        Some(self.source.readers.watch(&self.source.store, wanted))
     }
 
     /// Begins to hear events of the root field of a subscription.

@@ -8,6 +8,7 @@ pub mod catalog;
 pub mod changes;
 pub mod contribution;
 mod example;
+pub mod live;
 pub mod lower;
 mod lower_filter;
 pub mod model;

@@ -21,8 +21,10 @@ use super::{
         plan::ChangesPlan,
     },
     contribution::contribution,
+    live::{Dependencies, News},
     lower::{RootIndex, lower},
     model::Model,
+    plan::RootPlan,
     postgres,
     settings::{RelationalSettings, SettingsFault},
     sqlite,
@@ -116,6 +118,8 @@ pub struct RelationalSource {
     /// Empty where the source has no subscriptions.
     changes: ChangeIndex,
     database: Database,
+    /// Whether its query fields are fields of subscriptions too.
+    has_live_queries: bool,
 }
 
 #[derive(Debug)]
@@ -134,6 +138,8 @@ enum Prepared {
     Postgres(Arc<postgres::Prepared>),
     /// A subscription.
     Changes(Arc<ChangesPlan<PreparedRoot>>),
+    /// A query that is answered anew when what it depends on has changed.
+    Live(Arc<(PreparedRoot, Dependencies)>),
 }
 
 impl PreparedRoot {
@@ -145,6 +151,7 @@ impl PreparedRoot {
                 let statements = plan.statements().map(PreparedRoot::weight_bytes).sum::<usize>();
                 statements + plan.outputs.len() * PER_OUTPUT
             }
+            Prepared::Live(live) => live.0.weight_bytes() + live.1.weight_bytes(),
             Prepared::Sqlite(prepared) => prepared.weight_bytes(),
             Prepared::Postgres(prepared) => prepared.weight_bytes(),
         }
@@ -152,17 +159,22 @@ impl PreparedRoot {
 }
 
 impl PreparedRoot {
+    /// What one answer is made from.
+    fn once(&self) -> &Self {
+        if let Prepared::Live(live) = &self.0 { &live.0 } else { self }
+    }
+
     fn sqlite(&self) -> Option<Arc<sqlite::Prepared>> {
         match &self.0 {
             Prepared::Sqlite(prepared) => Some(Arc::clone(prepared)),
-            Prepared::Postgres(_) | Prepared::Changes(_) => None,
+            Prepared::Postgres(_) | Prepared::Changes(_) | Prepared::Live(_) => None,
         }
     }
 
     fn postgres(&self) -> Option<Arc<postgres::Prepared>> {
         match &self.0 {
             Prepared::Postgres(prepared) => Some(Arc::clone(prepared)),
-            Prepared::Sqlite(_) | Prepared::Changes(_) => None,
+            Prepared::Sqlite(_) | Prepared::Changes(_) | Prepared::Live(_) => None,
         }
     }
 }
@@ -193,7 +205,14 @@ impl RelationalSource {
         {
             database.listen(&model).await?;
         }
-        Ok(Arc::new(Self { address: address.clone(), model, roots, changes, database }))
+        Ok(Arc::new(Self {
+            address: address.clone(),
+            model,
+            roots,
+            changes,
+            database,
+            has_live_queries: settings.subscriptions,
+        }))
     }
 
     pub fn address(&self) -> &Address {
@@ -236,6 +255,9 @@ impl RelationalSource {
     pub fn contribution(&self) -> Contribution {
         let mut contribution = contribution(&self.model);
         changes::contribution::add(&self.model, &self.changes, &mut contribution);
+        if self.has_live_queries {
+            contribution.subscription.extend(contribution.query.iter().cloned());
+        }
         contribution
     }
 
@@ -255,7 +277,15 @@ impl RelationalSource {
         {
             return self.plan_changes(names, field);
         }
-        let root = lower(&self.model, &self.roots, kind, field)?;
+        if kind == OperationKind::Subscription {
+            let root = lower(&self.model, &self.roots, OperationKind::Query, field)?;
+            let dependencies = Dependencies::of(&self.model, &root.root);
+            return Ok(PreparedRoot(Prepared::Live(Arc::new((self.prepare(root)?, dependencies)))));
+        }
+        self.prepare(lower(&self.model, &self.roots, kind, field)?)
+    }
+
+    fn prepare(&self, root: RootPlan) -> Result<PreparedRoot, GraphqlError> {
         Ok(PreparedRoot(match &self.database {
             Database::Sqlite(database) => Prepared::Sqlite(Arc::new(database.prepare(&self.model, root)?)),
             Database::Postgres(database) => {
@@ -307,7 +337,7 @@ enum Session {
 
 impl Session {
     async fn query(&self, root: &PreparedRoot, variables: &Variables) -> FieldResult {
-        match (self, &root.0) {
+        match (self, &root.once().0) {
             (Self::Sqlite(reader), Prepared::Sqlite(prepared)) => reader.query(prepared, variables).await,
             (Self::Postgres(session), Prepared::Postgres(prepared)) => {
                 session.query(prepared, variables).await
@@ -344,6 +374,12 @@ impl RelationalHandle {
             }),
         };
         Ok(watch.events(self.source.changes().subscribe(&[plan.table])))
+    }
+
+    /// Of a live query: tells when its answer may have become another.
+    pub fn news(&self, root: &PreparedRoot) -> Option<News> {
+        let Prepared::Live(live) = &root.0 else { return None };
+        Some(live.1.listen(self.source.changes()))
     }
 
     /// Runs mutations in order in one transaction: all or nothing.

@@ -6,6 +6,7 @@
 mod change;
 mod queue;
 mod stream;
+mod watch;
 
 use std::{
     collections::HashMap,
@@ -15,13 +16,16 @@ use std::{
 
 use prony_graph_store::{Event, Ref, Registration, Side, Store, Type};
 
+pub use self::watch::News;
 use self::{
     change::Seen,
     queue::{Bounds, Queue, Told},
+    watch::{TypeNames, Watcher},
 };
 pub(super) use self::{
     change::{Change, Operation, Operations},
     stream::events,
+    watch::{Dependencies, depends_on},
 };
 use super::filter::Thing;
 
@@ -55,6 +59,8 @@ pub(super) struct Readers(Arc<Mutex<Register>>);
 #[derive(Debug, Default)]
 struct Register {
     by_type: HashMap<(Side, Arc<str>), Vec<Arc<Entry>>>,
+    /// Live queries.
+    watchers: Vec<Arc<Watcher>>,
     /// While there is anyone.
     listening: Option<Registration>,
 }
@@ -79,14 +85,28 @@ impl Readers {
         let mut register = lock(&self.0);
         let of = (entry.interest.side, Arc::clone(&entry.interest.type_name));
         register.by_type.entry(of).or_default().push(Arc::clone(&entry));
+        self.listen(&mut register, store);
+        drop(register);
+        Reader { readers: Arc::clone(&self.0), entry }
+    }
+
+    /// Hears when what is changed after this returns may be part of an answer.
+    pub(super) fn watch(&self, store: &Store, wanted: Dependencies) -> News {
+        let news = News::new(Arc::clone(&self.0), wanted);
+        let mut register = lock(&self.0);
+        register.watchers.push(Arc::clone(news.watcher()));
+        self.listen(&mut register, store);
+        drop(register);
+        news
+    }
+
+    fn listen(&self, register: &mut Register, store: &Store) {
         if register.listening.is_none() {
             let (readers, types) = (Arc::clone(&self.0), Mutex::default());
             register.listening = Some(store.listen(move |events| {
                 tell(&lock(&readers), &mut types.lock().unwrap_or_else(PoisonError::into_inner), events);
             }));
         }
-        drop(register);
-        Reader { readers: Arc::clone(&self.0), entry }
     }
 
     /// Whether the store tells nobody.
@@ -112,8 +132,15 @@ impl Drop for Reader {
                 register.by_type.remove(&of);
             }
         }
-        if register.by_type.is_empty() {
-            register.listening = None;
+        register.rest();
+    }
+}
+
+impl Register {
+    /// Listens no more where nobody is left.
+    fn rest(&mut self) {
+        if self.by_type.is_empty() && self.watchers.is_empty() {
+            self.listening = None;
         }
     }
 }
@@ -134,6 +161,7 @@ fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
             changes.entry(of.clone()).or_default().push(told.clone());
         }
     };
+    let (mut changed, mut is_unknown) = (TypeNames::new(), false);
     for event in events {
         let seen = match *event {
             Event::Node { before, after } => Seen::node(before, after),
@@ -141,22 +169,30 @@ fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
             Event::Schema { side, number } => {
                 types.remove(&(side, number));
                 to_all(&mut changes, Told::Schema);
+                is_unknown = true;
                 None
             }
             Event::Cleared => {
                 types.clear();
                 to_all(&mut changes, Told::Cleared);
+                is_unknown = true;
                 None
             }
         };
         let Some(seen) = seen else { continue };
         let of = types.entry((seen.side(), seen.at().type_number())).or_insert_with(|| seen.keep_type());
         let wanted = (seen.side(), Arc::clone(&of.name));
+        if !register.watchers.is_empty() && !changed.contains(&wanted) {
+            changed.insert(wanted.clone());
+        }
         let Some(entries) = register.by_type.get(&wanted) else { continue };
         if entries.iter().any(|entry| entry.interest.is_in(&seen)) {
             let change = Arc::new(seen.keep(Arc::clone(of)));
             changes.entry(wanted).or_default().push(Told::Changed(change));
         }
+    }
+    for watcher in &register.watchers {
+        watcher.tell(&changed, is_unknown);
     }
     for (of, told) in changes {
         for entry in register.by_type.get(&of).into_iter().flatten() {

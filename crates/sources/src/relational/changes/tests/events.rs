@@ -184,7 +184,19 @@ fn tables_without_a_key_views_and_collisions() {
             onChangeOperationTableChanged: ChangeOperationTableChange!
             onMemberChanged: MemberRowChange!
             onMemberChangeChanged: MemberChangeChange!
-            onOperationChanged: OperationChange!"#]]
+            onOperationChanged: OperationChange!
+            change_operations: [ChangeOperationTable!]!
+            change_operations_aggregate: ChangeOperationTableAggregate!
+            logs: [Log!]!
+            logs_aggregate: LogAggregate!
+            members: [Member!]!
+            members_aggregate: MemberAggregate!
+            member_changes: [MemberChange!]!
+            member_changes_aggregate: MemberChangeAggregate!
+            members_views: [MembersView!]!
+            members_views_aggregate: MembersViewAggregate!
+            operations: [Operation!]!
+            operations_aggregate: OperationAggregate!"#]]
         .assert_eq(&names(&bed));
         expect![[r#"
             table `change_operation` gets the type `ChangeOperationTable` because `ChangeOperation` is already in use

@@ -1,0 +1,125 @@
+//! Live queries: a query that is answered at once, and anew when what it depends on has changed. At most one answer is being
+//! made for a feed and at most one is waited for, however many changes there are. Which answers are the same, and who gets
+//! which, is the [`hub`](super::hub)'s business.
+
+use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
+
+use futures_util::{future::Either, stream};
+use prony_graphql::{error::ErrorCode, response::FieldResult, schema::SourceId, variables::Variables};
+use prony_sources::source::{Events, News};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep, sleep_until},
+};
+
+use crate::graphql::{
+    CoreEngine, Lane as _,
+    plan::{Plan, Step},
+};
+
+/// An answer that a source could not give is asked for again after this time, and after twice as long each time.
+const RETRY_FIRST: Duration = Duration::from_millis(250);
+const RETRY_LAST: Duration = Duration::from_secs(5);
+
+/// What a feed of a live query shares with those who make its answers.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    /// How many answers have been begun.
+    begun: Cell<u64>,
+    joined: Notify,
+}
+
+impl Shared {
+    /// Of the answer that was begun last.
+    pub(super) fn begun(&self) -> u64 {
+        self.begun.get()
+    }
+
+    /// Has an answer made for someone who has come later.
+    pub(super) fn ask(&self) {
+        self.joined.notify_one();
+    }
+}
+
+struct Live {
+    core: Rc<CoreEngine>,
+    plan: Arc<Plan>,
+    source: SourceId,
+    variables: Variables,
+    news: News,
+    shared: Rc<Shared>,
+    interval: Duration,
+    /// When the last answer was begun.
+    last: Option<Instant>,
+    /// After which it is asked for again whether something is told or not.
+    retry: Option<Duration>,
+}
+
+/// The answers, one behind the other, for as long as they are taken.
+pub(super) fn answers(
+    core: &Rc<CoreEngine>,
+    plan: &Arc<Plan>,
+    source: SourceId,
+    variables: &Variables,
+    news: News,
+    shared: Rc<Shared>,
+) -> Events {
+    let live = Live {
+        core: Rc::clone(core),
+        plan: Arc::clone(plan),
+        source,
+        variables: variables.clone(),
+        news,
+        shared,
+        interval: core.settings().subscriptions.live_interval,
+        last: None,
+        retry: None,
+    };
+    Box::pin(stream::unfold(live, |mut live| async {
+        live.is_due().await;
+        let result = live.answer().await;
+        Some((result, live))
+    }))
+}
+
+impl Live {
+    async fn is_due(&mut self) {
+        // The first one is.
+        let Some(last) = self.last else { return };
+        let again = match self.retry {
+            Some(after) => Either::Left(sleep(after)),
+            None => Either::Right(std::future::pending()),
+        };
+        tokio::select! {
+            () = self.news.changed() => {}
+            () = self.shared.joined.notified() => {}
+            () = again => {}
+        }
+        sleep_until(last + self.interval).await;
+    }
+
+    async fn answer(&mut self) -> FieldResult {
+        // What is told from here on may not be in this answer.
+        self.news.forget();
+        self.shared.begun.set(self.shared.begun.get() + 1);
+        self.last = Some(Instant::now());
+        self.core.metrics().live_answer_begins();
+        let [Step::Source(_, root)] = self.plan.steps.as_slice() else {
+            unreachable!("a live query has one field of a source")
+        };
+        let result = self.core.query_source(self.source, root, &self.variables).await;
+        self.retry = if may_pass(&result) {
+            Some(self.retry.map_or(RETRY_FIRST, |before| (before * 2).min(RETRY_LAST)))
+        } else {
+            None
+        };
+        result
+    }
+}
+
+/// Whether it has failed in a way that another try may not.
+fn may_pass(result: &FieldResult) -> bool {
+    result.errors.iter().any(|error| {
+        matches!(error.code, ErrorCode::SourceUnavailable | ErrorCode::Timeout | ErrorCode::SourceFailed)
+    })
+}

@@ -1,0 +1,149 @@
+//! Live queries: which tables the answer of a root field depends on, and when it may have become another. Asking anew and
+//! comparing answers is the server's business.
+
+use std::sync::Arc;
+
+use super::{
+    catalog::TableKind,
+    changes::{Feed, Operation, Reader, Transaction},
+    model::{Cardinality, Model, Table, TableId},
+    plan::{AggregatePlan, Filter, ListPlan, Output, OutputKind, Root},
+};
+
+/// What the answer of a root field depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Dependencies {
+    /// Tables that it selects from or filters by, sorted.
+    tables: Box<[TableId]>,
+    /// Tables from which a deletion, or a change of a key, may come to `tables` by a foreign key, sorted. Not every
+    /// database says what its cascades do.
+    above: Box<[TableId]>,
+}
+
+impl Dependencies {
+    pub(super) fn of(model: &Model, root: &Root) -> Self {
+        let mut finder = Finder { model, found: vec![false; model.tables.len()] };
+        match root {
+            Root::List(list) => finder.list(list),
+            Root::Aggregate(aggregate) => finder.aggregate(aggregate),
+            Root::Create(_) | Root::Update(_) | Root::Delete(_) => {}
+        }
+        let tables = finder.ids();
+        // What a view shows is the database's secret.
+        if tables.iter().any(|id| model.table(*id).kind != TableKind::Table) {
+            finder.found.fill(true);
+            return Self { tables: finder.ids(), above: Box::default() };
+        }
+        finder.add_above(&tables);
+        let above = finder.ids().into_iter().filter(|id| !tables.contains(id)).collect();
+        Self { tables, above }
+    }
+
+    /// Begins to hear of what may change the answer.
+    pub(super) fn listen(&self, feed: &Arc<Feed>) -> News {
+        let all = [&*self.tables, &*self.above].concat();
+        News { reader: feed.subscribe(&all), dependencies: self.clone() }
+    }
+
+    fn concern(&self, transaction: &Transaction) -> bool {
+        transaction.changes.iter().any(|change| {
+            let may_cascade = change.operation == Operation::Delete || change.previous_key.is_some();
+            self.tables.binary_search(&change.table).is_ok()
+                || (may_cascade && self.above.binary_search(&change.table).is_ok())
+        })
+    }
+
+    pub(super) fn weight_bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(&*self.tables) + size_of_val(&*self.above)
+    }
+}
+
+struct Finder<'m> {
+    model: &'m Model,
+    /// By table.
+    found: Vec<bool>,
+}
+
+impl Finder<'_> {
+    fn ids(&self) -> Box<[TableId]> {
+        let found = self.found.iter().enumerate().filter(|(_, found)| **found);
+        found.map(|(index, _)| TableId(index as u32)).collect()
+    }
+
+    fn add(&mut self, id: TableId) -> bool {
+        !std::mem::replace(&mut self.found[id.0 as usize], true)
+    }
+
+    fn list(&mut self, list: &ListPlan) {
+        self.add(list.table);
+        self.filter(self.model.table(list.table), &list.filter);
+        self.outputs(&list.outputs);
+    }
+
+    fn aggregate(&mut self, aggregate: &AggregatePlan) {
+        self.add(aggregate.table);
+        self.filter(self.model.table(aggregate.table), &aggregate.filter);
+    }
+
+    fn outputs(&mut self, outputs: &[Output]) {
+        for output in outputs {
+            match &output.kind {
+                OutputKind::Typename(_) | OutputKind::Column(_) => {}
+                OutputKind::One(_, row) => {
+                    self.add(row.table);
+                    self.outputs(&row.outputs);
+                }
+                OutputKind::Many(_, list) => self.list(list),
+                OutputKind::Aggregate(_, aggregate) => self.aggregate(aggregate),
+            }
+        }
+    }
+
+    fn filter(&mut self, table: &Table, filter: &Filter) {
+        match filter {
+            Filter::All(parts) | Filter::Any(parts) => {
+                parts.iter().for_each(|part| self.filter(table, part));
+            }
+            Filter::Not(part) => self.filter(table, part),
+            Filter::Compare { .. } => {}
+            Filter::Exists { relation, filter } => {
+                let target = table.relation(*relation).target;
+                self.add(target);
+                self.filter(self.model.table(target), filter);
+            }
+        }
+    }
+
+    /// Tables that foreign keys lead to, over any number of steps.
+    fn add_above(&mut self, tables: &[TableId]) {
+        let mut to_do = tables.to_vec();
+        while let Some(id) = to_do.pop() {
+            for relation in &self.model.table(id).relations {
+                if relation.cardinality == Cardinality::One && self.add(relation.target) {
+                    to_do.push(relation.target);
+                }
+            }
+        }
+    }
+}
+
+/// Tells when an answer may have become another.
+#[derive(Debug)]
+pub struct News {
+    reader: Reader,
+    dependencies: Dependencies,
+}
+
+impl News {
+    /// Returns when something has changed, or when nobody knows whether it has. Dropping the future loses nothing.
+    pub async fn changed(&mut self) {
+        while let Ok(transaction) = self.reader.next().await
+            && !self.dependencies.concern(&transaction)
+        {}
+    }
+
+    /// Takes note of all that was told: an answer that is asked for after this holds it.
+    pub fn forget(&mut self) {
+        while self.reader.try_next().is_some() {}
+    }
+}

@@ -183,6 +183,8 @@ pub enum News<'a> {
     Socket {
         socket: AskId,
         news: SocketNews<'a>,
+        /// Since its last news, its opening included.
+        bytes: CallBytes,
     },
     /// The load model gives the iteration no more time: it has to end now, without waiting for anything.
     Interrupted,

@@ -5,7 +5,8 @@ use crate::figures::share;
 use crate::histogram::SAMPLES_BEYOND_MIN;
 use crate::plan::Plan;
 use crate::record::OutcomeKind;
-use crate::result::{LabFigures, ResultFile};
+use crate::result::{LabFigures, ResultFile, RunState};
+use crate::subscription::figures::SubscriberGroup;
 use crate::units::Nanos;
 use crate::windows::WindowKind;
 use crate::wire::Connections;
@@ -43,6 +44,9 @@ pub enum FindingKind {
     FeederExhausted,
     OfferedLoadLimited,
     RateNotReached,
+    SubscribersMissing,
+    SubscribersLate,
+    ReceiptsLate,
     Clock,
 }
 
@@ -62,6 +66,9 @@ impl FindingKind {
             Self::FeederExhausted => "feeder-exhausted",
             Self::OfferedLoadLimited => "offered-load-limited",
             Self::RateNotReached => "rate-not-reached",
+            Self::SubscribersMissing => "subscribers-missing",
+            Self::SubscribersLate => "subscribers-late",
+            Self::ReceiptsLate => "receipts-late",
             Self::Clock => "clock",
         }
     }
@@ -107,12 +114,14 @@ pub enum TargetPlace {
 
 /// All findings on a result whose figures are complete; those that void the claim first.
 pub fn judge(plan: &Plan, result: &ResultFile, place: &TargetPlace) -> Vec<Finding> {
+    // Of subscribers alone there is no request to have too few of.
+    let has_requests = plan.users() > 0;
     let candidates = [
         generator_bound(result),
         ports_exhausted(&result.lab),
         errors_dominate(result),
         ramp_in_verdict(result),
-        too_few_samples(result),
+        too_few_samples(result).filter(|_| has_requests),
         too_short(result),
         timeouts_censor(plan, result),
         target_shares_cpu(place),
@@ -120,6 +129,9 @@ pub fn judge(plan: &Plan, result: &ResultFile, place: &TargetPlace) -> Vec<Findi
         offered_load_limited(plan, result),
         feeder_exhausted(result),
         rate_not_reached(result),
+        subscribers_missing(result),
+        subscribers_late(result),
+        receipts_late(result),
         clock(result),
     ];
     let mut findings: Vec<_> = candidates.into_iter().flatten().collect();
@@ -301,6 +313,72 @@ fn rate_not_reached(result: &ResultFile) -> Option<Finding> {
         (cause, "more users; where the latency grows with them the target is at its limit: ask for less")
     };
     Some(Finding::new(FindingKind::RateNotReached, seen, &cause, remedy))
+}
+
+/// Subscriptions that never came into force, or were ended by the target.
+fn subscribers_missing(result: &ResultFile) -> Option<Finding> {
+    if result.state == RunState::Running {
+        return None;
+    }
+    let missing = |group: &&SubscriberGroup| {
+        let links = &group.links;
+        links.subscribed < group.subscriptions()
+            || links.lost_count() + links.completed + links.rejected_count() > 0
+    };
+    let group = result.subscribers.groups.iter().find(missing)?;
+    let links = &group.links;
+    let reasons = links.refused.iter().chain(&links.lost).chain(&links.rejected);
+    let worst = reasons.max_by_key(|(_, count)| **count);
+    let worst = worst.map_or(String::new(), |(reason, count)| format!("; most often ({count}): {reason}"));
+    let parts = [
+        (links.refused_count(), "connections were refused"),
+        (links.lost_count(), "connections were lost"),
+        (links.rejected_count(), "operations were rejected"),
+        (links.completed, "operations were completed by the target"),
+    ];
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    let parts: String = parts.map(|(count, what)| format!(", {count} {what}")).collect();
+    let (all, name, subscribed) = (group.subscriptions(), &group.name, links.subscribed);
+    let seen = format!("of {all} subscriptions of `{name}` {subscribed} came into force{parts}{worst}");
+    let cause =
+        "the target, or a limit of either machine, did not carry all of them: the figures are those of fewer";
+    let remedy =
+        "read the reasons; raise the target's limits, connect more slowly (`rate`), or ask for fewer clients";
+    Some(Finding::new(FindingKind::SubscribersMissing, seen, cause, remedy))
+}
+
+/// Mutations came before all subscriptions were in force.
+fn subscribers_late(result: &ResultFile) -> Option<Finding> {
+    let not_due = |group: &SubscriberGroup| group.whole().map_or(0, |whole| whole.counts.not_due);
+    let group = result.subscribers.groups.iter().max_by_key(|group| not_due(group))?;
+    let count = not_due(group);
+    (count > 0).then(|| {
+        let when = group.links.last_subscribed_ns.map_or("never".to_owned(), |at| format!("at {at}"));
+        let seen = format!(
+            "{count} events of mutations were owed to nobody: not all of `{}` were in force, the last came so {when}",
+            group.name
+        );
+        let cause = "users began to mutate while subscribers were still connecting; nobody can say whether those events were due";
+        let remedy = "begin the scenarios later (`start`), or connect faster (`rate`)";
+        Finding::new(FindingKind::SubscribersLate, seen, cause, remedy)
+    })
+}
+
+/// Bytes may have waited for the lab, by a share of the latency that matters.
+fn receipts_late(result: &ResultFile) -> Option<Finding> {
+    let late = result.subscribers.read_lateness.percentile(99.0)?;
+    let windows = result.subscribers.groups.iter().filter_map(SubscriberGroup::headline);
+    let felt = windows.filter_map(|window| window.fan_out_latency.percentile(99.0)).min()?;
+    let lateness_share = late.0 as f64 / felt.0.max(1) as f64;
+    (late > LATENESS_FLOOR && lateness_share > LATENESS_SHARE_MAX).then(|| {
+        let percent = lateness_share * 100.0;
+        let seen = format!(
+            "1 % of reads came up to {late} or more after their bytes, {percent:.0} % of the p99 fan-out latency of {felt}"
+        );
+        let cause = "the lab's thread was busy with other events: fan-out latencies are too long by up to that much, never too short";
+        let remedy = "give the lab more processors or a machine of its own; fewer events a second";
+        Finding::new(FindingKind::ReceiptsLate, seen, cause, remedy)
+    })
 }
 
 fn clock(result: &ResultFile) -> Option<Finding> {

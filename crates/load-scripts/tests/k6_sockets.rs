@@ -5,7 +5,7 @@
 use expect_test::{Expect, expect};
 use prony_load_model::Nanos;
 use prony_load_model::call::{
-    Ask, CallFault, CallFaultKind, CallTimes, News, Peer, SocketClose, SocketMessage, SocketNews,
+    Ask, CallBytes, CallFault, CallFaultKind, CallTimes, News, Peer, SocketClose, SocketMessage, SocketNews,
 };
 use prony_load_model::program::{Answer, Event, Outgoing, Program as _, Step, ThreadPlace, UserPlace};
 use prony_load_scripts::k6::builtins::builtins;
@@ -168,7 +168,7 @@ fn hear(
         }
         Turn::Waits => return program.hear(place, News::Woken, out).unwrap(),
     };
-    program.hear(place, News::Socket { socket, news }, out).unwrap()
+    program.hear(place, News::Socket { socket, news, bytes: CallBytes::default() }, out).unwrap()
 }
 
 fn check(main: &str, turns: Vec<Turn>, expected: &Expect) {

@@ -162,6 +162,7 @@ impl<'a> Collector<'a> {
             elapsed,
             duration: self.plan.duration(),
             last,
+            subscribers: self.subscriber_series.last().copied(),
             asked_per_s: asked_per_s(loads, middle),
             requests: total,
             failures,

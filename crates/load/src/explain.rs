@@ -2,6 +2,7 @@
 
 use crate::flow::example_texts;
 use crate::network::DESCRIPTORS_SPARE;
+use crate::subscriptions::values::SubscriberValues;
 use prony_load_model::load::{Level, Spacing};
 use prony_load_model::offer::Expected;
 use prony_load_model::scenario::{AfterFailure, Flow, Scenario};
@@ -25,11 +26,15 @@ pub fn explain(plan: &Plan) -> String {
         plan.seed()
     );
     targets(plan, &mut text);
-    for scenario in plan.scenarios() {
+    for scenario in plan.scenarios().iter().filter(|scenario| scenario.load.users_max() > 0) {
         explain_scenario(plan, scenario, &mut text);
     }
     windows(plan, &mut text);
     requests(plan, &mut text);
+    for index in 0..plan.subscriptions().len() {
+        let (name, lines) = explain_group(plan, index);
+        section(&format!("subscriptions {name}"), lines.into_iter(), &mut text);
+    }
     variables(plan, &mut text);
     section("thresholds", plan.thresholds().iter().map(ToString::to_string), &mut text);
     section("observers", plan.observe().iter().cloned(), &mut text);
@@ -328,10 +333,57 @@ fn needs(plan: &Plan, text: &mut String) {
     );
     let lines = [
         offered,
-        format!("{}, {connections} connections", users_of(users)),
-        format!("{} descriptors", connections + DESCRIPTORS_SPARE),
+        format!("{}, {connections} connections{}", users_of(users), subscribers_need(plan)),
+        format!("{} descriptors", connections + plan.subscriber_connections() + DESCRIPTORS_SPARE),
     ];
     section("needs", lines.into_iter(), text);
+}
+
+fn subscribers_need(plan: &Plan) -> String {
+    match plan.subscriber_connections() {
+        0 => String::new(),
+        count => format!(", and {count} of subscribers"),
+    }
+}
+
+/// The name of a group of subscribers, and what it does.
+fn explain_group(plan: &Plan, index: usize) -> (String, Vec<String>) {
+    let group = &plan.subscriptions()[index];
+    let draft = &group.draft;
+    let (first, last) = (draft.due(0), draft.due(draft.connections().saturating_sub(1)));
+    let mut lines = vec![
+        format!(
+            "{} clients with {} subscriptions each, over {}",
+            draft.clients,
+            draft.per_client,
+            draft.protocol.name()
+        ),
+        format!("connect from {first} to {last}, {}", per_second(draft.rate_per_s)),
+        format!(
+            "in force from {} after their operation was sent, the last at about {}",
+            draft.settle,
+            draft.ready()
+        ),
+    ];
+    match &group.fan_out {
+        None => lines.push("events are counted, and matched with nothing".to_owned()),
+        Some(fan_out) => {
+            let request = &plan.requests()[fan_out.request].name;
+            let whose = if draft.fan_out.as_ref().is_some_and(|fan_out| fan_out.key.is_some()) {
+                "each subscription with its key"
+            } else {
+                "every subscription"
+            };
+            lines.push(format!(
+                "each `{request}` owes {whose} one event, at most {} after its acknowledgement",
+                fan_out.wait_max
+            ));
+        }
+    }
+    let values = SubscriberValues::new(plan, index, group, 0);
+    lines.push("for example:".to_owned());
+    lines.extend(quoted(&values.render(&group.operation)));
+    (draft.name.clone(), lines)
 }
 
 fn per_second(rate: f64) -> String {

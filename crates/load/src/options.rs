@@ -4,6 +4,7 @@ use prony_load_model::Nanos;
 use prony_load_model::findings::FindingKind;
 use prony_load_model::observation::Observation;
 use prony_load_model::result::SecondRow;
+use prony_load_model::subscription::figures::SubscriberRow;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -99,6 +100,8 @@ pub struct Progress {
     pub duration: Nanos,
     /// The second that has just passed.
     pub last: SecondRow,
+    /// The same second of its subscribers, where the plan has any.
+    pub subscribers: Option<SubscriberRow>,
     /// Starts that the open models asked for in that second; `None` where none is open.
     pub asked_per_s: Option<f64>,
     pub requests: u64,

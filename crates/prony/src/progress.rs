@@ -8,6 +8,7 @@ pub(crate) fn line(progress: &Progress) -> ProgressLine {
         elapsed: progress.elapsed,
         duration: progress.duration,
         last: progress.last,
+        subscribers: progress.subscribers,
         asked_per_s: progress.asked_per_s,
         requests: progress.requests,
         failures: progress.failures,

@@ -12,6 +12,7 @@ mod read;
 mod search;
 mod sparkline;
 mod spectrum;
+mod subscribers;
 mod summary;
 mod table;
 mod tables;

@@ -6,6 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use prony_load_model::Nanos;
 use prony_load_model::findings::FindingKind;
 use prony_load_model::result::SecondRow;
+use prony_load_model::subscription::figures::SubscriberRow;
 use std::fmt;
 use std::io::{self, Write};
 
@@ -18,6 +19,7 @@ pub struct ProgressLine {
     pub elapsed: Nanos,
     pub duration: Nanos,
     pub last: SecondRow,
+    pub subscribers: Option<SubscriberRow>,
     /// Starts that open models asked for in that second.
     pub asked_per_s: Option<f64>,
     pub requests: u64,
@@ -43,6 +45,12 @@ impl fmt::Display for ProgressLine {
         write!(f, "  {} requests, {} failed", grouped(self.requests), grouped(self.failures))?;
         if self.asked_per_s.is_some() {
             write!(f, ", starts {} late, {} dropped", grouped(self.waited), grouped(self.dropped))?;
+        }
+        if let Some(row) = &self.subscribers {
+            write!(f, "  {} subscriptions, {} events/s", grouped(row.active), grouped(row.events))?;
+            if let Some(p99) = row.p99_ns {
+                write!(f, ", fan-out p99 {p99}")?;
+            }
         }
         if !self.findings.is_empty() {
             let names: Vec<_> = self.findings.iter().map(|kind| kind.name()).collect();

@@ -2,6 +2,7 @@
 
 use crate::describe::window_name;
 use crate::page::data::TableData;
+use crate::subscribers;
 use crate::table::{bytes, grouped};
 use prony_load_model::figures::{Figures, LatencyFigures, PERCENTILES};
 use prony_load_model::record::OutcomeKind;
@@ -180,6 +181,7 @@ fn checks(counted: &Counted) -> Option<TableData> {
 /// All that stands beneath the figures, in its order.
 pub(crate) fn beneath(result: &ResultFile) -> Vec<TableData> {
     let window = result.headline();
+    let mut all = subscribers::tables(result);
     let tables = [
         scenarios(window),
         requests(window),
@@ -188,7 +190,8 @@ pub(crate) fn beneath(result: &ResultFile) -> Vec<TableData> {
         checks(&result.counted),
         failures(window),
     ];
-    tables.into_iter().flatten().collect()
+    all.extend(tables.into_iter().flatten());
+    all
 }
 
 /// Only where something failed.

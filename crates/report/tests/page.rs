@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{closed, day, hostile, named, named_comparison, named_search};
+use common::{closed, day, hostile, named, named_comparison, named_search, subscribed};
 use expect_test::{Expect, expect};
 use prony_report::{NamedDocument, html, plain_html};
 
@@ -59,6 +59,27 @@ fn a_run_has_its_plots_and_tables() {
         table "Figures"
         table "by request (steady state)"
         table "failures (steady state)"
+    "#]],
+    );
+}
+
+#[test]
+fn subscribers_have_plots_and_a_spectrum_of_their_own() {
+    check(
+        &[named("r", subscribed())],
+        &expect![[r#"
+        "shop": 1 runs
+        "throughput" "per_second" points 20: "requests started" "successes" "failures" "users"
+        "percentiles" "milliseconds" points 20: "p50" "p95" "p99" "max"
+        "events" "per_second" points 20: "events" "missed" "subscriptions"
+        "fan-out" "milliseconds" points 20: "p50" "p99" "max"
+        spectrum "response time" 200
+        spectrum "fan-out latency of prices" 4000
+        table "Figures"
+        table "subscribers (whole run)"
+        table "events (steady state)"
+        table "deliveries (whole run)"
+        table "subscribers, what went wrong (whole run)"
     "#]],
     );
 }

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{closed, open};
+use common::{closed, open, subscribed};
 use expect_test::{Expect, expect};
 use prony_load_model::wire::{Protocol, Spoken};
 use prony_report::{ReadError, WrkShown, json, read, side_by_side, summary, wrk};
@@ -52,6 +52,55 @@ fn the_summary_shows_findings_first_and_the_steady_state_beside_the_whole() {
         lab: 2 threads, busiest 5 %, 0 connections (0 again)
         a closed loop asks less while it waits, which hides stalls; the longest wait without any answer was 0 s
     "#]].assert_eq(&summary(&closed()));
+}
+
+#[test]
+fn subscribers_stand_beneath_the_figures() {
+    let shown = summary(&subscribed());
+    let (_, beneath) = shown.split_once("  try: read the reasons").unwrap();
+    let (_, beneath) = beneath.split_once("\n\nsubscribers").unwrap();
+    let (beneath, _) = beneath.split_once("\nlab:").unwrap();
+    expect![[r#"
+         (whole run)
+                                                              prices
+          clients, subscriptions of each                     600 × 2
+          protocol                              graphql-transport-ws
+          connections made                         597 of 600, 298/s
+          refused, lost                                         3, 0
+          subscriptions in force                      1 194 of 1 200
+          to connect, p50 / p99 / max       598 µs / 891 µs / 896 µs
+          to the acknowledgement          898 µs / 1.19 ms / 1.20 ms
+          to a subscription                 498 µs / 791 µs / 796 µs
+
+        events (steady state)
+                                         prices
+          events a second                 201.0
+          events                          4 020
+          received                     400.0 kB
+          fan-out latency p50           25.0 ms
+          fan-out latency p95           48.0 ms
+          fan-out latency p99           50.0 ms
+          fan-out latency max           50.0 ms
+          from the acknowledgement, p50  12.5 ms
+          from the acknowledgement, p99  25.0 ms
+
+        deliveries (whole run)
+                                  prices
+          mutations acknowledged     200
+          deliveries due           4 040
+          missed                      40
+          duplicated                  20
+          out of order                 0
+
+        subscribers, what went wrong (whole run)
+                                       times
+          prices: refused: status 503      3
+
+        thresholds (steady state)
+          kept  fan_out_latency p99<100ms  50.0 ms
+          FAILED  missed == 0                   40
+    "#]]
+    .assert_eq(beneath);
 }
 
 #[test]

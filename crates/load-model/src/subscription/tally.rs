@@ -34,6 +34,8 @@ pub struct EventCounts {
     /// Mutations that were sent, and those of them that were answered as expected.
     pub published: u64,
     pub acknowledged: u64,
+    /// Not owed: the subscription was not in force yet when the mutation was sent.
+    pub not_due: u64,
     /// Deliveries that acknowledged mutations owe: to each matching subscription that was in force when they were sent.
     pub due: u64,
     /// Of `due`: had not come when the longest wait was over.
@@ -60,6 +62,7 @@ impl EventCounts {
         self.bytes += other.bytes;
         self.published += other.published;
         self.acknowledged += other.acknowledged;
+        self.not_due += other.not_due;
         self.due += other.due;
         self.missed += other.missed;
         self.cut_off += other.cut_off;

@@ -284,7 +284,9 @@ impl<'a> ScriptProgram<'a> {
             Progress::Ended
         } else {
             let state = user.state();
-            if let News::Answered { bytes, .. } | News::Failed { bytes, .. } = &news {
+            if let News::Answered { bytes, .. } | News::Failed { bytes, .. } | News::Socket { bytes, .. } =
+                &news
+            {
                 state.data_sent += bytes.sent;
                 state.data_received += bytes.received;
             }

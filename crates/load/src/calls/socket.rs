@@ -3,7 +3,9 @@
 
 use super::fault;
 use prony_load_model::answer::header;
-use prony_load_model::call::{AskId, CallFault, CallFaultKind, CallTimes, SocketClose, SocketMessage};
+use prony_load_model::call::{
+    AskId, CallBytes, CallFault, CallFaultKind, CallTimes, SocketClose, SocketMessage,
+};
 use std::io::{self, Read, Write};
 use tungstenite::handshake::derive_accept_key;
 use tungstenite::protocol::frame::coding::CloseCode;
@@ -29,6 +31,8 @@ pub(crate) struct Socket {
     pub(crate) id: AskId,
     /// Of its opening.
     pub(crate) times: CallTimes,
+    /// Not told of yet.
+    pub(crate) bytes: CallBytes,
     frames: WebSocketContext,
     pipe: Pipe,
     pub(crate) is_closing: bool,
@@ -57,18 +61,20 @@ struct Pipe {
 }
 
 impl Socket {
-    pub(crate) fn new(id: AskId, times: CallTimes) -> Self {
+    /// `bytes`: of its opening.
+    pub(crate) fn new(id: AskId, times: CallTimes, bytes: CallBytes) -> Self {
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_BYTES)
             .write_buffer_size(0)
             .max_message_size(Some(MESSAGE_BYTES_MAX))
             .max_frame_size(Some(MESSAGE_BYTES_MAX));
         let frames = WebSocketContext::new(Role::Client, Some(config));
-        Self { id, times, frames, pipe: Pipe::default(), is_closing: false, end: None }
+        Self { id, times, bytes, frames, pipe: Pipe::default(), is_closing: false, end: None }
     }
 
     /// Takes what came over the connection.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
+        self.bytes.received += bytes.len() as u64;
         self.pipe.input.extend_from_slice(bytes);
     }
 
@@ -147,6 +153,7 @@ impl Socket {
 
     /// Gives back memory that a large message took.
     pub(crate) fn note_sent(&mut self) {
+        self.bytes.sent += self.pipe.output.len() as u64;
         self.pipe.output.clear();
         self.pipe.output.shrink_to(BYTES_KEPT);
     }
@@ -262,7 +269,7 @@ mod tests {
     }
 
     fn heard(bytes: &[u8], piece: usize) -> String {
-        let mut socket = Socket::new(1, CallTimes::default());
+        let mut socket = Socket::new(1, CallTimes::default(), CallBytes::default());
         let mut lines = Vec::new();
         'all: for piece in bytes.chunks(piece) {
             socket.take(piece);

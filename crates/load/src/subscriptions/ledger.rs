@@ -11,8 +11,11 @@ use prony_load_model::subscription::tally::{SubscriptionCell, SubscriptionTally}
 use prony_load_model::subscription::token::Token;
 use std::collections::{HashMap, VecDeque};
 
+/// What is settled is remembered for so long at least, to tell late and doubled events from those of nothing.
+const REMEMBERED_MIN: Nanos = Nanos::from_secs(10);
+
 /// Publishers are users of a plan, whose number is bounded. What each has published is remembered for twice the longest
-/// wait, and no longer.
+/// wait or [`REMEMBERED_MIN`], and no longer.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     wait_max: Nanos,
@@ -27,6 +30,8 @@ pub(crate) struct Ledger {
 #[derive(Debug, Default)]
 struct Audience {
     size: u32,
+    /// Have not come into force, and still may.
+    waiting: u32,
     in_force: Bits,
     /// Ended by the target; never in force again.
     ended: Bits,
@@ -70,6 +75,8 @@ enum Answer {
 pub(crate) struct Counting<'a> {
     pub(crate) tally: &'a mut SubscriptionTally,
     pub(crate) group: usize,
+    /// Every thread hears of every mutation, and one counts them.
+    pub(crate) counts_mutations: bool,
 }
 
 impl Counting<'_> {
@@ -98,17 +105,24 @@ impl Ledger {
         };
         let entry = &mut self.audiences[audience as usize];
         entry.size += 1;
+        entry.waiting += 1;
         Member { audience, place: entry.size - 1 }
     }
 
     /// From now on mutations owe it their events.
     pub(crate) fn begin(&mut self, member: Member) {
-        self.audiences[member.audience as usize].in_force.set(member.place);
+        let audience = &mut self.audiences[member.audience as usize];
+        audience.waiting -= 1;
+        audience.in_force.set(member.place);
     }
 
     /// The target has ended it.
     pub(crate) fn end(&mut self, member: Member) {
         let audience = &mut self.audiences[member.audience as usize];
+        if audience.ended.has(member.place) {
+            return;
+        }
+        audience.waiting -= u32::from(!audience.in_force.has(member.place));
         audience.in_force.clear(member.place);
         audience.ended.set(member.place);
     }
@@ -123,9 +137,13 @@ impl Ledger {
         window: usize,
         counting: &mut Counting<'_>,
     ) {
-        counting.cell(window).counts.published += 1;
         let audience = self.keys.get(key).copied();
         let owed = audience.map(|audience| self.audiences[audience as usize].in_force.clone());
+        let waiting = audience.map_or(0, |audience| self.audiences[audience as usize].waiting);
+        let published = u64::from(counting.counts_mutations);
+        let counts = &mut counting.cell(window).counts;
+        counts.published += published;
+        counts.not_due += u64::from(waiting);
         let publication = Publication {
             sequence: token.sequence,
             sent: at,
@@ -160,8 +178,9 @@ impl Ledger {
         publication.answer = Answer::Acknowledged(at);
         let early = std::mem::take(&mut publication.early);
         let due = publication.owed.count();
+        let acknowledged = u64::from(counting.counts_mutations);
         let cell = counting.cell(publication.window);
-        cell.counts.acknowledged += 1;
+        cell.counts.acknowledged += acknowledged;
         cell.counts.due += due;
         for received in early {
             cell.counts.before_acknowledgement += u64::from(received < at);
@@ -292,7 +311,7 @@ impl Publication {
 impl Publisher {
     /// Duplicates and late events are told apart for as long as a publication is remembered.
     fn forget(&mut self, now: Nanos, wait_max: Nanos) {
-        let age = wait_max.plus(wait_max);
+        let age = wait_max.plus(wait_max).max(REMEMBERED_MIN);
         while let Some(first) = self.publications.front()
             && first.is_settled
             && now >= first.sent.plus(age)

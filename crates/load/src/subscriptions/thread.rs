@@ -272,7 +272,11 @@ impl<'a> Subscribers<'a> {
 
     fn finish(&mut self, now: Nanos) {
         for (group, entry) in self.groups.iter_mut().enumerate() {
-            entry.ledger.close(&mut Counting { tally: &mut self.tally.subscribers, group });
+            entry.ledger.close(&mut Counting {
+                tally: &mut self.tally.subscribers,
+                group,
+                counts_mutations: false,
+            });
         }
         for slot in &mut self.slots {
             if let Some(mut live) = slot.live.take() {
@@ -321,7 +325,8 @@ impl<'a> Subscribers<'a> {
             let at = self.moment(at);
             let window = self.window_at(at);
             let ledger = &mut self.groups[group].ledger;
-            let counting = &mut Counting { tally: &mut self.tally.subscribers, group };
+            let counts_mutations = self.index == 0;
+            let counting = &mut Counting { tally: &mut self.tally.subscribers, group, counts_mutations };
             match what {
                 Published::Sent { key } => ledger.sent(token, &key, at, window, counting),
                 Published::Acknowledged => ledger.answered(token, Some(at), counting),
@@ -340,7 +345,10 @@ impl<'a> Subscribers<'a> {
 
     fn settle_all(&mut self, now: Nanos) {
         for (group, entry) in self.groups.iter_mut().enumerate() {
-            entry.ledger.settle(now, &mut Counting { tally: &mut self.tally.subscribers, group });
+            entry.ledger.settle(
+                now,
+                &mut Counting { tally: &mut self.tally.subscribers, group, counts_mutations: false },
+            );
         }
     }
 
@@ -517,6 +525,8 @@ impl<'a> Subscribers<'a> {
     }
 
     fn hear_end(&mut self, index: usize, live: &mut Live, reason: String) {
+        // What was sent before the end was owed.
+        self.take_notices();
         let at = self.now();
         let (window, Live { link, marks, .. }) = (self.window_at(at), live);
         link.end(reason, &mut |heard| self.hear(index, &heard, at, window, marks));
@@ -541,7 +551,13 @@ impl<'a> Subscribers<'a> {
             return;
         };
         let member = self.subscriptions[self.slots[index].first + number as usize].member;
-        entry.ledger.received(member, token, at, window, &mut Counting { tally, group });
+        entry.ledger.received(
+            member,
+            token,
+            at,
+            window,
+            &mut Counting { tally, group, counts_mutations: false },
+        );
     }
 
     // ---- subscriptions

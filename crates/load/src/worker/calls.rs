@@ -373,7 +373,7 @@ impl Worker<'_> {
         if is_counted {
             self.tell(user, News::Failed { call: id, fault, times, peer, bytes })
         } else {
-            self.tell(user, News::Socket { socket: id, news: SocketNews::Failed { fault, times } })
+            self.tell(user, News::Socket { socket: id, news: SocketNews::Failed { fault, times }, bytes })
         }
     }
 

@@ -8,9 +8,10 @@ use crate::http::sink::Sink;
 use crate::timers::Alarm;
 use prony_load_model::Nanos;
 use prony_load_model::call::{
-    AskId, Call, CallFaultKind, News, SocketClose, SocketMessage, SocketNews, SocketOpening,
+    AskId, Call, CallBytes, CallFaultKind, News, SocketClose, SocketMessage, SocketNews, SocketOpening,
 };
 use prony_load_model::program::{Keep, ProgramError};
+use std::mem;
 
 /// As long as the peer may take to answer a close.
 const CLOSE_TIMEOUT: Nanos = Nanos::from_secs(5);
@@ -73,15 +74,15 @@ impl Worker<'_> {
             }
         }
         let closed = self.calls.close(index);
-        let (id, times, peer) = (closed.id, closed.times, closed.peer);
+        let (id, times, peer, bytes) = (closed.id, closed.times, closed.peer, closed.bytes);
         let whole = closed.sink.answer(answer.status);
         let token = self.calls.token_of(line);
         let told = if answer.status == 101 {
-            self.calls.keep_socket(line, Socket::new(id, times));
-            self.tell_socket(user, id, SocketNews::Opened { answer: whole, times, peer })
+            self.calls.keep_socket(line, Socket::new(id, times, CallBytes::default()));
+            self.tell_socket(user, id, bytes, SocketNews::Opened { answer: whole, times, peer })
         } else {
             self.calls.close_line(line);
-            self.tell_socket(user, id, SocketNews::Refused { answer: whole, times, peer })
+            self.tell_socket(user, id, bytes, SocketNews::Refused { answer: whole, times, peer })
         };
         closed.sink.recycle(&mut self.spare);
         told?;
@@ -156,7 +157,9 @@ impl Worker<'_> {
             match heard {
                 None => break,
                 Some(Heard::Message(message)) => {
-                    self.tell_socket(user, id, SocketNews::Message(message))?;
+                    let socket = self.calls.line(line).socket.as_mut();
+                    let bytes = socket.map(|socket| mem::take(&mut socket.bytes)).unwrap_or_default();
+                    self.tell_socket(user, id, bytes, SocketNews::Message(message))?;
                 }
                 Some(Heard::End(end)) => self.calls.end_socket(line, end),
             }
@@ -170,21 +173,27 @@ impl Worker<'_> {
             let Some(line) = self.calls.pop_ended() else { break };
             let entry = self.calls.line(line);
             let user = entry.user;
-            let ended = entry.socket.take().map(|socket| (socket.id, socket.times, socket.end));
+            let ended = entry.socket.take().map(|socket| (socket.id, socket.times, socket.bytes, socket.end));
             self.calls.close_line(line);
-            let Some((id, times, Some(end))) = ended else { continue };
+            let Some((id, times, bytes, Some(end))) = ended else { continue };
             self.calls.forget_socket(user, line);
             let news = match end {
                 End::Closed(close) => SocketNews::Closed(close),
                 End::Failed(fault) => SocketNews::Failed { fault, times },
             };
-            self.tell_socket(user, id, news)?;
+            self.tell_socket(user, id, bytes, news)?;
         }
         Ok(())
     }
 
-    fn tell_socket(&mut self, user: u32, socket: AskId, news: SocketNews<'_>) -> Result<(), WorkerError> {
-        self.tell(user, News::Socket { socket, news })
+    fn tell_socket(
+        &mut self,
+        user: u32,
+        socket: AskId,
+        bytes: CallBytes,
+        news: SocketNews<'_>,
+    ) -> Result<(), WorkerError> {
+        self.tell(user, News::Socket { socket, news, bytes })
     }
 
     // ---- end

@@ -273,7 +273,7 @@ impl Program for Walker<'_> {
                 let path = walking.open.remove(&call).expect("it was open");
                 self.walk.note(user, &format!("{path} {:?}{}", fault.kind, shown(&times)));
             }
-            News::Socket { socket, news } => {
+            News::Socket { socket, news, .. } => {
                 let (line, is_over) = walking.hear_socket(socket, news, &mut out.asks);
                 if is_over {
                     walking.open.remove(&socket).expect("it was open");

@@ -5,6 +5,7 @@ use super::digits;
 use prony_load_model::Nanos;
 use prony_load_model::figures::Figures;
 use prony_load_model::histogram::{Latencies, SAMPLES_BEYOND_MIN};
+use prony_load_model::subscription::figures::Subscribers;
 
 /// Points for each factor of ten of 1/(1 - quantile).
 const POINTS_A_DECADE: i32 = 24;
@@ -28,6 +29,17 @@ pub(super) fn spectra(figures: &Figures) -> Vec<SpectrumData> {
         // A histogram that cannot be read is left out; the figures beside it stand on their own.
         let latencies = Latencies::from_base64(text).ok().filter(|latencies| !latencies.is_empty())?;
         Some(spectrum(name, role, &latencies, max))
+    });
+    drawn.collect()
+}
+
+/// Of each group of subscribers whose events are matched with mutations.
+pub(super) fn fan_out_spectra(subscribers: &Subscribers) -> Vec<SpectrumData> {
+    let drawn = subscribers.groups.iter().filter_map(|group| {
+        let window = group.headline()?;
+        let times = Latencies::from_base64(&window.histogram).ok().filter(|times| !times.is_empty())?;
+        let name = format!("fan-out latency of {}", group.name);
+        Some(spectrum(&name, "service", &times, window.fan_out_latency.max_ns))
     });
     drawn.collect()
 }

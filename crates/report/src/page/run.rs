@@ -28,7 +28,8 @@ pub(super) fn run_data(run: &LabelledRun<'_>, points_max: usize) -> RunData {
         tables: [figures].into_iter().chain(tables::beneath(result)).collect(),
         windows: result.windows.iter().filter_map(window).collect(),
         plots: series::plots(result, points_max),
-        spectra: distribution::spectra(&headline.all),
+        spectra: [distribution::spectra(&headline.all), distribution::fan_out_spectra(&result.subscribers)]
+            .concat(),
         histograms: distribution::histograms(&headline.all),
         observers: observers(&result.observers, points_max),
     }
@@ -118,7 +119,11 @@ fn claims(result: &ResultFile) -> Vec<ClaimData> {
         Some(claim(&format!("p{percentile} response time"), &time.to_string()))
     });
     let errors = format!("{:.2} %", all.error_share() * 100.0);
-    [claim("successes", &rate), claim("errors", &errors)].into_iter().chain(times).collect()
+    let groups = result.subscribers.groups.iter().filter_map(|group| {
+        let time = group.headline()?.fan_out_latency.percentile(99.0)?;
+        Some(claim(&format!("p99 fan-out latency, {}", group.name), &time.to_string()))
+    });
+    [claim("successes", &rate), claim("errors", &errors)].into_iter().chain(times).chain(groups).collect()
 }
 
 fn window(result: &WindowResult) -> Option<WindowData> {

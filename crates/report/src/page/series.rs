@@ -6,9 +6,10 @@ use crate::downsample;
 use prony_load_model::Nanos;
 use prony_load_model::observation::{Observation, ObservedSeries, ObservedUnit};
 use prony_load_model::result::{ResultFile, SecondRow};
+use prony_load_model::subscription::figures::SubscriberRow;
 use std::collections::BTreeSet;
 
-/// The run's own two plots: throughput and percentiles.
+/// The run's own plots: throughput and percentiles, and of subscribers events and fan-out latency.
 pub(super) fn plots(result: &ResultFile, points_max: usize) -> Vec<PlotData> {
     if result.series.is_empty() {
         return Vec::new();
@@ -16,7 +17,56 @@ pub(super) fn plots(result: &ResultFile, points_max: usize) -> Vec<PlotData> {
     let bucket = downsample::bucket_length(result.series.len(), points_max);
     let seconds: Vec<_> = result.series.iter().map(|row| row.second as f64).collect();
     let draw = Draw { rows: &result.series, bucket, times: downsample::times(&seconds, bucket) };
-    vec![throughput(result, &draw), percentiles(&draw)]
+    let mut plots = vec![throughput(result, &draw), percentiles(&draw)];
+    if !result.subscribers.is_empty() {
+        plots.extend(subscribers(&result.subscribers.series, points_max));
+    }
+    plots
+}
+
+/// Events a second, and how long they took from their mutations.
+fn subscribers(rows: &[SubscriberRow], points_max: usize) -> [PlotData; 2] {
+    let bucket = downsample::bucket_length(rows.len(), points_max);
+    let seconds: Vec<_> = rows.iter().map(|row| row.second as f64).collect();
+    let times = downsample::times(&seconds, bucket);
+    let line = |name: &str, role, unit, value: fn(&SubscriberRow) -> Option<f64>| {
+        let values: Vec<_> = rows.iter().map(|row| value(row).map(|value| digits(value, 5))).collect();
+        LineData { name: name.to_owned(), role, unit, values: downsample::values(&values, bucket) }
+    };
+    let ms = Unit::Milliseconds;
+    let plot = |id: &str, title: &str, unit, may_be_log, lines| PlotData {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        unit,
+        note: reduced_note(bucket),
+        may_be_log,
+        times: times.clone(),
+        lines,
+    };
+    [
+        plot(
+            "events",
+            "Events to subscribers",
+            Unit::PerSecond,
+            false,
+            vec![
+                line("events", "success", Unit::PerSecond, |row| Some(row.events as f64)),
+                line("missed", "failure", Unit::PerSecond, |row| Some(row.missed as f64)),
+                line("subscriptions", "users", Unit::Count, |row| Some(row.active as f64)),
+            ],
+        ),
+        plot(
+            "fan-out",
+            "Fan-out latency by percentile, each second",
+            ms,
+            true,
+            vec![
+                line("p50", "p50", ms, |row| row.p50_ns.map(Nanos::as_millis_f64)),
+                line("p99", "p99", ms, |row| row.p99_ns.map(Nanos::as_millis_f64)),
+                line("max", "max", ms, |row| row.max_ns.map(Nanos::as_millis_f64)),
+            ],
+        ),
+    ]
 }
 
 /// The rows of a run and how many of them become one bucket.

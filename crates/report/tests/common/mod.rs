@@ -12,12 +12,14 @@ use prony_load_model::result::{
     SCHEMA_VERSION, SecondRow, verdicts, window_results,
 };
 use prony_load_model::search::{self, Search, SearchFile, SearchPlan, SearchRun, SearchStep, Trial, Vary};
-use prony_load_model::subscription::figures::Subscribers;
+use prony_load_model::subscription::figures::{SubscriberRow, Subscribers};
+use prony_load_model::subscription::tally::{EventCounts, LinkCounts, SubscriptionTally, count_reason};
+use prony_load_model::subscription::{FanOutDraft, SubscriptionDraft};
 use prony_load_model::tally::{Tally, TallyShape};
-use prony_load_model::variable::Order;
+use prony_load_model::variable::{Order, Values};
 use prony_load_model::{
     LoadModel, Nanos, Outcome, Plan, PlanDraft, Record, RequestDraft, Target, ThinkTime, Threshold,
-    TransportError,
+    TransportError, Variable,
 };
 use prony_report::{Document, NamedDocument};
 
@@ -66,6 +68,84 @@ pub fn open() -> ResultFile {
     };
     result.counted = Counted { checks: vec![check], feeders: vec![feeder], iterations_cut: 6 };
     result
+}
+
+/// As [`closed`], beside subscribers whose events take from 1 to 50 ms: one event in a hundred is missed, one in two hundred
+/// doubled, and three of 600 connections are refused.
+pub fn subscribed() -> ResultFile {
+    let load = LoadModel::ramp_and_hold(100, Nanos::ZERO, Nanos::from_secs(20));
+    let mut draft = PlanDraft::new("shop", Target::new("shop.test", 80), load);
+    draft.variables =
+        vec![Variable { name: "token".to_owned(), values: Values::Token { prefix: "t-".to_owned() } }];
+    draft.requests = vec![RequestDraft::get("sell", "/?t=${token}")];
+    let mut group = SubscriptionDraft::new("prices", "subscription { onSold { name } }", 600);
+    group.per_client = 2;
+    let fan_out = FanOutDraft {
+        request: "sell".to_owned(),
+        token: None,
+        key: None,
+        request_key: None,
+        wait_max: Nanos::from_secs(1),
+    };
+    group.fan_out = Some(fan_out);
+    draft.subscriptions = vec![group];
+    draft.thresholds = Threshold::parse_list("fan_out_latency p99<100ms, missed == 0").unwrap();
+    let plan = draft.check().unwrap();
+    let mut result = counted(&plan, 200, |index| {
+        let start = Nanos::from_millis(index * 100);
+        request_record(0, start, start, Nanos::from_millis(2), Outcome::Success)
+    });
+    result.subscribers = subscribers(&plan);
+    result.thresholds = verdicts(&plan, &result.windows, &result.subscribers);
+    result.findings = judge(&plan, &result, &TargetPlace::OtherMachine);
+    result
+}
+
+fn subscribers(plan: &Plan) -> Subscribers {
+    let windows = plan.windows();
+    let (mut total, mut series) = (SubscriptionTally::new(1, windows.all().len()), Vec::new());
+    for second in 0..20 {
+        let mut tally = SubscriptionTally::new(1, windows.all().len());
+        for event in 0..200 {
+            let time = Nanos::from_millis(1 + (event * 7 + second) % 50);
+            let cell = tally.cell_mut(0, 0);
+            cell.from_send.record(time);
+            cell.from_acknowledgement.record(Nanos(time.0 / 2));
+            tally.interval_from_send.record(time);
+        }
+        let counts = EventCounts {
+            events: 201,
+            bytes: 20_000,
+            missed: 2,
+            duplicated: 1,
+            due: 202,
+            acknowledged: 10,
+            published: 10,
+            ..EventCounts::default()
+        };
+        tally.cell_mut(0, 0).counts = counts;
+        tally.interval = counts;
+        tally.active = 1_194;
+        series.push(SubscriberRow::of(second, &tally));
+        total.merge(&tally);
+    }
+    let links = &mut total.links[0];
+    links.counts = LinkCounts {
+        attempted: 600,
+        made: 597,
+        asked: 1_194,
+        subscribed: 1_194,
+        first_attempt_ns: Some(Nanos::ZERO),
+        last_made_ns: Some(Nanos::from_secs(2)),
+        ..LinkCounts::default()
+    };
+    (0..3).for_each(|_| count_reason(&mut links.counts.refused, "status 503"));
+    (0..597).for_each(|number| {
+        links.connect.record(Nanos::from_micros(300 + number));
+        links.acknowledge.record(Nanos::from_micros(600 + number));
+        links.subscribe.record(Nanos::from_micros(200 + number));
+    });
+    Subscribers::of(plan, &windows, &total, &series, plan.duration())
 }
 
 fn request_record(request: usize, due: Nanos, started: Nanos, service: Nanos, outcome: Outcome) -> Record {

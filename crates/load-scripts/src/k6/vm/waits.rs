@@ -198,7 +198,7 @@ pub(in crate::k6) fn kept(news: News<'_>) -> Option<(AskId, Heard)> {
         News::Failed { call, fault, times, peer, bytes } => {
             Some((call, Heard::Failed(Box::new(Failed { fault, times, peer, bytes }))))
         }
-        News::Socket { socket, news } => Some((socket, Heard::Socket(kept_of_socket(news)))),
+        News::Socket { socket, news, .. } => Some((socket, Heard::Socket(kept_of_socket(news)))),
     }
 }
 

@@ -57,7 +57,7 @@ impl Runs<'_> {
     ) -> Result<Option<(ResultFile, Used)>, RunError> {
         let reading = || Reading::take(engine.process, Some(engine.processors));
         let before = reading();
-        let result = self.run(plan, file, watch)?;
+        let result = prony_load::run(plan, self.observing(engine, file, watch))?;
         let after = reading();
         if result.state == RunState::Stopped {
             return Ok(None);
@@ -84,6 +84,18 @@ impl Runs<'_> {
         watch: impl FnMut(&Progress) + 'static,
     ) -> Result<ResultFile, RunError> {
         prony_load::run(plan, self.options(file, watch))
+    }
+
+    /// With an observer of the engine, so that the result shows its processors and memory over time.
+    pub(crate) fn observing(
+        &self,
+        engine: Measured<'_>,
+        file: &str,
+        watch: impl FnMut(&Progress) + 'static,
+    ) -> RunOptions {
+        // An engine that has just gone is told by what becomes of its requests.
+        let observe = crate::observe::open(&[format!("pid:{}", engine.process)]).ok();
+        RunOptions { observe, ..self.options(file, watch) }
     }
 
     pub(crate) fn options(&self, file: &str, watch: impl FnMut(&Progress) + 'static) -> RunOptions {

@@ -120,7 +120,7 @@ pub(super) fn measure(
             }
         }
     };
-    let options = RunOptions { stop: enough, ..runs.options(FILE, watch) };
+    let options = RunOptions { stop: enough, ..runs.observing(engine, FILE, watch) };
     let result = prony_load::run(&plan, options)?;
     if runs.stop.is_stopped() {
         return Ok(None);
@@ -247,6 +247,7 @@ mod tests {
     fn it_ends_with_errors_or_when_nothing_becomes_more() {
         assert_eq!(end(&[], 2), None);
         assert_eq!(end(&seconds(&[10, 20, 30, 30]), 2), None);
+        assert_eq!(end(&seconds(&[10, 10, 20, 20, 30, 30]), 2), None, "pauses do not add up");
         assert_eq!(end(&seconds(&[10, 20, 30, 30, 29]), 2), Some(End::Plateau { seconds: 2 }));
         assert_eq!(end(&seconds(&[1_000, 1_005, 1_009, 1_011, 1_011]), 4), None, "many small steps are one");
         let mut failing = seconds(&[1_000, 990]);

@@ -73,16 +73,16 @@ fn subscribers_stand_beneath_the_figures() {
           to a subscription                 498 µs / 791 µs / 796 µs
 
         events (steady state)
-                                         prices
-          events a second                 201.0
-          events                          4 020
-          received                     400.0 kB
-          fan-out latency p50           25.0 ms
-          fan-out latency p95           48.0 ms
-          fan-out latency p99           50.0 ms
-          fan-out latency max           50.0 ms
-          from the acknowledgement, p50  12.5 ms
-          from the acknowledgement, p99  25.0 ms
+                                           prices
+          events a second                   201.0
+          events                            4 020
+          received                       400.0 kB
+          fan-out latency p50             25.0 ms
+          fan-out latency p95             48.0 ms
+          fan-out latency p99             50.0 ms
+          fan-out latency max             50.0 ms
+          from the acknowledgement, p50   12.5 ms
+          from the acknowledgement, p99   25.0 ms
 
         deliveries (whole run)
                                   prices

@@ -8,8 +8,9 @@
 //! callgrind_annotate /tmp/calls-0N
 //! ```
 //!
-//! where `0N` is the thread of the core, which `callgrind` numbers in the order of their start. Kinds: `get-node`,
-//! `get-relationships`, `post-node`, `post-relationship`.
+//! where `0N` is the thread of the core, which `callgrind` numbers in the order of their start. What the start costs goes
+//! out of the difference of two runs. Kinds: `get-node`, `get-relationships`, `post-node`, `post-relationship`; behind the
+//! number, `hyper` sends a header that keeps requests from being answered beside hyper.
 
 use std::{
     error::Error,
@@ -33,6 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let kind = arguments.next().unwrap_or_else(|| "get-node".to_owned());
     let requests: usize = arguments.next().map_or(Ok(10_000), |text| text.parse())?;
+    let header = if arguments.next().is_some_and(|way| way == "hyper") { "Connection: any\r\n" } else { "" };
     let directory = tempfile::tempdir()?;
     fill(&directory.path().join("rage"))?;
     let sources = vec![format!("graph:{}", directory.path().display())];
@@ -41,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     settings.cores = CoreChoice::Count(1);
     settings.sources[0].graph.durability = Durability::Off;
     let running = runtime::start(settings)?;
-    ask(running.addresses()[0], &kind, requests)?;
+    ask(running.addresses()[0], (&kind, header), requests)?;
     running.stop();
     Ok(())
 }
@@ -63,7 +65,7 @@ fn fill(directory: &std::path::Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn ask(address: SocketAddr, kind: &str, requests: usize) -> Result<(), Box<dyn Error>> {
+fn ask(address: SocketAddr, asked: (&str, &str), requests: usize) -> Result<(), Box<dyn Error>> {
     let mut connections: Vec<TcpStream> = (0..CONNECTIONS)
         .map(|_| {
             let stream = TcpStream::connect(address)?;
@@ -74,7 +76,7 @@ fn ask(address: SocketAddr, kind: &str, requests: usize) -> Result<(), Box<dyn E
     let mut received = [0; 4096];
     for first in (0..requests).step_by(CONNECTIONS) {
         for (connection, number) in connections.iter_mut().zip(first..requests) {
-            connection.write_all(request(kind, number)?.as_bytes())?;
+            connection.write_all(request(asked, number)?.as_bytes())?;
         }
         for (connection, _) in connections.iter_mut().zip(first..requests) {
             // Answers are short, and each goes out in one piece.
@@ -87,7 +89,7 @@ fn ask(address: SocketAddr, kind: &str, requests: usize) -> Result<(), Box<dyn E
     Ok(())
 }
 
-fn request(kind: &str, number: usize) -> Result<String, String> {
+fn request((kind, header): (&str, &str), number: usize) -> Result<String, String> {
     let node = number % NODES;
     let call = match kind {
         "get-node" => format!("GET /db/rage/node/User/{node}"),
@@ -102,5 +104,5 @@ fn request(kind: &str, number: usize) -> Result<String, String> {
             ));
         }
     };
-    Ok(format!("{call} HTTP/1.1\r\nHost: 127.0.0.1:7243\r\n\r\n"))
+    Ok(format!("{call} HTTP/1.1\r\nHost: 127.0.0.1:7243\r\n{header}\r\n"))
 }

@@ -83,7 +83,8 @@ pub(crate) async fn answer(
 /// A database's name and what follows it; none where the path is not below `/db/`.
 fn split(path: &str) -> Option<(&str, &str)> {
     let rest = path.strip_prefix("/db/")?;
-    Some(rest.split_once('/').unwrap_or((rest, "")))
+    let end = rest.bytes().position(|byte| byte == b'/');
+    Some(end.map_or((rest, ""), |end| (&rest[..end], &rest[end + 1..])))
 }
 
 /// What `take` makes of the database with a name.

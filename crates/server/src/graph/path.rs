@@ -83,12 +83,17 @@ const BAD_ENCODING: BadPath =
 pub(super) fn read(path: &str) -> Result<Call<'_>, BadPath> {
     let mut all = [""; SEGMENTS_MAX];
     let mut count = 0;
-    for segment in path.split('/') {
-        // More are only behind a type list, where they are a fault of the list's.
-        if count < SEGMENTS_MAX {
-            all[count] = segment;
+    let mut begin = 0;
+    // By hand: paths are short, and the standard library's search costs more than it finds.
+    for (place, byte) in path.bytes().chain([b'/']).enumerate() {
+        if byte == b'/' {
+            // More are only behind a type list, where they are a fault of the list's.
+            if count < SEGMENTS_MAX {
+                all[count] = &path[begin..place];
+            }
+            begin = place + 1;
+            count += 1;
         }
-        count += 1;
     }
     if count > SEGMENTS_MAX {
         let is_node = all[0] == "node";

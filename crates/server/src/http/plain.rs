@@ -69,8 +69,8 @@ pub(crate) fn read<'b>(bytes: &'b [u8], settings: &Settings) -> Begin<'b> {
         && whole <= bytes.len();
     match (method, target) {
         (Some(method), Some(target)) if is_plain => {
-            let (path, query) = match target.split_once('?') {
-                Some((path, query)) => (path, Some(query)),
+            let (path, query) = match memchr::memchr(b'?', target.as_bytes()) {
+                Some(end) => (&target[..end], Some(&target[end + 1..])),
                 None => (target, None),
             };
             Begin::Plain(Plain { method, path, query, body: &bytes[head_bytes..whole], bytes: whole })

@@ -95,8 +95,8 @@ impl<P: 'static> Watch<P> {
         if let Some(filter) = &self.plan.filter {
             let passed = (self.ask)(filter, given()).await;
             match only_row(passed.data.as_deref()) {
-                Some(Some(_)) => {}
-                Some(None) => return None,
+                Some(row) if !row.is_empty() => {}
+                Some(_) => return None,
                 None => return Some(FieldResult { data: None, errors: passed.errors }),
             }
         }
@@ -179,8 +179,8 @@ impl Writer<'_> {
 
     fn asked_row(&mut self, out: &mut Vec<u8>, asked: FieldResult) -> Result<(), FilteredOut> {
         match only_row(asked.data.as_deref()) {
-            Some(Some(row)) => out.extend_from_slice(row),
-            Some(None) => return Err(FilteredOut),
+            Some(row) if !row.is_empty() => out.extend_from_slice(row),
+            Some(_) => return Err(FilteredOut),
             None => out.extend_from_slice(b"null"),
         }
         self.result.errors.extend(asked.errors.into_iter().map(|mut error| {
@@ -195,10 +195,9 @@ impl Writer<'_> {
     }
 }
 
-/// The row of a list of at most one; the outer `None` where there is no list.
-fn only_row(data: Option<&[u8]>) -> Option<Option<&[u8]>> {
-    let inside = data?.strip_prefix(b"[")?.strip_suffix(b"]")?;
-    Some((!inside.is_empty()).then_some(inside))
+/// The row of a list of at most one, empty where it has none; `None` where there is no list.
+fn only_row(data: Option<&[u8]>) -> Option<&[u8]> {
+    data?.strip_prefix(b"[")?.strip_suffix(b"]")
 }
 
 fn write_object<'v>(

@@ -295,11 +295,14 @@ impl<'m> Select<'m> {
             let is_number = matches!(column.kind, ColumnKind::Numeric | ColumnKind::Decimal)
                 && has_numeric_affinity(&column.database_type);
             row.push_str(if index == 0 { "" } else { ", " });
-            row.push_str(&if is_number {
-                format!("CAST(?{number} AS NUMERIC)")
+            let placeholder = format!("?{number}");
+            if is_number {
+                row.push_str("CAST(");
+                row.push_str(&placeholder);
+                row.push_str(" AS NUMERIC)");
             } else {
-                format!("?{number}")
-            });
+                row.push_str(&placeholder);
+            }
             row.push_str(" AS ");
             push_identifier(&mut row, &column.name);
         }

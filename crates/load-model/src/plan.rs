@@ -486,7 +486,6 @@ impl Plan {
         &self.requests
     }
 
-    /// Clients that subscribe beside the users.
     pub fn subscriptions(&self) -> &[Subscription] {
         &self.subscriptions
     }

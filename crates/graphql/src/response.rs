@@ -81,13 +81,18 @@ pub fn error_list(errors: &[GraphqlError], detail: Detail) -> Vec<u8> {
 /// An error usually takes less.
 const ERROR_BYTES: usize = 256;
 
-/// Keys of GraphQL need no escapes, so that the sum is exact where there are no errors.
+/// Keys of GraphQL need no escapes, so that the sum is exact where there are no errors: then the body is handed on as it
+/// is, without a word about room that is left.
 fn capacity(fields: &[Field], results: &[FieldResult]) -> usize {
     let members = fields.iter().zip(results).map(|(field, result)| {
         let data = result.data.as_ref().map_or(4, Vec::len);
-        field.response_key.len() + 4 + data + result.errors.len() * ERROR_BYTES
+        field.response_key.len() + b"\"\":,".len() + data
     });
-    members.sum::<usize>() + br#"{"data":{},"errors":[]}"#.len()
+    let errors: usize = results.iter().map(|result| result.errors.len()).sum();
+    let list = if errors == 0 { 0 } else { b",\"errors\":[]".len() + errors * ERROR_BYTES };
+    // The last member has no comma.
+    let commas = usize::from(!fields.is_empty());
+    b"{\"data\":{}}".len() + members.sum::<usize>() - commas + list
 }
 
 fn write_data(out: &mut Vec<u8>, fields: &[Field], results: &[FieldResult]) {

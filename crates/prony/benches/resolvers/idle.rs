@@ -25,10 +25,6 @@ pub(crate) fn subscriptions() {
     print_table(&rows);
 }
 
-fn query(id: &str) -> String {
-    format!("subscription {{ onDonutUpdated(id: \"{id}\") {{ id name flavor }} }}")
-}
-
 /// Clients with one subscription each.
 fn one_each(rows: &mut Vec<Vec<String>>, name: &str, id: impl Fn(usize) -> String) {
     let donuts = Subject::example("donuts", &[], None);
@@ -41,7 +37,7 @@ fn one_each(rows: &mut Vec<Vec<String>>, name: &str, id: impl Fn(usize) -> Strin
     let mut clients: Vec<Socket> = (0..CLIENTS).map(|_| Socket::open(&donuts.url)).collect();
     add("connected", CLIENTS, 0);
     for (number, client) in clients.iter_mut().enumerate() {
-        client.subscribe(1, &query(&id(number)));
+        client.subscribe(1, &id(number));
         client.settle();
     }
     add("subscribed", CLIENTS, CLIENTS);
@@ -54,7 +50,7 @@ fn many_each(rows: &mut Vec<Vec<String>>) {
     let before = settled_kib(&donuts);
     for client in &mut clients {
         for number in 0..EACH {
-            client.subscribe(number, &query("1"));
+            client.subscribe(number, "1");
         }
         client.settle();
     }

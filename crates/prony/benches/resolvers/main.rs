@@ -2,7 +2,7 @@
 //! and async-graphql, and what subscriptions cost. One subcommand a question; each prints the tables that
 //! `docs/benchmarks.md` quotes.
 //!
-//! `cargo bench -p prony --bench resolvers -- rest|peer|idle|memory`
+//! `cargo bench -p prony --bench resolvers -- rest|peer|fanout|idle|memory`
 //!
 //! Needs nginx, openssl, wrk and taskset; `peer` builds its peer with cargo.
 
@@ -12,6 +12,7 @@
     reason = "tables are what a benchmark is for, and some take minutes"
 )]
 
+mod fanout;
 mod idle;
 mod memory;
 #[path = "../common/nginx.rs"]
@@ -54,8 +55,9 @@ fn main() {
         Some("rest") => rest::beside_rest_and_nginx(),
         Some("peer") => peer::beside_async_graphql(),
         Some("functions") => peer::print_functions(),
+        Some("fanout") => fanout::to_half(),
         Some("idle") => idle::subscriptions(),
         Some("memory") => memory::flat(),
-        _ => println!("name a measurement: rest, peer, functions (of ours alone), idle, memory"),
+        _ => println!("name a measurement: rest, peer, functions (of ours alone), fanout, idle, memory"),
     }
 }

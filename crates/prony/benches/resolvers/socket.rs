@@ -26,9 +26,13 @@ impl Socket {
         socket
     }
 
-    pub(crate) fn subscribe(&mut self, id: usize, query: &str) {
-        let query = serde_json::Value::from(query);
-        self.send(&format!("{{\"type\":\"subscribe\",\"id\":\"{id}\",\"payload\":{{\"query\":{query}}}}}"));
+    /// Asks for the events of a donut, under an id of the client's.
+    pub(crate) fn subscribe(&mut self, id: usize, donut: &str) {
+        const QUERY: &str =
+            "subscription Updates($id: String!) { onDonutUpdated(id: $id) { id name flavor } }";
+        self.send(&format!(
+            r#"{{"type":"subscribe","id":"{id}","payload":{{"query":"{QUERY}","variables":{{"id":"{donut}"}}}}}}"#
+        ));
     }
 
     pub(crate) fn complete(&mut self, id: usize) {

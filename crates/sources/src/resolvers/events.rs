@@ -1,25 +1,51 @@
 //! Events of resolvers: what mutations raise and subscriptions will hear, in this process, by a key.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
+    future::poll_fn,
     hash::Hash,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
 };
-
-use tokio::sync::broadcast;
 
 /// Events that wait for a slow subscriber; with more it has lost the oldest, and is told so.
 pub const EVENTS_KEPT: usize = 256;
 
+/// Keys that are looked through for those that nobody hears any more, at least.
+const SWEPT_AT_LEAST: usize = 64;
+
 /// Who is told of which key.
 #[derive(Debug)]
 pub struct Events<K, T> {
-    channels: Mutex<HashMap<K, broadcast::Sender<T>>>,
+    channels: Mutex<Channels<K, T>>,
+}
+
+#[derive(Debug)]
+struct Channels<K, T> {
+    /// Of each key at least one.
+    by_key: HashMap<K, Vec<Arc<Queue<T>>>>,
+    /// With so many keys, those that nobody hears are taken out: at most half are such.
+    swept_at: usize,
+}
+
+/// What waits for one subscriber. It takes no memory until there is something.
+#[derive(Debug)]
+struct Queue<T>(Mutex<Waiting<T>>);
+
+#[derive(Debug)]
+struct Waiting<T> {
+    events: VecDeque<T>,
+    /// Oldest events that were dropped since the subscriber last looked.
+    lost: u64,
+    waker: Option<Waker>,
+    /// Nothing more will come.
+    is_over: bool,
 }
 
 impl<K, T> Default for Events<K, T> {
     fn default() -> Self {
-        Self { channels: Mutex::default() }
+        let channels = Channels { by_key: HashMap::new(), swept_at: SWEPT_AT_LEAST };
+        Self { channels: Mutex::new(channels) }
     }
 }
 
@@ -28,43 +54,110 @@ impl<K, T> Default for Events<K, T> {
 #[error("{0} events are lost: more than {EVENTS_KEPT} waited")]
 pub struct Lagged(pub u64);
 
+/// Nothing panics while one of the locks is held.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_heard<T>(queue: &Arc<Queue<T>>) -> bool {
+    Arc::strong_count(queue) > 1
+}
+
 impl<K: Hash + Eq, T: Clone> Events<K, T> {
     /// Tells all subscribers of the key; how many there are.
     pub fn publish(&self, key: &K, event: T) -> usize {
-        let mut channels = self.lock();
-        let Some(channel) = channels.get(key) else { return 0 };
-        if let Ok(count) = channel.send(event) {
-            return count;
+        let mut channels = lock(&self.channels);
+        let Some(queues) = channels.by_key.get_mut(key) else { return 0 };
+        queues.retain(is_heard);
+        let count = queues.len();
+        if count == 0 {
+            channels.by_key.remove(key);
+            return 0;
         }
-        // The last one has gone.
-        channels.remove(key);
-        0
+        // The order of events is the same for all: the table is held until each has this one.
+        queues.iter().for_each(|queue| queue.push(event.clone()));
+        count
     }
 
     /// Hears events of the key from now on, until it is dropped.
     pub fn subscribe(&self, key: K) -> Subscriber<T> {
-        let mut channels = self.lock();
-        let channel = channels.entry(key).or_insert_with(|| broadcast::channel(EVENTS_KEPT).0);
-        Subscriber(channel.subscribe())
+        let waiting = Waiting { events: VecDeque::new(), lost: 0, waker: None, is_over: false };
+        let queue = Arc::new(Queue(Mutex::new(waiting)));
+        let mut channels = lock(&self.channels);
+        channels.sweep();
+        channels.by_key.entry(key).or_default().push(Arc::clone(&queue));
+        Subscriber(queue)
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<K, broadcast::Sender<T>>> {
-        // Nothing panics while it is held.
-        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+impl<K: Hash + Eq, T> Channels<K, T> {
+    /// A subscriber that goes leaves its queue behind, for an event or this to find.
+    fn sweep(&mut self) {
+        if self.by_key.len() < self.swept_at {
+            return;
+        }
+        self.by_key.retain(|_, queues| {
+            queues.retain(is_heard);
+            !queues.is_empty()
+        });
+        self.swept_at = (2 * self.by_key.len()).max(SWEPT_AT_LEAST);
+        self.by_key.shrink_to(self.swept_at);
+    }
+}
+
+impl<T> Queue<T> {
+    fn push(&self, event: T) {
+        let mut waiting = lock(&self.0);
+        if waiting.events.len() >= EVENTS_KEPT {
+            waiting.events.pop_front();
+            waiting.lost += 1;
+        }
+        waiting.events.push_back(event);
+        if let Some(waker) = waiting.waker.take() {
+            waker.wake();
+        }
     }
 }
 
 /// One who hears the events of one key.
 #[derive(Debug)]
-pub struct Subscriber<T>(broadcast::Receiver<T>);
+pub struct Subscriber<T>(Arc<Queue<T>>);
 
-impl<T: Clone> Subscriber<T> {
+impl<T> Subscriber<T> {
     /// The next event; none when the source is gone.
     pub async fn next(&mut self) -> Option<Result<T, Lagged>> {
-        match self.0.recv().await {
-            Ok(event) => Some(Ok(event)),
-            Err(broadcast::error::RecvError::Lagged(count)) => Some(Err(Lagged(count))),
-            Err(broadcast::error::RecvError::Closed) => None,
+        poll_fn(|context| self.poll(context)).await
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<T, Lagged>>> {
+        let mut waiting = lock(&self.0.0);
+        let lost = std::mem::take(&mut waiting.lost);
+        if lost > 0 {
+            return Poll::Ready(Some(Err(Lagged(lost))));
+        }
+        if let Some(event) = waiting.events.pop_front() {
+            if waiting.events.is_empty() {
+                // Most keys are quiet most of the time.
+                waiting.events = VecDeque::new();
+            }
+            return Poll::Ready(Some(Ok(event)));
+        }
+        if waiting.is_over {
+            return Poll::Ready(None);
+        }
+        waiting.waker = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl<K, T> Drop for Events<K, T> {
+    fn drop(&mut self) {
+        for queue in lock(&self.channels).by_key.values().flatten() {
+            let mut waiting = lock(&queue.0);
+            waiting.is_over = true;
+            if let Some(waker) = waiting.waker.take() {
+                waker.wake();
+            }
         }
     }
 }
@@ -84,7 +177,7 @@ mod tests {
         assert_eq!(other.next().await, Some(Ok("b")));
         drop(first);
         assert_eq!(events.publish(&"1", "c"), 0);
-        assert_eq!(events.lock().len(), 1, "a key without subscribers is forgotten");
+        assert_eq!(lock(&events.channels).by_key.len(), 1, "a key without subscribers is forgotten");
     }
 
     #[tokio::test]
@@ -101,5 +194,30 @@ mod tests {
             assert_eq!(slow.next().await, Some(Ok(number)));
         }
         assert_eq!(slow.next().await, None);
+    }
+
+    #[test]
+    fn keys_that_nobody_hears_do_not_stay() {
+        let events = Events::<usize, ()>::default();
+        let kept = events.subscribe(0);
+        for key in 1..10 * SWEPT_AT_LEAST {
+            drop(events.subscribe(key));
+            assert!(lock(&events.channels).by_key.len() <= SWEPT_AT_LEAST, "at {key}");
+        }
+        assert_eq!(events.publish(&0, ()), 1);
+        drop(kept);
+    }
+
+    #[tokio::test]
+    async fn what_waits_takes_no_memory_once_it_is_taken() {
+        let events = Events::default();
+        let mut subscriber = events.subscribe(());
+        for number in 0..EVENTS_KEPT {
+            events.publish(&(), number);
+        }
+        for number in 0..EVENTS_KEPT {
+            assert_eq!(subscriber.next().await, Some(Ok(number)));
+        }
+        assert_eq!(lock(&subscriber.0.0).events.capacity(), 0);
     }
 }

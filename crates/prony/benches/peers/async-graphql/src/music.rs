@@ -138,7 +138,7 @@ impl CustomDirective for ToUpper {
     }
 }
 
-#[Directive(location = "Field")]
+#[Directive(name = "toUpper", location = "Field")]
 fn to_upper() -> impl CustomDirective {
     ToUpper
 }

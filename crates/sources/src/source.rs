@@ -254,6 +254,14 @@ impl PreparedRoot {
         if let Self::Graph(root) = self { Some(root) } else { None }
     }
 
+    /// Whether its answer may have to be waited for.
+    pub fn waits(&self) -> bool {
+        match self {
+            Self::Relational(_) | Self::Graph(_) => true,
+            Self::Resolvers(root) => root.waits(),
+        }
+    }
+
     /// The plan of functions, where it is one.
     pub fn resolvers(&self) -> Option<&resolvers::PreparedRoot> {
         if let Self::Resolvers(root) = self { Some(root) } else { None }
@@ -312,6 +320,20 @@ impl Handle {
             }
             _ => unreachable!("{OWN_PLANS}"),
         }
+    }
+
+    /// Answers a root field, of a query or of a mutation, that does not wait.
+    ///
+    /// # Panics
+    /// Where it [`waits`](PreparedRoot::waits).
+    pub fn answer_at_once(&self, root: &PreparedRoot, variables: &Variables) -> FieldResult {
+        let answered = match (self, root) {
+            (Self::Resolvers(resolvers), PreparedRoot::Resolvers(root)) => {
+                resolvers.answer_now(root, variables)
+            }
+            _ => None,
+        };
+        answered.expect("the caller has asked whether it waits")
     }
 
     /// Answers root fields of one query: from one look where the source has such a thing, else at the same time.

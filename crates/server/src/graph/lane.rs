@@ -17,7 +17,7 @@ use super::{
     split,
     write::{self, Begun},
 };
-use crate::{config::Settings, graphql::CoreEngine, http::plain::Plain};
+use crate::{graphql::CoreEngine, http::plain::Plain};
 
 /// One connection's calls, one after the other.
 #[derive(Debug)]
@@ -46,10 +46,6 @@ impl Lane {
             && settings.functions.routes.is_empty()
             && !tracing::enabled!(tracing::Level::DEBUG);
         is_free.then(|| Self { core: Rc::clone(core), waiting: None })
-    }
-
-    pub(crate) fn settings(&self) -> &Settings {
-        self.core.settings()
     }
 
     /// Answers a request. None may be waiting.

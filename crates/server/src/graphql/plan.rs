@@ -89,6 +89,14 @@ fn step(
 }
 
 impl Step {
+    /// Whether its answer may have to be waited for.
+    pub(crate) fn waits(&self) -> bool {
+        match self {
+            Self::Constant(_) | Self::Introspection => false,
+            Self::Source(_, root) => root.waits(),
+        }
+    }
+
     fn weight_bytes(&self) -> usize {
         size_of::<Self>()
             + match self {

@@ -18,7 +18,7 @@ use prony_graphql::{
 use prony_sources::source::PreparedRoot;
 
 use super::{
-    core::{CoreServed, Lane},
+    core::{CoreEngine, CoreServed, Lane},
     plan::{Plan, Step},
     served::Served,
     stages::{Stage, StageClock, StageTimes},
@@ -114,6 +114,25 @@ pub(crate) async fn travel(
     Answer { arrival, body, kind, times: clock.times() }
 }
 
+/// As [`travel`], for the JSON of a request, where no step waits. None where one may, or where the body is not one that is
+/// executed; nothing has been done then.
+pub(crate) fn travel_at_once(core: &CoreEngine, body: &[u8], permission: Permission) -> Option<Answer> {
+    let mut clock = StageClock::start();
+    let mut kind = None;
+    let parse = || RequestParameters::from_json(body);
+    let (arrival, body) = match prepare(core, parse, permission, &mut clock, &mut kind) {
+        Ok(prepared) => {
+            let (errors, body) = finish_at_once(core, &prepared, &mut clock)?;
+            (Arrival::Executed { errors }, body)
+        }
+        Err(Obstacle::Refused(errors)) => {
+            (Arrival::Refused, response::refuse(&errors, core.engine().detail()))
+        }
+        Err(Obstacle::Unreadable(_) | Obstacle::Forbidden) => return None,
+    };
+    Some(Answer { arrival, body, kind, times: clock.times() })
+}
+
 /// Travels the first half only; what is in the way, as the body of an answer.
 pub(crate) fn check(
     core: &impl Lane,
@@ -183,6 +202,27 @@ pub(crate) async fn finish<L: Lane>(
     let finished = assemble(core, plan, &mut results);
     clock.ended(Stage::Assemble);
     finished
+}
+
+/// As [`finish`], where no step waits. Fields are answered in their order.
+fn finish_at_once(core: &CoreEngine, prepared: &Prepared, clock: &mut StageClock) -> Option<(bool, Vec<u8>)> {
+    let Prepared { served, plan, variables } = prepared;
+    if plan.steps.iter().any(Step::waits) {
+        return None;
+    }
+    let answers = plan.steps.iter().zip(&plan.selection.fields).map(|(step, field)| match step {
+        Step::Source(source, root) => core.answer_at_once(*source, root, variables),
+        Step::Constant(result) => result.clone(),
+        Step::Introspection => {
+            introspection::answer(&served.schema, field, variables, core.engine().limits())
+        }
+    });
+    let mut results: Vec<FieldResult> = answers.collect();
+    clock.ended(Stage::Execute);
+
+    let finished = assemble(core, plan, &mut results);
+    clock.ended(Stage::Assemble);
+    Some(finished)
 }
 
 /// The body of a plan's results, and whether it holds errors, which are counted and logged here.

@@ -189,7 +189,7 @@ fn respond(core: &impl Lane, answer: Answer, media: Media, wants_timing: bool) -
 }
 
 /// Older clients take any other status than 200 for a failure of the transport and never read the errors.
-fn refused_status(media: Media) -> StatusCode {
+pub(super) fn refused_status(media: Media) -> StatusCode {
     match media {
         Media::Json => StatusCode::OK,
         Media::GraphqlResponse => StatusCode::BAD_REQUEST,

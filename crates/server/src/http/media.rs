@@ -13,10 +13,14 @@ pub(crate) enum Media {
 
 impl Media {
     pub(crate) fn header(self) -> HeaderValue {
-        HeaderValue::from_static(match self {
+        HeaderValue::from_static(self.text())
+    }
+
+    pub(crate) fn text(self) -> &'static str {
+        match self {
             Self::Json => "application/json; charset=utf-8",
             Self::GraphqlResponse => "application/graphql-response+json; charset=utf-8",
-        })
+        }
     }
 
     fn subtype(self) -> &'static str {

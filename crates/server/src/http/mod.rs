@@ -1,12 +1,14 @@
 //! HTTP: paths, methods, limits and headers. What a GraphQL request means is decided in `graphql`, what a
 //! connection may cost in `runtime`.
 
+mod at_once;
 pub(crate) mod body;
 mod console;
 mod cors;
 mod events;
 mod graphql;
 mod health;
+pub(crate) mod lane;
 mod media;
 pub(crate) mod plain;
 pub(crate) mod query;

@@ -22,6 +22,10 @@ pub(crate) struct Plain<'b> {
     pub(crate) path: &'b str,
     pub(crate) query: Option<&'b str>,
     pub(crate) body: &'b [u8],
+    pub(crate) content_type: Option<&'b [u8]>,
+    pub(crate) accept: Option<&'b [u8]>,
+    /// It asks how long its answer took.
+    pub(crate) is_timed: bool,
     /// Of head and body.
     pub(crate) bytes: usize,
 }
@@ -38,8 +42,11 @@ pub(crate) enum Begin<'b> {
 
 /// What headers say of the connection and of the body.
 #[derive(Debug, Default)]
-struct Said {
+struct Said<'b> {
     length: Option<usize>,
+    content_type: Option<&'b [u8]>,
+    accept: Option<&'b [u8]>,
+    is_timed: bool,
     /// It asks for more than an answer.
     asks: bool,
     /// The body's end is not where a length says.
@@ -73,21 +80,27 @@ pub(crate) fn read<'b>(bytes: &'b [u8], settings: &Settings) -> Begin<'b> {
                 Some(end) => (&target[..end], Some(&target[end + 1..])),
                 None => (target, None),
             };
-            Begin::Plain(Plain { method, path, query, body: &bytes[head_bytes..whole], bytes: whole })
+            let Said { content_type, accept, is_timed, .. } = said;
+            let body = &bytes[head_bytes..whole];
+            Begin::Plain(Plain { method, path, query, body, content_type, accept, is_timed, bytes: whole })
         }
         _ => Begin::Other(whole),
     }
 }
 
 /// None where they contradict each other.
-fn said(headers: &[Header<'_>]) -> Option<Said> {
+fn said<'b>(headers: &[Header<'b>]) -> Option<Said<'b>> {
     let mut said = Said::default();
     for Header { name, value } in headers {
         let is = |known: &str| name.eq_ignore_ascii_case(known);
         match name.len() {
             6 if is("expect") => said.asks = true,
+            // Several count as one list.
+            6 if is("accept") => said.asks |= said.accept.replace(value).is_some(),
             7 if is("upgrade") => said.is_unbounded = true,
             10 if is("connection") => said.asks |= !value.eq_ignore_ascii_case(b"keep-alive"),
+            12 if is("content-type") => said.asks |= said.content_type.replace(value).is_some(),
+            14 if is("x-prony-timing") => said.is_timed = true,
             14 if is("content-length") => {
                 let digits = std::str::from_utf8(value)
                     .ok()
@@ -189,7 +202,7 @@ mod tests {
         let settings =
             Settings { max_headers: 4, max_uri_bytes: 20, max_body_bytes: 8, ..Settings::default() };
         let actual = match read(bytes.as_bytes(), &settings) {
-            Begin::Plain(Plain { method, path, query, body, bytes: whole }) => {
+            Begin::Plain(Plain { method, path, query, body, bytes: whole, .. }) => {
                 let body = String::from_utf8_lossy(body);
                 format!("{method} {path} {query:?} {body:?} {:?}", &bytes[whole..])
             }

@@ -27,9 +27,8 @@ use super::{
 };
 use crate::{
     config::Settings,
-    graph::Lane,
     graphql::CoreEngine,
-    http::{self, reply::ReplyBody},
+    http::{self, lane::Lane, reply::ReplyBody},
     subscriptions::{self, Upgrade},
 };
 

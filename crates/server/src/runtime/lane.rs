@@ -1,4 +1,4 @@
-//! A way past hyper for plain calls on a graph, in the stream that hyper reads from: where hyper has no request in hand
+//! A way past hyper for plain calls on a graph and GraphQL that need not wait, in the stream that hyper reads from: where hyper has no request in hand
 //! and a whole plain one comes, it is answered here, and hyper never sees it. All else is handed over as it came.
 //!
 //! Hyper has nothing in hand when it has answered all that was handed over, to the last byte, and has flushed what it
@@ -15,8 +15,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::stream::{BoundedStream, Progress};
 use crate::{
-    graph::{Lane, Served},
-    http::plain::{self, Begin},
+    graph::Served,
+    http::{
+        lane::Lane,
+        plain::{self, Begin},
+    },
 };
 
 /// Answers of requests that came together go out together up to so many bytes; also what a connection keeps of its buffer.

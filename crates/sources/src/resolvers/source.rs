@@ -53,6 +53,11 @@ impl Resolvers {
         Self { shared: Arc::new(Shared { catalog, settings, making }) }
     }
 
+    /// Whether any function is async.
+    pub fn wait(&self) -> bool {
+        self.shared.catalog.functions.values().flat_map(HashMap::values).any(|function| function.waits())
+    }
+
     /// Whether functions want to know who asks.
     pub fn wants_caller(&self) -> bool {
         self.shared.making.is_some()
@@ -155,6 +160,11 @@ fn panicked(panic: &(dyn Any + Send), call: &CallPlan) -> FieldResult {
 }
 
 impl PreparedRoot {
+    /// Whether a function below it is async.
+    pub fn waits(&self) -> bool {
+        self.0.waits
+    }
+
     /// Bytes that the plan cache accounts for it.
     pub fn weight_bytes(&self) -> usize {
         self.0.weight_bytes()

@@ -77,7 +77,7 @@ fn donuts_over_graphql() {
             200 OK {"data":{"retrieveDonut":{"flavor":"STRAWBERRY","name":"Bob"}}}
             200 OK {"data":{"addOrUpdateDonut":{"name":"Super Mega Donut","flavor":"CHOCOLATE"}}}
             200 OK {"data":{"retrieveDonut":{"name":"Super Mega Donut","flavor":"CHOCOLATE"}}}
-            200 OK {"data":{"addOrUpdateDonut":null},"errors":[{"message":"a donut needs an id","locations":[{"line":1,"column":12}],"path":["addOrUpdateDonut"],"extensions":{"code":"BAD_USER_INPUT"}}]}
+            200 OK {"data":{"addOrUpdateDonut":{"id":"9000"}}}
             200 OK {"errors":[{"message":"value `GREEN` does not exist on `DonutFlavor`","locations":[{"line":1,"column":54}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}
             200 OK {"errors":[{"message":"expected value of type String!, found an integer","locations":[{"line":1,"column":21}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}
             200 OK {"data":{"__schema":{"subscriptionType":{"fields":[{"name":"onDonutUpdated","type":{"name":"Donut"},"args":[{"name":"id"}]}]}}}}
@@ -111,10 +111,10 @@ fn donuts_over_rest() {
         GET /api/donuts/2 HTTP/1.1 200 OK {"data":{"singleDonut":{"id":"2","name":"Plain Ring","flavor":"vanilla"}}}
         PUT /api/donuts/2 HTTP/1.1 200 OK {"data":{"singleDonut":{"id":"2","name":"New","flavor":"chocolate"}}}
         GET /api/donuts/2 HTTP/1.1 200 OK {"data":{"singleDonut":{"id":"2","name":"New","flavor":"chocolate"}}}
-        PUT /api/donuts/1 HTTP/1.1 200 OK {"data":{"singleDonut":{"id":"1","name":"Super Mega Donut","flavor":"chocolate"}}}
+        PUT /api/donuts/1 HTTP/1.1 200 OK {"data":{"singleDonut":{"id":"1","name":"Super Mega Donut","flavor":"vanilla"}}}
         GET /api/donuts/none HTTP/1.1 404 Not Found {"data":{"singleDonut":null}}
         PUT /api/donuts/3 HTTP/1.1 400 Bad Request {"message":"unknown variant `green`, expected one of `VANILLA`, `vanilla`, `STRAWBERRY`, `strawberry`, `CHOCOLATE`, `chocolate` at line 1 column 17"}
-        PUT /api/donuts/ HTTP/1.1 400 Bad Request {"message":"a donut needs an id"}
+        PUT /api/donuts/ HTTP/1.1 400 Bad Request {"message":"name the donut: /api/donuts/ID"}
         DELETE /api/donuts/2 HTTP/1.1 405 Method Not Allowed {"message":"use GET or PUT"}
         POST /graphql HTTP/1.1 200 OK {"data":{"retrieveDonut":{"name":"New","flavor":"CHOCOLATE"}}}
     "#]].assert_eq(&lines);

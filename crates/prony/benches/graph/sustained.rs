@@ -15,7 +15,7 @@ const SHARE: f64 = 0.8;
 const LIMIT_SECONDS: u32 = 10;
 const SECONDS: u32 = 60;
 /// The log is made so long that it makes a snapshot due after this time.
-const SNAPSHOT_AFTER_SECONDS: f64 = 25.0;
+const SNAPSHOT_AFTER_SECONDS: f64 = 12.0;
 /// Of ten requests, one writes.
 const MIX: &str = r#"
 [[requests]]

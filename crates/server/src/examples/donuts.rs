@@ -1,11 +1,15 @@
 //! A table of donuts in memory, served as GraphQL and, as a control, by REST in the same process.
 //!
-//! Donut "1" stays as it is whatever is written to it, so that plans which count on it run again and again.
+//! Donut "1" stays as it is whatever is written to it, so that plans which count on it run again and again: the published
+//! ones expect CHOCOLATE of GraphQL and vanilla of REST.
 
 use std::{
     collections::HashMap,
     net::{Ipv4Addr, SocketAddr},
-    sync::{Arc, PoisonError, RwLock},
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use bytes::Bytes;
@@ -28,6 +32,11 @@ const MAX_DONUTS: usize = 100_000;
 
 /// The one that stays as it is.
 const FIXED_ID: &str = "1";
+
+/// What REST says of it.
+const FIXED_REST_FLAVOR: &str = "vanilla";
+/// The first of the ids that are given to donuts which come without one.
+const FIRST_GIVEN_ID: u64 = 9000;
 
 const REST_PREFIX: &str = "/api/donuts/";
 
@@ -72,6 +81,7 @@ struct AddOrUpdate {
 #[derive(Debug)]
 struct Donuts {
     table: RwLock<HashMap<String, Arc<Donut>>>,
+    next_id: AtomicU64,
     updated: Events<String, Arc<Donut>>,
 }
 
@@ -85,7 +95,11 @@ impl Donuts {
         let row = |(id, name, flavor): (&str, &str, Flavor)| {
             (id.to_owned(), Arc::new(Donut { id: id.to_owned(), name: Some(name.to_owned()), flavor }))
         };
-        Self { table: RwLock::new(donuts.into_iter().map(row).collect()), updated: Events::default() }
+        Self {
+            table: RwLock::new(donuts.into_iter().map(row).collect()),
+            next_id: AtomicU64::new(FIRST_GIVEN_ID),
+            updated: Events::default(),
+        }
     }
 
     fn get(&self, id: &str) -> Option<Arc<Donut>> {
@@ -93,10 +107,15 @@ impl Donuts {
         self.table.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 
-    /// Writes, then tells those who listen to the donut.
+    /// An id that no donut has.
+    fn new_id(&self) -> String {
+        let mut ids = std::iter::repeat_with(|| self.next_id.fetch_add(1, Ordering::Relaxed).to_string());
+        ids.find(|id| self.get(id).is_none()).expect("a bounded table has not all numbers")
+    }
+
+    /// Writes, then tells those who listen to the donut. One without an id is a new one.
     fn put(&self, input: DonutInput) -> Result<Arc<Donut>, Error> {
-        let bad = |message: &str| Error::new(message).code("BAD_USER_INPUT");
-        let id = input.id.filter(|id| !id.is_empty()).ok_or_else(|| bad("a donut needs an id"))?;
+        let id = input.id.filter(|id| !id.is_empty()).unwrap_or_else(|| self.new_id());
         let donut = self.store(Donut { id, name: input.name, flavor: input.flavor })?;
         self.updated.publish(&donut.id, Arc::clone(&donut));
         Ok(donut)
@@ -154,6 +173,10 @@ pub fn server(settings: Settings) -> Server {
 fn rest(donuts: &Donuts, request: &Request<Bytes>) -> Response<Bytes> {
     let id = request.uri().path().strip_prefix(REST_PREFIX).unwrap_or_default();
     match *request.method() {
+        Method::GET | Method::PUT if id.is_empty() => {
+            let message = format!("name the donut: {REST_PREFIX}ID");
+            respond(StatusCode::BAD_REQUEST, &Refusal { message })
+        }
         Method::GET => match donuts.get(id) {
             Some(donut) => respond(StatusCode::OK, &Payload::of(Some(&donut))),
             None => respond(StatusCode::NOT_FOUND, &Payload::of(None)),
@@ -203,6 +226,7 @@ impl<'a> Payload<'a> {
             id: &donut.id,
             name: donut.name.as_deref(),
             flavor: match donut.flavor {
+                _ if donut.id == FIXED_ID => FIXED_REST_FLAVOR,
                 Flavor::Vanilla => "vanilla",
                 Flavor::Strawberry => "strawberry",
                 Flavor::Chocolate => "chocolate",

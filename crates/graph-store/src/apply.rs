@@ -77,12 +77,13 @@ impl Memory {
                     state.relationships.make((at.type_number(), at.shard())).push(at.index());
                 }
             }
+            Change::Index { side, of, number } => {
+                self.schema_inverse(change, |inverse| inverse.write(undo));
+                self.make_index(side, of, number, guard);
+            }
             _ => {
                 self.schema_inverse(change, |inverse| inverse.write(undo));
-                match *change {
-                    Change::Index { side, of, number } => self.make_index(side, of, number, guard),
-                    _ => self.put(change, is_undone, guard),
-                }
+                self.put(change, is_undone, guard);
             }
         }
     }

@@ -337,7 +337,8 @@ fn subscribers_missing(result: &ResultFile) -> Option<Finding> {
         (links.completed, "operations were completed by the target"),
     ];
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-    let parts: String = parts.map(|(count, what)| format!(", {count} {what}")).collect();
+    let parts: Vec<String> = parts.map(|(count, what)| format!(", {count} {what}")).collect();
+    let parts = parts.concat();
     let (all, name, subscribed) = (group.subscriptions(), &group.name, links.subscribed);
     let seen = format!("of {all} subscriptions of `{name}` {subscribed} came into force{parts}{worst}");
     let cause =

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release -p prony-load --example subscriber_cost -- PLAN.toml`
 
+#![expect(clippy::print_stdout, reason = "its figures are what it is for")]
+
 use prony_load::{RunOptions, read_plan, run};
 use std::num::NonZeroUsize;
 use std::path::Path;

@@ -27,7 +27,7 @@ enum Command {
 
 #[derive(Debug, Args)]
 struct DatabaseArguments {
-    /// postgres://USER:PASSWORD@HOST/DATABASE, as the owner of the tables.
+    /// `postgres://USER:PASSWORD@HOST/DATABASE`, as the owner of the tables.
     #[arg(value_name = "URL")]
     url: String,
     /// Only these tables, as NAME or SCHEMA.NAME [default: all with a primary key]

@@ -83,7 +83,7 @@ fn group<'a>(
     draft.fan_out = section.section("fan_out").and_then(|fan_out| self::fan_out(&fan_out, notes));
     if query.is_empty() && !section.has("query") {
         // Noted as missing: not as empty too.
-        draft.query = "{ __typename }".to_owned();
+        draft.query.push_str("{ __typename }");
     }
     Some(LocatedGroup { draft, section })
 }

@@ -206,11 +206,11 @@ pub(crate) fn write(opcode: Opcode, payload: &[u8], mask: [u8; 4], out: &mut Vec
     match payload.len() {
         length @ 0..=125 => out.push(0x80 | length as u8),
         length @ 126..=0xffff => {
-            out.push(0x80 | 126);
+            out.push(0x80 | 0x7e);
             out.extend_from_slice(&(length as u16).to_be_bytes());
         }
         length => {
-            out.push(0x80 | 127);
+            out.push(0x80 | 0x7f);
             out.extend_from_slice(&(length as u64).to_be_bytes());
         }
     }

@@ -94,14 +94,13 @@ impl Ledger {
 
     /// A subscription with this key, not in force yet.
     pub(crate) fn join(&mut self, key: &[u8]) -> Member {
-        let audience = match self.keys.get(key) {
-            Some(audience) => *audience,
-            None => {
-                let audience = self.audiences.len() as u32;
-                self.keys.insert(key.into(), audience);
-                self.audiences.push(Audience::default());
-                audience
-            }
+        let audience = if let Some(audience) = self.keys.get(key) {
+            *audience
+        } else {
+            let audience = self.audiences.len() as u32;
+            self.keys.insert(key.into(), audience);
+            self.audiences.push(Audience::default());
+            audience
         };
         let entry = &mut self.audiences[audience as usize];
         entry.size += 1;

@@ -131,7 +131,7 @@ impl Link {
 
     // ---- what is sent
 
-    pub(super) fn greet(&self, payload: Option<&[u8]>, out: &mut Vec<u8>) {
+    pub(super) fn greet(payload: Option<&[u8]>, out: &mut Vec<u8>) {
         let mut text = Vec::new();
         messages::init(payload, &mut text);
         write_text(&text, out);
@@ -206,11 +206,11 @@ impl Answer {
     ) -> Result<bool, String> {
         let found = self.scanner.feed(bytes, &mut self.sink, memo).map_err(|fault| fault.to_string())?;
         if !*is_acknowledged {
-            let head = self.sink.answer(0).head;
-            if head.is_empty() {
+            let answer = self.sink.answer(0);
+            if answer.head.is_empty() {
                 return Ok(false);
             }
-            check_stream(head)?;
+            check_stream(answer.head)?;
             *is_acknowledged = true;
             heard(Heard::Connected);
             heard(Heard::Acknowledged);

@@ -68,6 +68,7 @@ struct Live {
 
 /// How far a connection is.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a step that comes in its own order")]
 struct Marks {
     begun: Nanos,
     /// When its operations were sent.
@@ -250,14 +251,12 @@ impl<'a> Subscribers<'a> {
         now.plus(STOP_CHECK).min(alarm).min(due).min(second)
     }
 
-    // ---- the end
-
     /// Users have ended, or where there are none the plan's time has; and nothing that is owed can still come.
     fn is_over(&mut self, now: Nanos) -> bool {
         let plan = self.shared.plan;
         let have_users_ended = self.shared.users_running.load(Ordering::Acquire) == 0;
         let has_time_ended = plan.users() > 0 || now >= plan.duration();
-        if !self.shared.stop.is_stopped() && !(have_users_ended && has_time_ended) {
+        if !(self.shared.stop.is_stopped() || have_users_ended && has_time_ended) {
             return false;
         }
         let ended = *self.ended.get_or_insert(now);
@@ -472,7 +471,7 @@ impl<'a> Subscribers<'a> {
         let Live { link, marks, .. } = live;
         link.take(bytes, &mut memo, &mut out, &mut |heard| self.hear(index, &heard, at, window, marks));
         if marks.is_connected && !mem::replace(&mut marks.is_greeted, true) {
-            self.greet(index, live, &mut out);
+            self.greet(index, &mut out);
         } else if marks.is_acknowledged && marks.asked.is_none() {
             self.subscribe(index, live, at, &mut out);
         }

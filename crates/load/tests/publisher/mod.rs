@@ -241,7 +241,13 @@ fn serve_socket(
     while let Some((opcode, payload)) = read_frame(reader) {
         match opcode {
             1 => {
-                take_message(&mut socket, &protocol, &serde_json::from_slice(&payload).unwrap(), fault, state)
+                take_message(
+                    &mut socket,
+                    &protocol,
+                    &serde_json::from_slice(&payload).unwrap(),
+                    fault,
+                    state,
+                );
             }
             8 => return,
             9 => socket.frame(10, &payload),
@@ -303,12 +309,11 @@ impl Frames {
 
     fn frame(&mut self, opcode: u8, payload: &[u8]) {
         let mut frame = vec![0x80 | opcode];
-        match u8::try_from(payload.len()) {
-            Ok(length @ 0..=125) => frame.push(length),
-            _ => {
-                frame.push(126);
-                frame.extend_from_slice(&u16::try_from(payload.len()).unwrap().to_be_bytes());
-            }
+        if let Ok(length @ 0..=125) = u8::try_from(payload.len()) {
+            frame.push(length);
+        } else {
+            frame.push(126);
+            frame.extend_from_slice(&u16::try_from(payload.len()).unwrap().to_be_bytes());
         }
         frame.extend_from_slice(payload);
         self.raw(&frame);

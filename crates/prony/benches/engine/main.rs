@@ -18,6 +18,7 @@ mod sqlite;
 #[path = "../common/statistics.rs"]
 mod statistics;
 #[path = "../common/subject.rs"]
+#[allow(dead_code, reason = "each benchmark uses its part of this module")]
 mod subject;
 mod tables;
 

@@ -112,8 +112,8 @@ pub(crate) async fn serve(
         tokio::task::spawn_local(async move {
             let _held = (entry, place);
             let (stream, rest) = io.into_inner().into_parts();
-            let come = if rest.is_empty() { read_buf } else { [&read_buf[..], &rest].concat().into() };
-            subscriptions::serve_socket(stream, come, upgrade, core).await;
+            let begin = if rest.is_empty() { read_buf } else { [&read_buf[..], &rest].concat().into() };
+            subscriptions::serve_socket(stream, begin, upgrade, core).await;
         });
     }
 }

@@ -191,7 +191,7 @@ fn many_changes_become_few_answers_and_the_last_is_right() {
     for site in [
         Site::sqlite(|settings| settings.subscriptions.live_interval = INTERVAL),
         Site::postgres(&postgres_database().url(), |settings| {
-            settings.subscriptions.live_interval = INTERVAL
+            settings.subscriptions.live_interval = INTERVAL;
         }),
     ] {
         let begun = Instant::now();

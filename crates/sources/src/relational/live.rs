@@ -102,7 +102,9 @@ impl Finder<'_> {
     fn filter(&mut self, table: &Table, filter: &Filter) {
         match filter {
             Filter::All(parts) | Filter::Any(parts) => {
-                parts.iter().for_each(|part| self.filter(table, part));
+                for part in parts {
+                    self.filter(table, part);
+                }
             }
             Filter::Not(part) => self.filter(table, part),
             Filter::Compare { .. } => {}

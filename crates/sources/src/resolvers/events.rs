@@ -75,7 +75,9 @@ impl<K: Hash + Eq, T: Clone> Events<K, T> {
             return 0;
         }
         // The order of events is the same for all: the table is held until each has this one.
-        queues.iter().for_each(|queue| queue.push(event.clone()));
+        for queue in &*queues {
+            queue.push(event.clone());
+        }
         count
     }
 

@@ -24,7 +24,9 @@ impl Story {
     fn new(keys: &[&str]) -> Self {
         let mut ledger = Ledger::new(WAIT_MAX);
         let members: Vec<_> = keys.iter().map(|key| ledger.join(key.as_bytes())).collect();
-        members.iter().for_each(|member| ledger.begin(*member));
+        for member in &members {
+            ledger.begin(*member);
+        }
         Self { ledger, tally: SubscriptionTally::new(1, 1), members }
     }
 
@@ -210,7 +212,9 @@ fn who_is_not_in_force_yet_is_owed_nothing_but_may_get_it() {
     let mut story = Story::new(&[]);
     let member = story.ledger.join(b"a");
     story.members.push(member);
-    ["0 send 0 0 a", "1 ack 0 0", "2 get 0 0 0", "3 get 0 0 0"].iter().for_each(|line| story.tell(line));
+    for line in ["0 send 0 0 a", "1 ack 0 0", "2 get 0 0 0", "3 get 0 0 0"] {
+        story.tell(line);
+    }
     let counts = story.counts();
     assert_eq!((counts.not_due, counts.due, counts.missed, counts.duplicated), (1, 0, 0, 1));
     assert_eq!(story.tally.sum(0, &[0]).from_send.count(), 1);

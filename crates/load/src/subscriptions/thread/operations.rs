@@ -1,16 +1,16 @@
 //! The operations of a connection: asked for, read by the target, in force, ended.
 
-use super::{Alarm, Live, Marks, State, Subscribers};
+use super::{Alarm, Link, Live, Marks, State, Subscribers};
 use crate::subscriptions::values::SubscriberValues;
 use prony_load_model::Nanos;
 use std::cmp::Reverse;
 
 impl<'a> Subscribers<'a> {
-    pub(super) fn greet(&mut self, index: usize, live: &mut Live, out: &mut Vec<u8>) {
+    pub(super) fn greet(&mut self, index: usize, out: &mut Vec<u8>) {
         let values = self.values_of(index, 0);
         let group = &self.shared.plan.subscriptions()[self.slots[index].group];
         let payload = group.connection_init.as_ref().map(|payload| values.render(payload));
-        live.link.greet(payload.as_deref(), out);
+        Link::greet(payload.as_deref(), out);
     }
 
     /// Of one of a connection's subscriptions.

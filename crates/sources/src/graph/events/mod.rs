@@ -161,7 +161,7 @@ fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
             changes.entry(of.clone()).or_default().push(told.clone());
         }
     };
-    let (mut changed, mut is_unknown) = (TypeNames::new(), false);
+    let (mut touched, mut is_unknown) = (TypeNames::new(), false);
     for event in events {
         let seen = match *event {
             Event::Node { before, after } => Seen::node(before, after),
@@ -182,8 +182,8 @@ fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
         let Some(seen) = seen else { continue };
         let of = types.entry((seen.side(), seen.at().type_number())).or_insert_with(|| seen.keep_type());
         let wanted = (seen.side(), Arc::clone(&of.name));
-        if !register.watchers.is_empty() && !changed.contains(&wanted) {
-            changed.insert(wanted.clone());
+        if !register.watchers.is_empty() && !touched.contains(&wanted) {
+            touched.insert(wanted.clone());
         }
         let Some(entries) = register.by_type.get(&wanted) else { continue };
         if entries.iter().any(|entry| entry.interest.is_in(&seen)) {
@@ -192,7 +192,7 @@ fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
         }
     }
     for watcher in &register.watchers {
-        watcher.tell(&changed, is_unknown);
+        watcher.tell(&touched, is_unknown);
     }
     for (of, told) in changes {
         for entry in register.by_type.get(&of).into_iter().flatten() {

@@ -77,14 +77,17 @@ impl Memory {
                     state.relationships.make((at.type_number(), at.shard())).push(at.index());
                 }
             }
-            Change::Index { side, of, number } => {
-                self.schema_inverse(change, |inverse| inverse.write(undo));
-                self.make_index(side, of, number, guard);
-            }
             _ => {
                 self.schema_inverse(change, |inverse| inverse.write(undo));
-                self.put(change, is_undone, guard);
+                self.apply_to_schema(change, is_undone, guard);
             }
+        }
+    }
+
+    fn apply_to_schema(&self, change: &Change<'_>, is_undone: bool, guard: &Guard) {
+        match *change {
+            Change::Index { side, of, number } => self.make_index(side, of, number, guard),
+            _ => self.put(change, is_undone, guard),
         }
     }
 

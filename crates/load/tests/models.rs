@@ -62,7 +62,7 @@ fn a_pot_of_iterations_is_emptied_once() {
 #[test]
 fn a_rate_starts_as_many_as_it_asks_for() {
     let peer = ScriptedPeer::answering(OK);
-    let result = run_draft(draft(&peer, LoadModel::open(500.0, Nanos::from_secs(1), 4)));
+    let result = run_draft(draft(&peer, LoadModel::open(500.0, Nanos::from_secs(1), 64)));
     let (starts, successes) = counts(&result);
     assert_eq!((starts.due, starts.started, starts.dropped, successes), (500, 500, 0, 500));
     let all = &result.window(WindowKind::Whole).unwrap().all;

@@ -222,7 +222,9 @@ impl<'a> Worker<'a> {
     }
 
     fn is_over(&self, now: Nanos) -> bool {
-        let starts_no_more = now >= self.end || self.is_stopping;
+        // A thread that was kept from its work near the end owes the starts that were due meanwhile: late, not unseen.
+        let owes_starts = || self.open.iter().any(|starts| starts.next_due().is_some_and(|due| due <= now));
+        let starts_no_more = self.is_stopping || now >= self.end && !owes_starts();
         let has_nothing_left = || self.alive == 0 && self.open.iter().all(|starts| starts.is_done(now));
         self.in_flight == 0 && self.listening == 0 && (starts_no_more || has_nothing_left())
     }

@@ -41,11 +41,6 @@ fn answers_are_the_same_beside_hyper() {
             r#"{"query":"mutation { addOrUpdateDonut(donut: {id: \"4\", flavor: VANILLA}) { id name } }"}"#,
             "null",
         ),
-        (
-            TYPE,
-            r#"{"query":"mutation { addOrUpdateDonut(donut: {flavor: VANILLA}) { id } }"}"#,
-            "needs an id",
-        ),
         (TYPE, r#"{"query":"{ nothing }"}"#, "errors"),
         (TYPE, r#"{"query":"{"}"#, "errors"),
         (TYPE, r#"{"query":"query($id: String!) { retrieveDonut(id: $id) { name } }"}"#, "errors"),

@@ -158,7 +158,7 @@ fn what_is_refused_ends_its_operation_and_nothing_else() {
             {"type":"connection_ack"}
             {"id":"a","type":"error","payload":[{"message":"type `Query` does not have a field `nothing`","locations":[{"line":1,"column":3}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}
             {"id":"b","type":"error","payload":[{"message":"Exceeded maximum nest level.","locations":[{"line":1,"column":1}],"extensions":{"code":"LIMIT_EXCEEDED","limit":"max_depth","value":3,"highest":2,"try":"ask for fewer nested levels, or in several requests"}}]}
-            {"id":"c","type":"error","payload":[{"message":"`subscription` root operation type is not defined","locations":[{"line":1,"column":1}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}
+            {"id":"c","type":"error","payload":[{"message":"type `Subscription` does not have a field `x`","locations":[{"line":1,"column":16}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}
         "#]],
     );
     talk(

@@ -1,5 +1,6 @@
-//! A way past hyper for plain calls on a graph and GraphQL that need not wait, in the stream that hyper reads from: where hyper has no request in hand
-//! and a whole plain one comes, it is answered here, and hyper never sees it. All else is handed over as it came.
+//! A way past hyper for plain calls on a graph, and for GraphQL that need not wait, in the stream that hyper reads from:
+//! where hyper has no request in hand and a whole plain one comes, it is answered here, and hyper never sees it. All else
+//! is handed over as it came.
 //!
 //! Hyper has nothing in hand when it has answered all that was handed over, to the last byte, and has flushed what it
 //! wrote. Where that cannot be known, because the end of a request is not, the connection stays hyper's.

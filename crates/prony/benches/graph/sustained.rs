@@ -4,6 +4,7 @@
 use crate::CONNECTIONS;
 use crate::data::{self, NODES, RELATIONSHIPS, kept};
 use crate::load::{run_plan, serve};
+use crate::process::cpu_seconds;
 use crate::statistics::print_table;
 use prony_graph_store::SNAPSHOT_AT_LOG_BYTES;
 use prony_load_model::{Nanos, ResultFile, WindowKind};
@@ -49,9 +50,18 @@ pub(crate) fn with_a_snapshot() {
     println!("{NODES} nodes and {relationships} relationships, all in the log\n");
     let engine = serve(directory.path(), "sync");
     let open = format!("rate = {rate}\nusers = {CONNECTIONS}\nduration = \"{SECONDS}s\"");
-    let began = SystemTime::now();
+    let (began, worked) = (SystemTime::now(), cpu_seconds(engine.pid()));
     let result = run_plan(&plan(&engine.url, &open));
+    let busy = (cpu_seconds(engine.pid()) - worked) / f64::from(SECONDS);
     print(&result);
+    print_slow_seconds(&result);
+    let (lab, late) = (result.lab.busiest_thread_share, result.lab.lateness.percentile(99.9));
+    println!(
+        "busy: server {:.0} %, lab {:.0} % of a processor each; the lab's own lateness at p99.9: {} ms",
+        busy * 100.0,
+        lab * 100.0,
+        milliseconds(late)
+    );
     match snapshots_since(&directory.path().join("rage"), began).as_slice() {
         [] => println!("NO SNAPSHOT was taken meanwhile: these figures are without one"),
         times => {
@@ -93,8 +103,6 @@ fn whole_rate(result: &ResultFile) -> f64 {
 
 fn print(result: &ResultFile) {
     let window = result.window(WindowKind::Whole).expect("a result always holds the whole run");
-    let milliseconds =
-        |time: Option<Nanos>| time.map_or("-".to_owned(), |time| format!("{:.2}", time.as_millis_f64()));
     let columns = ["requests", "reached", "p50, ms", "p99, ms", "p99.9, ms", "p99.99, ms", "max, ms"];
     let mut rows = vec![columns.map(str::to_owned).to_vec()];
     let reached = window.rate_reached.map_or("-".to_owned(), |share| format!("{:.2} %", share * 100.0));
@@ -111,6 +119,25 @@ fn print(result: &ResultFile) {
     for finding in &result.findings {
         println!("finding {}: {}", finding.kind.name(), finding.seen);
     }
+}
+
+fn milliseconds(time: Option<Nanos>) -> String {
+    time.map_or("-".to_owned(), |time| format!("{:.2}", time.as_millis_f64()))
+}
+
+/// When the slow answers were: the seconds whose p99 is above what p99.9 of the whole may be.
+fn print_slow_seconds(result: &ResultFile) {
+    const P999_AIM: Nanos = Nanos::from_millis(5);
+    let slow: Vec<String> = result
+        .series
+        .iter()
+        .filter(|row| row.p99_ns.is_some_and(|p99| p99 > P999_AIM))
+        .map(|row| format!("{} ({} ms)", row.second, milliseconds(row.p99_ns)))
+        .collect();
+    println!(
+        "seconds with a p99 above 5 ms: {}",
+        if slow.is_empty() { "none".to_owned() } else { slow.join(", ") }
+    );
 }
 
 /// When snapshots of the database were complete, in seconds after a time.

@@ -9,7 +9,9 @@ use prony_load_model::histogram::Latencies;
 use prony_load_model::result::{
     LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, verdicts, window_results,
 };
+use prony_load_model::subscription::SubscriptionDraft;
 use prony_load_model::subscription::figures::Subscribers;
+use prony_load_model::subscription::tally::SubscriptionTally;
 use prony_load_model::tally::{Tally, TallyShape};
 use prony_load_model::verdict::Judgement;
 use prony_load_model::wire::Connections;
@@ -32,6 +34,19 @@ struct Run {
     thresholds: &'static str,
     /// Of 1,000 starts of an open model; a closed one where it is absent.
     dropped: Option<u64>,
+    heard: Option<Heard>,
+}
+
+/// What 20 subscribers, all in force, have heard.
+#[derive(Clone, Copy)]
+struct Heard {
+    /// Events of mutations that were sent before that.
+    not_due: u64,
+    events: u64,
+    /// Of each event.
+    fan_out: Nanos,
+    /// Of each read.
+    read_late: Nanos,
 }
 
 impl Default for Run {
@@ -48,7 +63,26 @@ impl Default for Run {
             place: TargetPlace::OtherMachine,
             thresholds: "p95<1s",
             dropped: None,
+            heard: None,
         }
+    }
+}
+
+impl Heard {
+    const WELL: Self =
+        Self { not_due: 0, events: 1_000, fan_out: Nanos::from_millis(10), read_late: Nanos::from_micros(5) };
+
+    fn subscribers(self, plan: &Plan) -> Subscribers {
+        let windows = plan.windows();
+        let mut tally = SubscriptionTally::new(1, windows.all().len());
+        let links = &mut tally.links[0].counts;
+        (links.attempted, links.made, links.asked, links.subscribed) = (20, 20, 20, 20);
+        links.last_subscribed_ns = Some(Nanos::from_secs(3));
+        let cell = tally.cell_mut(0, 0);
+        (cell.counts.events, cell.counts.not_due) = (self.events, self.not_due);
+        (0..self.events).for_each(|_| cell.from_send.record(self.fan_out));
+        (0..1_000).for_each(|_| tally.read_lateness.record(self.read_late));
+        Subscribers::of(plan, &windows, &tally, &[], plan.duration())
     }
 }
 
@@ -64,6 +98,8 @@ impl Run {
         draft.requests = vec![RequestDraft::get("a", "/")];
         draft.wire.connections = self.connections;
         draft.thresholds = Threshold::parse_list(self.thresholds).unwrap();
+        let group = || SubscriptionDraft::new("prices", "subscription { onSold { name } }", 20);
+        draft.subscriptions = self.heard.iter().map(|_| group()).collect();
         draft.check().unwrap()
     }
 
@@ -88,6 +124,7 @@ impl Run {
         let starts = tally.starts_at(&windows, Nanos::from_secs(1), 0);
         (starts.due, starts.started) = (1_000, 1_000 - self.dropped.unwrap_or(0));
         let windows = window_results(plan, None, &windows, &tally, plan.duration());
+        let subscribers = self.heard.map(|heard| heard.subscribers(plan)).unwrap_or_default();
         ResultFile {
             schema: SCHEMA.to_owned(),
             schema_version: SCHEMA_VERSION,
@@ -95,13 +132,13 @@ impl Run {
             origin: Origin::default(),
             plan: PlanSummary::of(plan, None),
             findings: Vec::new(),
-            thresholds: verdicts(plan, &windows, &Subscribers::default()),
+            thresholds: verdicts(plan, &windows, &subscribers),
             windows,
             series: Vec::new(),
             lab: self.lab.clone(),
             observers: Vec::new(),
             counted: prony_load_model::result::Counted::default(),
-            subscribers: Subscribers::default(),
+            subscribers,
         }
     }
 
@@ -228,6 +265,37 @@ fn rate_not_reached() {
     let findings = busy.findings();
     assert_eq!((findings.len(), findings[1].kind), (2, FindingKind::RateNotReached));
     assert!(findings[1].cause.contains("the lab's own"));
+}
+
+fn heard(heard: Heard) -> Run {
+    Run { heard: Some(heard), ..Run::default() }
+}
+
+#[test]
+fn subscribers_late() {
+    let late = heard(Heard { not_due: 7, ..Heard::WELL });
+    check(
+        FindingKind::SubscribersLate,
+        "7 events of mutations were owed to nobody",
+        &late,
+        &heard(Heard::WELL),
+    );
+    let seen = &late.findings()[0].seen;
+    assert!(seen.contains("`prices`") && seen.contains("at 3.00 s"), "{seen}");
+}
+
+#[test]
+fn receipts_late() {
+    let late = |fan_out, read_late| {
+        let (fan_out, read_late) = (Nanos::from_micros(fan_out), Nanos::from_micros(read_late));
+        Heard { fan_out, read_late, ..Heard::WELL }
+    };
+    let kind = FindingKind::ReceiptsLate;
+    check(kind, "20 % of the p99 fan-out latency", &heard(late(10_000, 2_000)), &heard(late(10_000, 1_000)));
+    // A large share of little is noise of the system's timers.
+    check(kind, "60 %", &heard(late(1_000, 600)), &heard(late(600, 490)));
+    // Late reads of nothing that is matched say nothing.
+    assert_eq!(heard(Heard { events: 0, ..late(10_000, 9_000) }).findings(), []);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{closed, open};
+use common::{closed, open, subscribed};
 use expect_test::expect;
 use prony_report::{figures_csv, series_csv};
 
@@ -80,4 +80,28 @@ fn figures_are_rows_by_window_and_name() {
         first_byte_p99.999_ns |  |  |  | 
     "#]]
     .assert_eq(&turned.collect::<String>());
+}
+
+/// A row of the figures as `column value` pairs, without the columns that are empty in it.
+fn known_cells(text: &str, row: usize) -> String {
+    let lines: Vec<Vec<_>> = text.lines().map(|line| line.split(',').collect()).collect();
+    let cells = lines[0].iter().zip(&lines[row]).filter(|(_, cell)| !cell.is_empty());
+    cells.map(|(name, cell)| format!("{name} {cell}\n")).collect()
+}
+
+#[test]
+fn subscribers_have_columns_in_seconds_and_rows_in_figures() {
+    let mut result = subscribed();
+    let text = series_csv(&[("r".to_owned(), &result)]);
+    let lines: Vec<_> = text.lines().collect();
+    expect![[""]].assert_eq(lines[1]);
+    let text = figures_csv(&[("r".to_owned(), &result)]);
+    // Two windows: all requests, the one request and the one group in each.
+    assert_eq!(text.lines().count(), 1 + 2 * 3);
+    expect![[""]].assert_eq(&known_cells(&text, 3));
+    assert!(known_cells(&text, 2).starts_with("run r\nwindow steady\nfrom_s 0\nto_s 20\nrequest sell\n"));
+    // Events that are matched with nothing are counted, and nothing is said of what was owed.
+    result.subscribers.groups[0].published_by = None;
+    let unmatched = known_cells(&figures_csv(&[("r".to_owned(), &result)]), 3);
+    assert!(unmatched.contains("events_per_s") && !unmatched.contains("missed"), "{unmatched}");
 }

@@ -1,25 +1,24 @@
 //! One thread of subscribers: its connections, one event loop, and the ledgers of what they are owed.
 
+mod connection;
+mod events;
 mod operations;
 
-use super::board::{Board, Notice, Published};
+use super::board::{Board, Notice};
 use super::ledger::{Counting, Ledger, Member};
-use super::link::{Heard, Link};
-use super::messages::has_errors;
-use super::values::{SubscriberValues, opening};
+use super::values::SubscriberValues;
 use crate::http::head::HeadMemo;
 use crate::network::Network;
 use crate::options::StopFlag;
-use crate::poller::{Poller, Ready};
-use crate::transport::{Fault, Progress, Read, Transport};
+use crate::poller::Poller;
 use crate::worker::{Handover, WorkerError, processor_time};
-use prony_load_model::subscription::tally::count_reason;
+use connection::{Alarm, Slot};
+use events::SETTLE_EVERY;
 use prony_load_model::subscription::token::TokenFinder;
 use prony_load_model::tally::{Tally, TallyShape};
 use prony_load_model::{Nanos, Plan, Windows};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io;
 use std::mem;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
@@ -27,8 +26,6 @@ use std::time::Instant;
 
 /// How often the flag to stop is looked at when nothing else happens.
 const STOP_CHECK: Nanos = Nanos::from_millis(100);
-/// How often debts are settled.
-const SETTLE_EVERY: Nanos = Nanos::from_millis(200);
 /// Shared by all connections of a thread.
 const READ_BUFFER_BYTES: usize = 256 * 1024;
 /// A wait for events that took longer was a sleep: what woke it came at its end.
@@ -44,42 +41,6 @@ pub(crate) struct Shared<'a> {
     /// Threads of users that have not ended.
     pub(crate) users_running: &'a AtomicU32,
     pub(crate) threads: u32,
-}
-
-/// One connection, before, while and after it stands.
-struct Slot {
-    group: usize,
-    /// Among the connections of its group.
-    number: u64,
-    due: Nanos,
-    /// Its first subscription among those of the thread.
-    first: usize,
-    subscriptions: u32,
-    live: Option<Box<Live>>,
-}
-
-struct Live {
-    transport: Transport,
-    /// Written before the connection stood.
-    queued: Vec<u8>,
-    link: Link,
-    marks: Marks,
-}
-
-/// How far a connection is.
-#[derive(Debug, Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a step that comes in its own order")]
-struct Marks {
-    begun: Nanos,
-    /// When its operations were sent.
-    asked: Option<Nanos>,
-    is_connected: bool,
-    /// The target was told who connects.
-    is_greeted: bool,
-    /// The target may be asked for operations now.
-    is_acknowledged: bool,
-    /// All of its operations were read by the target.
-    is_read: bool,
 }
 
 /// One subscription.
@@ -99,14 +60,6 @@ enum State {
 struct Group {
     ledger: Ledger,
     finder: Option<TokenFinder>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Alarm {
-    /// A connection should stand, and its operations be read.
-    Timeout,
-    /// Its subscriptions come into force.
-    InForce,
 }
 
 pub(crate) struct Subscribers<'a> {
@@ -316,271 +269,6 @@ impl<'a> Subscribers<'a> {
         // The collector only goes away when the run is being given up.
         let _ = self.hand_over.send(handover);
     }
-
-    // ---- what users publish
-
-    fn take_notices(&mut self) {
-        let mut notices = mem::take(&mut self.notices);
-        self.shared.board.take(self.index, &mut notices);
-        for Notice { group, token, at, what } in notices.drain(..) {
-            let at = self.moment(at);
-            let window = self.window_at(at);
-            let ledger = &mut self.groups[group].ledger;
-            let counts_mutations = self.index == 0;
-            let counting = &mut Counting { tally: &mut self.tally.subscribers, group, counts_mutations };
-            match what {
-                Published::Sent { key } => ledger.sent(token, &key, at, window, counting),
-                Published::Acknowledged => ledger.answered(token, Some(at), counting),
-                Published::Failed => ledger.answered(token, None, counting),
-            }
-        }
-        self.notices = notices;
-    }
-
-    fn settle(&mut self, now: Nanos) {
-        if now >= self.next_settling {
-            self.next_settling = now.plus(SETTLE_EVERY);
-            self.settle_all(now);
-        }
-    }
-
-    fn settle_all(&mut self, now: Nanos) {
-        for (group, entry) in self.groups.iter_mut().enumerate() {
-            entry.ledger.settle(
-                now,
-                &mut Counting { tally: &mut self.tally.subscribers, group, counts_mutations: false },
-            );
-        }
-    }
-
-    // ---- connect
-
-    fn connect_due(&mut self, now: Nanos) -> Result<(), io::Error> {
-        while self.ended.is_none() && self.slots.get(self.next_slot).is_some_and(|slot| slot.due <= now) {
-            let index = self.next_slot;
-            self.next_slot += 1;
-            self.connect(index, now)?;
-        }
-        Ok(())
-    }
-
-    fn connect(&mut self, index: usize, now: Nanos) -> Result<(), io::Error> {
-        let (plan, slot) = (self.shared.plan, &self.slots[index]);
-        let group = slot.group;
-        let subscription = &plan.subscriptions()[group];
-        let before = plan.subscriptions()[..group].iter().map(|group| group.draft.connections()).sum::<u64>();
-        let user = plan.users().wrapping_add((before + slot.number) as u32);
-        let counts = &mut self.tally.subscribers.links[group].counts;
-        counts.attempted += 1;
-        counts.first_attempt_ns = Some(counts.first_attempt_ns.map_or(now, |first| first.min(now)));
-        let transport = match self.shared.network.open(subscription.target, user, 0, None) {
-            Ok(transport) => transport,
-            Err(fault) => {
-                count_reason(&mut counts.refused, &connect_reason(&fault));
-                self.end_subscriptions(index);
-                return Ok(());
-            }
-        };
-        self.poller.add(transport.socket(), index as u64)?;
-        let values = self.values_of(index, 0);
-        let (head, body) = opening(plan, subscription, &values);
-        let mut queued = Vec::new();
-        let link = Link::open(subscription.draft.protocol, &head, &body, &mut queued);
-        // Over SSE the request is the operation.
-        let asked = (!subscription.draft.protocol.is_websocket()).then_some(now);
-        let marks = Marks {
-            begun: now,
-            asked,
-            is_connected: false,
-            is_greeted: asked.is_some(),
-            is_acknowledged: false,
-            is_read: false,
-        };
-        self.tally.subscribers.links[group].counts.asked += u64::from(asked.is_some());
-        self.slots[index].live = Some(Box::new(Live { transport, queued, link, marks }));
-        self.alarms.push(Reverse((now.plus(plan.timeout()), Alarm::Timeout, index as u32)));
-        Ok(())
-    }
-
-    // ---- read
-
-    fn handle(&mut self, ready: Ready, since: Nanos) {
-        if Poller::is_timer(ready) {
-            return;
-        }
-        let index = ready.token as usize;
-        let Some(mut live) = self.slots[index].live.take() else { return };
-        if let Some(reason) = self.go_on(index, &mut live, ready, since) {
-            self.hear_end(index, &mut live, reason);
-        }
-        if !live.link.is_over() {
-            self.slots[index].live = Some(live);
-        }
-    }
-
-    /// Why the connection cannot go on, if so.
-    fn go_on(&mut self, index: usize, live: &mut Live, ready: Ready, since: Nanos) -> Option<String> {
-        if !live.transport.is_open() {
-            match live.transport.progress() {
-                Ok(Progress::Waiting) => return None,
-                Ok(Progress::Open) => {
-                    let queued = mem::take(&mut live.queued);
-                    if let Err(fault) = live.transport.send(&queued) {
-                        return Some(fault.to_string());
-                    }
-                }
-                Err(fault) => return Some(connect_reason(&fault)),
-            }
-        } else if ready.writable
-            && let Err(fault) = live.transport.flush()
-        {
-            return Some(fault.to_string());
-        }
-        if !ready.readable {
-            return None;
-        }
-        let mut buffer = mem::take(&mut self.buffer);
-        let ended = loop {
-            match live.transport.read(&mut buffer) {
-                Ok(Read::Bytes { count, is_all }) => {
-                    let at = self.now();
-                    self.tally.subscribers.read_lateness.record(at.since(since));
-                    self.take(index, live, &buffer[..count], at);
-                    if live.link.is_over() || is_all && !ready.is_ending {
-                        break None;
-                    }
-                }
-                Ok(Read::Nothing) => break None,
-                Ok(Read::End) => break Some("the connection ended".to_owned()),
-                Err(fault) => break Some(fault.to_string()),
-            }
-        };
-        self.buffer = buffer;
-        ended
-    }
-
-    /// Bytes that were read at this moment.
-    fn take(&mut self, index: usize, live: &mut Live, bytes: &[u8], at: Nanos) {
-        // Whatever mutation an event is of was told of before it was written.
-        self.take_notices();
-        let (window, group) = (self.window_at(at), self.slots[index].group);
-        self.tally.subscribers.cell_mut(group, window).counts.bytes += bytes.len() as u64;
-        self.tally.subscribers.interval.bytes += bytes.len() as u64;
-        let (mut out, mut memo) = (mem::take(&mut self.out), mem::take(&mut self.memo));
-        out.clear();
-        let Live { link, marks, .. } = live;
-        link.take(bytes, &mut memo, &mut out, &mut |heard| self.hear(index, &heard, at, window, marks));
-        if marks.is_connected && !mem::replace(&mut marks.is_greeted, true) {
-            self.greet(index, &mut out);
-        } else if marks.is_acknowledged && marks.asked.is_none() {
-            self.subscribe(index, live, at, &mut out);
-        }
-        if !live.link.is_over()
-            && !out.is_empty()
-            && let Err(fault) = live.transport.send(&out)
-        {
-            self.hear_end(index, live, fault.to_string());
-        }
-        (self.out, self.memo) = (out, memo);
-    }
-
-    /// Something that came over a connection.
-    fn hear(&mut self, index: usize, heard: &Heard<'_>, at: Nanos, window: usize, marks: &mut Marks) {
-        let (group, count) = (self.slots[index].group, self.slots[index].subscriptions);
-        let link = &mut self.tally.subscribers.links[group];
-        match heard {
-            Heard::Connected => {
-                marks.is_connected = true;
-                link.connect.record(at.since(marks.begun));
-            }
-            Heard::Acknowledged => {
-                marks.is_acknowledged = true;
-                link.counts.made += 1;
-                link.counts.last_made_ns = link.counts.last_made_ns.max(Some(at));
-                link.acknowledge.record(at.since(marks.begun));
-            }
-            Heard::Read if marks.is_read || marks.asked.is_none() => {}
-            Heard::Read => self.note_read(index, at, marks),
-            Heard::Result(number, result) if *number < count => {
-                self.take_event(index, *number, result, at, window);
-            }
-            Heard::Rejected(number, errors) if *number < count => {
-                count_reason(&mut link.counts.rejected, errors);
-                self.end_subscription(index, *number);
-            }
-            Heard::Completed(number) if *number < count => {
-                link.counts.completed += 1;
-                self.end_subscription(index, *number);
-            }
-            // Of an operation that was never asked for.
-            Heard::Result(..) | Heard::Rejected(..) | Heard::Completed(_) => {
-                self.tally.subscribers.cell_mut(group, window).counts.unexpected += 1;
-            }
-            Heard::Ended(reason) => {
-                let reasons =
-                    if marks.is_acknowledged { &mut link.counts.lost } else { &mut link.counts.refused };
-                count_reason(reasons, reason);
-                self.end_subscriptions(index);
-            }
-        }
-    }
-
-    fn hear_end(&mut self, index: usize, live: &mut Live, reason: String) {
-        // What was sent before the end was owed.
-        self.take_notices();
-        let at = self.now();
-        let (window, Live { link, marks, .. }) = (self.window_at(at), live);
-        link.end(reason, &mut |heard| self.hear(index, &heard, at, window, marks));
-    }
-
-    fn take_event(&mut self, index: usize, number: u32, result: &[u8], at: Nanos, window: usize) {
-        let group = self.slots[index].group;
-        let tally = &mut self.tally.subscribers;
-        let counts = &mut tally.cell_mut(group, window).counts;
-        counts.events += 1;
-        counts.events_with_errors += u64::from(has_errors(result));
-        tally.interval.events += 1;
-        let entry = &mut self.groups[group];
-        let Some(finder) = &entry.finder else { return };
-        let fan_out = self.shared.plan.subscriptions()[group].fan_out.as_ref();
-        let text = match fan_out.and_then(|fan_out| fan_out.token.as_ref()) {
-            None => result,
-            Some(pointer) => pointer.find(result).ok().flatten().unwrap_or_default().as_bytes(),
-        };
-        let Some(token) = finder.find(text) else {
-            tally.cell_mut(group, window).counts.without_token += 1;
-            return;
-        };
-        let member = self.subscriptions[self.slots[index].first + number as usize].member;
-        entry.ledger.received(
-            member,
-            token,
-            at,
-            window,
-            &mut Counting { tally, group, counts_mutations: false },
-        );
-    }
-
-    fn fire_alarms(&mut self, now: Nanos) {
-        while self.alarms.peek().is_some_and(|Reverse((at, ..))| *at <= now) {
-            let Some(Reverse((_, alarm, index))) = self.alarms.pop() else { return };
-            let index = index as usize;
-            let Some(mut live) = self.slots[index].live.take() else { continue };
-            match alarm {
-                Alarm::InForce => self.put_in_force(index, now),
-                Alarm::Timeout if live.marks.is_read => {}
-                Alarm::Timeout => {
-                    let timeout = self.shared.plan.timeout();
-                    let awaited =
-                        if live.marks.is_acknowledged { "answer to a ping" } else { "acknowledgement" };
-                    self.hear_end(index, &mut live, format!("no {awaited} within {timeout}"));
-                }
-            }
-            if !live.link.is_over() {
-                self.slots[index].live = Some(live);
-            }
-        }
-    }
 }
 
 impl Group {
@@ -592,8 +280,4 @@ impl Group {
         });
         Self { ledger: Ledger::new(wait_max), finder }
     }
-}
-
-fn connect_reason(fault: &Fault) -> String {
-    format!("connect: {}", fault.cause)
 }

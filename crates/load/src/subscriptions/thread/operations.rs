@@ -1,6 +1,8 @@
 //! The operations of a connection: asked for, read by the target, in force, ended.
 
-use super::{Alarm, Link, Live, Marks, State, Subscribers};
+use super::connection::{Alarm, Live, Marks};
+use super::{State, Subscribers};
+use crate::subscriptions::link::Link;
 use crate::subscriptions::values::SubscriberValues;
 use prony_load_model::Nanos;
 use std::cmp::Reverse;

@@ -73,7 +73,7 @@ fn delivered(result: &ResultFile) -> u64 {
     group(result).whole().unwrap().fan_out_latency.count
 }
 
-const PROTOCOLS: [&str; 3] = ["graphql-transport-ws", "graphql-ws", "sse"];
+const PROTOCOLS: [&str; 4] = ["graphql-transport-ws", "graphql-ws", "sse", "sse-single"];
 
 #[test]
 fn over_every_protocol_each_event_is_counted_once() {
@@ -97,7 +97,8 @@ fn over_every_protocol_each_event_is_counted_once() {
             "{:?}",
             result.thresholds
         );
-        assert!(!result.findings.iter().any(|f| f.kind == FindingKind::SubscribersMissing));
+        let troubles = [FindingKind::SubscribersMissing, FindingKind::SubscribersLate];
+        assert!(!result.findings.iter().any(|finding| troubles.contains(&finding.kind)), "{protocol}");
         let seconds: Vec<_> = result.subscribers.series.iter().map(|row| row.second).collect();
         assert!(seconds.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{seconds:?}");
     }
@@ -142,14 +143,74 @@ fn what_was_meant_for_others_is_unexpected() {
 
 #[test]
 fn a_server_that_dies_cuts_off_what_it_owed() {
+    for protocol in ["graphql-transport-ws", "sse-single"] {
+        check_death(&format!("protocol = \"{protocol}\""));
+    }
+}
+
+/// Of the streams or sockets, while a user mutates.
+fn check_death(protocol: &str) {
     let publisher = Publisher::start(Fault::Die);
-    let result = measured(&publisher, "users = 1\niterations = 12", "");
+    let result = measured(&publisher, "users = 1\niterations = 12", protocol);
     let counts = counts(&result);
     let links = &group(&result).links;
     assert_eq!((links.made, links.lost_count(), counts.missed), (3, 3, 0), "{links:?} {counts:?}");
     assert_eq!(delivered(&result), 10);
     assert!(counts.cut_off >= 2 && counts.due == 10 + counts.cut_off, "{counts:?}");
     assert!(result.findings.iter().any(|finding| finding.kind == FindingKind::SubscribersMissing));
+}
+
+#[test]
+fn mutations_before_all_are_in_force_make_a_finding() {
+    let publisher = Publisher::start(Fault::None);
+    // The last of the three clients connects a second after the first, and users begin at once.
+    let load =
+        "scenarios = [{ name = \"early\", start = \"0s\", users = 1, iterations = 5, steps = [\"set\"] }]";
+    let result = measured(&publisher, load, "rate = 2");
+    let kinds: Vec<_> = result.findings.iter().map(|finding| finding.kind).collect();
+    assert!(kinds.contains(&FindingKind::SubscribersLate), "{kinds:?}");
+    assert!(counts(&result).not_due > 0 && counts(&result).missed == 0, "{:?}", counts(&result));
+}
+
+const SHARED: &str = "protocol = \"sse-single\"";
+
+#[test]
+fn operations_on_a_shared_stream_are_stopped_at_the_end() {
+    let publisher = Publisher::start(Fault::None);
+    let result = measured(&publisher, "users = 1\niterations = 6", SHARED);
+    assert_eq!(publisher.stopped(6), ["0", "0", "0", "1", "1", "1"]);
+    let links = &group(&result).links;
+    assert_eq!((links.attempted, links.made, links.asked, links.subscribed), (3, 3, 6, 6));
+    assert_eq!(group(&result).subscribe_time.count, 6, "each operation has an answer of its own");
+}
+
+#[test]
+fn orders_for_a_shared_stream_go_on_over_another_connection() {
+    let publisher = Publisher::start(Fault::ClosesBetweenOrders);
+    let result = measured(&publisher, "users = 1\niterations = 6", SHARED);
+    let links = &group(&result).links;
+    assert_eq!((links.subscribed, links.lost_count(), delivered(&result)), (6, 0, 12), "{links:?}");
+}
+
+#[test]
+fn events_of_operations_that_nobody_asked_for_are_unexpected() {
+    let publisher = Publisher::start(Fault::Strangers);
+    let result = measured(&publisher, "users = 1\niterations = 6", SHARED);
+    let counts = counts(&result);
+    assert_eq!((counts.events, counts.unexpected, counts.missed, delivered(&result)), (12, 24, 0, 12));
+}
+
+#[test]
+fn events_of_a_shared_stream_that_say_not_whose_they_are_end_it() {
+    let publisher = Publisher::start(Fault::Unaddressed);
+    let result = measured(&publisher, "users = 1\niterations = 3", SHARED);
+    let links = &group(&result).links;
+    assert_eq!((links.made, links.lost_count()), (3, 3), "{links:?}");
+    let reason = links.lost.keys().next().unwrap();
+    assert!(
+        reason.starts_with("`{\"data\":{") && reason.contains("is no message of the protocol"),
+        "{reason}"
+    );
 }
 
 #[test]
@@ -199,6 +260,28 @@ fn refusals_are_told_by_their_reason() {
         Fault::Status(503),
         "protocol = \"sse\"",
         &expect![[r#"made 0, refused {"status 503": 6}, lost {}, rejected {}"#]],
+    );
+    check_refusal(
+        Fault::Status(503),
+        SHARED,
+        &expect![[r#"made 0, refused {"no stream is reserved: status 503": 3}, lost {}, rejected {}"#]],
+    );
+    check_refusal(
+        Fault::NoToken,
+        SHARED,
+        &expect![[r#"made 0, refused {"`` is no token of a stream": 3}, lost {}, rejected {}"#]],
+    );
+    check_refusal(
+        Fault::ForgetsToken,
+        SHARED,
+        &expect![[r#"made 0, refused {"status 404": 3}, lost {}, rejected {}"#]],
+    );
+    check_refusal(
+        Fault::Reject,
+        SHARED,
+        &expect![[
+            r#"made 3, refused {}, lost {}, rejected {"status 400 {\"errors\":[{\"message\":\"no such field\"}]}": 6}"#
+        ]],
     );
     check_refusal(
         Fault::Reject,

@@ -73,7 +73,7 @@ impl Plan {
 
     /// Of all subscribers.
     pub fn subscriber_connections(&self) -> u64 {
-        self.subscriptions.iter().map(|group| group.draft.connections()).sum()
+        self.subscriptions.iter().map(|group| group.draft.sockets()).sum()
     }
 
     pub fn variables(&self) -> &[Variable] {

@@ -1,6 +1,6 @@
 //! Clients that subscribe while other users publish: what a plan says of them, and the checked form.
 //!
-//! Each client opens one connection (over SSE one for each subscription), subscribes, and stays until the run's load ends.
+//! Each client opens one connection (over `sse` one for each subscription), subscribes, and stays until the run's load ends.
 //! How receipts are matched with what was published is in `prony-load`; what is counted is in [`tally`] and [`figures`].
 
 pub(crate) mod check;
@@ -37,8 +37,11 @@ pub enum Protocol {
     GraphqlTransportWs,
     /// The older one, of subscriptions-transport-ws.
     GraphqlWs,
-    /// Server-sent events, a connection for each subscription.
+    /// Server-sent events in distinct connections mode: a connection for each subscription.
     Sse,
+    /// Server-sent events in single connection mode: one stream for all subscriptions of a client, which are started over
+    /// another connection.
+    SseSingle,
 }
 
 impl Protocol {
@@ -48,11 +51,12 @@ impl Protocol {
             Self::GraphqlTransportWs => "graphql-transport-ws",
             Self::GraphqlWs => "graphql-ws",
             Self::Sse => "sse",
+            Self::SseSingle => "sse-single",
         }
     }
 
     pub const fn is_websocket(self) -> bool {
-        !matches!(self, Self::Sse)
+        matches!(self, Self::GraphqlTransportWs | Self::GraphqlWs)
     }
 }
 
@@ -102,11 +106,27 @@ impl SubscriptionDraft {
         }
     }
 
-    /// Over SSE each subscription has one.
+    /// Those on which events come.
     pub fn connections(&self) -> u64 {
         match self.protocol {
             Protocol::Sse => self.subscriptions(),
             _ => u64::from(self.clients),
+        }
+    }
+
+    /// Subscriptions on one connection.
+    pub const fn subscriptions_each(&self) -> u32 {
+        match self.protocol {
+            Protocol::Sse => 1,
+            _ => self.per_client,
+        }
+    }
+
+    /// With those over which only orders go.
+    pub fn sockets(&self) -> u64 {
+        match self.protocol {
+            Protocol::SseSingle => 2 * self.connections(),
+            _ => self.connections(),
         }
     }
 

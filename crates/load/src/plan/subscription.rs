@@ -8,10 +8,11 @@ use prony_load_model::pointer::Pointer;
 use prony_load_model::subscription::{FanOutDraft, Protocol, SubscriptionDraft, WAIT_MAX_DEFAULT};
 use std::ops::Range;
 
-const PROTOCOLS: [(&str, Protocol); 3] = [
+const PROTOCOLS: [(&str, Protocol); 4] = [
     ("graphql-transport-ws", Protocol::GraphqlTransportWs),
     ("graphql-ws", Protocol::GraphqlWs),
     ("sse", Protocol::Sse),
+    ("sse-single", Protocol::SseSingle),
 ];
 
 /// A group and where it stands in the file.

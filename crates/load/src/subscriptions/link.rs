@@ -3,6 +3,8 @@
 
 use super::frames::{self, Flow, Frame, FrameReader, Opcode};
 use super::messages::{self, Message};
+use super::orders::read_token;
+use super::requests::{Opening, TOKEN_HEADER};
 use super::sse::EventReader;
 use crate::calls::socket::{new_key, opening, opening_fault};
 use crate::http::head::HeadMemo;
@@ -22,11 +24,15 @@ pub(super) struct Link {
     protocol: Protocol,
     stage: Stage,
     is_acknowledged: bool,
+    /// Of its stream, where that had to be reserved.
+    token: Option<Box<str>>,
 }
 
 #[derive(Debug)]
 enum Stage {
     Opening(Box<Answer>, String),
+    /// With the head of the request for the stream.
+    Reserving(Box<Answer>, Vec<u8>),
     Socket(FrameReader),
     Stream(Box<Answer>, EventReader),
     Over,
@@ -34,9 +40,9 @@ enum Stage {
 
 /// An HTTP answer that is being read.
 #[derive(Debug)]
-struct Answer {
-    scanner: Scanner,
-    sink: Sink,
+pub(super) struct Answer {
+    pub(super) scanner: Scanner,
+    pub(super) sink: Sink,
 }
 
 /// What came.
@@ -46,7 +52,7 @@ pub(super) enum Heard<'a> {
     Connected,
     /// Operations may be sent; over SSE the one that opened the stream is in force.
     Acknowledged,
-    /// The answer to our ping: what was sent before it was read.
+    /// The answer to our ping, or the head of a stream: what was sent before it was read.
     Read,
     Result(u32, &'a [u8]),
     Rejected(u32, String),
@@ -56,24 +62,30 @@ pub(super) enum Heard<'a> {
 }
 
 impl Link {
-    /// The text with which it begins; `head` is a request without its last empty line.
-    pub(super) fn open(protocol: Protocol, head: &[u8], body: &[u8], out: &mut Vec<u8>) -> Self {
-        let mut answer =
-            Box::new(Answer { scanner: Scanner::new(), sink: Sink::new(Keep::Whole, &mut Vec::new()) });
+    /// The text with which it begins goes to `out`.
+    pub(super) fn open(protocol: Protocol, first: Opening, out: &mut Vec<u8>) -> Self {
+        let mut answer = Box::new(Answer::new());
         let stage = if protocol.is_websocket() {
-            let request = opening(&[head, b"\r\n"].concat(), &new_key());
+            let request = opening(&[&first.head, &b"\r\n"[..]].concat(), &new_key());
             let (text, accept) = request.expect("a head whose lines are ended");
             out.extend_from_slice(&text);
             answer.scanner.begin_upgrade();
             Stage::Opening(answer, accept)
         } else {
-            out.extend_from_slice(head);
+            out.extend_from_slice(&first.head);
             out.extend_from_slice(b"\r\n");
-            out.extend_from_slice(body);
-            answer.scanner.begin(false);
-            Stage::Stream(answer, EventReader::default())
+            out.extend_from_slice(&first.body);
+            match protocol {
+                Protocol::SseSingle => Stage::Reserving(answer, first.stream_head),
+                _ => Stage::Stream(answer, EventReader::default()),
+            }
         };
-        Self { protocol, stage, is_acknowledged: false }
+        Self { protocol, stage, is_acknowledged: false, token: None }
+    }
+
+    /// Of the stream that was reserved.
+    pub(super) fn token(&self) -> Option<&str> {
+        self.token.as_deref()
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -98,6 +110,18 @@ impl Link {
             self.stage = Stage::Socket(FrameReader::default());
             heard(Heard::Connected);
         }
+        if let Stage::Reserving(answer, stream_head) = &mut self.stage {
+            match answer.reserved(rest, memo) {
+                Ok(None) => return,
+                Ok(Some((token, taken))) => {
+                    out.append(stream_head);
+                    out.extend_from_slice(format!("{TOKEN_HEADER}: {token}\r\n\r\n").as_bytes());
+                    (self.token, rest) = (Some(token), &rest[taken..]);
+                }
+                Err(reason) => return self.end(reason, heard),
+            }
+            self.stage = Stage::Stream(Box::new(Answer::new()), EventReader::default());
+        }
         let ended = match &mut self.stage {
             Stage::Socket(frames) => {
                 let mut talk =
@@ -106,7 +130,7 @@ impl Link {
                 talk.end.or_else(|| fed.err().map(|fault| fault.to_string()))
             }
             Stage::Stream(answer, events) => {
-                match answer.streamed(rest, events, memo, &mut self.is_acknowledged, heard) {
+                match answer.streamed(rest, events, self.protocol, memo, &mut self.is_acknowledged, heard) {
                     Ok(false) => None,
                     Ok(true) => {
                         self.stage = Stage::Over;
@@ -115,7 +139,7 @@ impl Link {
                     Err(reason) => Some(reason),
                 }
             }
-            Stage::Opening(..) | Stage::Over => None,
+            Stage::Opening(..) | Stage::Reserving(..) | Stage::Over => None,
         };
         if let Some(reason) = ended {
             self.end(reason, heard);
@@ -167,6 +191,24 @@ impl Link {
 }
 
 impl Answer {
+    /// Ready for the answer to a request.
+    pub(super) fn new() -> Self {
+        let mut scanner = Scanner::new();
+        scanner.begin(false);
+        Self { scanner, sink: Sink::new(Keep::Whole, &mut Vec::new()) }
+    }
+
+    /// The token of a stream that was reserved, once its answer is whole, and how many bytes that took.
+    fn reserved(&mut self, bytes: &[u8], memo: &mut HeadMemo) -> Result<Option<(Box<str>, usize)>, String> {
+        let found = self.scanner.feed(bytes, &mut self.sink, memo).map_err(|fault| fault.to_string())?;
+        let Some(answer) = found else { return Ok(None) };
+        let token = read_token(answer.status, self.sink.answer(answer.status).body)?;
+        if !answer.keeps_connection {
+            return Err("the target closes the connection behind the reservation of a stream".to_owned());
+        }
+        Ok(Some((token, answer.consumed)))
+    }
+
     /// How many bytes the answer to the opening took, once it is whole and agrees.
     fn opened(
         &mut self,
@@ -200,6 +242,7 @@ impl Answer {
         &mut self,
         bytes: &[u8],
         events: &mut EventReader,
+        protocol: Protocol,
         memo: &mut HeadMemo,
         is_acknowledged: &mut bool,
         heard: &mut impl FnMut(Heard<'_>),
@@ -216,17 +259,34 @@ impl Answer {
             heard(Heard::Acknowledged);
             heard(Heard::Read);
         }
-        let mut is_complete = false;
-        let fed = events.feed(self.sink.answer(0).body, |name, data| match name {
-            b"next" => heard(Heard::Result(0, data)),
-            b"complete" => {
-                is_complete = true;
-                heard(Heard::Completed(0));
+        let is_shared = protocol == Protocol::SseSingle;
+        let (mut is_complete, mut fault) = (false, None);
+        let fed = events.feed(self.sink.answer(0).body, |name, data| {
+            let is_next = name == b"next";
+            if fault.is_some() || !is_next && name != b"complete" {
+                return;
             }
-            _ => {}
+            let (number, payload) = match is_shared.then(|| messages::addressed(data)) {
+                None => (0, data),
+                Some(Some(addressed)) => addressed,
+                Some(None) => {
+                    fault = Some(no_message(data));
+                    return;
+                }
+            };
+            if is_next {
+                heard(Heard::Result(number, payload));
+            } else {
+                // The other operations of a shared stream go on.
+                is_complete |= !is_shared;
+                heard(Heard::Completed(number));
+            }
         });
         self.sink.forget_body();
         fed.map_err(|fault| fault.to_string())?;
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
         match found {
             Some(_) if !is_complete => Err("the stream ended".to_owned()),
             _ => Ok(is_complete),
@@ -271,8 +331,7 @@ impl Talk<'_> {
 
     fn take_message(&mut self, text: &[u8], out: &mut Vec<u8>, heard: &mut impl FnMut(Heard<'_>)) -> Flow {
         let Some(message) = Message::read(self.protocol, text) else {
-            return self
-                .stop(format!("`{}` is no message of the protocol", String::from_utf8_lossy(cut(text))));
+            return self.stop(no_message(text));
         };
         match message {
             Message::Next(number, result) => heard(Heard::Result(number, result.as_bytes())),
@@ -304,7 +363,11 @@ impl Talk<'_> {
     }
 }
 
-fn cut(text: &[u8]) -> &[u8] {
+fn no_message(text: &[u8]) -> String {
+    format!("`{}` is no message of the protocol", String::from_utf8_lossy(cut(text)))
+}
+
+pub(super) fn cut(text: &[u8]) -> &[u8] {
     &text[..text.len().min(REASON_BYTES_MAX)]
 }
 

@@ -1,9 +1,11 @@
 //! The messages of both WebSocket sub-protocols, read and written: graphql-transport-ws (the npm package graphql-ws,
-//! PROTOCOL.md) and graphql-ws (subscriptions-transport-ws, PROTOCOL.md). Knows neither sockets nor clocks.
+//! PROTOCOL.md) and graphql-ws (subscriptions-transport-ws, PROTOCOL.md), and what an event of a shared stream says
+//! (graphql-sse, PROTOCOL.md, single connection mode). Knows neither sockets nor clocks.
 
 use prony_load_model::subscription::Protocol;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::io::Write as _;
 
 /// What the target says.
@@ -52,6 +54,21 @@ impl<'a> Message<'a> {
             _ => return None,
         })
     }
+}
+
+/// The operation that an event of a shared stream is of, and its payload; nothing where it is no event of the protocol.
+pub(crate) fn addressed(data: &[u8]) -> Option<(u32, &[u8])> {
+    #[derive(Deserialize)]
+    struct Addressed<'a> {
+        #[serde(borrow)]
+        id: Cow<'a, str>,
+        #[serde(borrow)]
+        payload: Option<&'a RawValue>,
+    }
+    let Addressed { id, payload } = serde_json::from_slice(data).ok()?;
+    // All of ours are numbers: what is none is of nobody.
+    let number = id.parse().unwrap_or(u32::MAX);
+    Some((number, payload.map_or("null", RawValue::get).as_bytes()))
 }
 
 /// `payload` is JSON.
@@ -118,6 +135,20 @@ mod tests {
             [r#"{"type":"data","id":"7"}"#, "", "[]", r#"{"type":"next"}"#, r#"{"type":"next","id":"x"}"#]
         {
             assert_eq!(new(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn events_of_shared_streams_say_whose_they_are() {
+        let read = |text: &'static str| {
+            addressed(text.as_bytes()).map(|(number, payload)| (number, str::from_utf8(payload).unwrap()))
+        };
+        assert_eq!(read(r#"{"id":"7","payload":{"data":1}}"#), Some((7, r#"{"data":1}"#)));
+        assert_eq!(read(r#" { "payload" : 1 , "id" : "0" } "#), Some((0, "1")));
+        assert_eq!(read(r#"{"id":"1"}"#), Some((1, "null")));
+        assert_eq!(read(r#"{"id":"another's","payload":2}"#), Some((u32::MAX, "2")));
+        for text in ["", "{}", r#"{"payload":1}"#, r#"{"id":7}"#, r#"{"data":{}}"#] {
+            assert_eq!(read(text), None, "{text}");
         }
     }
 

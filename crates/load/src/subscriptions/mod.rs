@@ -2,13 +2,16 @@
 //!
 //! The road of an event: read ([`thread`], stamped before anything looks at it) → frames ([`frames`]) or server-sent events
 //! ([`sse`]) → messages ([`messages`], [`link`]) → its token, and the mutation that it pays for ([`ledger`]). Users tell of
-//! their mutations on a [`board`].
+//! their mutations on a [`board`]. [`requests`] opens connections; where a client has one stream for everything, its
+//! operations are started and stopped beside it ([`orders`]).
 
 pub(crate) mod board;
 mod frames;
 mod ledger;
 mod link;
 mod messages;
+mod orders;
+mod requests;
 mod sse;
 pub(crate) mod thread;
 pub(crate) mod values;

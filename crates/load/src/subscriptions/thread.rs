@@ -1,6 +1,7 @@
 //! One thread of subscribers: its connections, one event loop, and the ledgers of what they are owed.
 
 mod connection;
+mod control;
 mod events;
 mod operations;
 
@@ -135,7 +136,7 @@ impl<'a> Subscribers<'a> {
         let plan = self.shared.plan;
         let subscription = &plan.subscriptions()[group];
         let draft = &subscription.draft;
-        let each = if draft.protocol.is_websocket() { draft.per_client } else { 1 };
+        let each = draft.subscriptions_each();
         for number in
             (0..draft.connections()).filter(|n| n % u64::from(self.shared.threads) == u64::from(self.index))
         {
@@ -232,12 +233,9 @@ impl<'a> Subscribers<'a> {
                 counts_mutations: false,
             });
         }
-        for slot in &mut self.slots {
-            if let Some(mut live) = slot.live.take() {
-                self.out.clear();
-                live.link.leave(slot.subscriptions, &mut self.out);
-                // Who does not take a farewell goes without.
-                let _ = live.transport.send(&self.out);
+        for index in 0..self.slots.len() {
+            if let Some(mut live) = self.slots[index].live.take() {
+                self.leave(index, &mut live);
             }
         }
         self.hand_over_seconds(now);

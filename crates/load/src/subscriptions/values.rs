@@ -44,37 +44,3 @@ impl ValueOf for SubscriberValues<'_> {
         chosen.map_or(Drawn::NOTHING, |(index, choice)| self.variables[*index].drawn(*choice))
     }
 }
-
-/// The request that opens a connection, without its last empty line, and its body: over SSE the operation itself.
-pub(crate) fn opening(
-    plan: &Plan,
-    subscription: &Subscription,
-    values: &SubscriberValues<'_>,
-) -> (Vec<u8>, Vec<u8>) {
-    let is_stream = !subscription.draft.protocol.is_websocket();
-    let body = if is_stream { values.render(&subscription.operation) } else { Vec::new() };
-    let target = &plan.targets()[subscription.target].target;
-    let mut defaults =
-        vec![("Host", target.authority()), ("User-Agent", crate::http::request::USER_AGENT.to_owned())];
-    if is_stream {
-        defaults.push(("Content-Type", "application/json".to_owned()));
-        defaults.push(("Accept", "text/event-stream".to_owned()));
-        defaults.push(("Content-Length", body.len().to_string()));
-    } else {
-        defaults.push(("Sec-WebSocket-Protocol", subscription.draft.protocol.name().to_owned()));
-    }
-    let method = if is_stream { "POST" } else { "GET" };
-    let path = String::from_utf8_lossy(&values.render(&subscription.path)).into_owned();
-    let mut head = format!("{method} {}{path} HTTP/1.1\r\n", target.path_prefix).into_bytes();
-    for (name, value) in defaults {
-        if !subscription.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
-            head.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
-        }
-    }
-    for (name, value) in &subscription.headers {
-        head.extend_from_slice(format!("{name}: ").as_bytes());
-        value.render(values, &mut head);
-        head.extend_from_slice(b"\r\n");
-    }
-    (head, body)
-}

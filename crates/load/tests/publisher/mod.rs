@@ -3,12 +3,15 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
+mod streams;
+
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 use tungstenite::handshake::derive_accept_key;
 
 /// What goes wrong.
@@ -33,6 +36,16 @@ pub(crate) enum Fault {
     Everybody,
     /// Acknowledges only what answers a ping of the WebSocket, and one of the protocol.
     Pings,
+    /// A shared stream is reserved with an empty token.
+    NoToken,
+    /// The token of a shared stream is unknown when the stream is asked for.
+    ForgetsToken,
+    /// The connection is closed behind each order for a shared stream.
+    ClosesBetweenOrders,
+    /// With each event of a shared stream come two of operations that nobody asked for.
+    Strangers,
+    /// Events of a shared stream do not say whose they are.
+    Unaddressed,
 }
 
 /// What was done, over all subscriptions.
@@ -60,11 +73,17 @@ struct State {
     done: Done,
     listeners: Vec<Listener>,
     stalled: Vec<(usize, String)>,
+    /// The shared streams that are open, by their tokens.
+    streams: HashMap<String, TcpStream>,
+    reserved: u64,
+    /// Hears the id of each operation that a client stops.
+    stops: Option<mpsc::Sender<String>>,
 }
 
 pub(crate) struct Publisher {
     pub(crate) url: String,
     state: Arc<Mutex<State>>,
+    stops: mpsc::Receiver<String>,
 }
 
 impl Publisher {
@@ -73,6 +92,8 @@ impl Publisher {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let state: Arc<Mutex<State>> = Arc::default();
         let shared = Arc::clone(&state);
+        let (sender, stops) = mpsc::channel();
+        state.lock().unwrap().stops = Some(sender);
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (Ok(stream), state) = (stream, Arc::clone(&shared)) else { return };
@@ -80,7 +101,15 @@ impl Publisher {
                 thread::spawn(move || serve(stream, fault, &state));
             }
         });
-        Self { url, state }
+        Self { url, state, stops }
+    }
+
+    /// The ids of so many operations that clients stopped, sorted; waits for them.
+    pub(crate) fn stopped(&self, count: usize) -> Vec<String> {
+        let next = || self.stops.recv_timeout(Duration::from_secs(20)).unwrap();
+        let mut ids: Vec<_> = (0..count).map(|_| next()).collect();
+        ids.sort();
+        ids
     }
 
     /// What it did. Events that it still holds back were dropped after all.
@@ -125,9 +154,15 @@ fn serve(stream: TcpStream, fault: Fault, state: &Mutex<State>) {
         if request.header("upgrade").is_some() {
             return serve_socket(&request, &mut reader, writer, fault, state);
         }
+        if request.belongs_to_shared_stream() {
+            match streams::serve_shared(&request, &mut writer, fault, state) {
+                streams::Then::GoesOn => continue,
+                streams::Then::Ends => return,
+            }
+        }
         let body: Value = serde_json::from_slice(&request.body).unwrap();
         if request.header("accept") == Some("text/event-stream") {
-            return serve_stream(&body, writer, fault, state);
+            return streams::serve_own(&body, writer, fault, state);
         }
         let (id, name) = (body["variables"]["id"].to_string(), body["variables"]["name"].as_str().unwrap());
         state.lock().unwrap().publish(&id, name, fault);
@@ -194,24 +229,6 @@ impl State {
 
 fn event_of(token: &str) -> String {
     format!(r#"{{"data":{{"onSet":{{"at":"x-1","name":"{token}"}}}}}}"#)
-}
-
-/// GraphQL over SSE, in chunks of a single byte.
-fn serve_stream(body: &Value, mut writer: TcpStream, fault: Fault, state: &Mutex<State>) {
-    if let Fault::Status(status) = fault {
-        let _ = writer.write_all(format!("HTTP/1.1 {status} No\r\nContent-Length: 0\r\n\r\n").as_bytes());
-        return;
-    }
-    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
-    writer.write_all(head.as_bytes()).unwrap();
-    let stream = writer.try_clone().unwrap();
-    let send = Box::new(move |token: &str| {
-        let text = format!(":\n\nevent: next\ndata: {}\n\n", event_of(token));
-        text.bytes().all(|byte| writer.write_all(&[b'1', b'\r', b'\n', byte, b'\r', b'\n']).is_ok())
-    });
-    let key = body["variables"]["id"].to_string();
-    let listener = Listener { key, send, stream, events: 0, held: HashMap::new() };
-    state.lock().unwrap().listeners.push(listener);
 }
 
 fn serve_socket(

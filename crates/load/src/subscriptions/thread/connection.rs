@@ -1,11 +1,13 @@
 //! One connection of a thread of subscribers: opened when it is due, written to and read until it ends.
 
 use super::Subscribers;
+use super::control::{CONTROL, Control};
 use crate::poller::{Poller, Ready};
 use crate::subscriptions::link::Link;
-use crate::subscriptions::values::opening;
+use crate::subscriptions::requests::Speaker;
 use crate::transport::{Fault, Progress, Read, Transport};
 use prony_load_model::Nanos;
+use prony_load_model::subscription::Protocol;
 use prony_load_model::subscription::tally::count_reason;
 use std::cmp::Reverse;
 use std::io;
@@ -24,11 +26,11 @@ pub(super) struct Slot {
 }
 
 pub(super) struct Live {
-    pub(super) transport: Transport,
-    /// Written before the connection stood.
-    pub(super) queued: Vec<u8>,
+    pub(super) wire: Wire,
     pub(super) link: Link,
     pub(super) marks: Marks,
+    /// Beside a shared stream, once that is open.
+    pub(super) control: Option<Control>,
 }
 
 /// How far a connection is.
@@ -36,7 +38,9 @@ pub(super) struct Live {
 #[expect(clippy::struct_excessive_bools, reason = "each is a step that comes in its own order")]
 pub(super) struct Marks {
     pub(super) begun: Nanos,
-    /// When its operations were sent.
+    /// What is awaited next fails then.
+    pub(super) deadline: Nanos,
+    /// When its operations were sent; over a shared stream the last of them.
     pub(super) asked: Option<Nanos>,
     pub(super) is_connected: bool,
     /// The target was told who connects.
@@ -69,14 +73,13 @@ impl Subscribers<'_> {
         let (plan, slot) = (self.shared.plan, &self.slots[index]);
         let group = slot.group;
         let subscription = &plan.subscriptions()[group];
-        let before = plan.subscriptions()[..group].iter().map(|group| group.draft.connections()).sum::<u64>();
-        let user = plan.users().wrapping_add((before + slot.number) as u32);
         let counts = &mut self.tally.subscribers.links[group].counts;
         counts.attempted += 1;
         counts.first_attempt_ns = Some(counts.first_attempt_ns.map_or(now, |first| first.min(now)));
-        let transport = match self.shared.network.open(subscription.target, user, 0, None) {
+        let transport = match self.open(index) {
             Ok(transport) => transport,
             Err(fault) => {
+                let counts = &mut self.tally.subscribers.links[group].counts;
                 count_reason(&mut counts.refused, &connect_reason(&fault));
                 self.end_subscriptions(index);
                 return Ok(());
@@ -84,32 +87,51 @@ impl Subscribers<'_> {
         };
         self.poller.add(transport.socket(), index as u64)?;
         let values = self.values_of(index, 0);
-        let (head, body) = opening(plan, subscription, &values);
         let mut queued = Vec::new();
-        let link = Link::open(subscription.draft.protocol, &head, &body, &mut queued);
-        // Over SSE the request is the operation.
-        let asked = (!subscription.draft.protocol.is_websocket()).then_some(now);
+        let protocol = subscription.draft.protocol;
+        let link =
+            Link::open(protocol, Speaker { plan, subscription, values: &values }.opening(), &mut queued);
+        // Over a stream of its own the request is the operation.
+        let asked = (protocol == Protocol::Sse).then_some(now);
         let marks = Marks {
             begun: now,
+            deadline: now.plus(plan.timeout()),
             asked,
             is_connected: false,
-            is_greeted: asked.is_some(),
+            is_greeted: !protocol.is_websocket(),
             is_acknowledged: false,
             is_read: false,
         };
         self.tally.subscribers.links[group].counts.asked += u64::from(asked.is_some());
-        self.slots[index].live = Some(Box::new(Live { transport, queued, link, marks }));
-        self.alarms.push(Reverse((now.plus(plan.timeout()), Alarm::Timeout, index as u32)));
+        let wire = Wire { transport, queued };
+        self.slots[index].live = Some(Box::new(Live { wire, link, marks, control: None }));
+        self.alarms.push(Reverse((marks.deadline, Alarm::Timeout, index as u32)));
         Ok(())
+    }
+
+    /// Begins another connection to where a client's target is.
+    pub(super) fn open(&self, index: usize) -> Result<Transport, Fault> {
+        let (plan, slot) = (self.shared.plan, &self.slots[index]);
+        let groups = &plan.subscriptions()[..slot.group];
+        let before = groups.iter().map(|group| group.draft.connections()).sum::<u64>();
+        let user = plan.users().wrapping_add((before + slot.number) as u32);
+        self.shared.network.open(plan.subscriptions()[slot.group].target, user, 0, None)
     }
 
     pub(super) fn handle(&mut self, ready: Ready, since: Nanos) {
         if Poller::is_timer(ready) {
             return;
         }
-        let index = ready.token as usize;
+        let index = (ready.token & !CONTROL) as usize;
         let Some(mut live) = self.slots[index].live.take() else { return };
-        if let Some(reason) = self.go_on(index, &mut live, ready, since) {
+        let mut buffer = mem::take(&mut self.buffer);
+        let gone_on = if ready.token & CONTROL == 0 {
+            self.go_on(index, &mut live, ready, since, &mut buffer)
+        } else {
+            self.go_on_with_orders(index, &mut live, ready, &mut buffer)
+        };
+        self.buffer = buffer;
+        if let Err(reason) = gone_on {
             self.hear_end(index, &mut live, reason);
         }
         if !live.link.is_over() {
@@ -117,54 +139,35 @@ impl Subscribers<'_> {
         }
     }
 
-    /// Why the connection cannot go on, if so.
-    fn go_on(&mut self, index: usize, live: &mut Live, ready: Ready, since: Nanos) -> Option<String> {
-        if !live.transport.is_open() {
-            match live.transport.progress() {
-                Ok(Progress::Waiting) => return None,
-                Ok(Progress::Open) => {
-                    let queued = mem::take(&mut live.queued);
-                    if let Err(fault) = live.transport.send(&queued) {
-                        return Some(fault.to_string());
-                    }
-                }
-                Err(fault) => return Some(connect_reason(&fault)),
-            }
-        } else if ready.writable
-            && let Err(fault) = live.transport.flush()
-        {
-            return Some(fault.to_string());
+    /// Or says why the connection cannot go on.
+    fn go_on(
+        &mut self,
+        index: usize,
+        live: &mut Live,
+        ready: Ready,
+        since: Nanos,
+        buffer: &mut [u8],
+    ) -> Result<(), String> {
+        if !live.wire.go_on(ready)? {
+            return Ok(());
         }
-        if !ready.readable {
-            return None;
-        }
-        let mut buffer = mem::take(&mut self.buffer);
-        let ended = loop {
-            match live.transport.read(&mut buffer) {
-                Ok(Read::Bytes { count, is_all }) => {
-                    let at = self.now();
-                    self.tally.subscribers.read_lateness.record(at.since(since));
-                    self.take(index, live, &buffer[..count], at);
-                    if live.link.is_over() || is_all && !ready.is_ending {
-                        break None;
-                    }
-                }
-                Ok(Read::Nothing) => break None,
-                Ok(Read::End) => break Some("the connection ended".to_owned()),
-                Err(fault) => break Some(fault.to_string()),
+        while let Some((count, is_all)) = live.wire.read(buffer)? {
+            let at = self.now();
+            self.tally.subscribers.read_lateness.record(at.since(since));
+            self.take(index, live, &buffer[..count], at);
+            if live.link.is_over() || is_all && !ready.is_ending {
+                break;
             }
-        };
-        self.buffer = buffer;
-        ended
+        }
+        Ok(())
     }
 
     /// Bytes that were read at this moment.
     fn take(&mut self, index: usize, live: &mut Live, bytes: &[u8], at: Nanos) {
         // Whatever mutation an event is of was told of before it was written.
         self.take_notices();
-        let (window, group) = (self.window_at(at), self.slots[index].group);
-        self.tally.subscribers.cell_mut(group, window).counts.bytes += bytes.len() as u64;
-        self.tally.subscribers.interval.bytes += bytes.len() as u64;
+        let window = self.window_at(at);
+        self.count_bytes(index, bytes.len(), window);
         let (mut out, mut memo) = (mem::take(&mut self.out), mem::take(&mut self.memo));
         out.clear();
         let Live { link, marks, .. } = live;
@@ -172,15 +175,25 @@ impl Subscribers<'_> {
         if marks.is_connected && !mem::replace(&mut marks.is_greeted, true) {
             self.greet(index, &mut out);
         } else if marks.is_acknowledged && marks.asked.is_none() {
-            self.subscribe(index, live, at, &mut out);
+            if live.link.token().is_none() {
+                self.subscribe(index, live, at, &mut out);
+            } else if let Err(reason) = self.begin_orders(index, live) {
+                self.hear_end(index, live, reason);
+            }
         }
         if !live.link.is_over()
             && !out.is_empty()
-            && let Err(fault) = live.transport.send(&out)
+            && let Err(reason) = live.wire.send(&out)
         {
-            self.hear_end(index, live, fault.to_string());
+            self.hear_end(index, live, reason);
         }
         (self.out, self.memo) = (out, memo);
+    }
+
+    pub(super) fn count_bytes(&mut self, index: usize, count: usize, window: usize) {
+        let tally = &mut self.tally.subscribers;
+        tally.cell_mut(self.slots[index].group, window).counts.bytes += count as u64;
+        tally.interval.bytes += count as u64;
     }
 
     pub(super) fn hear_end(&mut self, index: usize, live: &mut Live, reason: String) {
@@ -199,10 +212,16 @@ impl Subscribers<'_> {
             match alarm {
                 Alarm::InForce => self.put_in_force(index, now),
                 Alarm::Timeout if live.marks.is_read => {}
+                Alarm::Timeout if now < live.marks.deadline => {
+                    self.alarms.push(Reverse((live.marks.deadline, Alarm::Timeout, index as u32)));
+                }
                 Alarm::Timeout => {
                     let timeout = self.shared.plan.timeout();
-                    let awaited =
-                        if live.marks.is_acknowledged { "answer to a ping" } else { "acknowledgement" };
+                    let awaited = match (live.marks.is_acknowledged, &live.control) {
+                        (false, _) => "acknowledgement",
+                        (true, None) => "answer to a ping",
+                        (true, Some(_)) => "answer to an operation",
+                    };
                     self.hear_end(index, &mut live, format!("no {awaited} within {timeout}"));
                 }
             }
@@ -213,6 +232,45 @@ impl Subscribers<'_> {
     }
 }
 
-fn connect_reason(fault: &Fault) -> String {
+/// A connection's bytes, before and while it stands.
+pub(super) struct Wire {
+    pub(super) transport: Transport,
+    /// Written before the connection stood.
+    pub(super) queued: Vec<u8>,
+}
+
+impl Wire {
+    /// Takes an event: true where there is something to read.
+    pub(super) fn go_on(&mut self, ready: Ready) -> Result<bool, String> {
+        if !self.transport.is_open() {
+            match self.transport.progress().map_err(|fault| connect_reason(&fault))? {
+                Progress::Waiting => return Ok(false),
+                Progress::Open => {
+                    let queued = mem::take(&mut self.queued);
+                    self.send(&queued)?;
+                }
+            }
+        } else if ready.writable {
+            self.transport.flush().map_err(|fault| fault.to_string())?;
+        }
+        Ok(ready.readable)
+    }
+
+    /// How many bytes were read, and whether more of them make a new event; nothing where there are none.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<Option<(usize, bool)>, String> {
+        match self.transport.read(buffer) {
+            Ok(Read::Bytes { count, is_all }) => Ok(Some((count, is_all))),
+            Ok(Read::Nothing) => Ok(None),
+            Ok(Read::End) => Err("the connection ended".to_owned()),
+            Err(fault) => Err(fault.to_string()),
+        }
+    }
+
+    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
+        self.transport.send(bytes).map_err(|fault| fault.to_string())
+    }
+}
+
+pub(super) fn connect_reason(fault: &Fault) -> String {
     format!("connect: {}", fault.cause)
 }

@@ -6,6 +6,7 @@ use crate::subscriptions::link::Link;
 use crate::subscriptions::values::SubscriberValues;
 use prony_load_model::Nanos;
 use std::cmp::Reverse;
+use std::mem;
 
 impl<'a> Subscribers<'a> {
     pub(super) fn greet(&mut self, index: usize, out: &mut Vec<u8>) {
@@ -35,13 +36,20 @@ impl<'a> Subscribers<'a> {
         self.tally.subscribers.links[slot.group].counts.asked += u64::from(slot.subscriptions);
     }
 
-    /// The target has read a connection's operations.
+    /// The target has read a connection's operations, which were sent at once.
     pub(super) fn note_read(&mut self, index: usize, at: Nanos, marks: &mut Marks) {
-        marks.is_read = true;
         let slot = &self.slots[index];
         let asked = marks.asked.unwrap_or(at);
         let link = &mut self.tally.subscribers.links[slot.group];
         (0..slot.subscriptions).for_each(|_| link.subscribe.record(at.since(asked)));
+        self.note_all_read(index, at, marks);
+    }
+
+    /// None of a connection's operations waits to be read any more: they come into force.
+    pub(super) fn note_all_read(&mut self, index: usize, at: Nanos, marks: &mut Marks) {
+        marks.is_read = true;
+        let slot = &self.slots[index];
+        let asked = marks.asked.unwrap_or(at);
         let settle = self.shared.plan.subscriptions()[slot.group].draft.settle;
         self.alarms.push(Reverse((asked.plus(settle).max(at), Alarm::InForce, index as u32)));
     }
@@ -59,6 +67,21 @@ impl<'a> Subscribers<'a> {
                 counts.last_subscribed_ns = counts.last_subscribed_ns.max(Some(now));
             }
         }
+    }
+
+    pub(super) fn state_of(&self, index: usize, number: u32) -> State {
+        self.subscriptions[self.slots[index].first + number as usize].state
+    }
+
+    /// Says farewell over a connection that stands; answers are of no interest.
+    pub(super) fn leave(&mut self, index: usize, live: &mut Live) {
+        let mut out = mem::take(&mut self.out);
+        out.clear();
+        live.link.leave(self.slots[index].subscriptions, &mut out);
+        // Who does not take a farewell goes without.
+        let _ = live.wire.send(&out);
+        self.out = out;
+        self.stop_orders(index, live);
     }
 
     pub(super) fn end_subscriptions(&mut self, index: usize) {

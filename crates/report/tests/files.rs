@@ -14,11 +14,11 @@ fn seconds_are_rows() {
     let lines: Vec<_> = text.lines().collect();
     let shown = [0, 1, 30, 31, 41].map(|index: usize| lines[index]).join("\n") + "\n";
     expect![[r#"
-        run,second,users,asked_per_s,started,dropped,successes,failures,timeouts,bytes_received,p50_ns,p95_ns,p99_ns,max_ns
-        "a, ""b""",0,100,,10,0,9,1,0,20000,6003000,10000000,10000000,10000000
-        "a, ""b""",29,100,,10,0,10,0,0,20000,45023000,50000000,50000000,50000000
-        open,0,100,100.000,100,0,99,0,1,200000,2479000,3419000,3481000,3481000
-        open,10,100,100.000,100,0,99,0,1,200000,2937000,262399000,302500000,302500000
+        run,second,users,asked_per_s,started,dropped,successes,failures,timeouts,bytes_received,p50_ns,p95_ns,p99_ns,max_ns,subscriptions,events,missed,fan_out_p50_ns,fan_out_p99_ns,fan_out_max_ns
+        "a, ""b""",0,100,,10,0,9,1,0,20000,6003000,10000000,10000000,10000000,,,,,,
+        "a, ""b""",29,100,,10,0,10,0,0,20000,45023000,50000000,50000000,50000000,,,,,,
+        open,0,100,100.000,100,0,99,0,1,200000,2479000,3419000,3481000,3481000,,,,,,
+        open,10,100,100.000,100,0,99,0,1,200000,2937000,262399000,302500000,302500000,,,,,,
     "#]].assert_eq(&shown);
 }
 
@@ -27,8 +27,10 @@ fn figures_are_rows_by_window_and_name() {
     let result = open();
     let text = figures_csv(&[("open".to_owned(), &result)]);
     let lines: Vec<Vec<_>> = text.lines().map(|line| line.split(',').collect()).collect();
-    // Turned: one line a column.
-    let turned = (0..lines[0].len()).map(|column| {
+    // Turned: one line a column; those of subscribers are empty.
+    let of_requests = lines[0].iter().position(|name| *name == "subscribers").unwrap();
+    assert!(lines[1..].iter().all(|cells| cells[of_requests..].iter().all(|cell| cell.is_empty())));
+    let turned = (0..of_requests).map(|column| {
         let cells: Vec<_> = lines.iter().map(|line| line[column]).collect();
         format!("{}\n", cells.join(" | "))
     });
@@ -94,11 +96,46 @@ fn subscribers_have_columns_in_seconds_and_rows_in_figures() {
     let mut result = subscribed();
     let text = series_csv(&[("r".to_owned(), &result)]);
     let lines: Vec<_> = text.lines().collect();
-    expect![[""]].assert_eq(lines[1]);
+    expect![
+        "r,0,100,,10,0,10,0,0,20000,2000000,2000000,2000000,2000000,1194,201,2,25007000,50000000,50000000"
+    ]
+    .assert_eq(lines[1]);
     let text = figures_csv(&[("r".to_owned(), &result)]);
     // Two windows: all requests, the one request and the one group in each.
     assert_eq!(text.lines().count(), 1 + 2 * 3);
-    expect![[""]].assert_eq(&known_cells(&text, 3));
+    expect![[r#"
+        run r
+        window steady
+        from_s 0
+        to_s 20
+        subscribers prices
+        events 4020
+        events_per_s 201.000
+        event_bytes 400000
+        deliveries_due 4040
+        missed 40
+        duplicated 20
+        out_of_order 0
+        cut_off 0
+        unexpected 0
+        fan_out_min_ns 1000000
+        fan_out_mean_ns 25500000
+        fan_out_max_ns 50000000
+        fan_out_p50_ns 25007000
+        fan_out_p75_ns 38015000
+        fan_out_p90_ns 45023000
+        fan_out_p95_ns 48031000
+        fan_out_p99_ns 50000000
+        fan_out_acknowledged_min_ns 500000
+        fan_out_acknowledged_mean_ns 12750000
+        fan_out_acknowledged_max_ns 25000000
+        fan_out_acknowledged_p50_ns 12503000
+        fan_out_acknowledged_p75_ns 19007000
+        fan_out_acknowledged_p90_ns 22511000
+        fan_out_acknowledged_p95_ns 24015000
+        fan_out_acknowledged_p99_ns 25000000
+    "#]]
+    .assert_eq(&known_cells(&text, 3));
     assert!(known_cells(&text, 2).starts_with("run r\nwindow steady\nfrom_s 0\nto_s 20\nrequest sell\n"));
     // Events that are matched with nothing are counted, and nothing is said of what was owed.
     result.subscribers.groups[0].published_by = None;

@@ -1,9 +1,9 @@
 //! Results as CSV (RFC 4180): the seconds of runs, and their figures.
 
+use crate::subscribers::Count;
 use prony_load_model::figures::{Figures, LatencyFigures, PERCENTILES};
 use prony_load_model::result::ResultFile;
 use prony_load_model::subscription::figures::{SubscriberGroup, SubscriberRow, SubscriberWindow};
-use prony_load_model::subscription::tally::EventCounts;
 use prony_load_model::windows::Window;
 use prony_load_model::{Nanos, WindowKind};
 use std::iter;
@@ -126,7 +126,7 @@ fn request_cells(name: &str, figures: &Figures) -> Vec<String> {
 }
 
 /// What is owed is known only where events are matched with mutations.
-const DELIVERIES: [(&str, fn(&EventCounts) -> u64); 6] = [
+const DELIVERIES: [(&str, Count); 6] = [
     ("deliveries_due", |counts| counts.due),
     ("missed", |counts| counts.missed),
     ("duplicated", |counts| counts.duplicated),

@@ -123,7 +123,7 @@ fn deliveries(groups: &[SubscriberGroup]) -> Option<TableData> {
     })
 }
 
-type Count = fn(&EventCounts) -> u64;
+pub(crate) type Count = fn(&EventCounts) -> u64;
 
 /// Why connections and operations came to nothing.
 fn reasons(groups: &[SubscriberGroup]) -> Option<TableData> {

@@ -113,10 +113,10 @@ impl Link {
         if let Stage::Reserving(answer, stream_head) = &mut self.stage {
             match answer.reserved(rest, memo) {
                 Ok(None) => return,
-                Ok(Some((token, taken))) => {
+                Ok(Some((token, length))) => {
                     out.append(stream_head);
                     out.extend_from_slice(format!("{TOKEN_HEADER}: {token}\r\n\r\n").as_bytes());
-                    (self.token, rest) = (Some(token), &rest[taken..]);
+                    (self.token, rest) = (Some(token), &rest[length..]);
                 }
                 Err(reason) => return self.end(reason, heard),
             }

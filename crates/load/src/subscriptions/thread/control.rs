@@ -24,7 +24,7 @@ impl Subscribers<'_> {
         let mut control = Control { wire: None, orders: Orders::new() };
         let begun = self.order_next(index, live, &mut control);
         live.control = Some(control);
-        begun.map_err(beside)
+        begun.map_err(|reason| beside(&reason))
     }
 
     /// An event of the connection beside a stream.
@@ -42,7 +42,7 @@ impl Subscribers<'_> {
             (control.wire, gone_on) = (None, Ok(()));
         }
         live.control = Some(control);
-        gone_on.map_err(beside)
+        gone_on.map_err(|reason| beside(&reason))
     }
 
     fn read_orders(
@@ -120,6 +120,6 @@ impl Subscribers<'_> {
     }
 }
 
-fn beside(reason: String) -> String {
+fn beside(reason: &str) -> String {
     format!("beside its stream: {reason}")
 }

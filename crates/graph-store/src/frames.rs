@@ -5,9 +5,10 @@
 //! number and payload. All numbers are little-endian.
 
 use crate::codec::Input;
+use crate::disk::DiskFile;
 use crate::error::{FileFault, OpenError};
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::fs;
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,13 +50,14 @@ impl FileKind {
     }
 }
 
-pub(crate) fn write_head(to: &mut impl io::Write, kind: FileKind, number: u64) -> io::Result<()> {
+/// With what a file begins.
+pub(crate) fn head(kind: FileKind, number: u64) -> [u8; HEAD_BYTES] {
     let mut head = [0; HEAD_BYTES];
     head[..8].copy_from_slice(&MAGIC);
     head[8..12].copy_from_slice(&VERSION.to_le_bytes());
     head[12..16].copy_from_slice(&(kind as u32).to_le_bytes());
     head[16..].copy_from_slice(&number.to_le_bytes());
-    to.write_all(&head)
+    head
 }
 
 /// Puts the frame's head into the place that was kept for it before the payload.
@@ -102,27 +104,17 @@ pub(crate) enum End {
 
 impl Frames {
     pub(crate) fn open(path: &Path, kind: FileKind, number: u64) -> Result<Self, OpenError> {
-        let mut bytes = Vec::new();
-        let read = File::open(path).and_then(|mut file| file.read_to_end(&mut bytes));
-        read.map_err(|cause| OpenError::Read { path: path.to_owned(), cause })?;
-        let fault = |fault| OpenError::File { path: path.to_owned(), fault };
-        if bytes.len() < HEAD_BYTES {
+        let bytes = fs::read(path).map_err(|cause| OpenError::Read { path: path.to_owned(), cause })?;
+        let version = match version_of(&bytes, kind, number) {
+            Ok(version) => version,
             // Its head was being written; no frame can be lost.
-            let is_begun = MAGIC.starts_with(&bytes[..bytes.len().min(8)]);
-            return if is_begun { Ok(Self::empty(path)) } else { Err(fault(FileFault::Foreign)) };
-        }
-        let mut head = Input::new(&bytes[8..HEAD_BYTES]);
-        let (version, found) = (head.array().map(u32::from_le_bytes), head.array().map(u32::from_le_bytes));
-        if bytes[..8] != MAGIC {
-            return Err(fault(FileFault::Foreign));
-        }
-        if version.is_ok_and(|version| version > VERSION) {
-            return Err(fault(FileFault::Newer { version: version.unwrap_or_default() }));
-        }
-        let version = version.unwrap_or_default();
-        if version == 0 || found != Ok(kind as u32) || head.u64() != Ok(number) {
-            return Err(fault(FileFault::Head));
-        }
+            Err(FileFault::Foreign | FileFault::Head)
+                if kind == FileKind::Log && bytes.len() <= HEAD_BYTES =>
+            {
+                return Ok(Self::empty(path));
+            }
+            Err(fault) => return Err(OpenError::File { path: path.to_owned(), fault }),
+        };
         Ok(Self { path: path.to_owned(), bytes, at: HEAD_BYTES, version })
     }
 
@@ -197,6 +189,18 @@ impl Frames {
     }
 }
 
+/// What the file's head says, where it is the right one.
+fn version_of(bytes: &[u8], kind: FileKind, number: u64) -> Result<u32, FileFault> {
+    let head = bytes.get(..HEAD_BYTES).filter(|head| head[..8] == MAGIC).ok_or(FileFault::Foreign)?;
+    let mut head = Input::new(&head[8..]);
+    let version = head.array().map(u32::from_le_bytes).unwrap_or_default();
+    if version > VERSION {
+        return Err(FileFault::Newer { version });
+    }
+    let is_it = head.array().map(u32::from_le_bytes) == Ok(kind as u32) && head.u64() == Ok(number);
+    if version > 0 && is_it { Ok(version) } else { Err(FileFault::Head) }
+}
+
 /// Where a good frame at this place ends, and its sequence number. Payloads are never empty but for the last frame of a
 /// snapshot, so zeros are no frame.
 fn good_frame(bytes: &[u8], at: usize, is_wanted: impl Fn(u64) -> bool) -> Option<(usize, u64)> {
@@ -211,15 +215,11 @@ fn good_frame(bytes: &[u8], at: usize, is_wanted: impl Fn(u64) -> bool) -> Optio
     (is_possible && checksum(&head[8..], payload) == checksum_found).then_some((end, sequence))
 }
 
-/// A directory's own entries reach the disk only when it is synced itself.
-pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
-}
-
 /// Frames written one behind the other, for snapshots.
 #[derive(Debug)]
 pub(crate) struct FrameWriter<'a> {
-    file: &'a mut File,
+    file: &'a DiskFile,
+    at: u64,
     frame: Vec<u8>,
     sequence: u64,
     unsynced_bytes: usize,
@@ -232,8 +232,16 @@ const UNSYNCED_BYTES_MAX: usize = 1024 * 1024;
 const PAYLOAD_BYTES: usize = 128 * 1024;
 
 impl<'a> FrameWriter<'a> {
-    pub(crate) fn new(file: &'a mut File, is_given_up: &'a AtomicBool) -> Self {
-        Self { file, frame: vec![0; FRAME_HEAD_BYTES], sequence: 0, unsynced_bytes: 0, is_given_up }
+    /// Behind the file's head.
+    pub(crate) fn new(file: &'a DiskFile, is_given_up: &'a AtomicBool) -> Self {
+        Self {
+            file,
+            at: HEAD_BYTES as u64,
+            frame: vec![0; FRAME_HEAD_BYTES],
+            sequence: 0,
+            unsynced_bytes: 0,
+            is_given_up,
+        }
     }
 
     pub(crate) fn add(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
@@ -255,7 +263,8 @@ impl<'a> FrameWriter<'a> {
             return Err(io::Error::new(io::ErrorKind::Interrupted, "the store is being closed"));
         }
         seal(&mut self.frame, self.sequence);
-        self.file.write_all(&self.frame)?;
+        self.file.write_all_at(&self.frame, self.at)?;
+        self.at += self.frame.len() as u64;
         self.unsynced_bytes += self.frame.len();
         if self.unsynced_bytes > UNSYNCED_BYTES_MAX {
             self.file.sync_data()?;

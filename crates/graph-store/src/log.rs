@@ -2,12 +2,11 @@
 //! the business of `commit.rs`.
 
 use crate::Durability;
+use crate::disk::{DiskFile, sync_directory};
 use crate::error::{OpenError, WriteError};
-use crate::frames::{FRAME_HEAD_BYTES, FileKind, HEAD_BYTES, seal, sync_directory, write_head};
-use std::fs::{File, OpenOptions};
+use crate::frames::{FRAME_HEAD_BYTES, FileKind, HEAD_BYTES, head, seal};
 use std::io;
-use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Where each frame is synced, zeros are written ahead of the frames: to sync what takes the place of zeros writes only
@@ -20,26 +19,23 @@ const AHEAD_BYTES_MAX: u64 = 2 * 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct NextFile {
     number: u64,
-    path: PathBuf,
-    file: File,
+    file: DiskFile,
 }
 
 impl NextFile {
     pub(crate) fn create(directory: &Path, number: u64) -> io::Result<Self> {
-        let path = FileKind::Log.path(directory, number);
-        let mut file = OpenOptions::new().create(true).truncate(true).write(true).open(&path)?;
-        write_head(&mut file, FileKind::Log, number)?;
+        let file = DiskFile::create(FileKind::Log.path(directory, number))?;
+        file.write_all_at(&head(FileKind::Log, number), 0)?;
         file.sync_all()?;
         sync_directory(directory)?;
-        Ok(Self { number, path, file })
+        Ok(Self { number, file })
     }
 }
 
 /// The file that is being appended to.
 #[derive(Debug)]
 pub(crate) struct LogFile {
-    path: PathBuf,
-    file: File,
+    file: DiskFile,
     number: u64,
     /// Good bytes; whatever is behind them is cut before the next frame is written.
     length: u64,
@@ -66,19 +62,7 @@ impl LogFile {
         durability: Durability,
     ) -> io::Result<Self> {
         let next = NextFile::create(directory, number)?;
-        Ok(Self {
-            path: next.path,
-            file: next.file,
-            number,
-            length: HEAD_BYTES as u64,
-            ahead: HEAD_BYTES as u64,
-            is_cut_due: false,
-            sequence,
-            durability,
-            is_left_to_snapshot: false,
-            unsynced_since: None,
-            unsure: None,
-        })
+        Ok(Self::at((next.file, number), HEAD_BYTES as u64, sequence, durability))
     }
 
     /// Goes on with a file whose first `length` bytes are good.
@@ -90,15 +74,18 @@ impl LogFile {
         durability: Durability,
     ) -> Result<Self, OpenError> {
         let path = FileKind::Log.path(directory, number);
-        let open = || -> io::Result<File> {
-            let file = OpenOptions::new().write(true).open(&path)?;
+        let open = || -> io::Result<DiskFile> {
+            let file = DiskFile::open(path.clone())?;
             file.set_len(length)?;
             file.sync_all()?;
             Ok(file)
         };
         let file = open().map_err(|cause| OpenError::Write { path: path.clone(), cause })?;
-        Ok(Self {
-            path,
+        Ok(Self::at((file, number), length, sequence, durability))
+    }
+
+    fn at((file, number): (DiskFile, u64), length: u64, sequence: u64, durability: Durability) -> Self {
+        Self {
             file,
             number,
             length,
@@ -109,7 +96,7 @@ impl LogFile {
             is_left_to_snapshot: false,
             unsynced_since: None,
             unsure: None,
-        })
+        }
     }
 
     pub(crate) const fn leave_to_snapshot(&mut self) {
@@ -142,7 +129,7 @@ impl LogFile {
             // Now, where that can be, so that what is taken back does not come again; else before the next frame.
             self.is_cut_due = true;
             let _ = self.cut();
-            return Err(WriteError::Log { path: self.path.clone(), cause: cause.into() });
+            return Err(self.failed(cause));
         }
         self.length += frame.len() as u64;
         self.sequence += 1;
@@ -211,9 +198,13 @@ impl LogFile {
 
     fn sync_acknowledged(&mut self) -> io::Result<()> {
         self.file.sync_data().inspect_err(|cause| {
-            let cause = io::Error::new(cause.kind(), cause.to_string()).into();
-            self.unsure = Some(WriteError::Log { path: self.path.clone(), cause });
+            let cause = io::Error::new(cause.kind(), cause.to_string());
+            self.unsure = Some(self.failed(cause));
         })
+    }
+
+    fn failed(&self, cause: io::Error) -> WriteError {
+        WriteError::Log { path: self.file.path().to_owned(), cause: cause.into() }
     }
 
     /// Why frames that were acknowledged may be lost when the machine fails; a snapshot has them again.
@@ -235,7 +226,7 @@ impl LogFile {
             return Ok(());
         }
         self.end()?;
-        (self.file, self.path, self.number) = (next.file, next.path, next.number);
+        (self.file, self.number) = (next.file, next.number);
         (self.length, self.ahead) = (HEAD_BYTES as u64, HEAD_BYTES as u64);
         (self.unsynced_since, self.unsure) = (None, None);
         Ok(())
@@ -243,9 +234,7 @@ impl LogFile {
 
     /// However the store was opened.
     pub(crate) fn sync(&mut self) -> Result<(), WriteError> {
-        self.file
-            .sync_data()
-            .map_err(|cause| WriteError::Log { path: self.path.clone(), cause: cause.into() })?;
+        self.file.sync_data().map_err(|cause| self.failed(cause))?;
         self.unsynced_since = None;
         Ok(())
     }

@@ -3,8 +3,9 @@
 use crate::bulk;
 use crate::change::Change;
 use crate::codec::Input;
+use crate::disk::{self, sync_directory};
 use crate::error::{FileFault, OpenError};
-use crate::frames::{End, FileKind, Frames, HEAD_BYTES, LAST, VERSION, sync_directory};
+use crate::frames::{End, FileKind, Frames, HEAD_BYTES, LAST, VERSION};
 use crate::free::WriterState;
 use crate::log::{LogFile, NextFile};
 use crate::memory::Memory;
@@ -54,7 +55,7 @@ pub(crate) struct Recovered {
 pub(crate) fn lock(directory: &Path) -> Result<File, OpenError> {
     let path = directory.join("lock");
     let write = |cause| OpenError::Write { path: path.clone(), cause };
-    fs::create_dir_all(directory).map_err(write)?;
+    disk::make_directory(directory).map_err(write)?;
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(write)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
@@ -167,14 +168,14 @@ fn drop_unused(directory: &Path, logs: &mut Vec<u64>) -> Result<(), OpenError> {
 /// What a snapshot that was not finished, or one that was not cleaned up after, has left.
 fn clean(directory: &Path, snapshot: Option<u64>) -> Result<(), OpenError> {
     let write = |cause| OpenError::Write { path: directory.to_owned(), cause };
-    match fs::remove_file(temporary_path(directory)) {
+    match disk::remove(&temporary_path(directory)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(write(error)),
         _ => {}
     }
-    if let Some(number) = snapshot {
-        remove_before(directory, number, None).map_err(write)?;
-    }
-    sync_directory(directory).map_err(write)
+    // The name of the snapshot, and of the log behind it: a process that was killed may have synced neither. Nothing that
+    // they replace goes before that.
+    sync_directory(directory).map_err(write)?;
+    snapshot.map_or(Ok(()), |number| remove_before(directory, number, None)).map_err(write)
 }
 
 /// Where the log goes on.
@@ -247,7 +248,7 @@ impl Loading {
             let path = FileKind::Log.path(directory, *number);
             let bytes = fs::metadata(&path).map_or(0, |data| data.len());
             let aside = path.with_extension("lost");
-            fs::rename(&path, &aside).map_err(|cause| OpenError::Write { path: path.clone(), cause })?;
+            disk::rename(&path, &aside).map_err(|cause| OpenError::Write { path: path.clone(), cause })?;
             let why = "it follows what was lost".to_owned();
             self.recovery.lost.push(Loss { path: aside, offset: 0, bytes, why });
         }
@@ -265,7 +266,6 @@ impl Loading {
         let mut frames = Frames::open(&path, FileKind::Log, number)?;
         let version = frames.version();
         let mut expected = expected;
-        let mut last = None;
         while let Some(frame) = frames.next() {
             let (offset, sequence) = (frame.offset, frame.sequence);
             if expected.is_some_and(|expected| expected != sequence) {
@@ -276,11 +276,11 @@ impl Loading {
                 self.lose(&frames, offset, what)?;
                 return Ok(Tail { number, length: offset as u64, sequence, version });
             }
-            (last, expected) = (Some(sequence), Some(sequence + 1));
+            expected = Some(sequence + 1);
             self.recovery.frames += 1;
         }
         let sequence = expected.unwrap_or(1);
-        let length = match frames.end(last) {
+        let length = match frames.end(expected.map(|expected| expected - 1)) {
             End::Clean => frames.len(),
             End::Torn { offset, bytes } if is_last => {
                 self.recovery.torn_bytes = bytes as u64;

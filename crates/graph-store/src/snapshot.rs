@@ -4,13 +4,14 @@
 //! together with that file and those after it, it gives the graph as it is (see [`crate::change`]).
 
 use crate::change::{Change, Side};
+use crate::disk::{self, DiskFile, sync_directory};
 use crate::error::{WriteError, is_disk_full};
-use crate::frames::{FileKind, FrameWriter, sync_directory, write_head};
+use crate::frames::{FileKind, FrameWriter, head};
 use crate::memory::Memory;
 use crate::pace::Pace;
 use crate::schema::Type;
 use crate::value::Kind;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -70,7 +71,7 @@ pub(crate) fn write(
     let result = write_file(&temporary, number, memory, is_given_up, pace);
     result.map(|report| Written { temporary: temporary.clone(), report }).map_err(|cause| {
         // What is there of it takes room that the log may need.
-        let _ = fs::remove_file(&temporary);
+        let _ = disk::remove(&temporary);
         SnapshotError::Write { path: temporary, cause: cause.into() }
     })
 }
@@ -88,7 +89,7 @@ impl Written {
     ) -> Result<SnapshotReport, SnapshotError> {
         let path = FileKind::Snapshot.path(directory, self.report.number);
         let mut publish = || {
-            fs::rename(&self.temporary, &path)?;
+            disk::rename(&self.temporary, &path)?;
             sync_directory(directory)?;
             remove_before(directory, self.report.number, Some(pace))
         };
@@ -110,18 +111,18 @@ pub(crate) fn remove_before(
         let of = FileKind::Log.number_of(&name).or_else(|| FileKind::Snapshot.number_of(&name));
         if of.is_some_and(|of| of < number) {
             if let Some(pace) = &mut pace {
-                shorten(&entry.path(), pace)?;
+                shorten(entry.path(), pace)?;
             }
-            fs::remove_file(entry.path())?;
+            disk::remove(&entry.path())?;
         }
     }
     Ok(())
 }
 
 /// To remove many megabytes at once would keep the log from the disk meanwhile.
-fn shorten(path: &Path, pace: &mut Pace<'_>) -> io::Result<()> {
-    let file = OpenOptions::new().write(true).open(path)?;
-    let mut length = file.metadata()?.len();
+fn shorten(path: PathBuf, pace: &mut Pace<'_>) -> io::Result<()> {
+    let file = DiskFile::open(path)?;
+    let mut length = file.len()?;
     while length > SHORTENED_BYTES {
         length -= SHORTENED_BYTES;
         file.set_len(length)?;
@@ -152,9 +153,9 @@ fn write_file(
     is_given_up: &AtomicBool,
     pace: &mut Pace<'_>,
 ) -> io::Result<SnapshotReport> {
-    let mut file = File::create(path)?;
-    write_head(&mut file, FileKind::Snapshot, number)?;
-    let mut frames = FrameWriter::new(&mut file, is_given_up);
+    let file = DiskFile::create(path.to_owned())?;
+    file.write_all_at(&head(FileKind::Snapshot, number), 0)?;
+    let mut frames = FrameWriter::new(&file, is_given_up);
     let mut report = SnapshotReport { number, nodes: 0, relationships: 0, bytes: 0 };
     let schema = memory.schema.load_full();
     for side in [Side::Nodes, Side::Relationships] {
@@ -186,6 +187,6 @@ fn write_file(
     drop(guard);
     frames.finish()?;
     file.sync_all()?;
-    report.bytes = file.metadata()?.len();
+    report.bytes = file.len()?;
     Ok(report)
 }

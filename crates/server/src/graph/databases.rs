@@ -10,7 +10,7 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, Guard};
-use prony_graph_store::{Options, Side, Store, WriteError};
+use prony_graph_store::{Options, Side, Store, WriteError, make_directory};
 
 use super::settle::Inbox;
 use crate::config::{GraphIndex, GraphSettings, durability_text};
@@ -120,7 +120,7 @@ impl Databases {
         let &GraphSettings { durability, recover, snapshot_at_log_bytes, ref indexes } = settings;
         let options = Options { durability, recover, snapshot_at_log_bytes: Some(snapshot_at_log_bytes) };
         let failed = |source| DatabasesError::Directory { directory: directory.to_owned(), source };
-        fs::create_dir_all(directory).map_err(failed)?;
+        make_directory(directory).map_err(failed)?;
         let mut all = BTreeMap::new();
         for name in names(directory).map_err(failed)? {
             let database = open_one(directory, &name, options)?;

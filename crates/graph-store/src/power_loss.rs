@@ -1,0 +1,312 @@
+//! What a loss of power leaves of a disk, for tests: steps are written down as they are taken, and a disk is made of them
+//! on which all stands that was synced, and of the rest whatever chance chooses.
+//!
+//! Of a file that was written and not synced any of its sectors may be old or new, and its length too; sectors that are
+//! part of the file and were never written are zeros or hold anything. Of a directory that was not synced any names may be old or new.
+
+mod losses;
+
+use crate::disk::Step;
+use rand::RngExt as _;
+use rand_chacha::ChaCha8Rng;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The least that a disk writes whole.
+const SECTOR: usize = 512;
+
+static JOURNALS: Mutex<Vec<Arc<Journal>>> = Mutex::new(Vec::new());
+
+fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes a step, and writes it down where somebody wants to know.
+pub(crate) fn perform<T>(step: Step<'_>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let journal = lock(&JOURNALS).iter().find_map(|journal| Some((Arc::clone(journal), journal.done(step)?)));
+    let Some((journal, done)) = journal else { return act() };
+    // Held meanwhile, so that the order is the true one.
+    let mut events = lock(&journal.events);
+    let result = act()?;
+    events.push(Event::Done(done));
+    Ok(result)
+}
+
+/// What is done below one directory as long as it stands here, and what the writers say.
+#[derive(Debug)]
+struct Journal {
+    root: PathBuf,
+    events: Mutex<Vec<Event>>,
+}
+
+#[derive(Debug)]
+enum Event {
+    Done(Done),
+    /// The write with this number is being made.
+    Begun(u64),
+    Acknowledged(u64),
+}
+
+/// A [`Step`]; paths begin below the root.
+#[derive(Debug)]
+enum Done {
+    MakeDirectory(PathBuf),
+    Create(PathBuf),
+    Change(PathBuf, Change),
+    Sync(PathBuf),
+    Rename { from: PathBuf, to: PathBuf },
+    Remove(PathBuf),
+    SyncDirectory(PathBuf),
+}
+
+/// Of what stands in a file.
+#[derive(Debug, Clone)]
+enum Change {
+    Write { at: usize, bytes: Vec<u8> },
+    SetLength(usize),
+}
+
+impl Journal {
+    fn begin(root: &Path) -> Arc<Self> {
+        let journal = Arc::new(Self { root: root.to_owned(), events: Mutex::default() });
+        lock(&JOURNALS).push(Arc::clone(&journal));
+        journal
+    }
+
+    fn note(&self, event: Event) {
+        lock(&self.events).push(event);
+    }
+
+    fn end(&self) -> Vec<Event> {
+        lock(&JOURNALS).retain(|journal| journal.root != self.root);
+        std::mem::take(&mut lock(&self.events))
+    }
+
+    /// None for what is done elsewhere.
+    fn done(&self, step: Step<'_>) -> Option<Done> {
+        let below = |path: &Path| path.strip_prefix(&self.root).ok().map(Path::to_owned);
+        Some(match step {
+            Step::MakeDirectory(path) => Done::MakeDirectory(below(path)?),
+            Step::Create(path) => Done::Create(below(path)?),
+            Step::Write { path, at, bytes } => {
+                Done::Change(below(path)?, Change::Write { at: at as usize, bytes: bytes.to_vec() })
+            }
+            Step::SetLength { path, bytes } => Done::Change(below(path)?, Change::SetLength(bytes as usize)),
+            Step::Sync(path) => Done::Sync(below(path)?),
+            Step::Rename { from, to } => Done::Rename { from: below(from)?, to: below(to)? },
+            Step::Remove(path) => Done::Remove(below(path)?),
+            Step::SyncDirectory(path) => Done::SyncDirectory(below(path)?),
+        })
+    }
+}
+
+/// What a disk says is done and is not, as if the store had left it out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lie {
+    None,
+    LogSync,
+    SnapshotSync,
+    DirectorySync,
+}
+
+impl Lie {
+    fn swallows(self, done: &Done) -> bool {
+        let is = |path: &Path, begin: &str| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begin))
+        };
+        match (self, done) {
+            (Self::LogSync, Done::Sync(path)) => is(path, "log-"),
+            (Self::SnapshotSync, Done::Sync(path)) => is(path, "snapshot"),
+            (Self::DirectorySync, Done::SyncDirectory(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+/// The number of a file; none for a directory.
+type Entry = Option<usize>;
+type Names = BTreeMap<PathBuf, Entry>;
+
+/// As processes see it, and what of that is sure.
+#[derive(Debug, Clone, Default)]
+struct Disk {
+    names: Names,
+    sure_names: Names,
+    unsure_names: Vec<NameChange>,
+    /// By number, also those that have no name any more.
+    files: Vec<FileState>,
+}
+
+#[derive(Debug, Clone)]
+enum NameChange {
+    Put(PathBuf, Entry),
+    Rename { from: PathBuf, to: PathBuf, entry: Entry },
+    Remove(PathBuf),
+}
+
+impl NameChange {
+    fn directory(&self) -> Option<&Path> {
+        let (Self::Put(path, _) | Self::Rename { to: path, .. } | Self::Remove(path)) = self;
+        path.parent()
+    }
+
+    fn make(&self, names: &mut Names) {
+        match self {
+            Self::Put(path, entry) => drop(names.insert(path.clone(), *entry)),
+            Self::Rename { from, to, entry } => {
+                names.remove(from);
+                names.insert(to.clone(), *entry);
+            }
+            Self::Remove(path) => drop(names.remove(path)),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+struct FileState {
+    sure: Vec<u8>,
+    /// Since the last sync, in order.
+    unsure: Vec<Change>,
+}
+
+impl Change {
+    fn make(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::Write { at, bytes: new } => {
+                bytes.resize(bytes.len().max(at + new.len()), 0);
+                bytes[*at..at + new.len()].copy_from_slice(new);
+            }
+            Self::SetLength(length) => bytes.resize(*length, 0),
+        }
+    }
+}
+
+impl FileState {
+    fn seen(&self) -> Vec<u8> {
+        let mut bytes = self.sure.clone();
+        self.unsure.iter().for_each(|change| change.make(&mut bytes));
+        bytes
+    }
+
+    fn after_loss(&self, chance: &mut ChaCha8Rng) -> Vec<u8> {
+        let states = self.unsure.len() + 1;
+        let (is_in_order, last) = (chance.random_bool(0.3), chance.random_range(0..states));
+        let longest = self.unsure.iter().fold(self.sure.len(), |longest, change| match change {
+            Change::Write { at, bytes } => longest.max(at + bytes.len()),
+            Change::SetLength(length) => longest.max(*length),
+        });
+        // After how many of the changes each sector was written last.
+        let picks: Vec<usize> = (0..longest.div_ceil(SECTOR))
+            .map(|_| if is_in_order { last } else { chance.random_range(0..states) })
+            .collect();
+        let (mut left, mut now, mut length) = (vec![0; longest], self.sure.clone(), self.sure.len());
+        if chance.random_bool(0.25) {
+            chance.fill(&mut left[..]);
+        }
+        for state in 0..states {
+            if state > 0 {
+                self.unsure[state - 1].make(&mut now);
+            }
+            if state == last {
+                length = now.len();
+            }
+            for sector in picks.iter().enumerate().filter(|pick| *pick.1 == state).map(|pick| pick.0) {
+                let (from, end) = (sector * SECTOR, ((sector + 1) * SECTOR).min(longest));
+                let to = end.min(now.len());
+                if from < to {
+                    left[from..to].copy_from_slice(&now[from..to]);
+                    left[to..end].fill(0);
+                }
+            }
+        }
+        left.truncate(length);
+        left
+    }
+}
+
+impl Disk {
+    fn after(mut self, events: &[Event], lie: Lie) -> Self {
+        for event in events {
+            match event {
+                Event::Done(done) if !lie.swallows(done) => self.make(done),
+                Event::Done(_) | Event::Begun(_) | Event::Acknowledged(_) => {}
+            }
+        }
+        self
+    }
+
+    fn make(&mut self, done: &Done) {
+        match done {
+            Done::MakeDirectory(path) => self.rename(NameChange::Put(path.clone(), None)),
+            Done::Create(path) => {
+                if let Some(Some(file)) = self.names.get(path) {
+                    self.files[*file].unsure.push(Change::SetLength(0));
+                } else {
+                    self.files.push(FileState::default());
+                    self.rename(NameChange::Put(path.clone(), Some(self.files.len() - 1)));
+                }
+            }
+            Done::Change(path, change) => self.file(path).unsure.push(change.clone()),
+            Done::Sync(path) => {
+                let file = self.file(path);
+                file.sure = file.seen();
+                file.unsure.clear();
+            }
+            Done::Rename { from, to } => {
+                let entry = self.names[from];
+                self.rename(NameChange::Rename { from: from.clone(), to: to.clone(), entry });
+            }
+            Done::Remove(path) => self.rename(NameChange::Remove(path.clone())),
+            Done::SyncDirectory(directory) => {
+                let (sure, unsure) = std::mem::take(&mut self.unsure_names)
+                    .into_iter()
+                    .partition::<Vec<_>, _>(|change| change.directory() == Some(directory));
+                for change in sure {
+                    change.make(&mut self.sure_names);
+                }
+                self.unsure_names = unsure;
+            }
+        }
+    }
+
+    fn rename(&mut self, change: NameChange) {
+        change.make(&mut self.names);
+        self.unsure_names.push(change);
+    }
+
+    fn file(&mut self, path: &Path) -> &mut FileState {
+        let number = self.names[path].unwrap_or_else(|| panic!("{} is a directory", path.display()));
+        &mut self.files[number]
+    }
+
+    /// Writes what every process sees now, as it is when one was killed.
+    fn write_seen(&self, root: &Path) {
+        write(root, &self.names, |file| self.files[file].seen());
+    }
+
+    /// Writes what is left when the power goes now.
+    fn write_after_loss(&self, root: &Path, chance: &mut ChaCha8Rng) {
+        let mut names = self.sure_names.clone();
+        let (kind, last) = (chance.random_range(0..3), chance.random_range(0..=self.unsure_names.len()));
+        for (number, change) in self.unsure_names.iter().enumerate() {
+            if kind == 1 && number < last || kind == 2 && chance.random() {
+                change.make(&mut names);
+            }
+        }
+        write(root, &names, |file| self.files[file].after_loss(chance));
+    }
+}
+
+fn write(root: &Path, names: &Names, mut content: impl FnMut(usize) -> Vec<u8>) {
+    // A directory stands before what is in it. Without it, that is gone too.
+    for (path, entry) in names {
+        let at = root.join(path);
+        if at.parent().is_some_and(Path::is_dir) {
+            let made = entry.map_or_else(|| fs::create_dir(&at), |file| fs::write(&at, content(file)));
+            made.expect("the directory for tests can be written to");
+        }
+    }
+}

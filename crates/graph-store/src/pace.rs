@@ -14,7 +14,9 @@ const STEPS_A_LOOK: u32 = 64;
 /// Of what the processors have free, in the mean of about this many turns.
 const TURNS_A_MEAN: f64 = 8.0;
 /// Whoever waits for this thread to end waits no longer than this.
-const REST_MAX: Duration = Duration::from_millis(20);
+const REST_MAX: Duration = Duration::from_millis(50);
+/// What is taken where nothing is free grows by itself in this time: also what is much work comes to an end.
+const MORE_AFTER: Duration = Duration::from_secs(60);
 
 /// From now on for this thread. Where the system has no such thing, it goes on as before.
 pub(crate) fn yield_to_others() {
@@ -26,21 +28,22 @@ pub(crate) fn yield_to_others() {
 /// How much of a processor is used.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Share {
-    /// Of what is free.
+    /// Where all is free. Where less is, it is less in two ways: this part of what is free, as much of that as is free.
     pub(crate) of_free: f64,
-    /// Also where nothing is free.
+    /// Also where nothing is free, at first.
     pub(crate) least: f64,
 }
 
 impl Share {
     /// Beside a server that has little left: what it has is needed for what waits, not for this.
-    pub(crate) const BESIDE: Self = Self { of_free: 0.25, least: 0.04 };
+    pub(crate) const BESIDE: Self = Self { of_free: 0.5, least: 0.015 };
     /// Somebody waits for the result.
     pub(crate) const WAITED_FOR: Self = Self { of_free: 1.0, least: 0.25 };
 
-    /// More of it, the greater `haste` is: 0 for none, 1 for all that can be had.
-    fn of(self, free: f64, haste: f64) -> f64 {
-        let usual = (free * self.of_free).max(self.least);
+    /// After so long. More of it, the greater `haste` is: 0 for none, 1 for all that can be had.
+    fn of(self, free: f64, elapsed: Duration, haste: f64) -> f64 {
+        let least = self.least * (1.0 + elapsed.div_duration_f64(MORE_AFTER));
+        let usual = (free * free * self.of_free).max(least).min(1.0);
         usual + (1.0 - usual) * haste.clamp(0.0, 1.0)
     }
 }
@@ -52,6 +55,8 @@ pub(crate) struct Pace<'a> {
     /// Which part of the time in which it wanted to work it could.
     free: f64,
     steps: u32,
+    /// The first turn.
+    first: Instant,
     begun: Instant,
     begun_processor: Duration,
 }
@@ -59,7 +64,7 @@ pub(crate) struct Pace<'a> {
 impl<'a> Pace<'a> {
     pub(crate) fn new(share: Share, haste: &'a dyn Fn() -> f64) -> Self {
         let (begun, begun_processor) = (Instant::now(), processor_time());
-        Self { share, haste, free: 0.0, steps: 0, begun, begun_processor }
+        Self { share, haste, free: 0.0, steps: 0, first: begun, begun, begun_processor }
     }
 
     /// Between any two steps; true where a turn is over and [`Self::rest`] is due.
@@ -77,7 +82,7 @@ impl<'a> Pace<'a> {
         let worked = self.worked();
         let could = ratio(worked, self.begun.elapsed()).min(1.0);
         self.free += (could - self.free) / TURNS_A_MEAN;
-        let share = self.share.of(self.free, (self.haste)());
+        let share = self.share.of(self.free, self.first.elapsed(), (self.haste)());
         std::thread::sleep(rest_after(worked, share));
         (self.begun, self.begun_processor) = (Instant::now(), processor_time());
     }
@@ -106,18 +111,21 @@ mod tests {
 
     #[test]
     fn it_takes_a_part_of_what_is_free_and_more_in_haste() {
-        let rest = |share: Share, free, haste| {
-            rest_after(Duration::from_micros(300), share.of(free, haste)).as_micros()
+        let rest = |share: Share, free, seconds, haste| {
+            let share = share.of(free, Duration::from_secs(seconds), haste);
+            rest_after(Duration::from_micros(300), share).as_micros()
         };
-        assert_eq!(rest(Share::BESIDE, 0.15, 0.0), 7200, "4 %");
-        assert_eq!(rest(Share::BESIDE, 0.4, 0.0), 2700, "10 %");
-        assert_eq!(rest(Share::BESIDE, 1.0, 0.0), 900, "a quarter");
-        assert_eq!(rest(Share::BESIDE, 0.15, 0.5), 276, "52 %");
-        assert_eq!(rest(Share::BESIDE, 0.0, 7.0), 0, "all");
-        assert_eq!(rest(Share::WAITED_FOR, 1.0, 0.0), 0);
-        assert_eq!(rest(Share::WAITED_FOR, 0.1, 0.0), 900);
+        assert_eq!(rest(Share::BESIDE, 0.15, 0, 0.0), 19_700, "1.5 %");
+        assert_eq!(rest(Share::BESIDE, 0.15, 60, 0.0), 9700, "3 %");
+        assert_eq!(rest(Share::BESIDE, 0.4, 0, 0.0), 3450, "8 %");
+        assert_eq!(rest(Share::BESIDE, 1.0, 0, 0.0), 300, "half");
+        assert_eq!(rest(Share::BESIDE, 0.15, 100_000, 0.0), 0, "all");
+        assert_eq!(rest(Share::BESIDE, 0.15, 0, 0.5), 291, "51 %");
+        assert_eq!(rest(Share::BESIDE, 0.0, 0, 7.0), 0, "all");
+        assert_eq!(rest(Share::WAITED_FOR, 1.0, 0, 0.0), 0);
+        assert_eq!(rest(Share::WAITED_FOR, 0.1, 0, 0.0), 900);
         // A turn that was long, as the writing of a frame to a slow disk is, is not followed by seconds of rest.
-        assert_eq!(rest_after(Duration::from_secs(1), 0.04), REST_MAX);
+        assert_eq!(rest_after(Duration::from_secs(1), 0.015), REST_MAX);
     }
 
     #[test]

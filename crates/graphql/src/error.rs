@@ -41,7 +41,7 @@ pub enum ErrorCode {
     ConstraintViolation,
     /// A stored value does not fit its GraphQL type.
     ValueOutOfRange,
-    /// Events came faster than they could be told; the subscription goes on without them.
+    /// Events came faster than they could be told, or nobody knows which there were; the subscription goes on without them.
     EventsLost,
     /// What the subscription was about is gone; nothing more comes.
     SubscriptionEnded,

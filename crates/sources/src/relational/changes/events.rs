@@ -4,9 +4,9 @@
 use std::{rc::Rc, sync::Arc};
 
 use futures_util::{
-    StreamExt,
+    Stream, StreamExt,
     future::{LocalBoxFuture, ready},
-    stream::{self, LocalBoxStream},
+    stream,
 };
 use prony_graphql::{
     error::{ErrorCode, GraphqlError, PathSegment},
@@ -29,7 +29,7 @@ use crate::{
     source::Events,
 };
 
-/// Changes of one transaction whose statements are at the database at once.
+/// Changes whose statements are at the database at once, of one transaction or of several that wait.
 const AT_ONCE: usize = 16;
 
 /// Runs a statement of the plan.
@@ -51,27 +51,16 @@ impl<P: 'static> Watch<P> {
     pub(crate) fn events(self, reader: Reader) -> Events {
         let heard = stream::unfold(reader, async |mut reader| Some((reader.next().await, reader)));
         let watch = Rc::new(self);
-        Box::pin(heard.flat_map(move |heard| match heard {
-            Ok(transaction) => watch.all_of(transaction),
-            Err(lost) => stream::once(ready(watch.lost(lost))).boxed_local(),
-        }))
-    }
-
-    fn all_of(self: &Rc<Self>, transaction: Arc<Transaction>) -> LocalBoxStream<'static, FieldResult> {
-        let watch = Rc::clone(self);
-        let events = stream::iter(0..transaction.changes.len()).map(move |index| {
-            let (watch, transaction) = (Rc::clone(&watch), Arc::clone(&transaction));
-            async move { watch.event(&transaction.changes[index]).await }
+        let events = heard.flat_map(each_change).map(move |heard| {
+            let watch = Rc::clone(&watch);
+            async move {
+                match heard {
+                    Ok((transaction, index)) => watch.event(&transaction.changes[index]).await,
+                    Err(lost) => Some(watch.failed(ErrorCode::EventsLost, lost.to_string())),
+                }
+            }
         });
-        events.buffered(AT_ONCE).filter_map(ready).boxed_local()
-    }
-
-    fn lost(&self, lost: Lost) -> FieldResult {
-        let code = match lost {
-            Lost::Behind(_) => ErrorCode::LimitExceeded,
-            Lost::Unknown => ErrorCode::SourceUnavailable,
-        };
-        self.failed(code, lost.to_string())
+        Box::pin(events.buffered(AT_ONCE).filter_map(ready))
     }
 
     fn failed(&self, code: ErrorCode, message: String) -> FieldResult {
@@ -114,6 +103,19 @@ impl<P: 'static> Watch<P> {
         }
         result.data.as_mut()?.extend_from_slice(b"}");
         Some(result)
+    }
+}
+
+/// The changes of a transaction by their places in it, or what was lost.
+fn each_change(
+    heard: Result<Arc<Transaction>, Lost>,
+) -> impl Stream<Item = Result<(Arc<Transaction>, usize), Lost>> {
+    match heard {
+        Ok(transaction) => {
+            let places = 0..transaction.changes.len();
+            stream::iter(places).map(move |place| Ok((Arc::clone(&transaction), place))).left_stream()
+        }
+        Err(lost) => stream::once(ready(Err(lost))).right_stream(),
     }
 }
 

@@ -1,9 +1,17 @@
 //! Subscriptions to rows: what they hear, and in which form.
 
+use std::{cell::Cell, rc::Rc, sync::Arc};
+
 use expect_test::{Expect, expect};
+use futures_util::{FutureExt as _, StreamExt as _};
+use prony_graphql::response::FieldResult;
+use tokio::sync::Semaphore;
 
 use super::harness::{Bed, Made, on_a_core};
-use crate::relational::{changes::KEPT_TRANSACTIONS, settings::RelationalSettings};
+use crate::relational::{
+    changes::{KEPT_TRANSACTIONS, events::Watch, names::ChangeIndex, plan::ChangesPlan},
+    settings::RelationalSettings,
+};
 
 const SHOP: &str = "
     create table shelf (id integer primary key, label varchar(20) not null, size integer);
@@ -159,9 +167,51 @@ fn one_that_falls_behind_is_told_and_goes_on() {
         for _ in 0..KEPT_TRANSACTIONS + 2 {
             bed.ask("mutation { updateShelf(pk_columns: {id: 1}, size: 1) { result } }").await;
         }
-        expect![[r#"{"data":null,"errors":[{"message":"2 transactions are lost to this subscription, which is behind by more than 1024 of them or 16777216 bytes; ask for the state again","locations":[{"line":1,"column":16}],"path":["onShelfChanged"],"extensions":{"code":"LIMIT_EXCEEDED"}}]}"#]]
+        expect![[r#"{"data":null,"errors":[{"message":"2 transactions are lost to this subscription, which is behind by more than 1024 of them or 16777216 bytes; ask for the state again","locations":[{"line":1,"column":16}],"path":["onShelfChanged"],"extensions":{"code":"EVENTS_LOST"}}]}"#]]
             .assert_eq(&slow.next().await);
         assert_eq!(slow.next().await, r#"{"data":{"onShelfChanged":{"key":{"id":1}}}}"#);
+    });
+}
+
+#[test]
+fn rows_of_transactions_that_wait_are_asked_for_together_and_told_in_order() {
+    let made = Made::sqlite(SHOP);
+    on_a_core(async {
+        let bed = Bed::over(&made.address()).await;
+        let text = "subscription { onShelfChanged(where: {size: {gt: 0}}) { shelf { size } } }";
+        let (selection, _, variables) = bed.plan(text, "{}");
+        let index = ChangeIndex::new(bed.model(), &mut Vec::new());
+        let names = index.find("onShelfChanged").unwrap();
+        let plan = ChangesPlan::lower(bed.model(), names, &selection.fields[0], |_, _| Ok(())).unwrap();
+        let (asked, gate) = (Rc::new(Cell::new(0)), Rc::new(Semaphore::new(0)));
+        let numbers = Rc::clone(&asked);
+        let watch = Watch {
+            model: Arc::new(bed.model().clone()),
+            plan: Arc::new(plan),
+            variables,
+            ask: Box::new({
+                let gate = Rc::clone(&gate);
+                move |(), _| {
+                    let (number, gate) = (numbers.replace(numbers.get() + 1), Rc::clone(&gate));
+                    async move {
+                        gate.acquire().await.unwrap().forget();
+                        FieldResult::data(format!("[{number}]").into_bytes())
+                    }
+                    .boxed_local()
+                }
+            }),
+        };
+        let mut events = watch.events(bed.listen(&["shelf"]));
+        for _ in 0..20 {
+            bed.ask("mutation { updateShelf(pk_columns: {id: 1}, size: 1) { result } }").await;
+        }
+        assert!(events.next().now_or_never().is_none());
+        assert_eq!(asked.get(), 16, "more than one, and not all");
+        gate.add_permits(20);
+        for number in 0..20 {
+            let event = events.next().await.unwrap().data.unwrap();
+            assert_eq!(String::from_utf8(event).unwrap(), format!("{{\"shelf\":{number}}}"));
+        }
     });
 }
 

@@ -115,9 +115,20 @@ impl ChangeTable {
             );
             self.feed.lose(&self.feed.wanted_tables());
         }
-        self.changes += lines.len() as u64;
-        for lines in lines.chunks(CHANGES_AT_ONCE) {
-            self.publish(client, lines).await;
+        for (number, lines) in lines.chunks(CHANGES_AT_ONCE).enumerate() {
+            match self.rows(client, lines).await {
+                Ok(rows) => self.publish(lines, rows),
+                Err(error) if number == 0 => {
+                    // Nothing has been told: it is read again as if it had not been now.
+                    self.seen = Some(before);
+                    return Err(error);
+                }
+                Err(error) => {
+                    self.feed.lose(&self.feed.wanted_tables());
+                    return Err(error);
+                }
+            }
+            self.changes += lines.len() as u64;
         }
         Ok(())
     }
@@ -163,8 +174,7 @@ impl ChangeTable {
     }
 
     /// Publishes lines, those of a transaction together.
-    async fn publish(&self, client: &Client, lines: &[Line]) {
-        let mut rows = self.rows(client, lines).await;
+    fn publish(&self, lines: &[Line], mut rows: HashMap<i64, KnownRow>) {
         for lines in lines.chunk_by(|one, other| one.transaction == other.transaction) {
             let mut changes = Vec::new();
             for line in lines {
@@ -185,7 +195,10 @@ impl ChangeTable {
     }
 
     /// By number; those that cannot be read, as their table has changed, are not there.
-    async fn rows(&self, client: &Client, lines: &[Line]) -> HashMap<i64, KnownRow> {
+    ///
+    /// # Errors
+    /// When the database could not be asked, such as where the connection broke.
+    async fn rows(&self, client: &Client, lines: &[Line]) -> Result<HashMap<i64, KnownRow>, Error> {
         let mut by_table: HashMap<TableId, Vec<i64>> = HashMap::new();
         for line in lines {
             if let (Some(table), Some(_)) = (line.table, line.operation)
@@ -201,14 +214,21 @@ impl ChangeTable {
             let read = client.query(&reading.sql, &[&ids]).await;
             match read {
                 Ok(rows) => all.extend(rows.iter().filter_map(|row| reading.read(row))),
-                Err(error) => {
+                Err(error) if is_of_the_table(&error) => {
                     let reason = super::error::describe(&error);
                     tracing::warn!(table = %table.name, reason, "changed rows cannot be read");
                 }
+                Err(error) => return Err(error),
             }
         }
-        all
+        Ok(all)
     }
+}
+
+/// Whether the statement does not fit the table or its values any more: classes 42 and 22 (PostgreSQL manual, appendix A).
+/// Whatever else stands against it may be gone the next time.
+fn is_of_the_table(error: &Error) -> bool {
+    error.code().is_some_and(|state| state.code().starts_with("42") || state.code().starts_with("22"))
 }
 
 /// The row, and the key before.

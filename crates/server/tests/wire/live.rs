@@ -10,6 +10,7 @@ use prony_server::{
     config::{self, CommandLine, CoreChoice, Settings},
     runtime::{self, Running},
 };
+use prony_sources::relational::postgres::triggers::{Triggers, TriggersRequest};
 use prony_testkit::{
     chinook::{SqliteCopy, postgres_database, postgres_path, sqlite_copy},
     postgres::{Cluster, TestDatabase},
@@ -238,7 +239,12 @@ fn those_who_ask_the_same_share_answers_and_each_gets_one_at_once() {
 
 #[test]
 fn a_client_that_reads_slowly_gets_the_newest_answer_and_is_not_cut() {
-    let site = Site::sqlite(|settings| settings.subscriptions.max_queued_messages = 2);
+    const ANSWERS: usize = 80;
+    let site = Site::sqlite(|settings| {
+        settings.subscriptions.max_queued_messages = 2;
+        // However long the mutations take here: that it does not read for so long is another limit.
+        settings.write_timeout = 10 * PATIENCE;
+    });
     let mut slow = site.subscribe(ARTISTS);
     let mut reader = site.subscribe(&format!("{ARTISTS}  "));
     assert_eq!(reader.next(), next(&names(&[])));
@@ -246,15 +252,15 @@ fn a_client_that_reads_slowly_gets_the_newest_answer_and_is_not_cut() {
     assert_eq!(reader.next(), next(&names(&["x"])));
     // More than the kernel's buffers hold.
     let long = "y".repeat(120_000);
-    for number in 0..200 {
+    for number in 0..ANSWERS {
         let name = format!("{number}{long}");
         site.rename(1000, &name);
         assert_eq!(reader.next(), next(&names(&[&name])));
     }
-    let newest = next(&names(&[&format!("199{long}")]));
+    let newest = next(&names(&[&format!("{}{long}", ANSWERS - 1)]));
     let came =
-        std::iter::repeat_with(|| slow.next()).take(200).take_while(|answer| *answer != newest).count();
-    assert!(came < 200, "some were left out");
+        std::iter::repeat_with(|| slow.next()).take(ANSWERS).take_while(|answer| *answer != newest).count();
+    assert!(came < ANSWERS, "none was left out, or the newest did not come");
     assert_eq!(site.metric("prony_slow_consumers_total"), 0);
 }
 
@@ -287,6 +293,76 @@ fn they_go_on_when_postgresql_comes_back() {
     }
     for socket in [&mut socket, &mut second] {
         until(socket, &next(&names(&["Ann", "Bob"])));
+    }
+}
+
+/// Has PostgreSQL's triggers tell of all tables.
+fn install_triggers(url: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let triggers = Triggers::open(url, TriggersRequest::default()).await.expect("it can be reached");
+        triggers.install().await.expect("the tables are ours");
+    });
+}
+
+fn listens(settings: &mut Settings) {
+    settings.sources[0].relational.listen = true;
+}
+
+#[test]
+fn what_others_change_is_answered_anew_where_it_is_listened_to() {
+    let database = postgres_database();
+    install_triggers(&database.url());
+    let (site, deaf) = (Site::postgres(&database.url(), listens), Site::postgres(&database.url(), |_| {}));
+    let (mut socket, mut unaware) = (site.subscribe(ARTISTS), deaf.subscribe(ARTISTS));
+    assert_eq!([socket.next(), unaware.next()], [next(&names(&[])), next(&names(&[]))]);
+    database.execute("insert into artist (artist_id, name) values (1000, 'Ann'), (1001, 'Bob')");
+    assert_eq!(socket.next(), next(&names(&["Ann", "Bob"])));
+    // A change of another table, one that is taken back, and one that leaves all as it was: no answer.
+    database.execute("insert into genre (genre_id, name) values (999, 'Prony')");
+    database.execute("begin; delete from artist where artist_id >= 1000; rollback");
+    database.execute("update artist set name = 'Ann' where artist_id = 1000");
+    database.execute("delete from artist where artist_id = 1000");
+    assert_eq!(socket.next(), next(&names(&["Bob"])));
+    // What this server changes itself is told by the triggers too, and answered once.
+    site.rename(1001, "Eve");
+    assert_eq!(socket.next(), next(&names(&["Eve"])));
+    database.execute("truncate artist cascade");
+    assert_eq!(socket.next(), next(&names(&[])));
+    assert_eq!(deaf.metric("prony_live_answers_total"), 1, "nobody has told it");
+    deaf.create(1002, "Max");
+    assert_eq!([socket.next(), unaware.next()], [next(&names(&["Max"])), next(&names(&["Max"]))]);
+}
+
+#[test]
+fn what_others_change_while_nobody_can_listen_is_in_the_next_answer() {
+    let cluster = Cluster::start_new().expect("PostgreSQL starts");
+    let sample = std::fs::read_to_string(postgres_path()).expect("the sample is there");
+    cluster.execute("postgres", &sample).expect("the sample is right");
+    let url = cluster.url("postgres");
+    install_triggers(&url);
+    let site = Site::postgres(&url, listens);
+    let mut socket = site.subscribe(ARTISTS);
+    assert_eq!(socket.next(), next(&names(&[])));
+    let insert = |id: u32, name: &str| {
+        let insert = format!("insert into artist (artist_id, name) values ({id}, '{name}')");
+        cluster.execute("postgres", &insert).expect("the row is new");
+    };
+    let cut = "select pg_terminate_backend(pid) from pg_stat_activity
+        where query ilike '%pg_current_snapshot%' and pid <> pg_backend_pid()";
+    cluster.query("postgres", cut).expect("connections may be cut");
+    insert(1000, "Ann");
+    until(&mut socket, &next(&names(&["Ann"])));
+    cluster.stop().expect("it stops");
+    cluster.start().expect("it starts");
+    insert(1001, "Bob");
+    let (before, after) = (next(&names(&["Ann"])), next(&names(&["Ann", "Bob"])));
+    loop {
+        let answer = socket.next();
+        if answer == after {
+            return;
+        }
+        assert!(answer == before || answer.contains(r#""errors""#), "{answer}");
     }
 }
 

@@ -8,6 +8,7 @@ use std::{
 
 use expect_test::{Expect, expect};
 use prony_server::config::Settings;
+use socket2::SockRef;
 use tokio_tungstenite::tungstenite::{
     Error, Message, WebSocket,
     client::{IntoClientRequest as _, client},
@@ -22,6 +23,8 @@ use crate::support::{PATIENCE, Server, check};
 pub(crate) const TRANSPORT: &str = "graphql-transport-ws";
 pub(crate) const LEGACY: &str = "graphql-ws";
 pub(crate) const INIT: &str = r#"{"type":"connection_init"}"#;
+
+const RECEIVE_BUFFER_BYTES: usize = 64 << 10;
 
 /// A WebSocket client that shows what comes.
 pub(crate) struct Socket(pub(crate) WebSocket<TcpStream>);
@@ -42,6 +45,8 @@ impl Socket {
     pub(crate) fn open_at(address: SocketAddr, headers: &[(&'static str, &'static str)]) -> Self {
         let stream = TcpStream::connect(address).expect("the server listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("the timeout is not zero");
+        // What a client does not read waits at the server then, not in tens of megabytes of the kernel's.
+        SockRef::from(&stream).set_recv_buffer_size(RECEIVE_BUFFER_BYTES).expect("TCP has the option");
         let url = format!("ws://{address}/graphql");
         let mut request = url.into_client_request().expect("the address is right");
         for (name, value) in headers {

@@ -105,15 +105,16 @@ pub(crate) async fn serve(
     if let Err(error) = outcome {
         tracing::debug!(%error, "connection ended early");
     } else if let Some(upgrade) = upgrade.take() {
-        // After a 101 hyper has left the stream open. The rest runs as a task of its own, so that what HTTP needed is freed.
+        // After a 101 hyper has left the stream open. The rest runs as a task of its own, so that what HTTP needed is freed;
+        // what has come behind the request is copied, because a byte of it, or none, would keep all of hyper's buffer.
         let Parts { io, read_buf, .. } = connection.into_parts();
-        let core = Rc::clone(&engine);
+        let (stream, rest) = io.into_inner().into_parts();
+        let begin = [&read_buf[..], &rest].concat();
+        let socket = subscriptions::serve_socket(stream, begin, upgrade, Rc::clone(&engine));
         entry.unregister();
         tokio::task::spawn_local(async move {
             let _held = (entry, place);
-            let (stream, rest) = io.into_inner().into_parts();
-            let begin = if rest.is_empty() { read_buf } else { [&read_buf[..], &rest].concat().into() };
-            subscriptions::serve_socket(stream, begin, upgrade, core).await;
+            socket.await;
         });
     }
 }

@@ -119,7 +119,7 @@ impl Service {
             Box::pin(async move {
                 // Without it the client has gone, or the host cannot do it; either way nobody is there.
                 let Ok(upgraded) = upgraded.await else { return };
-                subscriptions::serve_socket(TokioIo::new(upgraded), Bytes::new(), upgrade, core).await;
+                subscriptions::serve_socket(TokioIo::new(upgraded), Vec::new(), upgrade, core).await;
             })
         });
         if started { whole(reply) } else { broken() }

@@ -43,7 +43,8 @@ pub(crate) struct Operations {
     core: Rc<CoreEngine>,
     outbox: Rc<Outbox>,
     open: HashMap<Rc<str>, Operation>,
-    running: FuturesUnordered<Running>,
+    /// None until there is a query or mutation: most connections only ever subscribe.
+    running: Option<FuturesUnordered<Running>>,
 }
 
 impl std::fmt::Debug for Operations {
@@ -96,7 +97,7 @@ impl Refusal {
 
 impl Operations {
     pub(crate) fn new(core: Rc<CoreEngine>, outbox: Rc<Outbox>) -> Self {
-        Self { core, outbox, open: HashMap::new(), running: FuturesUnordered::new() }
+        Self { core, outbox, open: HashMap::new(), running: None }
     }
 
     /// Begins an operation under an id that is free.
@@ -151,7 +152,8 @@ impl Operations {
             let (core, outbox) = (Rc::clone(&self.core), Rc::clone(&self.outbox));
             let single = single(core, outbox, prepared, wrap, clock, serial, Rc::clone(&id));
             let (handle, registration) = AbortHandle::new_pair();
-            self.running.push(Box::pin(Abortable::new(single, registration)));
+            let running = self.running.get_or_insert_default();
+            running.push(Box::pin(Abortable::new(single, registration)));
             Work::Single(handle)
         };
         self.open.insert(id, Operation { serial, work });
@@ -174,7 +176,7 @@ impl Operations {
     /// Ends all operations; what they have left is still sent.
     pub(crate) fn clear(&mut self) {
         self.open.clear();
-        self.running.clear();
+        self.running = None;
     }
 
     /// Ends those that would never end by themselves.
@@ -192,7 +194,9 @@ impl Operations {
 
     /// Goes on with what runs.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) {
-        while let Poll::Ready(Some(_)) = self.running.poll_next_unpin(context) {}
+        if let Some(running) = &mut self.running {
+            while let Poll::Ready(Some(_)) = running.poll_next_unpin(context) {}
+        }
     }
 
     /// A list of errors as JSON, as much of them as clients see.

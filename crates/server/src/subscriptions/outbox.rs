@@ -89,9 +89,6 @@ struct Inner {
     waker: Option<Waker>,
 }
 
-/// A queue that has held more than this gives its memory back once it is empty.
-const KEPT_ITEMS: usize = 16;
-
 impl Outbox {
     pub(super) fn new(hub: Rc<Hub>, bounds: Bounds, place: usize) -> Self {
         Self { inner: RefCell::default(), bounds, hub, place }
@@ -149,7 +146,8 @@ impl Outbox {
         let mut inner = self.inner.borrow_mut();
         let item = inner.items.pop_front()?;
         inner.bytes -= item.len_bytes();
-        if inner.items.is_empty() && inner.items.capacity() > KEPT_ITEMS {
+        if inner.items.is_empty() {
+            // To have it made anew costs little beside the writing of a message, and most clients wait most of the time.
             inner.items = VecDeque::new();
         }
         Some(item)

@@ -63,18 +63,35 @@ const READ_BUFFER_BYTES: usize = 1 << 10;
 /// What is written at a time where several messages wait.
 const WRITE_BUFFER_BYTES: usize = 16 << 10;
 
-/// Serves a connection that has left HTTP, to its end; `part` is what was read behind the request.
-pub(crate) async fn serve<S>(stream: S, part: Bytes, upgrade: Upgrade, core: Rc<CoreEngine>)
+/// Serves a connection that has left HTTP, to its end; `part` is what was read behind the request. Sockets are many and do
+/// nothing most of the time, so what only their beginning and their end need is boxed.
+pub(crate) fn serve<S>(
+    stream: S,
+    part: Vec<u8>,
+    upgrade: Upgrade,
+    core: Rc<CoreEngine>,
+) -> impl Future<Output = ()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let opening = Box::pin(open(stream, part, upgrade, core));
+    async move {
+        let mut socket = opening.await;
+        let _counted = socket.core.metrics().socket_opens();
+        poll_fn(|context| socket.poll(context)).await;
+        // What the client still sends is read for a moment, so that the last frame is not lost to a reset.
+        let shutdown = tokio::time::timeout(CLOSE_TIME, socket.stream.get_mut().shutdown());
+        let _ = Box::pin(shutdown).await;
+    }
+}
+
+async fn open<S>(stream: S, part: Vec<u8>, upgrade: Upgrade, core: Rc<CoreEngine>) -> Box<Socket<S>>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let config = config(&core.settings().subscriptions);
-    let stream = WebSocketStream::from_partially_read(stream, part.into(), Role::Server, Some(config)).await;
-    let _counted = core.metrics().socket_opens();
-    let mut socket = Box::new(Socket::new(stream, upgrade, core));
-    poll_fn(|context| socket.poll(context)).await;
-    // What the client still sends is read for a moment, so that the last frame is not lost to a reset.
-    let _ = tokio::time::timeout(CLOSE_TIME, socket.stream.get_mut().shutdown()).await;
+    let stream = WebSocketStream::from_partially_read(stream, part, Role::Server, Some(config)).await;
+    Box::new(Socket::new(stream, upgrade, core))
 }
 
 fn config(settings: &SubscriptionSettings) -> WebSocketConfig {

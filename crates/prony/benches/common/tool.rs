@@ -15,18 +15,19 @@ pub(crate) struct Outcome {
 /// Runs a tool pinned to its processor; gives its output and the processor seconds that it took.
 pub(crate) fn pinned(program: &str, arguments: &[String]) -> (String, f64) {
     let before = waited_cpu_seconds();
-    let output = Command::new("taskset")
-        .args(["-c", TOOL_CORE, program])
-        .args(arguments)
-        .output()
-        .unwrap_or_else(|error| panic!("taskset and {program} are needed: {error}"));
+    let text = output_of(program, Command::new("taskset").args(["-c", TOOL_CORE, program]).args(arguments));
+    (text, waited_cpu_seconds() - before)
+}
+
+fn output_of(program: &str, command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("taskset and {program} are needed: {error}"));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         output.status.success(),
-        "{program} {arguments:?} failed:\n{text}{}",
+        "{command:?} failed:\n{text}{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    (text, waited_cpu_seconds() - before)
+    text
 }
 
 /// `wrk`, whose summary names the number of requests and the rate.
@@ -47,13 +48,28 @@ pub(crate) fn prony(arguments: &[String]) -> Outcome {
 
 /// As [`prony`]; the result with the processor seconds of the whole process.
 pub(crate) fn prony_result(arguments: &[String]) -> (ResultFile, f64) {
+    let (text, cpu) = in_a_folder(arguments, |all| pinned(PRONY, all));
+    (result_of(&text), cpu)
+}
+
+/// `prony run` on all processors, beside whatever else runs there.
+pub(crate) fn prony_result_beside(arguments: &[String]) -> ResultFile {
+    result_of(&in_a_folder(arguments, |all| output_of(PRONY, Command::new(PRONY).args(all))))
+}
+
+const PRONY: &str = env!("CARGO_BIN_EXE_prony");
+
+fn in_a_folder<T>(arguments: &[String], run: impl FnOnce(&[String]) -> T) -> T {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let folder_path = folder.path().display().to_string();
     // A script's own arguments stand last.
     let mut all = ["run", "--json", "--quiet", "--output", &folder_path].map(str::to_owned).to_vec();
     all.extend_from_slice(arguments);
-    let (text, cpu) = pinned(env!("CARGO_BIN_EXE_prony"), &all);
-    (serde_json::from_str(&text).expect("prony prints its result"), cpu)
+    run(&all)
+}
+
+fn result_of(text: &str) -> ResultFile {
+    serde_json::from_str(text).expect("prony prints its result")
 }
 
 pub(crate) fn outcome(requests: f64, requests_per_s: f64, cpu_seconds: f64) -> Outcome {

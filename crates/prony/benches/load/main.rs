@@ -21,6 +21,7 @@ mod secure;
 #[path = "../common/statistics.rs"]
 mod statistics;
 #[path = "../common/tool.rs"]
+#[allow(dead_code, reason = "each benchmark uses its part of this module")]
 mod tool;
 mod users;
 

@@ -44,22 +44,30 @@ pub enum Detail {
 /// # Panics
 /// Where there are not as many results as fields.
 pub fn assemble(fields: &[Field], results: &[FieldResult], detail: Detail) -> Vec<u8> {
+    let mut out = Vec::with_capacity(expected_bytes(fields, results));
+    assemble_into(&mut out, fields, results, detail);
+    out
+}
+
+/// The same, written behind what `out` holds.
+///
+/// # Panics
+/// Where there are not as many results as fields.
+pub fn assemble_into(out: &mut Vec<u8>, fields: &[Field], results: &[FieldResult], detail: Detail) {
     assert_eq!(fields.len(), results.len(), "every root field has one result");
-    let mut out = Vec::with_capacity(capacity(fields, results));
     out.extend_from_slice(b"{\"data\":");
     let nulls_all =
         |(field, result): (&Field, &FieldResult)| result.data.is_none() && field.output.is_non_null();
     if fields.iter().zip(results).any(nulls_all) {
         out.extend_from_slice(b"null");
     } else {
-        write_data(&mut out, fields, results);
+        write_data(out, fields, results);
     }
     if results.iter().any(|result| !result.errors.is_empty()) {
         out.push(b',');
-        write_errors(&mut out, results.iter().flat_map(|result| &result.errors), detail);
+        write_errors(out, results.iter().flat_map(|result| &result.errors), detail);
     }
     out.push(b'}');
-    out
 }
 
 /// The body of a request that was refused before it was executed: `{"errors":[…]}`, without `data`.
@@ -81,9 +89,9 @@ pub fn error_list(errors: &[GraphqlError], detail: Detail) -> Vec<u8> {
 /// An error usually takes less.
 const ERROR_BYTES: usize = 256;
 
-/// Keys of GraphQL need no escapes, so that the sum is exact where there are no errors: then the body is handed on as it
-/// is, without a word about room that is left.
-fn capacity(fields: &[Field], results: &[FieldResult]) -> usize {
+/// How long a body will be: exactly where there are no errors, because keys of GraphQL need no escapes; else about. Then
+/// it is handed on as it is, without a word about room that is left.
+pub fn expected_bytes(fields: &[Field], results: &[FieldResult]) -> usize {
     let members = fields.iter().zip(results).map(|(field, result)| {
         let data = result.data.as_ref().map_or(4, Vec::len);
         field.response_key.len() + b"\"\":,".len() + data

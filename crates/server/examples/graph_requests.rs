@@ -12,11 +12,10 @@
 //! out of the difference of two runs. Kinds: `get-node`, `get-relationships`, `post-node`, `post-relationship`; behind the
 //! number, `hyper` sends a header that keeps requests from being answered beside hyper.
 
-use std::{
-    error::Error,
-    io::{Read as _, Write as _},
-    net::{SocketAddr, TcpStream},
-};
+#[path = "common/asking.rs"]
+mod asking;
+
+use std::{error::Error, net::SocketAddr};
 
 use prony_graph_store::{Durability, Options, Store};
 use prony_server::{
@@ -24,8 +23,6 @@ use prony_server::{
     runtime,
 };
 
-/// Requests of one round, each over a connection of its own: they share the look for what has come, as under load.
-const CONNECTIONS: usize = 16;
 const NODES: usize = 4096;
 /// Relationships of each node, half of them incoming.
 const DEGREE: usize = 4;
@@ -34,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let kind = arguments.next().unwrap_or_else(|| "get-node".to_owned());
     let requests: usize = arguments.next().map_or(Ok(10_000), |text| text.parse())?;
-    let header = if arguments.next().is_some_and(|way| way == "hyper") { "Connection: any\r\n" } else { "" };
+    let header = asking::way(arguments.next().as_deref());
     let directory = tempfile::tempdir()?;
     fill(&directory.path().join("rage"))?;
     let sources = vec![format!("graph:{}", directory.path().display())];
@@ -43,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     settings.cores = CoreChoice::Count(1);
     settings.sources[0].graph.durability = Durability::Off;
     let running = runtime::start(settings)?;
-    ask(running.addresses()[0], (&kind, header), requests)?;
+    asking::ask(running.addresses()[0], requests, |number| request((&kind, header), number))?;
     running.stop();
     Ok(())
 }
@@ -62,30 +59,6 @@ fn fill(directory: &std::path::Path) -> Result<(), Box<dyn Error>> {
         }
         Ok(())
     })?;
-    Ok(())
-}
-
-fn ask(address: SocketAddr, asked: (&str, &str), requests: usize) -> Result<(), Box<dyn Error>> {
-    let mut connections: Vec<TcpStream> = (0..CONNECTIONS)
-        .map(|_| {
-            let stream = TcpStream::connect(address)?;
-            stream.set_nodelay(true)?;
-            Ok(stream)
-        })
-        .collect::<std::io::Result<_>>()?;
-    let mut received = [0; 4096];
-    for first in (0..requests).step_by(CONNECTIONS) {
-        for (connection, number) in connections.iter_mut().zip(first..requests) {
-            connection.write_all(request(asked, number)?.as_bytes())?;
-        }
-        for (connection, _) in connections.iter_mut().zip(first..requests) {
-            // Answers are short, and each goes out in one piece.
-            let bytes = connection.read(&mut received)?;
-            if !received[..bytes].starts_with(b"HTTP/1.1 20") {
-                return Err(format!("not answered: {}", String::from_utf8_lossy(&received[..bytes])).into());
-            }
-        }
-    }
     Ok(())
 }
 

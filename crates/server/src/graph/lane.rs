@@ -37,15 +37,9 @@ pub(crate) enum Served {
 }
 
 impl Lane {
-    /// None where requests may need more than a graph's answer: headers for browsers, paths that functions answer, or a
-    /// line in the log.
+    /// None where there is no graph.
     pub(crate) fn new(core: &Rc<CoreEngine>) -> Option<Self> {
-        let settings = core.settings();
-        let is_free = core.engine().databases().is_some()
-            && settings.cors_origins.is_empty()
-            && settings.functions.routes.is_empty()
-            && !tracing::enabled!(tracing::Level::DEBUG);
-        is_free.then(|| Self { core: Rc::clone(core), waiting: None })
+        core.engine().databases().map(|_| Self { core: Rc::clone(core), waiting: None })
     }
 
     /// Answers a request. None may be waiting.

@@ -29,11 +29,17 @@ pub(crate) struct Plan {
 /// How one root field is answered.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// From the schema, once for all requests.
-    Constant(FieldResult),
-    /// From the schema and the variables.
-    Introspection,
+    Schema(AboutSchema),
     Source(SourceId, PreparedRoot),
+}
+
+/// What the schema says of itself.
+#[derive(Debug)]
+pub(crate) enum AboutSchema {
+    /// Once for all requests.
+    Constant(FieldResult),
+    /// To the variables.
+    Introspection,
 }
 
 impl Weight for Plan {
@@ -79,9 +85,10 @@ fn step(
 ) -> Result<Step, GraphqlError> {
     if field.is_introspection() {
         if introspection::depends_on_variables(field) {
-            return Ok(Step::Introspection);
+            return Ok(Step::Schema(AboutSchema::Introspection));
         }
-        return Ok(Step::Constant(introspection::answer(&served.schema, field, variables, limits)));
+        let answer = introspection::answer(&served.schema, field, variables, limits);
+        return Ok(Step::Schema(AboutSchema::Constant(answer)));
     }
     let owner = served.schema.owner(selection.kind, &field.name).expect("a valid field has an owner");
     let surface = &served.surfaces[usize::from(owner.0)];
@@ -92,7 +99,7 @@ impl Step {
     /// Whether its answer may have to be waited for.
     pub(crate) fn waits(&self) -> bool {
         match self {
-            Self::Constant(_) | Self::Introspection => false,
+            Self::Schema(_) => false,
             Self::Source(_, root) => root.waits(),
         }
     }
@@ -100,8 +107,8 @@ impl Step {
     fn weight_bytes(&self) -> usize {
         size_of::<Self>()
             + match self {
-                Self::Constant(result) => result.data.as_ref().map_or(0, Vec::len),
-                Self::Introspection => 0,
+                Self::Schema(AboutSchema::Constant(result)) => result.data.as_ref().map_or(0, Vec::len),
+                Self::Schema(AboutSchema::Introspection) => 0,
                 Self::Source(_, prepared) => prepared.weight_bytes(),
             }
     }

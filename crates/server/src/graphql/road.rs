@@ -19,7 +19,7 @@ use prony_sources::source::PreparedRoot;
 
 use super::{
     core::{CoreEngine, CoreServed, Lane},
-    plan::{Plan, Step},
+    plan::{AboutSchema, Plan, Step},
     served::Served,
     stages::{Stage, StageClock, StageTimes},
 };
@@ -62,9 +62,9 @@ pub(crate) enum Arrival {
 
 /// A response body with what HTTP needs to know of it.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Answer<B = Vec<u8>> {
     pub(crate) arrival: Arrival,
-    pub(crate) body: Vec<u8>,
+    pub(crate) body: B,
     pub(crate) kind: Option<OperationKind>,
     pub(crate) times: StageTimes,
 }
@@ -114,23 +114,29 @@ pub(crate) async fn travel(
     Answer { arrival, body, kind, times: clock.times() }
 }
 
-/// As [`travel`], for the JSON of a request, where no step waits. None where one may, or where the body is not one that is
-/// executed; nothing has been done then.
-pub(crate) fn travel_at_once(core: &CoreEngine, body: &[u8], permission: Permission) -> Option<Answer> {
+/// As [`travel`], for the JSON of a request, where no step waits. `begin` writes what comes before the body, of which it is
+/// told the length. None where a step may wait, or where the body is not one that is executed; nothing has been done then.
+pub(crate) fn travel_at_once(
+    core: &CoreEngine,
+    body: &[u8],
+    permission: Permission,
+    out: &mut Vec<u8>,
+    begin: impl Fn(&mut Vec<u8>, &Arrival, usize),
+) -> Option<Answer<()>> {
     let mut clock = StageClock::start();
     let mut kind = None;
     let parse = || RequestParameters::from_json(body);
-    let (arrival, body) = match prepare(core, parse, permission, &mut clock, &mut kind) {
-        Ok(prepared) => {
-            let (errors, body) = finish_at_once(core, &prepared, &mut clock)?;
-            (Arrival::Executed { errors }, body)
-        }
+    let arrival = match prepare(core, parse, permission, &mut clock, &mut kind) {
+        Ok(prepared) => finish_at_once(core, &prepared, &mut clock, out, begin)?,
         Err(Obstacle::Refused(errors)) => {
-            (Arrival::Refused, response::refuse(&errors, core.engine().detail()))
+            let body = response::refuse(&errors, core.engine().detail());
+            begin(out, &Arrival::Refused, body.len());
+            out.extend_from_slice(&body);
+            Arrival::Refused
         }
         Err(Obstacle::Unreadable(_) | Obstacle::Forbidden) => return None,
     };
-    Some(Answer { arrival, body, kind, times: clock.times() })
+    Some(Answer { arrival, body: (), kind, times: clock.times() })
 }
 
 /// Travels the first half only; what is in the way, as the body of an answer.
@@ -205,24 +211,45 @@ pub(crate) async fn finish<L: Lane>(
 }
 
 /// As [`finish`], where no step waits. Fields are answered in their order.
-fn finish_at_once(core: &CoreEngine, prepared: &Prepared, clock: &mut StageClock) -> Option<(bool, Vec<u8>)> {
+fn finish_at_once(
+    core: &CoreEngine,
+    prepared: &Prepared,
+    clock: &mut StageClock,
+    out: &mut Vec<u8>,
+    begin: impl Fn(&mut Vec<u8>, &Arrival, usize),
+) -> Option<Arrival> {
     let Prepared { served, plan, variables } = prepared;
+    let fields = &plan.selection.fields;
     if plan.steps.iter().any(Step::waits) {
         return None;
     }
-    let answers = plan.steps.iter().zip(&plan.selection.fields).map(|(step, field)| match step {
+    let answer = |(field, step): (&Field, &Step)| match step {
         Step::Source(source, root) => core.answer_at_once(*source, root, variables),
-        Step::Constant(result) => result.clone(),
-        Step::Introspection => {
-            introspection::answer(&served.schema, field, variables, core.engine().limits())
-        }
-    });
-    let mut results: Vec<FieldResult> = answers.collect();
+        Step::Schema(about) => about_schema(core, served, field, about, variables),
+    };
+    let (mut one, mut many);
+    let results: &mut [FieldResult] = if let [only] = plan.steps.as_slice() {
+        one = [answer((&fields[0], only))];
+        &mut one
+    } else {
+        many = fields.iter().zip(&plan.steps).map(answer).collect::<Vec<_>>();
+        &mut many
+    };
     clock.ended(Stage::Execute);
 
-    let finished = assemble(core, plan, &mut results);
+    let arrival = Arrival::Executed { errors: note_errors(core, plan, results) };
+    let (start, expected) = (out.len(), response::expected_bytes(fields, results));
+    begin(out, &arrival, expected);
+    let body_start = out.len();
+    response::assemble_into(out, fields, results, core.engine().detail());
+    if out.len() - body_start != expected {
+        let body = out.split_off(body_start);
+        out.truncate(start);
+        begin(out, &arrival, body.len());
+        out.extend_from_slice(&body);
+    }
     clock.ended(Stage::Assemble);
-    Some(finished)
+    Some(arrival)
 }
 
 /// The body of a plan's results, and whether it holds errors, which are counted and logged here.
@@ -288,8 +315,20 @@ async fn query(
 ) -> FieldResult {
     match step {
         Step::Source(source, prepared) => core.query_source(*source, prepared, variables).await,
-        Step::Constant(result) => result.clone(),
-        Step::Introspection => {
+        Step::Schema(about) => about_schema(core, served, field, about, variables),
+    }
+}
+
+fn about_schema(
+    core: &impl Lane,
+    served: &Served,
+    field: &Field,
+    about: &AboutSchema,
+    variables: &Variables,
+) -> FieldResult {
+    match about {
+        AboutSchema::Constant(result) => result.clone(),
+        AboutSchema::Introspection => {
             introspection::answer(&served.schema, field, variables, core.engine().limits())
         }
     }

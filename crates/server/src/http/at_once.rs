@@ -26,14 +26,17 @@ pub(super) fn serve(core: &CoreEngine, request: &Plain<'_>, out: &mut Vec<u8>) -
         && request.content_type == Some(b"application/json")
         && !request.is_timed;
     let Some(media) = media(request.accept).filter(|_| is_usual) else { return false };
-    let traveled = travel_at_once(core, request.body, Permission::QueriesAndMutations);
-    let Some(Answer { arrival, body, kind, times }) = traveled else { return false };
-    let (outcome, status) = match arrival {
-        Arrival::Executed { errors: false } => (OutcomeKind::Success, StatusCode::OK),
-        Arrival::Executed { errors: true } => (OutcomeKind::FieldErrors, StatusCode::OK),
-        _ => (OutcomeKind::Refused, refused_status(media)),
+    let begin = |out: &mut Vec<u8>, arrival: &Arrival, body_bytes: usize| {
+        let status = if matches!(arrival, Arrival::Refused) { refused_status(media) } else { StatusCode::OK };
+        plain::begin_answer(out, status, Some(media.text()), body_bytes);
     };
-    plain::write_answer(out, status, Some(media.text()), &body);
+    let traveled = travel_at_once(core, request.body, Permission::QueriesAndMutations, out, begin);
+    let Some(Answer { arrival, kind, times, .. }) = traveled else { return false };
+    let outcome = match arrival {
+        Arrival::Executed { errors: false } => OutcomeKind::Success,
+        Arrival::Executed { errors: true } => OutcomeKind::FieldErrors,
+        _ => OutcomeKind::Refused,
+    };
     drop(core.metrics().request_begins());
     core.metrics().request_ended(kind, outcome, &times);
     true

@@ -27,6 +27,7 @@ pub(crate) use self::{
     cors::comes_from_a_friend,
     graphql::answer_once as answer_graphql,
     reply::{JSON, Reply, empty, refusal},
+    routes::whole,
 };
 use crate::{
     config::Settings,

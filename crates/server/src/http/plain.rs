@@ -7,7 +7,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use http::{Method, StatusCode};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 use httparse::{Header, Status};
 
 use crate::config::Settings;
@@ -15,10 +16,21 @@ use crate::config::Settings;
 /// A plain request has no more headers; others have theirs counted by hyper.
 const HEADERS_MAX: usize = 64;
 
+/// Room for the headers of one request.
+pub(crate) struct HeaderRoom<'b>([MaybeUninit<Header<'b>>; HEADERS_MAX]);
+
+impl HeaderRoom<'_> {
+    pub(crate) const fn new() -> Self {
+        Self([const { MaybeUninit::uninit() }; HEADERS_MAX])
+    }
+}
+
 /// A request whose bytes are all there.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Plain<'b> {
     pub(crate) method: Method,
+    /// Path and query.
+    target: &'b str,
     pub(crate) path: &'b str,
     pub(crate) query: Option<&'b str>,
     pub(crate) body: &'b [u8],
@@ -26,8 +38,32 @@ pub(crate) struct Plain<'b> {
     pub(crate) accept: Option<&'b [u8]>,
     /// It asks how long its answer took.
     pub(crate) is_timed: bool,
-    /// Of head and body.
-    pub(crate) bytes: usize,
+    headers: &'b [Header<'b>],
+    /// Head and body.
+    pub(crate) whole: &'b [u8],
+}
+
+impl Plain<'_> {
+    /// As hyper gives it to its service; none where a part of it is nothing that hyper would take.
+    pub(crate) fn to_request(&self) -> Option<Request<Bytes>> {
+        let shared = Bytes::copy_from_slice(self.whole);
+        let begin = self.whole.as_ptr().addr();
+        let share = |part: &[u8]| {
+            let from = part.as_ptr().addr() - begin;
+            shared.slice(from..from + part.len())
+        };
+        let mut headers = HeaderMap::with_capacity(self.headers.len());
+        for Header { name, value } in self.headers {
+            let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+            headers.append(name, HeaderValue::from_maybe_shared(share(value)).ok()?);
+        }
+        let uri = Uri::from_maybe_shared(share(self.target.as_bytes())).ok()?;
+        let mut request = Request::new(if self.body.is_empty() { Bytes::new() } else { share(self.body) });
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = uri;
+        *request.headers_mut() = headers;
+        Some(request)
+    }
 }
 
 /// What bytes begin with.
@@ -54,10 +90,9 @@ struct Said<'b> {
 }
 
 /// Reads the first request of `bytes`.
-pub(crate) fn read<'b>(bytes: &'b [u8], settings: &Settings) -> Begin<'b> {
-    let mut headers = [const { MaybeUninit::<Header<'b>>::uninit() }; HEADERS_MAX];
+pub(crate) fn read<'b>(bytes: &'b [u8], room: &'b mut HeaderRoom<'b>, settings: &Settings) -> Begin<'b> {
     let mut request = httparse::Request::new(&mut []);
-    let Ok(Status::Complete(head_bytes)) = request.parse_with_uninit_headers(bytes, &mut headers) else {
+    let Ok(Status::Complete(head_bytes)) = request.parse_with_uninit_headers(bytes, &mut room.0) else {
         return Begin::Unknown;
     };
     let Some(said) = said(request.headers) else { return Begin::Unknown };
@@ -81,8 +116,20 @@ pub(crate) fn read<'b>(bytes: &'b [u8], settings: &Settings) -> Begin<'b> {
                 None => (target, None),
             };
             let Said { content_type, accept, is_timed, .. } = said;
-            let body = &bytes[head_bytes..whole];
-            Begin::Plain(Plain { method, path, query, body, content_type, accept, is_timed, bytes: whole })
+            let (body, headers) = (&bytes[head_bytes..whole], &*request.headers);
+            let whole = &bytes[..whole];
+            Begin::Plain(Plain {
+                method,
+                target,
+                path,
+                query,
+                body,
+                content_type,
+                accept,
+                is_timed,
+                headers,
+                whole,
+            })
         }
         _ => Begin::Other(whole),
     }
@@ -143,9 +190,64 @@ fn is_plain_target(target: &str) -> bool {
 
 /// Writes an answer with its whole body, in the form that hyper gives its own.
 pub(crate) fn write_answer(out: &mut Vec<u8>, status: StatusCode, content_type: Option<&str>, body: &[u8]) {
+    begin_answer(out, status, content_type, body.len());
+    out.extend_from_slice(body);
+}
+
+/// Writes the head of such an answer, and makes room for its body.
+pub(crate) fn begin_answer(
+    out: &mut Vec<u8>,
+    status: StatusCode,
+    content_type: Option<&str>,
+    body_bytes: usize,
+) {
     /// Longer than any head that is written here.
     const HEAD_BYTES: usize = 192;
-    out.reserve(HEAD_BYTES + body.len());
+    out.reserve(HEAD_BYTES + body_bytes);
+    begin_head(out, status);
+    if let Some(content_type) = content_type {
+        out.extend_from_slice(b"\r\ncontent-type: ");
+        out.extend_from_slice(content_type.as_bytes());
+    }
+    end_head(out, status, body_bytes);
+}
+
+/// Whether [`write_response`] writes a response as hyper does: nothing in it speaks of the connection, or of its own length
+/// or date.
+pub(crate) fn is_plain_response(response: &Response<Bytes>) -> bool {
+    let speaks = |name: &HeaderName| {
+        matches!(
+            *name,
+            header::CONNECTION
+                | header::CONTENT_LENGTH
+                | header::DATE
+                | header::TRAILER
+                | header::TRANSFER_ENCODING
+        )
+    };
+    let status = response.status();
+    !status.is_informational()
+        && status.canonical_reason().is_some()
+        && (!is_without_length(status) || response.body().is_empty())
+        && response.version() == Version::HTTP_11
+        && response.extensions().is_empty()
+        && !response.headers().keys().any(speaks)
+}
+
+/// Writes a [plain](is_plain_response) response with its headers in their order.
+pub(crate) fn write_response(out: &mut Vec<u8>, response: &Response<Bytes>) {
+    begin_head(out, response.status());
+    for (name, value) in response.headers() {
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(name.as_str().as_bytes());
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(value.as_bytes());
+    }
+    end_head(out, response.status(), response.body().len());
+    out.extend_from_slice(response.body());
+}
+
+fn begin_head(out: &mut Vec<u8>, status: StatusCode) {
     out.extend_from_slice(b"HTTP/1.1 ");
     if status == StatusCode::OK {
         out.extend_from_slice(b"200 OK");
@@ -154,19 +256,21 @@ pub(crate) fn write_answer(out: &mut Vec<u8>, status: StatusCode, content_type: 
         out.push(b' ');
         out.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes());
     }
-    if let Some(content_type) = content_type {
-        out.extend_from_slice(b"\r\ncontent-type: ");
-        out.extend_from_slice(content_type.as_bytes());
-    }
-    // Theirs is that of another answer (RFC 9110, section 8.6).
-    if !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+}
+
+/// Their length would be that of another answer (RFC 9110, section 8.6).
+fn is_without_length(status: StatusCode) -> bool {
+    matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+}
+
+fn end_head(out: &mut Vec<u8>, status: StatusCode, body_bytes: usize) {
+    if !is_without_length(status) {
         out.extend_from_slice(b"\r\ncontent-length: ");
-        out.extend_from_slice(itoa::Buffer::new().format(body.len()).as_bytes());
+        out.extend_from_slice(itoa::Buffer::new().format(body_bytes).as_bytes());
     }
     out.extend_from_slice(b"\r\ndate: ");
     DATE.with_borrow_mut(|date| out.extend_from_slice(date.now().as_bytes()));
     out.extend_from_slice(b"\r\n\r\n");
-    out.extend_from_slice(body);
 }
 
 thread_local! {
@@ -201,10 +305,10 @@ mod tests {
     fn check(bytes: &str, expected: &str) {
         let settings =
             Settings { max_headers: 4, max_uri_bytes: 20, max_body_bytes: 8, ..Settings::default() };
-        let actual = match read(bytes.as_bytes(), &settings) {
-            Begin::Plain(Plain { method, path, query, body, bytes: whole, .. }) => {
+        let actual = match read(bytes.as_bytes(), &mut HeaderRoom::new(), &settings) {
+            Begin::Plain(Plain { method, path, query, body, whole, .. }) => {
                 let body = String::from_utf8_lossy(body);
-                format!("{method} {path} {query:?} {body:?} {:?}", &bytes[whole..])
+                format!("{method} {path} {query:?} {body:?} {:?}", &bytes[whole.len()..])
             }
             Begin::Other(whole) => format!("other {whole}"),
             Begin::Unknown => "unknown".to_owned(),

@@ -3,15 +3,16 @@
 use std::{fmt, panic::AssertUnwindSafe, sync::Arc};
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{Request, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::body::Incoming;
 
 use super::{
     body,
-    reply::{JSON, Reply, ReplyBody, refusal},
+    plain::{self, Plain},
+    reply::{JSON, Reply, ReplyBody, refusal, refusal_text},
 };
-use crate::config::Settings;
+use crate::{config::Settings, observe::CoreMetrics};
 
 /// All paths that begin with a prefix, and the function that answers them. It must not block.
 #[derive(Clone)]
@@ -41,17 +42,70 @@ pub(super) fn find<'r>(routes: &'r [Route], path: &str) -> Option<&'r Route> {
     routes.iter().find(|route| path.starts_with(&*route.prefix))
 }
 
-/// The body is read within the server's limits; a panic of the function is a 500.
+/// The body is read within the server's limits.
 pub(super) async fn answer(settings: &Settings, route: &Route, request: Request<Incoming>) -> Reply {
     let (head, body) = request.into_parts();
     let body = match body::read(&head.headers, body, settings.max_body_bytes, settings.body_timeout).await {
         Ok(body) => body,
         Err(fault) => return refusal(fault.status, JSON, &fault.message),
     };
-    let request = Request::from_parts(head, body);
-    if let Ok(response) = std::panic::catch_unwind(AssertUnwindSafe(|| (route.handler)(request))) {
-        return response.map(|body| ReplyBody::Whole(Full::new(body)));
+    route.call(Request::from_parts(head, body)).map(whole)
+}
+
+/// Answers a request whose bytes have all come. What is not plain in its answer is hyper's to write: that is given back,
+/// and nothing is written.
+pub(super) fn answer_at_once(
+    metrics: &CoreMetrics,
+    route: &Route,
+    request: &Plain<'_>,
+    out: &mut Vec<u8>,
+) -> AtOnce {
+    let Some(request) = request.to_request() else { return AtOnce::NotHere };
+    let _in_flight = metrics.request_begins();
+    let response = route.call(request);
+    if plain::is_plain_response(&response) {
+        plain::write_response(out, &response);
+        return AtOnce::Written;
     }
-    tracing::error!(route = &*route.prefix, "a function panicked");
-    refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, "the request could not be answered")
+    AtOnce::Made(Box::new(response))
+}
+
+/// What has become of a request.
+pub(super) enum AtOnce {
+    Written,
+    Made(Box<Response<Bytes>>),
+    /// Nothing was done.
+    NotHere,
+}
+
+/// A function's response as hyper is given it.
+pub(crate) fn whole(body: Bytes) -> ReplyBody {
+    ReplyBody::Whole(Full::new(body))
+}
+
+impl Route {
+    /// A panic of the function is a 500.
+    fn call(&self, request: Request<Bytes>) -> Response<Bytes> {
+        let Ok(mut response) = std::panic::catch_unwind(AssertUnwindSafe(|| (self.handler)(request))) else {
+            tracing::error!(route = &*self.prefix, "a function panicked");
+            let body = refusal_text("the request could not be answered");
+            let mut response = Response::new(body.into());
+            *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+            response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+            return response;
+        };
+        if contradicts_itself(&response) {
+            tracing::warn!(route = &*self.prefix, "a function says another length than its body has");
+            response.headers_mut().remove(header::CONTENT_LENGTH);
+        }
+        response
+    }
+}
+
+/// Whether it says another length than its body has; hyper would send what it says. Without a body it may be the length
+/// of another answer, and hyper knows when.
+fn contradicts_itself(response: &Response<Bytes>) -> bool {
+    let mut said = response.headers().get_all(header::CONTENT_LENGTH).iter();
+    let length = response.body().len();
+    length > 0 && said.any(|said| said.as_bytes() != itoa::Buffer::new().format(length).as_bytes())
 }

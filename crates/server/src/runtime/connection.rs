@@ -66,7 +66,10 @@ pub(crate) async fn serve(
     let service = service_fn(|request| {
         progress.begin();
         Box::pin(async {
-            let mut response = http::answer(&engine, request).await?;
+            let mut response = match progress.take_made() {
+                Some(response) => response.map(http::whole),
+                None => http::answer(&engine, request).await?,
+            };
             upgrade.set(response.extensions_mut().remove());
             match response.body_mut() {
                 ReplyBody::Whole(_) => progress.end(),

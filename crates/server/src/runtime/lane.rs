@@ -1,4 +1,4 @@
-//! A way past hyper for plain calls on a graph, and for GraphQL that need not wait, in the stream that hyper reads from:
+//! A way past hyper for plain calls on a graph, GraphQL that need not wait, and a program's own paths, in the stream that hyper reads from:
 //! where hyper has no request in hand and a whole plain one comes, it is answered here, and hyper never sees it. All else
 //! is handed over as it came.
 //!
@@ -19,7 +19,7 @@ use crate::{
     graph::Served,
     http::{
         lane::Lane,
-        plain::{self, Begin},
+        plain::{self, Begin, HeaderRoom},
     },
 };
 
@@ -109,17 +109,21 @@ impl Way {
     fn serve(&mut self, bytes: &[u8]) -> usize {
         let mut taken = 0;
         while taken < bytes.len() && self.out.len() < GATHERED_BYTES {
-            let Begin::Plain(request) = plain::read(&bytes[taken..], self.lane.settings()) else { break };
+            let mut room = HeaderRoom::new();
+            let Begin::Plain(request) = plain::read(&bytes[taken..], &mut room, self.lane.settings()) else {
+                break;
+            };
+            let request_bytes = request.whole.len();
             match self.lane.serve(&request, &mut self.out) {
                 Served::NotHere => break,
                 Served::Answered => self.end(),
                 Served::Waits => {
                     self.progress.begin();
-                    taken += request.bytes;
+                    taken += request_bytes;
                     break;
                 }
             }
-            taken += request.bytes;
+            taken += request_bytes;
         }
         taken
     }
@@ -151,6 +155,9 @@ impl Way {
 
     /// Keeps the books of what hyper is given.
     fn hand_over(&mut self, mut bytes: &[u8]) {
+        if let Some(made) = self.lane.take_made() {
+            self.progress.is_made(made);
+        }
         let hypers = &mut self.hypers;
         loop {
             let come = hypers.owed_bytes.min(bytes.len());
@@ -159,8 +166,8 @@ impl Way {
             if bytes.is_empty() || hypers.is_lost {
                 return;
             }
-            match plain::read(bytes, self.lane.settings()) {
-                Begin::Plain(request) => hypers.owed_bytes = request.bytes,
+            match plain::read(bytes, &mut HeaderRoom::new(), self.lane.settings()) {
+                Begin::Plain(request) => hypers.owed_bytes = request.whole.len(),
                 Begin::Other(bytes) => hypers.owed_bytes = bytes,
                 Begin::Unknown => hypers.is_lost = true,
             }

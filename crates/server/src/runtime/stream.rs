@@ -3,6 +3,7 @@
 
 use std::{
     cell::Cell,
+    fmt,
     future::Future,
     io::{self, IoSlice},
     mem::MaybeUninit,
@@ -12,6 +13,8 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
+use http::Response;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
@@ -57,13 +60,23 @@ enum End {
 }
 
 /// How far a connection's requests are; the connection writes it, its stream reads it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Progress {
     busy: Cell<bool>,
     answered: Cell<u64>,
     written: Cell<u64>,
     /// An answer is being made or written beside hyper.
     is_beside: Cell<bool>,
+    /// The answer to the request that hyper has next, where it was made beside it.
+    made: Cell<Option<Box<Response<Bytes>>>>,
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { busy, answered, written, is_beside, made: _ } = self;
+        let states = (busy, answered, written, is_beside);
+        formatter.debug_tuple("Progress").field(&states).finish()
+    }
 }
 
 impl Progress {
@@ -88,6 +101,14 @@ impl Progress {
     /// Hyper does not know of what is being answered.
     pub(super) fn is_beside(&self) -> bool {
         self.is_beside.get()
+    }
+
+    pub(super) fn is_made(&self, response: Box<Response<Bytes>>) {
+        self.made.set(Some(response));
+    }
+
+    pub(super) fn take_made(&self) -> Option<Box<Response<Bytes>>> {
+        self.made.take()
     }
 
     /// Changes with each answer, and with each write of one.

@@ -11,6 +11,7 @@ mod hosted;
 mod limits;
 mod live;
 mod paths;
+mod routes;
 mod sockets;
 mod stopping;
 mod streams;

@@ -7,7 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 use expect_test::Expect;
+use http::{Request, Response};
 use prony_server::{
     config::{self, CommandLine, Settings},
     examples::donuts,
@@ -46,6 +48,15 @@ impl Server {
     /// Functions as a program serves them.
     pub(crate) fn functions(resolvers: Resolvers, change: impl FnOnce(&mut Settings)) -> Self {
         let server = prony_server::Server::with_settings(local(change), resolvers);
+        Self { running: server.start().expect("the server starts"), _database: None }
+    }
+
+    /// Donuts, and beside them a function that answers all paths below a prefix.
+    pub(crate) fn route(
+        prefix: &str,
+        handler: impl Fn(Request<Bytes>) -> Response<Bytes> + Send + Sync + 'static,
+    ) -> Self {
+        let server = donuts::server(local(|_| {})).route(prefix, handler);
         Self { running: server.start().expect("the server starts"), _database: None }
     }
 
@@ -121,6 +132,14 @@ impl Wire {
 
     /// The next response without its body's length and date, which say nothing.
     pub(crate) fn response(&mut self) -> String {
+        let (head, body) = self.head_and_body();
+        let telling = |line: &&str| !line.starts_with("content-length: ") && !line.starts_with("date: ");
+        let head: Vec<&str> = head.lines().filter(telling).collect();
+        format!("{}\n{body}\n", head.join("\n").trim_end())
+    }
+
+    /// The next response as it comes.
+    pub(crate) fn head_and_body(&mut self) -> (String, String) {
         let head_end = loop {
             if let Some(found) = self.received.windows(4).position(|window| window == b"\r\n\r\n") {
                 break found + 4;
@@ -138,9 +157,7 @@ impl Wire {
         let rest = self.received.split_off(head_end + length);
         let body = String::from_utf8(self.received[head_end..].to_vec()).expect("bodies are UTF-8");
         self.received = rest;
-        let telling = |line: &&str| !line.starts_with("content-length: ") && !line.starts_with("date: ");
-        let head: Vec<&str> = head.lines().filter(telling).collect();
-        format!("{}\n{body}\n", head.join("\n").trim_end())
+        (head, body)
     }
 
     /// What comes until the server closes; an error of the connection counts as its end.

@@ -70,7 +70,7 @@ enum Command {
 
 const COULD_NOT_RUN: u8 = 2;
 
-/// Counted for the micro-benchmarks; one addition a call.
+/// Counts for the micro-benchmarks, and nowhere else.
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 

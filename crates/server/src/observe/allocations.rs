@@ -1,10 +1,13 @@
-//! An allocator that counts the calls of each thread: an addition to memory that no other thread touches. A program that
-//! wants the counts makes it its global allocator.
+//! An allocator that counts the calls of each thread, once somebody has asked for the count: until then a call costs a look
+//! at a flag. A program that wants the counts makes it its global allocator.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
+
+static IS_COUNTING: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     // Without a destructor, so that it can be counted to the end of a thread, and without allocating.
@@ -18,15 +21,13 @@ pub struct CountingAllocator;
 // SAFETY: every call goes to the system's allocator unchanged; a `realloc` counts as one.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
         // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
+        counted(|| unsafe { System.alloc(layout) })
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count();
         // SAFETY: the caller keeps the contract of `alloc_zeroed`.
-        unsafe { System.alloc_zeroed(layout) }
+        counted(|| unsafe { System.alloc_zeroed(layout) })
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
@@ -35,17 +36,26 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
         // SAFETY: the caller keeps the contract of `realloc`.
-        unsafe { System.realloc(pointer, layout, size) }
+        counted(|| unsafe { System.realloc(pointer, layout, size) })
     }
 }
 
-fn count() {
-    CALLS.with(|calls| calls.set(calls.get() + 1));
+#[inline]
+fn counted(allocate: impl FnOnce() -> *mut u8) -> *mut u8 {
+    if IS_COUNTING.load(Relaxed) { count(allocate) } else { allocate() }
 }
 
-/// Of the calling thread so far. 0 where [`CountingAllocator`] is not the program's allocator.
+/// Out of line, so that a call that is not counted saves no registers for it.
+#[cold]
+#[inline(never)]
+fn count(allocate: impl FnOnce() -> *mut u8) -> *mut u8 {
+    CALLS.with(|calls| calls.set(calls.get() + 1));
+    allocate()
+}
+
+/// Of the calling thread since somebody has asked first. 0 where [`CountingAllocator`] is not the program's allocator.
 pub fn allocations() -> u64 {
+    IS_COUNTING.store(true, Relaxed);
     CALLS.with(Cell::get)
 }

@@ -39,27 +39,31 @@ fn run_wrk(mut command: Command, url: &str, script: &Path, connections: u32, sec
 /// # Panics
 /// When pgbench is missing or fails.
 pub(crate) fn pgbench(program: &Path, url: &str, script: &Path, clients: u32, seconds: u32) -> f64 {
+    let options = ["-c", &clients.to_string(), "-T", &seconds.to_string()];
+    number_after(&run_pgbench(program, url, script, &options), "tps =")
+}
+
+/// Runs a script so often on one connection, and gives the mean milliseconds of a transaction.
+///
+/// # Panics
+/// When pgbench is missing or fails.
+pub(crate) fn pgbench_times(program: &Path, url: &str, script: &Path, count: u32) -> f64 {
+    let options = ["-c", "1", "-t", &count.to_string()];
+    number_after(&run_pgbench(program, url, script, &options), "latency average =")
+}
+
+fn run_pgbench(program: &Path, url: &str, script: &Path, options: &[&str]) -> String {
     let output = Command::new(program)
         .env("PGOPTIONS", "-c plan_cache_mode=force_generic_plan")
-        .args([
-            "-n",
-            "-M",
-            "prepared",
-            "-j",
-            "1",
-            "-c",
-            &clients.to_string(),
-            "-T",
-            &seconds.to_string(),
-            "-f",
-        ])
+        .args(["-n", "-M", "prepared", "-j", "1"])
+        .args(options)
+        .arg("-f")
         .arg(script)
         .arg(url)
         .output()
         .expect("pgbench stands beside the PostgreSQL that testkit found");
-    let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "pgbench failed:\n{}", String::from_utf8_lossy(&output.stderr));
-    number_after(&text, "tps =")
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Writes a script into the folder and gives its path.

@@ -1,7 +1,7 @@
 //! Measurements of the engine as a process of its own, driven by tools that others wrote. One subcommand a
 //! question; each prints the table that `docs/benchmarks.md` quotes.
 //!
-//! `cargo bench -p prony --bench engine -- postgres|postgraphile|sqlite|resolvers|requests|memory|tables|growth`
+//! `cargo bench -p prony --bench engine -- postgres|postgraphile|sqlite|resolvers|requests|memory|tables|growth|triggers`
 
 #![expect(clippy::print_stdout, reason = "tables are what a benchmark is for")]
 
@@ -21,6 +21,7 @@ mod statistics;
 #[allow(dead_code, reason = "each benchmark uses its part of this module")]
 mod subject;
 mod tables;
+mod triggers;
 
 /// Alternating rounds of each comparison; the median is quoted.
 const ROUNDS: usize = 5;
@@ -39,8 +40,9 @@ fn main() {
         Some("memory") => memory::flat(),
         Some("tables") => tables::five_thousand(),
         Some("growth") => growth::by_table_size(),
+        Some("triggers") => triggers::cost(),
         _ => println!(
-            "name a measurement: postgres, postgraphile, sqlite, resolvers, requests, memory, tables, growth"
+            "name a measurement: postgres, postgraphile, sqlite, resolvers, requests, memory, tables, growth, triggers"
         ),
     }
 }

@@ -4,7 +4,8 @@
 //! what is read is the difference between two snapshots of the database: transactions which the last one did not see
 //! (PostgreSQL manual, section 9.28.8, `pg_visible_in_snapshot`). It holds over a broken connection and a restart of the
 //! database. Within a difference, transactions come by the number of their last change, which is taken while the row is
-//! locked (`changes::order` says why that is their order).
+//! locked (`changes::order` says why that is their order). That something is not known is said at the end of its transaction:
+//! who asks for the state then is told nothing older after it.
 //!
 //! A database that was killed with `synchronous_commit` off forgets its last commits and gives their numbers again; those
 //! of rows it never gives again. So rows with higher numbers than were there are unseen as well.
@@ -20,7 +21,7 @@ use super::{
     super::{
         changes::{Feed, Operation, RowChange, RowValues},
         model::{ColumnId, Model, Table, TableId},
-        sql::{column_operand, push_identifier, push_literal},
+        sql::{column_operand, push_identifier},
     },
     rows::{Form, column_text},
     select::SelectList,
@@ -148,7 +149,7 @@ impl ChangeTable {
                     WHERE transaction >= pg_snapshot_xmin($1::text::pg_snapshot)
                         AND NOT pg_visible_in_snapshot(transaction, $1::text::pg_snapshot)
                         OR id > $2) AS unseen
-                ORDER BY last, id";
+                ORDER BY last, operation = 'T', id";
             let rows = client.query(sql, &[&seen.snapshot.text, &seen.last]).await?;
             lines = rows.iter().map(|row| self.line(row)).collect::<Result<_, _>>()?;
         }
@@ -286,14 +287,14 @@ impl RowReading {
 
 /// Tables of the model whose changes the triggers tell.
 pub(super) async fn tables_with_triggers(client: &Client, model: &Model) -> Result<Vec<TableId>, Error> {
-    let mut function = String::new();
-    push_literal(&mut function, "prony.row_changed()");
-    let sql = format!(
-        "SELECT n.nspname::text, c.relname::text FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
-            JOIN pg_namespace AS n ON n.oid = c.relnamespace
-         WHERE t.tgfoid = {function}::regprocedure AND t.tgparentid = 0 AND t.tgenabled IN ('O', 'A')"
-    );
-    let rows = client.query(&sql, &[]).await?;
+    // Those for statements are three, of which each is needed.
+    let sql =
+        "SELECT n.nspname::text, c.relname::text FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid
+            JOIN pg_class AS c ON c.oid = t.tgrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
+         WHERE p.pronamespace = to_regnamespace('prony') AND p.proname IN ('row_changed', 'rows_changed')
+             AND t.tgparentid = 0 AND t.tgenabled IN ('O', 'A')
+         GROUP BY 1, 2 HAVING bool_or(p.proname = 'row_changed') OR count(*) = 3";
+    let rows = client.query(sql, &[]).await?;
     let mut tables = Vec::with_capacity(rows.len());
     for row in &rows {
         tables.extend(table_named(model, row.try_get(0)?, row.try_get(1)?));

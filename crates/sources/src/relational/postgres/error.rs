@@ -42,7 +42,7 @@ impl OpenError {
     /// The text cannot be parsed; it is not repeated, as it may hold a password.
     pub(super) fn unreadable(cause: &tokio_postgres::Error) -> Self {
         let reason = format!("{}; write postgres://user:password@host:port/database", describe(cause));
-        Self::new(OpenErrorKind::Config, "", reason)
+        Self::new(OpenErrorKind::Config, "of this URL", reason)
     }
 
     pub(super) fn discovery(target: &str, cause: &DiscoverError) -> Self {

@@ -28,6 +28,7 @@ mod statement;
 #[cfg(test)]
 mod tests;
 mod told;
+mod trigger_forms;
 pub mod triggers;
 
 pub use database::Database;

@@ -18,6 +18,7 @@ use super::{
     database::connect,
     discover::discover,
     error::{OpenError, describe},
+    trigger_forms::{Form, Forms},
 };
 
 /// The schema of the table and the functions.
@@ -31,76 +32,22 @@ pub(super) const KEPT_CHANGES: i64 = 100_000;
 /// these change comes later.
 const ROW_TRIGGER: &str = "0_prony_row";
 const TRUNCATE_TRIGGER: &str = "0_prony_truncate";
+/// Those for statements: name, event, and the rows that the function reads.
+const STATEMENT_TRIGGERS: [(&str, &str, &str); 3] = [
+    ("0_prony_insert", "INSERT", "NEW TABLE AS rows_after"),
+    ("0_prony_update", "UPDATE", "OLD TABLE AS rows_before NEW TABLE AS rows_after"),
+    ("0_prony_delete", "DELETE", "OLD TABLE AS rows_before"),
+];
 
-/// What all tables share. `SECURITY DEFINER`: who may write a table need not be allowed to touch the table of changes.
-/// Trimming leaves out transactions of higher isolation, which it could make fail.
-const SHARED: &str = r#"CREATE SCHEMA IF NOT EXISTS prony;
-
-CREATE TABLE IF NOT EXISTS prony.change (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    transaction xid8 NOT NULL DEFAULT pg_current_xact_id(),
-    schema_name text NOT NULL,
-    table_name text NOT NULL,
-    -- I, U, D; T for TRUNCATE, which has no rows
-    operation "char" NOT NULL,
-    -- the row as the change left it, or as it was before a deletion
-    row_data jsonb,
-    -- the row before an update that changed its key
-    previous jsonb
-);
-CREATE INDEX IF NOT EXISTS change_by_transaction ON prony.change (transaction);
-
-CREATE OR REPLACE FUNCTION prony.keep(new_id bigint) RETURNS void LANGUAGE sql AS $$
-    DELETE FROM prony.change WHERE id IN (
-        SELECT id FROM prony.change WHERE id < new_id - KEPT ORDER BY id LIMIT 5000 FOR UPDATE SKIP LOCKED)
-$$;
-
-CREATE OR REPLACE FUNCTION prony.row_changed() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    after jsonb;
-    before jsonb;
-    moved boolean := false;
-    key text;
-    new_id bigint;
-BEGIN
-    IF TG_OP <> 'DELETE' THEN after := to_jsonb(NEW); END IF;
-    IF TG_OP <> 'INSERT' THEN before := to_jsonb(OLD); END IF;
-    IF TG_OP = 'UPDATE' THEN
-        FOREACH key IN ARRAY TG_ARGV[2:] LOOP
-            moved := moved OR (before -> key) IS DISTINCT FROM (after -> key);
-        END LOOP;
-    END IF;
-    INSERT INTO prony.change (schema_name, table_name, operation, row_data, previous)
-        VALUES (TG_ARGV[0], TG_ARGV[1], left(TG_OP, 1)::"char", coalesce(after, before),
-                CASE WHEN moved THEN before END)
-        RETURNING id INTO new_id;
-    IF new_id % 1000 = 0 AND current_setting('transaction_isolation') = 'read committed' THEN
-        PERFORM prony.keep(new_id);
-    END IF;
-    PERFORM pg_notify('CHANNEL', pg_current_xact_id()::text);
-    RETURN NULL;
-END
-$$;
-
-CREATE OR REPLACE FUNCTION prony.truncated() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    INSERT INTO prony.change (schema_name, table_name, operation) VALUES (TG_ARGV[0], TG_ARGV[1], 'T');
-    PERFORM pg_notify('CHANNEL', pg_current_xact_id()::text);
-    RETURN NULL;
-END
-$$;
-
-REVOKE ALL ON FUNCTION prony.keep(bigint), prony.row_changed(), prony.truncated() FROM PUBLIC;
-"#;
+/// What all tables share.
+const SHARED: &str = include_str!("triggers.sql");
 
 /// Why triggers could not be installed or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum TriggersError {
     #[error(transparent)]
     Open(#[from] OpenError),
-    #[error("there is no table `{name}` with a primary key; there are {}", .known.join(", "))]
+    #[error("there is no table `{name}` with a primary key; {}", known_tables(.known))]
     NoTable { name: String, known: Vec<String> },
     #[error("nothing was changed in the database {target}: {reason}")]
     Refused { target: String, reason: String },
@@ -122,7 +69,7 @@ pub struct TriggersRequest {
 pub struct Triggers {
     client: Client,
     target: Target,
-    tables: Vec<CatalogTable>,
+    tables: Vec<(CatalogTable, Forms)>,
     request: TriggersRequest,
 }
 
@@ -136,13 +83,20 @@ impl Triggers {
         client.batch_execute(&setup).await.map_err(|error| refused(&target, &error))?;
         let catalog = discover(&client, &request.schemas).await;
         let catalog = catalog.map_err(|error| OpenError::discovery(&target.description, &error))?;
-        let tables = chosen(&catalog, &request.tables)?;
+        let mut tables = Vec::new();
+        for table in chosen(&catalog, &request.tables)? {
+            let forms = Forms::of(&client, &table).await;
+            tables.push((
+                table,
+                forms.map_err(|error| OpenError::discovery(&target.description, &error.into()))?,
+            ));
+        }
         Ok(Self { client, target, tables, request })
     }
 
     /// The tables, as `schema.name`.
     pub fn tables(&self) -> Vec<String> {
-        self.tables.iter().map(described).collect()
+        self.tables.iter().map(|(table, _)| described(table)).collect()
     }
 
     /// What [`Self::install`] runs.
@@ -157,18 +111,10 @@ impl Triggers {
                 "\nGRANT USAGE ON SCHEMA {SCHEMA} TO {role};\nGRANT SELECT ON {SCHEMA}.change TO {role};\n"
             );
         }
-        for table in &self.tables {
-            sql.push('\n');
-            sql.push_str(&dropping(table));
-            let arguments = arguments(table);
-            let name = qualified(table);
-            let _ = write!(
-                sql,
-                "CREATE TRIGGER \"{ROW_TRIGGER}\" AFTER INSERT OR UPDATE OR DELETE ON {name}\n    \
-                 FOR EACH ROW EXECUTE FUNCTION {SCHEMA}.row_changed({arguments});\n\
-                 CREATE TRIGGER \"{TRUNCATE_TRIGGER}\" AFTER TRUNCATE ON {name}\n    \
-                 FOR EACH STATEMENT EXECUTE FUNCTION {SCHEMA}.truncated({arguments});\n"
-            );
+        for (table, forms) in &self.tables {
+            let _ = writeln!(sql, "\n-- {}: {}", described(table), forms.described());
+            drop_all(&mut sql, table);
+            create(&mut sql, table, &forms.wanted);
         }
         sql + "\nCOMMIT;\n"
     }
@@ -176,8 +122,8 @@ impl Triggers {
     /// What [`Self::remove`] runs: the tables' triggers, and without named tables all that the installation has made.
     pub fn removing(&self) -> String {
         let mut sql = "BEGIN;\n".to_owned();
-        for table in &self.tables {
-            sql.push_str(&dropping(table));
+        for (table, _) in &self.tables {
+            drop_all(&mut sql, table);
         }
         if self.request.tables.is_empty() {
             let _ = writeln!(sql, "DROP SCHEMA IF EXISTS {SCHEMA} CASCADE;");
@@ -198,6 +144,10 @@ impl Triggers {
     async fn run(&self, sql: &str) -> Result<(), TriggersError> {
         self.client.batch_execute(sql).await.map_err(|error| refused(&self.target, &error))
     }
+}
+
+fn known_tables(known: &[String]) -> String {
+    if known.is_empty() { "no table has one".to_owned() } else { format!("there are {}", known.join(", ")) }
 }
 
 fn refused(target: &Target, error: &tokio_postgres::Error) -> TriggersError {
@@ -244,11 +194,32 @@ fn qualified(table: &CatalogTable) -> String {
     name
 }
 
-fn dropping(table: &CatalogTable) -> String {
+/// Triggers of either form, also of an earlier installation.
+fn drop_all(sql: &mut String, table: &CatalogTable) {
     let name = qualified(table);
-    format!(
-        "DROP TRIGGER IF EXISTS \"{ROW_TRIGGER}\" ON {name};\nDROP TRIGGER IF EXISTS \"{TRUNCATE_TRIGGER}\" ON {name};\n"
-    )
+    let statement = STATEMENT_TRIGGERS.map(|(trigger, ..)| trigger);
+    for trigger in statement.into_iter().chain([ROW_TRIGGER, TRUNCATE_TRIGGER]) {
+        let _ = writeln!(sql, "DROP TRIGGER IF EXISTS \"{trigger}\" ON {name};");
+    }
+}
+
+fn create(sql: &mut String, table: &CatalogTable, form: &Form) {
+    let (name, arguments) = (qualified(table), arguments(table));
+    let mut trigger = |trigger: &str, event: &str, how: &str, function: &str| {
+        let _ = write!(
+            sql,
+            "CREATE TRIGGER \"{trigger}\" AFTER {event} ON {name}\n    {how} EXECUTE FUNCTION {SCHEMA}.{function}({arguments});\n"
+        );
+    };
+    match form {
+        Form::Statement => {
+            for (name, event, rows) in STATEMENT_TRIGGERS {
+                trigger(name, event, &format!("REFERENCING {rows} FOR EACH STATEMENT"), "rows_changed");
+            }
+        }
+        Form::Row { .. } => trigger(ROW_TRIGGER, "INSERT OR UPDATE OR DELETE", "FOR EACH ROW", "row_changed"),
+    }
+    trigger(TRUNCATE_TRIGGER, "TRUNCATE", "FOR EACH STATEMENT", "truncated");
 }
 
 /// The table's schema and name (partitions have their own) and the columns of its key.

@@ -1,0 +1,195 @@
+//! `prony triggers` from outside: what it prints and refuses, and what a listening server then tells its subscribers, over
+//! a restart of PostgreSQL too.
+
+use std::{
+    io::{BufRead as _, BufReader, Lines},
+    iter,
+    time::Duration,
+};
+
+use expect_test::expect;
+use prony_testkit::{
+    Cluster, PronyProcess, TestDatabase,
+    process::{Finished, Signal},
+};
+use ureq::{BodyReader, http::Response};
+
+const PRONY: &str = env!("CARGO_BIN_EXE_prony");
+
+/// Only a failing test waits for so long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const MEMBERS: &str = "create table member (id int primary key, name text); create table log (line text);";
+const MEMBER_CHANGES: &str = "subscription { onMemberChanged { operation member { id name } } }";
+
+fn run(arguments: &[&str]) -> Finished {
+    PronyProcess::start(PRONY, arguments).wait()
+}
+
+/// What is printed where all goes well.
+fn done(arguments: &[&str]) -> String {
+    let finished = run(arguments);
+    assert_eq!(finished.status.code(), Some(0), "{}", finished.stderr);
+    finished.stdout
+}
+
+/// A server that hears of changes made by others; the answer is its address too.
+fn listening(database: &str) -> (PronyProcess, String) {
+    let arguments = ["serve", database, "--listen", "127.0.0.1:0", "--cpus", "1", "--listen-changes"];
+    let mut process = PronyProcess::start(PRONY, arguments);
+    let url = process.wait_for_url();
+    (process, url)
+}
+
+/// The results of an operation over server-sent events.
+struct Results(Lines<BufReader<BodyReader<'static>>>);
+
+impl Results {
+    /// Begun when this returns: the response has come.
+    fn of(server: &str, query: &str) -> Self {
+        let body = serde_json::json!({ "query": query }).to_string();
+        let request =
+            ureq::post(format!("{server}/graphql")).config().timeout_recv_body(Some(PATIENCE)).build();
+        let request =
+            request.header("accept", "text/event-stream").header("content-type", "application/json");
+        let response = request.send(body).expect("the server answers");
+        Self(BufReader::new(response.into_body().into_reader()).lines())
+    }
+
+    fn next(&mut self) -> String {
+        let mut lines = self.0.by_ref().map(|line| line.expect("the stream goes on"));
+        let data = lines.find_map(|line| line.strip_prefix("data: ").map(str::to_owned));
+        data.expect("the stream does not end by itself")
+    }
+
+    fn take(&mut self, count: usize) -> String {
+        iter::repeat_with(|| self.next()).take(count).collect::<Vec<_>>().join("\n")
+    }
+
+    fn until(&mut self, wanted: &str) {
+        while self.next() != wanted {}
+    }
+}
+
+/// The listener's metrics.
+fn metrics(server: &str) -> String {
+    let response: Response<_> = ureq::get(format!("{server}/metrics")).call().expect("the server answers");
+    let text = response.into_body().read_to_string().expect("the answer is whole");
+    let lines = text.lines().filter(|line| line.starts_with("prony_listener"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_others_change_reaches_subscribers() {
+    let database = TestDatabase::create();
+    database.execute(MEMBERS);
+    let url = database.url();
+    let is_installed = || !database.query("select 1 from pg_namespace where nspname = 'prony'").is_empty();
+
+    let sql = done(&["triggers", "show", &url]);
+    assert!(sql.contains("('public', 'member', 'id')"), "{sql}");
+    assert!(!is_installed(), "`show` runs nothing");
+    expect![[r#"
+        installed: public.member
+        triggers installed on 1 table
+        serve with `--listen-changes`, or `listen = true` in [[source]], to hear of changes made by others
+    "#]]
+    .assert_eq(&done(&["triggers", "install", &url]));
+
+    let (process, server) = listening(&url);
+    let mut changes = Results::of(&server, MEMBER_CHANGES);
+    database.execute("insert into member values (1, 'Ann')");
+    database.execute("update member set name = 'Bob'; delete from member");
+    expect![[r#"
+        {"data":{"onMemberChanged":{"operation":"INSERT","member":{"id":1,"name":"Ann"}}}}
+        {"data":{"onMemberChanged":{"operation":"UPDATE","member":{"id":1,"name":"Bob"}}}}
+        {"data":{"onMemberChanged":{"operation":"DELETE","member":{"id":1,"name":"Bob"}}}}"#]]
+    .assert_eq(&changes.take(3));
+    expect![[r#"
+        prony_listener_connected{source="DATABASE"} 1.0
+        prony_listener_connections_total{source="DATABASE"} 1.0
+        prony_listener_changes_total{source="DATABASE"} 3.0"#]]
+    .assert_eq(&metrics(&server).replace(database.name(), "DATABASE"));
+    drop(changes);
+    assert_eq!(process.stop().status.code(), Some(0));
+
+    expect![[r#"
+        removed: public.member
+        triggers removed on 1 table
+    "#]]
+    .assert_eq(&done(&["triggers", "remove", &url]));
+    assert!(!is_installed());
+}
+
+/// The server is held while PostgreSQL restarts and rows change, so that it hears of nothing in between.
+#[test]
+fn a_restart_of_postgresql_leaves_no_gap() {
+    let cluster = Cluster::start_new().expect("PostgreSQL starts");
+    let execute = |sql: &str| cluster.execute("postgres", sql).expect("the statements are right");
+    execute(MEMBERS);
+    execute("create role app login; grant select on member to app");
+    done(&["triggers", "install", &cluster.url("postgres"), "--reader", "app"]);
+
+    let (mut process, server) = listening(&cluster.url("postgres").replace("postgres@", "app@"));
+    let mut changes = Results::of(&server, MEMBER_CHANGES);
+    let mut list = Results::of(&server, "subscription { members { name } }");
+    execute("insert into member values (1, 'before')");
+    assert_eq!(
+        changes.next(),
+        r#"{"data":{"onMemberChanged":{"operation":"INSERT","member":{"id":1,"name":"before"}}}}"#
+    );
+    list.until(r#"{"data":{"members":[{"name":"before"}]}}"#);
+
+    process.signal(Signal::STOP);
+    cluster.restart().expect("PostgreSQL restarts");
+    execute("insert into member values (2, 'between'); update member set name = 'anew' where id = 1");
+    execute("delete from member where id = 2");
+    process.signal(Signal::CONT);
+    expect![[r#"
+        {"data":{"onMemberChanged":{"operation":"INSERT","member":{"id":2,"name":"between"}}}}
+        {"data":{"onMemberChanged":{"operation":"UPDATE","member":{"id":1,"name":"anew"}}}}
+        {"data":{"onMemberChanged":{"operation":"DELETE","member":{"id":2,"name":"between"}}}}"#]]
+    .assert_eq(&changes.take(3));
+    list.until(r#"{"data":{"members":[{"name":"anew"}]}}"#);
+    process.wait_for_text("does not hear of changes made by others; trying again");
+
+    execute("insert into member values (3, 'after')");
+    assert_eq!(
+        changes.next(),
+        r#"{"data":{"onMemberChanged":{"operation":"INSERT","member":{"id":3,"name":"after"}}}}"#
+    );
+    list.until(r#"{"data":{"members":[{"name":"anew"},{"name":"after"}]}}"#);
+    expect![[r#"
+        prony_listener_connected{source="postgres"} 1.0
+        prony_listener_connections_total{source="postgres"} 2.0
+        prony_listener_changes_total{source="postgres"} 5.0"#]]
+    .assert_eq(&metrics(&server));
+    drop((changes, list));
+    assert_eq!(process.stop().status.code(), Some(0));
+}
+
+#[test]
+fn what_cannot_be_done_says_why_and_returns_2() {
+    let database = TestDatabase::create();
+    database.execute("create table log (line text)");
+    let url = database.url();
+    let nowhere = url.replace(database.name(), "nowhere");
+    let cases: [&[&str]; 3] = [
+        &["triggers", "install", &url, "--tables", "log,nothing"],
+        &["triggers", "install", &nowhere],
+        &["triggers", "show", "sqlite:shop.db"],
+    ];
+    let mut all = String::new();
+    for arguments in cases {
+        let finished = run(arguments);
+        assert_eq!(finished.status.code(), Some(2), "{arguments:?}: {}", finished.stdout);
+        all.push_str(&finished.stderr);
+    }
+    let address = nowhere.trim_start_matches("postgres://postgres@");
+    expect![[r#"
+        error: cannot look after the triggers: there is no table `log` with a primary key; no table has one
+        error: cannot look after the triggers: cannot open postgres database ADDRESS: database "nowhere" does not exist (SQLSTATE 3D000); create it, or correct the name in the URL: db error: FATAL: database "nowhere" does not exist
+        error: cannot look after the triggers: cannot open postgres database of this URL: invalid connection string: unexpected EOF; write postgres://user:password@host:port/database
+    "#]]
+    .assert_eq(&all.replace(address, "ADDRESS"));
+}

@@ -50,6 +50,13 @@ const scenes = [
     mutation: create,
     shown: names.map((name) => `INSERT ${name}`),
   },
+  {
+    scene: 'whole answers',
+    serve: serveGenres,
+    query: 'subscription { genres(where: {GenreId: {gte: 100}}) { Name } }',
+    mutation: create,
+    shown: ['', ...names.map((_, index) => names.slice(0, index + 1).join(' '))],
+  },
 ];
 
 /** Serves the page; its origin is not the server's. */
@@ -104,7 +111,7 @@ async function check(browser, server, origin, { scene, query, mutation, shown },
   }
   const [wide, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
   if (wide > room) throw new Error(`${scene}, ${view}: the page is ${wide} wide, the screen ${room}`);
-  if (folder) await page.screenshot({ path: join(folder, `live-${scene}-${view}.png`) });
+  if (folder) await page.screenshot({ path: join(folder, `live-${scene.replace(' ', '-')}-${view}.png`) });
   await page.evaluate(() => window.stops.forEach((stop) => stop()));
   await subscriptions(server, 0);
   if (faults.length > 0) throw new Error(faults.join('\n'));

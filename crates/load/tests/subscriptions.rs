@@ -11,6 +11,8 @@ use prony_load_model::findings::FindingKind;
 use prony_load_model::subscription::figures::SubscriberGroup;
 use prony_load_model::subscription::tally::EventCounts;
 use prony_load_model::verdict::Judgement;
+use prony_testkit::certificates::Certificates;
+use prony_testkit::secure_peer::{Http2Reply, Listen, SecurePeer, SecurePeerOptions, ServerTls, Speaks};
 use publisher::{Done, Fault, Publisher};
 use std::fs;
 use std::num::NonZeroUsize;
@@ -211,6 +213,122 @@ fn events_of_a_shared_stream_that_say_not_whose_they_are_end_it() {
         reason.starts_with("`{\"data\":{") && reason.contains("is no message of the protocol"),
         "{reason}"
     );
+}
+
+/// Of the plan: everything over HTTP/2, by prior knowledge.
+const HTTP2: &str = "protocol = \"http2\"\n";
+const SSE: &str = "protocol = \"sse\"";
+
+/// Subscribers alone, for a second.
+fn listened(keys: &str, group: &str) -> ResultFile {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan.toml");
+    let query = "query = \"subscription { onSet(id: 1) }\"";
+    fs::write(&path, format!("duration = \"1s\"\n{keys}\n[[subscriptions]]\n{group}\n{query}\n")).unwrap();
+    run(&read_plan(&path).unwrap(), RunOptions::default()).unwrap()
+}
+
+#[test]
+fn over_http2_the_streams_of_a_client_share_its_connection() {
+    let publisher = Publisher::start_http2(Fault::None);
+    let result = measured(&publisher, &format!("{HTTP2}users = 3\niterations = 30"), SSE);
+    let (done, counts) = (publisher.done(), counts(&result));
+    assert_eq!((done.mutations, done.owed), (90, 180));
+    assert_eq!((counts.events, counts.due, counts.missed, delivered(&result)), (180, 180, 0, 180));
+    let links = &group(&result).links;
+    assert_eq!((links.attempted, links.made, links.asked, links.subscribed), (3, 3, 6, 6));
+    assert_eq!((links.refused_count(), links.lost_count(), links.rejected_count()), (0, 0, 0));
+    assert_eq!(group(&result).subscribe_time.count, 6);
+    assert!(counts.bytes > 180 * 50, "{counts:?}");
+}
+
+#[test]
+fn what_is_dropped_doubled_and_swapped_over_http2_is_counted() {
+    let publisher = Publisher::start_http2(Fault::Events);
+    let result = measured(&publisher, &format!("{HTTP2}users = 2\niterations = 120"), SSE);
+    let (done, counts) = (publisher.done(), counts(&result));
+    assert_eq!(
+        (counts.due, counts.missed, counts.duplicated, counts.out_of_order),
+        (done.owed, done.dropped, done.doubled, done.swapped)
+    );
+    assert!(done.dropped > 20 && done.doubled > 20 && done.swapped > 10, "{done:?}");
+}
+
+#[test]
+fn streams_and_connections_that_end_over_http2_are_told_apart() {
+    let links = |fault| {
+        let publisher = Publisher::start_http2(fault);
+        let result = measured(&publisher, &format!("{HTTP2}users = 1\niterations = 12"), SSE);
+        let links = &group(&result).links;
+        assert!(result.findings.iter().any(|finding| finding.kind == FindingKind::SubscribersMissing));
+        assert_eq!(counts(&result).missed, 0);
+        format!(
+            "made {}, refused {:?}, lost {:?}, rejected {:?}",
+            links.made, links.refused, links.lost, links.rejected
+        )
+    };
+    expect![[r#"made 3, refused {}, lost {"the connection ended": 3}, rejected {}"#]]
+        .assert_eq(&links(Fault::Die));
+    expect![[r#"made 3, refused {}, lost {}, rejected {"the target reset the stream": 6}"#]]
+        .assert_eq(&links(Fault::ResetsStreams));
+    expect![[r#"made 0, refused {}, lost {}, rejected {"status 503": 6}"#]]
+        .assert_eq(&links(Fault::Status(503)));
+}
+
+#[test]
+fn encrypted_streams_of_a_target_that_chooses_http2_are_read() {
+    let certificates = Certificates::new();
+    let body = "event: next\ndata: {\"data\":1}\n\nevent: next\ndata: {}\n\nevent: complete\n\n";
+    let answer = Http2Reply::Answer {
+        status: 200,
+        headers: vec![("content-type", "text/event-stream")],
+        body: body.into(),
+        piece: 3,
+    };
+    let peer = SecurePeer::start(SecurePeerOptions {
+        listen: Listen::Tcp([127, 0, 0, 1].into()),
+        tls: Some(ServerTls::of(&certificates, &["h2"])),
+        speaks: Speaks::Http2 { replies: vec![answer], streams_max: 100 },
+    });
+    let result = listened(
+        &format!("{HTTP2}target = \"{}\"\ntls = {{ insecure = true }}", peer.url()),
+        &format!("clients = 2\nper_client = 2\n{SSE}"),
+    );
+    let links = &group(&result).links;
+    assert_eq!((links.made, links.completed, links.lost_count(), links.rejected_count()), (2, 4, 0, 0));
+    assert_eq!(counts(&result).events, 8);
+    assert!(peer.seen().handshakes.iter().all(|seen| seen.alpn.as_deref() == Some("h2")));
+}
+
+#[test]
+fn streams_that_a_target_has_no_room_for_fail_their_connection_at_the_timeout() {
+    let publisher = Publisher::start_http2(Fault::OneStream);
+    let result = listened(
+        &format!("{HTTP2}target = \"{}\"\ntimeout = \"300ms\"", publisher.url),
+        &format!("clients = 1\nper_client = 2\nsettle = \"0s\"\n{SSE}"),
+    );
+    let links = &group(&result).links;
+    let lost: Vec<_> = links.lost.iter().map(|(reason, count)| format!("{reason}: {count}")).collect();
+    assert_eq!(
+        (links.made, lost.as_slice()),
+        (1, &["no answer to an operation within 300 ms: 1".to_owned()][..])
+    );
+}
+
+#[test]
+fn what_subscriptions_cannot_do_over_http2_is_said_before_the_run() {
+    let refused = |target: &str, wire: &str, protocol: &str| {
+        mistakes(&format!(
+            "target = \"{target}\"\nprotocol = \"{wire}\"\nduration = \"1s\"\n[[subscriptions]]\nclients = 1\n\
+             query = \"subscription {{ a }}\"\nprotocol = \"{protocol}\"\n"
+        ))
+    };
+    expect![[r#"4:1 WebSockets are spoken over HTTP/1.1 (RFC 8441 is not), and the plan's `protocol` asks for HTTP/2; subscribe over "sse", or write `protocol = "http1"`"#]].assert_eq(&refused("http://a", "http2", "graphql-transport-ws"));
+    expect![[r#"4:1 single connection mode is spoken over HTTP/1.1, and the plan's `protocol` asks for HTTP/2, where the streams of a client share its connection anyway; subscribe over "sse", or write `protocol = "http1"`"#]].assert_eq(&refused("http://a", "http2", "sse-single"));
+    expect![[r#"4:1 whether the streams of a client share its connection is known only when the target has chosen; write the plan's `protocol` as "http1" or "http2""#]].assert_eq(&refused("https://a", "auto", "sse"));
+    for (target, wire, protocol) in [("http://a", "auto", "graphql-ws"), ("https://a", "http2", "sse")] {
+        assert_eq!(refused(target, wire, protocol), "none");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The check of one group of subscribers: all its faults, or the form with its slots read.
 
-use super::{FanOut, FanOutDraft, SUBSCRIBERS_MAX, Subscription, SubscriptionDraft};
+use super::{FanOut, FanOutDraft, Protocol, SUBSCRIBERS_MAX, Subscription, SubscriptionDraft};
 use crate::plan::{Fault, Place, PlanDraft, SubscriptionField as Field};
 use crate::request::{Request, graphql_body, read_header};
 use crate::template::{Encoding, Template};
@@ -42,7 +42,7 @@ impl SubscriptionDraft {
         }
         let fan_out = self.fan_out.as_ref().and_then(|fan_out| fan_out.check(context, &mut notes));
         let subscription = Subscription {
-            draft: self.clone(),
+            draft: Self { is_http2: context.plan.wire.protocol == WireProtocol::Http2, ..self.clone() },
             target: target.unwrap_or(0),
             path,
             headers,
@@ -91,19 +91,30 @@ impl SubscriptionDraft {
             return None;
         };
         let is_tls = plan.targets.get(target).is_some_and(|named| named.target.is_tls());
-        let may_be_http2 = match plan.wire.protocol {
-            WireProtocol::Http1 => false,
-            WireProtocol::Http2 => true,
-            WireProtocol::Auto => is_tls,
-        };
-        if may_be_http2 {
-            notes.add(
-                Field::Target,
-                "subscriptions are spoken over HTTP/1.1, and the plan's `protocol` asks this target for HTTP/2; \
-                 write `protocol = \"http1\"`",
-            );
+        if let Some(message) = self.http2_fault(plan.wire.protocol, is_tls) {
+            notes.add(Field::Target, message);
         }
         Some(target)
+    }
+
+    /// Why the group cannot do what the plan asks of HTTP/2.
+    fn http2_fault(&self, asked: WireProtocol, is_tls: bool) -> Option<&'static str> {
+        match (asked, self.protocol) {
+            (WireProtocol::Http1, _) | (WireProtocol::Http2, Protocol::Sse) => None,
+            (WireProtocol::Auto, _) if !is_tls => None,
+            (WireProtocol::Auto, Protocol::Sse) => Some(
+                "whether the streams of a client share its connection is known only when the target has chosen; \
+                 write the plan's `protocol` as \"http1\" or \"http2\"",
+            ),
+            (_, Protocol::SseSingle) => Some(
+                "single connection mode is spoken over HTTP/1.1, and the plan's `protocol` asks for HTTP/2, where the \
+                 streams of a client share its connection anyway; subscribe over \"sse\", or write `protocol = \"http1\"`",
+            ),
+            (_, Protocol::GraphqlTransportWs | Protocol::GraphqlWs) => Some(
+                "WebSockets are spoken over HTTP/1.1 (RFC 8441 is not), and the plan's `protocol` asks for HTTP/2; \
+                 subscribe over \"sse\", or write `protocol = \"http1\"`",
+            ),
+        }
     }
 
     fn read_headers(&self, variables: &[Variable], notes: &mut Notes<'_>) -> Vec<(String, Template)> {

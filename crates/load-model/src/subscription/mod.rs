@@ -37,7 +37,8 @@ pub enum Protocol {
     GraphqlTransportWs,
     /// The older one, of subscriptions-transport-ws.
     GraphqlWs,
-    /// Server-sent events in distinct connections mode: a connection for each subscription.
+    /// Server-sent events in distinct connections mode: a connection for each subscription, over HTTP/2 a stream of its
+    /// client's.
     Sse,
     /// Server-sent events in single connection mode: one stream for all subscriptions of a client, which are started over
     /// another connection.
@@ -68,6 +69,8 @@ pub struct SubscriptionDraft {
     pub target: Option<String>,
     pub path: String,
     pub protocol: Protocol,
+    /// As the plan's options of the wire say.
+    pub is_http2: bool,
     pub headers: Vec<(String, String)>,
     pub clients: u32,
     pub per_client: u32,
@@ -92,6 +95,7 @@ impl SubscriptionDraft {
             target: None,
             path: "/graphql".to_owned(),
             protocol: Protocol::GraphqlTransportWs,
+            is_http2: false,
             headers: Vec::new(),
             clients,
             per_client: 1,
@@ -109,7 +113,7 @@ impl SubscriptionDraft {
     /// Those on which events come.
     pub fn connections(&self) -> u64 {
         match self.protocol {
-            Protocol::Sse => self.subscriptions(),
+            Protocol::Sse if !self.is_http2 => self.subscriptions(),
             _ => u64::from(self.clients),
         }
     }
@@ -117,7 +121,7 @@ impl SubscriptionDraft {
     /// Subscriptions on one connection.
     pub const fn subscriptions_each(&self) -> u32 {
         match self.protocol {
-            Protocol::Sse => 1,
+            Protocol::Sse if !self.is_http2 => 1,
             _ => self.per_client,
         }
     }

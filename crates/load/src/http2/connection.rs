@@ -123,6 +123,11 @@ impl Http2Connection {
         self.queue.drain(..).map(|queued| queued.user).collect::<Vec<_>>().into_iter()
     }
 
+    /// What came since this, or an answer's end, last told of it.
+    pub(crate) fn take_received_bytes(&self) -> u64 {
+        self.shared.bytes_read.take()
+    }
+
     /// True where no user waits for anything.
     pub(crate) fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.streams.is_empty()

@@ -36,7 +36,9 @@ pub(super) fn plan(
     let variables = variables(&section, directory, &mut notes);
     let (thresholds, threshold_spans) = thresholds(&section, &mut notes);
     let requests = requests(&section, &mut notes);
-    let subscriptions = subscriptions(&section, &section.texts("headers"), &mut notes);
+    let wire = wire(&section, directory);
+    let is_http2 = wire.protocol == Protocol::Http2;
+    let subscriptions = subscriptions(&section, &section.texts("headers"), is_http2, &mut notes);
     let (mut scenarios, scenario_sections): (Vec<ScenarioDraft>, Vec<_>) =
         scenarios(&section, &mut notes).into_iter().unzip();
     start_when_ready(&mut scenarios, &scenario_sections, &subscriptions);
@@ -47,7 +49,7 @@ pub(super) fn plan(
     );
     draft.targets = targets(&section, &mut notes);
     draft.timeout = section.duration("timeout").unwrap_or(draft.timeout);
-    draft.wire = wire(&section, directory);
+    draft.wire = wire;
     draft.seed = section.count("seed").unwrap_or(draft.seed);
     draft.warm_up = section.duration("warm_up").unwrap_or(draft.warm_up);
     draft.tags = section.texts("tags").into_iter().collect();

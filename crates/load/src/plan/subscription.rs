@@ -45,10 +45,15 @@ impl LocatedGroup<'_> {
 pub(super) fn subscriptions<'a>(
     plan: &Section<'a>,
     common: &[(String, String)],
+    is_http2: bool,
     notes: &mut Notes,
 ) -> Vec<LocatedGroup<'a>> {
     let items = plan.items("subscriptions").into_iter().enumerate();
-    items.filter_map(|(index, item)| group(index, item, common, notes)).collect()
+    let mut groups: Vec<_> = items.filter_map(|(index, item)| group(index, item, common, notes)).collect();
+    for group in &mut groups {
+        group.draft.is_http2 = is_http2;
+    }
+    groups
 }
 
 /// True where the plan has subscribers and nothing else to do.

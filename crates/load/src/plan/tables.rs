@@ -370,7 +370,7 @@ pub(super) const SUBSCRIPTION: Table = Table { name: "subscription", groups: &[&
     key("variables", Form::Map(&Form::Any), "{ id = \"${id}\" }", "Each subscription has values of its own; `\"${id}\"` takes the value's own type."),
     key("operation_name", Form::Text, "\"updates\"", "Which operation of the document is meant."),
     key("clients", Form::Whole { max: COUNT_MAX }, "500", "How many connect, each over a connection of its own; over `sse-single` a second one beside its stream carries orders.").required(),
-    key("per_client", Form::Whole { max: COUNT_MAX }, "2", "Subscriptions of each client; over `sse` each has a connection.").or("1"),
+    key("per_client", Form::Whole { max: COUNT_MAX }, "2", "Subscriptions of each client; over `sse` each has a connection, over HTTP/2 a stream of its client's.").or("1"),
     key("rate", Form::Decimal, "200", "So many clients connect in a second.").or("1000"),
     key("start", Form::Duration, "\"5s\"", "When the first connects, from the start of the run.").or("\"0s\""),
     key("protocol", Form::Word(&["graphql-transport-ws", "graphql-ws", "sse", "sse-single"]), "\"sse\"", "`graphql-transport-ws` is what the npm package graphql-ws speaks, `graphql-ws` the older subscriptions-transport-ws; `sse` is GraphQL over server-sent events in distinct connections mode, `sse-single` in single connection mode.").or("\"graphql-transport-ws\""),

@@ -13,6 +13,7 @@ use crate::http::sink::Sink;
 use prony_load_model::answer::header;
 use prony_load_model::program::Keep;
 use prony_load_model::subscription::Protocol;
+use std::mem;
 
 /// RFC 6455, 7.4.1.
 const NORMAL_CLOSURE: u16 = 1000;
@@ -35,7 +36,19 @@ enum Stage {
     Reserving(Box<Answer>, Vec<u8>),
     Socket(FrameReader),
     Stream(Box<Answer>, EventReader),
+    /// Over HTTP/2, one for each operation.
+    Streams(Vec<OwnStream>),
     Over,
+}
+
+/// One of several streams of a connection.
+#[derive(Debug, Default)]
+struct OwnStream {
+    events: EventReader,
+    is_begun: bool,
+    is_over: bool,
+    /// Was asked for a second time.
+    is_repeated: bool,
 }
 
 /// An HTTP answer that is being read.
@@ -54,6 +67,8 @@ pub(super) enum Heard<'a> {
     Acknowledged,
     /// The answer to our ping, or the head of a stream: what was sent before it was read.
     Read,
+    /// The head of one of several streams.
+    Begun,
     Result(u32, &'a [u8]),
     Rejected(u32, String),
     Completed(u32),
@@ -81,6 +96,86 @@ impl Link {
             }
         };
         Self { protocol, stage, is_acknowledged: false, token: None }
+    }
+
+    /// A connection on which each operation is a stream of its own.
+    pub(super) fn of_streams(count: u32) -> Self {
+        let streams = (0..count).map(|_| OwnStream::default()).collect();
+        let stage = Stage::Streams(streams);
+        Self { protocol: Protocol::Sse, stage, is_acknowledged: false, token: None }
+    }
+
+    /// The head of an answer on one of several streams.
+    pub(super) fn take_head(
+        &mut self,
+        number: u32,
+        status: u16,
+        kind: &str,
+        heard: &mut impl FnMut(Heard<'_>),
+    ) {
+        let Stage::Streams(streams) = &mut self.stage else { return };
+        let Some(stream) = streams.get_mut(number as usize) else { return };
+        if let Err(reason) = check_stream(status, kind) {
+            stream.is_over = true;
+            return heard(Heard::Rejected(number, reason));
+        }
+        stream.is_begun = true;
+        if !mem::replace(&mut self.is_acknowledged, true) {
+            heard(Heard::Connected);
+            heard(Heard::Acknowledged);
+        }
+        heard(Heard::Begun);
+    }
+
+    /// What came on one of several streams.
+    pub(super) fn take_data(&mut self, number: u32, bytes: &[u8], heard: &mut impl FnMut(Heard<'_>)) {
+        let Stage::Streams(streams) = &mut self.stage else { return };
+        let Some(stream) = streams.get_mut(number as usize).filter(|stream| !stream.is_over) else { return };
+        let mut is_complete = false;
+        let fed = stream.events.feed(bytes, |name, data| match name {
+            b"next" => heard(Heard::Result(number, data)),
+            b"complete" => {
+                is_complete = true;
+                heard(Heard::Completed(number));
+            }
+            _ => {}
+        });
+        stream.is_over |= is_complete;
+        if let Err(fault) = fed {
+            stream.is_over = true;
+            heard(Heard::Rejected(number, fault.to_string()));
+        }
+    }
+
+    /// True where a stream that the target did not take may be asked for again: once.
+    pub(super) fn may_repeat(&mut self, number: u32) -> bool {
+        let Stage::Streams(streams) = &mut self.stage else { return false };
+        let stream = streams.get_mut(number as usize);
+        stream.is_some_and(|stream| !mem::replace(&mut stream.is_repeated, true))
+    }
+
+    /// One of several streams has ended; the others go on.
+    pub(super) fn end_stream(&mut self, number: u32, reason: &str, heard: &mut impl FnMut(Heard<'_>)) {
+        let Stage::Streams(streams) = &mut self.stage else { return };
+        let Some(stream) = streams.get_mut(number as usize) else { return };
+        if !mem::replace(&mut stream.is_over, true) {
+            heard(Heard::Rejected(number, reason.to_owned()));
+        }
+    }
+
+    /// True where none of several streams waits for its answer.
+    pub(super) fn is_answered(&self) -> bool {
+        match &self.stage {
+            Stage::Streams(streams) => streams.iter().all(|stream| stream.is_begun || stream.is_over),
+            _ => false,
+        }
+    }
+
+    /// Its end, where several streams have all come to theirs.
+    pub(super) fn close_streams(&mut self) {
+        if matches!(&self.stage, Stage::Streams(streams) if streams.iter().all(|stream| stream.is_over)) {
+            self.stage = Stage::Over;
+        }
     }
 
     /// Of the stream that was reserved.
@@ -139,7 +234,7 @@ impl Link {
                     Err(reason) => Some(reason),
                 }
             }
-            Stage::Opening(..) | Stage::Reserving(..) | Stage::Over => None,
+            Stage::Opening(..) | Stage::Reserving(..) | Stage::Streams(_) | Stage::Over => None,
         };
         if let Some(reason) = ended {
             self.end(reason, heard);
@@ -253,7 +348,9 @@ impl Answer {
             if answer.head.is_empty() {
                 return Ok(false);
             }
-            check_stream(answer.head)?;
+            let status = answer.head.get(9..12).and_then(|status| str::from_utf8(status).ok()?.parse().ok());
+            let kind = String::from_utf8_lossy(header(answer.head, "content-type").unwrap_or_default());
+            check_stream(status.unwrap_or(0), &kind)?;
             *is_acknowledged = true;
             heard(Heard::Connected);
             heard(Heard::Acknowledged);
@@ -294,10 +391,8 @@ impl Answer {
     }
 }
 
-fn check_stream(head: &[u8]) -> Result<(), String> {
-    let status = head.get(9..12).map(String::from_utf8_lossy).unwrap_or_default();
-    let kind = String::from_utf8_lossy(header(head, "content-type").unwrap_or_default()).into_owned();
-    if status != "200" {
+fn check_stream(status: u16, kind: &str) -> Result<(), String> {
+    if status != 200 {
         return Err(format!("status {status}"));
     }
     if !kind.to_ascii_lowercase().starts_with("text/event-stream") {

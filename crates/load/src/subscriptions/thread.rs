@@ -4,11 +4,13 @@ mod connection;
 mod control;
 mod events;
 mod operations;
+mod streams;
 
 use super::board::{Board, Notice};
 use super::ledger::{Counting, Ledger, Member};
 use super::values::SubscriberValues;
 use crate::http::head::HeadMemo;
+use crate::http2::io::{ReadBuffer, read_buffer};
 use crate::network::Network;
 use crate::options::StopFlag;
 use crate::poller::Poller;
@@ -87,6 +89,8 @@ pub(crate) struct Subscribers<'a> {
     notices: Vec<Notice>,
     memo: HeadMemo,
     buffer: Vec<u8>,
+    /// Of connections that speak HTTP/2.
+    http2_buffer: ReadBuffer,
     out: Vec<u8>,
 }
 
@@ -124,6 +128,7 @@ impl<'a> Subscribers<'a> {
             notices: Vec::new(),
             memo: HeadMemo::default(),
             buffer: vec![0; READ_BUFFER_BYTES],
+            http2_buffer: read_buffer(),
             out: Vec::new(),
         };
         (0..plan.subscriptions().len()).for_each(|group| thread.admit(group));

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
+mod http2;
 mod streams;
 
 use serde_json::{Value, json};
@@ -46,7 +47,14 @@ pub(crate) enum Fault {
     Strangers,
     /// Events of a shared stream do not say whose they are.
     Unaddressed,
+    /// An HTTP/2 connection has one stream at a time.
+    OneStream,
+    /// Each stream of an HTTP/2 connection is reset instead of its first event.
+    ResetsStreams,
 }
+
+/// Of mutations.
+const ANSWER: &str = r#"{"data":{"set":true}}"#;
 
 /// What was done, over all subscriptions.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -88,19 +96,28 @@ pub(crate) struct Publisher {
 
 impl Publisher {
     pub(crate) fn start(fault: Fault) -> Self {
+        Self::start_with(move |listener, state| {
+            for stream in listener.incoming() {
+                let (Ok(stream), state) = (stream, Arc::clone(&state)) else { return };
+                stream.set_nodelay(true).unwrap();
+                thread::spawn(move || serve(stream, fault, &state));
+            }
+        })
+    }
+
+    /// Speaks HTTP/2 by prior knowledge; subscribers are streams.
+    pub(crate) fn start_http2(fault: Fault) -> Self {
+        Self::start_with(move |listener, state| http2::serve(listener, fault, &state))
+    }
+
+    fn start_with(serve: impl FnOnce(TcpListener, Arc<Mutex<State>>) + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let state: Arc<Mutex<State>> = Arc::default();
         let shared = Arc::clone(&state);
         let (sender, stops) = mpsc::channel();
         state.lock().unwrap().stops = Some(sender);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (Ok(stream), state) = (stream, Arc::clone(&shared)) else { return };
-                stream.set_nodelay(true).unwrap();
-                thread::spawn(move || serve(stream, fault, &state));
-            }
-        });
+        thread::spawn(move || serve(listener, shared));
         Self { url, state, stops }
     }
 
@@ -166,9 +183,8 @@ fn serve(stream: TcpStream, fault: Fault, state: &Mutex<State>) {
         }
         let (id, name) = (body["variables"]["id"].to_string(), body["variables"]["name"].as_str().unwrap());
         state.lock().unwrap().publish(&id, name, fault);
-        let answer = r#"{"data":{"set":true}}"#;
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", answer.len());
-        if writer.write_all([head.as_bytes(), answer.as_bytes()].concat().as_slice()).is_err() {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", ANSWER.len());
+        if writer.write_all([head.as_bytes(), ANSWER.as_bytes()].concat().as_slice()).is_err() {
             return;
         }
     }

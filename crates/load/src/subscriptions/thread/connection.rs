@@ -2,6 +2,7 @@
 
 use super::Subscribers;
 use super::control::{CONTROL, Control};
+use crate::http2::connection::Http2Connection;
 use crate::poller::{Poller, Ready};
 use crate::subscriptions::link::Link;
 use crate::subscriptions::requests::Speaker;
@@ -26,11 +27,17 @@ pub(super) struct Slot {
 }
 
 pub(super) struct Live {
-    pub(super) wire: Wire,
+    pub(super) carrier: Carrier,
     pub(super) link: Link,
     pub(super) marks: Marks,
     /// Beside a shared stream, once that is open.
     pub(super) control: Option<Control>,
+}
+
+/// What brings a connection's bytes.
+pub(super) enum Carrier {
+    Http1(Wire),
+    Http2(Box<Http2Connection>),
 }
 
 /// How far a connection is.
@@ -79,18 +86,27 @@ impl Subscribers<'_> {
         let transport = match self.open(index) {
             Ok(transport) => transport,
             Err(fault) => {
-                let counts = &mut self.tally.subscribers.links[group].counts;
-                count_reason(&mut counts.refused, &connect_reason(&fault));
-                self.end_subscriptions(index);
+                self.refuse(index, &connect_reason(&fault));
                 return Ok(());
             }
         };
         self.poller.add(transport.socket(), index as u64)?;
-        let values = self.values_of(index, 0);
-        let mut queued = Vec::new();
         let protocol = subscription.draft.protocol;
-        let link =
-            Link::open(protocol, Speaker { plan, subscription, values: &values }.opening(), &mut queued);
+        let (carrier, link) = if subscription.draft.is_http2 {
+            match self.ask_over_http2(index, transport) {
+                Ok(begun) => begun,
+                Err(error) => {
+                    self.refuse(index, &error.to_string());
+                    return Ok(());
+                }
+            }
+        } else {
+            let values = self.values_of(index, 0);
+            let mut queued = Vec::new();
+            let opening = Speaker { plan, subscription, values: &values }.opening();
+            let link = Link::open(protocol, opening, &mut queued);
+            (Carrier::Http1(Wire { transport, queued }), link)
+        };
         // Over a stream of its own the request is the operation.
         let asked = (protocol == Protocol::Sse).then_some(now);
         let marks = Marks {
@@ -102,11 +118,17 @@ impl Subscribers<'_> {
             is_acknowledged: false,
             is_read: false,
         };
-        self.tally.subscribers.links[group].counts.asked += u64::from(asked.is_some());
-        let wire = Wire { transport, queued };
-        self.slots[index].live = Some(Box::new(Live { wire, link, marks, control: None }));
+        let operations = if asked.is_some() { self.slots[index].subscriptions } else { 0 };
+        self.tally.subscribers.links[group].counts.asked += u64::from(operations);
+        self.slots[index].live = Some(Box::new(Live { carrier, link, marks, control: None }));
         self.alarms.push(Reverse((marks.deadline, Alarm::Timeout, index as u32)));
         Ok(())
+    }
+
+    /// The connection could not even be begun.
+    fn refuse(&mut self, index: usize, reason: &str) {
+        count_reason(&mut self.tally.subscribers.links[self.slots[index].group].counts.refused, reason);
+        self.end_subscriptions(index);
     }
 
     /// Begins another connection to where a client's target is.
@@ -148,10 +170,15 @@ impl Subscribers<'_> {
         since: Nanos,
         buffer: &mut [u8],
     ) -> Result<(), String> {
-        if !live.wire.go_on(ready)? {
+        let Carrier::Http1(wire) = &mut live.carrier else {
+            return self.go_on_with_streams(index, live, ready, since);
+        };
+        if !wire.go_on(ready)? {
             return Ok(());
         }
-        while let Some((count, is_all)) = live.wire.read(buffer)? {
+        while let Carrier::Http1(wire) = &mut live.carrier
+            && let Some((count, is_all)) = wire.read(buffer)?
+        {
             let at = self.now();
             self.tally.subscribers.read_lateness.record(at.since(since));
             self.take(index, live, &buffer[..count], at);
@@ -183,7 +210,8 @@ impl Subscribers<'_> {
         }
         if !live.link.is_over()
             && !out.is_empty()
-            && let Err(reason) = live.wire.send(&out)
+            && let Carrier::Http1(wire) = &mut live.carrier
+            && let Err(reason) = wire.send(&out)
         {
             self.hear_end(index, live, reason);
         }
@@ -217,10 +245,10 @@ impl Subscribers<'_> {
                 }
                 Alarm::Timeout => {
                     let timeout = self.shared.plan.timeout();
-                    let awaited = match (live.marks.is_acknowledged, &live.control) {
-                        (false, _) => "acknowledgement",
-                        (true, None) => "answer to a ping",
-                        (true, Some(_)) => "answer to an operation",
+                    let awaited = match (live.marks.is_acknowledged, &live.control, &live.carrier) {
+                        (false, ..) => "acknowledgement",
+                        (true, None, Carrier::Http1(_)) => "answer to a ping",
+                        (true, ..) => "answer to an operation",
                     };
                     self.hear_end(index, &mut live, format!("no {awaited} within {timeout}"));
                 }

@@ -72,6 +72,7 @@ impl Subscribers<'_> {
             }
             Heard::Read if marks.is_read || marks.asked.is_none() => {}
             Heard::Read => self.note_read(index, at, marks),
+            Heard::Begun => link.subscribe.record(at.since(marks.asked.unwrap_or(at))),
             Heard::Result(number, result) if *number < count => {
                 self.take_event(index, *number, result, at, window);
             }

@@ -1,6 +1,6 @@
 //! The operations of a connection: asked for, read by the target, in force, ended.
 
-use super::connection::{Alarm, Live, Marks};
+use super::connection::{Alarm, Carrier, Live, Marks};
 use super::{State, Subscribers};
 use crate::subscriptions::link::Link;
 use crate::subscriptions::values::SubscriberValues;
@@ -78,8 +78,10 @@ impl<'a> Subscribers<'a> {
         let mut out = mem::take(&mut self.out);
         out.clear();
         live.link.leave(self.slots[index].subscriptions, &mut out);
-        // Who does not take a farewell goes without.
-        let _ = live.wire.send(&out);
+        if let Carrier::Http1(wire) = &mut live.carrier {
+            // Who does not take a farewell goes without.
+            let _ = wire.send(&out);
+        }
         self.out = out;
         self.stop_orders(index, live);
     }

@@ -108,8 +108,7 @@ pub(crate) async fn serve(
     if let Err(error) = outcome {
         tracing::debug!(%error, "connection ended early");
     } else if let Some(upgrade) = upgrade.take() {
-        // After a 101 hyper has left the stream open. The rest runs as a task of its own, so that what HTTP needed is freed;
-        // what has come behind the request is copied, because a byte of it, or none, would keep all of hyper's buffer.
+        // Hyper has left the stream open. A task of its own, and a copy of what has come, let all that HTTP needed be freed.
         let Parts { io, read_buf, .. } = connection.into_parts();
         let (stream, rest) = io.into_inner().into_parts();
         let begin = [&read_buf[..], &rest].concat();

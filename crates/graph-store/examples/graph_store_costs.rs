@@ -7,7 +7,7 @@
 #![allow(clippy::print_stdout, reason = "it is there to print")]
 #![allow(clippy::unwrap_used, reason = "an error ends it")]
 
-use prony_graph_store::{Around, Durability, Options, Ref, Store};
+use prony_graph_store::{Around, Durability, Options, Ref, Store, Ticket};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::io::Write as _;
@@ -29,8 +29,10 @@ fn main() {
     let graph = directory.path().join("graph");
     fill(&graph, nodes);
     start(&graph, nodes);
+    for durability in [Durability::Sync, Durability::Interval(Duration::from_millis(100)), Durability::Off] {
+        writes(&directory.path().join(format!("{durability:?}")), durability);
+    }
     looks(&graph, nodes);
-    durable_writes(&directory.path().join("durable"));
     hub(&directory.path().join("hub"), nodes / 3 * 10);
 }
 
@@ -175,11 +177,14 @@ fn on_threads(what: &str, threads: u64, look: impl Fn(&mut u64) -> usize + Sync)
 }
 
 /// One thread that has 192 writes waiting at a time, as a server's has.
-fn durable_writes(directory: &Path) {
+fn writes(directory: &Path, durability: Durability) {
     const WAITING: usize = 192;
-    let store = open(directory, Durability::Sync);
+    let store = open(directory, durability);
     let (sender, receiver) = std::sync::mpsc::channel();
-    let _watching = store.watch(move |settled| sender.send(settled.up_to).unwrap());
+    let watching = store.watch(move |settled| {
+        // Whoever waited may have gone.
+        let _ = sender.send(settled.up_to);
+    });
     let mut waiting = std::collections::VecDeque::new();
     let begun = Begun::now();
     let count = 100_000;
@@ -187,15 +192,22 @@ fn durable_writes(directory: &Path) {
     while made < count || !waiting.is_empty() {
         while made < count && waiting.len() < WAITING {
             let key = made.to_string();
-            waiting.push_back(store.write_ticket(|write| write.create_node("Node", &key, &[])).unwrap().1);
+            let ticket = store.write_ticket(|write| write.create_node("Node", &key, &[])).unwrap().1;
+            waiting.extend(Some(ticket).filter(|ticket| *ticket > Ticket::SETTLED));
             made += 1;
+        }
+        if waiting.is_empty() {
+            continue;
         }
         let up_to = receiver.recv().unwrap();
         while waiting.front().is_some_and(|ticket| *ticket <= up_to) {
             waiting.pop_front();
         }
     }
-    begun.print_rate("create node, durable, 192 waiting", count);
+    begun.print_rate(&format!("create node, {durability:?}, 192 waiting"), count);
+    drop((watching, store));
+    let frames = open(directory, durability).recovery().frames;
+    println!("writes a frame of the log: {}", u64::from(count) / frames);
 }
 
 fn hub(directory: &Path, relationships: u32) {

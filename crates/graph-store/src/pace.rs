@@ -36,7 +36,7 @@ pub(crate) struct Share {
 
 impl Share {
     /// Beside a server that has little left: what it has is needed for what waits, not for this.
-    pub(crate) const BESIDE: Self = Self { of_free: 0.5, least: 0.015 };
+    pub(crate) const BESIDE: Self = Self { of_free: 0.5, least: 0.02 };
     /// Somebody waits for the result.
     pub(crate) const WAITED_FOR: Self = Self { of_free: 1.0, least: 0.25 };
 
@@ -115,17 +115,17 @@ mod tests {
             let share = share.of(free, Duration::from_secs(seconds), haste);
             rest_after(Duration::from_micros(300), share).as_micros()
         };
-        assert_eq!(rest(Share::BESIDE, 0.15, 0, 0.0), 19_700, "1.5 %");
-        assert_eq!(rest(Share::BESIDE, 0.15, 60, 0.0), 9700, "3 %");
+        assert_eq!(rest(Share::BESIDE, 0.15, 0, 0.0), 14_700, "2 %");
+        assert_eq!(rest(Share::BESIDE, 0.15, 60, 0.0), 7200, "4 %");
         assert_eq!(rest(Share::BESIDE, 0.4, 0, 0.0), 3450, "8 %");
         assert_eq!(rest(Share::BESIDE, 1.0, 0, 0.0), 300, "half");
         assert_eq!(rest(Share::BESIDE, 0.15, 100_000, 0.0), 0, "all");
-        assert_eq!(rest(Share::BESIDE, 0.15, 0, 0.5), 291, "51 %");
+        assert_eq!(rest(Share::BESIDE, 0.15, 0, 0.5), 288, "51 %");
         assert_eq!(rest(Share::BESIDE, 0.0, 0, 7.0), 0, "all");
         assert_eq!(rest(Share::WAITED_FOR, 1.0, 0, 0.0), 0);
         assert_eq!(rest(Share::WAITED_FOR, 0.1, 0, 0.0), 900);
         // A turn that was long, as the writing of a frame to a slow disk is, is not followed by seconds of rest.
-        assert_eq!(rest_after(Duration::from_secs(1), 0.015), REST_MAX);
+        assert_eq!(rest_after(Duration::from_secs(1), 0.02), REST_MAX);
     }
 
     #[test]

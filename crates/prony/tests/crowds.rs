@@ -88,3 +88,48 @@ fn a_server_without_descriptors_recovers() {
     until_it_answers(&address);
     assert_eq!(process.stop().status.code(), Some(0));
 }
+
+/// A WebSocket whose client was let in; it says nothing more.
+fn open_socket(address: &str) -> TcpStream {
+    let mut stream = connect(address);
+    let opening = "GET /graphql HTTP/1.1\r\nhost: test\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+        sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+        sec-websocket-protocol: graphql-transport-ws\r\n\r\n";
+    stream.write_all(opening.as_bytes()).expect("the server reads");
+    until_it_says(&mut stream, b"\r\n\r\n");
+    // A whole text of 26 bytes, whose mask changes nothing (RFC 6455, section 5.2).
+    stream.write_all(b"\x81\x9a\0\0\0\0{\"type\":\"connection_init\"}").expect("the server reads");
+    until_it_says(&mut stream, b"{\"type\":\"connection_ack\"}");
+    stream
+}
+
+fn until_it_says(stream: &mut TcpStream, end: &[u8]) {
+    let mut said = Vec::new();
+    while !said.ends_with(end) {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).expect("the server says more");
+        said.push(byte[0]);
+    }
+}
+
+/// Pages of 4 KiB.
+fn resident_bytes(process: &PronyProcess) -> usize {
+    let path = format!("/proc/{}/statm", process.id());
+    let statm = std::fs::read_to_string(path).expect("the server runs");
+    statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).expect("a count") * 4096
+}
+
+/// The first ones are not counted: they make what all share.
+#[test]
+fn sockets_that_do_nothing_keep_nothing_of_their_opening() {
+    const COUNTED: usize = 700;
+    const MOST_BYTES_EACH: usize = 6_000;
+    let (process, address) = server(1024);
+    let first: Vec<_> = (0..200).map(|_| open_socket(&address)).collect();
+    let before = resident_bytes(&process);
+    let counted: Vec<_> = (0..COUNTED).map(|_| open_socket(&address)).collect();
+    let bytes_each = (resident_bytes(&process) - before) / COUNTED;
+    assert!(bytes_each < MOST_BYTES_EACH, "{bytes_each} bytes each; the limit is {MOST_BYTES_EACH}");
+    drop((first, counted));
+    assert_eq!(process.stop().status.code(), Some(0));
+}

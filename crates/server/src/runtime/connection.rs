@@ -10,7 +10,9 @@ use std::{
     time::Duration,
 };
 
+use http::Request;
 use hyper::{
+    body::Incoming,
     server::conn::http1::{self, Parts},
     service::service_fn,
 };
@@ -28,7 +30,7 @@ use super::{
 use crate::{
     config::Settings,
     graphql::CoreEngine,
-    http::{self, lane::Lane, reply::ReplyBody},
+    http::{self, Reply, lane::Lane, reply::ReplyBody},
     subscriptions::{self, Upgrade},
 };
 
@@ -66,10 +68,7 @@ pub(crate) async fn serve(
     let service = service_fn(|request| {
         progress.begin();
         Box::pin(async {
-            let mut response = match progress.take_made() {
-                Some(response) => response.map(http::whole),
-                None => http::answer(&engine, request).await?,
-            };
+            let mut response = answer(&engine, &progress, request).await?;
             upgrade.set(response.extensions_mut().remove());
             match response.body_mut() {
                 ReplyBody::Whole(_) => progress.end(),
@@ -118,6 +117,18 @@ pub(crate) async fn serve(
             let _held = (entry, place);
             socket.await;
         });
+    }
+}
+
+/// A request whose answer was made beside hyper has it already.
+async fn answer(
+    engine: &Rc<CoreEngine>,
+    progress: &Progress,
+    request: Request<Incoming>,
+) -> Result<Reply, Infallible> {
+    match progress.take_made() {
+        Some(response) => Ok(response.map(http::whole)),
+        None => http::answer(engine, request).await,
     }
 }
 

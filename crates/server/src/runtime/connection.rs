@@ -10,8 +10,8 @@ use std::{
     time::Duration,
 };
 
-use http::Request;
 use hyper::{
+    Request,
     body::Incoming,
     server::conn::http1::{self, Parts},
     service::service_fn,

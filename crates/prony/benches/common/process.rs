@@ -20,8 +20,18 @@ pub(crate) fn waited_cpu_seconds() -> f64 {
 
 /// Resident memory in KiB.
 pub(crate) fn resident_kib(pid: u32) -> u64 {
+    status_kib(pid, "VmRSS:")
+}
+
+/// The most resident memory that a living process has had so far, in KiB.
+#[allow(dead_code, reason = "each benchmark uses its part of this module")]
+pub(crate) fn peak_resident_kib(pid: u32) -> u64 {
+    status_kib(pid, "VmHWM:")
+}
+
+fn status_kib(pid: u32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
     line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 

@@ -1,4 +1,4 @@
-//! Nodes and relationships created by 192 connections, durable before they are acknowledged and not, beside nginx with
+//! Nodes and relationships created by 192 connections, with each durability, beside nginx with
 //! the answer that they get; and what one sync of the disk costs.
 
 use crate::load::{Requests, Run, body_of, ceiling, middle, serve};
@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// There before anything is measured; relationships are created between them.
 const NODES: u32 = 100_000;
-const DURABILITIES: [&str; 2] = ["off", "sync"];
+const DURABILITIES: [&str; 3] = ["off", "interval=100", "sync"];
 
 pub(crate) fn by_durability() {
     let disk = Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -24,23 +24,23 @@ pub(crate) fn by_durability() {
     let mut rows = vec![head()];
     for (name, sample, requests) in calls {
         let body = sample_answer(disk, sample);
-        let rounds: Vec<[Run; 3]> = (0..ROUNDS).map(|_| round(disk, &body, &requests)).collect();
+        let rounds: Vec<[Run; 4]> = (0..ROUNDS).map(|_| round(disk, &body, &requests)).collect();
         rows.push(row(&format!("{name}, {} bytes of body", body.len()), &rounds));
     }
     print_table(&rows);
 }
 
-/// nginx, then the engine without and with durability, each on a new graph.
-fn round(disk: &Path, body: &str, requests: &Requests) -> [Run; 3] {
+/// nginx, then the engine with each durability, each on a new graph.
+fn round(disk: &Path, body: &str, requests: &Requests) -> [Run; 4] {
     let nginx = ceiling(201, body);
     let theirs = requests.measure(&nginx.url(""), nginx.pid());
     drop(nginx);
-    let [off, sync] = DURABILITIES.map(|durability| {
+    let [off, interval, sync] = DURABILITIES.map(|durability| {
         let directory = graph(disk);
         let engine = serve(directory.path(), durability);
         requests.measure(&engine.url, engine.pid())
     });
-    [theirs, off, sync]
+    [theirs, off, interval, sync]
 }
 
 fn graph(disk: &Path) -> tempfile::TempDir {
@@ -62,17 +62,20 @@ fn head() -> Vec<String> {
         "nginx/s",
         "off/s",
         "off / nginx",
+        "interval=100/s",
+        "interval / off",
         "sync/s",
         "sync / off",
         "nginx, µs CPU",
         "off, µs CPU",
+        "interval, µs CPU",
         "sync, µs CPU",
     ];
     columns.map(str::to_owned).to_vec()
 }
 
-fn row(name: &str, rounds: &[[Run; 3]]) -> Vec<String> {
-    let [theirs, off, sync] =
+fn row(name: &str, rounds: &[[Run; 4]]) -> Vec<String> {
+    let [theirs, off, interval, sync] =
         std::array::from_fn(|at| rounds.iter().map(|round| round[at]).collect::<Vec<Run>>());
     let rate = |runs: &[Run]| runs.iter().map(|run| run.per_s).collect::<Vec<_>>();
     let per_s = |runs: &[Run]| format!("{:.0}", middle(runs, |run| run.per_s));
@@ -82,10 +85,13 @@ fn row(name: &str, rounds: &[[Run; 3]]) -> Vec<String> {
         per_s(&theirs),
         per_s(&off),
         format!("{:.2}", median_ratio(&rate(&off), &rate(&theirs))),
+        per_s(&interval),
+        format!("{:.2}", median_ratio(&rate(&interval), &rate(&off))),
         per_s(&sync),
         format!("{:.2}", median_ratio(&rate(&sync), &rate(&off))),
         cpu(&theirs),
         cpu(&off),
+        cpu(&interval),
         cpu(&sync),
     ]
 }

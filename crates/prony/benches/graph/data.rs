@@ -50,7 +50,7 @@ fn make_nodes(store: &Store, nodes: u32) -> Vec<Ref> {
 }
 
 fn make_relationships(store: &Store, nodes: &[Ref], relationships: u32) {
-    let mut random = Random(1);
+    let mut random = Random::default();
     for from in (0..relationships).step_by(BATCH as usize) {
         make_batch(store, nodes, relationships.min(from + BATCH) - from, &mut random);
     }
@@ -78,7 +78,7 @@ pub(crate) fn make_with_log(directory: &Path, log_bytes: u64) -> u64 {
     let options = Options { snapshot_at_log_bytes: None, ..Options::new(durability) };
     let store = Store::open(&database, options).expect("a new store opens");
     let made = make_nodes(&store, NODES);
-    let (mut random, mut relationships) = (Random(1), 0);
+    let (mut random, mut relationships) = (Random::default(), 0);
     while store.log_bytes() < log_bytes {
         make_batch(&store, &made, BATCH / 10, &mut random);
         relationships += u64::from(BATCH / 10);
@@ -87,10 +87,16 @@ pub(crate) fn make_with_log(directory: &Path, log_bytes: u64) -> u64 {
 }
 
 /// Knuth's MMIX generator: the same graph each time.
-struct Random(u64);
+pub(crate) struct Random(u64);
+
+impl Default for Random {
+    fn default() -> Self {
+        Self(1)
+    }
+}
 
 impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
     }

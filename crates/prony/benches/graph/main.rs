@@ -2,14 +2,15 @@
 //! answering a constant of the same size in turn as the ceiling. One subcommand a question; each prints the table that
 //! `docs/benchmarks.md` quotes.
 //!
-//! `cargo bench -p prony --bench graph -- get|relationships|create|sustained|start`
+//! `cargo bench -p prony --bench graph -- get|relationships|create|sustained|start|import`
 //!
-//! Needs nginx, openssl and taskset. The graphs of 3,000,000 nodes are made once and kept in `target/tmp/graph`.
+//! Needs nginx, openssl and taskset, `import` none of them. The graphs of 3,000,000 nodes are made once and kept in `target/tmp/graph`.
 
 #![expect(clippy::print_stdout, reason = "tables are what a benchmark is for")]
 
 mod create;
 mod data;
+mod import;
 mod load;
 #[path = "../common/nginx.rs"]
 #[allow(dead_code, reason = "each benchmark uses its part of this module")]
@@ -48,6 +49,7 @@ fn main() {
         Some("create") => create::by_durability(),
         Some("sustained") => sustained::with_a_snapshot(),
         Some("start") => start::from_snapshots(),
-        _ => println!("name a measurement: get, relationships, create, sustained, start"),
+        Some("import") => import::of_csv(),
+        _ => println!("name a measurement: get, relationships, create, sustained, start, import"),
     }
 }

@@ -27,13 +27,14 @@ impl Memory {
             Change::PutNode { at, key, properties } => {
                 let old = self.node(at, guard);
                 node_inverse(at, old).write(undo);
-                let of = self.type_of(Side::Nodes, at);
+                let schema = self.schema.load();
+                let of = schema.side(Side::Nodes).get(at.type_number()).map(|of| &**of);
                 let old = old.map(|(_, properties)| properties);
-                in_step(of.as_deref(), at, old, Some(properties), guard, || {
+                in_step(of, at, old, Some(properties), guard, || {
                     self.put(change, is_undone, guard);
                 });
                 if let (None, Some(of)) = (old, of) {
-                    self.insert_key(&of, at, key, state, guard);
+                    self.insert_key(of, at, key, state, guard);
                 }
             }
             Change::DropNode { at } => {
@@ -53,8 +54,9 @@ impl Memory {
             Change::PutRelationship { at, from, to, properties } => {
                 let old = self.relationship(at, guard);
                 relationship_inverse(at, old).write(undo);
-                let of = self.type_of(Side::Relationships, at);
-                in_step(of.as_deref(), at, old.map(|old| old.properties), Some(properties), guard, || {
+                let schema = self.schema.load();
+                let of = schema.side(Side::Relationships).get(at.type_number()).map(|of| &**of);
+                in_step(of, at, old.map(|old| old.properties), Some(properties), guard, || {
                     self.put(change, is_undone, guard);
                 });
                 if old.is_none() {

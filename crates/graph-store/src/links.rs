@@ -115,6 +115,11 @@ impl Links {
         entries.len()
     }
 
+    /// Whether they are in groups.
+    pub(crate) fn are_many(&self, guard: &Guard) -> bool {
+        self.0.load(guard).is_some_and(|all| all[0].load(Acquire) & IS_HUB != 0)
+    }
+
     /// How many there are of a direction, and of a type where one is named; of a node with many without walking.
     pub(crate) fn degree(
         &self,

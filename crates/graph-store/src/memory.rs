@@ -103,19 +103,23 @@ impl Memory {
     }
 
     /// As [`Self::find`], of a type's number and what [`place`] says of the key.
-    pub(crate) fn find_at(
-        &self,
+    pub(crate) fn find_at(&self, at: (u16, (u64, u8)), key: &str, guard: &Guard) -> Option<Ref> {
+        Some(self.find_body(at, key, guard)?.0)
+    }
+
+    /// As [`Self::find_at`], with the node's body.
+    pub(crate) fn find_body<'g>(
+        &'g self,
         (type_number, (hash, shard)): (u16, (u64, u8)),
         key: &str,
-        guard: &Guard,
-    ) -> Option<Ref> {
+        guard: &'g Guard,
+    ) -> Option<(Ref, &'g [u8])> {
         let nodes = self.node_shard(type_number, shard)?;
-        let mut candidates = nodes.keys.candidates(hash, guard);
-        let found = candidates.find(|index| {
-            let body = nodes.slots.get(*index).and_then(|slot| slot.body.load(guard));
-            body.is_some_and(|body| Input::new(body).bytes() == Ok(key.as_bytes()))
-        })?;
-        Some(Ref::new(type_number, shard, found))
+        nodes.keys.candidates(hash, guard).find_map(|index| {
+            let body = nodes.slots.get(index)?.body.load(guard)?;
+            let is_it = Input::new(body).bytes() == Ok(key.as_bytes());
+            is_it.then(|| (Ref::new(type_number, shard, index), body))
+        })
     }
 
     pub(crate) fn has_node(&self, at: Ref, guard: &Guard) -> bool {
@@ -167,6 +171,11 @@ impl Memory {
                 std::hint::black_box(slot.from.load(Relaxed));
             }
         })
+    }
+
+    /// Whether a node's relationships are more than a short list.
+    pub(crate) fn has_many(&self, node: Ref, guard: &Guard) -> bool {
+        self.node_slot(node).is_some_and(|slot| slot.links.are_many(guard))
     }
 
     pub(crate) fn degree(&self, node: Ref, direction: Direction, of: Option<u16>, guard: &Guard) -> u64 {

@@ -4,7 +4,7 @@ use crate::change::Side;
 use crate::condition::{Condition, Filter};
 use crate::id::Ref;
 use crate::links::{Direction, Link};
-use crate::memory::Memory;
+use crate::memory::{Memory, parts, place};
 use crate::property_index::Lookup;
 use crate::schema::{Schema, Type};
 use crate::value::{Properties, Value, find_property};
@@ -77,7 +77,9 @@ impl Read {
 
     pub fn find(&self, type_name: &str, key: &str) -> Option<Node<'_>> {
         let (number, of) = self.schema.side(Side::Nodes).find(type_name)?;
-        self.node(self.memory.find(of, number, key, &self.guard)?)
+        let (at, body) = self.memory.find_body((number, place(&of.name, key)), key, &self.guard)?;
+        let (key, properties) = parts(body);
+        Some(Node { at, of, key, properties })
     }
 
     pub fn relationship(&self, at: Ref) -> Option<Relationship<'_>> {
@@ -319,6 +321,11 @@ impl Read {
                 }
             }
         }
+    }
+
+    /// Whether a node may have more relationships than a hundred or so; looks at none of them.
+    pub fn has_many(&self, node: Ref) -> bool {
+        self.memory.has_many(node, &self.guard)
     }
 
     /// Of a node with many relationships without walking them.

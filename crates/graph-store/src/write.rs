@@ -6,7 +6,7 @@ use crate::id::Ref;
 use crate::links::Direction;
 use crate::memory::{Memory, place};
 use crate::property_index::PropertyIndex;
-use crate::schema::{Property, Type};
+use crate::schema::{Property, Schema, Type};
 use crate::value::{Kind, Properties, Value, find_property, write_properties};
 use crate::writer::Place;
 use std::collections::BTreeMap;
@@ -32,6 +32,8 @@ pub enum Keep {
 /// A write in progress; later operations see what earlier ones did.
 pub struct Write<'a> {
     memory: Arc<Memory>,
+    /// As it is after the changes so far.
+    schema: Arc<Schema>,
     place: Place<'a>,
 }
 
@@ -42,12 +44,15 @@ impl std::fmt::Debug for Write<'_> {
 }
 
 impl<'a> Write<'a> {
-    pub(crate) const fn at(memory: Arc<Memory>, place: Place<'a>) -> Self {
-        Self { memory, place }
+    pub(crate) fn at(memory: Arc<Memory>, place: Place<'a>) -> Self {
+        Self { schema: memory.schema.load_full(), memory, place }
     }
 
     fn change(&mut self, change: &Change<'_>) {
         self.place.change(&self.memory, change);
+        if change.is_of_schema() {
+            self.schema = self.memory.schema.load_full();
+        }
     }
 
     // ---- types
@@ -59,20 +64,10 @@ impl<'a> Write<'a> {
         }
         check_length("type's name", name, NAME_BYTES_MAX)?;
         let limit = crate::schema::TYPES_MAX as u64;
-        let next = self.memory.schema.load().side(side).next_number();
+        let next = self.schema.side(side).next_number();
         let number = next.ok_or(Refusal::TooMany { what: "types", limit })?;
         self.change(&Change::Type { side, number, name });
         Ok(number)
-    }
-
-    fn make_and_get_type(&mut self, side: Side, name: &str) -> Result<(u16, Arc<Type>), Refusal> {
-        let known =
-            self.memory.schema.load().side(side).find(name).map(|(number, of)| (number, Arc::clone(of)));
-        if let Some(known) = known {
-            return Ok(known);
-        }
-        let number = self.make_type(side, name)?;
-        Ok((number, self.of(side, number)?))
     }
 
     pub fn drop_type(&mut self, side: Side, name: &str) -> Result<(), Refusal> {
@@ -156,6 +151,7 @@ impl<'a> Write<'a> {
     /// Nothing is left, types included.
     pub fn clear(&mut self) {
         self.memory = self.place.clear();
+        self.schema = self.memory.schema.load_full();
     }
 
     // ---- nodes
@@ -163,13 +159,14 @@ impl<'a> Write<'a> {
     /// Its type is made where there is none; properties that are not declared are left out.
     pub fn create_node(&mut self, type_name: &str, key: &str, given: Given<'_>) -> Result<Ref, Refusal> {
         check_length("key", key, NAME_BYTES_MAX)?;
-        let (number, of) = self.make_and_get_type(Side::Nodes, type_name)?;
+        let number = self.make_type(Side::Nodes, type_name)?;
+        let of = self.type_of(Side::Nodes, number)?;
         let guard = crossbeam_epoch::pin();
         let place = place(&of.name, key);
         if self.memory.find_at((number, place), key, &guard).is_some() {
             return Err(Refusal::KeyExists { type_name: type_name.to_owned() });
         }
-        let properties = encode(&of, given, &[])?;
+        let properties = encode(of, given, &[])?;
         let (_, shard) = place;
         let free = self.memory.free_node(number, shard, self.place.state(), &guard);
         let at = free.ok_or(Refusal::TooMany { what: "nodes", limit: u64::from(crate::id::INDEX_MAX) })?;
@@ -228,8 +225,8 @@ impl<'a> Write<'a> {
         if ![from, to].iter().all(|node| self.memory.has_node(*node, &guard)) {
             return Err(Refusal::NoNode);
         }
-        let (number, of) = self.make_and_get_type(Side::Relationships, type_name)?;
-        let properties = encode(&of, given, &[])?;
+        let number = self.make_type(Side::Relationships, type_name)?;
+        let properties = encode(self.type_of(Side::Relationships, number)?, given, &[])?;
         let free = self.memory.free_relationship(number, from.shard(), self.place.state(), &guard);
         let limit = u64::from(crate::id::INDEX_MAX);
         let at = free.ok_or(Refusal::TooMany { what: "relationships", limit })?;
@@ -278,9 +275,8 @@ impl<'a> Write<'a> {
 
     /// The node with a key; sees what this write has done.
     pub fn find(&self, type_name: &str, key: &str) -> Option<Ref> {
-        let number = self.number(Side::Nodes, type_name)?;
-        let of = self.of(Side::Nodes, number).ok()?;
-        self.memory.find(&of, number, key, &crossbeam_epoch::pin())
+        let (number, of) = self.schema.side(Side::Nodes).find(type_name)?;
+        self.memory.find(of, number, key, &crossbeam_epoch::pin())
     }
 
     /// Relationships at a node in one direction.
@@ -289,11 +285,16 @@ impl<'a> Write<'a> {
     }
 
     fn number(&self, side: Side, name: &str) -> Option<u16> {
-        self.memory.schema.load().side(side).number(name)
+        self.schema.side(side).number(name)
     }
 
+    fn type_of(&self, side: Side, number: u16) -> Result<&Arc<Type>, Refusal> {
+        self.schema.side(side).get(number).ok_or(Refusal::NoType)
+    }
+
+    /// To keep while it is changed.
     fn of(&self, side: Side, number: u16) -> Result<Arc<Type>, Refusal> {
-        self.memory.schema.load().side(side).get(number).cloned().ok_or(Refusal::NoType)
+        self.type_of(side, number).cloned()
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) fn answer(
         return Answer::ok(body);
     }
     let Some(node) = node else { return Answer::ok(&b"[]"[..]) };
-    if degree() > FEW {
+    if read.has_many(node) && degree() > FEW {
         let surroundings = Surroundings::new(database, node, None, aspect, around);
         return Answer::in_pieces(read, Pieces::Around(surroundings));
     }

@@ -163,3 +163,151 @@ async fn run(
         () = stopping.reached(Phase::Now) => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{ErrorKind, Read as _, Write as _},
+        net::TcpListener,
+        path::Path,
+        sync::{Mutex, mpsc as channel},
+        time::Duration,
+    };
+
+    use futures_util::FutureExt as _;
+    use prony_graph_store::{Kind, Registration, Side, Store, Value};
+
+    use super::*;
+    use crate::{
+        config::{self, CommandLine},
+        graphql::Engine,
+        runtime::stop::{self, Stopper},
+    };
+
+    /// Long enough for a loaded machine; only a failing test waits for it.
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// One core that serves a graph.
+    struct Core {
+        site: Arc<Site>,
+        thread: CoreThread,
+        stopper: Stopper,
+        listener: TcpListener,
+    }
+
+    impl Core {
+        fn serve(directory: &Path) -> Self {
+            let line =
+                CommandLine { sources: vec![format!("graph:{}", directory.display())], flags: Vec::new() };
+            let settings = config::load(None, line, &|_| None).expect("the source is right");
+            let engine = Engine::open(&settings).now_or_never().expect("a graph is not waited for");
+            let site = Arc::new(Site::new(settings, engine.expect("the graph can be made"), 1));
+            let (stopper, stopping) = stop::channel();
+            let thread = spawn(0, None, Arc::clone(&site), stopping).expect("a thread can be started");
+            let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+            Self { site, thread, stopper, listener }
+        }
+
+        fn store(&self) -> Arc<Store> {
+            Arc::clone(&self.site.engine.databases().expect("a graph is served").default().store)
+        }
+
+        fn send(&self, request: &str, headers: &str) -> StandardTcpStream {
+            let address = self.listener.local_addr().expect("it is bound");
+            let mut stream = StandardTcpStream::connect(address).expect("it listens");
+            stream.set_read_timeout(Some(PATIENCE)).expect("the timeout is not zero");
+            let (socket, _) = self.listener.accept().expect("somebody connects");
+            socket.set_nonblocking(true).expect("sockets have it");
+            let arrival = Arrival { socket, place: self.thread.load.take_place() };
+            self.thread.inbox.send(arrival).expect("the core runs");
+            write!(stream, "{request} HTTP/1.1\r\nhost: test\r\n{headers}\r\n").expect("the core reads");
+            stream
+        }
+
+        fn until_in_flight(&self, requests: u64) {
+            let wanted = format!("prony_requests_in_flight{{}} {requests}.0");
+            let mut metrics = String::new();
+            while !metrics.lines().any(|line| line == wanted) {
+                metrics.clear();
+                let mut stream = self.send("GET /metrics", "connection: close\r\n");
+                stream.read_to_string(&mut metrics).expect("the core answers and closes");
+            }
+        }
+
+        fn stop(self) {
+            self.stopper.raise(Phase::Now);
+            drop(self.thread.inbox);
+            self.thread.thread.join().expect("the core has not panicked");
+        }
+    }
+
+    /// What comes at once, in one piece.
+    fn answer(stream: &mut StandardTcpStream) -> String {
+        let mut bytes = [0; 4096];
+        let count = stream.read(&mut bytes).expect("the core answers");
+        String::from_utf8_lossy(&bytes[..count]).into_owned()
+    }
+
+    fn create(store: &Store, key: &str, text: &str) {
+        let given = [("text", Value::String(text.into()))];
+        let written = store.try_write_ticket(|write| write.create_node("N", key, &given));
+        assert!(written.is_ok(), "there is room for {key}");
+    }
+
+    /// Has the log's thread stand still until the sender goes, and so much wait for it that there is no room.
+    fn take_room(store: &Store) -> (Registration, channel::Sender<()>) {
+        let (begun, has_begun) = channel::channel();
+        let (go_on, may_go_on) = channel::channel::<()>();
+        let may_go_on = Mutex::new(may_go_on);
+        let listening = store.listen(move |_| {
+            let _ = begun.send(());
+            let _ = may_go_on.lock().map(|may_go_on| may_go_on.recv());
+        });
+        create(store, "told", "");
+        has_begun.recv_timeout(PATIENCE).expect("what is changed is told");
+        let text = "x".repeat(33 << 20);
+        create(store, "large", &text);
+        create(store, "larger", &text);
+        assert!(store.room().now_or_never().is_none(), "there is no room");
+        (listening, go_on)
+    }
+
+    #[test]
+    fn a_write_without_room_is_answered_in_the_end_and_holds_up_no_other_call() {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let core = Core::serve(directory.path());
+        let store = core.store();
+        let declared = store.write_and_wait(|write| {
+            write.make_type(Side::Nodes, "N")?;
+            write.declare(Side::Nodes, "N", "text", Kind::String)?;
+            write.create_node("N", "first", &[])
+        });
+        declared.expect("the graph can be written");
+        // The sender goes first, also where the test fails.
+        let (_listening, go_on) = take_room(&store);
+        // Beside hyper, and with a header that is hyper's.
+        let roads = [("plain", ""), ("hyper", "connection: any\r\n")];
+        let mut waiting =
+            roads.map(|(key, headers)| core.send(&format!("POST /db/rage/node/N/{key}"), headers));
+        // Both, and the one that asks.
+        core.until_in_flight(3);
+        for (key, status) in [("first", "200 OK"), ("plain", "404 Not Found"), ("hyper", "404 Not Found")] {
+            let answer = answer(&mut core.send(&format!("GET /db/rage/node/N/{key}"), ""));
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{key}: {answer}");
+        }
+        for stream in &mut waiting {
+            stream.set_nonblocking(true).expect("sockets have it");
+            let nothing = stream.read(&mut [0]).map_err(|error| error.kind());
+            assert_eq!(nothing, Err(ErrorKind::WouldBlock));
+            stream.set_nonblocking(false).expect("sockets have it");
+        }
+        drop(go_on);
+        for (stream, (key, _)) in waiting.iter_mut().zip(roads) {
+            let answer = answer(stream);
+            assert!(
+                answer.starts_with("HTTP/1.1 201 Created") && answer.contains(&format!("\"key\": \"{key}\""))
+            );
+        }
+        core.stop();
+    }
+}

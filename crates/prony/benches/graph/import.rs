@@ -120,8 +120,8 @@ fn write_relationships(folder: &Path, cells: Cells) -> PathBuf {
 }
 
 fn write(path: PathBuf, fill: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> PathBuf {
-    let file = File::create(&path).expect("the folder can be written to");
-    let mut to = BufWriter::new(file);
+    let created = File::create(&path).expect("the folder can be written to");
+    let mut to = BufWriter::new(created);
     fill(&mut to).and_then(|()| to.flush()).expect("there is room for the files");
     path
 }

@@ -4,7 +4,7 @@
 use std::{any::Any, fmt, ptr, sync::Arc};
 
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, value::RawValue};
 
 use crate::error::{ErrorCode, GraphqlError, Position};
 
@@ -92,7 +92,9 @@ impl RequestParameters {
                 Err(fault) => fault,
             });
         }
-        let members: Members = parse("the request", body)?;
+        let members: Members<'_> = serde_json::from_slice(body).map_err(|error| fault_of(body, &error))?;
+        let string = |member, value| string(body, member, value);
+        let map = |member, value| map_of(body, member, value);
         Self {
             query: string("query", members.query)?.unwrap_or_default(),
             document_id: string("documentId", members.document_id)?,
@@ -137,32 +139,89 @@ impl RequestParameters {
     }
 }
 
-/// A request whose members may be of any type yet.
+/// A request whose members stand in the body as they were sent.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Members {
-    query: Option<Json>,
-    document_id: Option<Json>,
-    operation_name: Option<Json>,
-    variables: Option<Json>,
-    extensions: Option<Json>,
+struct Members<'b> {
+    #[serde(borrow)]
+    query: Option<&'b RawValue>,
+    document_id: Option<&'b RawValue>,
+    operation_name: Option<&'b RawValue>,
+    variables: Option<&'b RawValue>,
+    extensions: Option<&'b RawValue>,
 }
 
 fn parse<T: DeserializeOwned>(member: &'static str, text: &[u8]) -> Result<T, RequestFault> {
-    serde_json::from_slice(text).map_err(|error| {
-        let position = Position { line: error.line() as u32, column: error.column() as u32 };
-        let message = error.to_string();
-        // serde_json appends the place, which is reported apart.
-        let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-        RequestFault::BrokenJson { member, message: message.to_owned(), position }
-    })
+    serde_json::from_slice(text).map_err(|error| broken(member, &error))
 }
 
-fn string(member: &'static str, value: Option<Json>) -> Result<Option<String>, RequestFault> {
+fn read<T: DeserializeOwned>(body: &[u8], value: &RawValue) -> Result<T, RequestFault> {
+    serde_json::from_str(value.get()).map_err(|error| fault_of(body, &error))
+}
+
+/// What is wrong with a body, with its place in it: an error of a member's value does not know that place.
+fn fault_of(body: &[u8], error: &serde_json::Error) -> RequestFault {
+    let whole = parse::<Json>("the request", body);
+    whole.err().unwrap_or_else(|| broken("the request", error))
+}
+
+fn broken(member: &'static str, error: &serde_json::Error) -> RequestFault {
+    let position = Position { line: error.line() as u32, column: error.column() as u32 };
+    let message = error.to_string();
+    // serde_json appends the place, which is reported apart.
+    let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+    RequestFault::BrokenJson { member, message: message.to_owned(), position }
+}
+
+fn string(
+    body: &[u8],
+    member: &'static str,
+    value: Option<&RawValue>,
+) -> Result<Option<String>, RequestFault> {
+    let Some(value) = value else { return Ok(None) };
+    let inside = value.get().strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    match inside.map(unescape) {
+        Some(Some(text)) => Ok(Some(text)),
+        Some(None) => read(body, value).map(Some),
+        None => {
+            let found = kind(&read(body, value)?);
+            Err(RequestFault::WrongType { member, expected: "a string", found })
+        }
+    }
+}
+
+/// A JSON string (RFC 8259, section 7) from what stands between its quotation marks, in a buffer of the right size. None
+/// where it names code points by number, which is `serde_json`'s.
+fn unescape(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((plain, escape)) = rest.split_once('\\') {
+        out.push_str(plain);
+        let mut characters = escape.chars();
+        out.push(match characters.next()? {
+            character @ ('"' | '\\' | '/') => character,
+            'b' => '\u{8}',
+            'f' => '\u{c}',
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            _ => return None,
+        });
+        rest = characters.as_str();
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+fn map_of(
+    body: &[u8],
+    member: &'static str,
+    value: Option<&RawValue>,
+) -> Result<Map<String, Json>, RequestFault> {
     match value {
-        None | Some(Json::Null) => Ok(None),
-        Some(Json::String(text)) => Ok(Some(text)),
-        Some(other) => Err(RequestFault::WrongType { member, expected: "a string", found: kind(&other) }),
+        None => Ok(Map::new()),
+        Some(value) if value.get() == "{}" => Ok(Map::new()),
+        Some(value) => map(member, Some(read(body, value)?)),
     }
 }
 

@@ -124,7 +124,7 @@ fn resident_bytes(process: &PronyProcess) -> usize {
 fn sockets_that_do_nothing_keep_nothing_of_their_opening() {
     const COUNTED: usize = 700;
     const MOST_BYTES_EACH: usize = 6_000;
-    let (process, address) = server(1024);
+    let (process, address) = server(2048);
     let first: Vec<_> = (0..200).map(|_| open_socket(&address)).collect();
     let before = resident_bytes(&process);
     let counted: Vec<_> = (0..COUNTED).map(|_| open_socket(&address)).collect();

@@ -2,6 +2,7 @@
 
 use expect_test::{Expect, expect};
 use prony_graphql::request::RequestParameters;
+use serde_json::Value as Json;
 
 fn check(body: &str, expected: &Expect) {
     let outcome = match RequestParameters::from_json(body.as_bytes()) {
@@ -24,6 +25,38 @@ fn bodies() {
         &expect![[
             r#"RequestParameters { query: "{ \"\0 }", document_id: None, operation_name: Some("A"), variables: {}, extensions: {}, caller: None }"#
         ]],
+    );
+}
+
+/// As `serde_json` reads them, or not at all.
+#[test]
+fn escapes_in_texts() {
+    for text in [
+        r"",
+        r"{ a }",
+        r#"\\\"\/\b\f\n\r\t"#,
+        r#"a\"b\\"#,
+        r"é\n☃",
+        r"\u00e9\n\ud83c\udf69",
+        r"\n\ud83c",
+        r"\x",
+        r"\",
+        "\n",
+        "\u{7f}",
+    ] {
+        let body = format!(
+            r#"{{"operationName": "{text}", "query": "{text}", "extensions": {{"persistedQuery": 1}}}}"#
+        );
+        let read = RequestParameters::from_json(body.as_bytes()).ok();
+        let read = read.map(|parameters| [parameters.operation_name, Some(parameters.query)]);
+        let expected = serde_json::from_str::<Json>(&body).ok();
+        let expected = expected
+            .map(|body| ["operationName", "query"].map(|member| body[member].as_str().map(str::to_owned)));
+        assert_eq!(read, expected, "{text}");
+    }
+    check(
+        r#"{"query": "\ud83c"}"#,
+        &expect!["the request is not JSON: unexpected end of hex escape at line 1, column 18"],
     );
 }
 

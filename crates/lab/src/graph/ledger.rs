@@ -2,22 +2,22 @@
 //!
 //! Counts are asked for with what every server of this interface has: a list of one with a `skip` before it.
 
-use std::{fmt, io};
+use std::fmt;
 
 use prony_load_model::ResultFile;
 use serde::Serialize;
 
 use super::study::Step;
-use crate::{ask::ask, runs::whole};
-
-/// How much of a wrong answer an error shows.
-const SHOWN_CHARACTERS: usize = 400;
+use crate::{
+    ask::{Answer, ask},
+    runs::whole,
+};
 
 /// The engine does not have what it acknowledged.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     #[error("cannot ask the engine for {path}")]
-    Io { path: String, source: io::Error },
+    NoAnswer { path: String, source: ureq::Error },
     #[error("the engine answers {path} wrongly: {why}; it said: {answer}")]
     Answer { path: String, why: String, answer: String },
     #[error("after \"{after}\" with durability {durability} the engine has {found} {what}, but {written}")]
@@ -119,18 +119,17 @@ fn count(address: &str, what: &str, expected: u64) -> Result<u64, LedgerError> {
 /// True where there are more than `skip`.
 fn has_some(address: &str, what: &str, skip: u64) -> Result<bool, LedgerError> {
     let path = format!("/db/rage/{what}?limit=1&skip={skip}");
-    let wrong = |why: &str, answer: &str| LedgerError::Answer {
+    let wrong = |why: &str, answer: &Answer| LedgerError::Answer {
         path: path.clone(),
         why: why.to_owned(),
-        answer: answer.chars().take(SHOWN_CHARACTERS).collect(),
+        answer: answer.to_string(),
     };
-    let answer =
-        ask(address, "GET", &path, None).map_err(|source| LedgerError::Io { path: path.clone(), source })?;
-    let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(|| wrong("no HTTP answer", &answer))?;
-    if !head.starts_with("HTTP/1.1 200 ") {
-        return Err(wrong("its status is not 200", &answer));
+    let answer = ask(address, "GET", &path, None)
+        .map_err(|source| LedgerError::NoAnswer { path: path.clone(), source })?;
+    if answer.status != 200 {
+        return Err(wrong(&format!("its status is {}, not 200", answer.status), &answer));
     }
-    let list: Option<Vec<serde_json::Value>> = serde_json::from_str(body).ok();
+    let list: Option<Vec<serde_json::Value>> = serde_json::from_str(&answer.body).ok();
     match list.as_deref() {
         Some([]) => Ok(false),
         Some([_]) => Ok(true),

@@ -1,11 +1,11 @@
 //! GraphQL requests by POST whose bytes have all come, answered straight into bytes where nothing in them waits. What is
-//! unusual about a request (a media type that must be weighed, a fault) is for `graphql` beside it.
+//! unusual about a request (events are wanted, a fault) is for `graphql` beside it.
 
 use http::{Method, StatusCode};
 
 use super::{
     graphql::refused_status,
-    media::Media,
+    media::{self, Media},
     plain::{self, Plain},
 };
 use crate::{
@@ -23,9 +23,9 @@ pub(super) fn serve(core: &CoreEngine, request: &Plain<'_>, out: &mut Vec<u8>) -
     let is_usual = request.path == PATH
         && request.method == Method::POST
         && request.query.is_none()
-        && request.content_type == Some(b"application/json")
+        && request.content_type.is_some_and(media::is_json_type)
         && !request.is_timed;
-    let Some(media) = media(request.accept).filter(|_| is_usual) else { return false };
+    let Some(media) = is_usual.then(|| media(request.accept)).flatten() else { return false };
     let begin = |out: &mut Vec<u8>, arrival: &Arrival, body_bytes: usize| {
         let status = if matches!(arrival, Arrival::Refused) { refused_status(media) } else { StatusCode::OK };
         plain::begin_answer(out, status, Some(media.text()), body_bytes);
@@ -42,11 +42,10 @@ pub(super) fn serve(core: &CoreEngine, request: &Plain<'_>, out: &mut Vec<u8>) -
     true
 }
 
-/// Where it is plain.
+/// None where events are wanted, or nothing that can be sent.
 fn media(accept: Option<&[u8]>) -> Option<Media> {
-    match accept {
-        None | Some(b"*/*" | b"application/json") => Some(Media::Json),
-        Some(b"application/graphql-response+json") => Some(Media::GraphqlResponse),
-        Some(_) => None,
+    if accept.is_some_and(media::names_events_first) {
+        return None;
     }
+    media::negotiate_values(accept.into_iter())
 }

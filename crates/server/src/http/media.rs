@@ -45,15 +45,23 @@ const MAX_RANGES: usize = 32;
 /// The media type that the client prefers; none where it takes neither. Without a header, and where only a
 /// wildcard matches, it is `application/json`, which every client understands.
 pub(crate) fn negotiate(headers: &HeaderMap) -> Option<Media> {
-    let mut values = headers.get_all(header::ACCEPT).iter();
+    negotiate_values(headers.get_all(header::ACCEPT).iter().map(HeaderValue::as_bytes))
+}
+
+/// As [`negotiate`], of the header's values.
+pub(crate) fn negotiate_values<'v>(mut values: impl Iterator<Item = &'v [u8]>) -> Option<Media> {
     let Some(first) = values.next() else { return Some(Media::Json) };
-    match first.as_bytes() {
+    match first {
         b"*/*" | b"application/json" => return Some(Media::Json),
-        b"application/graphql-response+json" => return Some(Media::GraphqlResponse),
+        b"application/graphql-response+json"
+        | b"application/graphql-response+json, application/json"
+        | b"application/graphql-response+json, application/json;q=0.9" => {
+            return Some(Media::GraphqlResponse);
+        }
         _ => {}
     }
     let (mut json, mut response) = (None, None);
-    let texts = std::iter::once(first).chain(values).filter_map(|value| value.to_str().ok());
+    let texts = std::iter::once(first).chain(values).filter_map(|value| str::from_utf8(value).ok());
     for range in texts.flat_map(|text| text.split(',')).take(MAX_RANGES) {
         json = json.max(matching(range, Media::Json));
         response = response.max(matching(range, Media::GraphqlResponse));
@@ -63,7 +71,12 @@ pub(crate) fn negotiate(headers: &HeaderMap) -> Option<Media> {
 
 /// Whether the client names `text/event-stream`, and before any other type that could be sent.
 pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {
-    let Some(value) = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()) else { return false };
+    headers.get(header::ACCEPT).is_some_and(|value| names_events_first(value.as_bytes()))
+}
+
+/// As [`prefers_events`], of the header's value.
+pub(crate) fn names_events_first(accept: &[u8]) -> bool {
+    let Ok(value) = str::from_utf8(accept) else { return false };
     let names = value.split(',').map(|range| range.split(';').next().unwrap_or_default().trim());
     let mut known = names.filter_map(|name| match name {
         name if name.eq_ignore_ascii_case("text/event-stream") => Some(true),
@@ -127,11 +140,14 @@ fn thousandths(text: &str) -> Option<u16> {
 
 /// Whether a request's body is JSON: `application/json`, in UTF-8 where it says.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
-    let Some(value) = headers.get(header::CONTENT_TYPE) else { return false };
-    if value.as_bytes() == b"application/json" {
-        return true;
-    }
-    value.to_str().is_ok_and(|text| matching(text, Media::Json).is_some_and(|found| found.exactness >= 2))
+    headers.get(header::CONTENT_TYPE).is_some_and(|value| is_json_type(value.as_bytes()))
+}
+
+/// As [`is_json`], of the header's value.
+pub(crate) fn is_json_type(content_type: &[u8]) -> bool {
+    content_type == b"application/json"
+        || str::from_utf8(content_type)
+            .is_ok_and(|text| matching(text, Media::Json).is_some_and(|found| found.exactness >= 2))
 }
 
 /// Whether a request says nothing of its body's type.

@@ -60,6 +60,27 @@ fn answers_are_the_same_beside_hyper() {
             "400 Bad Request\ncontent-type: application/graphql-response+json",
         ),
         ("accept: text/html\r\ncontent-type: application/json\r\n", r#"{"query":"{ __typename }"}"#, "406"),
+        (
+            "accept: application/graphql-response+json, application/json;q=0.9\r\ncontent-type: application/json; charset=utf-8\r\n",
+            r#"{"query":"{ nothing }"}"#,
+            "400 Bad Request\ncontent-type: application/graphql-response+json",
+        ),
+        (
+            "accept: application/json;q=0.6, application/graphql-response+json;q=0.5\r\ncontent-type: application/json\r\n",
+            r#"{"query":"{ nothing }"}"#,
+            "200 OK\ncontent-type: application/json",
+        ),
+        (
+            "accept: application/json, text/plain, */*\r\ncontent-type: application/json\r\n",
+            r#"{"query":"{ __typename }"}"#,
+            "application/json",
+        ),
+        (
+            "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n",
+            r#"{"query":"{ __typename }"}"#,
+            "application/json",
+        ),
+        ("content-type: application/json; charset=latin1\r\n", r#"{"query":"{ __typename }"}"#, "415"),
     ] {
         check_same(&donuts, headers, body, expected);
     }

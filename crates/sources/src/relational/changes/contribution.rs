@@ -31,6 +31,7 @@ pub(crate) fn add(model: &Model, index: &ChangeIndex, contribution: &mut Contrib
     for names in &index.tables {
         let type_name = &*model.table(names.table).type_name;
         let clauses = format!("{type_name}Clauses");
+        // A table with a key contributes all three: the types of its rows and keys, and a list of rows with a filter.
         let (row, key) = (&known[type_name], &known[&*format!("{type_name}Pks")]);
         let change = name_of(&names.type_name);
         let members = [

@@ -60,6 +60,8 @@ pub(super) struct ChangeTable {
     model: Arc<Model>,
     feed: Arc<Feed>,
     seen: Option<Seen>,
+    /// Of what was seen, what is not published yet, in order: the connection broke meanwhile.
+    unread: Vec<Line>,
     /// Transactions that notified, of which nothing has been read yet.
     notified: HashSet<u64>,
     /// Changes that were read.
@@ -86,15 +88,29 @@ struct Line {
 impl ChangeTable {
     pub(super) fn new(model: &Arc<Model>, feed: &Arc<Feed>) -> Self {
         let (model, feed) = (Arc::clone(model), Arc::clone(feed));
-        Self { model, feed, seen: None, notified: HashSet::new(), changes: 0 }
+        Self { model, feed, seen: None, unread: Vec::new(), notified: HashSet::new(), changes: 0 }
     }
 
     pub(super) fn notified(&mut self, transaction: u64) {
         self.notified.insert(transaction);
     }
 
-    /// Publishes all that has been committed since the last call; the first one only says from where on.
+    /// Publishes all that has been committed since the last call; the first one only says from where on. What could not be
+    /// published before an error is published by the next call.
     pub(super) async fn read(&mut self, client: &Client) -> Result<(), Error> {
+        self.find(client).await?;
+        while !self.unread.is_empty() {
+            let count = self.unread.len().min(CHANGES_AT_ONCE);
+            let rows = self.rows(client, &self.unread[..count]).await?;
+            let lines: Vec<Line> = self.unread.drain(..count).collect();
+            self.publish(&lines, rows);
+            self.changes += count as u64;
+        }
+        Ok(())
+    }
+
+    /// Adds to what is unread.
+    async fn find(&mut self, client: &Client) -> Result<(), Error> {
         let (now, lines) = self.lines(client).await?;
         let Some(now) = now else { return Ok(()) };
         let before = self.seen.replace(now);
@@ -107,30 +123,17 @@ impl ChangeTable {
         };
         // The database is another one, or so much has happened that some of it is not kept.
         let is_other = now.snapshot.next < before.snapshot.oldest || now.last < before.last;
-        let is_lost =
-            is_other || now.last - before.last > KEPT_CHANGES || self.notified.iter().any(is_missing);
+        let oldest = self.unread.iter().map(|line| line.id).min().unwrap_or(before.last);
+        let is_lost = is_other || now.last - oldest > KEPT_CHANGES || self.notified.iter().any(is_missing);
         self.notified.retain(|transaction| !now.snapshot.sees(*transaction));
         if is_lost {
             tracing::warn!(
                 "changes are lost: more than {KEPT_CHANGES} were made since the table was read last"
             );
+            self.unread.clear();
             self.feed.lose(&self.feed.wanted_tables());
         }
-        for (number, lines) in lines.chunks(CHANGES_AT_ONCE).enumerate() {
-            match self.rows(client, lines).await {
-                Ok(rows) => self.publish(lines, rows),
-                Err(error) if number == 0 => {
-                    // Nothing has been told: it is read again as if it had not been now.
-                    self.seen = Some(before);
-                    return Err(error);
-                }
-                Err(error) => {
-                    self.feed.lose(&self.feed.wanted_tables());
-                    return Err(error);
-                }
-            }
-            self.changes += lines.len() as u64;
-        }
+        self.unread.extend(lines);
         Ok(())
     }
 

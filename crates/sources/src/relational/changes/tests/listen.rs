@@ -164,6 +164,42 @@ fn nothing_is_missed_or_doubled_when_connections_break_and_postgresql_restarts()
 }
 
 #[test]
+fn a_connection_that_breaks_in_the_middle_of_many_changes_loses_and_doubles_none() {
+    let database = TestDatabase::create();
+    // Reading the row that says so ends the connection, twice.
+    database.execute(
+        "create sequence cuts;
+         create function cut(text) returns boolean language plpgsql as $$ begin
+             if $1 = 'cut' and current_query() like '%jsonb_populate_record%' and nextval('cuts') <= 2 then
+                 perform pg_terminate_backend(pg_backend_pid());
+             end if;
+             return true;
+         end $$;
+         create domain marked as text check (cut(value));
+         create table shelf (id int primary key, label marked)",
+    );
+    on_a_core(async {
+        let url = database.url();
+        triggers(&url, &["shelf"]).await.install().await.unwrap();
+        let bed = Bed::with(&url, listening()).await;
+        let mut reader = bed.listen(&["shelf"]);
+        database.execute(
+            "insert into shelf select g, case when g = 2500 then 'cut' else 'x' end from generate_series(1, 3000) as g",
+        );
+        let all = told(&bed, &mut reader, 3).await;
+        database.execute("insert into shelf values (3001, 'last')");
+        assert_eq!(told(&bed, &mut reader, 1).await, "Insert shelf 3001,\"last\"\n");
+        let ids = all.lines().flat_map(|line| line.split("; ")).map(|change| {
+            let row = change.strip_prefix("Insert shelf ").unwrap_or_else(|| panic!("{change}"));
+            row.split(',').next().unwrap().parse().unwrap()
+        });
+        assert_eq!(ids.collect::<Vec<usize>>(), (1..=3000).collect::<Vec<_>>());
+        // The second of three broke before it had read all.
+        assert_eq!(bed.source.listener().unwrap().connections(), 2);
+    });
+}
+
+#[test]
 fn what_is_not_kept_any_more_is_told_as_lost() {
     let database = TestDatabase::create();
     database.execute(SHOP);

@@ -92,7 +92,10 @@ impl RequestParameters {
                 Err(fault) => fault,
             });
         }
-        let members: Members<'_> = serde_json::from_slice(body).map_err(|error| fault_of(body, &error))?;
+        // Where all of it is text, that is looked at once. Otherwise `serde_json` says what is wrong, and where.
+        let members: Result<Members<'_>, _> =
+            std::str::from_utf8(body).map_or_else(|_| serde_json::from_slice(body), serde_json::from_str);
+        let members = members.map_err(|error| fault_of(body, &error))?;
         let string = |member, value| string(body, member, value);
         let map = |member, value| map_of(body, member, value);
         Self {

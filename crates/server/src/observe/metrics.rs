@@ -6,7 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use prometheus_client::{
@@ -127,14 +127,14 @@ impl CoreMetrics {
     ) {
         let kind = kind.map_or(KINDS.len() - 1, |kind| kind as usize);
         add(&self.requests[kind][outcome as usize], 1);
-        let mut total = Duration::ZERO;
+        let mut total_ns = 0;
         for (histogram, time) in self.stages.iter().zip(times.all()) {
-            if let Some(time) = time {
-                histogram.record(time);
-                total += time;
+            if let Some(time_ns) = time {
+                histogram.record(time_ns);
+                total_ns += time_ns;
             }
         }
-        self.request_seconds.record(total);
+        self.request_seconds.record(total_ns);
     }
 
     pub(crate) fn socket_opens(&self) -> Counted {

@@ -97,7 +97,6 @@ impl RequestParameters {
             std::str::from_utf8(body).map_or_else(|_| serde_json::from_slice(body), serde_json::from_str);
         let members = members.map_err(|error| fault_of(body, &error))?;
         let string = |member, value| string(body, member, value);
-        let map = |member, value| map_of(body, member, value);
         Self {
             query: string("query", members.query)?.unwrap_or_default(),
             document_id: string("documentId", members.document_id)?,
@@ -142,7 +141,7 @@ impl RequestParameters {
     }
 }
 
-/// A request whose members stand in the body as they were sent.
+/// A request. Its texts stand in the body as they were sent; the others may be of any type yet.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Members<'b> {
@@ -150,8 +149,8 @@ struct Members<'b> {
     query: Option<&'b RawValue>,
     document_id: Option<&'b RawValue>,
     operation_name: Option<&'b RawValue>,
-    variables: Option<&'b RawValue>,
-    extensions: Option<&'b RawValue>,
+    variables: Option<Json>,
+    extensions: Option<Json>,
 }
 
 fn parse<T: DeserializeOwned>(member: &'static str, text: &[u8]) -> Result<T, RequestFault> {
@@ -214,18 +213,6 @@ fn unescape(text: &str) -> Option<String> {
     }
     out.push_str(rest);
     Some(out)
-}
-
-fn map_of(
-    body: &[u8],
-    member: &'static str,
-    value: Option<&RawValue>,
-) -> Result<Map<String, Json>, RequestFault> {
-    match value {
-        None => Ok(Map::new()),
-        Some(value) if value.get() == "{}" => Ok(Map::new()),
-        Some(value) => map(member, Some(read(body, value)?)),
-    }
 }
 
 fn map(member: &'static str, value: Option<Json>) -> Result<Map<String, Json>, RequestFault> {

@@ -48,6 +48,11 @@ impl Scalar {
         }
     }
 
+    /// A scalar of the specification (section 3.5), whose name no other type has.
+    pub(crate) fn is_specified(self) -> bool {
+        matches!(self, Self::Int | Self::Float | Self::String | Self::Boolean | Self::Id)
+    }
+
     fn expectation(self) -> &'static str {
         match self {
             Self::Int => "an Int (-2147483648 to 2147483647)",

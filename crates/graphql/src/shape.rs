@@ -106,6 +106,9 @@ impl<'a> ShapeWriter<'a> {
         let schema = self.schema;
         let named = ty.inner_named_type();
         let scalar = Scalar::of(named);
+        if scalar.is_specified() && scalar != Scalar::Boolean {
+            return self.tag(if value.is_null() { Tag::Null } else { Tag::Present });
+        }
         match (value, schema.valid().types.get(named)) {
             (Json::Null, _) => self.tag(Tag::Null),
             (_, Some(ExtendedType::Scalar(_))) if scalar != Scalar::Boolean => self.tag(Tag::Present),

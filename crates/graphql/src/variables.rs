@@ -158,7 +158,9 @@ impl<'a> Coercion<'a, '_> {
             return self.list(ty.item_type(), value);
         }
         let named = ty.inner_named_type();
-        match self.schema.valid().types.get(named) {
+        let scalar = Scalar::of(named);
+        let definition = if scalar.is_specified() { None } else { self.schema.valid().types.get(named) };
+        match definition {
             Some(ExtendedType::InputObject(object)) => self.object(object, value),
             Some(ExtendedType::Enum(definition)) => {
                 if !value.as_str().is_some_and(|label| definition.values.contains_key(label)) {
@@ -167,7 +169,7 @@ impl<'a> Coercion<'a, '_> {
                 }
             }
             _ => {
-                if let Err(message) = Scalar::of(named).coerce(value) {
+                if let Err(message) = scalar.coerce(value) {
                     self.fault(&message);
                 }
             }

@@ -191,8 +191,8 @@ struct Served {
 impl Served {
     fn new(path: &Path, query: &str, resolver: ResolverModel) -> Self {
         let settings = RelationalSettings { resolver, ..RelationalSettings::default() };
-        let database = Database::open(path, &settings).unwrap();
-        let model = Arc::new(Model::build(database.catalog(), &settings).unwrap());
+        let (database, catalog) = Database::open(path, &settings).unwrap();
+        let model = Arc::new(Model::build(&catalog, &settings).unwrap());
         let schema = Schema::merge(vec![(SourceId(0), contribution(&model))]).unwrap();
         let text = format!("query ($g: Int, $o: Int, $n: Int) {{ {query} }}");
         let operation = Operation::parse(&schema, &text, None, &Limits::default()).unwrap();

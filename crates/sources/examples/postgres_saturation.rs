@@ -99,9 +99,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn open(url: &str, text: &str, settings: RelationalSettings) -> Result<Target, Box<dyn Error>> {
-    let database = Database::open(url, &settings).await?;
-    let model =
-        Arc::new(Model::build(database.catalog(), &settings).map_err(|faults| format!("{faults:?}"))?);
+    let (database, catalog) = Database::open(url, &settings).await?;
+    let model = Arc::new(Model::build(&catalog, &settings).map_err(|faults| format!("{faults:?}"))?);
     let schema =
         Schema::merge(vec![(SourceId(0), contribution(&model))]).map_err(|faults| format!("{faults:?}"))?;
     let operation =

@@ -59,7 +59,8 @@ pub enum SchemaFault {
 /// A valid schema that knows which source answers each root field.
 pub struct Schema {
     valid: Valid<apollo_compiler::Schema>,
-    owners: [HashMap<Name, SourceId>; 3],
+    /// By operation, and by the index of the field in its root type.
+    owners: [Vec<SourceId>; 3],
     implementers: OnceLock<HashMap<Name, Implementers>>,
     only_listed: HashSet<Name>,
 }
@@ -86,7 +87,9 @@ impl Schema {
 
     /// The source that answers a root field.
     pub fn owner(&self, kind: OperationKind, field_name: &str) -> Option<SourceId> {
-        self.owners[kind as usize].get(field_name).copied()
+        let root = self.valid.get_object(self.root_type(kind)?)?;
+        let index = root.fields.get_index_of(field_name)?;
+        self.owners[kind as usize].get(index).copied()
     }
 
     pub fn valid(&self) -> &Valid<apollo_compiler::Schema> {
@@ -196,7 +199,7 @@ impl Merger {
         schema.types.reserve(self.types.len() + ROOTS.len());
         let definition = schema.schema_definition.make_mut();
         let names = [&mut definition.query, &mut definition.mutation, &mut definition.subscription];
-        let mut owners: [HashMap<Name, SourceId>; 3] = Default::default();
+        let mut owners: [Vec<SourceId>; 3] = Default::default();
         for (((_, root), fields), (name, owners)) in
             ROOTS.iter().zip(self.fields).zip(names.into_iter().zip(&mut owners))
         {
@@ -204,7 +207,7 @@ impl Merger {
                 continue;
             }
             *name = Some(ComponentName::from(root.clone()));
-            owners.extend(fields.iter().map(|(field, (source, _))| (field.clone(), *source)));
+            owners.extend(fields.values().map(|(source, _)| *source));
             schema.types.insert(root.clone(), root_object(root, fields));
         }
         schema.types.extend(self.types.into_iter().map(|(name, (_, definition))| (name, definition)));

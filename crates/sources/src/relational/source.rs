@@ -182,15 +182,17 @@ impl PreparedRoot {
 impl RelationalSource {
     /// Connects, discovers, and makes the model.
     pub async fn open(address: &Address, settings: RelationalSettings) -> Result<Arc<Self>, OpenError> {
-        let mut database = match address {
-            Address::Sqlite(path) => Database::Sqlite(sqlite::Database::open(path, &settings)?),
-            Address::Postgres(url) => Database::Postgres(postgres::Database::open(url, &settings).await?),
+        let (mut database, catalog) = match address {
+            Address::Sqlite(path) => {
+                let (database, catalog) = sqlite::Database::open(path, &settings)?;
+                (Database::Sqlite(database), catalog)
+            }
+            Address::Postgres(url) => {
+                let (database, catalog) = postgres::Database::open(url, &settings).await?;
+                (Database::Postgres(database), catalog)
+            }
         };
-        let catalog = match &database {
-            Database::Sqlite(database) => database.catalog(),
-            Database::Postgres(database) => database.catalog(),
-        };
-        let mut model = Model::build(catalog, &settings).map_err(|faults| OpenError::Settings { faults })?;
+        let mut model = Model::build(&catalog, &settings).map_err(|faults| OpenError::Settings { faults })?;
         let roots = RootIndex::new(&model);
         let mut notes = Vec::new();
         let changes = if settings.subscriptions {

@@ -30,32 +30,22 @@ const DISCOVERY_LIMIT: Duration = Duration::from_secs(60);
 pub struct Database {
     target: Arc<Target>,
     settings: Arc<RelationalSettings>,
-    catalog: Catalog,
     order: Arc<Order>,
     listener: Option<Listener>,
 }
 
 impl Database {
-    /// Connects to `postgres://…` or `host=… dbname=…` and reads the catalog.
+    /// Connects to `postgres://…` or `host=… dbname=…` and reads the catalog, which is the caller's: of many tables it is large.
     ///
     /// # Errors
     /// What is wrong with the text, or why the database cannot be reached or read; never with the password.
-    pub async fn open(address: &str, settings: &RelationalSettings) -> Result<Self, OpenError> {
+    pub async fn open(address: &str, settings: &RelationalSettings) -> Result<(Self, Catalog), OpenError> {
         let config: Config = address.parse().map_err(|error| OpenError::unreadable(&error))?;
         let target = Target::new(config, settings)?;
         let catalog = read_catalog(&target, settings).await?;
         let order = Order::new(Feed::new(catalog.tables.len()));
-        Ok(Self {
-            target: Arc::new(target),
-            settings: Arc::new(settings.clone()),
-            catalog,
-            order,
-            listener: None,
-        })
-    }
-
-    pub fn catalog(&self) -> &Catalog {
-        &self.catalog
+        let (target, settings) = (Arc::new(target), Arc::new(settings.clone()));
+        Ok((Self { target, settings, order, listener: None }, catalog))
     }
 
     /// Begins to hear of changes made by others; returns after the first attempt.

@@ -63,7 +63,6 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Database {
     opener: Arc<Opener>,
     settings: Arc<RelationalSettings>,
-    catalog: Catalog,
     changes: Arc<Feed>,
     pool: Arc<Pool>,
     /// The reason where nothing can be written.
@@ -71,11 +70,12 @@ pub struct Database {
 }
 
 impl Database {
-    /// Opens a file that exists, switches it to WAL where it can be written, and reads its catalog.
+    /// Opens a file that exists, switches it to WAL where it can be written, and reads its catalog, which is the caller's: of
+    /// many tables it is large.
     ///
     /// # Errors
     /// When the file is missing, locked, no database, or cannot be read.
-    pub fn open(path: &Path, settings: &RelationalSettings) -> Result<Self, OpenError> {
+    pub fn open(path: &Path, settings: &RelationalSettings) -> Result<(Self, Catalog), OpenError> {
         Self::open_waiting(path, settings, BUSY_TIMEOUT)
     }
 
@@ -83,7 +83,7 @@ impl Database {
         path: &Path,
         settings: &RelationalSettings,
         busy_timeout: Duration,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<(Self, Catalog), OpenError> {
         let found = open::open(path, busy_timeout)?;
         let catalog = discover::discover(&found.connection)
             .map_err(|source| OpenError::Discover { path: path.to_owned(), source })?;
@@ -98,11 +98,7 @@ impl Database {
             }
             None => Ok(Writer::start(&opener, &settings, &changes).map_err(threads)?),
         };
-        Ok(Self { opener, settings, catalog, changes, pool, writer })
-    }
-
-    pub fn catalog(&self) -> &Catalog {
-        &self.catalog
+        Ok((Self { opener, settings, changes, pool, writer }, catalog))
     }
 
     /// What mutations change.

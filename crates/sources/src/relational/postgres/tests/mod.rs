@@ -47,8 +47,8 @@ struct Planned {
 
 impl Served {
     async fn try_open(url: &str, settings: &RelationalSettings) -> Result<Self, OpenError> {
-        let database = Database::open(url, settings).await?;
-        let model = Model::build(database.catalog(), settings).unwrap();
+        let (database, catalog) = Database::open(url, settings).await?;
+        let model = Model::build(&catalog, settings).unwrap();
         let schema = Schema::merge(vec![(SourceId(0), contribution(&model))]).unwrap();
         Ok(Self { database, roots: RootIndex::new(&model), model: Arc::new(model), schema })
     }

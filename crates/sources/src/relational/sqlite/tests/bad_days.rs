@@ -78,8 +78,8 @@ fn an_empty_file_is_an_empty_database() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("empty.db");
     fs::write(&path, "").unwrap();
-    let database = Database::open(&path, &RelationalSettings::default()).unwrap();
-    assert!(database.catalog().tables.is_empty());
+    let (_, catalog) = Database::open(&path, &RelationalSettings::default()).unwrap();
+    assert!(catalog.tables.is_empty());
 }
 
 #[test]
@@ -98,8 +98,9 @@ fn a_writer_held_up_by_another_program_does_not_hold_up_readers() {
 fn a_mutation_that_cannot_get_the_lock_says_so() {
     let made = Made::new(MEETUPS);
     let settings = RelationalSettings::default();
-    let database = Database::open_waiting(&made.path(), &settings, Duration::from_millis(20)).unwrap();
-    let served = Served::over(database, &settings);
+    let (database, catalog) =
+        Database::open_waiting(&made.path(), &settings, Duration::from_millis(20)).unwrap();
+    let served = Served::over(database, &catalog, &settings);
     let other = made.connection();
     other.execute_batch("BEGIN IMMEDIATE;").unwrap();
     let create = r#"mutation { createVenue(name: "x") { id } }"#;

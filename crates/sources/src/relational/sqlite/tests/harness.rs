@@ -15,6 +15,7 @@ use serde_json::Value as Json;
 use tempfile::TempDir;
 
 use crate::relational::{
+    catalog::Catalog,
     contribution::contribution,
     lower::{RootIndex, lower},
     model::Model,
@@ -86,11 +87,12 @@ pub(super) fn with_model(resolver: ResolverModel) -> RelationalSettings {
 
 impl Served {
     pub(super) fn open(path: &std::path::Path, settings: &RelationalSettings) -> Self {
-        Self::over(Database::open(path, settings).unwrap(), settings)
+        let (database, catalog) = Database::open(path, settings).unwrap();
+        Self::over(database, &catalog, settings)
     }
 
-    pub(super) fn over(database: Database, settings: &RelationalSettings) -> Self {
-        let model = Model::build(database.catalog(), settings).unwrap();
+    pub(super) fn over(database: Database, catalog: &Catalog, settings: &RelationalSettings) -> Self {
+        let model = Model::build(catalog, settings).unwrap();
         let schema = Schema::merge(vec![(SourceId(0), contribution(&model))]).unwrap();
         let roots = RootIndex::new(&model);
         Self { database: Arc::new(database), model: Arc::new(model), schema, roots }

@@ -23,6 +23,12 @@ pub(crate) fn resident_kib(pid: u32) -> u64 {
     status_kib(pid, "VmRSS:")
 }
 
+/// Resident memory in MB of 10^6 bytes.
+#[allow(dead_code, reason = "each benchmark uses its part of this module")]
+pub(crate) fn resident_mb(pid: u32) -> f64 {
+    resident_kib(pid) as f64 * 1024.0 / 1e6
+}
+
 /// The most resident memory that a living process has had so far, in KiB.
 #[allow(dead_code, reason = "each benchmark uses its part of this module")]
 pub(crate) fn peak_resident_kib(pid: u32) -> u64 {

@@ -20,10 +20,7 @@ pub(crate) fn flat() {
     let unknown = drivers::script_file(folder.path(), "unknown.lua", UNKNOWN_TEXTS);
     let mut rows = vec![vec!["requests".to_owned(), "resident MB".to_owned()]];
     let mut row = |requests: f64| {
-        rows.push(vec![
-            format!("{requests:.0}"),
-            format!("{:.1}", process::resident_kib(subject.pid()) as f64 / 1024.0),
-        ]);
+        rows.push(vec![format!("{requests:.0}"), format!("{:.1}", process::resident_mb(subject.pid()))]);
     };
     row(0.0);
     let (mut done, mut next) = (0.0, REQUESTS / 10.0);

@@ -121,9 +121,9 @@ pub(crate) fn against_postgraphile() {
     }
     print_table(&rows);
     println!(
-        "resident memory after the runs: PostGraphile {} MB, Prony {} MB",
-        process::resident_kib(peer.child.id()) / 1024,
-        process::resident_kib(subject.pid()) / 1024
+        "resident memory after the runs: PostGraphile {:.0} MB, Prony {:.0} MB",
+        process::resident_mb(peer.child.id()),
+        process::resident_mb(subject.pid())
     );
 }
 

@@ -36,7 +36,7 @@ fn measure(name: &str, source: &str) -> Vec<String> {
         let started = Instant::now();
         let subject = Subject::start(source, &[], None);
         start_ms.push(started.elapsed().as_secs_f64() * 1e3);
-        resident_mb.push(process::resident_kib(subject.pid()) as f64 / 1024.0);
+        resident_mb.push(process::resident_mb(subject.pid()));
     }
     vec![name.to_owned(), format!("{:.0}", median(&start_ms)), format!("{:.0}", median(&resident_mb))]
 }

@@ -8,7 +8,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::{Feed, RowChange};
+use super::{Feed, KEPT_TRANSACTIONS, RowChange};
+use crate::relational::model::TableId;
+
+/// Transactions that are held back at most: as many as a reader may be behind.
+const MAX_HELD: usize = KEPT_TRANSACTIONS;
 
 /// Holds back what has committed until nothing that may come before it is under way.
 #[derive(Debug)]
@@ -22,8 +26,11 @@ struct State {
     next: u64,
     /// Numbers of transactions.
     under_way: BTreeSet<u64>,
-    /// No more than were under way at once.
+    /// No more than [`MAX_HELD`].
     committed: Vec<Committed>,
+    /// Where one under way held up too many: the highest position that was published before its turn, and the number
+    /// from which on all began later.
+    hurried: Option<(u64, u64)>,
 }
 
 #[derive(Debug)]
@@ -74,11 +81,24 @@ impl Drop for Turn {
         let mut state = self.order.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.under_way.remove(&self.number);
         let until = state.next;
-        let committed = self.committed.take();
-        state.committed.extend(committed.map(|(position, changes)| Committed { position, until, changes }));
+        if let Some((position, changes)) = self.committed.take() {
+            let is_too_late = |(last, next)| position <= last && self.number < next;
+            if state.hurried.is_some_and(is_too_late) {
+                // It should have come before what was told of already.
+                let tables: Vec<TableId> = changes.iter().map(|change| change.table).collect();
+                self.order.feed.lose(&tables);
+            } else {
+                state.committed.push(Committed { position, until, changes });
+            }
+        }
         let oldest = state.under_way.first().copied().unwrap_or(until);
         let ready = state.committed.iter().filter(|each| each.until <= oldest);
-        let Some(last) = ready.map(|each| each.position).max() else { return };
+        let mut last = ready.map(|each| each.position).max();
+        if state.committed.len() > MAX_HELD {
+            last = state.committed.iter().map(|each| each.position).max();
+            state.hurried = last.map(|last| (last, until));
+        }
+        let Some(last) = last else { return };
         state.committed.sort_by_key(|each| each.position);
         let count = state.committed.partition_point(|each| each.position <= last);
         for each in state.committed.drain(..count) {
@@ -90,10 +110,9 @@ impl Drop for Turn {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{Operation, Reader, RowValues},
+        super::{Lost, Operation, Reader, RowValues},
         *,
     };
-    use crate::relational::model::TableId;
 
     fn change(name: &str) -> Vec<RowChange> {
         let row = Some(RowValues(vec![name.into()].into()));
@@ -139,5 +158,25 @@ mod tests {
         assert_eq!(heard(&mut reader), "d c");
         order.begin().committed(11, change("alone"));
         assert_eq!(heard(&mut reader), "alone");
+    }
+
+    /// One that waits for a lock keeps nobody from being told for longer than so many.
+    #[test]
+    fn what_is_held_back_is_bounded() {
+        let order = Order::new(Feed::new(1));
+        let mut reader = order.feed().subscribe(&[TableId(0)]);
+        let (early, stuck) = (order.begin(), order.begin());
+        for position in 10..MAX_HELD as u64 + 10 {
+            order.begin().committed(position, change("held"));
+        }
+        assert_eq!(heard(&mut reader), "");
+        order.begin().committed(MAX_HELD as u64 + 10, change("one more"));
+        assert_eq!(reader.try_next(), Some(Err(Lost::Behind(1))), "the feed keeps no more");
+        assert!(heard(&mut reader).ends_with("held one more"));
+        // It had its row before one that was told of.
+        early.committed(5, change("early"));
+        assert_eq!(reader.try_next(), Some(Err(Lost::Unknown)));
+        stuck.committed(MAX_HELD as u64 + 20, change("stuck"));
+        assert_eq!(heard(&mut reader), "stuck");
     }
 }

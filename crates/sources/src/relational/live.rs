@@ -1,7 +1,7 @@
 //! Live queries: which tables the answer of a root field depends on, and when it may have become another. Asking anew and
 //! comparing answers is the server's business.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use super::{
     catalog::TableKind,
@@ -15,14 +15,23 @@ use super::{
 pub(super) struct Dependencies {
     /// Tables that it selects from or filters by, sorted.
     tables: Box<[TableId]>,
-    /// Tables from which a deletion, or a change of a key, may come to `tables` by a foreign key, sorted. Not every
-    /// database says what its cascades do.
-    above: Box<[TableId]>,
+    /// Tables from which a deletion, or a change of what is referenced, may come to `tables` by a foreign key, sorted. Not
+    /// every database says what its cascades do.
+    above: Box<[(TableId, Referenced)]>,
+}
+
+/// What of a row foreign keys lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Referenced {
+    /// The primary key alone, of which a change says when it is another.
+    Key,
+    /// Other unique columns: any update may be of them.
+    Columns,
 }
 
 impl Dependencies {
     pub(super) fn of(model: &Model, root: &Root) -> Self {
-        let mut finder = Finder { model, found: vec![false; model.tables.len()] };
+        let mut finder = Finder { model, found: vec![false; model.tables.len()], referenced: HashMap::new() };
         match root {
             Root::List(list) => finder.list(list),
             Root::Aggregate(aggregate) => finder.aggregate(aggregate),
@@ -35,21 +44,31 @@ impl Dependencies {
             return Self { tables: finder.ids(), above: Box::default() };
         }
         finder.add_above(&tables);
-        let above = finder.ids().into_iter().filter(|id| !tables.contains(id)).collect();
+        let referenced = |id: TableId| finder.referenced.get(&id).map(|referenced| (id, *referenced));
+        let above =
+            finder.ids().into_iter().filter(|id| !tables.contains(id)).filter_map(referenced).collect();
         Self { tables, above }
     }
 
     /// Begins to hear of what may change the answer.
     pub(super) fn listen(&self, feed: &Arc<Feed>) -> News {
-        let all = [&*self.tables, &*self.above].concat();
+        let all: Vec<TableId> =
+            self.tables.iter().copied().chain(self.above.iter().map(|(id, _)| *id)).collect();
         News { reader: feed.subscribe(&all), dependencies: self.clone() }
     }
 
     fn concern(&self, transaction: &Transaction) -> bool {
         transaction.changes.iter().any(|change| {
-            let may_cascade = change.operation == Operation::Delete || change.previous_key.is_some();
             self.tables.binary_search(&change.table).is_ok()
-                || (may_cascade && self.above.binary_search(&change.table).is_ok())
+                || self.above.binary_search_by_key(&change.table, |(id, _)| *id).is_ok_and(|place| {
+                    match change.operation {
+                        Operation::Insert => false,
+                        Operation::Delete => true,
+                        Operation::Update => {
+                            change.previous_key.is_some() || self.above[place].1 == Referenced::Columns
+                        }
+                    }
+                })
         })
     }
 
@@ -62,6 +81,8 @@ struct Finder<'m> {
     model: &'m Model,
     /// By table.
     found: Vec<bool>,
+    /// Of tables that foreign keys lead to.
+    referenced: HashMap<TableId, Referenced>,
 }
 
 impl Finder<'_> {
@@ -121,7 +142,16 @@ impl Finder<'_> {
         let mut to_do = tables.to_vec();
         while let Some(id) = to_do.pop() {
             for relation in &self.model.table(id).relations {
-                if relation.cardinality == Cardinality::One && self.add(relation.target) {
+                if relation.cardinality != Cardinality::One {
+                    continue;
+                }
+                let key = &self.model.table(relation.target).primary_key;
+                let is_key = relation.pairs.iter().all(|(_, column)| key.contains(column));
+                let referenced = self.referenced.entry(relation.target).or_insert(Referenced::Key);
+                if !is_key {
+                    *referenced = Referenced::Columns;
+                }
+                if self.add(relation.target) {
                     to_do.push(relation.target);
                 }
             }

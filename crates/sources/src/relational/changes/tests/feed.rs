@@ -1,7 +1,7 @@
 //! What mutations of this server tell.
 
 use expect_test::{Expect, expect};
-use futures_util::future::join_all;
+use futures_util::{FutureExt as _, future::join_all};
 
 use super::harness::{Bed, Made, on_a_core};
 
@@ -201,6 +201,23 @@ fn wide_tables_are_told_whole() {
                 [values[1], values[100], values[101], values[250], values[2]],
                 ["10", "11", "12", "13", "null"]
             );
+        });
+    }
+}
+
+/// PostgreSQL does not say what a cascade does, also where it starts from a unique column that is not the key.
+#[test]
+fn a_live_query_hears_of_updates_that_cascade_from_any_unique_column() {
+    let sql = "create table country (id integer primary key, code text unique);
+               create table city (id integer primary key, code text references country (code) on update cascade);
+               insert into country values (1, 'a'); insert into city values (1, 'a');";
+    for made in Made::both(sql) {
+        on_a_core(async {
+            let bed = Bed::over(&made.address()).await;
+            let mut news = bed.watch("subscription { cities { code } }");
+            bed.ask("mutation { updateCountry(pk_columns: {id: 1}, code: \"b\") { result } }").await;
+            assert!(news.changed().now_or_never().is_some());
+            assert_eq!(bed.ask("{ cities { code } }").await, r#"{"data":{"cities":[{"code":"b"}]}}"#);
         });
     }
 }

@@ -22,7 +22,7 @@ use crate::{
         settings::RelationalSettings,
         source::RelationalSource,
     },
-    source::{Address, Events, Handle, PreparedRoot, Source, Surface},
+    source::{Address, Events, Handle, News, PreparedRoot, Source, Surface},
 };
 
 /// A database of either kind.
@@ -132,6 +132,12 @@ impl Bed {
         let (selection, roots, variables) = self.plan(text, variables);
         let events = self.handle.subscribe(&roots[0], &variables).unwrap();
         Subscribed { selection, events }
+    }
+
+    /// What tells of a live query that is begun now.
+    pub(super) fn watch(&self, text: &str) -> News {
+        let (_, roots, _) = self.plan(text, "{}");
+        self.handle.news(&roots[0]).unwrap()
     }
 
     /// A transaction on a line.

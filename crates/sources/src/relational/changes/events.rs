@@ -75,24 +75,35 @@ impl<P: 'static> Watch<P> {
             return None;
         }
         let table = self.model.table(change.table);
-        let Some(row) = &change.row else {
-            let message =
-                format!("a changed row of `{}` holds a value that its type does not take", table.list_name);
-            return Some(self.failed(ErrorCode::ValueOutOfRange, message));
+        let unusable = |what: &str| {
+            let message = format!("a changed row of `{}` holds {what}", table.list_name);
+            Some(self.failed(ErrorCode::ValueOutOfRange, message))
         };
-        let given = || self.variables.with_given(given(table, row));
+        let Some(row) = &change.row else { return unusable("a value that its type does not take") };
+        let given = if self.plan.statements().next().is_some() {
+            match given(table, row) {
+                Some(given) => self.variables.with_given(given),
+                None => {
+                    return unusable(
+                        "JSON of too many levels to be asked for; select columns without `where`",
+                    );
+                }
+            }
+        } else {
+            Variables::default()
+        };
         if let Some(filter) = &self.plan.filter {
-            let passed = (self.ask)(filter, given()).await;
+            let passed = (self.ask)(filter, given.clone()).await;
             match only_row(passed.data.as_deref()) {
                 Some(row) if !row.is_empty() => {}
                 Some(_) => return None,
                 None => return Some(FieldResult { data: None, errors: passed.errors }),
             }
         }
-        let mut result = FieldResult::data(Vec::new());
+        let mut result = FieldResult::data(b"{".to_vec());
         for (index, output) in self.plan.outputs.iter().enumerate() {
             let asked = match &output.kind {
-                ChangeKind::Asked(statement) => Some((self.ask)(statement, given()).await),
+                ChangeKind::Asked(statement) => Some((self.ask)(statement, given.clone()).await),
                 _ => None,
             };
             let written = Writer { table, change, row, result: &mut result, root: &self.plan.response_key }
@@ -136,7 +147,9 @@ impl Writer<'_> {
         asked: Option<FieldResult>,
     ) -> Result<(), FilteredOut> {
         let mut out = self.result.data.take().unwrap_or_default();
-        out.push(if index == 0 { b'{' } else { b',' });
+        if index > 0 {
+            out.push(b',');
+        }
         out.extend_from_slice(&json::member_prefix(&output.response_key));
         match &output.kind {
             ChangeKind::Typename(name) => json::write_string(&mut out, name),
@@ -146,8 +159,8 @@ impl Writer<'_> {
                 Operation::Delete => b"\"DELETE\"",
             }),
             ChangeKind::Key(outputs) => {
-                let (table, row) = (self.table, self.row);
-                write_object(&mut out, table, outputs, |column| &row.0[usize::from(column.0)]);
+                let row = self.row;
+                write_object(&mut out, outputs, |column| &row.0[usize::from(column.0)]);
             }
             ChangeKind::PreviousKey(outputs) => match &self.change.previous_key {
                 Some(key) => write_previous_key(&mut out, self.table, outputs, key),
@@ -168,7 +181,7 @@ impl Writer<'_> {
             _ => false,
         };
         let Some(wrong) = outputs.iter().find(is_wrong) else {
-            write_object(out, self.table, outputs, |column| &row.0[usize::from(column.0)]);
+            write_object(out, outputs, |column| &row.0[usize::from(column.0)]);
             return;
         };
         let message = "the value is null although the schema says that it never is";
@@ -202,15 +215,12 @@ fn only_row(data: Option<&[u8]>) -> Option<&[u8]> {
     data?.strip_prefix(b"[")?.strip_suffix(b"]")
 }
 
-fn write_object<'v>(
-    out: &mut Vec<u8>,
-    table: &Table,
-    outputs: &[Output],
-    value: impl Fn(ColumnId) -> &'v str,
-) {
-    debug_assert!(table.columns.len() < usize::from(u16::MAX), "columns have ids");
+fn write_object<'v>(out: &mut Vec<u8>, outputs: &[Output], value: impl Fn(ColumnId) -> &'v str) {
+    out.push(b'{');
     for (index, output) in outputs.iter().enumerate() {
-        out.push(if index == 0 { b'{' } else { b',' });
+        if index > 0 {
+            out.push(b',');
+        }
         out.extend_from_slice(&json::member_prefix(&output.response_key));
         match &output.kind {
             OutputKind::Column(id) => out.extend_from_slice(value(*id).as_bytes()),
@@ -225,21 +235,21 @@ fn write_object<'v>(
 }
 
 fn write_previous_key(out: &mut Vec<u8>, table: &Table, outputs: &[Output], key: &RowValues) {
-    write_object(out, table, outputs, |column| {
+    write_object(out, outputs, |column| {
         let place = table.primary_key.iter().position(|known| *known == column);
         place.and_then(|place| key.0.get(place)).map_or("null", |text| text)
     });
 }
 
-/// The row as values of variables. Numbers whose digits matter go as text.
-fn given(table: &Table, row: &RowValues) -> Vec<Json> {
+/// The row as values of variables. Numbers whose digits matter go as text. `None` where one is nested too deeply.
+fn given(table: &Table, row: &RowValues) -> Option<Vec<Json>> {
     table.columns.iter().zip(&row.0).map(|(column, text)| given_value(column, text)).collect()
 }
 
-fn given_value(column: &Column, text: &str) -> Json {
+fn given_value(column: &Column, text: &str) -> Option<Json> {
     let is_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
     if is_number && matches!(column.kind, ColumnKind::Numeric | ColumnKind::Decimal) {
-        return Json::String(text.to_owned());
+        return Some(Json::String(text.to_owned()));
     }
-    serde_json::from_str(text).unwrap_or(Json::Null)
+    serde_json::from_str(text).ok()
 }

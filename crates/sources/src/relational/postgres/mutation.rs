@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 
 use super::{
     super::{
-        changes::{Operation, RowValues},
+        changes::Operation,
         model::{Column, Model, Table, TableId},
         plan::{CreatePlan, DeletePlan, Output, OutputKind, ResultKind, ResultOutput, UpdatePlan},
         sql::{SqlBuilder, push_identifier},
@@ -51,10 +51,12 @@ impl Mutation {
     pub(super) fn update(model: &Model, plan: &UpdatePlan) -> Self {
         let mut builder = SqlBuilder::new(&Postgres);
         builder.update(model, plan);
-        let (select, outcome) = (SelectList::default(), Outcome::changed(&plan.outputs));
-        let mut mutation = Self::new(model, plan.table, &builder, Operation::Update, select, outcome);
+        let (mut select, outcome) = (SelectList::default(), Outcome::changed(&plan.outputs));
         let moves = plan.values.iter().any(|(column, _)| plan.key.iter().any(|(key, _)| key == column));
-        mutation.telling.moved_key = moves.then(|| plan.key.iter().map(|(_, value)| value.clone()).collect());
+        let (table, parameters) = (model.table(plan.table), builder.parameters.len());
+        let moved_key = moves.then(|| Telling::moved_key(table, parameters, &mut select));
+        let mut mutation = Self::new(model, plan.table, &builder, Operation::Update, select, outcome);
+        mutation.telling.moved_key = moved_key;
         mutation
     }
 
@@ -85,7 +87,6 @@ impl Mutation {
             operation,
             columns,
             position,
-            key_columns: model.table(table).primary_key.as_slice().into(),
             moved_key: None,
         };
         Self { table, statement: quiet, telling, outcome }
@@ -189,8 +190,6 @@ pub(super) struct StepOutcome {
 pub(super) struct Step {
     pub(super) mutation: Arc<Mutation>,
     pub(super) values: Vec<Bound>,
-    /// Of an update that may change the key: the key before.
-    pub(super) moved_key: Option<RowValues>,
 }
 
 /// Which step failed, and how; nothing of the request was written unless the kind says that this is unknown.

@@ -118,10 +118,7 @@ impl Session {
         for (index, field) in prepared.iter().enumerate() {
             let Work::Write(mutation) = &field.work else { continue };
             match mutation.statement.bind(&field.model, &self.core.settings, variables) {
-                Ok(values) => {
-                    let moved_key = mutation.telling.moved_key(variables);
-                    steps.push(Step { mutation: Arc::clone(mutation), values, moved_key });
-                }
+                Ok(values) => steps.push(Step { mutation: Arc::clone(mutation), values }),
                 Err(error) => failed[index].errors.push(field.at_root(error)),
             }
         }

@@ -1,8 +1,7 @@
 //! What mutations of this server tell of the rows that they change: the row, and where in the database's log that was.
 
-use std::{rc::Rc, sync::Arc};
+use std::{fmt::Write as _, rc::Rc, sync::Arc};
 
-use prony_graphql::{selection::Value, variables::Variables};
 use tokio_postgres::Row;
 
 use super::{
@@ -11,9 +10,10 @@ use super::{
             Operation, RowChange, RowValues,
             order::{Order, Turn},
         },
-        model::{ColumnId, Table, TableId},
-        sql::{bind, push_identifier},
+        model::{Table, TableId},
+        sql::{Dialect as _, push_identifier},
     },
+    dialect::Postgres,
     error::{Failure, FailureKind},
     mutation::{Step, StepFailure, StepOutcome},
     rows::{Form, column_text},
@@ -30,9 +30,15 @@ pub(super) struct Telling {
     pub(super) columns: Vec<(usize, Form)>,
     /// Where the log's position is in the returned row.
     pub(super) position: usize,
-    pub(super) key_columns: Box<[ColumnId]>,
-    /// Of an update that writes a column of the key: the key that was asked for.
-    pub(super) moved_key: Option<Box<[Value]>>,
+    /// Of an update that writes a column of the key.
+    pub(super) moved_key: Option<MovedKey>,
+}
+
+/// Where the key that an update starts from is in the returned row, and whether it was another.
+#[derive(Debug)]
+pub(super) struct MovedKey {
+    is_moved: usize,
+    columns: Vec<(usize, Form)>,
 }
 
 /// A change that waits for its commit.
@@ -58,18 +64,39 @@ impl Telling {
         (columns, select.position(POSITION.to_owned()))
     }
 
-    pub(super) fn read(&self, table: TableId, row: &Row) -> Result<Told, Failure> {
-        let texts = self.columns.iter().map(|&(column, form)| column_text(row, column, form));
-        let values = RowValues(texts.collect::<Result<_, _>>()?);
-        let position: i64 = row.try_get(self.position)?;
-        let change = RowChange { table, operation: self.operation, row: Some(values), previous_key: None };
-        Ok(Told { change, position: position as u64 })
+    /// Adds the key before, which the statement's last parameters hold: written as rows write it, and compared as the
+    /// database compares.
+    pub(super) fn moved_key(table: &Table, parameters: usize, select: &mut SelectList) -> MovedKey {
+        let first = parameters - table.primary_key.len();
+        let (mut moved, mut columns) = (String::new(), Vec::new());
+        for (place, id) in table.primary_key.iter().enumerate() {
+            let column = table.column(*id);
+            let mut before = String::new();
+            Postgres.placeholder(&mut before, first + place + 1, column);
+            moved.push_str(if place == 0 { "(" } else { " OR " });
+            push_identifier(&mut moved, &column.name);
+            let _ = write!(moved, " IS DISTINCT FROM {before}");
+            let (form, sql) = Form::of(column, &format!("({before})"));
+            // Parameters have no smaller integers.
+            let form = if form == Form::Int2 { Form::Int4 } else { form };
+            columns.push((select.position(sql), form));
+        }
+        MovedKey { is_moved: select.position(moved + ")"), columns }
     }
 
-    /// The key that an update starts from, where it may write another.
-    pub(super) fn moved_key(&self, variables: &Variables) -> Option<RowValues> {
-        let text = |value: &Value| bind::json(value, variables).to_string().into();
-        self.moved_key.as_ref().map(|key| RowValues(key.iter().map(text).collect()))
+    pub(super) fn read(&self, table: TableId, row: &Row) -> Result<Told, Failure> {
+        let values = |columns: &[(usize, Form)]| {
+            let texts = columns.iter().map(|&(column, form)| column_text(row, column, form));
+            texts.collect::<Result<_, _>>().map(RowValues)
+        };
+        let position: i64 = row.try_get(self.position)?;
+        let previous_key = match &self.moved_key {
+            Some(key) if row.try_get(key.is_moved)? => Some(values(&key.columns)?),
+            _ => None,
+        };
+        let row = Some(values(&self.columns)?);
+        let change = RowChange { table, operation: self.operation, row, previous_key };
+        Ok(Told { change, position: position as u64 })
     }
 
     pub(super) fn weight_bytes(&self) -> usize {
@@ -122,13 +149,18 @@ impl Telltale {
         let mut changes = Vec::new();
         let mut last = 0;
         let mut data = Vec::with_capacity(outcomes.len());
-        for (outcome, step) in outcomes.into_iter().zip(self.steps.iter()) {
+        for outcome in outcomes {
             data.push(outcome.data);
             if let Some(Told { change, position }) = outcome.told {
                 last = last.max(position);
-                changes.push(moved(change, step));
+                changes.push(change);
             }
         }
+        // Triggers that have come meanwhile may tell of it too.
+        let feed = self.order.feed();
+        let (changes, untold): (Vec<_>, Vec<_>) =
+            changes.into_iter().partition(|change| feed.is_told_of(change.table));
+        feed.lose(&untold.iter().map(|change| change.table).collect::<Vec<_>>());
         if let Some(turn) = self.turn.take() {
             turn.committed(last, changes);
         }
@@ -146,17 +178,4 @@ impl Telltale {
             steps.map(|(_, step)| step.mutation.table).filter(|table| feed.is_told_of(*table)).collect();
         feed.lose(&tables);
     }
-}
-
-/// Gives an update the key before, where it was another.
-fn moved(mut change: RowChange, step: &Step) -> RowChange {
-    let Some(before) = &step.moved_key else { return change };
-    let key = &step.mutation.telling.key_columns;
-    let is_same = change.row.as_ref().is_some_and(|row| {
-        key.iter().zip(&before.0).all(|(column, before)| row.0[usize::from(column.0)] == *before)
-    });
-    if !is_same {
-        change.previous_key = Some(before.clone());
-    }
-    change
 }

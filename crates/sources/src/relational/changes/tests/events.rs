@@ -263,3 +263,67 @@ fn tables_without_a_key_views_and_collisions() {
         assert_eq!(names(&Bed::with(&made.address(), off).await), "");
     });
 }
+
+#[test]
+fn an_event_of_which_nothing_is_included_is_an_empty_object() {
+    check(
+        "subscription ($no: Boolean = false) { onShelfChanged { operation @include(if: $no) } }",
+        "{}",
+        &[LAST],
+        "{}",
+        &expect![[r#"
+            {"data":{"onShelfChanged":{}}}
+        "#]],
+    );
+    check(
+        "subscription ($no: Boolean = false) { onShelfChanged {
+            key { id @include(if: $no) } previous_key { id @include(if: $no) } shelf { size @include(if: $no) } } }",
+        "{}",
+        &["mutation { updateShelf(pk_columns: {id: 2}, id: 3) { result } }"],
+        "previous_key",
+        &expect![[r#"
+            {"data":{"onShelfChanged":{"key":{},"previous_key":{},"shelf":{}}}}
+        "#]],
+    );
+}
+
+/// A client that compares keys as text finds the row that it knows.
+#[test]
+fn a_previous_key_is_written_as_rows_are() {
+    let kinds = [
+        Made::sqlite("create table thing (id uuid primary key, note text)"),
+        Made::postgres("create table thing (id uuid primary key, note text)"),
+    ];
+    for made in kinds {
+        on_a_core(async {
+            let bed = Bed::over(&made.address()).await;
+            let mut told =
+                bed.subscribe("subscription { onThingChanged { key { id } previous_key { id } } }", "{}");
+            let known = "6f0e2a4c-0c43-4b59-9d61-1d4f4a3b9a11";
+            bed.ask(&format!("mutation {{ createThing(id: \"{known}\") {{ id }} }}")).await;
+            told.next().await;
+            let update = |to: &str| {
+                let given = known.to_uppercase();
+                let given = if matches!(made, Made::Sqlite(_)) { known } else { &given };
+                format!(
+                    "mutation {{ updateThing(pk_columns: {{id: \"{given}\"}}, id: \"{to}\") {{ result }} }}"
+                )
+            };
+            assert_eq!(bed.ask(&update(known)).await, r#"{"data":{"updateThing":{"result":true}}}"#);
+            assert_eq!(
+                told.next().await,
+                format!(
+                    r#"{{"data":{{"onThingChanged":{{"key":{{"id":"{known}"}},"previous_key":null}}}}}}"#
+                )
+            );
+            let other = known.replace("6f", "7f");
+            bed.ask(&update(&other)).await;
+            assert_eq!(
+                told.next().await,
+                format!(
+                    r#"{{"data":{{"onThingChanged":{{"key":{{"id":"{other}"}},"previous_key":{{"id":"{known}"}}}}}}}}"#
+                )
+            );
+        });
+    }
+}

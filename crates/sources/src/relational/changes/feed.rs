@@ -144,11 +144,18 @@ impl Feed {
         self.is_wanted(table) && !self.told_by_database[table.0 as usize].load(SeqCst)
     }
 
-    /// From now on the database's triggers tell of these tables and of no others.
+    /// From now on the database's triggers tell of these tables and of no others. Since when they do not tell of a table any
+    /// more is not known, so that something is lost.
     pub(crate) fn set_told_by_database(&self, tables: &[TableId]) {
+        let mut left = Vec::new();
         for (index, told) in self.told_by_database.iter().enumerate() {
-            told.store(tables.contains(&TableId(index as u32)), SeqCst);
+            let id = TableId(index as u32);
+            let is_told = tables.contains(&id);
+            if told.swap(is_told, SeqCst) && !is_told {
+                left.push(id);
+            }
         }
+        self.lose(&left);
     }
 
     /// Changes when other tables than before are wanted.

@@ -60,6 +60,12 @@ pub(super) struct ChangeTable {
     model: Arc<Model>,
     feed: Arc<Feed>,
     seen: Option<Seen>,
+    /// Tables that have triggers now, and those that had them when the table was read last: of others, this server tells
+    /// what it changes itself.
+    told: Vec<TableId>,
+    told_before: Vec<TableId>,
+    /// Something is not known, which is said behind all that is unread.
+    is_lost: bool,
     /// Of what was seen, what is not published yet, in order: the connection broke meanwhile.
     unread: Vec<Line>,
     /// Transactions that notified, of which nothing has been read yet.
@@ -88,7 +94,28 @@ struct Line {
 impl ChangeTable {
     pub(super) fn new(model: &Arc<Model>, feed: &Arc<Feed>) -> Self {
         let (model, feed) = (Arc::clone(model), Arc::clone(feed));
-        Self { model, feed, seen: None, unread: Vec::new(), notified: HashSet::new(), changes: 0 }
+        Self {
+            model,
+            feed,
+            seen: None,
+            told: Vec::new(),
+            told_before: Vec::new(),
+            is_lost: false,
+            unread: Vec::new(),
+            notified: HashSet::new(),
+            changes: 0,
+        }
+    }
+
+    /// From what is committed after the next read on, changes of these tables are told, and of no others.
+    pub(super) fn hear_of(&mut self, tables: Vec<TableId>) {
+        self.told_before.retain(|table| tables.contains(table));
+        self.told = tables;
+    }
+
+    /// How many tables are told of.
+    pub(super) fn tables(&self) -> usize {
+        self.told.len()
     }
 
     pub(super) fn notified(&mut self, transaction: u64) {
@@ -106,35 +133,53 @@ impl ChangeTable {
             self.publish(&lines, rows);
             self.changes += count as u64;
         }
+        if std::mem::take(&mut self.is_lost) {
+            tracing::warn!(
+                "changes are lost: more than {KEPT_CHANGES} were made since the table was read last"
+            );
+            self.feed.lose(&self.feed.wanted_tables());
+        }
         Ok(())
     }
 
     /// Adds to what is unread.
     async fn find(&mut self, client: &Client) -> Result<(), Error> {
-        let (now, lines) = self.lines(client).await?;
+        let (now, mut lines) = self.lines(client).await?;
         let Some(now) = now else { return Ok(()) };
+        let told = std::mem::replace(&mut self.told_before, self.told.clone());
+        // Those who notified had committed before.
+        let notified = std::mem::take(&mut self.notified);
         let before = self.seen.replace(now);
         let (Some(before), Some(now)) = (before, &self.seen) else { return Ok(()) };
+        if self.is_incomplete(&before, now, &lines, &notified) {
+            self.is_lost = true;
+            self.unread.clear();
+            if lines.len() > KEPT_CHANGES as usize {
+                lines.clear();
+            }
+        }
+        self.unread.extend(lines.into_iter().filter(|line| line.table.is_some_and(|id| told.contains(&id))));
+        Ok(())
+    }
+
+    /// Whether something between two looks is not in the lines, or not any more in what is unread.
+    fn is_incomplete(&self, before: &Seen, now: &Seen, lines: &[Line], notified: &HashSet<u64>) -> bool {
         let found: HashSet<u64> = lines.iter().map(|line| line.transaction).collect();
         let is_missing = |transaction: &u64| {
             !before.snapshot.sees(*transaction)
                 && now.snapshot.sees(*transaction)
                 && !found.contains(transaction)
         };
-        // The database is another one, or so much has happened that some of it is not kept.
+        // The database is another one.
         let is_other = now.snapshot.next < before.snapshot.oldest || now.last < before.last;
-        let oldest = self.unread.iter().map(|line| line.id).min().unwrap_or(before.last);
-        let is_lost = is_other || now.last - oldest > KEPT_CHANGES || self.notified.iter().any(is_missing);
-        self.notified.retain(|transaction| !now.snapshot.sees(*transaction));
-        if is_lost {
-            tracing::warn!(
-                "changes are lost: more than {KEPT_CHANGES} were made since the table was read last"
-            );
-            self.unread.clear();
-            self.feed.lose(&self.feed.wanted_tables());
-        }
-        self.unread.extend(lines);
-        Ok(())
+        // The triggers may have removed what is older, of a transaction that began long ago also in part.
+        let oldest_kept = now.last - KEPT_CHANGES;
+        let is_removed = |line: &Line| line.id < oldest_kept;
+        is_other
+            || before.last < oldest_kept
+            || lines.len() > KEPT_CHANGES as usize
+            || lines.iter().chain(&self.unread).any(is_removed)
+            || notified.iter().any(is_missing)
     }
 
     async fn lines(&self, client: &Client) -> Result<(Option<Seen>, Vec<Line>), Error> {
@@ -152,8 +197,8 @@ impl ChangeTable {
                     WHERE transaction >= pg_snapshot_xmin($1::text::pg_snapshot)
                         AND NOT pg_visible_in_snapshot(transaction, $1::text::pg_snapshot)
                         OR id > $2) AS unseen
-                ORDER BY last, operation = 'T', id";
-            let rows = client.query(sql, &[&seen.snapshot.text, &seen.last]).await?;
+                ORDER BY last, operation = 'T', id LIMIT $3";
+            let rows = client.query(sql, &[&seen.snapshot.text, &seen.last, &(KEPT_CHANGES + 1)]).await?;
             lines = rows.iter().map(|row| self.line(row)).collect::<Result<_, _>>()?;
         }
         client.batch_execute("COMMIT").await?;
@@ -177,32 +222,32 @@ impl ChangeTable {
         })
     }
 
-    /// Publishes lines, those of a transaction together.
-    fn publish(&self, lines: &[Line], mut rows: HashMap<i64, KnownRow>) {
+    /// Publishes lines, those of a transaction together: what is not known of it behind the others, as lines come.
+    fn publish(&mut self, lines: &[Line], mut rows: HashMap<i64, Option<KnownRow>>) {
         for lines in lines.chunk_by(|one, other| one.transaction == other.transaction) {
-            let mut changes = Vec::new();
+            let (mut changes, mut unknown) = (Vec::new(), Vec::new());
             for line in lines {
-                match (line.table, line.operation) {
-                    (Some(table), Some(operation)) if self.feed.is_wanted(table) => {
-                        let (row, previous_key) = rows.remove(&line.id).unwrap_or_default();
+                let Some(table) = line.table else { continue };
+                match (line.operation, rows.remove(&line.id)) {
+                    (None, _) => unknown.push(table),
+                    (Some(operation), Some(row)) => {
+                        let (row, previous_key) = row.unwrap_or_default();
                         changes.push(RowChange { table, operation, row, previous_key });
                     }
-                    (Some(table), None) => {
-                        self.feed.publish(std::mem::take(&mut changes));
-                        self.feed.lose(&[table]);
-                    }
-                    _ => {}
+                    // Somebody has begun to listen since the rows were read, or the triggers have removed it.
+                    (Some(_), None) => self.is_lost |= self.feed.is_wanted(table),
                 }
             }
             self.feed.publish(changes);
+            self.feed.lose(&unknown);
         }
     }
 
-    /// By number; those that cannot be read, as their table has changed, are not there.
+    /// By number; `None` where a row cannot be read, as its table has changed. Those that are removed by now are not there.
     ///
     /// # Errors
     /// When the database could not be asked, such as where the connection broke.
-    async fn rows(&self, client: &Client, lines: &[Line]) -> Result<HashMap<i64, KnownRow>, Error> {
+    async fn rows(&self, client: &Client, lines: &[Line]) -> Result<HashMap<i64, Option<KnownRow>>, Error> {
         let mut by_table: HashMap<TableId, Vec<i64>> = HashMap::new();
         for line in lines {
             if let (Some(table), Some(_)) = (line.table, line.operation)
@@ -217,8 +262,12 @@ impl ChangeTable {
             let reading = RowReading::new(table);
             let read = client.query(&reading.sql, &[&ids]).await;
             match read {
-                Ok(rows) => all.extend(rows.iter().filter_map(|row| reading.read(row))),
+                Ok(rows) => {
+                    let known = rows.iter().filter_map(|row| reading.read(row));
+                    all.extend(known.map(|(id, row)| (id, Some(row))));
+                }
                 Err(error) if is_of_the_table(&error) => {
+                    all.extend(ids.iter().map(|id| (*id, None)));
                     let reason = super::error::describe(&error);
                     tracing::warn!(table = %table.name, reason, "changed rows cannot be read");
                 }

@@ -13,7 +13,7 @@ use std::{
 
 use tokio::{
     sync::{mpsc, oneshot},
-    time::timeout,
+    time::{Instant, timeout},
 };
 use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, Socket, tls::NoTlsStream};
 
@@ -28,7 +28,8 @@ use super::{
 /// Pauses between attempts to connect: the first, doubled up to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(5);
-/// How long nothing may be heard before the table is looked at all the same, which also shows a dead connection.
+/// How long nothing may be heard before the table is looked at all the same, which also shows a dead connection; and how
+/// often it is found out which tables have triggers.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// One look at the table may take this long.
 const LOOK_LIMIT: Duration = Duration::from_secs(60);
@@ -73,7 +74,12 @@ struct Worker {
     /// Told of the first attempt's end.
     tried: Option<oneshot::Sender<()>>,
     last_reason: Option<String>,
+    /// When it was found out last which tables have triggers; `None` where that is due.
+    triggers_known: Option<Instant>,
 }
+
+/// The transaction that a notification names; others are of triggers that have come or gone, or of strangers.
+type News = Option<u64>;
 
 impl Listener {
     /// Returns after the first attempt to connect, so that what is told from then on is told once.
@@ -93,6 +99,7 @@ impl Listener {
             table: ChangeTable::new(model, feed),
             tried: Some(tried),
             last_reason: None,
+            triggers_known: None,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         thread::Builder::new().name("pg-listener".into()).spawn(move || {
@@ -139,6 +146,7 @@ impl Worker {
             Ok(Err(error)) => return describe(&error),
             Err(_) => return format!("no answer within {} s", limit.as_secs()),
         };
+        self.triggers_known = None;
         let (tell, news) = mpsc::unbounded_channel();
         let driver = tokio::spawn(drive(connection, tell));
         let ended = self.listen(&client, news).await;
@@ -146,7 +154,7 @@ impl Worker {
         ended
     }
 
-    async fn listen(&mut self, client: &Client, mut news: mpsc::UnboundedReceiver<u64>) -> String {
+    async fn listen(&mut self, client: &Client, mut news: mpsc::UnboundedReceiver<News>) -> String {
         let setup = format!(
             "{}; set statement_timeout = {}; listen {CHANNEL}",
             self.target.session_setup(PlanMode::Custom),
@@ -162,31 +170,37 @@ impl Worker {
                 Err(_) => return format!("no answer within {} s", LOOK_LIMIT.as_secs()),
             }
             match timeout(LOOK_EVERY, news.recv()).await {
-                Ok(Some(transaction)) => self.table.notified(transaction),
+                Ok(Some(notified)) => self.notified(notified),
                 Ok(None) => return "the connection was closed".to_owned(),
                 Err(_) => {}
             }
-            while let Ok(transaction) = news.try_recv() {
-                self.table.notified(transaction);
+            while let Ok(notified) = news.try_recv() {
+                self.notified(notified);
             }
         }
     }
 
+    fn notified(&mut self, news: News) {
+        match news {
+            Some(transaction) => self.table.notified(transaction),
+            None => self.triggers_known = None,
+        }
+    }
+
     async fn look(&mut self, client: &Client) -> Result<(), tokio_postgres::Error> {
-        let is_first = !self.state.is_connected();
-        if is_first {
+        if self.triggers_known.is_none_or(|known| known.elapsed() >= LOOK_EVERY) {
             let tables = tables_with_triggers(client, &self.model).await?;
+            self.triggers_known = Some(Instant::now());
+            // Before the table is read: what this server has told of until now is in what is read next.
             self.feed.set_told_by_database(&tables);
-            tracing::info!(
-                database = %self.target.description,
-                tables = tables.len(),
-                "hears of changes made by others"
-            );
-            self.last_reason = None;
+            self.table.hear_of(tables);
         }
         self.table.read(client).await?;
         self.state.changes.store(self.table.changes, Relaxed);
-        if is_first {
+        if !self.state.is_connected() {
+            let (database, tables) = (&self.target.description, self.table.tables());
+            tracing::info!(%database, tables, "hears of changes made by others");
+            self.last_reason = None;
             self.state.connections.fetch_add(1, Relaxed);
             self.state.connected.store(true, Relaxed);
             self.tried = None;
@@ -195,12 +209,13 @@ impl Worker {
     }
 
     /// Undefined schema, table or function: then this server tells of its own changes by itself.
-    fn explained(&self, error: &tokio_postgres::Error) -> String {
+    fn explained(&mut self, error: &tokio_postgres::Error) -> String {
         let code = error.code().map(tokio_postgres::error::SqlState::code);
         let reason = describe(error);
         match code {
             Some("3F000" | "42P01" | "42883") => {
                 self.feed.set_told_by_database(&[]);
+                self.table.hear_of(Vec::new());
                 format!("{reason}; install the triggers with `prony triggers install`")
             }
             Some("42501") => format!("{reason}; grant it with `prony triggers install --reader ROLE`"),
@@ -210,14 +225,12 @@ impl Worker {
 }
 
 /// Carries the connection, and hands over the transactions that notifications name.
-async fn drive(mut connection: Connection<Socket, NoTlsStream>, tell: mpsc::UnboundedSender<u64>) {
+async fn drive(mut connection: Connection<Socket, NoTlsStream>, tell: mpsc::UnboundedSender<News>) {
     loop {
         let message = std::future::poll_fn(|context| connection.poll_message(context)).await;
         match message {
             Some(Ok(AsyncMessage::Notification(notification))) => {
-                // What is no number still says that there is something to be read.
-                let transaction = notification.payload().parse().unwrap_or_default();
-                if tell.send(transaction).is_err() {
+                if tell.send(notification.payload().parse().ok()).is_err() {
                     return;
                 }
             }

@@ -20,6 +20,8 @@ pub(super) struct Forms {
     pub(super) wanted: Form,
     /// Whether triggers are there, and call for each row.
     installed_by_row: Option<bool>,
+    /// All below it, as quoted names with their schemas.
+    pub(super) partitions: Vec<String>,
 }
 
 /// A statement that names a partition or a child fires none of the parent's triggers for statements, and one that names
@@ -36,7 +38,10 @@ const FORMS: &str = "
     END AS reason,
     (SELECT bool_or(p.proname = 'row_changed') FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid
      WHERE t.tgrelid = c.oid AND p.pronamespace = to_regnamespace('prony')
-         AND p.proname IN ('row_changed', 'rows_changed')) AS by_row
+         AND p.proname IN ('row_changed', 'rows_changed')) AS by_row,
+    ARRAY(SELECT format('%I.%I', pn.nspname, p.relname) FROM pg_partition_tree(c.oid) AS below
+          JOIN pg_class AS p ON p.oid = below.relid JOIN pg_namespace AS pn ON pn.oid = p.relnamespace
+          WHERE below.level > 0 ORDER BY 1) AS partitions
     FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE n.nspname = $1 AND c.relname = $2";
 
@@ -46,7 +51,7 @@ impl Forms {
             client.query_one(FORMS, &[&table.schema.as_deref().unwrap_or_default(), &&*table.name]).await?;
         let reason: Option<String> = row.try_get(0)?;
         let wanted = reason.map_or(Form::Statement, |reason| Form::Row { reason });
-        Ok(Self { wanted, installed_by_row: row.try_get(1)? })
+        Ok(Self { wanted, installed_by_row: row.try_get(1)?, partitions: row.try_get(2)? })
     }
 
     /// In words: what there will be, and what is there.

@@ -39,6 +39,9 @@ const STATEMENT_TRIGGERS: [(&str, &str, &str); 3] = [
     ("0_prony_delete", "DELETE", "OLD TABLE AS rows_before"),
 ];
 
+/// Has those who listen look which tables have triggers; it is [`CHANNEL`].
+const NEWS: &str = "NOTIFY prony_changes, 'triggers';\n";
+
 /// What all tables share.
 const SHARED: &str = include_str!("triggers.sql");
 
@@ -113,22 +116,22 @@ impl Triggers {
         }
         for (table, forms) in &self.tables {
             let _ = writeln!(sql, "\n-- {}: {}", described(table), forms.described());
-            drop_all(&mut sql, table);
-            create(&mut sql, table, &forms.wanted);
+            drop_all(&mut sql, table, forms);
+            create(&mut sql, table, forms);
         }
-        sql + "\nCOMMIT;\n"
+        sql + "\n" + NEWS + "COMMIT;\n"
     }
 
     /// What [`Self::remove`] runs: the tables' triggers, and without named tables all that the installation has made.
     pub fn removing(&self) -> String {
         let mut sql = "BEGIN;\n".to_owned();
-        for (table, _) in &self.tables {
-            drop_all(&mut sql, table);
+        for (table, forms) in &self.tables {
+            drop_all(&mut sql, table, forms);
         }
         if self.request.tables.is_empty() {
             let _ = writeln!(sql, "DROP SCHEMA IF EXISTS {SCHEMA} CASCADE;");
         }
-        sql + "COMMIT;\n"
+        sql + NEWS + "COMMIT;\n"
     }
 
     /// Puts the triggers into the database, all or none. Those that are there are made anew.
@@ -195,31 +198,40 @@ fn qualified(table: &CatalogTable) -> String {
 }
 
 /// Triggers of either form, also of an earlier installation.
-fn drop_all(sql: &mut String, table: &CatalogTable) {
+fn drop_all(sql: &mut String, table: &CatalogTable, forms: &Forms) {
     let name = qualified(table);
-    let statement = STATEMENT_TRIGGERS.map(|(trigger, ..)| trigger);
-    for trigger in statement.into_iter().chain([ROW_TRIGGER, TRUNCATE_TRIGGER]) {
+    let mut drop = |trigger: &str, name: &str| {
         let _ = writeln!(sql, "DROP TRIGGER IF EXISTS \"{trigger}\" ON {name};");
-    }
+    };
+    let statement = STATEMENT_TRIGGERS.map(|(trigger, ..)| trigger);
+    statement.into_iter().chain([ROW_TRIGGER, TRUNCATE_TRIGGER]).for_each(|trigger| drop(trigger, &name));
+    forms.partitions.iter().for_each(|name| drop(TRUNCATE_TRIGGER, name));
 }
 
-fn create(sql: &mut String, table: &CatalogTable, form: &Form) {
-    let (name, arguments) = (qualified(table), arguments(table));
-    let mut trigger = |trigger: &str, event: &str, how: &str, function: &str| {
+fn create(sql: &mut String, table: &CatalogTable, forms: &Forms) {
+    let (table_name, arguments) = (qualified(table), arguments(table));
+    let mut trigger = |trigger: &str, event: &str, name: &str, how: &str, function: &str| {
         let _ = write!(
             sql,
             "CREATE TRIGGER \"{trigger}\" AFTER {event} ON {name}\n    {how} EXECUTE FUNCTION {SCHEMA}.{function}({arguments});\n"
         );
     };
-    match form {
+    match forms.wanted {
         Form::Statement => {
             for (name, event, rows) in STATEMENT_TRIGGERS {
-                trigger(name, event, &format!("REFERENCING {rows} FOR EACH STATEMENT"), "rows_changed");
+                let how = format!("REFERENCING {rows} FOR EACH STATEMENT");
+                trigger(name, event, &table_name, &how, "rows_changed");
             }
         }
-        Form::Row { .. } => trigger(ROW_TRIGGER, "INSERT OR UPDATE OR DELETE", "FOR EACH ROW", "row_changed"),
+        Form::Row { .. } => {
+            let event = "INSERT OR UPDATE OR DELETE";
+            trigger(ROW_TRIGGER, event, &table_name, "FOR EACH ROW", "row_changed");
+        }
     }
-    trigger(TRUNCATE_TRIGGER, "TRUNCATE", "FOR EACH STATEMENT", "truncated");
+    // Partitions have those for rows from their table, and no others.
+    for name in std::iter::once(&table_name).chain(&forms.partitions) {
+        trigger(TRUNCATE_TRIGGER, "TRUNCATE", name, "FOR EACH STATEMENT", "truncated");
+    }
 }
 
 /// The table's schema and name (partitions have their own) and the columns of its key.

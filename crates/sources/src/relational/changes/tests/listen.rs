@@ -212,8 +212,8 @@ fn what_is_not_kept_any_more_is_told_as_lost() {
             "alter table prony.change alter id restart with 200000; insert into shelf values (1, 'a')",
         );
         expect![[r#"
-            Unknown
             Insert shelf 1,"a",null,null,null
+            Unknown
         "#]]
         .assert_eq(&told(&bed, &mut reader, 2).await);
         // Every thousandth change removes those that are too many.
@@ -243,9 +243,9 @@ fn triggers_are_installed_again_and_removed() {
         // Who writes needs no right to the table of changes.
         database.execute("set role rows_app; insert into shelf values (1, 'a'); reset role");
         let count = "select count(*) from pg_trigger where tgname like '0_prony%' and tgparentid = 0";
-        assert_eq!(database.query(count), [[Some("14".to_owned())]]);
+        assert_eq!(database.query(count), [[Some("16".to_owned())]]);
         triggers(&url, &["shelf"]).await.remove().await.unwrap();
-        assert_eq!(database.query(count), [[Some("10".to_owned())]]);
+        assert_eq!(database.query(count), [[Some("12".to_owned())]]);
         all.remove().await.unwrap();
         all.remove().await.unwrap();
         assert_eq!(database.query(count), [[Some("0".to_owned())]]);
@@ -387,5 +387,174 @@ fn triggers_of_the_earlier_form_tell_too_and_are_replaced() {
         "#]]
         .assert_eq(&told(&bed, &mut reader, 2).await);
         assert_eq!(bed.heard(&mut reader), "");
+    });
+}
+
+/// Nobody has to connect anew: what is installed or removed is found out.
+#[test]
+fn triggers_that_come_and_go_under_a_listener_double_and_lose_nothing() {
+    let database = TestDatabase::create();
+    database.execute(SHOP);
+    on_a_core(async {
+        let url = database.url();
+        triggers(&url, &["shelf"]).await.install().await.unwrap();
+        let bed = Bed::with(&url, listening()).await;
+        let mut reader = bed.listen(&["unwatched"]);
+        let own = |id: u32| format!("mutation {{ createUnwatched(id: {id}) {{ id }} }}");
+        bed.ask(&own(1)).await;
+        let unwatched = triggers(&url, &["unwatched"]).await;
+        unwatched.install().await.unwrap();
+        bed.ask(&own(2)).await;
+        database.execute("insert into unwatched values (3)");
+        let mut all = String::new();
+        while !all.contains("unwatched 3") {
+            all += &told(&bed, &mut reader, 1).await;
+        }
+        // Of the moment between, it may be told that it is not known.
+        all = all.replace("Unknown\n", "");
+        assert_eq!(all, "Insert unwatched 1\nInsert unwatched 2\nInsert unwatched 3\n");
+        unwatched.remove().await.unwrap();
+        bed.ask(&own(4)).await;
+        let mut all = told(&bed, &mut reader, 1).await;
+        while all.lines().last() != Some("Insert unwatched 6") {
+            bed.ask("mutation { deleteUnwatched(pk_columns: {id: 6}) { result } }").await;
+            bed.ask(&own(6)).await;
+            all += &bed.heard(&mut reader);
+            tokio::task::yield_now().await;
+        }
+        assert!(all.contains("Unknown") || all.contains("unwatched 4"), "{all}");
+    });
+}
+
+/// Whoever may connect may notify, whatever it says.
+#[test]
+fn notifications_of_strangers_lose_nothing() {
+    let database = TestDatabase::create();
+    database.execute(SHOP);
+    on_a_core(async {
+        let url = database.url();
+        triggers(&url, &["shelf"]).await.install().await.unwrap();
+        let bed = Bed::with(&url, listening()).await;
+        let mut reader = bed.listen(&["shelf"]);
+        database.execute(
+            "do $$ begin insert into shelf values (0, 'a'); for ahead in 1..30 loop
+                 perform pg_notify('prony_changes', (pg_current_xact_id()::text::bigint + ahead)::text);
+             end loop; end $$; notify prony_changes, 'x'; notify prony_changes, '-1'",
+        );
+        assert_eq!(told(&bed, &mut reader, 1).await, "Insert shelf 0,\"a\",null,null,null\n");
+        for id in 1..=30 {
+            // Takes a number, and is none of the table's.
+            database.execute("insert into log values ('x')");
+            database.execute(&format!("insert into shelf values ({id}, 'a')"));
+        }
+        let all = told(&bed, &mut reader, 30).await;
+        assert!(!all.contains("Unknown"), "{all}");
+    });
+}
+
+/// Removing reaches half of the changes of a transaction that began long ago, before they are read.
+#[test]
+fn what_is_removed_in_part_before_it_is_read_is_told_as_lost() {
+    let database = TestDatabase::create();
+    database.execute(SHOP);
+    on_a_core(async {
+        let url = database.url();
+        triggers(&url, &["shelf"]).await.install().await.unwrap();
+        let bed = Bed::with(&url, listening()).await;
+        let mut reader = bed.listen(&["shelf"]);
+        let (early, remover) = (connect(&url).await, connect(&url).await);
+        early.batch_execute("begin; insert into shelf values (1, 'a'), (2, 'b'), (3, 'c')").await.unwrap();
+        database.execute("select setval('prony.change_id_seq', 200000)");
+        database.execute("insert into shelf values (4, 'd')");
+        assert_eq!(told(&bed, &mut reader, 2).await, "Insert shelf 4,\"d\",null,null,null\nUnknown\n");
+        // It waits for the early one, and whoever reads waits for it.
+        let remove = async {
+            let remove = "begin; lock table prony.change; delete from prony.change where id < 3; commit";
+            remover.batch_execute(remove).await.unwrap();
+        };
+        let commit = async {
+            while database.query("select 1 from pg_locks where not granted").is_empty() {
+                tokio::task::yield_now().await;
+            }
+            early.batch_execute("commit").await.unwrap();
+        };
+        tokio::join!(remove, commit);
+        let all = told(&bed, &mut reader, 2).await;
+        assert!(all.contains("Unknown"), "{all}");
+    });
+}
+
+/// Where those who write are faster than the one who reads.
+#[test]
+fn what_is_removed_while_it_is_read_is_told_as_lost() {
+    let database = TestDatabase::create();
+    // Reading the row that says so takes others away.
+    database.execute(
+        "create function cut(text) returns boolean language plpgsql as $$ begin
+             if $1 = 'cut' and current_query() like '%jsonb_populate_record%' then
+                 delete from prony.change where row_data ->> 'label' = 'gone';
+             end if;
+             return true;
+         end $$;
+         create domain marked as text check (cut(value));
+         create table shelf (id int primary key, label marked)",
+    );
+    on_a_core(async {
+        let url = database.url();
+        triggers(&url, &["shelf"]).await.install().await.unwrap();
+        let bed = Bed::with(&url, listening()).await;
+        let mut reader = bed.listen(&["shelf"]);
+        database.execute(
+            "insert into shelf select g, case g when 1000 then 'cut' when 1001 then 'gone' else 'x' end
+             from generate_series(1, 1002) as g",
+        );
+        let all = told(&bed, &mut reader, 3).await;
+        assert!(all.ends_with("Insert shelf 1002,\"x\"\nUnknown\n"), "{all}");
+    });
+}
+
+#[test]
+fn partitions_that_are_emptied_are_told_of() {
+    let database = TestDatabase::create();
+    database.execute(SHOP);
+    database.execute("insert into part values (1, 'eu'), (2, 'us')");
+    on_a_core(async {
+        let url = database.url();
+        triggers(&url, &["part"]).await.install().await.unwrap();
+        let bed = Bed::with(&url, listening()).await;
+        let mut reader = bed.listen(&["part"]);
+        database.execute("truncate part_eu");
+        database.execute("insert into part values (3, 'us')");
+        database.execute("truncate part");
+        database.execute("insert into part values (4, 'us')");
+        expect![[r#"
+            Unknown
+            Insert part 3,"us"
+            Unknown
+            Insert part 4,"us"
+        "#]]
+        .assert_eq(&told(&bed, &mut reader, 4).await);
+        triggers(&url, &["part"]).await.remove().await.unwrap();
+        assert!(database.query("select 1 from pg_trigger where tgname like '0_prony%'").is_empty());
+    });
+}
+
+#[test]
+fn json_that_is_too_deep_to_be_asked_for_is_no_null() {
+    let database = TestDatabase::create();
+    database.execute("create table deep (id int primary key, j jsonb)");
+    on_a_core(async {
+        let url = database.url();
+        triggers(&url, &[]).await.install().await.unwrap();
+        let bed = Bed::with(&url, listening()).await;
+        let mut direct = bed.subscribe("subscription { onDeepChanged { deep { j } } }", "{}");
+        let mut asked =
+            bed.subscribe("subscription { onDeepChanged(where: {id: {gt: 0}}) { deep { j } } }", "{}");
+        database.execute("insert into deep values (1, (repeat('[', 200) || repeat(']', 200))::jsonb)");
+        assert!(direct.next().await.contains("[[[["));
+        let refused = asked.next().await;
+        assert!(refused.contains("JSON of too many levels"), "{refused}");
+        database.execute("insert into deep values (2, '[[[7]]]')");
+        assert_eq!(direct.next().await, asked.next().await);
     });
 }

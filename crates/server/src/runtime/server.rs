@@ -175,9 +175,10 @@ fn control(
         Some(cores)
     });
     let Some(cores) = cores else { return };
-    for core in cores {
-        drop(core.inbox);
-        if core.thread.join().is_err() {
+    // All are told before any is waited for: one connection that lingers must not keep the others' from hearing of it.
+    let threads: Vec<_> = cores.into_iter().map(|core| core.thread).collect();
+    for thread in threads {
+        if thread.join().is_err() {
             tracing::error!("a core's thread has panicked");
         }
     }

@@ -5,7 +5,10 @@ use std::time::Duration;
 use prony_server::runtime;
 use prony_testkit::chinook::sqlite_copy;
 
-use crate::support::{Server, Wire, query, settings};
+use crate::{
+    sockets::Socket,
+    support::{Server, Wire, post_with, query, settings},
+};
 
 #[test]
 fn requests_in_flight_finish_and_their_connections_close() {
@@ -27,6 +30,39 @@ fn requests_in_flight_finish_and_their_connections_close() {
     let response = busy.response();
     assert!(response.contains("AC/DC"), "{response}");
     assert_eq!(busy.rest(), "");
+    stopping.join().expect("it stops");
+}
+
+/// A request that one core has in flight does not keep another core's sockets and streams from hearing of the end.
+#[test]
+fn who_is_in_flight_keeps_nobody_waiting() {
+    let server = Server::donuts(|_| {});
+    // New connections go to the core that has the fewest: each has two of each kind.
+    let request = query("{ __typename }");
+    let mut busy = [server.connect(), server.connect()];
+    for wire in &mut busy {
+        wire.send(&request[..request.len() - 3]);
+    }
+    let mut sockets = [Socket::ready(&server), Socket::ready(&server)];
+    let mut streams = [server.connect(), server.connect()];
+    for stream in &mut streams {
+        let events = "accept: text/event-stream\r\ncontent-type: application/json\r\n";
+        let updates = r#"{"query":"subscription { onDonutUpdated(id: \"7\") { id } }"}"#;
+        stream.send(post_with(events, updates));
+        stream.until(":\n\n");
+    }
+    let stopping = std::thread::spawn(move || server.running.stop());
+    for socket in &mut sockets {
+        assert_eq!(socket.next(), "close 1012 the server is stopping: connect again");
+        assert_eq!(socket.next(), "(closed)");
+    }
+    for stream in &mut streams {
+        assert!(stream.rest().contains(": the server is stopping; connect again\n\n\r\n0\r\n\r\n"));
+    }
+    for wire in &mut busy {
+        wire.send(&request[request.len() - 3..]);
+        assert!(wire.response().contains("Query"));
+    }
     stopping.join().expect("it stops");
 }
 

@@ -105,16 +105,19 @@ impl Outbox {
         // One message of any size is let through, so that the bound never makes an answer impossible.
         let fits = inner.items.is_empty() || bytes <= self.bounds.bytes;
         if inner.items.len() >= self.bounds.messages || !fits {
-            let slow = Stop::Slow { messages: inner.items.len(), bytes: inner.bytes };
-            inner.stop.get_or_insert(slow);
-            self.hub.count_slow();
-            inner.items = VecDeque::new();
-            inner.bytes = 0;
+            self.cut(&mut inner);
         } else {
             inner.bytes = bytes;
             inner.items.push_back(item);
         }
         inner.wake();
+    }
+
+    fn cut(&self, inner: &mut Inner) {
+        inner.stop.get_or_insert(Stop::Slow { messages: inner.items.len(), bytes: inner.bytes });
+        self.hub.count_slow();
+        inner.items = VecDeque::new();
+        inner.bytes = 0;
     }
 
     /// As [`Self::push`], of an answer that makes the one before it worthless: where that still waits, this one takes its
@@ -132,6 +135,11 @@ impl Outbox {
         let (before, after) = (waiting.len(), payload.len());
         *waiting = payload;
         inner.bytes = inner.bytes - before + after;
+        // Alone it may be of any size, as any message.
+        if inner.items.len() > 1 && inner.bytes > self.bounds.bytes {
+            self.cut(&mut inner);
+            inner.wake();
+        }
     }
 
     /// Ends the connection; the first reason stays.
@@ -242,6 +250,23 @@ mod tests {
         push(2, "x");
         push(1, "more");
         assert!(matches!(outbox.stopped(), Some(Stop::Slow { messages: 2, .. })));
+    }
+
+    #[test]
+    fn answers_that_grow_while_they_wait_are_bounded_too() {
+        let outbox = outbox(9, 10);
+        let wrap = Wrap { before: Bytes::new(), after: b"" };
+        let push = |serial, payload: &'static str| {
+            outbox.push_newest(Serial(serial), wrap.clone(), Bytes::from_static(payload.as_bytes()));
+        };
+        push(1, "a");
+        push(1, "alone it always fits");
+        assert_eq!(outbox.stopped(), None);
+        push(1, "a");
+        push(2, "b");
+        push(2, "ten bytes!");
+        assert_eq!(outbox.stopped(), Some(Stop::Slow { messages: 2, bytes: 11 }));
+        assert!(outbox.pop().is_none(), "what waited is dropped");
     }
 
     #[test]

@@ -129,12 +129,18 @@ impl Reservation {
         Ok(())
     }
 
-    /// Has an operation stopped; one that is not there has ended a moment ago.
+    /// Has an operation stopped; one that is not there has ended a moment ago. One that could not be told of stays, so that
+    /// the client can ask again.
     pub(crate) fn stop(&self, id: &str) -> Result<(), OrderFault> {
-        if !lock(&self.inner).operations.remove(id) {
+        let mut inner = lock(&self.inner);
+        if !inner.operations.contains(id) {
             return Ok(());
         }
-        self.orders.try_send(Order::Stop { id: id.into() }).map_err(OrderFault::from)
+        let sent = self.orders.try_send(Order::Stop { id: id.into() }).map_err(OrderFault::from);
+        if sent != Err(OrderFault::TooMany) {
+            inner.operations.remove(id);
+        }
+        sent
     }
 }
 
@@ -231,5 +237,24 @@ mod tests {
         assert_eq!(start("d"), Err(OrderFault::TooMany));
         stream.stop("c").unwrap_err();
         assert_eq!(start("d"), Err(OrderFault::Gone));
+    }
+
+    #[test]
+    fn what_could_not_be_stopped_can_be_stopped_again() {
+        let (streams, settings) = (Arc::new(Reservations::default()), settings());
+        let token = streams.reserve(&settings).unwrap().unwrap();
+        let stream = streams.find(&token, &settings).unwrap();
+        let start = || stream.start("a", RequestParameters::default(), 2);
+        for _ in 1..MAX_ORDERS / 2 {
+            assert_eq!((start(), stream.stop("a")), (Ok(()), Ok(())));
+        }
+        stream.start("b", RequestParameters::default(), 2).unwrap();
+        assert_eq!(start(), Ok(()));
+        assert_eq!(stream.stop("a"), Err(OrderFault::TooMany), "nobody takes orders");
+        assert_eq!(start(), Err(OrderFault::Doubled), "it is still to be begun");
+        let mut claim = streams.claim(&token, Arc::clone(&stream)).unwrap();
+        assert!(claim.inbox.try_recv().is_ok());
+        assert_eq!(stream.stop("a"), Ok(()));
+        assert_eq!(start(), Err(OrderFault::TooMany), "the last place was taken by the stop");
     }
 }

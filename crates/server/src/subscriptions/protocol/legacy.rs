@@ -21,7 +21,7 @@ impl Session {
                 if self.phase != Phase::Opening {
                     return Err(Close::too_many_inits());
                 }
-                let mut actions = self.let_in(message);
+                let mut actions = self.let_in(message)?;
                 actions.push(Action::Send(KEEP_ALIVE.into()));
                 Ok(actions)
             }

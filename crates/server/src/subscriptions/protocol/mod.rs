@@ -69,7 +69,7 @@ impl Close {
     }
 
     fn unauthorized() -> Self {
-        Self::new(4401, "Unauthorized: send connection_init first")
+        Self::new(4401, "Unauthorized")
     }
 
     pub(crate) fn forbidden(reason: impl Into<Cow<'static, str>>) -> Self {
@@ -156,15 +156,17 @@ impl Session {
     }
 
     /// What lets a client in.
-    fn let_in(&mut self, message: &Message<'_>) -> Vec<Action> {
-        self.phase = Phase::Ready;
+    fn let_in(&mut self, message: &Message<'_>) -> Result<Vec<Action>, Close> {
         let mut actions = Vec::with_capacity(3);
         if self.meets {
-            let payload = message.payload.and_then(|payload| serde_json::from_str(payload.get()).ok());
+            let payload = message.payload.map(|payload| serde_json::from_str(payload.get())).transpose();
+            let payload =
+                payload.map_err(|fault| Close::invalid(format!("Invalid message: payload: {fault}")))?;
             actions.push(Action::Meet(payload.unwrap_or_default()));
         }
+        self.phase = Phase::Ready;
         actions.push(Action::Send(r#"{"type":"connection_ack"}"#.into()));
-        actions
+        Ok(actions)
     }
 
     /// A text of the client. The list ends with a [`Action::Close`] where it breaks the protocol.

@@ -231,8 +231,8 @@ fn legacy_says_why_before_it_closes() {
             &[r#"{"id":"1","type":"start","payload":{"query":"{ x }"}}"#],
             expect![[r#"
             > {"id":"1","type":"start","payload":{"query":"{ x }"}}
-              {"type":"connection_error","payload":{"message":"Unauthorized: send connection_init first"}}
-              close 4401 Unauthorized: send connection_init first
+              {"type":"connection_error","payload":{"message":"Unauthorized"}}
+              close 4401 Unauthorized
         "#]],
         ),
         (
@@ -401,6 +401,16 @@ fn clients_are_met_before_they_are_let_in() {
             assert_eq!(actions[0], Action::Meet(payload));
             assert_eq!(actions[1], Action::Send(r#"{"type":"connection_ack"}"#.into()));
         }
+        // What cannot be read is not taken for nothing: who sends a token must not go in without it.
+        let deep = format!(
+            r#"{{"type":"connection_init","payload":{{"x":{}{}}}}}"#,
+            "[".repeat(200),
+            "]".repeat(200)
+        );
+        let mut session = Session::new(dialect, 2).meeting(true);
+        let actions = session.receive(&deep);
+        let Some(Action::Close(close)) = actions.last() else { panic!("{actions:?}") };
+        assert_eq!((close.code, session.phase), (4400, Phase::Closed));
     }
 }
 

@@ -14,7 +14,7 @@ impl Session {
                 if self.phase != Phase::Opening {
                     return Err(Close::too_many_inits());
                 }
-                Ok(self.let_in(message))
+                self.let_in(message)
             }
             "ping" => {
                 message.check_payload().map_err(Close::invalid)?;

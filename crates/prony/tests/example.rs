@@ -103,6 +103,14 @@ fn donuts_over_rest() {
         ("PUT", "/api/donuts/3", r#"{"flavor":"green"}"#),
         ("PUT", "/api/donuts/", r#"{"flavor":"vanilla"}"#),
         ("DELETE", "/api/donuts/2", ""),
+        ("HEAD", "/api/donuts/2", ""),
+        ("HEAD", "/api/donuts/none", ""),
+        ("PUT", "/api/donuts/3", ""),
+        ("PUT", "/api/donuts/3", r#"["3","New","vanilla"]"#),
+        ("PUT", "/api/donuts/a%20b%2Fc%c3%A9", r#"{"flavor":"vanilla"}"#),
+        ("GET", "/api/donuts/%61%20b%2fc%c3%a9", ""),
+        ("GET", "/api/donuts/%ff", ""),
+        ("POST", "/graphql", r#"{"query":"{ retrieveDonut(id: \"a b/cé\") { id } }"}"#),
         ("POST", "/graphql", r#"{"query":"{ retrieveDonut(id: \"2\") { name flavor } }"}"#),
     ] {
         let _ = writeln!(lines, "{method} {path} {}", server.ask(method, path, "", body));
@@ -116,6 +124,14 @@ fn donuts_over_rest() {
         PUT /api/donuts/3 HTTP/1.1 400 Bad Request {"message":"unknown variant `green`, expected one of `VANILLA`, `vanilla`, `STRAWBERRY`, `strawberry`, `CHOCOLATE`, `chocolate` at line 1 column 17"}
         PUT /api/donuts/ HTTP/1.1 400 Bad Request {"message":"name the donut: /api/donuts/ID"}
         DELETE /api/donuts/2 HTTP/1.1 405 Method Not Allowed {"message":"use GET or PUT"}
+        HEAD /api/donuts/2 HTTP/1.1 200 OK 
+        HEAD /api/donuts/none HTTP/1.1 404 Not Found 
+        PUT /api/donuts/3 HTTP/1.1 400 Bad Request {"message":"the body must be a JSON object, as {\"name\":\"Ann\",\"flavor\":\"vanilla\"}"}
+        PUT /api/donuts/3 HTTP/1.1 400 Bad Request {"message":"the body must be a JSON object, as {\"name\":\"Ann\",\"flavor\":\"vanilla\"}"}
+        PUT /api/donuts/a%20b%2Fc%c3%A9 HTTP/1.1 200 OK {"data":{"singleDonut":{"id":"a b/cé","name":null,"flavor":"vanilla"}}}
+        GET /api/donuts/%61%20b%2fc%c3%a9 HTTP/1.1 200 OK {"data":{"singleDonut":{"id":"a b/cé","name":null,"flavor":"vanilla"}}}
+        GET /api/donuts/%ff HTTP/1.1 400 Bad Request {"message":"the id is not UTF-8 in percent-encoding, such as %2F for a slash"}
+        POST /graphql HTTP/1.1 200 OK {"data":{"retrieveDonut":{"id":"a b/cé"}}}
         POST /graphql HTTP/1.1 200 OK {"data":{"retrieveDonut":{"name":"New","flavor":"CHOCOLATE"}}}
     "#]].assert_eq(&lines);
     let text =

@@ -20,7 +20,7 @@ use prony_sources::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{config::Settings, library::Server};
+use crate::{config::Settings, graph, library::Server};
 
 pub const SDL: &str = include_str!("donuts.graphql");
 
@@ -172,29 +172,44 @@ pub fn server(settings: Settings) -> Server {
 /// REST: `GET` and `PUT /api/donuts/{id}`.
 fn rest(donuts: &Donuts, request: &Request<Bytes>) -> Response<Bytes> {
     let id = request.uri().path().strip_prefix(REST_PREFIX).unwrap_or_default();
+    let Some(id) = graph::decode_segment(id) else {
+        return refuse("the id is not UTF-8 in percent-encoding, such as %2F for a slash");
+    };
     match *request.method() {
-        Method::GET | Method::PUT if id.is_empty() => {
-            let message = format!("name the donut: {REST_PREFIX}ID");
-            respond(StatusCode::BAD_REQUEST, &Refusal { message })
+        Method::GET | Method::HEAD | Method::PUT if id.is_empty() => {
+            refuse(format!("name the donut: {REST_PREFIX}ID"))
         }
-        Method::GET => match donuts.get(id) {
+        // Of a HEAD the server sends no body.
+        Method::GET | Method::HEAD => match donuts.get(&id) {
             Some(donut) => respond(StatusCode::OK, &Payload::of(Some(&donut))),
             None => respond(StatusCode::NOT_FOUND, &Payload::of(None)),
         },
-        Method::PUT => match serde_json::from_slice::<DonutInput>(request.body()) {
-            Ok(input) => match donuts.put(DonutInput { id: Some(id.to_owned()), ..input }) {
-                Ok(donut) => respond(StatusCode::OK, &Payload::of(Some(&donut))),
-                Err(error) => respond(StatusCode::BAD_REQUEST, &Refusal { message: format!("{error:?}") }),
-            },
-            Err(error) => respond(StatusCode::BAD_REQUEST, &Refusal { message: error.to_string() }),
-        },
+        Method::PUT => put(donuts, id.into_owned(), request.body()),
         _ => {
             let message = "use GET or PUT".to_owned();
             let mut response = respond(StatusCode::METHOD_NOT_ALLOWED, &Refusal { message });
-            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, PUT"));
+            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD, PUT"));
             response
         }
     }
+}
+
+fn put(donuts: &Donuts, id: String, body: &[u8]) -> Response<Bytes> {
+    // A struct can be read of a list too.
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return refuse("the body must be a JSON object, as {\"name\":\"Ann\",\"flavor\":\"vanilla\"}");
+    }
+    match serde_json::from_slice::<DonutInput>(body) {
+        Ok(input) => match donuts.put(DonutInput { id: Some(id), ..input }) {
+            Ok(donut) => respond(StatusCode::OK, &Payload::of(Some(&donut))),
+            Err(error) => refuse(format!("{error:?}")),
+        },
+        Err(error) => refuse(error.to_string()),
+    }
+}
+
+fn refuse(message: impl Into<String>) -> Response<Bytes> {
+    respond(StatusCode::BAD_REQUEST, &Refusal { message: message.into() })
 }
 
 #[derive(Serialize)]

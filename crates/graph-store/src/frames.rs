@@ -15,14 +15,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const MAGIC: [u8; 8] = *b"PRONYGRF";
 /// Of the format. A reader reads its own and all earlier ones.
-/// 2 has indexes of properties; nothing else has changed.
-pub const VERSION: u32 = 2;
+/// 2 has indexes of properties. 3 says of the frames of a log whether those before them were on the disk.
+pub const VERSION: u32 = 3;
 pub(crate) const HEAD_BYTES: usize = 24;
 pub(crate) const FRAME_HEAD_BYTES: usize = 16;
 /// No file has more frames: what claims to be so far ahead is no frame.
 const SEQUENCES_MAX: u64 = 1 << 40;
-/// The sequence number of the frame that ends a snapshot.
+/// The sequence number of the frame that ends a snapshot, or a log that was closed: all before it is on the disk.
 pub(crate) const LAST: u64 = u64::MAX;
+/// Set in the sequence number of a log's frame, where not all before it in its file was on the disk when it was written:
+/// after a loss of power it may be there, and others before it not.
+pub(crate) const LOOSE: u64 = 1 << 63;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileKind {
@@ -95,10 +98,10 @@ pub(crate) struct Frame<'a> {
 pub(crate) enum End {
     /// At the file's end.
     Clean,
-    /// Something follows, and no good frame in it: what was being written when the machine or the process died, or
-    /// nothing but zeros.
-    Torn { offset: usize, bytes: usize },
-    /// Good frames follow behind what is not good.
+    /// Something follows that may be what was being written when the machine or the process died: nothing but zeros, no
+    /// good frame, or so many that are [`LOOSE`].
+    Torn { offset: usize, bytes: usize, frames: u64 },
+    /// A frame follows that was written when all before it was on the disk, which is not good.
     Damaged { offset: usize, next: usize },
 }
 
@@ -139,7 +142,8 @@ impl Frames {
     pub(crate) fn next(&mut self) -> Option<Frame<'_>> {
         let (end, sequence) = good_frame(&self.bytes, self.at, |_| true)?;
         let offset = std::mem::replace(&mut self.at, end);
-        Some(Frame { sequence, payload: &self.bytes[offset + FRAME_HEAD_BYTES..end], offset })
+        let payload = &self.bytes[offset + FRAME_HEAD_BYTES..end];
+        Some(Frame { sequence: bare(sequence), payload, offset })
     }
 
     /// Where the frames begin and end that stand before the one that is the last of a snapshot, as far as their lengths
@@ -179,14 +183,24 @@ impl Frames {
         }
         // Asked before the checksum is worked out: else a long stretch of damage would take for ever.
         let first = last.map_or(0, |last| last.saturating_add(1));
-        let is_later = |sequence: u64| (first..=first.saturating_add(SEQUENCES_MAX)).contains(&sequence);
-        let mut behind = self.at + 1..self.bytes.len().saturating_sub(FRAME_HEAD_BYTES);
-        let next = behind.find(|at| good_frame(&self.bytes, *at, is_later).is_some());
-        match next {
-            Some(next) => End::Damaged { offset: self.at, next },
-            None => End::Torn { offset: self.at, bytes: self.bytes_behind() },
+        let later = first..=first.saturating_add(SEQUENCES_MAX);
+        let is_later = |sequence: u64| sequence == LAST || later.contains(&bare(sequence));
+        let (mut from, mut frames) = (self.at + 1, 0);
+        let end = (self.bytes.len() + 1).saturating_sub(FRAME_HEAD_BYTES);
+        let good = |at: usize| Some((at, good_frame(&self.bytes, at, is_later)?));
+        while let Some((next, (next_end, sequence))) = (from..end).find_map(good) {
+            if sequence == LAST || sequence & LOOSE == 0 {
+                return End::Damaged { offset: self.at, next };
+            }
+            (from, frames) = (next_end, frames + 1);
         }
+        End::Torn { offset: self.at, bytes: self.bytes_behind(), frames }
     }
+}
+
+/// A sequence number without [`LOOSE`].
+const fn bare(sequence: u64) -> u64 {
+    if sequence == LAST { LAST } else { sequence & !LOOSE }
 }
 
 /// What the file's head says, where it is the right one.
@@ -201,8 +215,8 @@ fn version_of(bytes: &[u8], kind: FileKind, number: u64) -> Result<u32, FileFaul
     if version > 0 && is_it { Ok(version) } else { Err(FileFault::Head) }
 }
 
-/// Where a good frame at this place ends, and its sequence number. Payloads are never empty but for the last frame of a
-/// snapshot, so zeros are no frame.
+/// Where a good frame at this place ends, and its sequence number as it stands there. Payloads are never empty but for the
+/// [`LAST`] frame, so zeros are no frame.
 fn good_frame(bytes: &[u8], at: usize, is_wanted: impl Fn(u64) -> bool) -> Option<(usize, u64)> {
     let head = bytes.get(at..at + FRAME_HEAD_BYTES)?;
     let mut input = Input::new(head);

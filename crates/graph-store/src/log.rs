@@ -4,7 +4,7 @@
 use crate::Durability;
 use crate::disk::{DiskFile, sync_directory};
 use crate::error::{OpenError, WriteError};
-use crate::frames::{FRAME_HEAD_BYTES, FileKind, HEAD_BYTES, head, seal};
+use crate::frames::{FRAME_HEAD_BYTES, FileKind, HEAD_BYTES, LAST, LOOSE, head, seal};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -47,6 +47,8 @@ pub(crate) struct LogFile {
     durability: Durability,
     /// Frames are not written: the next snapshot has what is in them.
     is_left_to_snapshot: bool,
+    /// Not all of the frames are sure to be on the disk.
+    is_loose: bool,
     /// When the oldest bytes that are not synced were written.
     unsynced_since: Option<Instant>,
     /// A sync has failed after its frames were acknowledged: they may not be on the disk, whatever later ones say.
@@ -94,6 +96,7 @@ impl LogFile {
             sequence,
             durability,
             is_left_to_snapshot: false,
+            is_loose: false,
             unsynced_since: None,
             unsure: None,
         }
@@ -123,7 +126,7 @@ impl LogFile {
             return Ok(());
         }
         debug_assert!(frame.len() > FRAME_HEAD_BYTES, "an empty frame would look like the end of a snapshot");
-        seal(frame, self.sequence);
+        seal(frame, self.sequence | if self.is_loose { LOOSE } else { 0 });
         let written = self.cut().and_then(|()| self.put(frame)).and_then(|()| self.sync_as_asked());
         if let Err(cause) = written {
             // Now, where that can be, so that what is taken back does not come again; else before the next frame.
@@ -141,6 +144,7 @@ impl LogFile {
         if end > self.ahead && self.durability == Durability::Sync {
             self.go_ahead(end);
         }
+        self.is_loose = true;
         self.file.write_all_at(frame, self.length)?;
         self.ahead = self.ahead.max(end);
         Ok(())
@@ -177,7 +181,7 @@ impl LogFile {
 
     fn sync_as_asked(&mut self) -> io::Result<()> {
         match self.durability {
-            Durability::Sync => self.file.sync_data(),
+            Durability::Sync => self.sync_frames(),
             Durability::Interval(_) => {
                 self.unsynced_since.get_or_insert_with(Instant::now);
                 self.sync_if_due()
@@ -197,10 +201,17 @@ impl LogFile {
     }
 
     fn sync_acknowledged(&mut self) -> io::Result<()> {
-        self.file.sync_data().inspect_err(|cause| {
+        self.sync_frames().inspect_err(|cause| {
             let cause = io::Error::new(cause.kind(), cause.to_string());
             self.unsure = Some(self.failed(cause));
         })
+    }
+
+    /// A sync that succeeds says nothing of what one before it could not write.
+    fn sync_frames(&mut self) -> io::Result<()> {
+        self.file.sync_data()?;
+        self.is_loose = self.unsure.is_some();
+        Ok(())
     }
 
     fn failed(&self, cause: io::Error) -> WriteError {
@@ -228,19 +239,27 @@ impl LogFile {
         self.end()?;
         (self.file, self.number) = (next.file, next.number);
         (self.length, self.ahead) = (HEAD_BYTES as u64, HEAD_BYTES as u64);
-        (self.unsynced_since, self.unsure) = (None, None);
+        (self.unsynced_since, self.unsure, self.is_loose) = (None, None, false);
         Ok(())
     }
 
     /// However the store was opened.
     pub(crate) fn sync(&mut self) -> Result<(), WriteError> {
-        self.file.sync_data().map_err(|cause| self.failed(cause))?;
+        self.sync_frames().map_err(|cause| self.failed(cause))?;
         self.unsynced_since = None;
         Ok(())
     }
 
-    /// All that was written is on the disk.
+    /// All that was written is on the disk. Where frames are loose, the file says so, so that damage to them is seen.
     pub(crate) fn close(&mut self) -> io::Result<()> {
-        self.end()
+        self.end()?;
+        if self.durability == Durability::Sync || self.is_empty() || self.unsure.is_some() {
+            return Ok(());
+        }
+        let mut mark = [0; FRAME_HEAD_BYTES];
+        seal(&mut mark, LAST);
+        let marked = self.file.write_all_at(&mark, self.length).and_then(|()| self.file.sync_data());
+        // Without room for it the log is as whole as it is with it.
+        marked.or_else(|_| self.file.set_len(self.length))
     }
 }

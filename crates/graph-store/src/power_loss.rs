@@ -114,16 +114,18 @@ enum Lie {
 
 impl Lie {
     fn swallows(self, done: &Done) -> bool {
-        let is = |path: &Path, begin: &str| {
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begin))
-        };
         match (self, done) {
-            (Self::LogSync, Done::Sync(path)) => is(path, "log-"),
-            (Self::SnapshotSync, Done::Sync(path)) => is(path, "snapshot"),
+            (Self::LogSync, Done::Sync(path)) => is_called(path, "log-"),
+            (Self::SnapshotSync, Done::Sync(path)) => is_called(path, "snapshot"),
             (Self::DirectorySync, Done::SyncDirectory(_)) => true,
             _ => false,
         }
     }
+}
+
+/// Whether the last name of a path begins so.
+fn is_called(path: &Path, begin: &str) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begin))
 }
 
 /// The number of a file; none for a directory.

@@ -26,9 +26,12 @@ pub struct Recovery {
     pub frames: u64,
     /// Good bytes of the log behind it.
     pub log_bytes: u64,
-    /// Bytes at the log's end that were being written when the process or the machine died. No write among them had
-    /// been acknowledged.
+    /// Bytes at the log's end that were being written when the process or the machine died. With [`crate::Durability::Sync`] no
+    /// write among them had been acknowledged.
     pub torn_bytes: u64,
+    /// Whole frames among them, written without [`crate::Durability::Sync`]: the machine died when not all before them was on the
+    /// disk.
+    pub torn_frames: u64,
     /// What was left out because it was damaged; only where that was asked for.
     pub lost: Vec<Loss>,
 }
@@ -266,8 +269,13 @@ impl Loading {
         let mut frames = Frames::open(&path, FileKind::Log, number)?;
         let version = frames.version();
         let mut expected = expected;
+        let mut closed_at = None;
         while let Some(frame) = frames.next() {
             let (offset, sequence) = (frame.offset, frame.sequence);
+            if sequence == LAST {
+                closed_at = Some(offset);
+                break;
+            }
             if expected.is_some_and(|expected| expected != sequence) {
                 self.lose(&frames, offset, format!("frame {sequence} stands where another is due"))?;
                 return Ok(Tail { number, length: offset as u64, sequence: expected.unwrap_or(1), version });
@@ -282,8 +290,8 @@ impl Loading {
         let sequence = expected.unwrap_or(1);
         let length = match frames.end(expected.map(|expected| expected - 1)) {
             End::Clean => frames.len(),
-            End::Torn { offset, bytes } if is_last => {
-                self.recovery.torn_bytes = bytes as u64;
+            End::Torn { offset, bytes, frames } if is_last => {
+                (self.recovery.torn_bytes, self.recovery.torn_frames) = (bytes as u64, frames);
                 offset
             }
             End::Torn { offset, .. } => {
@@ -299,6 +307,7 @@ impl Loading {
                 offset
             }
         };
+        let length = closed_at.unwrap_or(length);
         Ok(Tail { number, length: length as u64, sequence, version })
     }
 

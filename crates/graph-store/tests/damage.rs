@@ -5,16 +5,27 @@
 use prony_graph_store::{Durability, FileFault, OpenError, Options, Read, Side, Store, check};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const OPTIONS: Options = Options::new(Durability::Sync);
 const RECOVER: Options = Options { recover: true, ..Options::new(Durability::Sync) };
 const NODES: u32 = 5;
+const HEAD_BYTES: usize = 24;
+/// Of the frame that ends a log, which is a frame's head alone.
+const MARK_BYTES: usize = 16;
+
+/// As [`written`], with each write on the disk.
+fn chain(directory: &Path) -> (PathBuf, [Vec<u8>; 2]) {
+    let (log, [closed, crashed]) = written(directory, OPTIONS);
+    assert!(crashed.starts_with(&closed) && crashed.len() > closed.len(), "{} bytes", crashed.len());
+    (log, [closed, crashed])
+}
 
 /// A graph of a few nodes in a chain, each written and acknowledged by itself; its log as it was left, and as a crash
 /// would have left it.
-fn chain(directory: &Path) -> (PathBuf, [Vec<u8>; 2]) {
+fn written(directory: &Path, options: Options) -> (PathBuf, [Vec<u8>; 2]) {
     let log = directory.join("log-000000000001");
-    let store = Store::open(directory, OPTIONS).unwrap();
+    let store = Store::open(directory, options).unwrap();
     let mut before = None;
     for number in 0..NODES {
         before = Some(
@@ -32,13 +43,21 @@ fn chain(directory: &Path) -> (PathBuf, [Vec<u8>; 2]) {
     let crashed = fs::read(&log).unwrap();
     drop(store);
     let closed = fs::read(&log).unwrap();
-    assert!(crashed.starts_with(&closed) && crashed.len() > closed.len(), "{} bytes", crashed.len());
     (log, [closed, crashed])
 }
 
 /// All places in the frames, and some in the zeros behind them.
 fn places(log: &[u8], frames: usize) -> impl Iterator<Item = usize> {
     (0..log.len()).filter(move |at| *at < frames + 20 || (at - frames).is_multiple_of(16_381))
+}
+
+/// A bit of it. Another one of the version's byte would make it an earlier version, which is read alike.
+fn flip(bytes: &mut [u8], at: usize) {
+    bytes[at] ^= 1 << ((at + 2) % 8);
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
 /// Nodes, of which each but the first has its relationship from the one before.
@@ -103,7 +122,7 @@ fn flip_anywhere(directory: &Path, log: &Path, whole: &[u8], frames: usize) {
     for at in places(whole, frames) {
         tried += usize::from(at < frames);
         let mut bytes = whole.to_vec();
-        bytes[at] ^= 1 << (at % 8);
+        flip(&mut bytes, at);
         fs::write(log, &bytes).unwrap();
         match Store::open(directory, OPTIONS) {
             Err(OpenError::File { path, fault }) => {
@@ -124,6 +143,41 @@ fn flip_anywhere(directory: &Path, log: &Path, whole: &[u8], frames: usize) {
         }
     }
     assert!(errors > tried * 4 / 5, "{errors} errors for {tried} bytes");
+}
+
+/// Written without `sync`, frames reach the disk in any order: what is not good among them is damage only where they are
+/// known to have reached it.
+#[test]
+fn what_was_not_synced_is_cut_off_after_a_crash_and_damage_after_an_orderly_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let hourly = Options::new(Durability::Interval(Duration::from_secs(3600)));
+    let (log, [closed, crashed]) = written(directory.path(), hourly);
+    assert_eq!(closed.len(), crashed.len() + MARK_BYTES);
+    let first_frame_ends = HEAD_BYTES + MARK_BYTES + u32_at(&closed, HEAD_BYTES) as usize;
+    for at in HEAD_BYTES..closed.len() {
+        let mut bytes = closed.clone();
+        flip(&mut bytes, at);
+        fs::write(&log, &bytes).unwrap();
+        let opened = Store::open(directory.path(), OPTIONS);
+        if at < crashed.len() {
+            assert!(matches!(opened, Err(OpenError::File { .. })), "byte {at}");
+            bytes.truncate(crashed.len());
+            fs::write(&log, &bytes).unwrap();
+            let store = Store::open(directory.path(), OPTIONS).unwrap();
+            let (nodes, frames) = (length_of(&store.read()), store.recovery().torn_frames);
+            // The lengths of frames are a part of them: one that is too long hides those that it covers.
+            assert!(
+                nodes < u64::from(NODES) && nodes + frames < u64::from(NODES),
+                "byte {at}: {nodes}, {frames}"
+            );
+            assert_eq!(nodes > 0, at >= first_frame_ends, "byte {at}");
+        } else {
+            assert_eq!(length_of(&opened.unwrap().read()), u64::from(NODES), "byte {at}");
+        }
+    }
+    fs::write(&log, &closed).unwrap();
+    let store = Store::open(directory.path(), OPTIONS).unwrap();
+    assert_eq!((length_of(&store.read()), store.recovery().torn_bytes), (u64::from(NODES), 0));
 }
 
 #[test]
@@ -155,7 +209,7 @@ fn a_damaged_snapshot_is_an_error_at_every_byte() {
     let whole = fs::read(&snapshot).unwrap();
     for at in 0..whole.len() {
         let mut bytes = whole.clone();
-        bytes[at] ^= 1 << (at % 8);
+        flip(&mut bytes, at);
         fs::write(&snapshot, &bytes).unwrap();
         assert!(Store::open(directory.path(), OPTIONS).is_err(), "byte {at} was flipped unseen");
         assert!(check(directory.path()).is_err(), "byte {at} was flipped unseen");

@@ -242,7 +242,8 @@ fn size(directory: &Path) -> anyhow::Result<u64> {
 fn say_recovery(recovery: &Recovery) {
     if recovery.torn_bytes > 0 {
         say(&format!(
-            "the last {} of the log were being written when the process died, and do not count: no write in them was acknowledged",
+            "the last {} of the log were being written when the process or the machine died, and do not count: with durability \
+             `sync` no write in them was acknowledged",
             counted(recovery.torn_bytes, "byte", "bytes")
         ));
     }

@@ -193,7 +193,7 @@ fn damage_is_told_and_nothing_is_changed_by_a_check() {
         &["check", "graphs"],
         &expect![[r#"
         graphs/rage: 3 nodes and 0 relationships; everything fits together
-        the last 4 bytes of the log were being written when the process died, and do not count: no write in them was acknowledged
+        the last 4 bytes of the log were being written when the process or the machine died, and do not count: with durability `sync` no write in them was acknowledged
         exit status: 0"#]],
     );
     assert_eq!(fs::read(&log).expect("it is there").len(), whole.len() + 4, "a check changes nothing");

@@ -1,7 +1,8 @@
 //! A store whose power is lost at any moment: what was acknowledged as durable is there, nothing is half-made, and it
 //! goes on. `PRONY_GRAPH_LOSSES` for more of them.
 
-use super::{Disk, Done, Event, Journal, Lie};
+use super::{Change, Disk, Done, Event, Journal, Lie, is_called};
+use crate::frames::HEAD_BYTES;
 use crate::value::{Kind, Value};
 use crate::write::{Keep, Write};
 use crate::{Around, Durability, Options, Refusal, Side, Store};
@@ -10,6 +11,7 @@ use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use tempfile::TempDir;
 
 const LIVES: u32 = 3;
@@ -20,9 +22,16 @@ const WRITES: u64 = 40;
 /// What a process did with a disk.
 struct Life {
     before: Disk,
-    /// How many writes were acknowledged before, and how many begun.
-    known: (u64, u64),
+    known: Bounds,
     events: Vec<Event>,
+}
+
+/// How many writes were sure to be on the disk, whatever was promised, how many were acknowledged, and how many begun.
+#[derive(Debug, Clone, Copy, Default)]
+struct Bounds {
+    sure: u64,
+    acknowledged: u64,
+    begun: u64,
 }
 
 /// In memory where that can be: what the true disk does is not the question.
@@ -133,7 +142,11 @@ fn live(root: &Path, durability: Durability, chance: &mut ChaCha8Rng) -> Vec<Eve
 impl Life {
     fn first(durability: Durability, chance: &mut ChaCha8Rng) -> Self {
         let root = directory();
-        Self { before: Disk::default(), known: (0, 0), events: live(root.path(), durability, chance) }
+        Self {
+            before: Disk::default(),
+            known: Bounds::default(),
+            events: live(root.path(), durability, chance),
+        }
     }
 
     /// The process was killed at some moment; another goes on with what it has left, of which not all is on the disk.
@@ -153,17 +166,24 @@ impl Life {
         Self { before, known: self.bounds(at), events: live(root.path(), durability, chance) }
     }
 
-    /// How many writes were acknowledged up to then, and how many were begun.
-    fn bounds(&self, at: usize) -> (u64, u64) {
-        let (mut acknowledged, mut begun) = self.known;
+    /// Up to then. Once a write is acknowledged it stands in the log, and a sync of the file that was written last makes it
+    /// sure.
+    fn bounds(&self, at: usize) -> Bounds {
+        let (mut bounds, mut written) = (self.known, None);
         for event in &self.events[..at] {
             match event {
-                Event::Acknowledged(number) => acknowledged = acknowledged.max(*number),
-                Event::Begun(number) => begun = begun.max(*number),
+                Event::Done(Done::Change(path, Change::Write { at: HEAD_BYTES.., .. }))
+                    if is_called(path, "log-") =>
+                {
+                    written = Some(path);
+                }
+                Event::Done(Done::Sync(path)) if written == Some(path) => bounds.sure = bounds.acknowledged,
+                Event::Acknowledged(number) => bounds.acknowledged = bounds.acknowledged.max(*number),
+                Event::Begun(number) => bounds.begun = bounds.begun.max(*number),
                 Event::Done(_) => {}
             }
         }
-        (acknowledged, begun)
+        bounds
     }
 
     /// The power goes at some moment: an error where the graph is not what it should be.
@@ -177,8 +197,12 @@ impl Life {
             store.map_err(|error| format!("event {at}: {error}"))
         };
         let store = open()?;
-        let (found, (acknowledged, begun)) = (count(&store)?, self.bounds(at));
-        let least = if durability == Durability::Sync { acknowledged } else { 0 };
+        let (found, Bounds { sure, acknowledged, begun }) = (count(&store)?, self.bounds(at));
+        let least = match durability {
+            Durability::Sync => acknowledged,
+            Durability::Interval(_) => sure,
+            Durability::Off => 0,
+        };
         if !(least..=begun).contains(&found) {
             return Err(format!(
                 "event {at}: {found} of {acknowledged} acknowledged and {begun} begun writes"
@@ -209,6 +233,24 @@ proptest! {
             for _ in 0..losses() {
                 let lost = life.lose_power(Durability::Sync, Lie::None, &mut chance);
                 prop_assert!(lost.is_ok(), "{lost:?}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2, max_shrink_iters: 0, ..ProptestConfig::default() })]
+    #[test]
+    fn without_sync_a_loss_of_power_leaves_the_first_of_the_writes_and_all_that_was_synced(seed in any::<u64>()) {
+        let mut chance = ChaCha8Rng::seed_from_u64(seed);
+        for durability in [Durability::Interval(Duration::from_micros(300)), Durability::Off] {
+            let first = Life::first(durability, &mut chance);
+            let second = first.second(durability, &mut chance);
+            for life in [&first, &second] {
+                for _ in 0..losses() {
+                    let lost = life.lose_power(durability, Lie::None, &mut chance);
+                    prop_assert!(lost.is_ok(), "{durability:?}: {lost:?}");
+                }
             }
         }
     }

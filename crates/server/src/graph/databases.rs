@@ -271,12 +271,13 @@ fn log_opened(name: &str, store: &Store, started: Instant) {
     let milliseconds = started.elapsed().as_millis() as u64;
     tracing::info!(database = name, nodes, relationships, durability, milliseconds, "opened a graph");
     if recovery.torn_bytes > 0 {
-        let bytes = recovery.torn_bytes;
+        let (bytes, frames) = (recovery.torn_bytes, recovery.torn_frames);
         tracing::warn!(
             database = name,
             bytes,
-            "cut off the end of the log, which was being written when the last process died; no write in it had been \
-             acknowledged"
+            frames,
+            "cut off the end of the log, which was being written when the last process or the machine died; with durability \
+             `sync` no write in it had been acknowledged"
         );
     }
     for loss in &recovery.lost {

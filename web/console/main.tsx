@@ -3,8 +3,9 @@
 import 'graphiql/style.css';
 import './console.css';
 
-import { createGraphiQLFetcher } from '@graphiql/toolkit';
+import { createGraphiQLFetcher, type Fetcher } from '@graphiql/toolkit';
 import { GraphiQL } from 'graphiql';
+import { createClient } from 'graphql-ws';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 
@@ -19,6 +20,15 @@ interface Description {
   sources: Source[];
   example: string;
 }
+
+const socket = new URL('/graphql', window.location.href);
+socket.protocol = socket.protocol === 'https:' ? 'wss:' : 'ws:';
+
+/** Each subscription has a WebSocket of its own; pages cannot send headers with one, so `connection_init` carries them. */
+const ask: Fetcher = (parameters, options) => {
+  const wsClient = createClient({ url: socket.href, connectionParams: options?.headers });
+  return createGraphiQLFetcher({ url: '/graphql', wsClient })(parameters, options);
+};
 
 async function describe(): Promise<Description> {
   const response = await fetch('/console.json');
@@ -45,7 +55,7 @@ function Console(description: Description) {
       <Sources {...description} />
       <main>
         <GraphiQL
-          fetcher={createGraphiQLFetcher({ url: '/graphql' })}
+          fetcher={ask}
           defaultQuery={description.example}
           shouldPersistHeaders={false}
         >

@@ -1,6 +1,6 @@
 // Opens the console in a real browser: `node tests/browser.mjs [URL [SCREENSHOT-FOLDER]]`. It must load without any other
 // server, break no rule of its policy, run the example query by keyboard and show its result, dark and light, on a
-// desk and on a phone. Over a graph it shows neighbours three levels deep. CHROMIUM names the browser's program where it is not found by itself.
+// desk and on a phone. Over a graph it shows neighbours three levels deep, and a live query shows what has changed. CHROMIUM names the browser's program where it is not found by itself.
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -50,6 +50,19 @@ async function run(page) {
     return text.includes('"data"') || text.includes('"errors"');
   });
   return page.locator('.result-window .CodeMirror').evaluate((element) => element.CodeMirror.getValue());
+}
+
+/** Puts an operation into the editor of a new page. */
+async function write(page, url, text, operation) {
+  await page.goto(url, { waitUntil: 'networkidle' });
+  const editor = page.locator('.graphiql-query-editor .CodeMirror');
+  await editor.waitFor();
+  await editor.evaluate((element, text) => element.CodeMirror.setValue(text), text);
+  // GraphiQL looks at what was typed a moment later, and asks for the operation that it knows.
+  await page.waitForFunction(
+    (name) => document.querySelector('.graphiql-query-editor .CodeMirror').CodeMirror.operationName === name,
+    operation,
+  );
 }
 
 async function check(browser, url, { name, ...options }) {
@@ -112,19 +125,28 @@ async function makeGraph(url) {
 async function checkGraph(browser, url) {
   await makeGraph(url);
   const { context, page, faults } = await open(browser, url, views[0]);
-  await page.goto(url, { waitUntil: 'networkidle' });
-  const editor = page.locator('.graphiql-query-editor .CodeMirror');
-  await editor.waitFor();
-  await editor.evaluate((element, text) => element.CodeMirror.setValue(text), neighbours);
-  // GraphiQL looks at what was typed a moment later, and asks for the operation that it knows.
-  await page.waitForFunction(
-    () => document.querySelector('.graphiql-query-editor .CodeMirror').CodeMirror.operationName === 'Neighbours',
-  );
+  await write(page, url, neighbours, 'Neighbours');
   const shown = await run(page);
   const expected = {
     user: { name: 'Max', users: [{ name: 'Helene', users: [{ name: 'Ada', neighbors: [{ name: 'Lamp' }] }] }] },
   };
   demand(JSON.stringify(JSON.parse(shown).data) === JSON.stringify(expected), `the neighbours are ${shown}`);
+  demand(faults.length === 0, faults.join('\n'));
+  await context.close();
+}
+
+/** A live query shows its answer, and the next one after a mutation; it goes on until it is stopped. */
+async function checkLive(browser, url) {
+  const { context, page, faults } = await open(browser, url, views[2]);
+  await write(page, url, 'subscription Live { genres(where: {GenreId: {gte: 100}}) { Name } }', 'Live');
+  const shown = JSON.parse(await run(page));
+  demand(JSON.stringify(shown.data) === '{"genres":[]}', `the first answer is ${JSON.stringify(shown)}`);
+  const query = 'mutation { createGenre(GenreId: 100, Name: "Fado") { GenreId } }';
+  const headers = { 'content-type': 'application/json' };
+  await fetch(`${url}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query }) });
+  await page.waitForFunction(() =>
+    document.querySelector('.result-window .CodeMirror').CodeMirror.getValue().includes('Fado'),
+  );
   demand(faults.length === 0, faults.join('\n'));
   await context.close();
 }
@@ -147,8 +169,9 @@ await withServer(given, async (url) => {
 });
 let total = views.length;
 if (!given) {
-  total += 1;
+  total += 2;
   await withServer(undefined, (url) => attempt('graph', () => checkGraph(browser, url)), emptyGraph);
+  await withServer(undefined, (url) => attempt('live', () => checkLive(browser, url)));
 }
 await browser.close();
 console.log(`${total - failures.length} passed, ${failures.length} failed`);

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use prony_sources::relational::postgres::triggers::{Triggers, TriggersRequest};
 
@@ -64,6 +64,13 @@ pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 impl DatabaseArguments {
     async fn open(self) -> anyhow::Result<Triggers> {
+        if ["sqlite:", "graph:"].iter().any(|scheme| self.url.starts_with(scheme)) {
+            bail!(
+                "`{}` is no PostgreSQL database, and only these tell of changes made by others; \
+                 write postgres://user:password@host:port/database",
+                self.url
+            );
+        }
         let request = TriggersRequest { schemas: self.schema, tables: self.tables, reader: self.reader };
         Triggers::open(&self.url, request).await.context("cannot look after the triggers")
     }

@@ -168,16 +168,38 @@ fn a_restart_of_postgresql_leaves_no_gap() {
     assert_eq!(process.stop().status.code(), Some(0));
 }
 
+/// It tries again and again, and hears of them when they are installed later.
+#[test]
+fn missing_triggers_are_told_of_once() {
+    let database = TestDatabase::create();
+    database.execute(MEMBERS);
+    let (mut process, server) = listening(&database.url());
+    process.wait_for_text("install the triggers with `prony triggers install`");
+    let mut changes = Results::of(&server, MEMBER_CHANGES);
+    done(&["triggers", "install", &database.url()]);
+    process.wait_for_text("hears of changes made by others");
+    database.execute("insert into member values (1, 'Ann')");
+    assert_eq!(
+        changes.next(),
+        r#"{"data":{"onMemberChanged":{"operation":"INSERT","member":{"id":1,"name":"Ann"}}}}"#
+    );
+    drop(changes);
+    let log = process.stop().stderr;
+    let lines = |text: &str| log.lines().filter(|line| line.contains(text)).count();
+    assert_eq!((lines("does not hear of changes"), lines("hears of changes")), (1, 1), "{log}");
+}
+
 #[test]
 fn what_cannot_be_done_says_why_and_returns_2() {
     let database = TestDatabase::create();
     database.execute("create table log (line text)");
     let url = database.url();
     let nowhere = url.replace(database.name(), "nowhere");
-    let cases: [&[&str]; 3] = [
+    let cases: [&[&str]; 4] = [
         &["triggers", "install", &url, "--tables", "log,nothing"],
         &["triggers", "install", &nowhere],
         &["triggers", "show", "sqlite:shop.db"],
+        &["triggers", "show", "shop"],
     ];
     let mut all = String::new();
     for arguments in cases {
@@ -189,6 +211,7 @@ fn what_cannot_be_done_says_why_and_returns_2() {
     expect![[r#"
         error: cannot look after the triggers: there is no table `log` with a primary key; no table has one
         error: cannot look after the triggers: cannot open postgres database ADDRESS: database "nowhere" does not exist (SQLSTATE 3D000); create it, or correct the name in the URL: db error: FATAL: database "nowhere" does not exist
+        error: `sqlite:shop.db` is no PostgreSQL database, and only these tell of changes made by others; write postgres://user:password@host:port/database
         error: cannot look after the triggers: cannot open postgres database of this URL: invalid connection string: unexpected EOF; write postgres://user:password@host:port/database
     "#]]
     .assert_eq(&all.replace(address, "ADDRESS"));

@@ -200,6 +200,11 @@ impl RelationalSource {
         } else {
             ChangeIndex::default()
         };
+        if settings.listen && matches!(database, Database::Sqlite(_)) {
+            let note =
+                "`listen` is for PostgreSQL: what other programs change in a SQLite database is not heard of";
+            model.notes.push(note.to_owned());
+        }
         model.notes.extend(notes);
         let model = Arc::new(model);
         if settings.listen

@@ -46,6 +46,7 @@ pub enum FindingKind {
     RateNotReached,
     SubscribersMissing,
     SubscribersLate,
+    EventsUnmatched,
     ReceiptsLate,
     Clock,
 }
@@ -68,6 +69,7 @@ impl FindingKind {
             Self::RateNotReached => "rate-not-reached",
             Self::SubscribersMissing => "subscribers-missing",
             Self::SubscribersLate => "subscribers-late",
+            Self::EventsUnmatched => "events-unmatched",
             Self::ReceiptsLate => "receipts-late",
             Self::Clock => "clock",
         }
@@ -131,6 +133,7 @@ pub fn judge(plan: &Plan, result: &ResultFile, place: &TargetPlace) -> Vec<Findi
         rate_not_reached(result),
         subscribers_missing(result),
         subscribers_late(result),
+        events_unmatched(plan, result),
         receipts_late(result),
         clock(result),
     ];
@@ -362,6 +365,30 @@ fn subscribers_late(result: &ResultFile) -> Option<Finding> {
         let cause = "users began to mutate while subscribers were still connecting; nobody can say whether those events were due";
         let remedy = "begin the scenarios later (`start`), or connect faster (`rate`)";
         Finding::new(FindingKind::SubscribersLate, seen, cause, remedy)
+    })
+}
+
+/// Events came, and not one of them could be one of this run's mutations.
+fn events_unmatched(plan: &Plan, result: &ResultFile) -> Option<Finding> {
+    if result.state == RunState::Running {
+        return None;
+    }
+    let groups = plan.subscriptions().iter().zip(&result.subscribers.groups);
+    groups.into_iter().find_map(|(planned, group)| {
+        let (fan_out, counts) = (planned.fan_out.as_ref()?, &group.whole()?.counts);
+        let is_unmatched =
+            counts.acknowledged > 0 && counts.events > 0 && counts.without_token == counts.events;
+        is_unmatched.then(|| {
+            let place = fan_out.token.as_ref().map_or("anywhere".to_owned(), |token| format!("at `{token}`"));
+            let (events, name, sent) = (counts.events, &group.name, counts.acknowledged);
+            let seen = format!(
+                "none of the {events} events of `{name}` has a token of this run {place}, and {sent} mutations were acknowledged"
+            );
+            let cause = "the subscription does not select the field in which the mutation keeps its token, or `token` of \
+                         `fan_out` points elsewhere: nothing can be matched, so everything counts as missed";
+            let remedy = "compare an event with `token`, a JSON pointer into the result such as /data/onChange/name";
+            Finding::new(FindingKind::EventsUnmatched, seen, cause, remedy)
+        })
     })
 }
 

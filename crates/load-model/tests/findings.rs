@@ -6,18 +6,20 @@ use prony_load_model::clock::{ClockEvent, ClockEventKind};
 use prony_load_model::figures::LatencyFigures;
 use prony_load_model::findings::{Finding, FindingKind, TargetPlace, judge};
 use prony_load_model::histogram::Latencies;
+use prony_load_model::pointer::Pointer;
 use prony_load_model::result::{
     LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, verdicts, window_results,
 };
-use prony_load_model::subscription::SubscriptionDraft;
 use prony_load_model::subscription::figures::Subscribers;
 use prony_load_model::subscription::tally::SubscriptionTally;
+use prony_load_model::subscription::{FanOutDraft, SubscriptionDraft};
 use prony_load_model::tally::{Tally, TallyShape};
+use prony_load_model::variable::Values;
 use prony_load_model::verdict::Judgement;
 use prony_load_model::wire::Connections;
 use prony_load_model::{
     LoadModel, Nanos, Outcome, Plan, PlanDraft, Record, RequestDraft, Stage, Target, ThinkTime, Threshold,
-    TransportError,
+    TransportError, Variable,
 };
 
 /// A run that nothing is wrong with, unless something in it is changed.
@@ -43,6 +45,8 @@ struct Heard {
     /// Events of mutations that were sent before that.
     not_due: u64,
     events: u64,
+    /// Of `events`.
+    without_token: u64,
     /// Of each event.
     fan_out: Nanos,
     /// Of each read.
@@ -69,8 +73,13 @@ impl Default for Run {
 }
 
 impl Heard {
-    const WELL: Self =
-        Self { not_due: 0, events: 1_000, fan_out: Nanos::from_millis(10), read_late: Nanos::from_micros(5) };
+    const WELL: Self = Self {
+        not_due: 0,
+        events: 1_000,
+        without_token: 0,
+        fan_out: Nanos::from_millis(10),
+        read_late: Nanos::from_micros(5),
+    };
 
     fn subscribers(self, plan: &Plan) -> Subscribers {
         let windows = plan.windows();
@@ -80,6 +89,8 @@ impl Heard {
         links.last_subscribed_ns = Some(Nanos::from_secs(3));
         let cell = tally.cell_mut(0, 0);
         (cell.counts.events, cell.counts.not_due) = (self.events, self.not_due);
+        (cell.counts.due, cell.counts.without_token, cell.counts.acknowledged) =
+            (self.events, self.without_token, 50);
         (0..self.events).for_each(|_| cell.from_send.record(self.fan_out));
         (0..1_000).for_each(|_| tally.read_lateness.record(self.read_late));
         Subscribers::of(plan, &windows, &tally, &[], plan.duration())
@@ -98,8 +109,20 @@ impl Run {
         draft.requests = vec![RequestDraft::get("a", "/")];
         draft.wire.connections = self.connections;
         draft.thresholds = Threshold::parse_list(self.thresholds).unwrap();
-        let group = || SubscriptionDraft::new("prices", "subscription { onSold { name } }", 20);
-        draft.subscriptions = self.heard.iter().map(|_| group()).collect();
+        if self.heard.is_some() {
+            let values = Values::Token { prefix: "t-".to_owned() };
+            draft.variables = vec![Variable { name: "token".to_owned(), values }];
+            draft.requests = vec![RequestDraft::get("a", "/?name=${token}")];
+            let mut group = SubscriptionDraft::new("prices", "subscription { onSold { name } }", 20);
+            group.fan_out = Some(FanOutDraft {
+                request: "a".to_owned(),
+                token: Some(Pointer::parse("/data/onSold/name").unwrap()),
+                key: None,
+                request_key: None,
+                wait_max: Nanos::from_secs(1),
+            });
+            draft.subscriptions = vec![group];
+        }
         draft.check().unwrap()
     }
 
@@ -282,6 +305,26 @@ fn subscribers_late() {
     );
     let seen = &late.findings()[0].seen;
     assert!(seen.contains("`prices`") && seen.contains("at 3.00 s"), "{seen}");
+}
+
+#[test]
+fn events_unmatched() {
+    let run = |without_token| heard(Heard { without_token, ..Heard::WELL });
+    let seen = "none of the 1000 events of `prices` has a token of this run at `/data/onSold/name`, and 50 mutations";
+    check(FindingKind::EventsUnmatched, seen, &run(1_000), &run(999));
+}
+
+#[test]
+fn where_nothing_was_due_it_is_not_shown_that_nothing_is_missed() {
+    let judged = |events| {
+        let thresholds = "missed == 0, duplicated == 0, out_of_order == 0, lost == 0";
+        let run = Run { thresholds, ..heard(Heard { events, ..Heard::WELL }) };
+        let result = run.result(&run.plan());
+        (result.keeps_thresholds(), result.thresholds.iter().map(|v| v.judgement).collect::<Vec<_>>())
+    };
+    let (kept, undecided) = (Judgement::Kept, Judgement::Undecided);
+    assert_eq!(judged(1), (true, vec![kept; 4]));
+    assert_eq!(judged(0), (false, vec![undecided, undecided, undecided, kept]));
 }
 
 #[test]

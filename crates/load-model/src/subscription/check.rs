@@ -168,12 +168,14 @@ impl FanOutDraft {
     fn check(&self, context: &Context<'_>, notes: &mut Notes<'_>) -> Option<FanOut> {
         let variables = &context.plan.variables;
         let key = self.key.as_deref().unwrap_or_default();
-        let request_key = self.request_key.as_deref().unwrap_or(key);
         if self.request_key.is_some() && self.key.is_none() {
             notes.add(Field::FanOut, "`request_key` has no meaning without `key`, which subscriptions have");
         }
         let key = notes.taken(Field::FanOut, Template::read(key, Encoding::Plain, variables));
-        let request_key = notes.taken(Field::FanOut, Template::read(request_key, Encoding::Plain, variables));
+        let request_key = match &self.request_key {
+            Some(text) => notes.taken(Field::FanOut, Template::read(text, Encoding::Plain, variables)),
+            None => key.clone(),
+        };
         let Some(request) = context.requests.iter().position(|request| request.name == self.request) else {
             let known: Vec<_> = context.requests.iter().map(|request| request.name.as_str()).collect();
             let known = if known.is_empty() { "there is none".to_owned() } else { known.join(", ") };

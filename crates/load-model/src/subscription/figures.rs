@@ -110,7 +110,7 @@ impl Subscribers {
     }
 
     /// A threshold's figure: counts of the whole run, times and rates of the window that counts. Of several groups times
-    /// are those of all deliveries.
+    /// are those of all deliveries. Absent where there was nothing to judge by.
     pub fn metric(&self, metric: Metric, scope: &Scope) -> Option<f64> {
         let groups = self.groups.iter().filter(|group| match scope {
             Scope::Request(name) => group.name == *name,
@@ -119,8 +119,10 @@ impl Subscribers {
         let groups: Vec<_> = groups.collect();
         let count = |of: fn(&EventCounts) -> u64| {
             let known = groups.iter().filter(|group| group.published_by.is_some());
-            let counts: Vec<_> = known.filter_map(|group| Some(of(&group.whole()?.counts))).collect();
-            (!counts.is_empty()).then(|| counts.iter().sum::<u64>() as f64)
+            let counts: Vec<_> = known.filter_map(|group| Some(&group.whole()?.counts)).collect();
+            let sum: u64 = counts.iter().map(|counts| of(counts)).sum();
+            // Where nothing was due, it is not shown that nothing is missed.
+            (sum > 0 || counts.iter().any(|counts| counts.due > 0)).then_some(sum as f64)
         };
         let links = |of: fn(&LinkCounts) -> u64| {
             Some(groups.iter().map(|group| of(&group.links)).sum::<u64>() as f64)

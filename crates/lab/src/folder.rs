@@ -29,7 +29,7 @@ impl Folder {
         &self.path
     }
 
-    /// As the load side wrote it into any of the results.
+    /// As the load side wrote it into any of the results, or would have where nothing was run.
     pub(crate) fn machine(&self) -> Machine {
         let files = fs::read_dir(&self.path).into_iter().flatten().flatten();
         let mut results = files.filter_map(|file| {
@@ -38,7 +38,7 @@ impl Folder {
         });
         let origin =
             results.find_map(|bytes| Some(serde_json::from_slice::<ResultFile>(&bytes).ok()?.origin));
-        origin.map(|origin| origin.machine).unwrap_or_default()
+        origin.map_or_else(prony_load::describe_machine, |origin| origin.machine)
     }
 
     /// `table.md` and `NAME.json`; returns the latter's name.

@@ -33,6 +33,7 @@ pub use compare::{Compared, compare};
 pub use error::RunError;
 pub use explain::explain;
 pub use find::{SearchSettings, find};
+pub use machine::describe as describe_machine;
 pub use many::{Event, ManyError, ManyOptions, OpenObservers, Subject};
 pub use options::{Observe, Output, Progress, RunOptions, StopFlag};
 pub use plan::{Mistake, Mistakes, PlanError, plan_keys_markdown, plan_schema, read_plan};

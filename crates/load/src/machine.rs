@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 /// Clocks that were read over a longer time than this were not read at the same moment.
 const CLOCKS_READ_MAX: Duration = Duration::from_millis(10);
 
-pub(crate) fn describe() -> Machine {
+/// The machine that this runs on, as results keep it.
+pub fn describe() -> Machine {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let cpu = read("/proc/cpuinfo");
     let memory = read("/proc/meminfo");

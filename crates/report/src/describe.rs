@@ -29,6 +29,8 @@ pub(crate) fn scenario_lines(plan: &PlanSummary) -> Vec<String> {
 
 fn scenario(summary: &ScenarioSummary) -> String {
     match summary.load {
+        // Of subscribers alone, who have a table of their own.
+        LoadModel::Closed { .. } if summary.load.users_max() == 0 => "no users".to_owned(),
         LoadModel::Open { .. } => load(&summary.load),
         _ => format!("{}, {}", load(&summary.load), pacing(summary.pacing)),
     }

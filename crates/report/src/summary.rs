@@ -23,9 +23,11 @@ pub fn summary(result: &ResultFile) -> String {
     for finding in &result.findings {
         text.push_str(&shown_finding(finding));
     }
-    text.push('\n');
-    text.push_str(&shown_table(&tables::figures(result)));
-    text.push_str(&plots(result));
+    if result.plan.users() > 0 {
+        text.push('\n');
+        text.push_str(&shown_table(&tables::figures(result)));
+        text.push_str(&plots(result));
+    }
     for table in tables::beneath(result) {
         let _ = write!(text, "\n{}\n{}", table.title, shown_table(&table));
     }
@@ -159,7 +161,9 @@ fn closing(result: &ResultFile) -> String {
         let _ = write!(text, "\n{term}: {what}");
     }
     let silence = lab.longest_silence_ns;
-    let _ = if result.plan.is_open() {
+    let _ = if result.plan.users() == 0 {
+        writeln!(text)
+    } else if result.plan.is_open() {
         writeln!(text, "\nthe longest wait without any answer was {silence}")
     } else {
         writeln!(

@@ -48,7 +48,7 @@ fn add_review(shop: &Shop, review: Review) -> Result<Review, Error> {
     Ok(review)
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> anyhow::Result<()> {
     let books = [(1, "Dune"), (2, "Emma")].map(|(id, title)| Book { id, title: title.into() }).to_vec();
     let schema = Schema::new(SDL, Shop { books, reviews: Mutex::default() })
         .field("Query.books", |shop: &Shop, (): ()| shop.books.clone())

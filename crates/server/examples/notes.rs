@@ -61,7 +61,7 @@ fn add_note(visitor: &Visitor, NewNote { text }: NewNote) -> Note {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn main() -> anyhow::Result<()> {
     let board = Arc::new(Board::default());
     let schema = Schema::per_request(SDL, move |request: &RequestParts| visitor(&board, request))
         .field("Query.me", |visitor: &Visitor, (): ()| visitor.name.clone())

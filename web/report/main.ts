@@ -181,7 +181,10 @@ function chooser(runs: RunData[]): HTMLElement {
 
 function details(run: RunData, isOnly: boolean): HTMLElement {
   const group = newId();
-  const [figures, ...tables] = run.tables;
+  // Of subscribers alone there are none.
+  const figures = run.tables.find((data) => data.id === 'figures');
+  const tables = run.tables.filter((data) => data !== figures);
+  const subject = figures ? 'Requests' : 'Subscribers';
   const { observers } = run;
   const spectrum = spectrumPlot([run]);
   const times = (run.plots.length > 0 ? run.plots : observers.plots).flatMap((plot) => [plot.times[0] ?? 0, plot.times[plot.times.length - 1] ?? 0]);
@@ -209,7 +212,7 @@ function details(run: RunData, isOnly: boolean): HTMLElement {
         spectrum,
         h('div', { class: 'pair' }, ...run.histograms.map(histogramPlot)),
       ),
-    tables.length > 0 && section('Requests', 'requests', ...tables.map(table)),
+    tables.length > 0 && section(subject, 'requests', ...tables.map(table)),
     section('What was run', 'facts', h('dl', {}, ...facts(run))),
   );
 }

@@ -70,7 +70,7 @@ const views = [
   ['dark', { ...desk, colorScheme: 'dark' }],
   ['phone', { ...phone, colorScheme: 'light' }],
 ];
-const plotted = { closed: 3, open: 5, several: 3, day: 5, void: 3, search: 6, comparison: 4 };
+const plotted = { closed: 3, open: 5, subscribers: 2, several: 3, day: 5, void: 3, search: 6, comparison: 4 };
 
 const tests = [
   ...Object.entries(plotted).flatMap(([name, plots]) =>

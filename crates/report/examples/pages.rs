@@ -4,16 +4,17 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::{closed, day, hostile, named, named_comparison, named_search, open, void};
+use common::{closed, day, hostile, named, named_comparison, named_search, open, subscribed_alone, void};
 use prony_report::{NamedDocument, html, labelled_runs, plain_html};
 use std::{env, error::Error, fs, path::PathBuf};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(env::args().nth(1).ok_or("name a folder")?);
     fs::create_dir_all(&folder)?;
-    let pages: [(&str, Vec<NamedDocument>); 8] = [
+    let pages: [(&str, Vec<NamedDocument>); 9] = [
         ("closed", vec![named("closed.prony.json", closed())]),
         ("open", vec![named("open.prony.json", open())]),
+        ("subscribers", vec![named("subscribers.prony.json", subscribed_alone())]),
         ("day", vec![named("day.prony.json", day())]),
         ("hostile", vec![named("hostile.prony.json", hostile())]),
         ("search", vec![named_search()]),

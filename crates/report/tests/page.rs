@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{closed, day, hostile, named, named_comparison, named_search, subscribed};
+use common::{closed, day, hostile, named, named_comparison, named_search, subscribed, subscribed_alone};
 use expect_test::{Expect, expect};
 use prony_report::{NamedDocument, html, plain_html};
 
@@ -76,6 +76,24 @@ fn subscribers_have_plots_and_a_spectrum_of_their_own() {
         spectrum "response time" 200
         spectrum "fan-out latency of prices" 4000
         table "Figures"
+        table "subscribers (whole run)"
+        table "events (steady state)"
+        table "deliveries (whole run)"
+        table "subscribers, what went wrong (whole run)"
+    "#]],
+    );
+}
+
+#[test]
+fn subscribers_alone_have_no_figures_of_requests() {
+    check(
+        &[named("r", subscribed_alone())],
+        &expect![[r#"
+        "shop": 1 runs
+        "events" "per_second" points 20: "events" "missed" "subscriptions"
+        "fan-out" "milliseconds" points 20: "p50" "p99" "max"
+        spectrum "response time" 200
+        spectrum "fan-out latency of prices" 4000
         table "subscribers (whole run)"
         table "events (steady state)"
         table "deliveries (whole run)"

@@ -4,10 +4,9 @@
 
 mod common;
 
-use common::{closed, open, subscribed};
+use common::{closed, open, subscribed, subscribed_alone};
 use expect_test::{Expect, expect};
 use prony_load_model::wire::{Protocol, Spoken};
-use prony_load_model::{LoadModel, Nanos, Stage};
 use prony_report::{ReadError, WrkShown, json, read, side_by_side, summary, wrk};
 
 #[test]
@@ -296,11 +295,7 @@ fn a_name_cannot_steer_the_terminal() {
 
 #[test]
 fn of_subscribers_alone_no_figures_of_requests_are_shown() {
-    let mut result = subscribed();
-    for scenario in &mut result.plan.scenarios {
-        scenario.load = LoadModel::Closed { stages: vec![Stage::new(Nanos::from_secs(20), 0)] };
-    }
-    let shown = summary(&result);
+    let shown = summary(&subscribed_alone());
     assert!(shown.starts_with("shop: http://shop.test, no users, seed"), "{shown}");
     assert!(shown.contains("subscribers (whole run)"), "{shown}");
     for absent in ["response time", "successes/s", "a closed loop asks less"] {

@@ -15,7 +15,8 @@ use prony_load_model::verdict::{Judgement, Verdict};
 pub(super) fn run_data(run: &LabelledRun<'_>, points_max: usize) -> RunData {
     let result = run.result;
     let headline = result.headline();
-    let figures = TableData { title: "Figures".to_owned(), ..tables::figures(result) };
+    let figures = (result.plan.users() > 0)
+        .then(|| TableData { title: "Figures".to_owned(), ..tables::figures(result) });
     RunData {
         label: run.label.clone(),
         file: run.file.clone(),
@@ -25,7 +26,7 @@ pub(super) fn run_data(run: &LabelledRun<'_>, points_max: usize) -> RunData {
         findings: result.findings.iter().map(finding).collect(),
         thresholds: result.thresholds.iter().map(threshold).collect(),
         claims: claims(result),
-        tables: [figures].into_iter().chain(tables::beneath(result)).collect(),
+        tables: figures.into_iter().chain(tables::beneath(result)).collect(),
         windows: result.windows.iter().filter_map(window).collect(),
         plots: series::plots(result, points_max),
         spectra: [distribution::spectra(&headline.all), distribution::fan_out_spectra(&result.subscribers)]
@@ -59,7 +60,9 @@ fn facts(result: &ResultFile) -> Vec<(String, String)> {
         said = format!("{said}, {} requests unfinished", grouped(lab.unfinished));
     }
     facts.push(("lab", said));
-    facts.push(("longest silence", lab.longest_silence_ns.to_string()));
+    if plan.users() > 0 {
+        facts.push(("longest silence", lab.longest_silence_ns.to_string()));
+    }
     if !machine.processor.is_empty() {
         let memory = bytes(machine.memory_bytes);
         facts.push((
@@ -119,11 +122,19 @@ fn claims(result: &ResultFile) -> Vec<ClaimData> {
         Some(claim(&format!("p{percentile} response time"), &time.to_string()))
     });
     let errors = format!("{:.2} %", all.error_share() * 100.0);
+    let requests = [claim("successes", &rate), claim("errors", &errors)];
+    let requests = requests.into_iter().filter(|_| result.plan.users() > 0);
+    let alone = result.subscribers.groups.iter().filter(|_| result.plan.users() == 0);
+    let in_force = alone.map(|group| ClaimData {
+        term: format!("in force, {}", group.name),
+        value: grouped(group.links.subscribed),
+        unit: format!("of {}", grouped(group.subscriptions())),
+    });
     let groups = result.subscribers.groups.iter().filter_map(|group| {
         let time = group.headline()?.fan_out_latency.percentile(99.0)?;
         Some(claim(&format!("p99 fan-out latency, {}", group.name), &time.to_string()))
     });
-    [claim("successes", &rate), claim("errors", &errors)].into_iter().chain(times).chain(groups).collect()
+    requests.chain(in_force).chain(times).chain(groups).collect()
 }
 
 fn window(result: &WindowResult) -> Option<WindowData> {

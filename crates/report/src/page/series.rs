@@ -17,7 +17,10 @@ pub(super) fn plots(result: &ResultFile, points_max: usize) -> Vec<PlotData> {
     let bucket = downsample::bucket_length(result.series.len(), points_max);
     let seconds: Vec<_> = result.series.iter().map(|row| row.second as f64).collect();
     let draw = Draw { rows: &result.series, bucket, times: downsample::times(&seconds, bucket) };
-    let mut plots = vec![throughput(result, &draw), percentiles(&draw)];
+    let mut plots = Vec::new();
+    if result.plan.users() > 0 {
+        plots.extend([throughput(result, &draw), percentiles(&draw)]);
+    }
     if !result.subscribers.is_empty() {
         plots.extend(subscribers(&result.subscribers.series, points_max));
     }

@@ -101,6 +101,15 @@ pub fn subscribed() -> ResultFile {
     result
 }
 
+/// The same, of a plan without users; the latencies that were measured stay.
+pub fn subscribed_alone() -> ResultFile {
+    let mut result = subscribed();
+    for scenario in &mut result.plan.scenarios {
+        scenario.load = LoadModel::ramp_and_hold(0, Nanos::ZERO, Nanos::from_secs(20));
+    }
+    result
+}
+
 fn subscribers(plan: &Plan) -> Subscribers {
     let windows = plan.windows();
     let (mut total, mut series) = (SubscriptionTally::new(1, windows.all().len()), Vec::new());

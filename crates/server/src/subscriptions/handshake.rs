@@ -17,6 +17,8 @@ pub(crate) struct Upgrade {
 }
 
 const WEBSOCKET_VERSION: HeaderValue = HeaderValue::from_static("13");
+const WEBSOCKET: HeaderValue = HeaderValue::from_static("websocket");
+const UPGRADE: HeaderValue = HeaderValue::from_static("upgrade");
 
 /// Whether the client asks for a WebSocket.
 pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
@@ -36,7 +38,11 @@ pub(crate) fn answer<B>(request: &Request<B>, settings: &Settings) -> Reply {
     if headers.get(header::SEC_WEBSOCKET_VERSION) != Some(&WEBSOCKET_VERSION) {
         let mut response =
             refusal(StatusCode::UPGRADE_REQUIRED, JSON, "WebSockets of version 13 are spoken here");
-        response.headers_mut().insert(header::SEC_WEBSOCKET_VERSION, WEBSOCKET_VERSION);
+        let answers = response.headers_mut();
+        answers.insert(header::SEC_WEBSOCKET_VERSION, WEBSOCKET_VERSION);
+        // RFC 9110, section 15.5.22.
+        answers.insert(header::UPGRADE, WEBSOCKET);
+        answers.insert(header::CONNECTION, UPGRADE);
         return response;
     }
     let Some(key) = headers.get(header::SEC_WEBSOCKET_KEY).filter(|key| is_key(key.as_bytes())) else {
@@ -67,8 +73,8 @@ fn head_of<B>(request: &Request<B>) -> Parts {
 fn switch(key: &HeaderValue, dialect: Option<Dialect>, is_allowed: bool, head: Option<Box<Parts>>) -> Reply {
     let mut response = empty(StatusCode::SWITCHING_PROTOCOLS);
     let answers = response.headers_mut();
-    answers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    answers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+    answers.insert(header::UPGRADE, WEBSOCKET);
+    answers.insert(header::CONNECTION, UPGRADE);
     let accept = HeaderValue::try_from(derive_accept_key(key.as_bytes())).expect("base64 is ASCII");
     answers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
     if let Some(dialect) = dialect {
@@ -140,7 +146,13 @@ mod tests {
 
     #[test]
     fn openings_with_faults_stay_http() {
-        assert_eq!(open(set("sec-websocket-version", "8")).status(), 426);
+        let other_version = open(set("sec-websocket-version", "8"));
+        assert_eq!(other_version.status(), 426);
+        for (name, value) in
+            [("upgrade", "websocket"), ("connection", "upgrade"), ("sec-websocket-version", "13")]
+        {
+            assert_eq!(other_version.headers()[name], value);
+        }
         for (name, value) in [
             ("connection", "keep-alive"),
             ("sec-websocket-key", "short"),

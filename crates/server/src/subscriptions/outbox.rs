@@ -105,7 +105,7 @@ impl Outbox {
         // One message of any size is let through, so that the bound never makes an answer impossible.
         let fits = inner.items.is_empty() || bytes <= self.bounds.bytes;
         if inner.items.len() >= self.bounds.messages || !fits {
-            self.cut(&mut inner);
+            inner.cut(&self.hub);
         } else {
             inner.bytes = bytes;
             inner.items.push_back(item);
@@ -113,11 +113,14 @@ impl Outbox {
         inner.wake();
     }
 
-    fn cut(&self, inner: &mut Inner) {
-        inner.stop.get_or_insert(Stop::Slow { messages: inner.items.len(), bytes: inner.bytes });
-        self.hub.count_slow();
-        inner.items = VecDeque::new();
-        inner.bytes = 0;
+    /// Ends the connection of a client for which too much waits outside of here.
+    pub(crate) fn overflow(&self, messages: usize, bytes: usize) {
+        let mut inner = self.inner.borrow_mut();
+        if inner.stop.is_none() {
+            inner.stop = Some(Stop::Slow { messages, bytes });
+            inner.cut(&self.hub);
+            inner.wake();
+        }
     }
 
     /// As [`Self::push`], of an answer that makes the one before it worthless: where that still waits, this one takes its
@@ -137,7 +140,7 @@ impl Outbox {
         inner.bytes = inner.bytes - before + after;
         // Alone it may be of any size, as any message.
         if inner.items.len() > 1 && inner.bytes > self.bounds.bytes {
-            self.cut(&mut inner);
+            inner.cut(&self.hub);
             inner.wake();
         }
     }
@@ -184,6 +187,13 @@ impl Outbox {
 }
 
 impl Inner {
+    fn cut(&mut self, hub: &Hub) {
+        self.stop.get_or_insert(Stop::Slow { messages: self.items.len(), bytes: self.bytes });
+        hub.count_slow();
+        self.items = VecDeque::new();
+        self.bytes = 0;
+    }
+
     fn wake(&self) {
         if let Some(waker) = &self.waker {
             waker.wake_by_ref();

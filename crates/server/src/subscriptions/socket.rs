@@ -126,6 +126,8 @@ struct Socket<S> {
     /// To be said behind what waits.
     close: Option<Close>,
     client: Client,
+    /// Pongs that were made since the client last had all that was written, and their bytes.
+    pongs: (usize, usize),
     /// Where functions want to know who asks: the head of the opening, until they know.
     head: Option<Box<Parts>>,
     caller: Option<Caller>,
@@ -163,6 +165,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             heard: false,
             close: None,
             client: Client::Talks,
+            pongs: (0, 0),
             head,
             caller: None,
         };
@@ -187,12 +190,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         if self.poll_timer(context).is_ready() {
             return Poll::Ready(());
         }
-        match self.poll_write(context) {
-            Poll::Ready(Err(_)) => Poll::Ready(()),
-            // Everything is sent; what a babbling client would say to the close is of no interest.
-            Poll::Ready(Ok(())) if self.client == Client::Babbles && self.close.is_none() => Poll::Ready(()),
-            _ => Poll::Pending,
-        }
+        let Poll::Ready(written) = self.poll_write(context) else { return Poll::Pending };
+        self.pongs = (0, 0);
+        // Everything is sent; what a babbling client would say to the close is of no interest.
+        let is_over = written.is_err() || self.client == Client::Babbles && self.close.is_none();
+        if is_over { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// Ready when nothing more will come.
@@ -221,7 +223,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         Poll::Pending
     }
 
+    /// A pong was made, and waits behind all that the client has not read: of that there is a bound.
+    fn pinged(&mut self, payload_bytes: usize) {
+        const HEADER_BYTES: usize = 2;
+        let (pongs, bytes) = self.pongs;
+        self.pongs = (pongs + 1, bytes + HEADER_BYTES + payload_bytes);
+        if pongs >= self.core.settings().subscriptions.max_queued_messages {
+            self.client = Client::Babbles;
+            self.outbox.overflow(self.pongs.0, self.pongs.1);
+        }
+    }
+
     fn receive(&mut self, message: Message) {
+        if let Message::Ping(payload) = &message {
+            self.pinged(payload.len());
+        }
         if self.due == Due::End && !matches!(message, Message::Close(_)) {
             return;
         }

@@ -261,6 +261,8 @@ fn openings_that_are_none_are_answered_over_http() {
         HTTP/1.1 426 Upgrade Required
         content-type: application/json; charset=utf-8
         sec-websocket-version: 13
+        upgrade: websocket
+        connection: upgrade
         {"errors":[{"message":"WebSockets of version 13 are spoken here"}]}
     "#]],
     );

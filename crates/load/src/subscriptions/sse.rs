@@ -3,8 +3,8 @@
 
 use std::mem;
 
-/// A longer line ends its stream: events are small.
-const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// An event with longer data, or a longer line, ends its stream: events are small.
+const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct EventReader {
@@ -18,8 +18,8 @@ pub(crate) struct EventReader {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an event's line is longer than {LINE_BYTES_MAX} bytes")]
-pub(crate) struct LineTooLong;
+#[error("an event is longer than {EVENT_BYTES_MAX} bytes")]
+pub(crate) struct EventTooLong;
 
 impl EventReader {
     /// Shows each event, by its name and its data.
@@ -27,7 +27,7 @@ impl EventReader {
         &mut self,
         bytes: &[u8],
         mut each: impl FnMut(&[u8], &[u8]),
-    ) -> Result<(), LineTooLong> {
+    ) -> Result<(), EventTooLong> {
         let mut rest = bytes;
         if mem::take(&mut self.after_return) && !rest.is_empty() {
             rest = rest.strip_prefix(b"\n").unwrap_or(rest);
@@ -48,7 +48,7 @@ impl EventReader {
             }
         }
         self.partial.extend_from_slice(rest);
-        if self.partial.len() > LINE_BYTES_MAX { Err(LineTooLong) } else { Ok(()) }
+        if self.partial.len().max(self.data.len()) > EVENT_BYTES_MAX { Err(EventTooLong) } else { Ok(()) }
     }
 
     fn take_line(&mut self, line: &[u8], each: &mut impl FnMut(&[u8], &[u8])) {
@@ -112,5 +112,13 @@ mod tests {
         for piece in 1..text.len() {
             assert_eq!(shown(text, piece), whole, "in pieces of {piece}");
         }
+    }
+
+    #[test]
+    fn an_event_of_many_lines_is_bounded_too() {
+        let mut reader = EventReader::default();
+        let line = [&b"data: "[..], &[b'x'; 64 * 1024], b"\n"].concat();
+        let fed = (0..=EVENT_BYTES_MAX / (64 * 1024)).try_for_each(|_| reader.feed(&line, |_, _| {}));
+        fed.unwrap_err();
     }
 }

@@ -7,7 +7,7 @@
 //! deletes are seen only with `recursive_triggers`, which is left as it is: a program's triggers may rely on it.
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeSet, HashSet},
     fmt::Write as _,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -24,7 +24,7 @@ use super::{
 };
 use crate::relational::{
     catalog::TableKind,
-    changes::{Operation, RowChange, RowValues},
+    changes::{KEPT_BYTES, Operation, RowChange, RowValues},
     model::{Model, Table, TableId},
     sql::push_identifier,
 };
@@ -39,7 +39,7 @@ const VALUES_PER_CALL: usize = 100;
 /// What one connection has captured, and of which tables.
 #[derive(Debug, Default)]
 pub(super) struct Capture {
-    seen: Arc<Mutex<Vec<Seen>>>,
+    seen: Arc<Mutex<Captured>>,
     /// Tables with triggers.
     tables: HashSet<TableId>,
     /// Tables that could not be given triggers.
@@ -48,9 +48,46 @@ pub(super) struct Capture {
     schema_version: i64,
 }
 
+/// The changes of a request, up to [`KEPT_BYTES`]: a cascade may take any number of rows with it.
+#[derive(Debug, Default)]
+pub(super) struct Captured {
+    seen: Vec<Seen>,
+    /// Sum over `seen`.
+    bytes: usize,
+    /// Where there were more: the tables of all of them, of which none is kept then.
+    lost: BTreeSet<TableId>,
+}
+
+impl Captured {
+    fn begin(&mut self, table: TableId, operation: Operation) {
+        if self.bytes > KEPT_BYTES || !self.lost.is_empty() {
+            self.lost.insert(table);
+            self.lost.extend(std::mem::take(&mut self.seen).iter().map(|seen| seen.table));
+            return;
+        }
+        self.bytes += size_of::<Seen>();
+        self.seen.push(Seen { table, operation, before: Vec::new(), after: Vec::new() });
+    }
+
+    fn take_values(&mut self, context: &Context<'_>, is_after: bool) {
+        let Some(change) = self.seen.last_mut() else { return };
+        let values = if is_after { &mut change.after } else { &mut change.before };
+        for index in 0..context.len() {
+            let value = Value::from(context.get_raw(index));
+            self.bytes += size_of::<Value>() + value.len_bytes();
+            values.push(value);
+        }
+    }
+
+    /// As changes of the model's rows, and the tables of which it is not known.
+    pub(super) fn into_changes(self, model: &Model) -> (Vec<RowChange>, Vec<TableId>) {
+        (self.seen.iter().map(|each| change(model, each)).collect(), self.lost.into_iter().collect())
+    }
+}
+
 /// A change as the triggers tell it.
 #[derive(Debug)]
-pub(super) struct Seen {
+struct Seen {
     table: TableId,
     operation: Operation,
     before: Vec<Value>,
@@ -67,6 +104,14 @@ enum Value {
 }
 
 impl Value {
+    /// Beside its own size.
+    fn len_bytes(&self) -> usize {
+        match self {
+            Self::Text(bytes) | Self::Blob(bytes) => bytes.len(),
+            Self::Null | Self::Integer(_) | Self::Real(_) => 0,
+        }
+    }
+
     fn stored(&self) -> Stored<'_> {
         match self {
             Self::Null => Stored::Null,
@@ -174,15 +219,13 @@ impl Capture {
                 _ => Operation::Delete,
             };
             let table = TableId(context.get::<u32>(0)?);
-            lock(&seen).push(Seen { table, operation, before: Vec::new(), after: Vec::new() });
+            lock(&seen).begin(table, operation);
             Ok(true)
         })?;
         for (name, is_after) in [(BEFORE, false), (AFTER, true)] {
             let seen = Arc::clone(&self.seen);
             connection.create_scalar_function(name, -1, flags, move |context| {
-                if let Some(change) = lock(&seen).last_mut() {
-                    take_values(context, if is_after { &mut change.after } else { &mut change.before });
-                }
+                lock(&seen).take_values(context, is_after);
                 Ok(true)
             })?;
         }
@@ -191,18 +234,14 @@ impl Capture {
     }
 
     /// All that has been seen since this was asked last.
-    pub(super) fn take(&self) -> Vec<Seen> {
+    pub(super) fn take(&self) -> Captured {
         std::mem::take(&mut lock(&self.seen))
     }
 }
 
-fn lock(seen: &Mutex<Vec<Seen>>) -> MutexGuard<'_, Vec<Seen>> {
+fn lock(seen: &Mutex<Captured>) -> MutexGuard<'_, Captured> {
     // Only the writer's thread uses it, and nothing panics while it is held.
     seen.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn take_values(context: &Context<'_>, values: &mut Vec<Value>) {
-    values.extend((0..context.len()).map(|index| Value::from(context.get_raw(index))));
 }
 
 fn trigger_name(table: TableId, operation: Operation) -> String {
@@ -265,11 +304,6 @@ fn push_calls(sql: &mut String, function: &str, row: &str, columns: &[&str]) {
         }
         sql.push_str(");");
     }
-}
-
-/// As changes of the model's rows.
-pub(super) fn changes(model: &Model, seen: &[Seen]) -> Vec<RowChange> {
-    seen.iter().map(|each| change(model, each)).collect()
 }
 
 fn change(model: &Model, seen: &Seen) -> RowChange {

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use super::{
     bind::Values,
-    capture, error,
+    error,
     open::Opener,
     pool::unavailable,
     prepare::{Prepared, Program},
@@ -102,6 +102,8 @@ struct Handled {
     request: Request,
     results: Result<Vec<FieldResult>, Vec<FieldResult>>,
     changes: Vec<RowChange>,
+    /// Tables with changes beside these, of which nobody knows.
+    lost: Vec<TableId>,
 }
 
 impl WriterThread {
@@ -114,7 +116,7 @@ impl WriterThread {
             Err(error) if handled.len() == 1 => {
                 let only = handled.remove(0);
                 let results = only.results.and_then(|_| Err(all_failed(&only.request.mutations, &error)));
-                Handled { request: only.request, results, changes: Vec::new() }.answer();
+                Handled::new(only.request, results).answer();
             }
             // One request took the others down with it: each on its own.
             Err(_) => {
@@ -150,7 +152,7 @@ impl WriterThread {
             Ok(session) => session,
             Err(error) => {
                 let request = next.take().expect("the first request is there");
-                handled.push(Handled { request, results: Ok(Vec::new()), changes: Vec::new() });
+                handled.push(Handled::new(request, Ok(Vec::new())));
                 return Err(error);
             }
         };
@@ -159,8 +161,7 @@ impl WriterThread {
                 next = received.try_recv().ok();
                 continue;
             }
-            let (results, changes) = told_request(session, &request, &settings);
-            handled.push(Handled { request, results, changes });
+            handled.push(told_request(session, request, &settings));
             if !session.in_transaction() {
                 // SQLite has rolled back everything: after an interruption, or out of disk or memory.
                 return Err(unavailable("the transaction was rolled back by the database"));
@@ -197,6 +198,11 @@ impl WriterThread {
 }
 
 impl Handled {
+    /// One that has changed nothing that anybody wants to hear of.
+    fn new(request: Request, results: Result<Vec<FieldResult>, Vec<FieldResult>>) -> Self {
+        Self { request, results, changes: Vec::new(), lost: Vec::new() }
+    }
+
     fn answer(self) {
         let (Ok(results) | Err(results)) = self.results;
         // Nobody listens when the client is gone.
@@ -208,6 +214,7 @@ impl Handled {
 fn publish(feed: &Feed, turns: u64, session: &Session, handled: &mut [Handled]) {
     for each in handled {
         feed.publish(std::mem::take(&mut each.changes));
+        feed.lose(&each.lost);
     }
     if feed.turns() != turns || session.capture().is_blind() {
         let is_unseen = |table: &TableId| !session.capture().sees(*table);
@@ -217,21 +224,16 @@ fn publish(feed: &Feed, turns: u64, session: &Session, handled: &mut [Handled]) 
 }
 
 /// One request with what it has changed, as far as that is wanted.
-fn told_request(
-    session: &mut Session,
-    request: &Request,
-    settings: &RelationalSettings,
-) -> (Result<Vec<FieldResult>, Vec<FieldResult>>, Vec<RowChange>) {
-    let results = one_request(session, request, settings);
-    if !session.capture().is_on() {
-        return (results, Vec::new());
+fn told_request(session: &mut Session, request: Request, settings: &RelationalSettings) -> Handled {
+    let results = one_request(session, &request, settings);
+    let mut handled = Handled::new(request, results);
+    if session.capture().is_on() {
+        let captured = session.capture().take();
+        if let (Ok(_), Some(mutation)) = (&handled.results, handled.request.mutations.first()) {
+            (handled.changes, handled.lost) = captured.into_changes(&mutation.0.model);
+        }
     }
-    let seen = session.capture().take();
-    let changes = match (&results, request.mutations.first()) {
-        (Ok(_), Some(mutation)) => capture::changes(&mutation.0.model, &seen),
-        _ => Vec::new(),
-    };
-    (results, changes)
+    handled
 }
 
 /// One request in its savepoint; `Err` holds the answer of one whose changes were taken back.

@@ -221,3 +221,27 @@ fn a_live_query_hears_of_updates_that_cascade_from_any_unique_column() {
         });
     }
 }
+
+/// A cascade may take any number of rows with it: what is kept of them is bounded.
+#[test]
+fn a_mutation_that_changes_more_rows_than_are_kept_is_told_as_lost() {
+    let made = Made::sqlite(
+        "create table shelf (id integer primary key);
+         create table item (id integer primary key, shelf_id integer references shelf on delete cascade, note text);
+         create index item_shelf on item (shelf_id);
+         insert into shelf values (1), (2);
+         with recursive n (i) as (select 1 union all select i + 1 from n where i < 40)
+             insert into item select i, 1, hex(zeroblob(500000)) from n;",
+    );
+    on_a_core(async {
+        let bed = Bed::over(&made.address()).await;
+        let mut reader = bed.listen(&["shelf", "item"]);
+        bed.ask("mutation { deleteShelf(pk_columns: {id: 1}) { result } }").await;
+        bed.ask("mutation { deleteShelf(pk_columns: {id: 2}) { result } }").await;
+        expect![[r#"
+            Unknown
+            Delete shelf 2
+        "#]]
+        .assert_eq(&bed.heard(&mut reader));
+    });
+}

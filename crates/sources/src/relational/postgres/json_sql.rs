@@ -37,6 +37,11 @@ impl JsonText {
         self.literal(&String::from_utf8_lossy(&prefix));
     }
 
+    /// Ends an object; `is_empty` where it has no member.
+    pub(super) fn end(&mut self, is_empty: bool) {
+        self.literal(if is_empty { "{}" } else { "}" });
+    }
+
     /// A string value that is known now.
     pub(super) fn string(&mut self, value: &str) {
         let mut text = Vec::with_capacity(value.len() + 2);

@@ -185,7 +185,7 @@ impl LevelShape {
                 LevelOutputKind::Child(_) => self.pieces.push(std::mem::take(&mut piece)),
             }
         }
-        piece.literal("}");
+        piece.end(outputs.is_empty());
         self.pieces.push(piece);
         for child in children {
             let parts = child.parent_columns.iter().map(|&id| {

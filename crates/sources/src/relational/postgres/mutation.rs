@@ -123,7 +123,7 @@ fn returned(table: &Table, outputs: &[Output], select: &mut SelectList) -> RowSh
             OutputKind::One(..) | OutputKind::Many(..) | OutputKind::Aggregate(..) => shape.literal("null"),
         }
     }
-    shape.literal("}");
+    shape.end(outputs.is_empty());
     shape
 }
 
@@ -136,7 +136,7 @@ fn changed(outputs: &[ResultOutput], result: bool) -> Box<[u8]> {
             ResultKind::Typename(name) => shape.string(name),
         }
     }
-    shape.literal("}");
+    shape.end(outputs.is_empty());
     shape.into_text()
 }
 

@@ -87,6 +87,11 @@ impl RowShape {
         self.suffix.extend_from_slice(&json::member_prefix(response_key));
     }
 
+    /// Ends an object; `is_empty` where it has no member.
+    pub(super) fn end(&mut self, is_empty: bool) {
+        self.literal(if is_empty { "{}" } else { "}" });
+    }
+
     pub(super) fn string(&mut self, value: &str) {
         json::write_string(&mut self.suffix, value);
     }

@@ -145,7 +145,7 @@ impl<'m> SelectWriter<'m> {
                 }
             }
         }
-        shape.literal("}");
+        shape.end(outputs.is_empty());
         Ok(shape)
     }
 
@@ -163,7 +163,7 @@ impl<'m> SelectWriter<'m> {
                 nested => text.expression(self.nested(table, alias, nested)?),
             }
         }
-        text.literal("}");
+        text.end(outputs.is_empty());
         Ok(text.into_sql())
     }
 
@@ -352,7 +352,11 @@ fn aggregate_object(table: &Table, alias: &str, plan: &AggregatePlan) -> String 
             }
         }
     }
-    text.literal("}");
+    text.end(plan.outputs.is_empty());
+    if plan.outputs.iter().all(|output| matches!(output.kind, AggregateKind::Typename(_))) {
+        // Without any function of all rows, there would be one for each of them.
+        text.expression("left(count(*)::text, 0)".to_owned());
+    }
     text.into_sql()
 }
 
@@ -373,7 +377,7 @@ fn aggregate_fields(
             }
         }
     }
-    text.literal("}");
+    text.end(fields.is_empty());
     text.into_sql()
 }
 

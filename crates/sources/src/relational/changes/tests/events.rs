@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use super::harness::{Bed, Made, on_a_core};
 use crate::relational::{
     changes::{KEPT_TRANSACTIONS, events::Watch, names::ChangeIndex, plan::ChangesPlan},
-    settings::RelationalSettings,
+    settings::{RelationalSettings, ResolverModel},
 };
 
 const SHOP: &str = "
@@ -324,6 +324,56 @@ fn a_previous_key_is_written_as_rows_are() {
                     r#"{{"data":{{"onThingChanged":{{"key":{{"id":"{other}"}},"previous_key":{{"id":"{known}"}}}}}}}}"#
                 )
             );
+        });
+    }
+}
+
+#[test]
+fn answers_of_which_nothing_is_included_are_empty_objects() {
+    let resolvers = [ResolverModel::Subquery, ResolverModel::PerNest, ResolverModel::Bucket];
+    let all = Made::both(SHOP);
+    for (made, resolver) in all.iter().flat_map(|made| resolvers.map(|resolver| (made, resolver))) {
+        on_a_core(async {
+            let settings = RelationalSettings { resolver, ..RelationalSettings::default() };
+            let bed = Bed::with(&made.address(), settings).await;
+            for (text, expected) in [
+                (
+                    "{ shelves(limit: 1) { items(limit: 1) { note @skip(if: true) } items_aggregate { sum { price @skip(if: true) } } } }",
+                    r#"{"data":{"shelves":[{"items":[{}],"items_aggregate":{"sum":{}}}]}}"#,
+                ),
+                ("{ shelves(limit: 1) { id @include(if: false) } }", r#"{"data":{"shelves":[{}]}}"#),
+                (
+                    "{ items(limit: 1) { shelf { id @skip(if: true) } } }",
+                    r#"{"data":{"items":[{"shelf":{}}]}}"#,
+                ),
+                (
+                    "{ shelves_aggregate { __typename } }",
+                    r#"{"data":{"shelves_aggregate":{"__typename":"ShelfAggregate"}}}"#,
+                ),
+                (
+                    "{ shelves(limit: 1) { items_aggregate { count @skip(if: true) } } }",
+                    r#"{"data":{"shelves":[{"items_aggregate":{}}]}}"#,
+                ),
+                (
+                    "{ shelves(limit: 1) { items_aggregate { __typename } } }",
+                    r#"{"data":{"shelves":[{"items_aggregate":{"__typename":"ItemAggregate"}}]}}"#,
+                ),
+                ("{ shelves_aggregate { count @skip(if: true) } }", r#"{"data":{"shelves_aggregate":{}}}"#),
+                (
+                    "{ shelves_aggregate { max { size @skip(if: true) } } }",
+                    r#"{"data":{"shelves_aggregate":{"max":{}}}}"#,
+                ),
+                (
+                    r#"mutation { createShelf(id: 7, label: "g") { id @skip(if: true) } }"#,
+                    r#"{"data":{"createShelf":{}}}"#,
+                ),
+                (
+                    "mutation { deleteShelf(pk_columns: {id: 7}) { result @skip(if: true) } }",
+                    r#"{"data":{"deleteShelf":{}}}"#,
+                ),
+            ] {
+                assert_eq!(bed.ask(text).await, expected, "{text}");
+            }
         });
     }
 }

@@ -137,7 +137,7 @@ impl ChangeTable {
             tracing::warn!(
                 "changes are lost: more than {KEPT_CHANGES} were made since the table was read last"
             );
-            self.feed.lose(&self.feed.wanted_tables());
+            self.feed.lose(&self.told);
         }
         Ok(())
     }

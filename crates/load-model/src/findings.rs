@@ -344,10 +344,17 @@ fn subscribers_missing(result: &ResultFile) -> Option<Finding> {
     let parts = parts.concat();
     let (all, name, subscribed) = (group.subscriptions(), &group.name, links.subscribed);
     let seen = format!("of {all} subscriptions of `{name}` {subscribed} came into force{parts}{worst}");
-    let cause =
-        "the target, or a limit of either machine, did not carry all of them: the figures are those of fewer";
-    let remedy =
-        "read the reasons; raise the target's limits, connect more slowly (`rate`), or ask for fewer clients";
+    let (cause, remedy) = if subscribed == 0 && links.rejected_count() > 0 {
+        (
+            "the target rejects the operation itself: nothing was measured of subscribers",
+            "read the reason; correct `query`, `variables` or `path`",
+        )
+    } else {
+        (
+            "the target, or a limit of either machine, did not carry all of them: the figures are those of fewer",
+            "read the reasons; raise the target's limits, connect more slowly (`rate`), or ask for fewer clients",
+        )
+    };
     Some(Finding::new(FindingKind::SubscribersMissing, seen, cause, remedy))
 }
 

@@ -295,6 +295,28 @@ fn heard(heard: Heard) -> Run {
 }
 
 #[test]
+fn subscribers_missing() {
+    let run = heard(Heard::WELL);
+    let plan = run.plan();
+    let found = |subscribed, rejected| {
+        let mut result = run.result(&plan);
+        let links = &mut result.subscribers.groups[0].links;
+        links.subscribed = subscribed;
+        links.rejected.insert("no such field".to_owned(), rejected);
+        let findings = judge(&plan, &result, &run.place);
+        findings.into_iter().find(|finding| finding.kind == FindingKind::SubscribersMissing).unwrap()
+    };
+    let (some, none) = (found(19, 1), found(0, 20));
+    assert!(some.seen.contains("of 20 subscriptions of `prices` 19 came into force"), "{}", some.seen);
+    assert!(
+        none.seen.ends_with("20 operations were rejected; most often (20): no such field"),
+        "{}",
+        none.seen
+    );
+    assert!(some.try_next.contains("raise the target's limits") && none.try_next.contains("correct `query`"));
+}
+
+#[test]
 fn subscribers_late() {
     let late = heard(Heard { not_due: 7, ..Heard::WELL });
     check(

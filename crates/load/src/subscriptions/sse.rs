@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn an_event_of_many_lines_is_bounded_too() {
         let mut reader = EventReader::default();
-        let line = [&b"data: "[..], &[b'x'; 64 * 1024], b"\n"].concat();
+        let line = [&b"data: "[..], &vec![b'x'; 64 * 1024], b"\n"].concat();
         let fed = (0..=EVENT_BYTES_MAX / (64 * 1024)).try_for_each(|_| reader.feed(&line, |_, _| {}));
         fed.unwrap_err();
     }

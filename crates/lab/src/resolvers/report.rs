@@ -129,10 +129,10 @@ fn control_parts(runs: &[ControlRun], pace: &Pace) -> Vec<String> {
     let mut parts = vec![
         "## 2. GraphQL beside REST".to_owned(),
         format!(
-            "{USERS_EACH} users read donut 1 and {USERS_EACH} write it, over GraphQL and over REST in the same process: {} rounds, in \
+            "{USERS_EACH} users read donut 1 and {USERS_EACH} write it, over GraphQL and over REST in the same process: {}, in \
              which both take turns. Figures are medians over rounds; a ratio is that of one round, with the least and the \
              greatest behind it. Processor time is the engine's, of all its threads.",
-            pace.rounds
+            if pace.rounds == 1 { "1 round".to_owned() } else { format!("{} rounds", pace.rounds) }
         ),
     ];
     for manner in Manner::ALL.into_iter().filter(|manner| runs.iter().any(|run| run.manner == *manner)) {

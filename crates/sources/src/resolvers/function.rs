@@ -237,20 +237,44 @@ impl std::fmt::Debug for Bind {
 function_trait! {
     /// `Fn(&Context, Arguments) -> Answer` for a root field, `Fn(&Context, &Parent, Arguments) -> Answer` for a
     /// field of another type. Arguments are any `DeserializeOwned` struct, or `()`.
+    #[diagnostic::on_unimplemented(
+        message = "this is no function for a field",
+        label = "its arguments or its answer do not fit",
+        note = "a root field wants `Fn(&Context, Arguments) -> Answer`, a field of another type `Fn(&Context, &Parent, Arguments) -> Answer`",
+        note = "arguments are one value that serde reads, `(): ()` where there are none; an answer's own types are named in `outputs!`"
+    )]
     FieldFunction
 }
 function_trait! {
     /// `Fn(&Context, &[&Parent], Arguments) -> Batch`: called once for all parents of a level.
+    #[diagnostic::on_unimplemented(
+        message = "this is no function for a field",
+        label = "its arguments or its answer do not fit",
+        note = "a batch wants `Fn(&Context, &[&Parent], Arguments) -> Vec<Answer>`, or a `Result` of that",
+        note = "arguments are one value that serde reads, `(): ()` where there are none; an answer's own types are named in `outputs!`"
+    )]
     BatchFunction
 }
 function_trait! {
     /// `Fn(Arc<Context>, Arguments) -> Future` for a root field, `Fn(Arc<Context>, Parent, Arguments) -> Future`
     /// for a field of another type, whose parents are cloned.
+    #[diagnostic::on_unimplemented(
+        message = "this is no function for a field",
+        label = "its arguments or its answer do not fit",
+        note = "a root field wants `Fn(Arc<Context>, Arguments) -> impl Future<Output = Answer> + Send`, a field of another type `Fn(Arc<Context>, Parent, Arguments) -> …`",
+        note = "arguments are one value that serde reads, `(): ()` where there are none; an answer's own types are named in `outputs!`"
+    )]
     AsyncFieldFunction
 }
 function_trait! {
     /// `Fn(Arc<Context>, Vec<Parent>, Arguments) -> Future`: called once for all parents of a level, clones of
     /// them.
+    #[diagnostic::on_unimplemented(
+        message = "this is no function for a field",
+        label = "its arguments or its answer do not fit",
+        note = "a batch wants `Fn(Arc<Context>, Vec<Parent>, Arguments) -> impl Future<Output = Vec<Answer>> + Send`, or a `Result` of that",
+        note = "arguments are one value that serde reads, `(): ()` where there are none; an answer's own types are named in `outputs!`"
+    )]
     AsyncBatchFunction
 }
 

@@ -212,7 +212,10 @@ impl AsyncRead for LaneStream {
             }
             buffer.set_filled(begin);
             way.progress.beside(true);
-            stream.nothing_in_hand();
+            // What is left may be hyper's: then the end of the client's sending, behind it, must not cancel it.
+            if way.rest.is_empty() {
+                stream.nothing_in_hand();
+            }
         }
     }
 }

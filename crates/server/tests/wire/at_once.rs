@@ -1,5 +1,7 @@
 //! GraphQL requests that are answered as their bytes come get what the others get, to the byte.
 
+use std::net::Shutdown;
+
 use prony_server::examples::{donuts, music};
 
 use crate::support::{Server, Wire, post, post_with, query};
@@ -101,6 +103,22 @@ fn requests_sent_together_are_answered_in_their_order() {
         assert!(answer.contains(expected), "{expected} is not in {answer}");
     }
     server.until_metric("prony_http_requests_total", 6);
+}
+
+/// The end of the client's sending comes with its requests, of which the last is hyper's.
+#[test]
+fn who_ends_sending_behind_several_requests_gets_all_answers() {
+    let server = Server::donuts(|_| {});
+    let at_once = query("{ __typename }");
+    let by_hyper = "GET /graphql?query=%7B__typename%7D HTTP/1.1\r\nhost: test\r\n\r\n";
+    for before in [0, 1, 20] {
+        for _ in 0..20 {
+            let mut wire = server.connect();
+            wire.send(format!("{}{by_hyper}", at_once.repeat(before)));
+            wire.stream.shutdown(Shutdown::Write).expect("it is open");
+            assert_eq!(wire.rest().matches("\"Query\"").count(), before + 1);
+        }
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::{
 };
 
 use rusqlite::{
-    Connection,
+    Connection, ffi,
     functions::{Context, FunctionFlags},
     types::ValueRef,
 };
@@ -163,10 +163,12 @@ impl Capture {
             let created = connection
                 .execute_batch(&read_columns(table))
                 .and_then(|()| connection.execute_batch(&create_triggers(id, table)));
-            match created {
+            match created.map_err(SqliteError::from) {
                 Ok(()) => {
                     self.tables.insert(id);
                 }
+                // A lock, for one, is gone the next time.
+                Err(error) if error.code() != ffi::SQLITE_ERROR => return Err(error),
                 Err(error) => {
                     connection.execute_batch(&drop_triggers(id))?;
                     let table = &*table.name;
@@ -271,7 +273,8 @@ fn read_columns(table: &Table) -> String {
 }
 
 fn create_triggers(id: TableId, table: &Table) -> String {
-    let mut sql = String::new();
+    // What was begun before may have been left half done.
+    let mut sql = drop_triggers(id);
     for (number, operation) in OPERATIONS.into_iter().enumerate() {
         let verb = ["INSERT", "UPDATE", "DELETE"][number];
         let name = trigger_name(id, operation);

@@ -4,6 +4,10 @@
 use std::{
     fs,
     path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
 
@@ -12,7 +16,12 @@ use futures_util::FutureExt;
 use prony_graphql::error::ErrorCode;
 
 use super::harness::{MEETUPS, MODELS, Made, Served, runtime, with_model};
-use crate::relational::{settings::RelationalSettings, sqlite::Database};
+use crate::relational::{
+    catalog::TableKind,
+    model::TableId,
+    settings::RelationalSettings,
+    sqlite::{Database, capture::Capture},
+};
 
 /// Ten times 10^12 rows: ends only when it is interrupted.
 const ENDLESS: &str = "
@@ -243,4 +252,37 @@ fn a_file_on_a_read_only_file_system_is_read() {
     let connection = opener.reader(Duration::ZERO).unwrap();
     let count: i64 = connection.query_row("SELECT count(*) FROM venues", [], |row| row.get(0)).unwrap();
     assert_eq!(count, 3);
+}
+
+/// Whatever hinders a connection as it begins to see changes, a lock or an interruption, hinders it once.
+#[test]
+fn changes_are_seen_after_any_interruption() {
+    let made = Made::new(&format!("{MEETUPS} CREATE TABLE busy_days (day)"));
+    let served = made.serve(&RelationalSettings::default());
+    let tables = served.model.tables.iter().enumerate();
+    let tables = tables.filter(|(_, table)| table.kind == TableKind::Table);
+    let wanted: Vec<TableId> = tables.map(|(index, _)| TableId(index as u32)).take(2).collect();
+    let mut was_interrupted = true;
+    for steps in (1..).step_by(41) {
+        if !was_interrupted {
+            return;
+        }
+        let mut connection = made.connection();
+        let mut capture = Capture::default();
+        let left = Arc::new(AtomicI64::new(steps));
+        let counted = Arc::clone(&left);
+        let interrupt = move || counted.fetch_sub(1, Relaxed) == 1;
+        connection.progress_handler(1, Some(interrupt)).unwrap();
+        for column in ["one", "two"] {
+            let _ = capture.turn(&connection, &served.model, &wanted);
+            made.connection().execute_batch(&format!("ALTER TABLE busy_days ADD COLUMN {column}")).unwrap();
+        }
+        was_interrupted = left.load(Relaxed) <= 0;
+        connection.progress_handler(0, None::<fn() -> bool>).unwrap();
+        capture.turn(&connection, &served.model, &wanted).unwrap();
+        assert!(wanted.iter().all(|table| capture.sees(*table)), "interrupted after {steps} steps");
+        made.connection()
+            .execute_batch("ALTER TABLE busy_days DROP COLUMN one; ALTER TABLE busy_days DROP COLUMN two")
+            .unwrap();
+    }
 }

@@ -67,8 +67,8 @@ impl Operation {
             .map_err(|message| vec![GraphqlError::new(ErrorCode::LimitExceeded, message)])?;
         let lines = LineIndex::new(text);
         // The parser's own limits only guard against a mistake in ours.
-        let mut parser =
-            Parser::new().recursion_limit(2 * limits.max_nesting).token_limit(2 * limits.max_tokens);
+        // Blanks and commas are tokens to it.
+        let mut parser = Parser::new().recursion_limit(2 * limits.max_nesting).token_limit(text.len() + 1);
         let mut ast = parser
             .parse_ast(text, "document")
             .map_err(|invalid| clean(&invalid.errors, ErrorCode::ParseFailed))?;

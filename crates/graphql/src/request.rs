@@ -92,10 +92,8 @@ impl RequestParameters {
                 Err(fault) => fault,
             });
         }
-        // Where all of it is text, that is looked at once. Otherwise `serde_json` says what is wrong, and where.
-        let members: Result<Members<'_>, _> =
-            std::str::from_utf8(body).map_or_else(|_| serde_json::from_slice(body), serde_json::from_str);
-        let members = members.map_err(|error| fault_of(body, &error))?;
+        let text = std::str::from_utf8(body).map_err(|error| not_utf8(body, error.valid_up_to()))?;
+        let members: Members<'_> = serde_json::from_str(text).map_err(|error| fault_of(body, &error))?;
         let string = |member, value| string(body, member, value);
         Self {
             query: string("query", members.query)?.unwrap_or_default(),
@@ -165,6 +163,15 @@ fn read<T: DeserializeOwned>(body: &[u8], value: &RawValue) -> Result<T, Request
 fn fault_of(body: &[u8], error: &serde_json::Error) -> RequestFault {
     let whole = parse::<Json>("the request", body);
     whole.err().unwrap_or_else(|| broken("the request", error))
+}
+
+/// JSON is UTF-8 (RFC 8259, section 8.1), also where nobody looks.
+fn not_utf8(body: &[u8], valid_bytes: usize) -> RequestFault {
+    let before = &body[..valid_bytes];
+    let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+    let column = 1 + before.iter().rev().take_while(|byte| **byte != b'\n').count();
+    let position = Position { line: line as u32, column: column as u32 };
+    RequestFault::BrokenJson { member: "the request", message: "invalid UTF-8".to_owned(), position }
 }
 
 fn broken(member: &'static str, error: &serde_json::Error) -> RequestFault {

@@ -284,6 +284,16 @@ fn depth() {
     );
 }
 
+/// They are none of the specification's tokens (section 2.1.7), so the limit does not count them.
+#[test]
+fn commas_and_blanks_are_no_tokens() {
+    let (commas, blanks) = (", ".repeat(20_000), " ".repeat(20_000));
+    let limits = Limits::default();
+    let outcome =
+        road(shared_schema(), parameters(&format!("{{ {commas} venues {blanks} {{ id }} }}"), "{}"), &limits);
+    assert!(outcome.is_ok(), "{outcome:?}");
+}
+
 #[test]
 fn bombs() {
     let aliases: String = (0..10_000).map(|index| format!("a{index}:id ")).collect();

@@ -106,8 +106,9 @@ fn faults() {
         &expect!["the request is not JSON: recursion limit exceeded at line 1, column 155"],
     );
     let latin = RequestParameters::from_json(b"{\"query\": \"\xfc\"}").unwrap_err();
-    expect!["the request is not JSON: invalid unicode code point at line 1, column 12"]
-        .assert_eq(&latin.to_string());
+    expect!["the request is not JSON: invalid UTF-8 at line 1, column 12"].assert_eq(&latin.to_string());
+    let unlooked = RequestParameters::from_json(b"{\"query\": \"a\",\n\"x\": \"\xff\"}").unwrap_err();
+    expect!["the request is not JSON: invalid UTF-8 at line 2, column 7"].assert_eq(&unlooked.to_string());
 }
 
 #[test]

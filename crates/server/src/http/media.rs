@@ -69,7 +69,8 @@ pub(crate) fn negotiate_values<'v>(mut values: impl Iterator<Item = &'v [u8]>) -
     choose(json, response)
 }
 
-/// Whether the client names `text/event-stream`, and before any other type that could be sent.
+/// Whether the client names `text/event-stream`, and wants it more than any other type that could be sent, or as much and
+/// before it.
 pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {
     headers.get(header::ACCEPT).is_some_and(|value| names_events_first(value.as_bytes()))
 }
@@ -77,14 +78,17 @@ pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {
 /// As [`prefers_events`], of the header's value.
 pub(crate) fn names_events_first(accept: &[u8]) -> bool {
     let Ok(value) = str::from_utf8(accept) else { return false };
-    let names = value.split(',').map(|range| range.split(';').next().unwrap_or_default().trim());
-    let mut known = names.filter_map(|name| match name {
-        name if name.eq_ignore_ascii_case("text/event-stream") => Some(true),
-        name if name.eq_ignore_ascii_case("application/json") => Some(false),
-        name if name.eq_ignore_ascii_case("application/graphql-response+json") => Some(false),
-        _ => None,
+    let known = value.split(',').take(MAX_RANGES).filter_map(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let name = parts.next()?;
+        let is_events = name.eq_ignore_ascii_case("text/event-stream");
+        let is_other = name.eq_ignore_ascii_case("application/json")
+            || name.eq_ignore_ascii_case("application/graphql-response+json");
+        let quality = parts.find_map(quality).unwrap_or(Some(1000))?;
+        ((is_events || is_other) && quality > 0).then_some((is_events, quality))
     });
-    known.next() == Some(true)
+    let wanted = known.reduce(|first, next| if next.1 > first.1 { next } else { first });
+    wanted.is_some_and(|(is_events, _)| is_events)
 }
 
 fn choose(json: Option<Match>, response: Option<Match>) -> Option<Media> {
@@ -117,19 +121,24 @@ fn matching(range: &str, media: Media) -> Option<Match> {
     };
     let mut quality = 1000;
     for parameter in parts.filter(|part| !part.is_empty()) {
-        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-        match name.trim() {
-            name if name.eq_ignore_ascii_case("q") => quality = thousandths(value.trim())?,
-            name if name.eq_ignore_ascii_case("charset") => {
-                if !value.trim().trim_matches('"').eq_ignore_ascii_case("utf-8") {
-                    return None;
-                }
-                exactness = 3;
+        if let Some(given) = self::quality(parameter) {
+            quality = given?;
+        } else if let Some((name, value)) = parameter.split_once('=')
+            && name.trim().eq_ignore_ascii_case("charset")
+        {
+            if !value.trim().trim_matches('"').eq_ignore_ascii_case("utf-8") {
+                return None;
             }
-            _ => {}
+            exactness = 3;
         }
     }
     Some(Match { exactness, quality })
+}
+
+/// What a parameter says of the range's quality; none where it is another one, and none inside where it is no quality.
+fn quality(parameter: &str) -> Option<Option<u16>> {
+    let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+    name.trim().eq_ignore_ascii_case("q").then(|| thousandths(value.trim()))
 }
 
 /// A `qvalue` (RFC 9110, section 12.4.2) as thousandths.
@@ -205,6 +214,11 @@ mod tests {
                 false,
             ),
             ("*/*", false),
+            ("text/event-stream;q=0", false),
+            ("text/event-stream;q=0.1, application/json", false),
+            ("application/json;q=0.5, text/event-stream;Q=0.6", true),
+            ("application/json;q=0, text/event-stream;q=0.1", true),
+            ("text/event-stream;q=much, application/json", false),
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::ACCEPT, accept.parse().unwrap());

@@ -179,7 +179,7 @@ fn broken_json_and_nul_bytes_are_explained() {
         expect![[r#"
         HTTP/1.1 400 Bad Request
         content-type: application/json; charset=utf-8
-        {"errors":[{"message":"the request is not JSON: invalid unicode code point at line 1, column 27"}]}
+        {"errors":[{"message":"the request is not JSON: invalid UTF-8 at line 1, column 27"}]}
     "#]],
     );
     check(

@@ -167,10 +167,9 @@ fn fault_of(body: &[u8], error: &serde_json::Error) -> RequestFault {
 
 /// JSON is UTF-8 (RFC 8259, section 8.1), also where nobody looks.
 fn not_utf8(body: &[u8], valid_bytes: usize) -> RequestFault {
-    let before = &body[..valid_bytes];
-    let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-    let column = 1 + before.iter().rev().take_while(|byte| **byte != b'\n').count();
-    let position = Position { line: line as u32, column: column as u32 };
+    let lines = || body[..valid_bytes].split(|byte| *byte == b'\n');
+    let column = 1 + lines().next_back().map_or(0, <[u8]>::len);
+    let position = Position { line: lines().count() as u32, column: column as u32 };
     RequestFault::BrokenJson { member: "the request", message: "invalid UTF-8".to_owned(), position }
 }
 

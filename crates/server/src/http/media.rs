@@ -84,7 +84,7 @@ pub(crate) fn names_events_first(accept: &[u8]) -> bool {
         let is_events = name.eq_ignore_ascii_case("text/event-stream");
         let is_other = name.eq_ignore_ascii_case("application/json")
             || name.eq_ignore_ascii_case("application/graphql-response+json");
-        let quality = parts.find_map(quality).unwrap_or(Some(1000))?;
+        let quality = parts.find_map(quality).map_or(Some(1000), thousandths)?;
         ((is_events || is_other) && quality > 0).then_some((is_events, quality))
     });
     let wanted = known.reduce(|first, next| if next.1 > first.1 { next } else { first });
@@ -122,7 +122,7 @@ fn matching(range: &str, media: Media) -> Option<Match> {
     let mut quality = 1000;
     for parameter in parts.filter(|part| !part.is_empty()) {
         if let Some(given) = self::quality(parameter) {
-            quality = given?;
+            quality = thousandths(given)?;
         } else if let Some((name, value)) = parameter.split_once('=')
             && name.trim().eq_ignore_ascii_case("charset")
         {
@@ -135,10 +135,10 @@ fn matching(range: &str, media: Media) -> Option<Match> {
     Some(Match { exactness, quality })
 }
 
-/// What a parameter says of the range's quality; none where it is another one, and none inside where it is no quality.
-fn quality(parameter: &str) -> Option<Option<u16>> {
+/// The value of the parameter that says the range's quality; none of another one.
+fn quality(parameter: &str) -> Option<&str> {
     let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-    name.trim().eq_ignore_ascii_case("q").then(|| thousandths(value.trim()))
+    name.trim().eq_ignore_ascii_case("q").then(|| value.trim())
 }
 
 /// A `qvalue` (RFC 9110, section 12.4.2) as thousandths.

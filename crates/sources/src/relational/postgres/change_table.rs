@@ -8,7 +8,9 @@
 //! who asks for the state then is told nothing older after it.
 //!
 //! A database that was killed with `synchronous_commit` off forgets its last commits and gives their numbers again; those
-//! of rows it never gives again. So rows with higher numbers than were there are unseen as well.
+//! of rows, of which 32 are logged ahead, it gives again only where that record was lost too. So rows with higher numbers
+//! than were there are unseen as well, and a highest number below the last one says that some are forgotten. What has come up
+//! to that number again by then is not noticed.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -20,7 +20,7 @@ use prony_sources::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{config::Settings, graph, library::Server};
+use crate::{config::Settings, http::percent, library::Server};
 
 pub const SDL: &str = include_str!("donuts.graphql");
 
@@ -172,7 +172,7 @@ pub fn server(settings: Settings) -> Server {
 /// REST: `GET` and `PUT /api/donuts/{id}`.
 fn rest(donuts: &Donuts, request: &Request<Bytes>) -> Response<Bytes> {
     let id = request.uri().path().strip_prefix(REST_PREFIX).unwrap_or_default();
-    let Some(id) = graph::decode_segment(id) else {
+    let Some(id) = percent::text(id) else {
         return refuse("the id is not UTF-8 in percent-encoding, such as %2F for a slash");
     };
     match *request.method() {

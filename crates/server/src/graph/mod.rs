@@ -21,7 +21,7 @@ mod settle;
 mod state;
 mod write;
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use http::{Method, Request};
 use hyper::body::Incoming;
@@ -42,11 +42,6 @@ use crate::{config::Settings, http::reply::Reply};
 /// Whether a path is one of the graph's.
 pub(crate) fn has(path: &str) -> bool {
     path.starts_with("/db/") || path == "/dbs" || path.starts_with("/dbs/")
-}
-
-/// The text that a segment of a path stands for (RFC 3986, section 2.1); none where that is not UTF-8.
-pub(crate) fn decode_segment(segment: &str) -> Option<Cow<'_, str>> {
-    path::decode(segment).ok()
 }
 
 /// Answers a GET below `/db/`; none where the path is another.

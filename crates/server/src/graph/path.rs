@@ -5,6 +5,8 @@ use std::borrow::Cow;
 
 use prony_graph_store::{Direction, Side};
 
+use crate::http::percent;
+
 /// A route has no more segments behind `/db/{graph}/`.
 const SEGMENTS_MAX: usize = 8;
 
@@ -264,20 +266,5 @@ fn number(text: &str, otherwise: BadPath) -> Result<u64, BadPath> {
 
 /// One segment's text (RFC 3986, section 2.1).
 pub(super) fn decode(segment: &str) -> Result<Name<'_>, BadPath> {
-    let bytes = segment.as_bytes();
-    let Some(first) = memchr::memchr(b'%', bytes) else { return Ok(Cow::Borrowed(segment)) };
-    let mut decoded = bytes[..first].to_vec();
-    let mut rest = &bytes[first..];
-    while let [byte, after @ ..] = rest {
-        rest = after;
-        if *byte != b'%' {
-            decoded.push(*byte);
-            continue;
-        }
-        let [high, low, after @ ..] = rest else { return Err(BAD_ENCODING) };
-        let digit = |byte: u8| char::from(byte).to_digit(16).ok_or(BAD_ENCODING);
-        decoded.push((digit(*high)? << 4 | digit(*low)?) as u8);
-        rest = after;
-    }
-    String::from_utf8(decoded).map(Cow::Owned).map_err(|_| BAD_ENCODING)
+    percent::text(segment).ok_or(BAD_ENCODING)
 }

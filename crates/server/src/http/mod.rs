@@ -10,6 +10,7 @@ mod graphql;
 mod health;
 pub(crate) mod lane;
 mod media;
+pub(crate) mod percent;
 pub(crate) mod plain;
 pub(crate) mod query;
 pub(crate) mod reply;

@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
+use super::percent;
+
 /// Finds a parameter; the first one wins. An error when it is not UTF-8.
 pub(crate) fn parameter(query: &str, name: &str) -> Result<Option<String>, ()> {
     for pair in query.split('&') {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        if decode(key).as_deref() == Ok(name.as_bytes()) {
+        if decode(key).as_deref() == Some(name.as_bytes()) {
             return decode(value)
-                .ok()
                 .and_then(|bytes| String::from_utf8(bytes.into_owned()).ok())
                 .map(Some)
                 .ok_or(());
@@ -23,23 +24,12 @@ pub(crate) fn has(query: &str, name: &str) -> bool {
 }
 
 /// `+` is a space, `%41` is a byte.
-fn decode(text: &str) -> Result<Cow<'_, [u8]>, ()> {
-    if !text.contains(['%', '+']) {
-        return Ok(Cow::Borrowed(text.as_bytes()));
+fn decode(text: &str) -> Option<Cow<'_, [u8]>> {
+    if text.contains('+') {
+        let spaced = text.replace('+', " ");
+        return percent::bytes(&spaced).map(|decoded| Cow::Owned(decoded.into_owned()));
     }
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        out.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let mut digit = || bytes.next().and_then(|digit| char::from(digit).to_digit(16)).ok_or(());
-                (digit()? * 16 + digit()?) as u8
-            }
-            other => other,
-        });
-    }
-    Ok(Cow::Owned(out))
+    percent::bytes(text)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Files of checked frames: the log and snapshots.
 //!
 //! Both begin with a head of 24 bytes: magic, version, what it is, its number. Frames follow: the length of the payload
-//! (4 bytes), its checksum (4), a sequence number (8; of a log with [`LOOSE`] in it), the payload. The checksum is CRC-32C (RFC 3720, B.4) over sequence
-//! number and payload. All numbers are little-endian.
+//! (4 bytes), its checksum (4), a sequence number (8; in a log it may be loose, which is its highest bit), the payload. The
+//! checksum is CRC-32C (RFC 3720, B.4) over sequence number and payload. All numbers are little-endian.
 
 use crate::codec::Input;
 use crate::disk::DiskFile;

@@ -69,6 +69,62 @@ fn a_rate_starts_as_many_as_it_asks_for() {
     assert_eq!(all.service_time.as_ref().unwrap().count, 500);
 }
 
+/// A program whose thread is held, once, from its twentieth iteration until the run's time is over.
+struct Held;
+
+struct HeldOnThread {
+    begun: u32,
+}
+
+const HELD_RUN: Nanos = Nanos::from_millis(200);
+
+impl Workload for Held {
+    fn program(&self, _: ThreadPlace) -> Result<Box<dyn Program + '_>, ProgramError> {
+        Ok(Box::new(HeldOnThread { begun: 0 }))
+    }
+}
+
+impl Program for HeldOnThread {
+    fn next(&mut self, _: UserPlace, event: Event, out: &mut Outgoing) -> Result<Step, ProgramError> {
+        if event != Event::Begin {
+            return Ok(Step::EndIteration);
+        }
+        self.begun += 1;
+        if self.begun == 20 {
+            std::thread::sleep(std::time::Duration::from_nanos(HELD_RUN.0));
+        }
+        out.text.extend_from_slice(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        out.end_request(0, 0, false, Keep::Status);
+        Ok(Step::Send)
+    }
+
+    fn judge(&mut self, _: UserPlace, _: usize, _: &Answer<'_>) -> Result<Outcome, ProgramError> {
+        Ok(Outcome::Success)
+    }
+}
+
+#[test]
+fn starts_that_a_held_thread_owes_at_the_end_are_made_late_or_dropped_and_none_is_lost() {
+    let peer = ScriptedPeer::answering(OK);
+    let one = || RunOptions { threads: NonZeroUsize::MIN, ..RunOptions::default() };
+    let run_held = |users, wait_max| {
+        let mut load = LoadModel::open(500.0, HELD_RUN, users);
+        if let LoadModel::Open { wait_max_ns, .. } = &mut load {
+            *wait_max_ns = wait_max;
+        }
+        counts(&run_workload(&draft(&peer, load).check().unwrap(), &Held, one()).unwrap())
+    };
+    let (starts, successes) = run_held(200, Nanos::ZERO);
+    assert_eq!((starts.due, starts.started, starts.dropped, successes), (100, 100, 0, 100));
+    for wait_max in [Nanos::ZERO, Nanos::from_secs(60)] {
+        let (starts, successes) = run_held(2, wait_max);
+        assert_eq!(starts.due, 100);
+        assert_eq!(starts.due, starts.started + starts.dropped, "{starts:?}");
+        assert!(starts.dropped > 0, "two users cannot serve what is owed at once: {starts:?}");
+        assert_eq!(starts.started, successes);
+    }
+}
+
 #[test]
 fn starts_that_find_no_user_wait_or_are_dropped_and_none_is_lost() {
     for (wait_max_ns, may_wait) in [(Nanos::ZERO, false), (Nanos::from_millis(30), true)] {

@@ -123,11 +123,12 @@ impl Worker<'_> {
         self.tally.interval_dropped += 1;
     }
 
-    /// A start that has waited for a user, if any has; else the user is free.
+    /// A start that has waited for a user, if any has and the run is not over; else the user is free.
     pub(super) fn take_waiting(&mut self, user: u32, now: Nanos) -> Option<Nanos> {
         let scenario = self.users[user as usize].place.scenario;
         self.drop_late_starts(scenario, now);
-        if let Some(due) = self.open[scenario].waiting.pop_front() {
+        let is_over = now >= self.end || self.is_stopping;
+        if !is_over && let Some(due) = self.open[scenario].waiting.pop_front() {
             self.tally.starts_at(self.shared.windows, due, scenario).waited += 1;
             return Some(due);
         }

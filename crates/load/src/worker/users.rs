@@ -104,15 +104,17 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// False where the run or the load model has no iteration left.
+    /// False where the run or the load model has no iteration left. A start of an open model was due before its end and
+    /// begins after it too, where the thread was kept from it: late, not unseen.
     fn enter_iteration(&mut self, user: u32, due: Nanos, now: Nanos) -> bool {
-        if now >= self.end || self.is_stopping || !self.take_from_pot(user) {
+        let scenario = self.users[user as usize].place.scenario;
+        let is_too_late = now >= self.end && !self.open[scenario].is_open();
+        if is_too_late || self.is_stopping || !self.take_from_pot(user) {
             return false;
         }
         let entry = &mut self.users[user as usize];
         entry.iteration_due = due;
         entry.has_sent = false;
-        let scenario = entry.place.scenario;
         let counts = self.tally.starts_at(self.shared.windows, due, scenario);
         counts.started += 1;
         if self.open[scenario].is_open() {

@@ -30,6 +30,13 @@ const ask: Fetcher = (parameters, options) => {
   return createGraphiQLFetcher({ url: '/graphql', wsClient })(parameters, options);
 };
 
+/** What a link says is in the editor: `/?query=…&variables=…&operationName=…`, as of other GraphQL servers. */
+function linked() {
+  const link = new URLSearchParams(window.location.search);
+  const said = (name: string) => link.get(name) ?? undefined;
+  return { query: said('query'), variables: said('variables'), operationName: said('operationName') };
+}
+
 async function describe(): Promise<Description> {
   const response = await fetch('/console.json');
   if (!response.ok) throw new Error(`the server answered ${response.status} to /console.json`);
@@ -57,6 +64,7 @@ function Console(description: Description) {
         <GraphiQL
           fetcher={ask}
           defaultQuery={description.example}
+          {...linked()}
           shouldPersistHeaders={false}
         >
           <GraphiQL.Logo>

@@ -1,6 +1,7 @@
 // Opens the console in a real browser: `node tests/browser.mjs [URL [SCREENSHOT-FOLDER]]`. It must load without any other
 // server, break no rule of its policy, run the example query by keyboard and show its result, dark and light, on a
-// desk and on a phone. Over a graph it shows neighbours three levels deep, and a live query shows what has changed. CHROMIUM names the browser's program where it is not found by itself.
+// desk and on a phone. Over a graph it shows neighbours three levels deep, a live query shows what has
+// changed, and a link is in the editor. CHROMIUM names the browser's program where it is not found by itself.
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -151,6 +152,19 @@ async function checkLive(browser, url) {
   await context.close();
 }
 
+/** A link holds a query and its variables, beside what the editor held before. */
+async function checkLink(browser, url) {
+  const { context, page, faults } = await open(browser, url, views[0]);
+  await write(page, url, 'query Before { genres { GenreId } }', 'Before');
+  const link = { query: 'query Linked($limit: Int) { genres(limit: $limit) { Name } }', variables: '{"limit": 1}' };
+  await page.goto(`${url}/?${new URLSearchParams(link)}`, { waitUntil: 'networkidle' });
+  await page.locator('.graphiql-query-editor .CodeMirror').waitFor();
+  const shown = JSON.parse(await run(page));
+  demand(JSON.stringify(shown.data) === '{"genres":[{"Name":"Rock"}]}', `the answer is ${JSON.stringify(shown)}`);
+  demand(faults.length === 0, faults.join('\n'));
+  await context.close();
+}
+
 const failures = [];
 
 /** Each check on its own; those that fail are named at the end. */
@@ -169,9 +183,12 @@ await withServer(given, async (url) => {
 });
 let total = views.length;
 if (!given) {
-  total += 2;
+  total += 3;
   await withServer(undefined, (url) => attempt('graph', () => checkGraph(browser, url)), emptyGraph);
-  await withServer(undefined, (url) => attempt('live', () => checkLive(browser, url)));
+  await withServer(undefined, async (url) => {
+    await attempt('live', () => checkLive(browser, url));
+    await attempt('link', () => checkLink(browser, url));
+  });
 }
 await browser.close();
 console.log(`${total - failures.length} passed, ${failures.length} failed`);

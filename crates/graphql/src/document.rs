@@ -7,13 +7,13 @@ use apollo_compiler::{
     ast::{OperationType, Type},
     executable,
     parser::Parser,
-    validation::{DiagnosticList, Valid},
+    validation::Valid,
 };
 use serde_json::Value as Json;
 
 use crate::{
     error::{ErrorCode, GraphqlError, Position},
-    lift,
+    faults, lift,
     limits::Limits,
     literal::Literals,
     position::LineIndex,
@@ -23,9 +23,6 @@ use crate::{
     selection::OperationKind,
     tally,
 };
-
-/// Errors of one request that are reported; further ones rarely tell more.
-pub(crate) const MAX_REPORTED_ERRORS: usize = 20;
 
 /// Names an [`Operation`] as long as the process lives; part of the key of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -69,14 +66,13 @@ impl Operation {
         // The parser's own limits only guard against a mistake in ours.
         // Blanks and commas are tokens to it.
         let mut parser = Parser::new().recursion_limit(2 * limits.max_nesting).token_limit(text.len() + 1);
-        let mut ast = parser
-            .parse_ast(text, "document")
-            .map_err(|invalid| clean(&invalid.errors, ErrorCode::ParseFailed))?;
+        let mut ast =
+            parser.parse_ast(text, "document").map_err(|invalid| faults::of_syntax(&invalid.errors))?;
         tally::check(&ast, limits, &lines)?;
         lift::list_inputs(&mut ast, schema.only_listed());
         let document = ast
             .to_executable_validate(schema.valid())
-            .map_err(|invalid| clean(&invalid.errors, ErrorCode::ValidationFailed))?;
+            .map_err(|invalid| faults::of_validation(&invalid.errors, schema, limits))?;
         let definition = choose(&document, operation_name)?.clone();
         rules::check_variable_usages(schema, &document, &definition, &lines)?;
         let variables = variables(schema, &definition, &lines)?;
@@ -148,38 +144,6 @@ fn check_text(text: &str, limits: &Limits) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-fn clean(errors: &DiagnosticList, code: ErrorCode) -> Vec<GraphqlError> {
-    // A field that was refused is missing from its selection set, which then may look empty: no news.
-    let is_empty_set = |name: Option<&str>| name == Some("MissingSubselection");
-    let names = || errors.iter().map(|fault| fault.error.unstable_error_name());
-    let only_empty_sets = names().all(is_empty_set);
-    let told =
-        errors.iter().filter(|fault| only_empty_sets || !is_empty_set(fault.error.unstable_error_name()));
-    let errors = told.take(MAX_REPORTED_ERRORS).map(|fault| {
-        let error = GraphqlError::new(code, printable(&fault.error.to_string()));
-        match fault.line_column_range() {
-            Some(range) => {
-                error.at(Position { line: range.start.line as u32, column: range.start.column as u32 })
-            }
-            None => error,
-        }
-    });
-    errors.collect()
-}
-
-/// Messages quote the document, which may hold anything.
-fn printable(message: &str) -> String {
-    let mut printable = String::with_capacity(message.len());
-    for character in message.chars() {
-        if character.is_control() {
-            printable.extend(character.escape_default());
-        } else {
-            printable.push(character);
-        }
-    }
-    printable
 }
 
 fn choose<'a>(

@@ -11,6 +11,7 @@ mod collect;
 pub mod complexity;
 pub mod document;
 pub mod error;
+mod faults;
 pub mod introspection;
 pub mod json;
 mod lift;

@@ -9,8 +9,9 @@ use apollo_compiler::{
 use serde_json::{Map, Value as Json};
 
 use crate::{
-    document::{MAX_REPORTED_ERRORS, Operation},
+    document::Operation,
     error::{ErrorCode, GraphqlError},
+    faults::MAX_REPORTED_ERRORS,
     position::LineIndex,
     scalar::Scalar,
     schema::Schema,

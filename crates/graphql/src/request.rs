@@ -3,7 +3,10 @@
 
 use std::{any::Any, fmt, ptr, sync::Arc};
 
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
 use serde_json::{Map, Value as Json, value::RawValue};
 
 use crate::error::{ErrorCode, GraphqlError, Position};
@@ -99,8 +102,8 @@ impl RequestParameters {
             query: string("query", members.query)?.unwrap_or_default(),
             document_id: string("documentId", members.document_id)?,
             operation_name: string("operationName", members.operation_name)?,
-            variables: map("variables", members.variables)?,
-            extensions: map("extensions", members.extensions)?,
+            variables: members.variables.members("variables")?,
+            extensions: members.extensions.members("extensions")?,
             caller: None,
         }
         .with_a_document()
@@ -114,14 +117,16 @@ impl RequestParameters {
         variables: Option<&str>,
         extensions: Option<&str>,
     ) -> Result<Self, RequestFault> {
-        let variables = variables.map(|text| parse("variables", text.as_bytes())).transpose()?;
-        let extensions = extensions.map(|text| parse("extensions", text.as_bytes())).transpose()?;
+        let object = |member, text: Option<&str>| match text {
+            Some(text) => parse::<ObjectMember>(member, text.as_bytes())?.members(member),
+            None => Ok(Map::new()),
+        };
         Self {
             query: query.unwrap_or_default(),
             document_id: document_id.filter(|id| !id.is_empty()),
             operation_name: operation_name.filter(|name| !name.is_empty()),
-            variables: map("variables", variables)?,
-            extensions: map("extensions", extensions)?,
+            variables: object("variables", variables)?,
+            extensions: object("extensions", extensions)?,
             caller: None,
         }
         .with_a_document()
@@ -147,8 +152,86 @@ struct Members<'b> {
     query: Option<&'b RawValue>,
     document_id: Option<&'b RawValue>,
     operation_name: Option<&'b RawValue>,
-    variables: Option<Json>,
-    extensions: Option<Json>,
+    #[serde(default)]
+    variables: ObjectMember,
+    #[serde(default)]
+    extensions: ObjectMember,
+}
+
+/// The value of a member that has to be an object, read without a detour over a [`Json`]: it is in every request.
+enum ObjectMember {
+    /// None also where the member is missing or null.
+    Members(Map<String, Json>),
+    /// What stands there instead of an object.
+    Other(&'static str),
+}
+
+impl Default for ObjectMember {
+    fn default() -> Self {
+        Self::Members(Map::new())
+    }
+}
+
+impl ObjectMember {
+    fn members(self, member: &'static str) -> Result<Map<String, Json>, RequestFault> {
+        match self {
+            Self::Members(members) => Ok(members),
+            Self::Other(found) => Err(RequestFault::WrongType { member, expected: "an object", found }),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ObjectMember {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ObjectVisitor)
+    }
+}
+
+struct ObjectVisitor;
+
+impl<'de> Visitor<'de> for ObjectVisitor {
+    type Value = ObjectMember;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<ObjectMember, A::Error> {
+        let mut members = Map::new();
+        while let Some((name, value)) = access.next_entry()? {
+            members.insert(name, value);
+        }
+        Ok(ObjectMember::Members(members))
+    }
+
+    fn visit_unit<E>(self) -> Result<ObjectMember, E> {
+        Ok(ObjectMember::default())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<ObjectMember, E> {
+        Ok(ObjectMember::Other("a boolean"))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<ObjectMember, E> {
+        Ok(ObjectMember::Other("a number"))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<ObjectMember, E> {
+        Ok(ObjectMember::Other("a number"))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<ObjectMember, E> {
+        Ok(ObjectMember::Other("a number"))
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<ObjectMember, E> {
+        Ok(ObjectMember::Other("a string"))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<ObjectMember, A::Error> {
+        while access.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(ObjectMember::Other("a list"))
+    }
 }
 
 fn parse<T: DeserializeOwned>(member: &'static str, text: &[u8]) -> Result<T, RequestFault> {
@@ -219,14 +302,6 @@ fn unescape(text: &str) -> Option<String> {
     }
     out.push_str(rest);
     Some(out)
-}
-
-fn map(member: &'static str, value: Option<Json>) -> Result<Map<String, Json>, RequestFault> {
-    match value {
-        None | Some(Json::Null) => Ok(Map::new()),
-        Some(Json::Object(members)) => Ok(members),
-        Some(other) => Err(RequestFault::WrongType { member, expected: "an object", found: kind(&other) }),
-    }
 }
 
 fn kind(value: &Json) -> &'static str {

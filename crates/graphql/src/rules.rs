@@ -11,8 +11,8 @@ use apollo_compiler::{
 };
 
 use crate::{
-    document::MAX_REPORTED_ERRORS,
     error::{ErrorCode, GraphqlError},
+    faults::MAX_REPORTED_ERRORS,
     position::LineIndex,
     schema::Schema,
 };

@@ -10,8 +10,9 @@ use apollo_compiler::{
 use serde_json::{Map, Value as Json};
 
 use crate::{
-    document::{MAX_REPORTED_ERRORS, Operation, VariableDefinition},
+    document::{Operation, VariableDefinition},
     error::{ErrorCode, GraphqlError},
+    faults::MAX_REPORTED_ERRORS,
     literal::Literals,
     position::LineIndex,
     request::Caller,

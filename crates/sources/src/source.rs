@@ -213,8 +213,7 @@ impl Surface {
         match self {
             Self::Relational(source) => source.model().example(),
             Self::Graph(surface) => Some(surface.model().example()),
-            // What a function takes is its author's to say.
-            Self::Resolvers(_) => None,
+            Self::Resolvers(resolvers) => resolvers.example(),
         }
     }
 

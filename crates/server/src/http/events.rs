@@ -23,7 +23,7 @@ use crate::{
     subscriptions::{EventStream, OrderFault, Refusal},
 };
 
-pub(super) const ALLOW: &str = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
+pub(super) const ALLOW: &str = "GET, POST, PUT, DELETE, OPTIONS";
 
 const TOKEN_HEADER: HeaderName = HeaderName::from_static("x-graphql-event-stream-token");
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream; charset=utf-8");

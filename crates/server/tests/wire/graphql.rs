@@ -37,7 +37,7 @@ fn the_matrix_of_methods_and_media_types() {
           fine: HTTP/1.1 200 OK
             {"data":{"__typename":"Query"}}
           syntax: HTTP/1.1 200 OK
-            {"errors":[{"message":"syntax error: expected at least one Selection in Selection Set","locations":[{"line":1,"column":2}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}},{"message":"syntax error: expected R_CURLY, got EOF","locations":[{"line":1,"column":2}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}}]}
+            {"errors":[{"message":"syntax error: expected at least one Selection in Selection Set","locations":[{"line":1,"column":2}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}},{"message":"syntax error: expected }, got the end of the document","locations":[{"line":1,"column":2}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}}]}
           invalid: HTTP/1.1 200 OK
             {"errors":[{"message":"type `Query` does not have a field `nothing`","locations":[{"line":1,"column":3}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}
           coercion: HTTP/1.1 200 OK
@@ -56,7 +56,7 @@ fn the_matrix_of_methods_and_media_types() {
           fine: HTTP/1.1 200 OK
             {"data":{"__typename":"Query"}}
           syntax: HTTP/1.1 200 OK
-            {"errors":[{"message":"syntax error: expected at least one Selection in Selection Set","locations":[{"line":1,"column":2}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}},{"message":"syntax error: expected R_CURLY, got EOF","locations":[{"line":1,"column":2}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}}]}
+            {"errors":[{"message":"syntax error: expected at least one Selection in Selection Set","locations":[{"line":1,"column":2}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}},{"message":"syntax error: expected }, got the end of the document","locations":[{"line":1,"column":2}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}}]}
           invalid: HTTP/1.1 200 OK
             {"errors":[{"message":"type `Query` does not have a field `nothing`","locations":[{"line":1,"column":3}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}
           coercion: HTTP/1.1 200 OK
@@ -75,7 +75,7 @@ fn the_matrix_of_methods_and_media_types() {
           fine: HTTP/1.1 200 OK
             {"data":{"__typename":"Query"}}
           syntax: HTTP/1.1 400 Bad Request
-            {"errors":[{"message":"syntax error: expected at least one Selection in Selection Set","locations":[{"line":1,"column":2}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}},{"message":"syntax error: expected R_CURLY, got EOF","locations":[{"line":1,"column":2}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}}]}
+            {"errors":[{"message":"syntax error: expected at least one Selection in Selection Set","locations":[{"line":1,"column":2}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}},{"message":"syntax error: expected }, got the end of the document","locations":[{"line":1,"column":2}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}}]}
           invalid: HTTP/1.1 400 Bad Request
             {"errors":[{"message":"type `Query` does not have a field `nothing`","locations":[{"line":1,"column":3}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}
           coercion: HTTP/1.1 400 Bad Request

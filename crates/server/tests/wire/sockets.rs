@@ -174,7 +174,7 @@ fn what_is_refused_ends_its_operation_and_nothing_else() {
         expect![[r#"
             {"type":"connection_ack"}
             {"type":"ka"}
-            {"id":"1","type":"data","payload":{"errors":[{"message":"syntax error: expected at least one Selection in Selection Set","locations":[{"line":1,"column":2}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}},{"message":"syntax error: expected R_CURLY, got EOF","locations":[{"line":1,"column":2}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}}]}}
+            {"id":"1","type":"data","payload":{"errors":[{"message":"syntax error: expected at least one Selection in Selection Set","locations":[{"line":1,"column":2}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}},{"message":"syntax error: expected }, got the end of the document","locations":[{"line":1,"column":2}],"extensions":{"code":"GRAPHQL_PARSE_FAILED"}}]}}
             {"id":"1","type":"complete"}
         "#]],
     );

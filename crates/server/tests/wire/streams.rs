@@ -238,11 +238,11 @@ fn requests_without_a_stream_say_what_is_missing() {
         &server,
         on_stream("PATCH", "", "", ""),
         expect![[r#"
-        HTTP/1.1 405 Method Not Allowed
-        content-type: application/json; charset=utf-8
-        allow: GET, HEAD, POST, PUT, DELETE, OPTIONS
-        {"errors":[{"message":"PATCH is not allowed here; use PUT, GET, POST or DELETE"}]}
-    "#]],
+            HTTP/1.1 405 Method Not Allowed
+            content-type: application/json; charset=utf-8
+            allow: GET, POST, PUT, DELETE, OPTIONS
+            {"errors":[{"message":"PATCH is not allowed here; use PUT, GET, POST or DELETE"}]}
+        "#]],
     );
     reserve(&server);
     check(

@@ -12,6 +12,7 @@ mod directive;
 mod error;
 mod event_field;
 mod events;
+mod example;
 mod function;
 mod input;
 mod look;

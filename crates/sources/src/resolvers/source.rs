@@ -26,6 +26,7 @@ use super::{
     context::Making,
     contribution,
     event_field::Subscription,
+    example,
     plan::{CallPlan, Planner},
     run::{self, Scope},
     schema::{Catalog, Settings},
@@ -137,6 +138,11 @@ impl Resolvers {
     pub fn query_fields(&self) -> Vec<&str> {
         let query = self.shared.catalog.schema.get_object("Query");
         query.into_iter().flat_map(|query| query.fields.keys()).map(Name::as_str).collect()
+    }
+
+    /// A query that works; none where all functions want arguments that cannot be thought up.
+    pub fn example(&self) -> Option<String> {
+        example::example(&self.shared.catalog.schema)
     }
 
     fn scope<'a>(&self, variables: &'a Variables) -> Scope<'a> {

@@ -48,13 +48,13 @@ pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Install(database) => {
                 let triggers = database.open().await?;
                 triggers.install().await?;
-                report("installed", &triggers)?;
+                report("installed", &triggers.tables())?;
                 print("serve with `--listen-changes`, or `listen = true` in [[source]], to hear of changes made by others\n")
             }
             Command::Remove(database) => {
                 let triggers = database.open().await?;
-                triggers.remove().await?;
-                report("removed", &triggers)
+                let removed = triggers.remove().await?;
+                report("removed", &removed)
             }
             Command::Show(database) => print(&database.open().await?.installing()),
         }
@@ -76,9 +76,11 @@ impl DatabaseArguments {
     }
 }
 
-fn report(done: &str, triggers: &Triggers) -> anyhow::Result<()> {
-    let tables = triggers.tables();
-    for table in &tables {
+fn report(done: &str, tables: &[String]) -> anyhow::Result<()> {
+    if tables.is_empty() {
+        return print("no table has triggers of Prony\n");
+    }
+    for table in tables {
         print(&format!("{done}: {table}\n"))?;
     }
     let plural = if tables.len() == 1 { "" } else { "s" };

@@ -119,6 +119,48 @@ fn what_others_change_reaches_subscribers() {
     "#]]
     .assert_eq(&done(&["triggers", "remove", &url]));
     assert!(!is_installed());
+    assert_eq!(done(&["triggers", "remove", &url]), "no table has triggers of Prony\n");
+}
+
+#[test]
+fn removal_takes_what_it_was_asked_for_and_nothing_of_others() {
+    let database = TestDatabase::create();
+    database.execute("create table member (id int primary key); create table venue (id int primary key)");
+    database.execute("create schema other; create table other.guest (id int primary key)");
+    // Somebody has a schema of that name already, with something in it.
+    database.execute("create schema prony; create table prony.piano (id int)");
+    let url = database.url();
+    let column = |query: &str| {
+        let rows = database.query(query);
+        rows.into_iter().flatten().flatten().collect::<Vec<_>>().join(" ")
+    };
+    let with_triggers = || {
+        column("select distinct tgrelid::regclass::text from pg_trigger where not tgisinternal order by 1")
+    };
+    let shared =
+        || column("select proname from pg_proc where pronamespace = 'prony'::regnamespace order by 1");
+    done(&["triggers", "install", &url, "--schema", "public", "--schema", "other"]);
+    assert_eq!(with_triggers(), "member other.guest venue");
+
+    let removed = done(&["triggers", "remove", &url, "--tables", "member"]);
+    assert_eq!(removed, "removed: public.member\ntriggers removed on 1 table\n");
+    assert_eq!(with_triggers(), "other.guest venue");
+    let removed = done(&["triggers", "remove", &url, "--schema", "other"]);
+    assert_eq!(removed, "removed: other.guest\ntriggers removed on 1 table\n");
+    assert_eq!(with_triggers(), "venue");
+    assert_eq!(shared(), "keep row_changed rows_changed truncated", "venue needs them");
+    let removed = done(&["triggers", "remove", &url, "--tables", "venue"]);
+    assert_eq!(removed, "removed: public.venue\ntriggers removed on 1 table\n");
+    assert_eq!((with_triggers(), shared()), Default::default());
+
+    // Without names, also what is in other schemas.
+    done(&["triggers", "install", &url, "--schema", "public", "--schema", "other"]);
+    let removed = done(&["triggers", "remove", &url]);
+    let all =
+        "removed: other.guest\nremoved: public.member\nremoved: public.venue\ntriggers removed on 3 tables\n";
+    assert_eq!(removed, all);
+    let left = column("select relname from pg_class where relnamespace = 'prony'::regnamespace");
+    assert_eq!((with_triggers(), shared(), left.as_str()), (String::new(), String::new(), "piano"));
 }
 
 /// The server is held while PostgreSQL restarts and rows change, so that it hears of nothing in between.

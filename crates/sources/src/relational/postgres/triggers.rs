@@ -42,6 +42,33 @@ const STATEMENT_TRIGGERS: [(&str, &str, &str); 3] = [
 /// Has those who listen look which tables have triggers; it is [`CHANNEL`].
 const NEWS: &str = "NOTIFY prony_changes, 'triggers';\n";
 
+/// Tables with triggers, as `schema.name`; those of partitions count to their table.
+const INSTALLED: &str = "
+    SELECT n.nspname || '.' || c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE NOT c.relispartition AND EXISTS (
+        SELECT FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid
+        WHERE t.tgrelid = c.oid AND p.pronamespace = to_regnamespace('prony')
+            AND p.proname IN ('row_changed', 'rows_changed', 'truncated'))
+    ORDER BY 1";
+
+/// With the triggers that call them, of whatever table.
+const DROP_FUNCTIONS: &str =
+    "DROP FUNCTION IF EXISTS prony.rows_changed(), prony.row_changed(), prony.truncated() CASCADE;\n";
+
+/// What all tables share, where no table uses it any more. The schema may hold what others have put into it, or be theirs.
+const DROP_SHARED: &str = "\
+DO $$ BEGIN
+    DROP FUNCTION IF EXISTS prony.rows_changed(), prony.row_changed(), prony.truncated();
+    DROP FUNCTION IF EXISTS prony.keep(bigint, bigint), prony.keep(bigint);
+    DROP TABLE IF EXISTS prony.change;
+    BEGIN
+        DROP SCHEMA IF EXISTS prony;
+    EXCEPTION WHEN dependent_objects_still_exist OR insufficient_privilege THEN
+    END;
+EXCEPTION WHEN dependent_objects_still_exist THEN
+END $$;
+";
+
 /// What all tables share.
 const SHARED: &str = include_str!("triggers.sql");
 
@@ -122,16 +149,17 @@ impl Triggers {
         sql + "\n" + NEWS + "COMMIT;\n"
     }
 
-    /// What [`Self::remove`] runs: the tables' triggers, and without named tables all that the installation has made.
-    pub fn removing(&self) -> String {
+    /// What [`Self::remove`] runs.
+    fn removing(&self) -> String {
+        let TriggersRequest { schemas, tables, .. } = &self.request;
         let mut sql = "BEGIN;\n".to_owned();
         for (table, forms) in &self.tables {
             drop_all(&mut sql, table, forms);
         }
-        if self.request.tables.is_empty() {
-            let _ = writeln!(sql, "DROP SCHEMA IF EXISTS {SCHEMA} CASCADE;");
+        if schemas.is_empty() && tables.is_empty() {
+            sql.push_str(DROP_FUNCTIONS);
         }
-        sql + NEWS + "COMMIT;\n"
+        sql + DROP_SHARED + NEWS + "COMMIT;\n"
     }
 
     /// Puts the triggers into the database, all or none. Those that are there are made anew.
@@ -139,9 +167,20 @@ impl Triggers {
         self.run(&self.installing()).await
     }
 
-    /// Takes the triggers out of the database.
-    pub async fn remove(&self) -> Result<(), TriggersError> {
-        self.run(&self.removing()).await
+    /// Takes the triggers of the tables out of the database, all or none: where neither schemas nor tables were named, of
+    /// all that have them. What all tables share goes with the last of them. Returns the tables that had triggers, as
+    /// `schema.name`.
+    pub async fn remove(&self) -> Result<Vec<String>, TriggersError> {
+        let mut removed = self.installed().await?;
+        self.run(&self.removing()).await?;
+        let left = self.installed().await?;
+        removed.retain(|table| !left.contains(table));
+        Ok(removed)
+    }
+
+    async fn installed(&self) -> Result<Vec<String>, TriggersError> {
+        let rows = self.client.query(INSTALLED, &[]).await.map_err(|error| refused(&self.target, &error))?;
+        Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
     async fn run(&self, sql: &str) -> Result<(), TriggersError> {

@@ -140,7 +140,7 @@ fn nearest<'n>(unknown: &str, known: impl Iterator<Item = &'n Name>) -> Option<&
     }
     let unknown = unknown.to_ascii_lowercase();
     // More strokes would be another word.
-    let strokes = 1 + unknown.len() * 2 / 5;
+    let strokes = (unknown.len() / 3).max(1);
     let mut known = known.map(Name::as_str);
     let close = known.by_ref().take(KNOWN_MAX).filter(|name| name.len().abs_diff(unknown.len()) <= strokes);
     let scored = close.map(|name| (strsim::osa_distance(&unknown, &name.to_ascii_lowercase()), name));

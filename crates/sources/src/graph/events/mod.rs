@@ -4,6 +4,7 @@
 //! ([`stream`]). While nobody reads, the store tells nobody.
 
 mod change;
+mod interest;
 mod queue;
 mod stream;
 mod watch;
@@ -14,43 +15,21 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use prony_graph_store::{Event, Ref, Registration, Side, Store, Type};
+use prony_graph_store::{Event, Registration, Side, Store, Type};
 
 pub use self::watch::News;
 use self::{
     change::Seen,
+    interest::{Entries, Entry},
     queue::{Bounds, Queue, Told},
     watch::{TypeNames, Watcher},
 };
 pub(super) use self::{
     change::{Change, Operation, Operations},
+    interest::Interest,
     stream::events,
     watch::{Dependencies, depends_on},
 };
-use super::filter::Thing;
-
-/// What one reader wants to hear.
-#[derive(Debug)]
-pub(super) struct Interest {
-    pub(super) side: Side,
-    /// The type's name in the store: what is dropped and declared anew has another number.
-    pub(super) type_name: Arc<str>,
-    pub(super) operations: Operations,
-    pub(super) id: Option<Ref>,
-    pub(super) key: Option<Box<str>>,
-}
-
-impl Interest {
-    fn is_in(&self, seen: &Seen<'_>) -> bool {
-        let has_key = |key: &str| match seen.thing {
-            Thing::Node(node) => node.key == key,
-            Thing::Relationship(_) => false,
-        };
-        self.operations.has(seen.operation)
-            && self.id.is_none_or(|id| id == seen.at())
-            && self.key.as_deref().is_none_or(has_key)
-    }
-}
 
 /// All who read the changes of one graph.
 #[derive(Debug, Default)]
@@ -58,17 +37,11 @@ pub(super) struct Readers(Arc<Mutex<Register>>);
 
 #[derive(Debug, Default)]
 struct Register {
-    by_type: HashMap<(Side, Arc<str>), Vec<Arc<Entry>>>,
+    by_type: HashMap<(Side, Arc<str>), Entries>,
     /// Live queries.
     watchers: Vec<Arc<Watcher>>,
     /// While there is anyone.
     listening: Option<Registration>,
-}
-
-#[derive(Debug)]
-struct Entry {
-    interest: Interest,
-    queue: Queue,
 }
 
 /// One who reads; dropping it ends that.
@@ -84,7 +57,7 @@ impl Readers {
         let entry = Arc::new(Entry { interest, queue: Queue::new(Bounds::USUAL) });
         let mut register = lock(&self.0);
         let of = (entry.interest.side, Arc::clone(&entry.interest.type_name));
-        register.by_type.entry(of).or_default().push(Arc::clone(&entry));
+        register.by_type.entry(of).or_default().add(Arc::clone(&entry));
         self.listen(&mut register, store);
         drop(register);
         Reader { readers: Arc::clone(&self.0), entry }
@@ -127,7 +100,7 @@ impl Drop for Reader {
         let mut register = lock(&self.readers);
         let of = (self.entry.interest.side, Arc::clone(&self.entry.interest.type_name));
         if let Some(entries) = register.by_type.get_mut(&of) {
-            entries.retain(|entry| !Arc::ptr_eq(entry, &self.entry));
+            entries.remove(&self.entry);
             if entries.is_empty() {
                 register.by_type.remove(&of);
             }
@@ -186,7 +159,7 @@ fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
             touched.insert(wanted.clone());
         }
         let Some(entries) = register.by_type.get(&wanted) else { continue };
-        if entries.iter().any(|entry| entry.interest.is_in(&seen)) {
+        if entries.want(&seen) {
             let change = Arc::new(seen.keep(Arc::clone(of)));
             changes.entry(wanted).or_default().push(Told::Changed(change));
         }
@@ -195,12 +168,8 @@ fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
         watcher.tell(&touched, is_unknown);
     }
     for (of, told) in changes {
-        for entry in register.by_type.get(&of).into_iter().flatten() {
-            let is_for = |told: &&Told| match told {
-                Told::Changed(change) => entry.interest.is_in(&change.seen()),
-                _ => true,
-            };
-            entry.queue.push(told.iter().filter(is_for).cloned());
+        if let Some(entries) = register.by_type.get(&of) {
+            entries.tell(&told);
         }
     }
 }

@@ -175,6 +175,65 @@ fn what_is_not_asked_for_is_not_told() {
 }
 
 #[test]
+fn each_follower_of_one_node_hears_of_it_alone_in_order() {
+    let served = friends();
+    let by_key = |key: &str| {
+        served.subscribe(&format!(
+            "subscription {{ onUserChanged(_key: \"{key}\") {{ operation node {{ _key age }} }} }}"
+        ))
+    };
+    let mut eves = [by_key("Eve"), by_key("Eve")];
+    let (mut max, mut nobody) = (by_key("Max"), by_key("Zoe"));
+    let mut max_by_id =
+        served.subscribe("subscription { onUserChanged(_id: 1027) { operation node { _key age } } }");
+    let age = |write: &mut Write<'_>, key: &str, age| {
+        let user = write.find("User", key).unwrap();
+        write.set_node(user, &[("age", Value::Integer(age))], Keep::Others).unwrap();
+    };
+    served.write(|write| {
+        write.create_node("User", "Eve", &[("age", Value::Integer(20))])?;
+        age(write, "Max", 43);
+        age(write, "Eve", 21);
+        Ok(())
+    });
+    // What is told to all stands between.
+    served.write(|write| {
+        age(write, "Max", 44);
+        write.declare(Side::Nodes, "User", "email", Kind::String)?;
+        age(write, "Eve", 22);
+        Ok(())
+    });
+    let [mut first, second] = eves;
+    let of_eve = first.so_far(&served);
+    expect![[r#"
+        {"data":{"onUserChanged":{"operation":"INSERT","node":{"_key":"Eve","age":20}}}}
+        {"data":{"onUserChanged":{"operation":"UPDATE","node":{"_key":"Eve","age":21}}}}
+        {"data":{"onUserChanged":{"operation":"UPDATE","node":{"_key":"Eve","age":22}}}}
+    "#]]
+    .assert_eq(&of_eve);
+    drop(first);
+    served.write(|write| {
+        age(write, "Eve", 23);
+        Ok(())
+    });
+    eves = [by_key("Eve"), second];
+    let more =
+        concat!(r#"{"data":{"onUserChanged":{"operation":"UPDATE","node":{"_key":"Eve","age":23}}}}"#, "\n");
+    assert_eq!(eves[1].so_far(&served), of_eve + more);
+    assert_eq!(eves[0].so_far(&served), "", "it came later");
+    let of_max = max.so_far(&served);
+    expect![[r#"
+        {"data":{"onUserChanged":{"operation":"UPDATE","node":{"_key":"Max","age":43}}}}
+        {"data":{"onUserChanged":{"operation":"UPDATE","node":{"_key":"Max","age":44}}}}
+    "#]]
+    .assert_eq(&of_max);
+    assert_eq!(max_by_id.so_far(&served), of_max);
+    assert_eq!(nobody.so_far(&served), "");
+    drop((eves, max, max_by_id, nobody));
+    assert!(served.source.readers().are_idle());
+}
+
+#[test]
 fn values_come_from_variables_too() {
     let served = friends();
     let text = "subscription ($key: String, $operations: [ChangeOperation!], $min: BigInt) { onUserChanged(_key: $key, operations: $operations, where: {age: {gte: $min}}) { operation node { age } } }";

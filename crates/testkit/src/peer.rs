@@ -217,7 +217,13 @@ impl Connection<'_> {
                     self.shared.received()[self.index].extend_from_slice(&buffer[..count]);
                     self.pending += count;
                 }
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                // A process that was stopped and goes on is interrupted in a wait that has a timeout, signal(7).
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+                    ) =>
+                {
                     if self.shared.is_over() {
                         return Err(error);
                     }

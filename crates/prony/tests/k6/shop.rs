@@ -314,9 +314,17 @@ impl Request {
 
 fn fill(stream: &mut impl Read, pending: &mut Vec<u8>) -> io::Result<bool> {
     let mut buffer = [0; 16 << 10];
-    let count = stream.read(&mut buffer)?;
-    pending.extend_from_slice(&buffer[..count]);
-    Ok(count > 0)
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(count) => {
+                pending.extend_from_slice(&buffer[..count]);
+                return Ok(count > 0);
+            }
+            // A process that was stopped goes on, signal(7).
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 fn object(pairs: &[(String, String)]) -> Value {

@@ -189,6 +189,7 @@ impl Wire {
                 count
             }
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => 0,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => self.read(),
             Err(error) => {
                 panic!("nothing came: {error}; so far {:?}", String::from_utf8_lossy(&self.received))
             }

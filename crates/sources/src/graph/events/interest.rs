@@ -77,8 +77,8 @@ impl Entries {
     pub(super) fn remove(&mut self, entry: &Arc<Entry>) {
         let Interest { key, id, .. } = &entry.interest;
         match (key, id) {
-            (Some(key), _) => remove_at(&mut self.by_key, key.clone(), entry),
-            (None, Some(id)) => remove_at(&mut self.by_id, *id, entry),
+            (Some(key), _) => remove_at(&mut self.by_key, key, entry),
+            (None, Some(id)) => remove_at(&mut self.by_id, id, entry),
             (None, None) => self.others.retain(|other| !Arc::ptr_eq(other, entry)),
         }
     }
@@ -121,11 +121,11 @@ impl Entries {
     }
 }
 
-fn remove_at<K: Eq + Hash>(entries: &mut HashMap<K, Vec<Arc<Entry>>>, at: K, entry: &Arc<Entry>) {
-    if let Some(same) = entries.get_mut(&at) {
+fn remove_at<K: Eq + Hash>(entries: &mut HashMap<K, Vec<Arc<Entry>>>, at: &K, entry: &Arc<Entry>) {
+    if let Some(same) = entries.get_mut(at) {
         same.retain(|other| !Arc::ptr_eq(other, entry));
         if same.is_empty() {
-            entries.remove(&at);
+            entries.remove(at);
         }
     }
 }

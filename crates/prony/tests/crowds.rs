@@ -133,3 +133,25 @@ fn sockets_that_do_nothing_keep_nothing_of_their_opening() {
     drop((first, counted));
     assert_eq!(process.stop().status.code(), Some(0));
 }
+
+/// What the first ones have made stays.
+#[test]
+fn memory_of_a_crowd_that_has_gone_goes_back_to_the_system() {
+    let (process, address) = server(2048);
+    drop((0..50).map(|_| open_socket(&address)).collect::<Vec<_>>());
+    until_it_answers(&address);
+    let before = resident_bytes(&process);
+    let crowd: Vec<_> = (0..900).map(|_| open_socket(&address)).collect();
+    let most = resident_bytes(&process);
+    drop(crowd);
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let left = resident_bytes(&process);
+        if left.saturating_sub(before) < (most - before) / 3 {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{before} bytes before, {most} at most, {left} left");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(process.stop().status.code(), Some(0));
+}

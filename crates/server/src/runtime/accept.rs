@@ -12,6 +12,7 @@ use tokio::{
 
 use super::{
     core::{Arrival, CoreThread},
+    heap::Crowd,
     stop::{Phase, Stopping},
 };
 
@@ -29,39 +30,61 @@ const REFUSAL: &[u8] =
     retry-after: 1\r\nconnection: close\r\ncontent-length: 79\r\n\r\n\
     {\"errors\":[{\"message\":\"the server is at its limit of connections; try later\"}]}";
 
-/// Accepts until stopping begins; the listeners are closed when it returns.
-pub(crate) async fn run(
-    listeners: Vec<StandardTcpListener>,
-    cores: &[CoreThread],
-    max_connections: usize,
-    mut stopping: Stopping,
-) -> io::Result<()> {
-    let refusals = Arc::new(Semaphore::new(REFUSALS_AT_ONCE));
-    let listeners: Vec<TcpListener> =
-        listeners.into_iter().map(TcpListener::from_std).collect::<io::Result<_>>()?;
-    let mut loops: FuturesUnordered<_> =
-        listeners.iter().map(|listener| accept(listener, cores, max_connections, &refusals)).collect();
-    tokio::select! {
-        _ = loops.next() => {}
-        () = stopping.reached(Phase::Draining) => {}
-    }
-    Ok(())
+/// What is behind the listeners.
+#[derive(Debug)]
+pub(super) struct Acceptor<'a> {
+    pub(super) cores: &'a [CoreThread],
+    pub(super) max_connections: usize,
+    pub(super) crowd: &'a Crowd,
 }
 
-async fn accept(
-    listener: &TcpListener,
-    cores: &[CoreThread],
-    max_connections: usize,
-    refusals: &Arc<Semaphore>,
-) {
-    loop {
-        match listener.accept().await {
-            Ok((socket, _)) => hand_over(socket, cores, max_connections, refusals),
-            Err(error) if is_the_clients(&error) => {}
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(PAUSE_AFTER_REFUSAL).await;
+impl Acceptor<'_> {
+    /// Accepts until stopping begins; the listeners are closed when it returns.
+    pub(super) async fn run(
+        &self,
+        listeners: Vec<StandardTcpListener>,
+        mut stopping: Stopping,
+    ) -> io::Result<()> {
+        let refusals = Arc::new(Semaphore::new(REFUSALS_AT_ONCE));
+        let listeners: Vec<TcpListener> =
+            listeners.into_iter().map(TcpListener::from_std).collect::<io::Result<_>>()?;
+        let mut loops: FuturesUnordered<_> =
+            listeners.iter().map(|listener| self.accept(listener, &refusals)).collect();
+        tokio::select! {
+            _ = loops.next() => {}
+            () = stopping.reached(Phase::Draining) => {}
+        }
+        Ok(())
+    }
+
+    async fn accept(&self, listener: &TcpListener, refusals: &Arc<Semaphore>) {
+        loop {
+            match listener.accept().await {
+                Ok((socket, _)) => self.hand_over(socket, refusals),
+                Err(error) if is_the_clients(&error) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(PAUSE_AFTER_REFUSAL).await;
+                }
             }
+        }
+    }
+
+    fn hand_over(&self, socket: TcpStream, refusals: &Arc<Semaphore>) {
+        let open: usize = self.cores.iter().map(|core| core.load.open_connections()).sum();
+        if open >= self.max_connections {
+            refuse(socket, refusals);
+            return;
+        }
+        self.crowd.note(open + 1);
+        // Writes are whole responses; waiting for the client's acknowledgement would only delay them.
+        let _ = socket.set_nodelay(true);
+        let Ok(socket) = socket.into_std() else { return };
+        let Some(core) = self.cores.iter().min_by_key(|core| core.load.open_connections()) else { return };
+        let place = core.load.take_place();
+        // Fails only when the core's thread has panicked; the socket then closes with the arrival.
+        if core.inbox.send(Arrival { socket, place }).is_err() {
+            tracing::error!("a core no longer takes connections");
         }
     }
 }
@@ -70,23 +93,6 @@ async fn accept(
 fn is_the_clients(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
-}
-
-fn hand_over(socket: TcpStream, cores: &[CoreThread], max_connections: usize, refusals: &Arc<Semaphore>) {
-    let open: usize = cores.iter().map(|core| core.load.open_connections()).sum();
-    if open >= max_connections {
-        refuse(socket, refusals);
-        return;
-    }
-    // Writes are whole responses; waiting for the client's acknowledgement would only delay them.
-    let _ = socket.set_nodelay(true);
-    let Ok(socket) = socket.into_std() else { return };
-    let Some(core) = cores.iter().min_by_key(|core| core.load.open_connections()) else { return };
-    let place = core.load.take_place();
-    // Fails only when the core's thread has panicked; the socket then closes with the arrival.
-    if core.inbox.send(Arrival { socket, place }).is_err() {
-        tracing::error!("a core no longer takes connections");
-    }
 }
 
 fn refuse(mut socket: TcpStream, refusals: &Arc<Semaphore>) {

@@ -6,6 +6,7 @@ mod connection;
 mod core;
 mod cpus;
 mod descriptors;
+mod heap;
 mod lane;
 mod listen;
 mod server;

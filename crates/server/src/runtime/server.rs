@@ -11,9 +11,10 @@ use std::{
 use tokio::task::LocalSet;
 
 use super::{
-    accept,
+    accept::Acceptor,
     core::{self, CoreThread},
     cpus, descriptors,
+    heap::Crowd,
     listen::{self, ListenError},
     stop::{self, Phase, Stopper, Stopping},
 };
@@ -169,8 +170,13 @@ fn control(
             tracing::info!("listening on http://{address}");
         }
         let _ = ready.send(Ok(()));
-        if let Err(error) = accept::run(listeners, &cores, max_connections, stopping).await {
-            tracing::error!(%error, "the acceptor failed");
+        let crowd = Crowd::default();
+        let acceptor = Acceptor { cores: &cores, max_connections, crowd: &crowd };
+        tokio::select! {
+            outcome = acceptor.run(listeners, stopping) => if let Err(error) = outcome {
+                tracing::error!(%error, "the acceptor failed");
+            },
+            () = crowd.watch(&cores) => {}
         }
         Some(cores)
     });

@@ -286,19 +286,19 @@ fn string(
 fn unescape(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some((plain, escape)) = rest.split_once('\\') {
-        out.push_str(plain);
-        let mut characters = escape.chars();
-        out.push(match characters.next()? {
-            character @ ('"' | '\\' | '/') => character,
-            'b' => '\u{8}',
-            'f' => '\u{c}',
-            'n' => '\n',
-            'r' => '\r',
-            't' => '\t',
+    while let Some(end) = memchr::memchr(b'\\', rest.as_bytes()) {
+        out.push_str(&rest[..end]);
+        let character = match *rest.as_bytes().get(end + 1)? {
+            plain @ (b'"' | b'\\' | b'/') => char::from(plain),
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
             _ => return None,
-        });
-        rest = characters.as_str();
+        };
+        out.push(character);
+        rest = &rest[end + 2..];
     }
     out.push_str(rest);
     Some(out)

@@ -140,16 +140,16 @@ pub(crate) fn read<'b>(bytes: &'b [u8], room: &'b mut HeaderRoom<'b>, settings: 
 fn said<'b>(headers: &[Header<'b>]) -> Option<Said<'b>> {
     let mut said = Said::default();
     for Header { name, value } in headers {
-        let is = |known: &str| name.eq_ignore_ascii_case(known);
+        // Of the usual spelling, or any other.
+        let is = |usual: &str| *name == usual || name.eq_ignore_ascii_case(usual);
         match name.len() {
-            6 if is("expect") => said.asks = true,
+            6 if is("Expect") => said.asks = true,
             // Several count as one list.
-            6 if is("accept") => said.asks |= said.accept.replace(value).is_some(),
-            7 if is("upgrade") => said.is_unbounded = true,
-            10 if is("connection") => said.asks |= !value.eq_ignore_ascii_case(b"keep-alive"),
-            12 if is("content-type") => said.asks |= said.content_type.replace(value).is_some(),
-            14 if is("x-prony-timing") => said.is_timed = true,
-            14 if is("content-length") => {
+            6 if is("Accept") => said.asks |= said.accept.replace(value).is_some(),
+            7 if is("Upgrade") => said.is_unbounded = true,
+            10 if is("Connection") => said.asks |= !value.eq_ignore_ascii_case(b"keep-alive"),
+            12 if is("Content-Type") => said.asks |= said.content_type.replace(value).is_some(),
+            14 if is("Content-Length") => {
                 let digits = std::str::from_utf8(value)
                     .ok()
                     .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
@@ -157,7 +157,8 @@ fn said<'b>(headers: &[Header<'b>]) -> Option<Said<'b>> {
                     return None;
                 }
             }
-            17 if is("transfer-encoding") => said.is_unbounded = true,
+            14 if is("X-Prony-Timing") => said.is_timed = true,
+            17 if is("Transfer-Encoding") => said.is_unbounded = true,
             _ => {}
         }
     }

@@ -51,6 +51,6 @@ impl SettingsArguments {
 pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.settings.resolve()?;
     logs::start(&settings.log_level, settings.log_format)?;
-    runtime::start(settings)?.serve_until_signal()?;
+    runtime::serve(settings)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -2,13 +2,14 @@
 
 use std::{
     fs,
-    io::{Read, Write},
+    io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
-    process::Command,
+    process::{Command, Stdio},
 };
 
 use expect_test::expect;
 use prony_testkit::{PronyProcess, chinook::sqlite_copy, process::Finished};
+use rustix::process::{Pid, Signal, kill_process};
 
 fn prony(arguments: &[&str]) -> PronyProcess {
     let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
@@ -55,6 +56,21 @@ fn a_database_is_served_until_the_signal() {
         assert!(finished.stderr.contains(line), "{line} is not in\n{}", finished.stderr);
     }
     assert_eq!(finished.stdout, "");
+}
+
+#[test]
+fn who_reads_that_it_listens_may_stop_it_in_the_next_moment() {
+    for _ in 0..30 {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+        command.args(["example", "donuts", "--listen", "127.0.0.1:0", "--cpus", "1"]);
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("it starts");
+        let log = BufReader::new(child.stderr.take().expect("it is piped"));
+        let mut lines = log.lines().map(|line| line.expect("logs are text"));
+        assert!(lines.any(|line| line.contains("listening on")));
+        kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
+        let rest: Vec<String> = lines.collect();
+        assert_eq!(child.wait().expect("it ends").code(), Some(0), "{rest:?}");
+    }
 }
 
 #[test]

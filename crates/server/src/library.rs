@@ -67,6 +67,6 @@ impl Server {
 
     /// Starts, and serves until SIGINT or SIGTERM.
     pub fn serve(self) -> Result<(), StartError> {
-        self.start()?.serve_until_signal().map_err(StartError::Thread)
+        runtime::serve(self.settings)
     }
 }

@@ -16,5 +16,5 @@ mod stream;
 pub(crate) use self::core::Load;
 pub use self::{
     listen::{ListenError, bind},
-    server::{Running, StartError, start},
+    server::{Running, StartError, serve, start},
 };

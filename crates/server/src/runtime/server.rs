@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use tokio::task::LocalSet;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    task::LocalSet,
+};
 
 use super::{
     accept::Acceptor,
@@ -51,6 +54,18 @@ pub struct Running {
 
 /// Binds, opens the sources, starts the cores; returns when requests are answered.
 pub fn start(settings: Settings) -> Result<Running, StartError> {
+    let running = begin(settings)?;
+    running.announce();
+    Ok(running)
+}
+
+/// Starts, and serves until SIGINT or SIGTERM, then stops as [`Running::stop`] does; a second signal ends it at once. Signals
+/// are waited for before the log says that it listens: who reads that may stop it in the next moment.
+pub fn serve(settings: Settings) -> Result<(), StartError> {
+    begin(settings)?.serve_until_signal().map_err(StartError::Thread)
+}
+
+fn begin(settings: Settings) -> Result<Running, StartError> {
     let cpus = cpus::apply(&settings.cores)
         .map_err(|source| StartError::Processors { wanted: settings.cores.to_string(), source })?;
     let listeners: Vec<TcpListener> =
@@ -89,9 +104,16 @@ impl Running {
         self.join();
     }
 
-    /// Serves until SIGINT or SIGTERM, then stops as [`Running::stop`] does; a second signal ends it at once.
-    pub fn serve_until_signal(mut self) -> io::Result<()> {
+    fn announce(&self) {
+        for address in &self.addresses {
+            tracing::info!("listening on http://{address}");
+        }
+    }
+
+    fn serve_until_signal(mut self) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let signals = runtime.block_on(async { Signals::new() })?;
+        self.announce();
         let stopper = self.stopper.clone();
         let grace = self.grace;
         let (ended, has_ended) = tokio::sync::oneshot::channel::<()>();
@@ -104,10 +126,11 @@ impl Running {
         })?;
         runtime.block_on(async {
             tokio::select! {
-                outcome = follow_signals(&stopper, grace) => outcome,
-                _ = has_ended => Ok(()),
+                () = signals.follow(&stopper, grace) => {}
+                _ = has_ended => {}
             }
-        })
+        });
+        Ok(())
     }
 
     fn join(&mut self) {
@@ -124,20 +147,33 @@ impl Drop for Running {
     }
 }
 
-/// Never returns `Ok`: the end of the control thread ends the waiting.
-async fn follow_signals(stopper: &Stopper, grace: Duration) -> io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
-    tracing::info!(grace_ms = grace.as_millis() as u64, "stopping; requests in flight finish");
-    tokio::select! {
-        () = stopper.drain(grace) => tracing::warn!("the grace is over; what is left is dropped"),
-        _ = terminate.recv() => tracing::warn!("second signal; what is left is dropped"),
-        _ = interrupt.recv() => tracing::warn!("second signal; what is left is dropped"),
+/// Those that stop the server.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// Waits for them from now on, in a runtime.
+    fn new() -> io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
-    stopper.raise(Phase::Now);
-    std::future::pending().await
+
+    async fn next(&mut self) {
+        tokio::select! { _ = self.terminate.recv() => {}, _ = self.interrupt.recv() => {} }
+    }
+
+    /// Never returns: the end of the control thread ends the waiting.
+    async fn follow(mut self, stopper: &Stopper, grace: Duration) {
+        self.next().await;
+        tracing::info!(grace_ms = grace.as_millis() as u64, "stopping; requests in flight finish");
+        tokio::select! {
+            () = stopper.drain(grace) => tracing::warn!("the grace is over; what is left is dropped"),
+            () = self.next() => tracing::warn!("second signal; what is left is dropped"),
+        }
+        stopper.raise(Phase::Now);
+        std::future::pending().await
+    }
 }
 
 /// The control thread: everything that is not a request of a core.
@@ -155,8 +191,6 @@ fn control(
             return;
         }
     };
-    let addresses: Vec<SocketAddr> =
-        listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
     let max_connections = descriptors::connections(settings.max_connections);
     let cores = LocalSet::new().block_on(&runtime, async {
         let cores = match open(settings, cpus, &stopping).await {
@@ -166,9 +200,6 @@ fn control(
                 return None;
             }
         };
-        for address in &addresses {
-            tracing::info!("listening on http://{address}");
-        }
         let _ = ready.send(Ok(()));
         let crowd = Crowd::default();
         let acceptor = Acceptor { cores: &cores, max_connections, crowd: &crowd };

@@ -1,6 +1,7 @@
 //! Starting and stopping the whole: listeners first, then the sources, then the cores, then the acceptor.
 
 use std::{
+    convert::Infallible,
     io,
     net::{SocketAddr, TcpListener},
     sync::{Arc, mpsc},
@@ -126,7 +127,7 @@ impl Running {
         })?;
         runtime.block_on(async {
             tokio::select! {
-                () = signals.follow(&stopper, grace) => {}
+                never = signals.follow(&stopper, grace) => match never {},
                 _ = has_ended => {}
             }
         });
@@ -164,7 +165,7 @@ impl Signals {
     }
 
     /// Never returns: the end of the control thread ends the waiting.
-    async fn follow(mut self, stopper: &Stopper, grace: Duration) {
+    async fn follow(mut self, stopper: &Stopper, grace: Duration) -> Infallible {
         self.next().await;
         tracing::info!(grace_ms = grace.as_millis() as u64, "stopping; requests in flight finish");
         tokio::select! {

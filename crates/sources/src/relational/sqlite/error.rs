@@ -7,6 +7,10 @@ use rusqlite::ffi;
 use super::{raw::SqliteError, watch::Interruption};
 use crate::relational::settings::RelationalSettings;
 
+pub(super) fn unavailable(message: &str) -> GraphqlError {
+    GraphqlError::new(ErrorCode::SourceUnavailable, message)
+}
+
 /// The error of a statement that SQLite refused or gave up.
 pub(super) fn of_sqlite(error: &SqliteError) -> GraphqlError {
     let (code, message) = match error.code() {

@@ -42,8 +42,9 @@ pub(crate) use like::Pattern;
 pub(crate) use prepare::result;
 pub(crate) use value::push_float;
 
+use error::unavailable;
 use open::Opener;
-use pool::{Pool, Work, unavailable};
+use pool::{Pool, Work};
 use slot::{Role, Slot};
 use writer::Writer;
 

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use super::{
     bind::Values,
-    error,
+    error::{self, unavailable},
     open::Opener,
     prepare::{Program, Shared},
     session::{Session, Unfinished},
@@ -154,10 +154,6 @@ fn lock(queue: &Mutex<Queue>) -> std::sync::MutexGuard<'_, Queue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub(super) fn unavailable(message: &str) -> GraphqlError {
-    GraphqlError::new(ErrorCode::SourceUnavailable, message)
-}
-
 fn serve(exchange: &Exchange, opener: Arc<Opener>) {
     let mut slot = Slot::new(opener, Role::Blocking);
     while let Some(job) = next(exchange) {
@@ -190,7 +186,7 @@ fn do_job(slot: &mut Slot, job: &Job, settings: &RelationalSettings) -> Result<D
     if matches!(job.work, Work::Health) {
         slot.distrust();
     }
-    let session = slot.session()?;
+    let session = slot.session().map_err(Unfinished::into_error)?;
     let started = Instant::now();
     session.watch().start_blocking(job.deadline, Some(Arc::clone(&job.cancelled)));
     let done = run(session, job, settings);
@@ -200,10 +196,7 @@ fn do_job(slot: &mut Slot, job: &Job, settings: &RelationalSettings) -> Result<D
     {
         prepared.is_slow.store(false, Relaxed);
     }
-    done.map_err(|unfinished| match unfinished {
-        Unfinished::Failed(error) => error,
-        Unfinished::Later => unavailable("the database is locked by another program: try again"),
-    })
+    done.map_err(Unfinished::into_error)
 }
 
 fn run(session: &mut Session, job: &Job, settings: &RelationalSettings) -> Result<Done, Unfinished> {

@@ -101,7 +101,7 @@ impl Core {
         variables: &Variables,
     ) -> Result<FieldResult, Unfinished> {
         let mut slot = self.slot.borrow_mut();
-        let session = slot.session().map_err(Unfinished::Failed)?;
+        let session = slot.session()?;
         session.watch().start_inline();
         let values = Values { model: &prepared.model, variables, settings: &self.settings };
         session.rows(prepared.first_id, program, &prepared.response_key, values)
@@ -118,7 +118,7 @@ impl Core {
             return Err(Unfinished::Failed(confused()));
         };
         let mut slot = self.slot.borrow_mut();
-        let session = slot.session().map_err(Unfinished::Failed)?;
+        let session = slot.session()?;
         session.watch().start_inline();
         let values = Values { model: &prepared.model, variables, settings: &self.settings };
         session.level(prepared.level_id(level), &program.levels[level], keys, values)

@@ -9,7 +9,7 @@ use rusqlite::{Connection, ffi};
 use super::{
     bind::{self, BindError, Values},
     capture::Capture,
-    error,
+    error::{self, unavailable},
     open::{Identity, Opener},
     program::{LevelProgram, MutationAnswer, MutationProgram, RowsProgram, StatementText},
     raw::{SqliteError, Statement, Stored},
@@ -35,6 +35,16 @@ pub(super) enum Unfinished {
     /// The inline budget is used up, or another connection holds a lock: a thread that may block can finish.
     Later,
     Failed(GraphqlError),
+}
+
+impl Unfinished {
+    /// Where nobody else can finish.
+    pub(super) fn into_error(self) -> GraphqlError {
+        match self {
+            Self::Failed(error) => error,
+            Self::Later => unavailable("the database is locked by another program: try again"),
+        }
+    }
 }
 
 pub(super) struct Session {

@@ -6,11 +6,13 @@ use std::{
 };
 
 use prony_graphql::error::{ErrorCode, GraphqlError};
+use rusqlite::ffi;
 
 use super::{
     error,
     open::{Identity, Opener},
-    session::Session,
+    raw::SqliteError,
+    session::{Session, Unfinished},
 };
 
 /// How long a session is used before the file is looked at again: one system call, which a short statement
@@ -42,9 +44,9 @@ impl Slot {
     }
 
     /// The session, on the file that is there now.
-    pub(super) fn session(&mut self) -> Result<&mut Session, GraphqlError> {
+    pub(super) fn session(&mut self) -> Result<&mut Session, Unfinished> {
         if self.is_due() {
-            self.check_file()?;
+            self.check_file().map_err(Unfinished::Failed)?;
         }
         if self.session.is_none() {
             self.session = Some(self.open()?);
@@ -84,14 +86,20 @@ impl Slot {
         Ok(())
     }
 
-    fn open(&self) -> Result<Session, GraphqlError> {
+    /// A lock of another program can be met here too: what is set up reads the file.
+    fn open(&self) -> Result<Session, Unfinished> {
         let connection = match self.role {
             Role::Inline => self.opener.reader(Duration::ZERO),
             Role::Blocking => self.opener.reader(self.opener.busy_timeout),
             Role::Writer => self.opener.writer(),
         };
-        connection
-            .and_then(|connection| Session::new(connection, &self.opener))
-            .map_err(|source| error::of_sqlite(&source.into()))
+        connection.and_then(|connection| Session::new(connection, &self.opener)).map_err(|source| {
+            let error = SqliteError::from(source);
+            if self.role == Role::Inline && error.code() == ffi::SQLITE_BUSY {
+                Unfinished::Later
+            } else {
+                Unfinished::Failed(error::of_sqlite(&error))
+            }
+        })
     }
 }

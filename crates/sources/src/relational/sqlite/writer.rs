@@ -17,9 +17,8 @@ use tokio::sync::oneshot;
 
 use super::{
     bind::Values,
-    error,
+    error::{self, unavailable},
     open::Opener,
-    pool::unavailable,
     prepare::{Prepared, Program},
     session::{Session, Unfinished},
     slot::{Role, Slot},
@@ -183,7 +182,7 @@ impl WriterThread {
 
     /// Begins a transaction whose changes are seen as far as somebody wants to hear of them.
     fn begin(&mut self, first: Option<&Request>) -> Result<&mut Session, GraphqlError> {
-        let session = self.slot.session()?;
+        let session = self.slot.session().map_err(Unfinished::into_error)?;
         session.watch().stop();
         let failed = |error| error::of_sqlite(&error);
         if let Some(mutation) = first.and_then(|request| request.mutations.first())
@@ -277,13 +276,7 @@ fn one_mutation(
     session.watch().start_blocking(Instant::now() + limit, None);
     let done = session.mutate(shared.first_id, program, &shared.response_key, values);
     session.watch().stop();
-    done.unwrap_or_else(|unfinished| {
-        let error = match unfinished {
-            Unfinished::Failed(error) => error,
-            Unfinished::Later => unavailable("the database is locked by another program: try again"),
-        };
-        FieldResult::failed(shared.fail(error))
-    })
+    done.unwrap_or_else(|unfinished| FieldResult::failed(shared.fail(unfinished.into_error())))
 }
 
 /// The failed mutation keeps its errors; the others say that nothing of them is left.

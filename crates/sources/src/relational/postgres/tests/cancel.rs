@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use prony_testkit::postgres::TestDatabase;
-use tokio::time::{sleep, timeout};
+use tokio::{
+    sync::Notify,
+    time::{sleep, timeout},
+};
 
 use super::*;
 
@@ -72,7 +75,7 @@ fn a_client_that_goes_takes_its_statement_along() {
             let asked = timeout(Duration::from_millis(300), slow.outcome(&session)).await;
             assert!(asked.is_err(), "{asked:?}");
             // Answered by the only connection, long before the slow statement would have ended.
-            let next = timeout(Duration::from_secs(6), quick.outcome(&session)).await;
+            let next = timeout(Duration::from_secs(15), quick.outcome(&session)).await;
             assert_eq!(next.unwrap(), Ok("[{\"id\":1}]".into()));
             until_running(&database, 0).await;
         });
@@ -91,18 +94,22 @@ fn others_on_the_connection_are_not_harmed() {
         let slow = served.plan("{ slows(limit: 1) { nap } }", none());
         let brief = served.plan("{ briefs(limit: 3) { id } }", none());
         assert!(brief.outcome(&session).await.is_ok());
+        let is_running = Notify::new();
         let dropped = async {
-            let limit = Duration::from_millis(500);
-            let (one, two) =
-                tokio::join!(timeout(limit, slow.outcome(&session)), timeout(limit, slow.outcome(&session)));
-            assert!(one.is_err() && two.is_err());
+            let slows = async { tokio::join!(slow.outcome(&session), slow.outcome(&session)) };
+            let limit = async {
+                is_running.notified().await;
+                sleep(Duration::from_millis(200)).await;
+            };
+            tokio::select! { ended = slows => panic!("{ended:?}"), () = limit => {} }
         };
         let innocent = async {
             until_running(&database, 1).await;
+            is_running.notify_one();
             futures_util::future::join_all((0..10).map(|_| brief.outcome(&session))).await
         };
         let all = async { tokio::join!(dropped, innocent) };
-        let ((), outcomes) = timeout(Duration::from_secs(6), all).await.expect("nothing waits for the slow");
+        let ((), outcomes) = timeout(Duration::from_secs(15), all).await.expect("nothing waits for the slow");
         for outcome in outcomes {
             assert!(outcome.is_ok(), "{outcome:?}");
         }

@@ -103,6 +103,25 @@ fn a_writer_held_up_by_another_program_does_not_hold_up_readers() {
     );
 }
 
+/// As by a program that closes the file: whoever is last takes it for itself to tidy up.
+#[test]
+fn a_reader_that_meets_a_lock_as_it_opens_the_file_waits_for_its_end() {
+    let made = Made::new(MEETUPS);
+    for query in ["{ meetups_members_aggregate { count } }", "{ members(limit: 1) { id } }"] {
+        let served = made.serve(&RelationalSettings::default());
+        let other = made.connection();
+        other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;").unwrap();
+        let answer = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(200));
+                drop(other);
+            });
+            served.answer(query, "{}")
+        });
+        assert!(answer.starts_with("{\"data\":{"), "{answer}");
+    }
+}
+
 #[test]
 fn a_mutation_that_cannot_get_the_lock_says_so() {
     let made = Made::new(MEETUPS);

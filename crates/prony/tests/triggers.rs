@@ -153,7 +153,15 @@ fn removal_takes_what_it_was_asked_for_and_nothing_of_others() {
     assert_eq!(removed, "removed: public.venue\ntriggers removed on 1 table\n");
     assert_eq!((with_triggers(), shared()), Default::default());
 
-    // Without names, also what is in other schemas.
+    // Without names, also what is in other schemas; who owns one table may take its triggers, and nothing else.
+    done(&["triggers", "install", &url, "--schema", "public", "--schema", "other"]);
+    let owner = format!("{}_owner", database.name());
+    database.execute(&format!("create role {owner} login; alter table member owner to {owner}"));
+    let owners = url.replace("postgres@", &format!("{owner}@"));
+    let removed = done(&["triggers", "remove", &owners, "--tables", "member"]);
+    assert_eq!(removed, "removed: public.member\ntriggers removed on 1 table\n");
+    let refused = run(&["triggers", "remove", &owners]);
+    assert_eq!(refused.status.code(), Some(2), "{}", refused.stdout);
     done(&["triggers", "install", &url, "--schema", "public", "--schema", "other"]);
     let removed = done(&["triggers", "remove", &url]);
     let all =

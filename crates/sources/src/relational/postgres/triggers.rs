@@ -55,7 +55,8 @@ const INSTALLED: &str = "
 const DROP_FUNCTIONS: &str =
     "DROP FUNCTION IF EXISTS prony.rows_changed(), prony.row_changed(), prony.truncated() CASCADE;\n";
 
-/// What all tables share, where no table uses it any more. The schema may hold what others have put into it, or be theirs.
+/// What all tables share, where no table uses it any more and it is the role's own. The schema may hold what others have put
+/// into it, or be theirs.
 const DROP_SHARED: &str = "\
 DO $$ BEGIN
     DROP FUNCTION IF EXISTS prony.rows_changed(), prony.row_changed(), prony.truncated();
@@ -65,7 +66,7 @@ DO $$ BEGIN
         DROP SCHEMA IF EXISTS prony;
     EXCEPTION WHEN dependent_objects_still_exist OR insufficient_privilege THEN
     END;
-EXCEPTION WHEN dependent_objects_still_exist THEN
+EXCEPTION WHEN dependent_objects_still_exist OR insufficient_privilege THEN
 END $$;
 ";
 

@@ -208,29 +208,29 @@ impl<'de> Visitor<'de> for ObjectVisitor {
         Ok(ObjectMember::default())
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<ObjectMember, E> {
-        Ok(ObjectMember::Other("a boolean"))
+    fn visit_bool<E>(self, value: bool) -> Result<ObjectMember, E> {
+        Ok(ObjectMember::Other(kind(&value.into())))
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<ObjectMember, E> {
-        Ok(ObjectMember::Other("a number"))
+    fn visit_i64<E>(self, value: i64) -> Result<ObjectMember, E> {
+        Ok(ObjectMember::Other(kind(&value.into())))
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<ObjectMember, E> {
-        Ok(ObjectMember::Other("a number"))
+    fn visit_u64<E>(self, value: u64) -> Result<ObjectMember, E> {
+        Ok(ObjectMember::Other(kind(&value.into())))
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<ObjectMember, E> {
-        Ok(ObjectMember::Other("a number"))
+    fn visit_f64<E>(self, value: f64) -> Result<ObjectMember, E> {
+        Ok(ObjectMember::Other(kind(&value.into())))
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<ObjectMember, E> {
-        Ok(ObjectMember::Other("a string"))
+    fn visit_str<E>(self, value: &str) -> Result<ObjectMember, E> {
+        Ok(ObjectMember::Other(kind(&value.into())))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<ObjectMember, A::Error> {
         while access.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(ObjectMember::Other("a list"))
+        Ok(ObjectMember::Other(kind(&Json::Array(Vec::new()))))
     }
 }
 

@@ -1,5 +1,5 @@
 //! Memory goes back to the system when many connections have ended. What a connection used stands free in the heap then, and
-//! the C library keeps most of it for later: after a crowd, some ten times what the server uses.
+//! the C library keeps most of it for later.
 
 use std::{cell::Cell, time::Duration};
 

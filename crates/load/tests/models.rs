@@ -28,6 +28,19 @@ fn options() -> RunOptions {
     RunOptions { threads: NonZeroUsize::new(2).unwrap(), ..RunOptions::default() }
 }
 
+fn one_thread() -> RunOptions {
+    RunOptions { threads: NonZeroUsize::MIN, ..RunOptions::default() }
+}
+
+/// 500 starts a second.
+fn starts(duration: Nanos, users: u32, wait_max: Nanos) -> LoadModel {
+    let mut load = LoadModel::open(500.0, duration, users);
+    if let LoadModel::Open { wait_max_ns, .. } = &mut load {
+        *wait_max_ns = wait_max;
+    }
+    load
+}
+
 fn run_draft(draft: PlanDraft) -> ResultFile {
     run(&draft.check().unwrap(), options()).unwrap()
 }
@@ -106,13 +119,9 @@ impl Program for HeldOnThread {
 #[test]
 fn starts_that_a_held_thread_owes_at_the_end_are_made_late_or_dropped_and_none_is_lost() {
     let peer = ScriptedPeer::answering(OK);
-    let one = || RunOptions { threads: NonZeroUsize::MIN, ..RunOptions::default() };
     let run_held = |users, wait_max| {
-        let mut load = LoadModel::open(500.0, HELD_RUN, users);
-        if let LoadModel::Open { wait_max_ns, .. } = &mut load {
-            *wait_max_ns = wait_max;
-        }
-        counts(&run_workload(&draft(&peer, load).check().unwrap(), &Held, one()).unwrap())
+        let load = starts(HELD_RUN, users, wait_max);
+        counts(&run_workload(&draft(&peer, load).check().unwrap(), &Held, one_thread()).unwrap())
     };
     let (starts, successes) = run_held(200, Nanos::ZERO);
     assert_eq!((starts.due, starts.started, starts.dropped, successes), (100, 100, 0, 100));
@@ -136,10 +145,7 @@ fn starts_that_find_no_user_wait_or_are_dropped_and_none_is_lost() {
             PeerStep::Repeat,
         ];
         let peer = ScriptedPeer::start(vec![script]);
-        let mut load = LoadModel::open(500.0, Nanos::from_millis(500), 2);
-        if let LoadModel::Open { wait_max_ns: wait, .. } = &mut load {
-            *wait = wait_max_ns;
-        }
+        let load = starts(Nanos::from_millis(500), 2, wait_max_ns);
         let (starts, successes) = counts(&run_draft(draft(&peer, load)));
         assert_eq!(starts.due, 250);
         assert_eq!(starts.due, starts.started + starts.dropped, "{starts:?}");
@@ -271,8 +277,7 @@ impl Program for FewOnThread<'_> {
 }
 
 fn run_few(plan: &Plan, then: Result<Step, ProgramError>) -> Result<ResultFile, RunError> {
-    let one = RunOptions { threads: NonZeroUsize::MIN, ..RunOptions::default() };
-    run_workload(plan, &Few { requests: 10, then }, one)
+    run_workload(plan, &Few { requests: 10, then }, one_thread())
 }
 
 #[test]

@@ -1,4 +1,4 @@
-// What the page is given: crates/report/src/page/data.rs in TypeScript.
+// What the page is given: lab/report/src/page/data.rs in TypeScript.
 
 export type Unit = 'per_second' | 'milliseconds' | 'count' | 'bytes' | 'processors' | 'share';
 

@@ -21,7 +21,7 @@ function program() {
 /** A copy of the sample database. */
 export function sample(folder) {
   const database = join(folder, 'chinook.sqlite');
-  copyFileSync(join(repository, 'crates/testkit/data/chinook/chinook.sqlite'), database);
+  copyFileSync(join(repository, 'testkit/data/chinook/chinook.sqlite'), database);
   return `sqlite:${database}`;
 }
 

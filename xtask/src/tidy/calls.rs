@@ -1,45 +1,38 @@
 //! Calls that must not appear in certain crates, each with its replacement, and `unsafe` without a reason.
 //! What clippy forbids (unwrap, printing, todo) is not repeated here.
 
-use super::{Repository, SourceFile, Violation};
+use super::{Repository, SourceFile, Violation, crate_of};
 
 /// A text that must not stand in code of some crates.
 struct Ban {
     call: &'static str,
-    crates: &'static [&'static str],
+    crates: Crates,
     /// Also in tests.
     in_tests: bool,
     instead: &'static str,
 }
 
-const PURE: &[&str] = &["graphql", "load-model", "report"];
-const NO_INPUT_OR_OUTPUT: &[&str] = &["graphql", "load-model"];
-const LIBRARIES: &[&str] = &[
-    "graphql",
-    "sources",
-    "graph-store",
-    "server",
-    "load-model",
-    "load-scripts",
-    "load",
-    "observe",
-    "report",
-    "lab",
-];
-const ALL: &[&str] = &[
-    "graphql",
-    "sources",
-    "graph-store",
-    "server",
-    "load-model",
-    "load-scripts",
-    "load",
-    "observe",
-    "report",
-    "lab",
-    "prony",
-    "testkit",
-];
+/// Which crates a ban is for.
+#[derive(Clone, Copy)]
+enum Crates {
+    These(&'static [&'static str]),
+    /// All of both halves, not the binary and not the crate for tests.
+    Libraries,
+    All,
+}
+
+impl Crates {
+    fn include(self, name: &str) -> bool {
+        match self {
+            Self::These(names) => names.contains(&name),
+            Self::Libraries => !["prony", "testkit"].contains(&name),
+            Self::All => true,
+        }
+    }
+}
+
+const PURE: Crates = Crates::These(&["graphql", "model", "report"]);
+const NO_INPUT_OR_OUTPUT: Crates = Crates::These(&["graphql", "model"]);
 
 const BANS: &[Ban] = &[
     Ban { call: "Instant::now", crates: PURE, in_tests: true, instead: "take the time as an argument" },
@@ -55,19 +48,34 @@ const BANS: &[Ban] = &[
     Ban { call: "std::net", crates: PURE, in_tests: false, instead: "leave sockets to the outer crates" },
     Ban { call: "std::env", crates: PURE, in_tests: false, instead: "take settings as arguments" },
     Ban { call: "tokio::", crates: PURE, in_tests: true, instead: "leave runtimes to the outer crates" },
-    Ban { call: "rand::rng(", crates: LIBRARIES, in_tests: true, instead: "take a seeded ChaCha8Rng" },
-    Ban { call: "rand::random", crates: LIBRARIES, in_tests: true, instead: "take a seeded ChaCha8Rng" },
+    Ban {
+        call: "rand::rng(",
+        crates: Crates::Libraries,
+        in_tests: true,
+        instead: "take a seeded ChaCha8Rng",
+    },
+    Ban {
+        call: "rand::random",
+        crates: Crates::Libraries,
+        in_tests: true,
+        instead: "take a seeded ChaCha8Rng",
+    },
     Ban {
         call: "process::exit",
-        crates: LIBRARIES,
+        crates: Crates::Libraries,
         in_tests: true,
         instead: "return an error; the binary exits",
     },
-    Ban { call: "extern crate", crates: ALL, in_tests: true, instead: "edition 2024 needs none" },
-    Ban { call: "#[ignore", crates: ALL, in_tests: true, instead: "make the test pass, or remove it" },
+    Ban { call: "extern crate", crates: Crates::All, in_tests: true, instead: "edition 2024 needs none" },
+    Ban {
+        call: "#[ignore",
+        crates: Crates::All,
+        in_tests: true,
+        instead: "make the test pass, or remove it",
+    },
     Ban {
         call: "static mut",
-        crates: ALL,
+        crates: Crates::All,
         in_tests: true,
         instead: "pass state as an argument, or use an atomic",
     },
@@ -79,13 +87,12 @@ const SAFETY: &str = "// SAFETY:";
 const SAFETY_REACH: usize = 8;
 
 pub(super) fn check(repository: &Repository) -> Vec<Violation> {
-    repository.rust_files().filter(|file| file.path.starts_with("crates/")).flat_map(check_file).collect()
+    let files = repository.rust_files().filter_map(|file| Some((file, crate_of(&file.path)?)));
+    files.flat_map(|(file, (name, rest))| check_file(file, name, rest)).collect()
 }
 
-fn check_file(file: &SourceFile) -> Vec<Violation> {
-    let mut parts = file.path.split('/').skip(1);
-    let name = parts.next().unwrap_or_default();
-    let directory = parts.next().unwrap_or_default();
+fn check_file(file: &SourceFile, name: &str, rest: &str) -> Vec<Violation> {
+    let directory = rest.split('/').next().unwrap_or_default();
     let tests_from = if directory == "tests" { 0 } else { tests_start(&file.text) };
     let lines: Vec<&str> = file.text.lines().collect();
     let mut violations = Vec::new();
@@ -93,7 +100,7 @@ fn check_file(file: &SourceFile) -> Vec<Violation> {
         let code = code_of(line);
         // Benchmarks are programs of their own: they look at the clock so that the crate need not.
         let banned =
-            |ban: &&Ban| directory != "benches" && ban.crates.contains(&name) && code.contains(ban.call);
+            |ban: &&Ban| directory != "benches" && ban.crates.include(name) && code.contains(ban.call);
         let bans = BANS.iter().filter(banned);
         for ban in bans.filter(|ban| ban.in_tests || index < tests_from) {
             let message = format!("`{}` has no place in {name}: {}", ban.call, ban.instead);
@@ -142,15 +149,15 @@ mod tests {
     fn banned_calls_are_named_with_their_replacement() {
         let repository = repository(&[
             (
-                "crates/load-model/src/lib.rs",
+                "lab/model/src/lib.rs",
                 "//! Text.\n// Instant::now() in a comment is fine\nlet t = Instant::now();\n\
                  #[cfg(test)]\nmod tests {\nthread::spawn(f);\nthread::sleep(d);\n}\n",
             ),
-            ("crates/load/src/lib.rs", "//! Text.\nlet t = Instant::now();\n"),
+            ("lab/load/src/lib.rs", "//! Text.\nlet t = Instant::now();\n"),
         ]);
         expect![[r"
-            crates/load-model/src/lib.rs:3: `Instant::now` has no place in load-model: take the time as an argument
-            crates/load-model/src/lib.rs:7: `thread::sleep` has no place in load-model: time is virtual here: pass instants
+            lab/model/src/lib.rs:3: `Instant::now` has no place in model: take the time as an argument
+            lab/model/src/lib.rs:7: `thread::sleep` has no place in model: time is virtual here: pass instants
         "]]
         .assert_eq(&lines(&check(&repository)));
     }
@@ -158,7 +165,7 @@ mod tests {
     #[test]
     fn unsafe_needs_its_reason() {
         let text = "//! Text.\n// SAFETY: checked above.\nunsafe { a() }\n\n\n\n\n\n\n\n\n\nunsafe { b() }\n";
-        let repository = repository(&[("crates/load/src/x.rs", text)]);
+        let repository = repository(&[("lab/load/src/x.rs", text)]);
         let found: Vec<usize> = check(&repository).iter().map(|violation| violation.line).collect();
         assert_eq!(found, [13]);
     }

@@ -102,7 +102,7 @@ fn unknown_command(repository: &Repository, command: Shown<'_>) -> Option<String
         // Each command of the program is a module of its own name.
         Shown::Prony(name) => {
             let module = name.replace('-', "_");
-            let known = repository.file(&format!("crates/prony/src/{module}.rs")).is_some() || name == "help";
+            let known = repository.file(&format!("prony/src/{module}.rs")).is_some() || name == "help";
             (!known).then(|| format!("`prony {name}` does not exist"))
         }
     }
@@ -136,8 +136,8 @@ mod tests {
             ```\n$ prony fly --far\ncargo run --release -- lab relational\n```\nprony is a word here?\n";
         let repository = repository(&[
             ("README.md", text),
-            ("crates/prony/src/serve.rs", "//! x"),
-            ("crates/prony/src/lab.rs", "//! x"),
+            ("prony/src/serve.rs", "//! x"),
+            ("prony/src/lab.rs", "//! x"),
         ]);
         expect![[r"
             README.md:1: `cargo xtask nothing` does not exist

@@ -5,16 +5,26 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result};
 
-use super::{Repository, Violation};
+use super::{Repository, Violation, crate_of};
 
 /// One row of the table.
 struct Rule {
-    /// The directory below `crates/`.
+    /// The name of the crate's folder.
     name: &'static str,
+    half: Half,
     /// Crates of ours that it may depend on; `testkit` may be a dev-dependency of all.
     may_know: &'static [&'static str],
     /// Other packages that it must not depend on, nor on those whose names begin with them and a dash.
     refuses: &'static [&'static str],
+}
+
+/// Where a crate stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Half {
+    Engine,
+    Lab,
+    /// Beside them, at the root.
+    Neither,
 }
 
 const RUNTIMES: &[&str] = &["tokio", "hyper", "mio", "socket2", "rustix", "libc"];
@@ -23,6 +33,7 @@ const ENGINE_EDGE: &[&str] = &["hyper", "http", "clap", "hdrhistogram"];
 const RULES: &[Rule] = &[
     Rule {
         name: "graphql",
+        half: Half::Engine,
         may_know: &[],
         refuses: &[
             "tokio",
@@ -36,46 +47,82 @@ const RULES: &[Rule] = &[
             "rand",
         ],
     },
-    Rule { name: "sources", may_know: &["graphql", "graph-store"], refuses: ENGINE_EDGE },
-    Rule { name: "graph-store", may_know: &[], refuses: &["hyper", "http", "apollo-compiler", "serde_json"] },
+    Rule {
+        name: "graph-store",
+        half: Half::Engine,
+        may_know: &[],
+        refuses: &["hyper", "http", "apollo-compiler", "serde_json"],
+    },
+    Rule { name: "sources", half: Half::Engine, may_know: &["graphql", "graph-store"], refuses: ENGINE_EDGE },
     Rule {
         name: "server",
+        half: Half::Engine,
         may_know: &["graphql", "sources", "graph-store"],
         refuses: &["clap", "hdrhistogram", "rusqlite", "tokio-postgres"],
     },
-    Rule { name: "load-model", may_know: &[], refuses: RUNTIMES },
-    Rule { name: "load-scripts", may_know: &["load-model"], refuses: &["tokio", "hyper", "mio", "socket2"] },
+    Rule { name: "model", half: Half::Lab, may_know: &[], refuses: RUNTIMES },
+    Rule {
+        name: "script-k6",
+        half: Half::Lab,
+        may_know: &["model"],
+        refuses: &["tokio", "hyper", "mio", "socket2"],
+    },
+    Rule {
+        name: "script-wrk",
+        half: Half::Lab,
+        may_know: &["model"],
+        refuses: &["tokio", "hyper", "mio", "socket2"],
+    },
     Rule {
         name: "load",
-        may_know: &["load-model"],
+        half: Half::Lab,
+        may_know: &["model"],
         refuses: &["apollo-compiler", "rusqlite", "tokio-postgres", "clap"],
     },
     // Apart from `load`, so that its drivers do not weigh on the load path's build.
-    Rule { name: "observe", may_know: &["load-model"], refuses: &["apollo-compiler", "rusqlite", "clap"] },
-    Rule { name: "report", may_know: &["load-model"], refuses: RUNTIMES },
     Rule {
-        name: "lab",
-        may_know: &["load-model", "load-scripts", "load", "observe", "report"],
+        name: "observe",
+        half: Half::Lab,
+        may_know: &["model"],
+        refuses: &["apollo-compiler", "rusqlite", "clap"],
+    },
+    Rule { name: "report", half: Half::Lab, may_know: &["model"], refuses: RUNTIMES },
+    Rule {
+        name: "experiments",
+        half: Half::Lab,
+        may_know: &["model", "script-k6", "load", "observe", "report"],
         refuses: &["clap", "anyhow"],
     },
     Rule {
         name: "prony",
+        half: Half::Neither,
         may_know: &[
             "graphql",
             "sources",
             "graph-store",
             "server",
-            "load-model",
-            "load-scripts",
+            "model",
+            "script-k6",
+            "script-wrk",
             "load",
-            "observe",
             "report",
-            "lab",
+            "experiments",
         ],
         refuses: &["apollo-compiler", "rusqlite", "tokio-postgres", "hyper"],
     },
-    Rule { name: "testkit", may_know: &[], refuses: &[] },
+    Rule { name: "testkit", half: Half::Neither, may_know: &[], refuses: &[] },
 ];
+
+impl Half {
+    /// The folder of a crate of this half.
+    fn path(self, name: &str) -> String {
+        match self {
+            Self::Engine => format!("engine/{name}"),
+            Self::Lab => format!("lab/{name}"),
+            Self::Neither => name.to_owned(),
+        }
+    }
+}
 
 const TEST_CRATE: &str = "prony-testkit";
 /// Where people read the table.
@@ -84,13 +131,15 @@ const DOCUMENT: &str = "ARCHITECTURE.md";
 pub(super) fn check(repository: &Repository) -> Result<Vec<Violation>> {
     let mut violations = Vec::new();
     for file in &repository.files {
-        let name = file.path.strip_prefix("crates/").and_then(|rest| rest.strip_suffix("/Cargo.toml"));
         // Further down are workspaces of their own: what benchmarks compare with.
-        let Some(name) = name.filter(|name| !name.contains('/')) else { continue };
+        let Some((name, "Cargo.toml")) = crate_of(&file.path) else { continue };
         let mut report = |message: String| {
             violations.push(Violation { path: file.path.clone(), line: 0, message });
         };
-        let Some(rule) = RULES.iter().find(|rule| rule.name == name) else {
+        let Some(rule) = RULES
+            .iter()
+            .find(|rule| rule.name == name && file.path == format!("{}/Cargo.toml", rule.half.path(name)))
+        else {
             report(format!("a crate without a row in the table of xtask/src/tidy/edges.rs and {DOCUMENT}"));
             continue;
         };
@@ -121,7 +170,10 @@ fn documented_otherwise(repository: &Repository, rule: &Rule) -> Option<String> 
     if cell == "everything above" {
         return None;
     }
-    let exists = |name: &&str| repository.file(&format!("crates/{name}/Cargo.toml")).is_some();
+    let exists = |name: &&str| {
+        let rule = RULES.iter().find(|rule| rule.name == *name);
+        rule.is_some_and(|rule| repository.file(&format!("{}/Cargo.toml", rule.half.path(name))).is_some())
+    };
     let words =
         |cell: &str| cell.split([',', ':']).map(|word| word.trim().to_owned()).collect::<BTreeSet<_>>();
     let allowed: Vec<&str> = rule.may_know.iter().copied().filter(exists).collect();
@@ -163,38 +215,35 @@ mod tests {
     fn forbidden_edges_are_named() {
         let repository = repository(&[
             (
-                "crates/load/Cargo.toml",
-                "[dependencies]\nprony-load-model.workspace = true\nprony-graphql.workspace = true\n\
+                "lab/load/Cargo.toml",
+                "[dependencies]\nprony-model.workspace = true\nprony-graphql.workspace = true\n\
                  prony-testkit.workspace = true\n[dev-dependencies]\nprony-testkit.workspace = true\n",
             ),
             (
-                "crates/graphql/Cargo.toml",
+                "engine/graphql/Cargo.toml",
                 "[dependencies]\ntokio-util = \"1\"\n[dev-dependencies]\ntokio = \"1\"\n",
             ),
-            ("crates/new/Cargo.toml", ""),
-            ("crates/load-model/Cargo.toml", ""),
-            ("ARCHITECTURE.md", "| `graphql` | - | x |\n| `load` | load-model, graphql | x |\n"),
+            ("engine/new/Cargo.toml", ""),
+            ("lab/model/Cargo.toml", ""),
+            ("ARCHITECTURE.md", "| `graphql` | - | x |\n| `load` | model, graphql | x |\n"),
         ]);
         expect![[r"
-            crates/load/Cargo.toml: ARCHITECTURE.md lets load know load-model, graphql; the check: load-model
-            crates/load/Cargo.toml: load must not know graphql (the table of crates in ARCHITECTURE.md)
-            crates/load/Cargo.toml: prony-testkit is a dev-dependency only, not one of [dependencies]
-            crates/graphql/Cargo.toml: graphql refuses to know tokio-util; put what needs it into an outer crate
-            crates/new/Cargo.toml: a crate without a row in the table of xtask/src/tidy/edges.rs and ARCHITECTURE.md
-            crates/load-model/Cargo.toml: ARCHITECTURE.md has no row for load-model
+            lab/load/Cargo.toml: ARCHITECTURE.md lets load know model, graphql; the check: model
+            lab/load/Cargo.toml: load must not know graphql (the table of crates in ARCHITECTURE.md)
+            lab/load/Cargo.toml: prony-testkit is a dev-dependency only, not one of [dependencies]
+            engine/graphql/Cargo.toml: graphql refuses to know tokio-util; put what needs it into an outer crate
+            engine/new/Cargo.toml: a crate without a row in the table of xtask/src/tidy/edges.rs and ARCHITECTURE.md
+            lab/model/Cargo.toml: ARCHITECTURE.md has no row for model
         "]]
         .assert_eq(&lines(&check(&repository).unwrap()));
     }
 
     #[test]
     fn engine_and_lab_share_no_code() {
-        const ENGINE: &[&str] = &["graphql", "sources", "graph-store", "server"];
-        const LAB: &[&str] = &["load-model", "load-scripts", "load", "report"];
-        for rule in RULES {
-            for (own, other) in [(ENGINE, LAB), (LAB, ENGINE)] {
-                let crosses =
-                    own.contains(&rule.name) && rule.may_know.iter().any(|name| other.contains(name));
-                assert!(!crosses, "{}", rule.name);
+        let half = |name: &str| RULES.iter().find(|rule| rule.name == name).map(|rule| rule.half);
+        for rule in RULES.iter().filter(|rule| rule.half != Half::Neither) {
+            for known in rule.may_know {
+                assert_eq!(half(known), Some(rule.half), "{} knows {known}", rule.name);
             }
         }
     }

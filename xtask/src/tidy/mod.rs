@@ -97,6 +97,17 @@ impl Repository {
     }
 }
 
+/// The crate that a path belongs to, and the rest of the path: `engine/server/src/lib.rs` is `server` and
+/// `src/lib.rs`. None for what is in no crate of the product.
+pub(crate) fn crate_of(path: &str) -> Option<(&str, &str)> {
+    let (top, rest) = path.split_once('/')?;
+    match top {
+        "engine" | "lab" => rest.split_once('/'),
+        "prony" | "testkit" => Some((top, rest)),
+        _ => None,
+    }
+}
+
 pub(crate) fn has_extension(path: &str, extension: &str) -> bool {
     Path::new(path).extension().is_some_and(|found| found == extension)
 }

@@ -155,15 +155,15 @@ mod tests {
         let file = format!("//! Text.\n{}", "line\n".repeat(600));
         let function = format!("//! Text.\nimpl X {{\n{}{}}}\n", long_function(70), long_function(71));
         let repository = repository(&[
-            ("crates/a/src/file.rs", &file),
-            ("crates/a/src/function.rs", &function),
-            ("crates/a/src/plain.rs", "use x;\n"),
-            ("crates/a/tests/all.rs", &file),
+            ("lab/a/src/file.rs", &file),
+            ("lab/a/src/function.rs", &function),
+            ("lab/a/src/plain.rs", "use x;\n"),
+            ("lab/a/tests/all.rs", &file),
         ]);
         expect![[r"
-            crates/a/src/file.rs: file has 601 lines, the limit is 600: split it by what its parts are for
-            crates/a/src/function.rs:73: function long has 71 lines, the limit is 70: move straight work into helpers and keep the branches
-            crates/a/src/plain.rs:1: the first line must say what the file is for: `//! …`
+            lab/a/src/file.rs: file has 601 lines, the limit is 600: split it by what its parts are for
+            lab/a/src/function.rs:73: function long has 71 lines, the limit is 70: move straight work into helpers and keep the branches
+            lab/a/src/plain.rs:1: the first line must say what the file is for: `//! …`
         "]]
         .assert_eq(&lines(&check(&repository).unwrap()));
     }
@@ -171,27 +171,27 @@ mod tests {
     #[test]
     fn tests_do_not_count() {
         let file = format!("//! Text.\n#[cfg(test)]\nmod tests {{\n{}}}\n", "line\n".repeat(600));
-        assert!(check(&repository(&[("crates/a/src/file.rs", &file)])).unwrap().is_empty());
+        assert!(check(&repository(&[("lab/a/src/file.rs", &file)])).unwrap().is_empty());
     }
 
     #[test]
     fn exceptions_only_shrink() {
         let long = format!("//! Text.\n{}", "line\n".repeat(649));
         let ratchet = "[files]\n\
-            'crates/a/src/kept.rs' = { lines = 650, reason = 'a table' }\n\
-            'crates/a/src/grown.rs' = { lines = 640, reason = 'a table' }\n\
-            'crates/a/src/short.rs' = { lines = 640, reason = 'a table' }\n\
-            'crates/a/src/gone.rs' = { lines = 640, reason = 'a table' }\n";
+            'lab/a/src/kept.rs' = { lines = 650, reason = 'a table' }\n\
+            'lab/a/src/grown.rs' = { lines = 640, reason = 'a table' }\n\
+            'lab/a/src/short.rs' = { lines = 640, reason = 'a table' }\n\
+            'lab/a/src/gone.rs' = { lines = 640, reason = 'a table' }\n";
         let repository = repository(&[
-            ("crates/a/src/kept.rs", &long),
-            ("crates/a/src/grown.rs", &long),
-            ("crates/a/src/short.rs", "//! Text.\n"),
+            ("lab/a/src/kept.rs", &long),
+            ("lab/a/src/grown.rs", &long),
+            ("lab/a/src/short.rs", "//! Text.\n"),
             (RATCHET, ratchet),
         ]);
         expect![[r"
-            crates/a/src/grown.rs: file has grown to 650 lines, xtask/ratchet.toml allows 640: split it by what its parts are for
-            crates/a/src/short.rs: file is within the limit now; remove it from xtask/ratchet.toml
-            xtask/ratchet.toml: crates/a/src/gone.rs does not exist; remove its entry
+            lab/a/src/grown.rs: file has grown to 650 lines, xtask/ratchet.toml allows 640: split it by what its parts are for
+            lab/a/src/short.rs: file is within the limit now; remove it from xtask/ratchet.toml
+            xtask/ratchet.toml: lab/a/src/gone.rs does not exist; remove its entry
         "]]
         .assert_eq(&lines(&check(&repository).unwrap()));
     }

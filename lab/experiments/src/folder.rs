@@ -1,0 +1,54 @@
+//! The folder of one run of an experiment: its table, its outcome as JSON, a result file for each step.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use prony_model::{ResultFile, result::Machine};
+use serde::Serialize;
+
+use crate::error::LabError;
+
+/// `results/NAME-TIME`.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    name: &'static str,
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Made below `output`; `started_at` as [`crate::clock::rfc3339`] writes it.
+    pub(crate) fn create(output: &Path, name: &'static str, started_at: &str) -> Result<Self, LabError> {
+        let path = output.join(format!("{name}-{}", started_at.replace(':', "")));
+        fs::create_dir_all(&path).map_err(LabError::io(format!("make directory {}", path.display())))?;
+        Ok(Self { name, path })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// As the load side wrote it into any of the results, or would have where nothing was run.
+    pub(crate) fn machine(&self) -> Machine {
+        let files = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let mut results = files.filter_map(|file| {
+            let name = file.file_name();
+            name.to_str()?.ends_with(".prony.json").then(|| fs::read(file.path()).ok())?
+        });
+        let origin =
+            results.find_map(|bytes| Some(serde_json::from_slice::<ResultFile>(&bytes).ok()?.origin));
+        origin.map_or_else(prony_load::describe_machine, |origin| origin.machine)
+    }
+
+    /// `table.md` and `NAME.json`; returns the latter's name.
+    pub(crate) fn write(&self, markdown: &str, outcome: &impl Serialize) -> Result<String, LabError> {
+        let json = serde_json::to_vec_pretty(outcome).expect("an outcome has no maps with odd keys");
+        let json_name = format!("{}.json", self.name);
+        for (name, bytes) in [("table.md", markdown.as_bytes()), (&json_name, &json)] {
+            let path = self.path.join(name);
+            fs::write(&path, bytes).map_err(LabError::io(format!("write {}", path.display())))?;
+        }
+        Ok(json_name)
+    }
+}

@@ -1,0 +1,286 @@
+//! Reads of random nodes: as fast as a closed loop goes, then at constant rates: the highest that holds, the lowest at
+//! which latency collapses, and the first of them for longer.
+
+use prony_load::{Event, ManyOptions, Output, Progress, RunError, SearchSettings, find};
+use prony_model::search::{Answer, SearchFile, SearchPlan, SearchStep, StepShape, StepVerdict, Vary};
+use prony_model::{LoadModel, Nanos, ResultFile, Threshold, WindowKind};
+use prony_model::{figures::Figures, figures::PERCENTILES, histogram::Latencies, result::RunState};
+use serde::Serialize;
+
+use super::{
+    statistics::Statistics,
+    steps::Surroundings,
+    study::{CONNECTIONS, Durability, OBJECTIVES, Pace, Questions},
+};
+use crate::{
+    display::Display,
+    error::LabError,
+    markdown::{milliseconds, thousands},
+    runs::{Measured, whole},
+};
+
+/// The search begins at this share of what the closed loop reached …
+const START_SHARE: f64 = 0.9;
+/// … and its first leap is by this.
+const GROWTH: f64 = 1.1;
+const RATE_MIN: u32 = 10;
+const RATE_MAX: u32 = 10_000_000;
+
+/// What reads of random nodes showed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Rates {
+    pub processors: usize,
+    pub durability: Durability,
+    pub closed: Statistics,
+    /// Processor time of the engine for each request of the closed loop.
+    pub closed_engine_us: Option<f64>,
+    /// What beside the engine was short in the closed loop.
+    pub outside_limit: Option<String>,
+    /// Nothing where it was stopped before.
+    pub answer: Option<Answer>,
+    /// By rising rate.
+    pub steps: Vec<RateStep>,
+    /// At the highest rate that holds, for longer.
+    pub sustained: Option<Sustained>,
+}
+
+/// One rate of the search; the figures are those of its last run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RateStep {
+    pub asked_per_second: u32,
+    pub verdict: Option<StepVerdict>,
+    pub runs: usize,
+    /// Why it did not pass; empty where it did.
+    pub reason: String,
+    #[serde(flatten)]
+    pub latency: Spectrum,
+}
+
+/// The constant rate in the end.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Sustained {
+    pub asked_per_second: u32,
+    #[serde(rename = "length_ns")]
+    pub length: Nanos,
+    pub ok: u64,
+    pub ko: u64,
+    /// It kept the objectives of the search for all of its length.
+    pub is_kept: bool,
+    #[serde(flatten)]
+    pub latency: Spectrum,
+    pub file: String,
+}
+
+/// Response times from when requests were due.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Spectrum {
+    pub reached_share: Option<f64>,
+    /// Pairs of percentile and milliseconds, up to 100 %; absent with too few samples.
+    pub percentiles_ms: Vec<(f64, Option<f64>)>,
+}
+
+impl Spectrum {
+    fn of(figures: &Figures, reached_share: Option<f64>) -> Self {
+        let times = Latencies::from_base64(&figures.histograms.response).unwrap_or_default();
+        let at = |percentile: f64| {
+            // The last one is exact in the figures, and rounded in the histogram.
+            let exact = figures.response_time.percentile(percentile);
+            exact.or_else(|| times.percentile(percentile)).map(Nanos::as_millis_f64)
+        };
+        Self { reached_share, percentiles_ms: PERCENTILES.map(|p| (p, at(p))).to_vec() }
+    }
+
+    pub fn at(&self, percentile: f64) -> Option<f64> {
+        self.percentiles_ms.iter().find(|(p, _)| (p - percentile).abs() < 1e-9)?.1
+    }
+}
+
+impl Rates {
+    /// The highest rate that holds.
+    pub fn holds(&self) -> Option<u32> {
+        match self.answer? {
+            Answer::Between { passed, .. } | Answer::AtLeast { passed } => Some(passed),
+            Answer::LabLimited { passed, .. } => passed,
+            Answer::Below { .. } | Answer::Unknown => None,
+        }
+    }
+
+    /// The lowest rate at which latency collapses.
+    pub fn collapses(&self) -> Option<&RateStep> {
+        let (Answer::Between { failed, .. } | Answer::Below { failed }) = self.answer? else { return None };
+        self.steps.iter().find(|step| step.asked_per_second == failed)
+    }
+}
+
+/// Measures all of it. `None` where it was stopped in the closed loop.
+pub(super) fn measure(
+    surroundings: &Surroundings<'_>,
+    pace: &Pace,
+    questions: &Questions,
+) -> Result<Option<Rates>, LabError> {
+    let Some(mut rates) = closed_loop(surroundings, pace, questions)? else { return Ok(None) };
+    if !surroundings.runs.stop.is_stopped() {
+        let file = search(surroundings, pace, questions, rates.closed.requests_per_second)?;
+        rates.answer = Some(file.answer);
+        rates.steps = file.steps_by_load().into_iter().map(rate_step).collect();
+    }
+    if let Some(rate) = rates.holds()
+        && !surroundings.runs.stop.is_stopped()
+    {
+        rates.sustained = sustain(surroundings, pace, questions, rate)?;
+    }
+    Ok(Some(rates))
+}
+
+fn closed_loop(
+    surroundings: &Surroundings<'_>,
+    pace: &Pace,
+    questions: &Questions,
+) -> Result<Option<Rates>, LabError> {
+    let plan = questions.reads(LoadModel::constant(CONNECTIONS, pace.closed)).check();
+    let plan = plan.expect("reads in a closed loop make sense");
+    let rest = Nanos(pace.rates_time().0 - pace.closed.0);
+    let watch = surroundings.display.begin("Reads, closed loop".to_owned(), pace.closed, rest);
+    let processors = surroundings.processors.len();
+    let engine = Measured { process: surroundings.process, processors: surroundings.processors };
+    let file = format!("reads-closed-{processors}cpu.prony.json");
+    let Some((result, used)) = surroundings.runs.measure(&plan, &file, engine, watch)? else {
+        return Ok(None);
+    };
+    let closed = Statistics::of(whole(&result));
+    let line = format!("Reads, closed loop: {}/s", thousands(closed.requests_per_second.round() as u64));
+    surroundings.display.line(&line);
+    Ok(Some(Rates {
+        processors,
+        durability: surroundings.durability,
+        closed,
+        closed_engine_us: used.us_per_request,
+        outside_limit: used.outside_limit,
+        answer: None,
+        steps: Vec::new(),
+        sustained: None,
+    }))
+}
+
+fn search(
+    surroundings: &Surroundings<'_>,
+    pace: &Pace,
+    questions: &Questions,
+    closed_per_s: f64,
+) -> Result<SearchFile, LabError> {
+    let settings = SearchSettings {
+        plan: SearchPlan {
+            start: ((closed_per_s * START_SHARE) as u32).clamp(RATE_MIN, RATE_MAX),
+            lowest: RATE_MIN,
+            highest: RATE_MAX,
+            growth: GROWTH,
+            resolution: pace.resolution,
+            repeats: pace.repeats,
+            steps_max: pace.steps_max,
+        },
+        shape: StepShape { vary: Vary::Rate, ramp: pace.ramp, hold: pace.hold, pool: Some(CONNECTIONS) },
+        objectives: objectives(),
+    };
+    let plan = questions.reads(LoadModel::open(1.0, pace.hold, CONNECTIONS)).check();
+    let plan = plan.expect("reads at a rate make sense");
+    let runs = &surroundings.runs;
+    let file = runs.directory.join(format!("reads-search-{}cpu.prony.json", surroundings.processors.len()));
+    let options = ManyOptions {
+        threads: runs.threads,
+        output: Output::File(file),
+        command_line: runs.command_line.to_vec(),
+        stop: runs.stop.clone(),
+        observe: Some(Box::new(|_| crate::observe::open(&[]).map_err(|error| error.to_string()))),
+        watch: Box::new(watch(surroundings.display.clone(), *pace)),
+    };
+    Ok(find(&plan, &settings, options)?)
+}
+
+fn objectives() -> Vec<Threshold> {
+    Threshold::parse_list(OBJECTIVES).expect("the objectives are written as objectives are")
+}
+
+type Watch = Box<dyn FnMut(&Progress)>;
+
+/// Shows the runs of a search.
+fn watch(display: Display, pace: Pace) -> impl FnMut(&Event<'_>) {
+    let mut run: Option<Watch> = None;
+    move |event| match event {
+        Event::StepRunBegins { load, .. } => {
+            let title = format!("Reads at {}/s", thousands((*load).into()));
+            run = Some(Box::new(display.begin(title, pace.ramp.plus(pace.hold), pace.sustained)));
+        }
+        Event::Second(progress) => {
+            if let Some(run) = &mut run {
+                run(progress);
+            }
+        }
+        Event::StepRunEnds { load, run } => {
+            let spectrum = spectrum(&run.result);
+            let verdict = if run.reason.is_empty() { "holds" } else { &run.reason };
+            display.line(&rate_line(*load, &spectrum, verdict));
+        }
+        Event::Warning(warning) => display.line(warning),
+        _ => {}
+    }
+}
+
+fn rate_line(load: u32, spectrum: &Spectrum, verdict: &str) -> String {
+    let time = |percentile| spectrum.at(percentile).map_or("-".to_owned(), milliseconds);
+    format!(
+        "Reads at {}/s: p99 {}, p99.9 {}, max {}: {verdict}",
+        thousands(load.into()),
+        time(99.0),
+        time(99.9),
+        time(100.0)
+    )
+}
+
+/// Of the time in which the rate was held.
+fn spectrum(result: &ResultFile) -> Spectrum {
+    let held = result.window(WindowKind::Steady).unwrap_or(result.headline());
+    Spectrum::of(&held.all, held.rate_reached)
+}
+
+fn rate_step(step: &SearchStep) -> RateStep {
+    let last = step.runs.last();
+    RateStep {
+        asked_per_second: step.load,
+        verdict: step.verdict,
+        runs: step.runs.len(),
+        reason: last.map_or_else(|| step.note.clone().unwrap_or_default(), |run| run.reason.clone()),
+        latency: last.map_or_else(Spectrum::default, |run| spectrum(&run.result)),
+    }
+}
+
+fn sustain(
+    surroundings: &Surroundings<'_>,
+    pace: &Pace,
+    questions: &Questions,
+    rate: u32,
+) -> Result<Option<Sustained>, RunError> {
+    let mut draft = questions.reads(LoadModel::open(rate.into(), pace.sustained, CONNECTIONS));
+    draft.thresholds = objectives();
+    let plan = draft.check().expect("reads at a rate make sense");
+    let title = format!("Reads at {}/s, sustained", thousands(rate.into()));
+    let watch = surroundings.display.begin(title, pace.sustained, Nanos::ZERO);
+    let file = format!("reads-sustained-{}cpu.prony.json", surroundings.processors.len());
+    let result = surroundings.runs.run(&plan, &file, watch)?;
+    if result.state == RunState::Stopped {
+        return Ok(None);
+    }
+    let figures = whole(&result);
+    let latency = spectrum(&result);
+    let is_kept = result.keeps_thresholds();
+    let verdict = if is_kept { "holds" } else { "does not hold for longer" };
+    surroundings.display.line(&rate_line(rate, &latency, verdict));
+    Ok(Some(Sustained {
+        asked_per_second: rate,
+        length: pace.sustained,
+        ok: figures.successes,
+        ko: figures.failures,
+        is_kept,
+        latency,
+        file,
+    }))
+}

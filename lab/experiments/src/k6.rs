@@ -1,0 +1,258 @@
+//! The life of a k6 script: setup, the load, teardown, and what is said at the end, each a run of its own under one
+//! clock of the summary. Knows threads and sockets through `load` alone; files and the terminal are the caller's.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use prony_load::{Progress, RunError, RunOptions, StopFlag, Subject, run_workload};
+use prony_model::program::ProgramError;
+use prony_model::{Nanos, Plan, ResultFile};
+use prony_script_k6::exit::Exit;
+use prony_script_k6::file::ScriptFile;
+use prony_script_k6::measure::MeasureSettings;
+use prony_script_k6::metrics::Summary;
+use prony_script_k6::session::{Began, GivenOptions, Part, Session, SessionError};
+use prony_script_k6::vm::Fault;
+use prony_script_k6::wire::Wire;
+use serde_json::Value;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+/// How a script's life ended.
+#[derive(Debug)]
+pub struct Lived {
+    /// None where the load never began.
+    pub result: Option<ResultFile>,
+    pub summary: Summary,
+    pub ended: Ended,
+}
+
+/// Why it ended, as k6 tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    pub exit: Exit,
+    /// For people; empty where all went well.
+    pub message: String,
+}
+
+impl Ended {
+    const DONE: Self = Self { exit: Exit::Done, message: String::new() };
+
+    fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into() }
+    }
+}
+
+/// What a part returned, as JSON.
+type Returned = Option<Arc<str>>;
+
+/// Runs setup, the plan (which is made of the session's) and teardown. A stop ends what goes on; teardown follows
+/// where setup had not failed. Once in a session's life. Blocks the calling thread.
+pub fn live(session: &Session, plan: &Plan, options: RunOptions) -> Lived {
+    let life = Life { session, stop: options.stop.clone(), began: now() };
+    let (result, setup_data, ended) = life.all(plan, options);
+    let duration = life.elapsed();
+    let verdict = session.measure.finish(duration);
+    let ended = match ended {
+        Ended { exit: Exit::Done, .. } if !verdict.crossed.is_empty() => {
+            Ended::new(Exit::Thresholds, verdict.to_string())
+        }
+        Ended { exit: Exit::Done, .. } if session.measure.is_marked_failed() => {
+            Ended::new(Exit::MarkedFailed, "the script marked the run as failed")
+        }
+        ended => ended,
+    };
+    let setup_data = setup_data.and_then(|json| serde_json::from_str(&json).ok());
+    Lived { result, summary: session.measure.summary(&session.options, duration, setup_data), ended }
+}
+
+/// Each place that `handleSummary` names, with its content.
+pub type SummaryContents = Vec<(String, Vec<u8>)>;
+
+/// Calls the script's `handleSummary`: what it gives for which place (`stdout`, `stderr`, or a file), or nothing where
+/// the script has none or leaves the summary to us.
+pub fn handle_summary(session: &Session, summary: &Summary) -> Result<Option<SummaryContents>, String> {
+    if !session.has(Part::Summary) {
+        return Ok(None);
+    }
+    let data: Arc<str> = summary.data().to_string().into();
+    let life = Life { session, stop: StopFlag::default(), began: now() };
+    let returned = life.part(Part::Summary, Some(data)).map_err(|ended| ended.message)?;
+    let Some(json) = returned else { return Ok(None) };
+    let Ok(Value::Object(places)) = serde_json::from_str(&json) else {
+        return Err("handleSummary() must return a table of file names and texts".to_owned());
+    };
+    let contents = places.into_iter().map(|(place, content)| match content_of(&content) {
+        Some(bytes) => Ok((place, bytes)),
+        None => Err(format!("handleSummary() returned neither text nor bytes for `{place}`")),
+    });
+    contents.collect::<Result<_, _>>().map(Some)
+}
+
+/// Text, or bytes as the virtual machine gives them.
+fn content_of(content: &Value) -> Option<Vec<u8>> {
+    match content {
+        Value::String(text) => Some(text.clone().into_bytes()),
+        _ => STANDARD.decode(content.get("base64")?.as_str()?).ok(),
+    }
+}
+
+struct Life<'a> {
+    session: &'a Session,
+    stop: StopFlag,
+    began: Began,
+}
+
+fn now() -> Began {
+    (Instant::now(), SystemTime::now())
+}
+
+impl Life<'_> {
+    fn elapsed(&self) -> Nanos {
+        Nanos(u64::try_from(self.began.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn all(&self, plan: &Plan, options: RunOptions) -> (Option<ResultFile>, Returned, Ended) {
+        let setup_data = match self.part_if_any(Part::Setup, None) {
+            Ok(data) => data,
+            Err(ended) => return (None, None, ended),
+        };
+        if self.stop.is_stopped() {
+            return (None, setup_data, interrupted());
+        }
+        let (result, ended) = self.load(plan, setup_data.clone(), options);
+        // What the stop has ended was the load; teardown tidies up behind it.
+        let tidy = Life { stop: StopFlag::default(), ..*self };
+        let torn = tidy.part_if_any(Part::Teardown, setup_data.clone()).err();
+        let ended = match (ended, torn) {
+            (Ended { exit: Exit::Done, .. }, Some(torn)) => torn,
+            (Ended { exit: Exit::Done, .. }, None) if self.stop.is_stopped() => interrupted(),
+            (ended, _) => ended,
+        };
+        (result, setup_data, ended)
+    }
+
+    fn part_if_any(&self, part: Part, data: Returned) -> Result<Returned, Ended> {
+        if self.session.has(part) { self.part(part, data) } else { Ok(None) }
+    }
+
+    /// One call of an exported function, as one user.
+    fn part(&self, part: Part, data: Returned) -> Result<Returned, Ended> {
+        let plan = self.session.part_plan(part);
+        self.session.measure.begin(self.elapsed());
+        let workload = self.session.part(part, data, self.began);
+        let options =
+            RunOptions { threads: NonZeroUsize::MIN, stop: self.stop.clone(), ..RunOptions::default() };
+        if let Err(error) = run_workload(&plan, &workload, options) {
+            return Err(failed(&error));
+        }
+        // What ended the load does not end what follows it.
+        if let Some(ended) = self.asked_end().filter(|_| part == Part::Setup) {
+            return Err(ended);
+        }
+        match workload.take_returned() {
+            Some(Ok(json)) => Ok(json.map(Into::into)),
+            Some(Err(error)) if matches!(error.fault, Fault::Thrown | Fault::System) => {
+                Err(Ended::new(Exit::Exception, error.to_string()))
+            }
+            _ if self.stop.is_stopped() => Err(interrupted()),
+            _ => Err(self.timed_out(part)),
+        }
+    }
+
+    fn timed_out(&self, part: Part) -> Ended {
+        let (function, seconds) = (part.function(), self.session.timeout(part).as_secs_f64());
+        let hint = match part {
+            Part::Setup => "; the option `setupTimeout` gives it more",
+            Part::Teardown => "; the option `teardownTimeout` gives it more",
+            Part::Summary => "",
+        };
+        Ended::new(part.timeout_exit(), format!("{function}() did not end within {seconds} s{hint}"))
+    }
+
+    fn load(&self, plan: &Plan, setup_data: Returned, options: RunOptions) -> (Option<ResultFile>, Ended) {
+        self.session.measure.begin_load(self.elapsed(), plan.users());
+        let workload = self.session.iterations(plan, setup_data, self.began);
+        let (measure, users, mut tell) = (Arc::clone(&self.session.measure), plan.users(), options.progress);
+        let progress = Box::new(move |progress: &Progress| {
+            // Once it is over there are no users, which says nothing of the load.
+            if !progress.is_last {
+                measure.second(progress.elapsed, progress.last.users, users);
+            }
+            measure.dropped(progress.elapsed, &progress.dropped_of);
+            tell(progress);
+        });
+        // A threshold ends this load; whoever gave the flag may go on with another.
+        let stop = options.stop.child();
+        match run_workload(plan, &workload, RunOptions { progress, stop, ..options }) {
+            Err(error) => (None, failed(&error)),
+            Ok(result) => {
+                let ended = self.asked_end().unwrap_or(Ended::DONE);
+                (Some(result), ended)
+            }
+        }
+    }
+
+    /// Where the script or a threshold asked for the end.
+    fn asked_end(&self) -> Option<Ended> {
+        if let Some(message) = self.session.measure.abort_message() {
+            return Some(Ended::new(Exit::Aborted, message));
+        }
+        let verdict = self.session.measure.abort_verdict()?;
+        Some(Ended::new(Exit::Thresholds, verdict.to_string()))
+    }
+}
+
+fn interrupted() -> Ended {
+    Ended::new(Exit::Interrupted, "the run was interrupted by a signal")
+}
+
+/// A program that cannot go on has thrown in its init code.
+fn failed(error: &RunError) -> Ended {
+    let exit = if matches!(error, RunError::Program(_)) { Exit::Exception } else { Exit::Timeout };
+    Ended::new(exit, error.to_string())
+}
+
+/// A script that is run again and again, as `find` and `compare` do: each run a life of its own.
+#[derive(Debug)]
+pub struct ScriptSubject {
+    file: ScriptFile,
+    given: GivenOptions,
+    plan: Plan,
+    /// What the plan names is there while this is.
+    _wire: Wire,
+}
+
+impl ScriptSubject {
+    pub fn open(file: ScriptFile, given: GivenOptions) -> Result<Self, SessionError> {
+        let session = Session::open(&file, given.clone(), &MeasureSettings::default())?;
+        Ok(Self { plan: session.plan()?, _wire: session.wire, file, given })
+    }
+
+    /// The same users with another load.
+    #[must_use]
+    pub fn with_plan(self, plan: Plan) -> Self {
+        Self { plan, ..self }
+    }
+}
+
+impl Subject for ScriptSubject {
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The script's own thresholds do not count, and do not end a run: what is searched has objectives of its own.
+    fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
+        let failed = |message: String| RunError::Program(ProgramError(message));
+        let settings = MeasureSettings { no_thresholds: true, ..MeasureSettings::default() };
+        let session = Session::open(&self.file, self.given.clone(), &settings)
+            .map_err(|error| failed(error.to_string()))?;
+        let stop = options.stop.clone();
+        let lived = live(&session, plan, options);
+        session.measure.log().flush();
+        match lived.result {
+            Some(result) if lived.ended.exit == Exit::Done || stop.is_stopped() => Ok(result),
+            _ => Err(failed(lived.ended.message)),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The search of one cell: how many users does the engine serve?
+
+use prony_load::RunError;
+use prony_model::search::{Interval, Search, SearchPlan, Trial};
+use prony_model::{Nanos, Target};
+use serde::Serialize;
+
+use super::{
+    display::Display,
+    measure::{Load, Step, Surroundings},
+    study::{Pace, Workload},
+};
+
+/// Connections of the probe: enough to keep the engine busy, few enough to cost it nothing.
+const PROBE_USERS: u32 = 64;
+/// Fewer users than this are no load.
+const USERS_MIN: u32 = 10;
+/// Half of the allowed time: where users that wait as long as the objective allows are about to fail.
+const EXPECTED_WAIT: Nanos = Nanos::from_millis(250);
+
+/// The answer for one cell, and how it came about.
+#[derive(Debug, Clone, Serialize)]
+pub struct Capacity {
+    pub workload: Workload,
+    pub processors: usize,
+    /// Requests a second without think time: where the search began.
+    pub saturation_per_second: f64,
+    pub interval: Interval,
+    /// In the order in which they were measured.
+    pub steps: Vec<Step>,
+    /// Set when a failing step, or the end of the search, was no limit of the engine: then the engine serves at
+    /// least the users that passed.
+    pub outside_limit: Option<String>,
+    /// Ended by the user before the interval was as narrow as it should be.
+    pub stopped: bool,
+}
+
+impl Capacity {
+    /// The step with the most users that were served.
+    pub fn best(&self) -> Option<&Step> {
+        self.steps.iter().filter(|step| Some(step.users) == self.interval.passed).rfind(|step| step.passed)
+    }
+}
+
+/// Searches one cell. `users_max` is what the lab has descriptors for.
+pub(super) fn search(
+    workload: Workload,
+    processors: usize,
+    pace: &Pace,
+    users_max: u32,
+    surroundings: &Surroundings<'_>,
+    display: &Display,
+) -> Result<Capacity, RunError> {
+    let target = target_of(surroundings);
+    let saturation_per_second = probe(&workload, pace, &target, surroundings, display)?;
+    let mut search = Search::new(plan(&workload, pace, saturation_per_second, users_max));
+    let mut capacity = Capacity {
+        workload,
+        processors,
+        saturation_per_second,
+        interval: search.interval(),
+        steps: Vec::new(),
+        outside_limit: None,
+        stopped: false,
+    };
+    while let Some(users) = search.next_load() {
+        let file = format!("{}-{}cpu-{users}.prony.json", label(&workload), processors);
+        let load = load(&workload, &target, users, pace, surroundings, &file)?;
+        let watch = display.begin_step(&workload, processors, users, pace, search.steps_left());
+        let Some(step) = surroundings.step(&load, file, watch)? else {
+            capacity.stopped = true;
+            break;
+        };
+        display.end_step(&workload, processors, &step);
+        search.record(users, if step.passed { Trial::Passed } else { Trial::Failed });
+        capacity.interval = search.interval();
+        capacity.steps.push(step);
+    }
+    capacity.stopped |= surroundings.runs.stop.is_stopped();
+    capacity.outside_limit = outside_limit(&capacity, users_max);
+    Ok(capacity)
+}
+
+fn load(
+    workload: &Workload,
+    target: &Target,
+    users: u32,
+    pace: &Pace,
+    surroundings: &Surroundings<'_>,
+    file: &str,
+) -> Result<Load, RunError> {
+    let Some(scripts) = surroundings.scripts else {
+        return Ok(Load::Plan(Box::new(workload.users(target, users, pace))));
+    };
+    let name = file.trim_end_matches(".prony.json");
+    let summary = surroundings.runs.directory.join(format!("{name}.summary.json"));
+    let address = format!("http://{}", surroundings.engine.address());
+    Ok(Load::Script(Box::new(scripts.open(workload, &address, users, pace, &summary)?)))
+}
+
+pub(super) fn target_of(surroundings: &Surroundings<'_>) -> Target {
+    Target::parse(&format!("http://{}", surroundings.engine.address())).expect("the engine's address is one")
+}
+
+/// For names of files: `no-nest-50`, `create`.
+fn label(workload: &Workload) -> String {
+    match workload.operation {
+        super::study::Operation::Create => workload.operation.name().to_owned(),
+        operation => format!("{}-{}", operation.name(), workload.limit),
+    }
+}
+
+fn probe(
+    workload: &Workload,
+    pace: &Pace,
+    target: &Target,
+    surroundings: &Surroundings<'_>,
+    display: &Display,
+) -> Result<f64, RunError> {
+    let plan = workload.saturation(target, PROBE_USERS, pace.probe);
+    let watch = display.begin_probe(workload, pace);
+    let result = surroundings.runs.run(&plan, &format!("{}-probe.prony.json", label(workload)), watch)?;
+    Ok(result.headline().all.rate_per_s)
+}
+
+/// Users who think for `t` and wait for `w` ask `1 / (t + w)` times a second each, so an engine that answers
+/// `r` requests a second makes `r * (t + w)` users wait for `w` (Little's law).
+fn plan(workload: &Workload, pace: &Pace, saturation_per_second: f64, users_max: u32) -> SearchPlan {
+    let cycle = workload.operation.think_time().plus(EXPECTED_WAIT).as_secs_f64();
+    SearchPlan {
+        start: (saturation_per_second * cycle) as u32,
+        lowest: USERS_MIN,
+        highest: users_max,
+        growth: pace.growth,
+        resolution: pace.resolution,
+        repeats: 1,
+        steps_max: pace.steps_max,
+    }
+}
+
+fn outside_limit(capacity: &Capacity, users_max: u32) -> Option<String> {
+    if capacity.stopped {
+        return None;
+    }
+    let Some(failed) = capacity.interval.failed else {
+        let reached = capacity.interval.passed == Some(users_max);
+        return Some(if reached {
+            format!("{users_max} users are as many as the limit of open files allows; `ulimit -Hn` raises it")
+        } else {
+            "the search ended before a number of users failed".to_owned()
+        });
+    };
+    capacity.steps.iter().find(|step| step.users == failed)?.outside_limit.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::study::Operation, *};
+
+    #[test]
+    fn the_search_begins_where_the_saturated_engine_would_be_about_to_fail() {
+        let workload = Workload { operation: Operation::NoNest, limit: 50, rows: 100, seed: 1 };
+        assert_eq!(plan(&workload, &Pace::QUICK, 1_000.0, 60_000).start, 2_250);
+        let create = Workload { operation: Operation::Create, ..workload };
+        assert_eq!(plan(&create, &Pace::QUICK, 1_000.0, 60_000).start, 1_250);
+    }
+
+    #[test]
+    fn files_have_the_cells_names() {
+        let workload = Workload { operation: Operation::NoNest, limit: 50, rows: 100, seed: 1 };
+        assert_eq!(label(&workload), "no-nest-50");
+        assert_eq!(label(&Workload { operation: Operation::Create, ..workload }), "create");
+    }
+}

@@ -1,0 +1,229 @@
+//! Gathers what the threads hand over each second into totals, the series and the result.
+
+use crate::options::Progress;
+use crate::worker::Handover;
+use prony_model::clock::{ClockSample, ClockWatch};
+use prony_model::figures::LatencyFigures;
+use prony_model::findings::{FindingKind, TargetPlace, judge};
+use prony_model::load::asked_per_s;
+use prony_model::result::{
+    Counted, LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, SecondRow,
+    verdicts, window_results,
+};
+use prony_model::subscription::figures::{SubscriberRow, Subscribers};
+use prony_model::table::Tables;
+use prony_model::tally::{StartCounts, Tally, TallyShape};
+use prony_model::wire::Spoken;
+use prony_model::{Nanos, Plan, WindowKind, Windows};
+use std::collections::BTreeMap;
+
+#[derive(Debug)]
+pub(crate) struct Collector<'a> {
+    plan: &'a Plan,
+    /// What a script asks for while the run goes.
+    found: Option<&'a Tables>,
+    windows: &'a Windows,
+    origin: Origin,
+    place: TargetPlace,
+    spoken: Vec<Spoken>,
+    total: Tally,
+    series: Vec<SecondRow>,
+    subscriber_series: Vec<SubscriberRow>,
+    /// Seconds that some thread has not handed over yet, with how many have.
+    open: BTreeMap<u64, (u32, Tally)>,
+    /// Processor time of each thread, in the window that counts and in all.
+    busy: Vec<Busy>,
+    /// Of each thread that has ended: the second in which it did.
+    ended: Vec<u64>,
+    clocks: ClockWatch,
+    /// As of the last result.
+    findings: Vec<FindingKind>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Busy {
+    steady: Nanos,
+    steady_seconds: u64,
+    whole: Nanos,
+}
+
+impl<'a> Collector<'a> {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        found: Option<&'a Tables>,
+        windows: &'a Windows,
+        origin: Origin,
+        place: TargetPlace,
+        threads: u32,
+    ) -> Self {
+        Self {
+            plan,
+            found,
+            windows,
+            origin,
+            place,
+            spoken: Vec::new(),
+            total: Tally::new(windows, TallyShape::of(plan)),
+            series: Vec::new(),
+            subscriber_series: Vec::new(),
+            open: BTreeMap::new(),
+            busy: vec![Busy::default(); threads as usize],
+            ended: Vec::new(),
+            clocks: ClockWatch::default(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// What was settled with each of the plan's targets.
+    pub(crate) fn with_spoken(self, spoken: Vec<Spoken>) -> Self {
+        Self { spoken, ..self }
+    }
+
+    /// Takes a thread's second; says so where that second is now complete.
+    pub(crate) fn take(&mut self, handover: Handover) -> bool {
+        self.count_busy(&handover);
+        let (second, is_last) = (handover.second, handover.is_last);
+        let (count, merged) = match self.open.remove(&second) {
+            None => (1, handover.tally),
+            Some((count, mut tally)) => {
+                tally.merge(&handover.tally);
+                (count + 1, tally)
+            }
+        };
+        let have_ended = self.ended.iter().filter(|ended| **ended < second).count();
+        let is_complete = count as usize + have_ended >= self.busy.len();
+        self.ended.extend(is_last.then_some(second));
+        self.open.insert(second, (count, merged));
+        if is_complete {
+            self.close_up_to(second);
+        }
+        is_complete
+    }
+
+    /// Where the target turned out to be.
+    pub(crate) fn set_place(&mut self, place: TargetPlace) {
+        self.place = place;
+    }
+
+    pub(crate) fn look_at_clocks(&mut self, sample: Option<ClockSample>) {
+        if let Some(sample) = sample {
+            self.clocks.look(sample);
+        }
+    }
+
+    /// All threads have ended: seconds that some did not reach are complete too.
+    pub(crate) fn close(&mut self) {
+        self.close_up_to(u64::MAX);
+    }
+
+    fn close_up_to(&mut self, second: u64) {
+        while let Some(entry) = self.open.first_entry()
+            && *entry.key() <= second
+        {
+            let (second, (_, tally)) = entry.remove_entry();
+            self.series.push(SecondRow::of(second, &tally));
+            if !self.plan.subscriptions().is_empty() {
+                self.subscriber_series.push(SubscriberRow::of(second, &tally.subscribers));
+            }
+            self.total.merge(&tally);
+        }
+    }
+
+    fn count_busy(&mut self, handover: &Handover) {
+        let middle = Nanos::from_secs(handover.second).plus(Nanos::from_millis(500));
+        let window = self.windows.index_at(middle).map(|index| self.windows.all()[index].kind);
+        let busy = &mut self.busy[handover.thread as usize];
+        busy.whole = busy.whole.plus(handover.busy);
+        if window == Some(WindowKind::Steady) {
+            busy.steady = busy.steady.plus(handover.busy);
+            busy.steady_seconds += 1;
+        }
+    }
+
+    pub(crate) fn progress(&self, elapsed: Nanos, warning: Option<String>) -> Progress {
+        let windows: Vec<_> = (0..self.windows.all().len()).collect();
+        let requests = 0..self.total.requests();
+        let cells = requests.flat_map(|request| windows.iter().map(move |window| (*window, request)));
+        let (total, failures) = cells.fold((0, 0), |(total, failures), (window, request)| {
+            let cell = self.total.cell(window, request);
+            (total + cell.requests(), failures + cell.failures())
+        });
+        let last = self.series.last().copied().unwrap_or_default();
+        let scenarios = self.plan.scenarios();
+        let loads = scenarios.iter().map(|scenario| (scenario.start, &scenario.load));
+        let middle = Nanos::from_secs(last.second).plus(Nanos::from_millis(500));
+        let (mut starts, mut dropped_of) = (StartCounts::default(), Vec::with_capacity(scenarios.len()));
+        for scenario in 0..scenarios.len() {
+            let own = self.total.starts_of(&windows, scenario);
+            dropped_of.push(own.dropped);
+            starts.merge(&own);
+        }
+        Progress {
+            elapsed,
+            duration: self.plan.duration(),
+            last,
+            subscribers: self.subscriber_series.last().copied(),
+            asked_per_s: asked_per_s(loads, middle),
+            requests: total,
+            failures,
+            waited: starts.waited,
+            dropped: starts.dropped,
+            dropped_of,
+            findings: self.findings.clone(),
+            warning,
+            is_last: false,
+        }
+    }
+
+    /// The result as it stands at `elapsed`.
+    pub(crate) fn result(&mut self, state: RunState, elapsed: Nanos) -> ResultFile {
+        let elapsed = elapsed.min(self.plan.duration());
+        let windows = window_results(self.plan, self.found, self.windows, &self.total, elapsed);
+        let subscribers = Subscribers::of(
+            self.plan,
+            self.windows,
+            &self.total.subscribers,
+            &self.subscriber_series,
+            elapsed,
+        );
+        let mut result = ResultFile {
+            schema: SCHEMA.to_owned(),
+            schema_version: SCHEMA_VERSION,
+            state,
+            origin: self.origin.clone(),
+            plan: PlanSummary::of(self.plan, self.found),
+            findings: Vec::new(),
+            thresholds: verdicts(self.plan, &windows, &subscribers),
+            windows,
+            series: self.series.clone(),
+            lab: self.lab(elapsed),
+            observers: Vec::new(),
+            counted: Counted::of(self.plan, &self.total.counts),
+            subscribers,
+        };
+        result.findings = judge(self.plan, &result, &self.place);
+        let lasting =
+            result.findings.iter().map(|finding| finding.kind).filter(|kind| !kind.heals_with_time());
+        self.findings = lasting.collect();
+        result
+    }
+
+    fn lab(&self, elapsed: Nanos) -> LabFigures {
+        let share = |busy: &Busy| match busy.steady_seconds {
+            0 => busy.whole.as_secs_f64() / elapsed.as_secs_f64().max(1e-9),
+            seconds => busy.steady.as_secs_f64() / seconds as f64,
+        };
+        LabFigures {
+            threads: self.busy.len() as u32,
+            spoken: self.spoken.clone(),
+            busiest_thread_share: self.busy.iter().map(share).fold(0.0, f64::max).min(1.0),
+            processor_time_ns: self.busy.iter().fold(Nanos::ZERO, |sum, busy| sum.plus(busy.whole)),
+            memory_peak_bytes: crate::machine::memory_peak_bytes(),
+            lateness: LatencyFigures::of(&self.total.lateness),
+            connections: self.total.connections,
+            longest_silence_ns: self.total.longest_silence,
+            unfinished: self.total.unfinished,
+            clock: self.clocks.events().to_vec(),
+        }
+    }
+}

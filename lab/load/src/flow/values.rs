@@ -1,0 +1,146 @@
+//! The values that each user holds: rows taken from feeders, numbers drawn, and what earlier answers gave.
+
+use prony_model::capture::Captured;
+use prony_model::counts::{Counts, FeederCount};
+use prony_model::program::ThreadPlace;
+use prony_model::subscription::token::Token;
+use prony_model::variable::{Choice, Drawn, Exhausted, Share, Take, ValueOf, Variable};
+use rand_chacha::ChaCha8Rng;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// All users of one thread.
+pub(super) struct Values<'a> {
+    variables: &'a [Variable],
+    positions: &'a [AtomicU64],
+    thread: ThreadPlace,
+    /// The mark that all tokens of the run have.
+    run: u32,
+    /// By user, then by variable.
+    slots: Vec<Slot>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Slot {
+    value: Held,
+    /// Rows that this user took of a feeder of its own, or tokens that it made.
+    rows_taken: u32,
+}
+
+#[derive(Debug, Clone, Default)]
+enum Held {
+    #[default]
+    Nothing,
+    Chosen(Choice),
+    Captured(Captured),
+}
+
+/// Why a request cannot be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lack {
+    Row(Exhausted),
+    /// No answer of this iteration gave the value.
+    Capture,
+}
+
+/// The values of one user, as slots ask for them.
+pub(super) struct UserValues<'a> {
+    variables: &'a [Variable],
+    slots: &'a [Slot],
+}
+
+impl ValueOf for UserValues<'_> {
+    fn value_of(&self, variable: usize) -> Drawn<'_> {
+        match &self.slots[variable].value {
+            Held::Nothing => Drawn::NOTHING,
+            Held::Chosen(choice) => self.variables[variable].drawn(*choice),
+            Held::Captured(captured) => Drawn::Captured(captured.cell()),
+        }
+    }
+}
+
+impl<'a> Values<'a> {
+    pub(super) fn new(
+        variables: &'a [Variable],
+        positions: &'a [AtomicU64],
+        users: usize,
+        thread: ThreadPlace,
+        run: u32,
+    ) -> Self {
+        Self { variables, positions, thread, run, slots: vec![Slot::default(); variables.len() * users] }
+    }
+
+    /// Gives a variable of tokens another one.
+    pub(super) fn renew_token(&mut self, user: usize, variable: usize) -> Token {
+        let publisher = self.thread.number + user as u32 * self.thread.threads;
+        let slot = &mut self.slots[user * self.variables.len() + variable];
+        let token = Token { run: self.run, publisher, sequence: slot.rows_taken };
+        slot.rows_taken = slot.rows_taken.wrapping_add(1);
+        slot.value = Held::Chosen(Choice::Token(token));
+        token
+    }
+
+    pub(super) fn of(&self, user: usize) -> UserValues<'_> {
+        let count = self.variables.len();
+        UserValues { variables: self.variables, slots: &self.slots[user * count..(user + 1) * count] }
+    }
+
+    /// Forgets what held for the last iteration only.
+    pub(super) fn begin_iteration(&mut self, user: usize) {
+        let count = self.variables.len();
+        for (slot, variable) in self.slots[user * count..(user + 1) * count].iter_mut().zip(self.variables) {
+            if variable.feeder().is_none_or(|feeder| feeder.take == Take::EachIteration) {
+                slot.value = Held::Nothing;
+            }
+        }
+    }
+
+    pub(super) fn capture(&mut self, user: usize, variable: usize, captured: Captured) {
+        self.slots[user * self.variables.len() + variable].value = Held::Captured(captured);
+    }
+
+    /// Chooses values for those of these variables that have none yet.
+    pub(super) fn fill(
+        &mut self,
+        user: usize,
+        needed: impl Iterator<Item = usize>,
+        random: &mut ChaCha8Rng,
+        counts: &mut Counts,
+    ) -> Result<(), Lack> {
+        let count = self.variables.len();
+        for variable in needed {
+            let slot = &mut self.slots[user * count + variable];
+            if !matches!(slot.value, Held::Nothing) {
+                continue;
+            }
+            let source = &self.variables[variable];
+            if source.is_captured() {
+                return Err(Lack::Capture);
+            }
+            if source.token_prefix().is_some() {
+                self.renew_token(user, variable);
+                continue;
+            }
+            let position = match source.feeder() {
+                Some(feeder) if feeder.is_counted() && feeder.share == Share::AllUsers => {
+                    self.positions[variable].fetch_add(1, Ordering::Relaxed)
+                }
+                Some(_) => u64::from(slot.rows_taken),
+                None => 0,
+            };
+            let choice = source.choose(random, position);
+            if source.feeder().is_some() {
+                slot.rows_taken = slot.rows_taken.wrapping_add(1);
+                count_row(counts, count, variable, choice.is_ok());
+            }
+            slot.value = Held::Chosen(choice.map_err(Lack::Row)?);
+        }
+        Ok(())
+    }
+}
+
+fn count_row(counts: &mut Counts, variables: usize, variable: usize, was_there: bool) {
+    counts.feeders.resize(variables, FeederCount::default());
+    let count = &mut counts.feeders[variable];
+    count.rows_taken += u64::from(was_there);
+    count.users_stopped += u64::from(!was_there);
+}

@@ -1,0 +1,160 @@
+//! What searches and comparisons have in common: many runs under one stop flag, told to one watcher, kept in one file.
+
+use crate::error::RunError;
+use crate::options::{Observe, Output, Progress, RunOptions, StopFlag};
+use crate::runner;
+use crate::store;
+use prony_model::comparison::Side;
+use prony_model::plan::PlanFaults;
+use prony_model::search::{SearchRun, ShapeError, StepVerdict};
+use prony_model::{Plan, ResultFile};
+use serde::Serialize;
+use std::cell::RefCell;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::rc::Rc;
+
+/// What the caller of [`crate::find`] and [`crate::compare`] chooses.
+pub struct ManyOptions {
+    pub threads: NonZeroUsize,
+    /// Replaced as a whole after each run.
+    pub output: Output,
+    /// Kept in the results.
+    pub command_line: Vec<String>,
+    pub stop: StopFlag,
+    /// Makes first contact with what each run watches; hears what the plan itself names.
+    pub observe: Option<OpenObservers>,
+    /// Called from the thread that called.
+    pub watch: Box<dyn FnMut(&Event<'_>)>,
+}
+
+/// What is to be watched in a run; or why it cannot be, for people.
+pub type OpenObservers = Box<dyn Fn(&[String]) -> Result<Box<dyn Observe>, String>>;
+
+/// What is run again and again: a plan, or a script with the plan that its options make.
+pub trait Subject: fmt::Debug {
+    /// As the user gave it; runs are made of it with another load or seed.
+    fn plan(&self) -> &Plan;
+
+    /// One run of a plan that was made of [`Self::plan`], with whatever belongs before and after it.
+    fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError>;
+}
+
+impl Subject for Plan {
+    fn plan(&self) -> &Plan {
+        self
+    }
+
+    fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
+        runner::run(plan, options)
+    }
+}
+
+/// What happens meanwhile.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A run of a search; `run` counts from 1 within the load.
+    StepRunBegins {
+        load: u32,
+        run: u32,
+    },
+    StepRunEnds {
+        load: u32,
+        run: &'a SearchRun,
+    },
+    StepEnds {
+        load: u32,
+        verdict: StepVerdict,
+        note: Option<&'a str>,
+    },
+    /// A run of a comparison; `pair` counts from 1.
+    SideRunBegins {
+        side: Side,
+        pair: u32,
+        pairs: u32,
+    },
+    SideRunEnds {
+        side: Side,
+        result: &'a ResultFile,
+    },
+    /// A second of a run has passed, or the run is over.
+    Second(&'a Progress),
+    /// Something that the user should know at once, such as a file that cannot be written.
+    Warning(&'a str),
+}
+
+/// Why a search or a comparison ended without an answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ManyError {
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    #[error(transparent)]
+    Plan(#[from] PlanFaults),
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+impl Default for ManyOptions {
+    fn default() -> Self {
+        let RunOptions { threads, output, command_line, stop, .. } = RunOptions::default();
+        Self { threads, output, command_line, stop, observe: None, watch: Box::new(|_| {}) }
+    }
+}
+
+impl fmt::Debug for ManyOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ManyOptions")
+            .field("threads", &self.threads)
+            .field("output", &self.output)
+            .field("stop", &self.stop)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes the runs, one after the other.
+pub(crate) struct Runs {
+    threads: NonZeroUsize,
+    output: Output,
+    command_line: Vec<String>,
+    pub(crate) stop: StopFlag,
+    observe: Option<OpenObservers>,
+    watch: Rc<RefCell<Watch>>,
+}
+
+type Watch = Box<dyn FnMut(&Event<'_>)>;
+
+impl Runs {
+    pub(crate) fn new(options: ManyOptions) -> Self {
+        let ManyOptions { threads, output, command_line, stop, observe, watch } = options;
+        Self { threads, output, command_line, stop, observe, watch: Rc::new(RefCell::new(watch)) }
+    }
+
+    pub(crate) fn tell(&self, event: &Event<'_>) {
+        (self.watch.borrow_mut())(event);
+    }
+
+    pub(crate) fn run(&self, subject: &dyn Subject, plan: &Plan) -> Result<ResultFile, RunError> {
+        let watch = Rc::clone(&self.watch);
+        let observe = self.observe.as_ref().map(|open| open(plan.observe()).map_err(RunError::Observe));
+        let options = RunOptions {
+            threads: self.threads,
+            command_line: self.command_line.clone(),
+            progress: Box::new(move |progress| (watch.borrow_mut())(&Event::Second(progress))),
+            stop: self.stop.clone(),
+            observe: observe.transpose()?,
+            ..RunOptions::default()
+        };
+        subject.run(plan, options)
+    }
+
+    /// Replaces the file. A full disk is told and does not end the measurement.
+    pub(crate) fn keep(&self, file: &impl Serialize) {
+        let Output::File(path) = &self.output else { return };
+        if let Err(cause) = store::replace(path, file) {
+            let path = path.display();
+            self.tell(&Event::Warning(&format!(
+                "cannot write the result to {path}: {cause}; the measurement goes on, free space or end it with Ctrl-C"
+            )));
+        }
+    }
+}

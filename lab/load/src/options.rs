@@ -1,0 +1,120 @@
+//! How a scenario is run, apart from what it is: threads, where results go, who is told, how it is stopped.
+
+use prony_model::Nanos;
+use prony_model::findings::FindingKind;
+use prony_model::observation::Observation;
+use prony_model::result::SecondRow;
+use prony_model::subscription::figures::SubscriberRow;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// What the caller of [`crate::run`] chooses.
+pub struct RunOptions {
+    /// Each with its own users and event loop. By default one for each processor that may be used.
+    pub threads: NonZeroUsize,
+    pub output: Output,
+    /// Kept in the result.
+    pub command_line: Vec<String>,
+    /// Called each second, and once at the end, from the thread that called [`crate::run`].
+    pub progress: Box<dyn FnMut(&Progress)>,
+    /// What watches processes, databases and the lab itself meanwhile.
+    pub observe: Option<Box<dyn Observe>>,
+    pub stop: StopFlag,
+}
+
+/// Watches while a run goes; what it saw is kept in the result. Called from the thread that runs the load test.
+pub trait Observe {
+    /// The run begins, and its time line with it. Must not take long.
+    fn start(&mut self, epoch: Instant);
+
+    /// All that was seen so far.
+    fn observations(&mut self) -> Vec<Observation>;
+
+    /// The run has ended: takes a last look.
+    fn stop(&mut self);
+}
+
+/// Where the result is written while the run goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// Only returned.
+    Nowhere,
+    File(PathBuf),
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            output: Output::Nowhere,
+            command_line: Vec::new(),
+            progress: Box::new(|_| {}),
+            observe: None,
+            stop: StopFlag::default(),
+        }
+    }
+}
+
+impl fmt::Debug for RunOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunOptions")
+            .field("threads", &self.threads)
+            .field("output", &self.output)
+            .field("stop", &self.stop)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Ends a run early from another thread: no request is started any more, and what was measured is returned.
+#[derive(Debug, Clone, Default)]
+pub struct StopFlag {
+    own: Arc<AtomicBool>,
+    parent: Option<Box<StopFlag>>,
+}
+
+impl StopFlag {
+    pub fn stop(&self) {
+        self.own.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.own.load(Ordering::Relaxed) || self.parent.as_ref().is_some_and(|parent| parent.is_stopped())
+    }
+
+    /// One that is stopped where this one is, and can be stopped alone: by what ends one run of many.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        Self { own: Arc::default(), parent: Some(Box::new(self.clone())) }
+    }
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Progress {
+    pub elapsed: Nanos,
+    /// How long requests are started for; answers may come later.
+    pub duration: Nanos,
+    /// The second that has just passed.
+    pub last: SecondRow,
+    /// The same second of its subscribers, where the plan has any.
+    pub subscribers: Option<SubscriberRow>,
+    /// Starts that the open models asked for in that second; `None` where none is open.
+    pub asked_per_s: Option<f64>,
+    pub requests: u64,
+    pub failures: u64,
+    /// Starts of open models so far that waited for a free user, and that none became free for in time.
+    pub waited: u64,
+    pub dropped: u64,
+    /// The same by the plan's scenarios.
+    pub dropped_of: Vec<u64>,
+    /// Findings so far that more time will not heal; known from when the result is first written.
+    pub findings: Vec<FindingKind>,
+    /// Something that the user should know at once, such as a result file that cannot be written.
+    pub warning: Option<String>,
+    /// The run is over; no more progress follows.
+    pub is_last: bool,
+}

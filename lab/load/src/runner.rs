@@ -1,0 +1,245 @@
+//! A run from its start to its result: limits, threads, seconds gathered, the result written.
+
+use crate::collector::Collector;
+use crate::error::RunError;
+use crate::flow::FlowWorkload;
+use crate::gate::Gate;
+use crate::machine;
+use crate::network::Network;
+use crate::options::{Progress, RunOptions};
+use crate::store::Store;
+use crate::subscriptions::board::Board;
+use crate::subscriptions::thread::Subscribers;
+use crate::subscriptions::{self, threads_for};
+use crate::worker::{Handover, Shared, Worker, WorkerError};
+use prony_model::program::{Look, Workload};
+use prony_model::result::{Origin, RunState};
+use prony_model::{LoadModel, Nanos, Plan, ResultFile};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Runs a plan's own requests to its end, or until it is stopped, on threads of its own, and returns what was
+/// measured. Blocks the calling thread.
+pub fn run(plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
+    let subscribers = threads_for(plan, options.threads.get() as u32);
+    let board = Board::new(plan, subscribers, run_mark());
+    measure(plan, &FlowWorkload::new(plan, &board), &board, subscribers, options)
+}
+
+/// Tells the tokens of this run from those of others.
+fn run_mark() -> u32 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u32
+}
+
+/// As [`run`], where users do what the workload says; of the plan's requests only the names count.
+pub fn run_workload(
+    plan: &Plan,
+    workload: &dyn Workload,
+    options: RunOptions,
+) -> Result<ResultFile, RunError> {
+    measure(plan, workload, &Board::new(plan, 0, 0), 0, options)
+}
+
+fn measure(
+    plan: &Plan,
+    workload: &dyn Workload,
+    board: &Board,
+    subscriber_threads: u32,
+    options: RunOptions,
+) -> Result<ResultFile, RunError> {
+    let network = Network::prepare(plan, workload)?;
+    let windows = plan.windows();
+    let pots: Vec<_> =
+        plan.scenarios().iter().map(|scenario| AtomicU64::new(pot_of(&scenario.load))).collect();
+    // A thread without a user would only wait.
+    let threads = (options.threads.get() as u32).clamp(1, plan.users().max(1));
+    let stop = options.stop.clone();
+    let (gate, pots) = (Gate::default(), &pots);
+    let shared = Shared { plan, windows: &windows, workload, pots, network: &network, stop: &stop, threads };
+    let users_running = AtomicU32::new(threads);
+    let subscribed = subscriptions::thread::Shared {
+        plan,
+        windows: &windows,
+        network: &network,
+        board,
+        stop: &stop,
+        users_running: &users_running,
+        threads: subscriber_threads,
+    };
+    drive(&shared, &subscribed, &gate, options)
+}
+
+/// The iterations that all users of a scenario share.
+fn pot_of(load: &LoadModel) -> u64 {
+    match load {
+        LoadModel::SharedIterations { iterations, .. } => *iterations,
+        _ => 0,
+    }
+}
+
+fn drive(
+    shared: &Shared<'_>,
+    subscribed: &subscriptions::thread::Shared<'_>,
+    gate: &Gate,
+    mut options: RunOptions,
+) -> Result<ResultFile, RunError> {
+    let (sender, receiver) = mpsc::channel();
+    let threads = shared.threads + subscribed.threads;
+    thread::scope(|scope| {
+        let mut handles = Vec::new();
+        for number in 0..threads {
+            let sender = sender.clone();
+            let work = move || {
+                let guard = StopOthers { shared, gate };
+                match number.checked_sub(shared.threads) {
+                    None => {
+                        let _ended = UsersEnd(subscribed.users_running);
+                        let worker = Worker::new(shared, number, sender)?;
+                        if let Some(epoch) = gate.enter() {
+                            worker.run(epoch)?;
+                        }
+                    }
+                    Some(index) => {
+                        let subscribers = Subscribers::new(subscribed, number, index, sender)?;
+                        if let Some(epoch) = gate.enter() {
+                            subscribers.run(epoch)?;
+                        }
+                    }
+                }
+                std::mem::forget(guard);
+                Ok(())
+            };
+            let name = if number < shared.threads { "load" } else { "subs" };
+            let handle =
+                thread::Builder::new().name(format!("prony-{name}-{number}")).spawn_scoped(scope, work);
+            handles.push(handle.map_err(|cause| {
+                // The scope waits for the threads that already run.
+                drop(StopOthers { shared, gate });
+                RunError::System { what: "start a thread", cause }
+            })?);
+        }
+        drop(sender);
+        // Without a start, one of the threads says why.
+        let epoch = gate.open(threads).unwrap_or_else(Instant::now);
+        if let Some(observe) = &mut options.observe {
+            observe.start(epoch);
+        }
+        gather(shared, threads, epoch, options, &receiver, handles)
+    })
+}
+
+/// Dropped by a thread of users that has ended, well or not: subscribers wait for all of them.
+struct UsersEnd<'a>(&'a AtomicU32);
+
+impl Drop for UsersEnd<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// Dropped by a thread that fails or panics: the others would go on with a part of the load only.
+struct StopOthers<'a> {
+    shared: &'a Shared<'a>,
+    gate: &'a Gate,
+}
+
+impl Drop for StopOthers<'_> {
+    fn drop(&mut self) {
+        self.shared.stop.stop();
+        self.gate.fail();
+    }
+}
+
+fn gather(
+    shared: &Shared<'_>,
+    threads: u32,
+    epoch: Instant,
+    mut options: RunOptions,
+    receiver: &Receiver<Handover>,
+    handles: Vec<ScopedJoinHandle<'_, Result<(), WorkerError>>>,
+) -> Result<ResultFile, RunError> {
+    let elapsed = || Nanos(epoch.elapsed().as_nanos() as u64);
+    let mut collector = Collector::new(
+        shared.plan,
+        shared.workload.tables(),
+        shared.windows,
+        origin(&options),
+        machine::place_of(shared.network),
+        threads,
+    )
+    .with_spoken(shared.network.all_spoken());
+    let mut store = Store::new(options.output);
+    let mut looks = 0;
+    collector.look_at_clocks(machine::clocks(epoch));
+    while let Ok(handover) = receiver.recv() {
+        // Whichever thread ends a second first.
+        if handover.second >= looks {
+            looks = handover.second + 1;
+            if shared.workload.look(elapsed()) == Look::Stop {
+                shared.stop.stop();
+            }
+        }
+        if !collector.take(handover) {
+            continue;
+        }
+        collector.look_at_clocks(machine::clocks(epoch));
+        let now = elapsed();
+        let due = store.is_due(now);
+        let warning = if due {
+            let observers = options.observe.as_mut().map(|observe| observe.observations());
+            let result = collector.result(RunState::Running, now);
+            let warning = store.write(&ResultFile { observers: observers.unwrap_or_default(), ..result });
+            store.rest(now, elapsed());
+            warning
+        } else {
+            None
+        };
+        (options.progress)(&collector.progress(now, warning));
+    }
+    let now = elapsed();
+    let lost = join(handles);
+    collector.close();
+    collector.look_at_clocks(machine::clocks(epoch));
+    if shared.network.late().is_some() {
+        // The first target was not known before.
+        collector.set_place(machine::place_of(shared.network));
+    }
+    let was_stopped = shared.stop.is_stopped() && now < shared.plan.duration();
+    let state = if was_stopped { RunState::Stopped } else { RunState::Completed };
+    let mut result = collector.result(state, now);
+    if let Some(observe) = &mut options.observe {
+        observe.stop();
+        result.observers = observe.observations();
+    }
+    let warning = store.write(&result);
+    (options.progress)(&Progress { is_last: true, ..collector.progress(now, warning) });
+    lost.map_or(Ok(result), Err)
+}
+
+fn join(handles: Vec<ScopedJoinHandle<'_, Result<(), WorkerError>>>) -> Option<RunError> {
+    let mut lost = None;
+    for handle in handles {
+        lost = Some(match handle.join() {
+            Ok(Ok(())) => continue,
+            Ok(Err(WorkerError::Program(error))) => RunError::Program(error),
+            Ok(Err(WorkerError::System(error))) => RunError::ThreadLost { message: error.to_string() },
+            Err(panic) => {
+                let message = panic.downcast_ref::<String>().cloned();
+                RunError::ThreadLost { message: message.unwrap_or_else(|| "it panicked".to_owned()) }
+            }
+        });
+    }
+    lost
+}
+
+fn origin(options: &RunOptions) -> Origin {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Origin {
+        prony_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command_line: options.command_line.clone(),
+        started_at_unix_ms: since_epoch.as_millis() as u64,
+        machine: machine::describe(),
+    }
+}

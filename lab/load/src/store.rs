@@ -1,0 +1,128 @@
+//! Writes the result while the run goes: a killed run leaves what was measured, a full disk does not end it.
+
+use crate::options::Output;
+use prony_model::{Nanos, ResultFile};
+use serde::Serialize;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Between two writings at least.
+const INTERVAL: Nanos = Nanos::from_secs(5);
+/// After a writing, so many times as long as it took passes before the next: a file that grows for a day takes no more
+/// than a hundredth of the time. This and [`INTERVAL`] are what a killed run loses at most.
+const REST: u64 = 99;
+
+#[derive(Debug)]
+pub(crate) struct Store {
+    output: Output,
+    next: Nanos,
+}
+
+impl Store {
+    pub(crate) const fn new(output: Output) -> Self {
+        Self { output, next: INTERVAL }
+    }
+
+    pub(crate) fn is_due(&self, elapsed: Nanos) -> bool {
+        self.output != Output::Nowhere && elapsed >= self.next
+    }
+
+    /// A result was gathered and written, or was not, between these two moments.
+    pub(crate) fn rest(&mut self, began: Nanos, ended: Nanos) {
+        let took = ended.since(began);
+        self.next = ended.plus(INTERVAL.max(Nanos(took.0.saturating_mul(REST))));
+    }
+
+    /// Replaces the file by this result as a whole; on failure says what to do, and the old file stays.
+    pub(crate) fn write(&self, result: &ResultFile) -> Option<String> {
+        let Output::File(path) = &self.output else { return None };
+        replace(path, result).err().map(|cause| {
+            let path = path.display();
+            format!("cannot write the result to {path}: {cause}; the measurement goes on, free space or end it with Ctrl-C")
+        })
+    }
+}
+
+/// Writes the file beside its place first, so that what stands there is always whole.
+pub(crate) fn replace(path: &Path, result: &impl Serialize) -> io::Result<()> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let beside = PathBuf::from(format!("{}.part", path.display()));
+    let written = write_all(&beside, result).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        // Best effort: on a full disk the rest of a half-written file is in the way.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+fn write_all(path: &Path, result: &impl Serialize) -> io::Result<()> {
+    let mut writer = BufWriter::new(File::create(path)?);
+    serde_json::to_writer(&mut writer, result)?;
+    writer.write_all(b"\n")?;
+    writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collector::Collector;
+    use prony_model::findings::TargetPlace;
+    use prony_model::result::{Origin, RunState};
+    use prony_model::{LoadModel, PlanDraft, RequestDraft, Target};
+    use std::os::unix::fs::symlink;
+
+    fn result() -> ResultFile {
+        let load = LoadModel::constant(1, Nanos::from_secs(1));
+        let mut draft = PlanDraft::new("p", Target::new("test", 80), load);
+        draft.requests = vec![RequestDraft::get("a", "/")];
+        let plan = draft.check().unwrap();
+        let windows = plan.windows();
+        let (origin, place) = (Origin::default(), TargetPlace::OtherMachine);
+        Collector::new(&plan, None, &windows, origin, place, 1).result(RunState::Running, Nanos::ZERO)
+    }
+
+    #[test]
+    fn writing_takes_a_hundredth_of_the_time_at_most() {
+        let mut store = Store::new(Output::File("x".into()));
+        let second = Nanos::from_secs;
+        assert!(!store.is_due(second(4)) && store.is_due(second(5)));
+        store.rest(second(5), second(5).plus(Nanos::from_millis(1)));
+        assert!(!store.is_due(second(10)) && store.is_due(second(11)));
+        store.rest(second(11), second(13));
+        assert!(!store.is_due(second(13 + 197)) && store.is_due(second(13 + 198)));
+        assert!(!Store::new(Output::Nowhere).is_due(Nanos::MAX));
+    }
+
+    /// `/dev/full` is a disk without room: what is written to it fails as it would there.
+    #[test]
+    fn a_full_disk_is_said_and_leaves_the_last_result_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.prony.json");
+        let store = Store::new(Output::File(path.clone()));
+        assert_eq!(store.write(&result()), None);
+        let before = fs::read(&path).unwrap();
+        symlink("/dev/full", folder.path().join("r.prony.json.part")).unwrap();
+        let warning = store.write(&result()).unwrap();
+        assert!(warning.contains("r.prony.json: No space left on device"), "{warning}");
+        assert!(warning.contains("the measurement goes on"), "{warning}");
+        assert_eq!(fs::read(&path).unwrap(), before);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the half-written file is gone");
+        assert_eq!(store.write(&result()), None, "there is room again");
+    }
+
+    #[test]
+    fn a_folder_that_vanishes_is_made_again_and_one_that_cannot_be_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("results");
+        let store = Store::new(Output::File(inner.join("r.prony.json")));
+        assert_eq!(store.write(&result()), None);
+        fs::remove_dir_all(&inner).unwrap();
+        assert_eq!(store.write(&result()), None);
+        fs::remove_dir_all(&inner).unwrap();
+        fs::write(&inner, "a file in its place").unwrap();
+        assert!(store.write(&result()).unwrap().contains("cannot write the result"));
+    }
+}

@@ -1,0 +1,28 @@
+//! Clients that subscribe while users publish, on threads of their own.
+//!
+//! The road of an event: read ([`thread`], stamped before anything looks at it) → frames ([`frames`]) or server-sent events
+//! ([`sse`]) → messages ([`messages`], [`link`]) → its token, and the mutation that it pays for ([`ledger`]). Users tell of
+//! their mutations on a [`board`]. [`requests`] opens connections; where a client has one stream for everything, its
+//! operations are started and stopped beside it ([`orders`]).
+
+pub(crate) mod board;
+mod frames;
+mod ledger;
+mod link;
+mod messages;
+mod orders;
+mod requests;
+mod sse;
+pub(crate) mod thread;
+pub(crate) mod values;
+
+use prony_model::Plan;
+
+/// One thread reads for so many connections; it is mostly the events that make work.
+const CONNECTIONS_OF_THREAD: u64 = 10_000;
+
+/// How many threads the subscribers of a plan get, of at most `most`.
+pub(crate) fn threads_for(plan: &Plan, most: u32) -> u32 {
+    let needed = plan.subscriber_connections().div_ceil(CONNECTIONS_OF_THREAD);
+    u32::try_from(needed).unwrap_or(u32::MAX).min(most)
+}

@@ -1,0 +1,419 @@
+//! Each finding: a run in which it must appear, and the same run a little better, in which it must not.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
+
+use prony_model::clock::{ClockEvent, ClockEventKind};
+use prony_model::figures::LatencyFigures;
+use prony_model::findings::{Finding, FindingKind, TargetPlace, judge};
+use prony_model::histogram::Latencies;
+use prony_model::pointer::Pointer;
+use prony_model::result::{
+    LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, verdicts, window_results,
+};
+use prony_model::subscription::figures::Subscribers;
+use prony_model::subscription::tally::SubscriptionTally;
+use prony_model::subscription::{FanOutDraft, SubscriptionDraft};
+use prony_model::tally::{Tally, TallyShape};
+use prony_model::variable::Values;
+use prony_model::verdict::Judgement;
+use prony_model::wire::Connections;
+use prony_model::{
+    LoadModel, Nanos, Outcome, Plan, PlanDraft, Record, RequestDraft, Stage, Target, ThinkTime, Threshold,
+    TransportError, Variable,
+};
+
+/// A run that nothing is wrong with, unless something in it is changed.
+struct Run {
+    users: u32,
+    hold: Nanos,
+    holds: bool,
+    successes: u64,
+    failures: Vec<Outcome>,
+    connections: Connections,
+    think: Nanos,
+    lab: LabFigures,
+    place: TargetPlace,
+    thresholds: &'static str,
+    /// Of 1,000 starts of an open model; a closed one where it is absent.
+    dropped: Option<u64>,
+    heard: Option<Heard>,
+}
+
+/// What 20 subscribers, all in force, have heard.
+#[derive(Clone, Copy)]
+struct Heard {
+    /// Events of mutations that were sent before that.
+    not_due: u64,
+    events: u64,
+    /// Of `events`.
+    without_token: u64,
+    /// Of each event.
+    fan_out: Nanos,
+    /// Of each read.
+    read_late: Nanos,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            users: 10,
+            hold: Nanos::from_secs(10),
+            holds: true,
+            successes: 1_000,
+            failures: Vec::new(),
+            connections: Connections::Kept,
+            think: Nanos::from_millis(10),
+            lab: LabFigures::default(),
+            place: TargetPlace::OtherMachine,
+            thresholds: "p95<1s",
+            dropped: None,
+            heard: None,
+        }
+    }
+}
+
+impl Heard {
+    const WELL: Self = Self {
+        not_due: 0,
+        events: 1_000,
+        without_token: 0,
+        fan_out: Nanos::from_millis(10),
+        read_late: Nanos::from_micros(5),
+    };
+
+    fn subscribers(self, plan: &Plan) -> Subscribers {
+        let windows = plan.windows();
+        let mut tally = SubscriptionTally::new(1, windows.all().len());
+        let links = &mut tally.links[0].counts;
+        (links.attempted, links.made, links.asked, links.subscribed) = (20, 20, 20, 20);
+        links.last_subscribed_ns = Some(Nanos::from_secs(3));
+        let cell = tally.cell_mut(0, 0);
+        (cell.counts.events, cell.counts.not_due) = (self.events, self.not_due);
+        (cell.counts.due, cell.counts.without_token, cell.counts.acknowledged) =
+            (self.events, self.without_token, 50);
+        (0..self.events).for_each(|_| cell.from_send.record(self.fan_out));
+        (0..1_000).for_each(|_| tally.read_lateness.record(self.read_late));
+        Subscribers::of(plan, &windows, &tally, &[], plan.duration())
+    }
+}
+
+impl Run {
+    fn plan(&self) -> Plan {
+        let last = if self.holds { self.users } else { self.users + 1 };
+        let stages = vec![Stage::new(Nanos::ZERO, self.users), Stage::new(self.hold, last)];
+        let draft = |load| PlanDraft::new("f", Target::new("t", 80), load);
+        let mut draft = match self.dropped {
+            None => draft(LoadModel::Closed { stages }).with_think_time(ThinkTime::constant(self.think)),
+            Some(_) => draft(LoadModel::open(100.0, self.hold, self.users)),
+        };
+        draft.requests = vec![RequestDraft::get("a", "/")];
+        draft.wire.connections = self.connections;
+        draft.thresholds = Threshold::parse_list(self.thresholds).unwrap();
+        if self.heard.is_some() {
+            let values = Values::Token { prefix: "t-".to_owned() };
+            draft.variables = vec![Variable { name: "token".to_owned(), values }];
+            draft.requests = vec![RequestDraft::get("a", "/?name=${token}")];
+            let mut group = SubscriptionDraft::new("prices", "subscription { onSold { name } }", 20);
+            group.fan_out = Some(FanOutDraft {
+                request: "a".to_owned(),
+                token: Some(Pointer::parse("/data/onSold/name").unwrap()),
+                key: None,
+                request_key: None,
+                wait_max: Nanos::from_secs(1),
+            });
+            draft.subscriptions = vec![group];
+        }
+        draft.check().unwrap()
+    }
+
+    fn result(&self, plan: &Plan) -> ResultFile {
+        let windows = plan.windows();
+        let mut tally = Tally::new(&windows, TallyShape::of(plan));
+        let all = (0..self.successes).map(|_| Outcome::Success).chain(self.failures.iter().copied());
+        for outcome in all {
+            let (start, end) = (Nanos::from_secs(1), Nanos::from_millis(1_010));
+            let record = Record {
+                request: 0,
+                scheduled: start,
+                started: start,
+                first_byte: Some(end),
+                ended: end,
+                outcome,
+                bytes_sent: 1,
+                bytes_received: 1,
+            };
+            tally.record(&windows, &record);
+        }
+        let starts = tally.starts_at(&windows, Nanos::from_secs(1), 0);
+        (starts.due, starts.started) = (1_000, 1_000 - self.dropped.unwrap_or(0));
+        let windows = window_results(plan, None, &windows, &tally, plan.duration());
+        let subscribers = self.heard.map(|heard| heard.subscribers(plan)).unwrap_or_default();
+        ResultFile {
+            schema: SCHEMA.to_owned(),
+            schema_version: SCHEMA_VERSION,
+            state: RunState::Completed,
+            origin: Origin::default(),
+            plan: PlanSummary::of(plan, None),
+            findings: Vec::new(),
+            thresholds: verdicts(plan, &windows, &subscribers),
+            windows,
+            series: Vec::new(),
+            lab: self.lab.clone(),
+            observers: Vec::new(),
+            counted: prony_model::result::Counted::default(),
+            subscribers,
+        }
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let plan = self.plan();
+        judge(&plan, &self.result(&plan), &self.place)
+    }
+}
+
+/// In the first run exactly this finding appears, with this number in its text; in the second none does.
+fn check(kind: FindingKind, number: &str, with: &Run, without: &Run) {
+    let findings = with.findings();
+    let kinds: Vec<_> = findings.iter().map(|finding| finding.kind).collect();
+    assert_eq!(kinds, [kind], "{findings:?}");
+    assert!(findings[0].seen.contains(number), "{}", findings[0].seen);
+    assert!(!findings[0].cause.is_empty() && !findings[0].try_next.is_empty());
+    assert_eq!(without.findings(), [], "{}", kind.name());
+}
+
+fn late_by(time: Nanos) -> LabFigures {
+    let mut lateness = Latencies::default();
+    (0..1_000).for_each(|_| lateness.record(time));
+    LabFigures { lateness: LatencyFigures::of(&lateness), ..LabFigures::default() }
+}
+
+#[test]
+fn a_plain_run_has_no_findings() {
+    assert_eq!(Run::default().findings(), []);
+}
+
+#[test]
+fn generator_bound() {
+    let busy = |share| Run {
+        lab: LabFigures { busiest_thread_share: share, ..LabFigures::default() },
+        ..Run::default()
+    };
+    check(FindingKind::GeneratorBound, "81 %", &busy(0.81), &busy(0.80));
+    let late = |ms| Run { lab: late_by(Nanos::from_millis(ms)), ..Run::default() };
+    check(FindingKind::GeneratorBound, "20 %", &late(2), &late(1));
+}
+
+#[test]
+fn ports_exhausted() {
+    let run = |count| {
+        let mut run = Run::default();
+        run.lab.connections.ports_exhausted = count;
+        run
+    };
+    check(FindingKind::PortsExhausted, "7 connections", &run(7), &run(0));
+}
+
+#[test]
+fn errors_dominate() {
+    let run = |count| Run { failures: vec![Outcome::Status(503); count], ..Run::default() };
+    check(FindingKind::ErrorsDominate, "5.7 %", &run(60), &run(50));
+}
+
+#[test]
+fn ramp_in_verdict() {
+    check(FindingKind::RampInVerdict, "10.0 s", &Run { holds: false, ..Run::default() }, &Run::default());
+}
+
+#[test]
+fn too_few_samples() {
+    let run = |successes| Run { successes, ..Run::default() };
+    check(FindingKind::TooFewSamples, "499 successes", &run(499), &run(500));
+}
+
+#[test]
+fn too_short() {
+    let run = |ms| Run { hold: Nanos::from_millis(ms), users: 100, ..Run::default() };
+    check(FindingKind::TooShort, "4.90 s", &run(4_900), &run(5_000));
+}
+
+#[test]
+fn timeouts_censor() {
+    let run =
+        |count| Run { failures: vec![Outcome::Transport(TransportError::Timeout); count], ..Run::default() };
+    // 10 of 1,010.
+    check(FindingKind::TimeoutsCensor, "percentiles above 99.010 are at least 30.0 s", &run(10), &run(0));
+}
+
+#[test]
+fn target_shares_cpu() {
+    let place = TargetPlace::SameProcessors { process: Some("the target (nginx)".to_owned()), processors: 2 };
+    let apart = Run { place: TargetPlace::OtherProcessors, ..Run::default() };
+    check(
+        FindingKind::TargetSharesCpu,
+        "2 of the lab's processors",
+        &Run { place, ..Run::default() },
+        &apart,
+    );
+}
+
+#[test]
+fn connection_churn() {
+    let run = |reopened, connections| {
+        let mut run = Run { connections, ..Run::default() };
+        run.lab.connections.reopened = reopened;
+        run
+    };
+    check(
+        FindingKind::ConnectionChurn,
+        "11 connections",
+        &run(11, Connections::Kept),
+        &run(10, Connections::Kept),
+    );
+    assert_eq!(run(1_000, Connections::Fresh).findings(), []);
+}
+
+#[test]
+fn offered_load_limited() {
+    // 10 users that think 100 ms can ask for 100 a second; 1,000 in 10 s are just that.
+    let run = |ms| Run { think: Nanos::from_millis(ms), ..Run::default() };
+    check(FindingKind::OfferedLoadLimited, "100.0/s of the 100.0/s", &run(100), &run(80));
+}
+
+#[test]
+fn rate_not_reached() {
+    let run = |dropped| Run { dropped: Some(dropped), ..Run::default() };
+    check(FindingKind::RateNotReached, "989 of the 1000 iterations", &run(11), &run(10));
+    assert!(run(11).findings()[0].cause.contains("none of the 10 users was free"));
+    let busy = Run { lab: LabFigures { busiest_thread_share: 0.9, ..LabFigures::default() }, ..run(11) };
+    let findings = busy.findings();
+    assert_eq!((findings.len(), findings[1].kind), (2, FindingKind::RateNotReached));
+    assert!(findings[1].cause.contains("the lab's own"));
+}
+
+fn heard(heard: Heard) -> Run {
+    Run { heard: Some(heard), ..Run::default() }
+}
+
+#[test]
+fn subscribers_missing() {
+    let run = heard(Heard::WELL);
+    let plan = run.plan();
+    let found = |subscribed, rejected| {
+        let mut result = run.result(&plan);
+        let links = &mut result.subscribers.groups[0].links;
+        links.subscribed = subscribed;
+        links.rejected.insert("no such field".to_owned(), rejected);
+        let findings = judge(&plan, &result, &run.place);
+        findings.into_iter().find(|finding| finding.kind == FindingKind::SubscribersMissing).unwrap()
+    };
+    let (some, none) = (found(19, 1), found(0, 20));
+    assert!(some.seen.contains("of 20 subscriptions of `prices` 19 came into force"), "{}", some.seen);
+    assert!(
+        none.seen.ends_with("20 operations were rejected; most often (20): no such field"),
+        "{}",
+        none.seen
+    );
+    assert!(some.try_next.contains("raise the target's limits") && none.try_next.contains("correct `query`"));
+}
+
+#[test]
+fn subscribers_late() {
+    let late = heard(Heard { not_due: 7, ..Heard::WELL });
+    check(
+        FindingKind::SubscribersLate,
+        "7 events of mutations were owed to nobody",
+        &late,
+        &heard(Heard::WELL),
+    );
+    let seen = &late.findings()[0].seen;
+    assert!(seen.contains("`prices`") && seen.contains("at 3.00 s"), "{seen}");
+}
+
+#[test]
+fn events_unmatched() {
+    let run = |without_token| heard(Heard { without_token, ..Heard::WELL });
+    let seen = "none of the 1000 events of `prices` has a token of this run at `/data/onSold/name`, and 50 mutations";
+    check(FindingKind::EventsUnmatched, seen, &run(1_000), &run(999));
+}
+
+#[test]
+fn where_nothing_was_due_it_is_not_shown_that_nothing_is_missed() {
+    let judged = |events| {
+        let thresholds = "missed == 0, duplicated == 0, out_of_order == 0, lost == 0";
+        let run = Run { thresholds, ..heard(Heard { events, ..Heard::WELL }) };
+        let result = run.result(&run.plan());
+        (result.keeps_thresholds(), result.thresholds.iter().map(|v| v.judgement).collect::<Vec<_>>())
+    };
+    let (kept, undecided) = (Judgement::Kept, Judgement::Undecided);
+    assert_eq!(judged(1), (true, vec![kept; 4]));
+    assert_eq!(judged(0), (false, vec![undecided, undecided, undecided, kept]));
+}
+
+#[test]
+fn receipts_late() {
+    let late = |fan_out, read_late| {
+        let (fan_out, read_late) = (Nanos::from_micros(fan_out), Nanos::from_micros(read_late));
+        Heard { fan_out, read_late, ..Heard::WELL }
+    };
+    let kind = FindingKind::ReceiptsLate;
+    check(kind, "20 % of the p99 fan-out latency", &heard(late(10_000, 2_000)), &heard(late(10_000, 1_000)));
+    // A large share of little is noise of the system's timers.
+    check(kind, "60 %", &heard(late(1_000, 600)), &heard(late(600, 490)));
+    // Late reads of nothing that is matched say nothing.
+    assert_eq!(heard(Heard { events: 0, ..late(10_000, 9_000) }).findings(), []);
+}
+
+#[test]
+fn the_reached_share_of_the_rate_is_judged() {
+    let judged = |dropped| {
+        let run = Run { dropped: Some(dropped), thresholds: "rate>=99%", ..Run::default() };
+        let verdict = run.result(&run.plan()).thresholds.remove(0);
+        (verdict.judgement, verdict.measured.unwrap())
+    };
+    assert_eq!(judged(10), (Judgement::Kept, "99.00 %".to_owned()));
+    assert_eq!(judged(11), (Judgement::Failed, "98.90 %".to_owned()));
+}
+
+#[test]
+fn clock() {
+    let run = |events: &[(ClockEventKind, i64)]| {
+        let event = |(kind, ms): &(_, _)| ClockEvent {
+            kind: *kind,
+            at_ns: Nanos::from_secs(3),
+            by_ns: ms * 1_000_000,
+        };
+        let clock = events.iter().map(event).collect();
+        Run { lab: LabFigures { clock, ..LabFigures::default() }, ..Run::default() }
+    };
+    let (step, sleep) = (ClockEventKind::WallStep, ClockEventKind::Suspension);
+    check(FindingKind::Clock, "set back by 500 ms at 3.00 s", &run(&[(step, -500)]), &run(&[]));
+    let both = run(&[(step, 9_000), (sleep, 2_000)]);
+    check(FindingKind::Clock, "slept for 2.00 s until 3.00 s after the start; 1 further", &both, &run(&[]));
+}
+
+#[test]
+fn findings_that_void_the_claim_come_first() {
+    let run = Run { successes: 10, failures: vec![Outcome::Status(500); 5], ..Run::default() };
+    let kinds: Vec<_> = run.findings().iter().map(|finding| finding.kind).collect();
+    assert_eq!(kinds, [FindingKind::ErrorsDominate, FindingKind::TooFewSamples]);
+}
+
+#[test]
+fn thresholds_are_kept_failed_or_undecided() {
+    let run = Run {
+        thresholds: "p95<1s, p95<1ms, p99.99<1s, errors<1%, rate>=100/s, requests>1000",
+        ..Run::default()
+    };
+    let judgements: Vec<_> = run.result(&run.plan()).thresholds.iter().map(|v| v.judgement).collect();
+    let (kept, failed, undecided) = (Judgement::Kept, Judgement::Failed, Judgement::Undecided);
+    assert_eq!(judgements, [kept, failed, undecided, kept, kept, failed]);
+}
+
+#[test]
+fn a_result_reads_back_as_it_was_written() {
+    let run = Run { failures: vec![Outcome::Status(503), Outcome::GraphQlErrors], ..Run::default() };
+    let mut result = run.result(&run.plan());
+    result.findings = run.findings();
+    let text = serde_json::to_string(&result).unwrap();
+    assert_eq!(serde_json::from_str::<ResultFile>(&text).unwrap(), result);
+}

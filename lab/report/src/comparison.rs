@@ -1,0 +1,113 @@
+//! A comparison in a terminal: B against A, figure by figure, with intervals.
+
+use crate::search::findings_of;
+use crate::table::aligned;
+use prony_model::Nanos;
+use prony_model::comparison::{
+    Compared, ComparedUnit, ComparisonFile, Difference, FailVerdict, Failure, PAIRS_MIN, Scale,
+};
+use prony_model::result::RunState;
+use std::fmt::Write as _;
+
+/// For people; ends with a line break.
+pub fn comparison_summary(file: &ComparisonFile) -> String {
+    let mut text =
+        format!("A: {} ({})\nB: {} ({})\n", file.a.given, file.a.target, file.b.given, file.b.target);
+    if file.state != RunState::Completed {
+        text.push_str("stopped early: what follows is what was measured until then\n");
+    }
+    let pairs = file.comparison.pairs;
+    let _ = writeln!(text, "\n{}", headline(file));
+    let rows: Vec<_> = [header()].into_iter().chain(file.comparison.figures.iter().map(row)).collect();
+    let _ = write!(text, "\n{}", aligned(&rows));
+    let confidence = file.comparison.confidence * 100.0;
+    let order = if file.interleaved {
+        "made in turns (A B B A)"
+    } else {
+        "made at different times, so a change of the machine between them counts as a difference"
+    };
+    let _ = writeln!(
+        text,
+        "\n{pairs} runs of each, {order}; all intervals hold together with {confidence:.0} % confidence"
+    );
+    if !file.fail_if.is_empty() {
+        let rows: Vec<_> = file.fail_if.iter().map(condition).collect();
+        let _ = write!(text, "\nconditions\n{}", aligned(&rows));
+    }
+    text + &findings_of(file.runs.iter().map(|run| &run.result))
+}
+
+pub(crate) fn headline(file: &ComparisonFile) -> String {
+    let comparison = &file.comparison;
+    let void = file.void_runs();
+    if void > 0 {
+        let runs = file.runs.len();
+        return format!(
+            "no claim is made: {void} of {runs} runs were not about the target (see the findings below)"
+        );
+    }
+    if comparison.pairs < PAIRS_MIN {
+        return format!(
+            "no claim is made: {} of each, and from fewer than {PAIRS_MIN} nothing is known of the noise",
+            if comparison.pairs == 1 { "one run".to_owned() } else { format!("{} runs", comparison.pairs) }
+        );
+    }
+    let of = |wanted| {
+        let figures = comparison.figures.iter().filter(move |figure| figure.difference == wanted);
+        figures.map(|figure| figure.name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    match (of(Difference::Better), of(Difference::Worse)) {
+        (better, worse) if better.is_empty() && worse.is_empty() => "no difference shown".to_owned(),
+        (better, worse) if worse.is_empty() => format!("B is better: {better}"),
+        (better, worse) if better.is_empty() => format!("B is worse: {worse}"),
+        (better, worse) => format!("B is better in {better}, and worse in {worse}"),
+    }
+}
+
+pub(crate) fn header() -> Vec<String> {
+    ["", "A", "B", "B against A", "interval", ""].map(str::to_owned).to_vec()
+}
+
+pub(crate) fn row(figure: &Compared) -> Vec<String> {
+    let difference = match figure.difference {
+        Difference::NotShown => "no difference shown",
+        Difference::Better => "better",
+        Difference::Worse => "WORSE",
+    };
+    let interval = figure.interval.map_or("-".to_owned(), |(low, high)| {
+        format!("{} to {}", change(figure.scale, low), change(figure.scale, high))
+    });
+    vec![
+        figure.name.clone(),
+        value(figure.unit, figure.a),
+        value(figure.unit, figure.b),
+        change(figure.scale, figure.change),
+        interval,
+        difference.to_owned(),
+    ]
+}
+
+fn value(unit: ComparedUnit, value: f64) -> String {
+    match unit {
+        ComparedUnit::PerSecond => format!("{value:.1}/s"),
+        ComparedUnit::Nanoseconds => Nanos(value as u64).to_string(),
+        ComparedUnit::Share => format!("{:.2} %", value * 100.0),
+    }
+}
+
+pub(crate) fn change(scale: Scale, change: f64) -> String {
+    match scale {
+        Scale::Ratio => format!("{change:.3}"),
+        // A change too small to be seen has no sign.
+        Scale::Difference => format!("{:+.2} %", change * 100.0).replace("-0.00", "+0.00"),
+    }
+}
+
+fn condition(verdict: &FailVerdict) -> Vec<String> {
+    let judgement = match verdict.failure {
+        Failure::Shown => "FAILED",
+        Failure::Excluded => "kept",
+        Failure::Open => "not shown, and not excluded",
+    };
+    vec![verdict.condition.clone(), judgement.to_owned()]
+}

@@ -1,0 +1,158 @@
+//! Words for what was run: loads, pacing, states, windows, observed units.
+
+use crate::table::{bytes, grouped};
+use prony_model::load::Pacing;
+use prony_model::observation::ObservedUnit;
+use prony_model::result::{Counted, PlanSummary, ResultFile, RunState, ScenarioSummary};
+use prony_model::wire::Protocol;
+use prony_model::{LoadModel, Nanos, Spacing, ThinkTime, WindowKind};
+
+/// What a reader must know before any figure.
+pub(crate) const fn state_notice(state: RunState) -> Option<&'static str> {
+    match state {
+        RunState::Completed => None,
+        RunState::Stopped => Some("stopped early: the figures are of what ran until then"),
+        RunState::Running => Some("the run had not ended when this was written"),
+    }
+}
+
+/// One line a scenario, each with its name and start where there are several.
+pub(crate) fn scenario_lines(plan: &PlanSummary) -> Vec<String> {
+    match plan.scenarios.as_slice() {
+        [one] => vec![scenario(one)],
+        several => {
+            let line = |s: &ScenarioSummary| format!("{}, from {}: {}", s.name, s.start_ns, scenario(s));
+            several.iter().map(line).collect()
+        }
+    }
+}
+
+fn scenario(summary: &ScenarioSummary) -> String {
+    match summary.load {
+        // Of subscribers alone, who have a table of their own.
+        LoadModel::Closed { .. } if summary.load.users_max() == 0 => "no users".to_owned(),
+        LoadModel::Open { .. } => load(&summary.load),
+        _ => format!("{}, {}", load(&summary.load), pacing(summary.pacing)),
+    }
+}
+
+fn load(load: &LoadModel) -> String {
+    let users = grouped(load.users_max().into());
+    match load {
+        LoadModel::Closed { .. } => format!("closed loop, up to {users} users"),
+        LoadModel::PerUserIterations { iterations, .. } => {
+            format!("{users} users, {} iterations each", grouped(*iterations))
+        }
+        LoadModel::SharedIterations { iterations, .. } => {
+            format!("{users} users, {} iterations together", grouped(*iterations))
+        }
+        LoadModel::Open { spacing, .. } => {
+            let spacing = match spacing {
+                Spacing::Even => "even",
+                Spacing::Poisson => "Poisson",
+            };
+            let rate = load.rate_max().unwrap_or(0.0);
+            format!("open, up to {rate} starts a second ({spacing}), served by {users} users")
+        }
+    }
+}
+
+fn pacing(pacing: Pacing) -> String {
+    match pacing {
+        Pacing::Fixed { interval_ns } => format!("an iteration each {interval_ns}"),
+        Pacing::ThinkTime(think_time) => match think_time {
+            ThinkTime::None => "no think time".to_owned(),
+            ThinkTime::Constant { time_ns } => format!("think time {time_ns}"),
+            ThinkTime::Uniform { min_ns, max_ns } => format!("think time {min_ns} to {max_ns}"),
+            ThinkTime::Exponential { mean_ns } => format!("think time {mean_ns} in the mean, exponential"),
+            ThinkTime::Normal { mean_ns, deviation_ns } => {
+                format!("think time {mean_ns} ± {deviation_ns}, normal")
+            }
+            ThinkTime::LogNormal { mean_ns, deviation_ns } => {
+                format!("think time {mean_ns} ± {deviation_ns}, lognormal")
+            }
+        },
+    }
+}
+
+pub(crate) const fn window_name(kind: WindowKind) -> &'static str {
+    match kind {
+        WindowKind::Ramp => "ramp",
+        WindowKind::WarmUp => "warm-up",
+        WindowKind::Steady => "steady state",
+        WindowKind::After => "after",
+        WindowKind::Whole => "whole run",
+    }
+}
+
+/// What was spoken, where that is not simply HTTP/1.1 as asked for.
+pub(crate) fn spoken(result: &ResultFile) -> Option<String> {
+    let spoken = &result.lab.spoken;
+    let first = spoken.first()?.label();
+    if spoken.iter().all(|one| one.label() == first) {
+        let is_plain = result.plan.wire.protocol == Protocol::Http1;
+        return (!is_plain).then(|| first.to_owned());
+    }
+    let pairs = spoken.iter().zip(&result.plan.targets);
+    Some(pairs.map(|(one, target)| format!("{} with {target}", one.label())).collect::<Vec<_>>().join(", "))
+}
+
+/// Terms and what was counted of them: rows of feeders, iterations that ended early.
+pub(crate) fn counted(counted: &Counted) -> Vec<(String, String)> {
+    let feeders = counted.feeders.iter().map(|feeder| {
+        let (taken, rows) = (grouped(feeder.count.rows_taken), grouped(feeder.rows));
+        let stopped = match feeder.count.users_stopped {
+            0 => String::new(),
+            users => format!(", {} users stopped for want of one", grouped(users)),
+        };
+        let term = format!("rows of {}", feeder.name);
+        (term, format!("{taken} taken of {rows} in {}{stopped}", feeder.origin))
+    });
+    let cut = (counted.iterations_cut > 0).then(|| {
+        let what =
+            format!("{} ended early because a request in them failed", grouped(counted.iterations_cut));
+        ("iterations".to_owned(), what)
+    });
+    feeders.chain(cut).collect()
+}
+
+/// A figure with its unit.
+pub(crate) fn observed(value: f64, unit: ObservedUnit) -> String {
+    match unit {
+        ObservedUnit::Processors => format!("{value:.2} processors"),
+        ObservedUnit::Bytes => bytes(value.max(0.0) as u64),
+        ObservedUnit::Count => number(value),
+        ObservedUnit::PerSecond => format!("{}/s", number(value)),
+        ObservedUnit::BytesPerSecond => format!("{}/s", bytes(value.max(0.0) as u64)),
+        ObservedUnit::Nanoseconds => Nanos(value.max(0.0) as u64).to_string(),
+        ObservedUnit::Share => format!("{:.2} %", value * 100.0),
+    }
+}
+
+/// With decimals only below a hundred, and only where there are any.
+pub(crate) fn number(value: f64) -> String {
+    if value.abs() >= 100.0 || (value - value.round()).abs() < 1e-9 {
+        let digits = grouped(value.abs().round() as u64);
+        return if value < -0.5 { format!("-{digits}") } else { digits };
+    }
+    format!("{value:.2}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn observed_figures_have_their_units() {
+        let shown = [
+            observed(1.5, ObservedUnit::Processors),
+            observed(2_500_000.0, ObservedUnit::Bytes),
+            observed(12.0, ObservedUnit::Count),
+            observed(1_234.5, ObservedUnit::PerSecond),
+            observed(1.25e6, ObservedUnit::Nanoseconds),
+            observed(0.987, ObservedUnit::Share),
+            observed(-3.0, ObservedUnit::Count),
+        ];
+        assert_eq!(shown, ["1.50 processors", "2.5 MB", "12", "1 235/s", "1.25 ms", "98.70 %", "-3"]);
+    }
+}

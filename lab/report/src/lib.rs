@@ -1,0 +1,46 @@
+//! Shows results to people and to programs: terminal text, lines while a run goes, one HTML page, JSON, CSV.
+//!
+//! Takes results as values and returns text; opens no sockets and no files, and reads no clock.
+
+mod comparison;
+mod csv_text;
+mod describe;
+mod downsample;
+mod page;
+mod progress;
+mod read;
+mod search;
+mod sparkline;
+mod spectrum;
+mod subscribers;
+mod summary;
+mod table;
+mod tables;
+mod wrk;
+
+pub use comparison::comparison_summary;
+pub use csv_text::{figures_csv, series_csv};
+pub use page::{html, plain_html};
+pub use progress::{ProgressDisplay, ProgressLine};
+pub use read::{Document, LabelledRun, NamedDocument, ReadError, labelled_runs, read, read_document};
+pub use search::search_summary;
+pub use spectrum::spectrum;
+pub use summary::{findings, side_by_side, summary};
+pub use wrk::{WrkShown, wrk};
+
+use prony_model::ResultFile;
+use prony_model::histogram::{HistogramError, Latencies};
+
+/// The percentile spectra of a run's steady state as `.hgrm` files, each with what it is of: `response`, `service`.
+pub fn spectra(result: &ResultFile) -> Result<Vec<(&'static str, String)>, HistogramError> {
+    let histograms = &result.headline().all.histograms;
+    let kinds = [("response", &histograms.response), ("service", &histograms.service)];
+    // A closed loop has no service time of its own.
+    let kept = kinds.into_iter().filter(|(kind, text)| *kind == "response" || !text.is_empty());
+    kept.map(|(kind, text)| Ok((kind, spectrum(&Latencies::from_base64(text)?)))).collect()
+}
+
+/// The result as one JSON document, for programs.
+pub fn json(result: &ResultFile) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(result)
+}

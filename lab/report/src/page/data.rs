@@ -1,0 +1,195 @@
+//! What the page draws, as `web/report/data.ts` reads it. Texts are ready to be shown; numbers are in the unit that
+//! stands beside them.
+
+use prony_model::comparison::Difference;
+use prony_model::search::Trial;
+use serde::Serialize;
+
+/// One page: runs, and what was made of them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct PageData {
+    pub title: String,
+    /// Of the program that wrote the page.
+    pub version: String,
+    pub runs: Vec<RunData>,
+    /// All runs side by side; absent for one.
+    pub side_by_side: Option<TableData>,
+    pub search: Option<SearchData>,
+    pub comparison: Option<ComparisonData>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct RunData {
+    /// Short, and different from those of the other runs.
+    pub label: String,
+    /// Where it was read from.
+    pub file: String,
+    /// What a reader must know before all figures: that the run had not ended, or was stopped.
+    pub notice: Option<String>,
+    pub started_at_unix_ms: u64,
+    /// Terms and what they were.
+    pub facts: Vec<(String, String)>,
+    pub findings: Vec<FindingData>,
+    pub thresholds: Vec<ThresholdData>,
+    /// The claim of the run in large type; empty where a finding voids it.
+    pub claims: Vec<ClaimData>,
+    pub tables: Vec<TableData>,
+    pub windows: Vec<WindowData>,
+    pub plots: Vec<PlotData>,
+    pub spectra: Vec<SpectrumData>,
+    pub histograms: Vec<HistogramData>,
+    pub observers: ObserversData,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct FindingData {
+    pub kind: String,
+    pub voids: bool,
+    pub seen: String,
+    pub cause: String,
+    pub try_next: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct ThresholdData {
+    pub text: String,
+    /// `kept`, `failed` or `undecided`.
+    pub judgement: &'static str,
+    pub measured: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct ClaimData {
+    pub term: String,
+    pub value: String,
+    pub unit: String,
+}
+
+/// The first column holds names, the others numbers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct TableData {
+    pub id: &'static str,
+    pub title: String,
+    pub note: String,
+    pub head: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct WindowData {
+    pub kind: &'static str,
+    pub name: &'static str,
+    pub from_s: f64,
+    pub to_s: f64,
+}
+
+/// Lines over the run's time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct PlotData {
+    pub id: String,
+    pub title: String,
+    pub unit: Unit,
+    pub note: String,
+    /// A logarithmic axis makes sense.
+    pub may_be_log: bool,
+    /// Seconds from the start of the run, rising.
+    pub times: Vec<f64>,
+    pub lines: Vec<LineData>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct LineData {
+    pub name: String,
+    /// What the line is, from which its colour follows.
+    pub role: &'static str,
+    pub unit: Unit,
+    /// As many as there are times.
+    pub values: Vec<Option<f64>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Unit {
+    PerSecond,
+    Milliseconds,
+    Count,
+    Bytes,
+    Processors,
+    /// From 0 to 1.
+    Share,
+}
+
+/// Time by percentile.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct SpectrumData {
+    pub name: String,
+    pub role: &'static str,
+    pub samples: u64,
+    /// Pairs of 1/(1 - quantile) and milliseconds, both rising.
+    pub points: Vec<(f64, f64)>,
+    /// Beyond this 1/(1 - quantile) there are too few samples to stand behind.
+    pub known_to: f64,
+}
+
+/// Counts in ranges that grow by the same factor.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct HistogramData {
+    pub name: String,
+    pub role: &'static str,
+    pub samples: u64,
+    /// One more than there are counts.
+    pub bounds_ms: Vec<f64>,
+    pub counts: Vec<u64>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct ObserversData {
+    pub figures: Option<TableData>,
+    pub faults: Vec<String>,
+    pub plots: Vec<PlotData>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct SearchData {
+    /// The answer in one sentence, or why there is none.
+    pub answer: String,
+    pub is_void: bool,
+    pub objective: String,
+    /// `users` or `starts a second`.
+    pub load_name: String,
+    pub passes_at: Option<f64>,
+    pub fails_at: Option<f64>,
+    pub steps: Vec<StepData>,
+    pub table: TableData,
+}
+
+/// One run of a search.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct StepData {
+    pub load: f64,
+    pub trial: Trial,
+    pub p50_ms: Option<f64>,
+    pub p95_ms: Option<f64>,
+    pub p99_ms: Option<f64>,
+    pub rate_per_s: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct ComparisonData {
+    pub answer: String,
+    pub is_void: bool,
+    pub note: String,
+    /// Figures that are compared as B over A; the others stand in the table alone.
+    pub ratios: Vec<RatioData>,
+    pub table: TableData,
+}
+
+/// B over A.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct RatioData {
+    pub name: String,
+    pub ratio: f64,
+    pub interval: Option<(f64, f64)>,
+    pub judgement: Difference,
+    pub text: String,
+}

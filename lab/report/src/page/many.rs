@@ -1,0 +1,90 @@
+//! Searches and comparisons as the page shows them.
+
+use super::data::{ComparisonData, RatioData, SearchData, StepData, TableData};
+use super::digits;
+use crate::read::Document;
+use crate::{comparison, search};
+use prony_model::comparison::{Compared, ComparisonFile, PAIRS_MIN, Scale};
+use prony_model::search::{Answer, SearchFile, SearchRun, Vary};
+
+pub(super) fn search_data(document: &Document) -> Option<SearchData> {
+    let Document::Search(file) = document else { return None };
+    let steps = file.steps_by_load();
+    let steps = steps.iter().flat_map(|step| step.runs.iter().map(|run| step_data(step.load, run)));
+    Some(SearchData {
+        answer: search::answer(file),
+        is_void: matches!(file.answer, Answer::LabLimited { .. } | Answer::Unknown),
+        objective: file.objectives.join(", "),
+        load_name: match file.vary {
+            Vary::Users => "users".to_owned(),
+            Vary::Rate => "starts a second".to_owned(),
+        },
+        passes_at: file.interval.passed.map(f64::from),
+        fails_at: file.interval.failed.map(f64::from),
+        steps: steps.collect(),
+        table: steps_table(file),
+    })
+}
+
+fn step_data(load: u32, run: &SearchRun) -> StepData {
+    let all = &run.result.headline().all;
+    let time =
+        |percentile| all.response_time.percentile(percentile).map(|time| digits(time.as_millis_f64(), 5));
+    StepData {
+        load: f64::from(load),
+        trial: run.trial,
+        p50_ms: time(50.0),
+        p95_ms: time(95.0),
+        p99_ms: time(99.0),
+        rate_per_s: digits(all.rate_per_s, 5),
+    }
+}
+
+fn steps_table(file: &SearchFile) -> TableData {
+    let rows = search::steps_table(file);
+    table("steps", "Each load", "medians over its runs", rows)
+}
+
+/// The first row is the head.
+fn table(id: &'static str, title: &str, note: &str, rows: Vec<Vec<String>>) -> TableData {
+    let mut rows = rows.into_iter();
+    let head = rows.next().unwrap_or_default();
+    TableData { id, title: title.to_owned(), note: note.to_owned(), head, rows: rows.collect() }
+}
+
+pub(super) fn comparison_data(document: &Document) -> Option<ComparisonData> {
+    let Document::Comparison(file) = document else { return None };
+    let figures = &file.comparison.figures;
+    let rows = [comparison::header()].into_iter().chain(figures.iter().map(comparison::row)).collect();
+    Some(ComparisonData {
+        answer: comparison::headline(file),
+        is_void: file.void_runs() > 0 || file.comparison.pairs < PAIRS_MIN,
+        note: note(file),
+        ratios: figures.iter().filter(|figure| figure.scale == Scale::Ratio).map(ratio).collect(),
+        table: table("compared", "A and B", "means over the runs", rows),
+    })
+}
+
+fn note(file: &ComparisonFile) -> String {
+    let order = if file.interleaved { "made in turns (A B B A)" } else { "made at different times" };
+    let confidence = file.comparison.confidence * 100.0;
+    let pairs = file.comparison.pairs;
+    format!(
+        "A: {} ({}); B: {} ({}); {pairs} runs of each, {order}; all intervals hold together with {confidence:.0} % confidence",
+        file.a.given, file.a.target, file.b.given, file.b.target
+    )
+}
+
+fn ratio(figure: &Compared) -> RatioData {
+    let change = |value| comparison::change(figure.scale, value);
+    let interval = figure
+        .interval
+        .map_or(String::new(), |(low, high)| format!(" ({} to {})", change(low), change(high)));
+    RatioData {
+        name: figure.name.clone(),
+        ratio: digits(figure.change, 5),
+        interval: figure.interval.map(|(low, high)| (digits(low, 5), digits(high, 5))),
+        judgement: figure.difference,
+        text: format!("{}{interval}", change(figure.change)),
+    }
+}

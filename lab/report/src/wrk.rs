@@ -1,0 +1,230 @@
+//! A result in wrk's words, and with a constant rate in wrk2's, so that programs which read those keep working.
+//!
+//! Lines, units and widths are theirs; the figures are ours, and the last lines say what differs.
+
+use crate::describe;
+use crate::spectrum::spectrum;
+use crate::summary::{observed, shown_finding};
+use prony_model::histogram::Latencies;
+use prony_model::result::{ResultFile, RunState};
+use prony_model::statistics::{Statistics, WrkTotals};
+use std::fmt::Write as _;
+
+const PERCENTILES: [f64; 4] = [50.0, 75.0, 90.0, 99.0];
+const PERCENTILES_OF_RATE: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
+/// The observer of the lab itself, which is always there.
+const LAB: &str = "lab";
+const RULE: &str = "----------------------------------------------------------";
+
+/// What the command line asked to see.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WrkShown {
+    pub url: String,
+    /// Percentiles; with a rate also their spectrum.
+    pub latency: bool,
+    /// With a rate: also the times from when requests were sent, not from when they were due.
+    pub uncorrected: bool,
+}
+
+/// The whole text, each line ended.
+pub fn wrk(result: &ResultFile, shown: &WrkShown) -> String {
+    let findings: String = result.findings.iter().map(shown_finding).collect();
+    let mut text = if findings.is_empty() { findings } else { findings.trim_start().to_owned() + "\n" };
+    let whole = result.windows.last().expect("a result always holds the whole run");
+    let duration = result.plan.scenarios.iter().map(|scenario| scenario.load.duration()).max();
+    let duration = duration.unwrap_or_default().as_secs_f64();
+    let is_open = result.plan.is_open();
+    let _ = writeln!(text, "Running {} test @ {}", Units::SECONDS.format(duration, 0), shown.url);
+    let _ = writeln!(text, "  {} threads and {} connections", result.lab.threads, result.plan.users());
+    let response = Statistics::of_response(&whole.all).unwrap_or_default();
+    text.push_str("  Thread Stats   Avg      Stdev     Max   +/- Stdev\n");
+    text.push_str(&statistics_row("Latency", &response, format_us));
+    text.push_str(&statistics_row("Req/Sec", &Statistics::of_rates(result), format_count));
+    let times = Latencies::from_base64(&whole.all.histograms.response).unwrap_or_default();
+    if is_open {
+        text.push_str(&recorded("Recorded Latency", &times, shown.latency));
+    } else if shown.latency {
+        text.push_str("  Latency Distribution\n");
+        text.push_str(&percentile_rows(&times, &PERCENTILES, 7, 0));
+    }
+    if is_open && shown.uncorrected {
+        let times = Latencies::from_base64(&whole.all.histograms.service).unwrap_or_default();
+        let title = "Uncorrected Latency (measured without taking delayed starts into account)";
+        text.push_str(&recorded(title, &times, shown.latency));
+    }
+    text.push_str(&totals_lines(&WrkTotals::of(result)));
+    text.push_str(&notes(result));
+    let asked_for = result.observers.iter().filter(|observer| observer.name != LAB);
+    text.extend(asked_for.map(observed));
+    text
+}
+
+fn statistics_row(name: &str, statistics: &Statistics, format: fn(f64) -> String) -> String {
+    let mean = in_column(&format(statistics.mean()), 8);
+    let deviation = in_column(&format(statistics.deviation()), 10);
+    let max = in_column(&format(statistics.max() as f64), 9);
+    let within = statistics.within_deviation_percent();
+    format!("    {name:<10}{mean}{deviation}{max}{within:8.2}%\n")
+}
+
+/// wrk2's table, and the spectrum where it is asked for.
+fn recorded(title: &str, times: &Latencies, with_spectrum: bool) -> String {
+    let mut text = format!("  Latency Distribution (HdrHistogram - {title})\n");
+    text.push_str(&percentile_rows(times, &PERCENTILES_OF_RATE, 7, 3));
+    if with_spectrum {
+        let _ = write!(text, "\n  Detailed Percentile spectrum:\n{}{RULE}\n", spectrum(times));
+    } else {
+        text.push('\n');
+    }
+    text
+}
+
+/// Percentiles with too few samples beyond them are left out.
+fn percentile_rows(times: &Latencies, percentiles: &[f64], width: usize, decimals: usize) -> String {
+    let rows = percentiles.iter().filter_map(|percentile| {
+        let time = times.percentile(*percentile)?;
+        let time = in_column(&format_us(time.0 as f64 / 1e3), 10);
+        Some(format!("{percentile:width$.decimals$}%{time}\n"))
+    });
+    rows.collect()
+}
+
+fn totals_lines(totals: &WrkTotals) -> String {
+    let seconds = totals.duration_us as f64 / 1e6;
+    let a_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let (time, read) = (format_us(totals.duration_us as f64), format_bytes(totals.bytes as f64));
+    let mut text = format!("  {} requests in {time}, {read}B read\n", totals.requests);
+    if totals.socket_errors() > 0 {
+        let WrkTotals { connect_errors, read_errors, write_errors, timeouts, .. } = totals;
+        let _ = writeln!(
+            text,
+            "  Socket errors: connect {connect_errors}, read {read_errors}, write {write_errors}, timeout {timeouts}"
+        );
+    }
+    if totals.status_errors > 0 {
+        let _ = writeln!(text, "  Non-2xx or 3xx responses: {}", totals.status_errors);
+    }
+    let _ = writeln!(text, "Requests/sec: {:9.2}", a_second(totals.requests));
+    let _ = writeln!(text, "Transfer/sec: {:>10}B", format_bytes(a_second(totals.bytes)));
+    text
+}
+
+/// What a reader who knows wrk would take for granted, and should not.
+fn notes(result: &ResultFile) -> String {
+    let whole = result.windows.last().expect("a result always holds the whole run");
+    let mut text = if result.plan.is_open() {
+        "\ndiffers from wrk2: requests are sent when they are due, where wrk2 waits for the next whole millisecond \
+         (about 0.5 ms of its figures); latencies are of successes\n"
+    } else {
+        "\ndiffers from wrk: latencies are those that were measured, where wrk adds back-filled estimates; they are of \
+         successes\n"
+    }
+    .to_owned();
+    if let Some(spoken) = describe::spoken(result) {
+        let _ = writeln!(text, "spoken: {spoken}");
+    }
+    if result.state == RunState::Stopped {
+        text.push_str("stopped early: the figures are of what ran until then\n");
+    }
+    let dropped: u64 = whole.by_scenario.iter().map(|scenario| scenario.starts.dropped).sum();
+    if dropped > 0 {
+        let _ = writeln!(text, "{dropped} starts were dropped: no connection became free in time");
+    }
+    if !result.plan.is_open() {
+        let silence = result.lab.longest_silence_ns;
+        let _ = writeln!(
+            text,
+            "a closed loop asks less while it waits, which hides stalls (-R does not); the longest wait without any \
+             answer was {silence}"
+        );
+    }
+    text
+}
+
+/// Numbers with a unit, as wrk scales them: up as soon as 85 % of the next unit is reached.
+#[derive(Debug, Clone, Copy)]
+struct Units {
+    scale: f64,
+    names: &'static [&'static str],
+}
+
+impl Units {
+    const MICROSECONDS: Self = Self { scale: 1e3, names: &["us", "ms"] };
+    const SECONDS: Self = Self { scale: 60.0, names: &["s", "m"] };
+    const COUNT: Self = Self { scale: 1e3, names: &["", "k", "M", "G", "T"] };
+    const BYTES: Self = Self { scale: 1024.0, names: &["", "K", "M", "G", "T"] };
+
+    fn format(self, mut amount: f64, decimals: usize) -> String {
+        let mut unit = 0;
+        while unit + 1 < self.names.len() && amount >= 0.85 * self.scale {
+            amount /= self.scale;
+            unit += 1;
+        }
+        format!("{amount:.decimals$}{}", self.names[unit])
+    }
+}
+
+fn format_us(time_us: f64) -> String {
+    if time_us >= 1e6 {
+        Units::SECONDS.format(time_us / 1e6, 2)
+    } else {
+        Units::MICROSECONDS.format(time_us, 2)
+    }
+}
+
+fn format_count(count: f64) -> String {
+    Units::COUNT.format(count, 2)
+}
+
+fn format_bytes(bytes: f64) -> String {
+    Units::BYTES.format(bytes, 2)
+}
+
+/// Numbers end in the same column, their units of up to two letters behind it.
+fn in_column(text: &str, width: usize) -> String {
+    let letters = text.chars().rev().take(2).take_while(char::is_ascii_alphabetic).count();
+    let pad = 2 - letters;
+    format!("{text:>width$}{:pad$}", "", width = width - pad)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_scaled_as_wrk_scales_them() {
+        let times =
+            [0.0, 68.0, 838.33, 870.0, 20_090.0, 999_999.0, 1e6, 2_020_000.0, 51e6, 5.4e9].map(format_us);
+        assert_eq!(
+            times,
+            [
+                "0.00us",
+                "68.00us",
+                "838.33us",
+                "0.87ms",
+                "20.09ms",
+                "1000.00ms",
+                "1.00s",
+                "2.02s",
+                "0.85m",
+                "90.00m"
+            ]
+        );
+        assert_eq!(
+            [0.0, 849.0, 850.0, 35_330.0, 2.5e6].map(format_count),
+            ["0.00", "849.00", "0.85k", "35.33k", "2.50M"]
+        );
+        assert_eq!([0.0, 12_861.0, 25.71 * 1_048_576.0].map(format_bytes), ["0.00", "12.56K", "25.71M"]);
+        assert_eq!(
+            [10.0, 60.0, 7_200.0].map(|seconds| Units::SECONDS.format(seconds, 0)),
+            ["10s", "1m", "120m"]
+        );
+    }
+
+    #[test]
+    fn columns_are_those_of_wrk() {
+        let columns = [("1.05ms", 8), ("20.09ms", 9), ("67.56k", 9), ("0.00", 10), ("68.00us", 10)];
+        let shown = columns.map(|(text, width)| format!("[{}]", in_column(text, width)));
+        assert_eq!(shown, ["[  1.05ms]", "[  20.09ms]", "[  67.56k ]", "[    0.00  ]", "[   68.00us]"]);
+    }
+}

@@ -1,0 +1,200 @@
+//! Searches and comparisons as a terminal shows them, of made-up runs.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
+
+mod common;
+
+use expect_test::{Expect, expect};
+use prony_model::Nanos;
+use prony_model::comparison::{ComparedRun, ComparisonFile, FailIf, Side, Subject};
+use prony_model::result::{Origin, ResultFile, RunState};
+use prony_model::search::{
+    Interval, SCHEMA, SCHEMA_VERSION, SearchFile, SearchPlan, SearchRun, SearchStep, StepVerdict, Trial, Vary,
+};
+use prony_report::{comparison_summary, search_summary};
+
+/// A run whose figures are scaled; without findings, so that they do not hide the rest.
+fn run(scale: f64) -> ResultFile {
+    let mut result = common::closed();
+    result.findings.clear();
+    for window in &mut result.windows {
+        window.all.rate_per_s /= scale;
+        let times = &mut window.all.response_time;
+        let scaled = |time: Nanos| Nanos((time.0 as f64 * scale) as u64);
+        (times.mean_ns, times.max_ns) = (times.mean_ns.map(scaled), times.max_ns.map(scaled));
+        times.percentiles = times.percentiles.iter().map(|(p, time)| (*p, scaled(*time))).collect();
+    }
+    result
+}
+
+fn search(interval: Interval, steps: Vec<SearchStep>) -> SearchFile {
+    let plan = SearchPlan {
+        start: 100,
+        lowest: 1,
+        highest: 800,
+        growth: 2.0,
+        resolution: 1.05,
+        repeats: 1,
+        steps_max: 40,
+    };
+    SearchFile {
+        schema: SCHEMA.to_owned(),
+        schema_version: SCHEMA_VERSION,
+        state: RunState::Completed,
+        origin: Origin::default(),
+        name: "shop".to_owned(),
+        target: "http://shop.test".to_owned(),
+        vary: Vary::Users,
+        objectives: vec!["p95<50ms".to_owned(), "errors<1%".to_owned()],
+        plan,
+        interval,
+        answer: interval.answer(),
+        steps,
+    }
+}
+
+fn step(load: u32, verdict: StepVerdict, scale: f64, reason: &str) -> SearchStep {
+    let trial = if reason.is_empty() { Trial::Passed } else { Trial::Failed };
+    let runs = vec![SearchRun { trial, reason: reason.to_owned(), result: run(scale) }];
+    SearchStep { load, verdict: Some(verdict), note: None, runs }
+}
+
+fn check(file: &SearchFile, expected: &Expect) {
+    expected.assert_eq(&search_summary(file));
+    let again: SearchFile = serde_json::from_str(&serde_json::to_string(file).unwrap()).unwrap();
+    assert_eq!(&again, file);
+}
+
+#[test]
+fn an_interval_stands_above_its_steps() {
+    let interval = Interval {
+        passed: Some(1_200),
+        failed: Some(1_300),
+        undecided: Some((1_250, 1_250)),
+        ..Interval::default()
+    };
+    let steps = vec![
+        step(1_300, StepVerdict::Failed, 3.0, "p95<50ms: 141 ms"),
+        step(1_200, StepVerdict::Passed, 1.0, ""),
+        step(1_250, StepVerdict::Undecided, 1.1, "p95<50ms: 51.7 ms"),
+    ];
+    check(
+        &search(interval, steps),
+        &expect![[r#"
+        shop: http://shop.test, p95<50ms, errors<1%
+
+        the limit is between 1 200 users and 1 300 users: the first kept every objective, the second did not (8.3 % apart)
+        runs at 1 250 users disagreed to the end: the limit is near, and moves
+
+          load         passed             a second  errors      p50      p95  p99      max
+          1 200 users  1 of 1     passed       9.5  5.00 %  26.0 ms  48.0 ms    -  50.0 ms
+          1 250 users  0 of 1  UNDECIDED       8.6  5.00 %  28.6 ms  52.8 ms    -  55.0 ms
+          1 300 users  0 of 1     FAILED       3.2  5.00 %  78.0 ms   144 ms    -   150 ms
+          1 250 users: p95<50ms: 51.7 ms
+          1 300 users: p95<50ms: 141 ms
+    "#]],
+    );
+}
+
+#[test]
+fn where_the_lab_was_the_limit_no_claim_is_made() {
+    let interval = Interval { passed: Some(100), lab_limited: Some(200), ..Interval::default() };
+    let note = Some("200 users need more descriptors".to_owned());
+    let limit = SearchStep { load: 200, verdict: Some(StepVerdict::LabLimited), note, runs: Vec::new() };
+    let steps = vec![step(100, StepVerdict::Passed, 1.0, ""), limit];
+    check(
+        &search(interval, steps),
+        &expect![[r#"
+        shop: http://shop.test, p95<50ms, errors<1%
+
+        at least 100 users, and the limit is not known: at 200 users the lab itself was the limit, so no claim is made above that
+
+          load       passed               a second  errors      p50      p95  p99      max
+          100 users  1 of 1       passed       9.5  5.00 %  26.0 ms  48.0 ms    -  50.0 ms
+          200 users  0 of 0  LAB LIMITED         -       -        -        -    -        -
+          200 users: 200 users need more descriptors
+    "#]],
+    );
+}
+
+#[test]
+fn open_ends_are_said() {
+    let first_lines = |interval: Interval| {
+        let text = search_summary(&search(interval, Vec::new()));
+        text.lines().nth(2).unwrap().to_owned() + "\n"
+    };
+    let text = first_lines(Interval { passed: Some(800), ..Interval::default() })
+        + &first_lines(Interval { passed: Some(400), ..Interval::default() })
+        + &first_lines(Interval { failed: Some(1), ..Interval::default() })
+        + &first_lines(Interval::default());
+    expect![[r#"
+        at least 800 users, the most that was allowed: nothing failed; raise --max to go on
+        at least 400 users: nothing failed until the search ended
+        below 1 user: no load that was tried kept the objectives
+        nothing is known: no load was measured to the end
+    "#]]
+    .assert_eq(&text);
+}
+
+fn comparison(pairs: usize, slowdown: f64, conditions: &[&str]) -> ComparisonFile {
+    let subject = |given: &str| Subject {
+        given: given.to_owned(),
+        name: "shop".to_owned(),
+        target: "http://shop.test".to_owned(),
+    };
+    let mut file = ComparisonFile::new(Origin::default(), subject("old.toml"), subject("new.toml"), true);
+    for index in 0..2 * pairs {
+        let side = Side::of_run(index);
+        // Noise of a per cent, the same each time.
+        let noise = 1.0 + (index * 7 % 5) as f64 / 250.0;
+        let scale = if side == Side::B { noise * slowdown } else { noise };
+        file.runs.push(ComparedRun { side, result: run(scale) });
+    }
+    file.state = RunState::Completed;
+    let conditions: Vec<_> = conditions.iter().map(|text| FailIf::parse(text).unwrap()).collect();
+    file.judge(&conditions);
+    file
+}
+
+#[test]
+fn a_slower_b_is_said_to_be_slower_and_conditions_are_judged() {
+    let file = comparison(6, 1.2, &["p95 worse than 5%", "throughput worse than 30%", "mean worse than 20%"]);
+    expect![[r#"
+        A: old.toml (http://shop.test)
+        B: new.toml (http://shop.test)
+
+        B is worse: throughput, mean, p50, p75, p90, p95
+
+                            A        B  B against A            interval
+          throughput    9.4/s    7.9/s        0.833      0.818 to 0.849                WORSE
+          errors       5.00 %   5.00 %      +0.00 %  +0.00 % to +0.00 %  no difference shown
+          mean        25.9 ms  31.1 ms        1.200      1.176 to 1.225                WORSE
+          p50         26.2 ms  31.4 ms        1.200      1.176 to 1.225                WORSE
+          p75         38.3 ms  46.0 ms        1.200      1.176 to 1.225                WORSE
+          p90         46.4 ms  55.6 ms        1.200      1.176 to 1.225                WORSE
+          p95         48.4 ms  58.1 ms        1.200      1.176 to 1.225                WORSE
+
+        6 runs of each, made in turns (A B B A); all intervals hold together with 95 % confidence
+
+        conditions
+          p95 worse than 5%                               FAILED
+          throughput worse than 30%                         kept
+          mean worse than 20%        not shown, and not excluded
+    "#]]
+    .assert_eq(&comparison_summary(&file));
+}
+
+#[test]
+fn without_a_difference_or_runs_enough_nothing_is_claimed() {
+    let headline = |file: &ComparisonFile| comparison_summary(file).lines().nth(3).unwrap().to_owned() + "\n";
+    let mut void = comparison(4, 2.0, &[]);
+    void.runs[0].result.findings = common::closed().findings;
+    void.runs[0].result.findings[0].voids_claim = true;
+    let text = headline(&comparison(6, 1.0, &[])) + &headline(&comparison(1, 2.0, &[])) + &headline(&void);
+    expect![[r#"
+        no difference shown
+        no claim is made: one run of each, and from fewer than 3 nothing is known of the noise
+        no claim is made: 1 of 8 runs were not about the target (see the findings below)
+    "#]]
+    .assert_eq(&text);
+}

@@ -1,0 +1,247 @@
+//! Joins a script's users to the metrics: each second their samples go to the engine, and a threshold may end the run.
+
+use super::metrics::outputs::{FileOutput, OutputContext, OutputEnd, OutputError, OutputSpec};
+use super::metrics::summary::TimeUnit;
+use super::metrics::thresholds::{self, ThresholdError};
+use super::metrics::{
+    Batch, Engine, RecorderOptions, Registry, Summary, SummaryOptions, SystemTags, Thresholds, Verdict,
+};
+use super::modules::execution::{RunFacts, RunState, ScenarioFacts};
+use super::modules::log::{Level, Log};
+use super::options::{Executor, Options, Scenario};
+use super::program::{IterationEnd, Watcher};
+use super::vm::{Fault, Phase};
+use prony_model::Nanos;
+use prony_model::program::{Look, ThreadPlace};
+use serde_json::Value;
+use std::io::IsTerminal as _;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::SystemTime;
+
+/// What is written beside the summary, and whether thresholds count.
+#[derive(Debug, Clone, Default)]
+pub struct MeasureSettings {
+    pub outputs: Vec<OutputSpec>,
+    pub no_thresholds: bool,
+    /// For `handleSummary` to see.
+    pub no_color: bool,
+}
+
+/// Why nothing can be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureError {
+    #[error("the thresholds cannot be judged:\n  - {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n  - "))]
+    Thresholds(Vec<ThresholdError>),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+/// The metrics of one life of a script.
+#[derive(Debug)]
+pub struct Measure {
+    engine: Engine,
+    log: Arc<Log>,
+    state: Arc<RunState>,
+    outputs: Mutex<Vec<FileOutput>>,
+    /// When the part of the life that runs has begun, since the whole has.
+    offset: Mutex<Nanos>,
+    /// Starts of each scenario that were dropped until it was last looked at.
+    dropped: Mutex<Vec<u64>>,
+    /// Of the threshold that ended the run.
+    verdict: OnceLock<Verdict>,
+    /// By the plan's order.
+    scenarios: Vec<Scenario>,
+    no_color: bool,
+}
+
+impl Measure {
+    /// With what all recorders have in common. `registry` holds the metrics that init code has defined.
+    pub(super) fn new(
+        options: &Options,
+        registry: &Arc<Registry>,
+        (log, state): (Arc<Log>, Arc<RunState>),
+        settings: &MeasureSettings,
+    ) -> Result<(Self, RecorderOptions), MeasureError> {
+        let given = if settings.no_thresholds { serde_json::Map::new() } else { options.thresholds.clone() };
+        let all = thresholds::read(&Value::Object(given)).map_err(MeasureError::Thresholds)?;
+        let system_tags = SystemTags::from_names(options.system_tags.iter().map(String::as_str));
+        let resolved = Thresholds::resolve(all.clone(), registry, system_tags);
+        let resolved = resolved.map_err(MeasureError::Thresholds)?;
+        let (mut outputs, mut sinks) = (Vec::new(), Vec::new());
+        for spec in &settings.outputs {
+            let context = OutputContext {
+                registry: Arc::clone(registry),
+                system_tags,
+                thresholds: all.clone(),
+                started_at: SystemTime::now(),
+            };
+            let (output, sink) = FileOutput::open(spec, context)?;
+            outputs.push(output);
+            sinks.push(sink);
+        }
+        let recorder = RecorderOptions {
+            registry: Arc::clone(registry),
+            system_tags,
+            run_tags: options.tags.clone().into_iter().collect(),
+            has_outputs: !outputs.is_empty(),
+        };
+        let facts = options.scenarios.iter().map(facts).collect();
+        let is_first =
+            state.set_facts(RunFacts { scenarios: facts, options: options.json.to_string().into() });
+        assert!(is_first, "a script is measured once");
+        let measure = Self {
+            engine: Engine::new(&recorder, resolved, sinks),
+            log,
+            state,
+            outputs: Mutex::new(outputs),
+            offset: Mutex::new(Nanos::ZERO),
+            dropped: Mutex::new(vec![0; options.scenarios.len()]),
+            verdict: OnceLock::new(),
+            scenarios: options.scenarios.clone(),
+            no_color: settings.no_color,
+        };
+        Ok((measure, recorder))
+    }
+
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// A part of the life begins, this long after the whole has.
+    pub fn begin(&self, since_begin: Nanos) {
+        *lock(&self.offset) = since_begin;
+    }
+
+    /// The load begins, this long after the whole life has.
+    pub fn begin_load(&self, since_begin: Nanos, users_made: u32) {
+        self.begin(since_begin);
+        let first = self.scenarios.iter().filter(|scenario| scenario.start == Nanos::ZERO);
+        self.set_users(first.map(|scenario| scenario.executor.users_first()).sum(), users_made);
+    }
+
+    /// For scripts to see.
+    fn set_users(&self, active: u32, made: u32) {
+        self.state.users_active.store(u64::from(active), Ordering::Relaxed);
+        self.state.users_initialized.store(u64::from(made), Ordering::Relaxed);
+    }
+
+    /// A second of the load has passed.
+    pub fn second(&self, elapsed: Nanos, users_active: u32, users_made: u32) {
+        self.set_users(users_active, users_made);
+        let at = lock(&self.offset).plus(elapsed);
+        self.engine.record_vus(at, u64::from(users_active), u64::from(users_made));
+    }
+
+    /// Starts that were dropped since the load's beginning, by scenario.
+    pub fn dropped(&self, elapsed: Nanos, dropped: &[u64]) {
+        let at = lock(&self.offset).plus(elapsed);
+        for ((scenario, count), before) in
+            self.scenarios.iter().zip(dropped).zip(lock(&self.dropped).iter_mut())
+        {
+            let added = count.saturating_sub(*before);
+            *before = *count;
+            if added > 0 {
+                self.engine.record_dropped(&scenario.name, &scenario.tags, at, added);
+            }
+        }
+    }
+
+    /// Whether the run goes on, this long after its part has begun.
+    pub fn look(&self, elapsed: Nanos) -> Look {
+        if self.state.aborted().is_some() {
+            return Look::Stop;
+        }
+        let at = lock(&self.offset).plus(elapsed);
+        match self.engine.look(at) {
+            None => Look::GoOn,
+            Some(verdict) => {
+                // The first one counts.
+                let _ = self.verdict.set(verdict);
+                Look::Stop
+            }
+        }
+    }
+
+    /// Why the script ended the run with `exec.test.abort`, where it did.
+    pub fn abort_message(&self) -> Option<String> {
+        self.state.aborted()
+    }
+
+    /// Whether the script called `exec.test.fail`.
+    pub fn is_marked_failed(&self) -> bool {
+        self.state.has_failed()
+    }
+
+    /// The thresholds that ended the run, where they did.
+    pub fn abort_verdict(&self) -> Option<&Verdict> {
+        self.verdict.get()
+    }
+
+    /// The thresholds at the end.
+    pub fn finish(&self, duration: Nanos) -> Verdict {
+        self.engine.finish(duration)
+    }
+
+    /// To be called after [`Self::finish`].
+    pub fn summary(&self, options: &Options, duration: Nanos, setup_data: Option<Value>) -> Summary {
+        self.engine.summary(SummaryOptions {
+            duration,
+            trend_stats: options.summary_trend_stats.clone(),
+            time_unit: options.summary_time_unit.and_then(|unit| TimeUnit::from_name(unit.as_str())),
+            no_color: self.no_color,
+            is_stdout_tty: std::io::stdout().is_terminal(),
+            is_stderr_tty: std::io::stderr().is_terminal(),
+            setup_data,
+        })
+    }
+
+    /// Ends the outputs, and says how each has ended.
+    pub fn close_outputs(&self) -> Vec<OutputEnd> {
+        self.engine.close_outputs();
+        lock(&self.outputs).drain(..).map(FileOutput::finish).collect()
+    }
+}
+
+fn facts(scenario: &Scenario) -> ScenarioFacts {
+    let iterations = match scenario.executor {
+        Executor::SharedIterations { iterations, .. } => Some(iterations),
+        Executor::PerVuIterations { vus, iterations, .. } => Some(iterations.saturating_mul(u64::from(vus))),
+        _ => None,
+    };
+    ScenarioFacts {
+        name: scenario.name.clone(),
+        executor: scenario.executor.name().to_owned(),
+        start: scenario.start,
+        duration: Some(scenario.executor.load().duration()),
+        iterations,
+    }
+}
+
+impl Watcher for Measure {
+    fn ended(&self, iteration: &mut IterationEnd<'_>) {
+        let Some(error) =
+            iteration.error.filter(|error| !matches!(error.fault, Fault::Interrupted | Fault::Aborted))
+        else {
+            return;
+        };
+        let Some(scenario) = self.scenarios.get(iteration.user.scenario) else { return };
+        // Errors of other parts end the run, and are told there.
+        if error.phase == Phase::Iteration {
+            let fields = [
+                ("executor", scenario.executor.name()),
+                ("scenario", scenario.name.as_str()),
+                ("source", "stacktrace"),
+            ];
+            self.log.write(Level::Error, &format!("{error}\n"), &fields);
+        }
+    }
+
+    fn samples(&self, thread: ThreadPlace, batch: Batch) -> Batch {
+        self.engine.exchange(thread.number, batch)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

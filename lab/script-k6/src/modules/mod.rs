@@ -1,0 +1,59 @@
+//! The modules `k6`, `k6/execution`, `k6/data`, `k6/crypto` and the others beside `k6/http` and `k6/metrics`.
+//!
+//! Each is pure Rust (hashes, pages, shared arrays, lines of the log) beneath thin bindings to JavaScript.
+
+#![allow(clippy::needless_pass_by_value, reason = "rquickjs hands arguments to native functions by value")]
+
+pub mod base64_text;
+mod basics;
+pub mod binding;
+pub mod console;
+mod crypto;
+mod data;
+mod encoding;
+pub mod execution;
+pub mod hash;
+pub mod html;
+pub mod log;
+pub mod samples;
+pub mod shared;
+mod sockets;
+mod timers;
+pub mod webcrypto;
+
+use crate::vm::{Builtin, Native};
+
+pub const MODULES: &[Builtin] = &[
+    basics::MODULE,
+    crypto::MODULE,
+    data::MODULE,
+    encoding::MODULE,
+    execution::MODULES[0],
+    execution::MODULES[1],
+    html::MODULE,
+    sockets::MODULES[0],
+    sockets::MODULES[1],
+    sockets::MODULES[2],
+    timers::MODULE,
+    timers::GLOBAL_MODULE,
+    console::GLOBAL_MODULE,
+    webcrypto::GLOBAL_MODULE,
+];
+pub const NATIVES: &[Native] = &[
+    basics::NATIVE,
+    console::NATIVE,
+    crypto::NATIVE,
+    data::NATIVE,
+    encoding::NATIVE,
+    execution::NATIVE,
+    html::NATIVE,
+    sockets::NATIVE,
+    timers::NATIVE,
+    webcrypto::NATIVE,
+];
+/// What scripts find without importing it.
+pub const GLOBALS: &[(&[&str], &str)] = &[
+    (&["console"], console::GLOBAL_MODULE.specifier),
+    (&["crypto"], webcrypto::GLOBAL_MODULE.specifier),
+    (&["setTimeout", "setInterval", "clearTimeout", "clearInterval"], timers::GLOBAL_MODULE.specifier),
+];

@@ -1,0 +1,67 @@
+//! What runs `CommonJS` on the virtual machine, and [`Sources`] as its modules.
+
+#![expect(clippy::needless_pass_by_value, reason = "functions of JavaScript own their arguments")]
+
+use super::common_js::RUNNER;
+use super::position::Position;
+use super::sources::Sources;
+use crate::host::host_of;
+use crate::vm::{Builtin, Modules, Native, Place};
+use rquickjs::{Ctx, Exception, Function, Module, Object, Value};
+use std::sync::Arc;
+
+pub const MODULES: &[Builtin] = &[Builtin { specifier: RUNNER, text: include_str!("common_js.js") }];
+
+pub const NATIVES: &[Native] = &[Native { name: "prony:source", install }];
+
+impl Modules for Sources {
+    fn resolve(&self, from: &str, specifier: &str) -> Result<String, String> {
+        Self::resolve(self, from, specifier)
+    }
+
+    fn text(&self, name: &str) -> Result<Arc<str>, String> {
+        Self::text(self, name).ok_or_else(|| format!("no module {name}"))
+    }
+
+    fn author_place(&self, place: Place) -> Place {
+        let position = self.author_position(&place.file, Position { line: place.line, column: place.column });
+        Place { line: position.line, column: position.column, ..place }
+    }
+
+    fn file(&self, from: &str, path: &str) -> Result<Arc<[u8]>, String> {
+        self.open(from, path)
+    }
+}
+
+fn install<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<()> {
+    exports.set("resolve", Function::new(ctx.clone(), resolve)?)?;
+    exports.set("isBuiltin", Function::new(ctx.clone(), is_builtin)?)?;
+    exports.set("namespace", Function::new(ctx.clone(), namespace)?)
+}
+
+fn resolve(ctx: Ctx<'_>, from: String, specifier: String) -> rquickjs::Result<String> {
+    let script = &host_of(&ctx).script;
+    if script.builtins.module(&specifier).is_some() {
+        return Ok(specifier);
+    }
+    script.modules.resolve(&from, &specifier).map_err(|message| Exception::throw_message(&ctx, &message))
+}
+
+fn is_builtin(ctx: Ctx<'_>, name: String) -> bool {
+    host_of(&ctx).script.builtins.module(&name).is_some()
+}
+
+/// The exports of a module, evaluated where it was not yet.
+fn namespace<'js>(ctx: Ctx<'js>, name: String) -> rquickjs::Result<Value<'js>> {
+    let specifier = serde_json::to_string(&name).expect("texts are JSON");
+    let text = format!("export * as all from {specifier};");
+    let (module, promise) = Module::declare(ctx.clone(), format!("require:{name}"), text)?.eval()?;
+    match promise.result::<Value<'js>>() {
+        Some(Err(error)) => Err(error),
+        Some(Ok(_)) => module.get("all"),
+        None => {
+            let message = format!("require() cannot wait for {name}, which awaits something at its top");
+            Err(Exception::throw_message(&ctx, &message))
+        }
+    }
+}

@@ -1,0 +1,422 @@
+//! One thread's JavaScript: its runtime, the contexts of its users, and their iterations.
+
+use super::context::{RawContext, collect_garbage, drain_jobs, evaluate, install_handlers};
+use super::error::{Phase, ScriptError};
+use super::fiber::{Fiber, Parking, Switch};
+use super::globals::Globals;
+use super::iteration::{Cache, Iteration};
+use super::loader::Loader;
+use super::memory::{Bounded, Memory};
+use super::modules::Script;
+use super::{natives, thrown};
+use crate::host::{Clock, Cut, Handle, Host, UserState};
+use crate::metrics::SystemTag;
+use crate::source::common_js::WHOLE;
+use rquickjs::promise::PromiseState;
+use rquickjs::{Context, Ctx, Object, Persistent, Runtime, Value, qjs};
+use std::cell::RefCell;
+use std::fmt;
+use std::ptr::NonNull;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// The order of fields is the order in which they go.
+pub struct Machine {
+    switch: Rc<Switch>,
+    loader: Box<Loader>,
+    globals: Globals,
+    /// The context of natives and of the anchor; held for them.
+    _base_context: Context,
+    raw_runtime: NonNull<qjs::JSRuntime>,
+    host: Rc<Host>,
+    _runtime: Runtime,
+}
+
+/// One user: a context in which the script's modules are evaluated.
+pub struct User {
+    /// Taken while the machine runs the user.
+    state: Box<UserState>,
+    context: RawContext,
+    exports: Option<Persistent<Object<'static>>>,
+    fiber: Option<Fiber>,
+    cache: Rc<RefCell<Cache>>,
+    ended: Rc<RefCell<Option<Ended>>>,
+}
+
+/// What came of an iteration: what the function returned, as JSON where that was asked for.
+pub type Ended = Result<Option<String>, ScriptError>;
+
+/// What is called.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub phase: Phase,
+    /// The name of the export.
+    pub function: Arc<str>,
+    /// The argument as JSON; parsed once for each user, whatever later calls bring.
+    pub argument: Option<Arc<str>>,
+    /// Whether the result is wanted.
+    pub returns: bool,
+}
+
+/// Whether a user still has an iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    Parked,
+    Ended,
+}
+
+/// What a script shows once its init code has run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inspected {
+    /// The export `options`, or null.
+    pub options: serde_json::Value,
+    /// The names of exported functions.
+    pub functions: Vec<String>,
+}
+
+struct Park {
+    host: Rc<Host>,
+    runtime: NonNull<qjs::JSRuntime>,
+}
+
+impl Parking for Park {
+    fn must_wait(&self) -> bool {
+        let awaited = std::mem::take(&mut self.host.user().waits.awaited);
+        // SAFETY: called by a user that runs, whose chain of frames is whole.
+        unsafe { drain_jobs(self.runtime, &self.host) };
+        let mut user = self.host.user();
+        user.waits.awaited = awaited;
+        if self.host.cut.get().is_some() {
+            return false;
+        }
+        if !user.waits.is_met() && user.waits.next_due().is_some() {
+            user.waits.ring(self.host.now());
+        }
+        !user.waits.is_met()
+    }
+
+    fn has_to_end(&self) -> bool {
+        self.host.user().waits.end_park();
+        self.host.cut.get().is_some()
+    }
+}
+
+impl Machine {
+    /// One that has all of the memory that there is for scripts.
+    pub fn new(script: Arc<Script>, clock: Clock) -> Result<Self, ScriptError> {
+        Self::of_threads(script, clock, 1)
+    }
+
+    /// One of several, each on its thread, that share the memory that there is for scripts.
+    pub fn of_threads(script: Arc<Script>, clock: Clock, threads: u32) -> Result<Self, ScriptError> {
+        let refused = |what: &dyn fmt::Display| {
+            ScriptError::system(Phase::Init, format!("cannot start JavaScript: {what}"))
+        };
+        let memory = Rc::new(Memory::new(script.limits.memory_bytes / threads.max(1) as usize));
+        let runtime =
+            Runtime::new_with_alloc(Bounded(Rc::clone(&memory))).map_err(|error| refused(&error))?;
+        let base_context = Context::full(&runtime).map_err(|error| refused(&error))?;
+        let raw_runtime = NonNull::new(base_context.get_runtime_ptr()).expect("a context has a runtime");
+        let host = Rc::new(Host::new(Arc::clone(&script), clock, memory));
+        let stored = base_context.with(|ctx| ctx.store_userdata(Handle(Rc::clone(&host))).is_ok());
+        assert!(stored, "nothing reads a runtime's data before it is used");
+        let base = base_context.as_raw();
+        let park = Park { host: Rc::clone(&host), runtime: raw_runtime };
+        // SAFETY: the fields below go in an order in which the runtime is the last; all of its JavaScript runs on
+        // this thread, through this switch.
+        let (switch, loader) = unsafe {
+            install_handlers(raw_runtime, &host);
+            let switch = Switch::new(base, Box::new(park)).map_err(|error| refused(&error))?;
+            let loader = Loader::install(script, base);
+            (switch, loader)
+        };
+        let globals = Globals::default();
+        let made = switch.enter(|| {
+            // SAFETY: the context is alive, and the loader as long as it.
+            let (ctx, loader) = unsafe { (Ctx::from_raw(base), NonNull::from(&*loader)) };
+            // SAFETY: as above.
+            unsafe { globals.make(&ctx, loader) }
+        });
+        made.map_err(|error| refused(&error))?;
+        Ok(Self {
+            switch,
+            loader,
+            globals,
+            _base_context: base_context,
+            raw_runtime,
+            host,
+            _runtime: runtime,
+        })
+    }
+
+    pub fn host(&self) -> &Rc<Host> {
+        &self.host
+    }
+
+    /// A user with its modules evaluated; `state` says who it is.
+    pub fn user(&self, state: UserState) -> Result<User, ScriptError> {
+        self.switch.enter(|| {
+            // SAFETY: the runtime is alive, and `enter` lets JavaScript run.
+            let context = unsafe { RawContext::new(self.raw_runtime) };
+            let context = context
+                .ok_or_else(|| ScriptError::system(Phase::Init, "there is no memory for another user"))?;
+            let mut user = User {
+                state: Box::new(state),
+                context,
+                exports: None,
+                fiber: None,
+                cache: Rc::default(),
+                ended: Rc::default(),
+            };
+            let evaluated = self.as_user(&mut user, Phase::Init, || self.evaluate(context));
+            match evaluated {
+                Ok(exports) => {
+                    user.exports = Some(exports);
+                    Ok(user)
+                }
+                Err(error) => {
+                    Self::free(user);
+                    Err(error)
+                }
+            }
+        })
+    }
+
+    /// Frees a user; an iteration that it has is cut.
+    pub fn drop_user(&self, mut user: User) {
+        self.interrupt(&mut user, Phase::Iteration);
+        self.switch.enter(|| Self::free(user));
+    }
+
+    /// Evaluates the script for a user who does nothing, and says what it exports.
+    pub fn inspect(&self) -> Result<Inspected, ScriptError> {
+        let mut user = self.user(UserState::new(0))?;
+        let inspected = self.switch.enter(|| {
+            let (context, exports) = (user.context, user.exports.clone().expect("it was evaluated"));
+            self.as_user(&mut user, Phase::Init, || {
+                // SAFETY: the context is alive, and its values stay in this call.
+                let ctx = unsafe { context.ctx() };
+                let read = exports.restore(&ctx).and_then(|exports| inspected(&ctx, &exports));
+                read.map_err(|error| thrown::caught(&self.host, &ctx, &error))
+            })
+        });
+        self.drop_user(user);
+        inspected
+    }
+
+    /// Begins an iteration, and runs it until it waits or ends.
+    pub fn begin(&self, user: &mut User, call: Call) -> Result<Progress, ScriptError> {
+        let phase = call.phase;
+        let exports = user.exports.clone().expect("a user has its modules evaluated");
+        let (host, switch, runtime) = (Rc::clone(&self.host), Rc::clone(&self.switch), self.raw_runtime);
+        let (context, cache, ended) = (user.context, Rc::clone(&user.cache), Rc::clone(&user.ended));
+        let fiber = self.switch.fiber(move || {
+            let iteration = Iteration { host, switch, runtime, context, cache };
+            *ended.borrow_mut() = Some(iteration.run(exports, &call));
+        });
+        let fiber = fiber.map_err(|error| ScriptError::system(phase, format!("there is no stack for another user: {error}; at most vm.max_map_count memory maps can be made")))?;
+        user.fiber = Some(fiber);
+        user.state.began = self.host.now();
+        Ok(self.go_on(user, phase, None))
+    }
+
+    /// Goes on with a parked user where what it waits for has come.
+    pub fn resume(&self, user: &mut User, phase: Phase) -> Progress {
+        if user.state.waits.next_due().is_some() {
+            user.state.waits.ring(self.host.now());
+        }
+        if user.fiber.is_some() && !user.state.waits.is_met() {
+            return Progress::Parked;
+        }
+        self.go_on(user, phase, None)
+    }
+
+    /// Ends a parked user's iteration, in a way that its JavaScript does not see.
+    pub fn interrupt(&self, user: &mut User, phase: Phase) {
+        if user.fiber.is_some() {
+            let progress = self.go_on(user, phase, Some(Cut::Interrupted));
+            assert_eq!(progress, Progress::Ended, "a user that is cut does not park");
+        }
+    }
+
+    fn go_on(&self, user: &mut User, phase: Phase, cut: Option<Cut>) -> Progress {
+        let Some(mut fiber) = user.fiber.take() else { return Progress::Ended };
+        let is_over = self.switch.enter(|| {
+            self.as_user(user, phase, || {
+                self.host.cut.set(cut);
+                fiber.go_on()
+            })
+        });
+        if is_over {
+            return Progress::Ended;
+        }
+        user.fiber = Some(fiber);
+        Progress::Parked
+    }
+
+    /// Does something in a user's name.
+    fn as_user<R>(&self, user: &mut User, phase: Phase, work: impl FnOnce() -> R) -> R {
+        self.host.swap_user(&mut user.state);
+        self.host.set_phase(phase);
+        self.host.running_since.set(None);
+        self.host.recorder().set_now(self.host.now());
+        let result = work();
+        if self.host.memory.is_short() {
+            // SAFETY: JavaScript may run, and the user's values are in use where they are reachable.
+            unsafe { collect_garbage(self.raw_runtime) };
+            self.host.memory.forgive();
+        }
+        self.host.cut.set(None);
+        self.host.set_phase(Phase::Init);
+        self.host.swap_user(&mut user.state);
+        result
+    }
+
+    fn evaluate(&self, context: RawContext) -> Result<Persistent<Object<'static>>, ScriptError> {
+        // SAFETY: the context is alive, and its values stay in this call.
+        let ctx = unsafe { context.ctx() };
+        let done = self.set_globals(&ctx).and_then(|()| {
+            // SAFETY: JavaScript may run.
+            unsafe { evaluate(&ctx, &self.loader, &self.host.script.entry) }
+        });
+        // SAFETY: as above.
+        unsafe { drain_jobs(self.raw_runtime, &self.host) };
+        let (promise, exports) = done.map_err(|error| thrown::caught(&self.host, &ctx, &error))?;
+        match promise.state() {
+            PromiseState::Resolved => {}
+            PromiseState::Pending => {
+                return Err(ScriptError::thrown(
+                    Phase::Init,
+                    "the init code awaits something that does not come: nothing can be waited for in the init context",
+                ));
+            }
+            PromiseState::Rejected => {
+                let reason = promise.result::<Value<'_>>();
+                let error = reason.and_then(Result::err).unwrap_or(rquickjs::Error::Exception);
+                thrown::forget(&self.host);
+                return Err(thrown::caught(&self.host, &ctx, &error));
+            }
+        }
+        if let Some(error) = thrown::unhandled(&self.host, &ctx) {
+            return Err(error);
+        }
+        // A CommonJS file exports what it likes, and only once it has run.
+        let whole = exports.get::<_, Option<Object<'_>>>(WHOLE).ok().flatten();
+        Ok(Persistent::save(&ctx, whole.unwrap_or(exports)))
+    }
+
+    fn set_globals(&self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+        self.new_environment(ctx, &[])?;
+        self.globals.set(ctx)?;
+        let globals = ctx.globals();
+        globals.set("__VU", self.host.user().vu)?;
+        let natives: Object<'_> = self.loader.native_object(ctx, natives::VM)?;
+        globals.set("open", natives.get::<_, Value<'_>>("open")?)
+    }
+
+    /// Has the numbers of the user and its iteration among what its samples carry, where option `systemTags` says so.
+    pub fn number_samples(&self, user: &mut User) {
+        let system = self.host.recorder().sets().system();
+        let (has_vu, has_iteration) = (system.has(SystemTag::Vu), system.has(SystemTag::Iter));
+        if !has_vu && !has_iteration {
+            return;
+        }
+        let state = &mut *user.state;
+        let mut set = |is_on: bool, tag: SystemTag, value: u64| {
+            if is_on {
+                state.metadata.insert(tag.as_str().to_owned(), value.to_string());
+            }
+        };
+        set(has_vu, SystemTag::Vu, state.vu.into());
+        set(has_iteration, SystemTag::Iter, state.iteration);
+        self.host.swap_user(&mut user.state);
+        self.host.set_metadata();
+        self.host.swap_user(&mut user.state);
+    }
+
+    /// Sets variables of `__ENV` beside those that the script has.
+    pub fn set_environment(
+        &self,
+        user: &mut User,
+        variables: &[(String, String)],
+    ) -> Result<(), ScriptError> {
+        let context = user.context;
+        self.switch.enter(|| {
+            self.as_user(user, Phase::Init, || {
+                // SAFETY: the context is alive, and its values stay in this call.
+                let ctx = unsafe { context.ctx() };
+                let set = self.new_environment(&ctx, variables);
+                set.map_err(|error| thrown::caught(&self.host, &ctx, &error))
+            })
+        })
+    }
+
+    fn new_environment(&self, ctx: &Ctx<'_>, more: &[(String, String)]) -> rquickjs::Result<()> {
+        let environment = Object::new(ctx.clone())?;
+        let own = self.host.script.environment.iter();
+        for (name, value) in own.chain(more.iter().map(|(name, value)| (name, value))) {
+            environment.set(name.as_str(), value.as_str())?;
+        }
+        ctx.globals().set("__ENV", environment)
+    }
+
+    /// Frees a user that has no iteration; JavaScript may run.
+    fn free(user: User) {
+        let User { mut state, context, exports, cache, .. } = user;
+        state.release();
+        drop((exports, cache, state));
+        // SAFETY: the context is alive, and what referred to it from outside is gone.
+        unsafe { context.free() };
+    }
+}
+
+impl User {
+    pub fn state(&mut self) -> &mut UserState {
+        &mut self.state
+    }
+
+    /// What came of the iteration that ended last; once.
+    pub fn take_ended(&mut self) -> Option<Ended> {
+        self.ended.borrow_mut().take()
+    }
+
+    pub fn has_iteration(&self) -> bool {
+        self.fiber.is_some()
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // SAFETY: the runtime is alive.
+        self.switch.enter(|| unsafe {
+            self.globals.clear();
+            self.loader.clear();
+        });
+    }
+}
+
+fn inspected<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<Inspected> {
+    let options: Value<'js> = exports.get("options")?;
+    let json = ctx.json_stringify(options)?.map(|text| text.to_string()).transpose()?;
+    let options = json.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
+    let mut functions = Vec::new();
+    for key in exports.keys::<String>() {
+        let key = key?;
+        if exports.get::<_, Value<'js>>(&key)?.is_function() {
+            functions.push(key);
+        }
+    }
+    Ok(Inspected { options, functions })
+}
+
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machine").field("switch", &self.switch).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("User").field("state", &self.state).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,270 @@
+//! What a user has asked for and waits for: arrivals in the order they came, and timers. Knows no JavaScript.
+
+use prony_model::call::{
+    AskId, CallBytes, CallFault, CallTimes, News, Peer, SocketClose, SocketMessage, SocketNews,
+};
+use prony_model::program::Answer;
+use prony_model::units::Nanos;
+use std::collections::VecDeque;
+
+/// Something that came for a user.
+#[derive(Debug)]
+pub enum Heard {
+    /// A timer is over.
+    Due,
+    Answered(Box<Answered>),
+    Failed(Box<Failed>),
+    Socket(SocketHeard),
+}
+
+/// A whole answer with what is known of its call.
+#[derive(Debug, Default)]
+pub struct Answered {
+    pub status: u16,
+    /// Status line and headers as received, the empty line included.
+    pub head: Vec<u8>,
+    /// Without the transfer coding.
+    pub body: Vec<u8>,
+    pub times: CallTimes,
+    pub peer: Peer,
+    pub bytes: CallBytes,
+}
+
+#[derive(Debug)]
+pub struct Failed {
+    pub fault: CallFault,
+    pub times: CallTimes,
+    pub peer: Peer,
+    pub bytes: CallBytes,
+}
+
+/// [`SocketNews`], kept.
+#[derive(Debug)]
+pub enum SocketHeard {
+    Opened(Box<Answered>),
+    Refused(Box<Answered>),
+    Message(SocketMessage),
+    Closed(SocketClose),
+    Failed(Box<Failed>),
+}
+
+/// What a parked user goes on with.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Awaited {
+    #[default]
+    Anything,
+    One(AskId),
+    Any(Vec<AskId>),
+}
+
+/// One user's.
+#[derive(Debug, Default)]
+pub struct Waits {
+    inbox: VecDeque<(AskId, Heard)>,
+    /// In no order: a user has few.
+    timers: Vec<(Nanos, AskId)>,
+    pub(super) awaited: Awaited,
+    last_id: AskId,
+}
+
+impl Heard {
+    /// True where nothing more can come under the same number.
+    pub fn is_last(&self) -> bool {
+        match self {
+            Self::Due | Self::Answered(_) | Self::Failed(_) => true,
+            Self::Socket(news) => {
+                matches!(news, SocketHeard::Refused(_) | SocketHeard::Closed(_) | SocketHeard::Failed(_))
+            }
+        }
+    }
+}
+
+impl Waits {
+    pub fn new_id(&mut self) -> AskId {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    /// A timer that is due at a time of [`crate::host::Host::now`].
+    pub fn start_timer(&mut self, due: Nanos) -> AskId {
+        let id = self.new_id();
+        self.timers.push((due, id));
+        id
+    }
+
+    /// Starts a timer that is over once more, under its number.
+    pub fn restart_timer(&mut self, id: AskId, due: Nanos) {
+        self.timers.push((due, id));
+    }
+
+    /// Also forgets it where it is due and was not heard yet.
+    pub fn stop_timer(&mut self, id: AskId) {
+        self.timers.retain(|(_, timer)| *timer != id);
+        self.forget(id);
+    }
+
+    /// The next park ends when something comes of this.
+    pub fn await_one(&mut self, id: AskId) {
+        self.awaited = Awaited::One(id);
+    }
+
+    /// The next park ends when something comes of any of these.
+    pub fn await_any(&mut self, ids: Vec<AskId>) {
+        self.awaited = Awaited::Any(ids);
+    }
+
+    /// Takes the first that came under this number.
+    pub fn take(&mut self, id: AskId) -> Option<Heard> {
+        let index = self.inbox.iter().position(|(heard, _)| *heard == id)?;
+        self.inbox.remove(index).map(|(_, heard)| heard)
+    }
+
+    /// Takes the first that came under any of these numbers.
+    pub fn take_any(&mut self, ids: &[AskId]) -> Option<(AskId, Heard)> {
+        let index = self.inbox.iter().position(|(heard, _)| ids.contains(heard))?;
+        self.inbox.remove(index)
+    }
+
+    /// Nothing that came under this number is of interest.
+    pub fn forget(&mut self, id: AskId) {
+        self.inbox.retain(|(heard, _)| *heard != id);
+    }
+
+    pub(super) fn front(&self) -> Option<(AskId, &Heard)> {
+        self.inbox.front().map(|(id, heard)| (*id, heard))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.inbox.len()
+    }
+
+    pub(super) fn drop_front(&mut self) {
+        self.inbox.pop_front();
+    }
+
+    pub(crate) fn push(&mut self, id: AskId, heard: Heard) {
+        self.inbox.push_back((id, heard));
+    }
+
+    /// Timers that are over join the inbox, the earliest first.
+    pub(super) fn ring(&mut self, now: Nanos) {
+        if self.timers.iter().all(|(due, _)| *due > now) {
+            return;
+        }
+        let mut due: Vec<_> = self.timers.extract_if(.., |(due, _)| *due <= now).collect();
+        due.sort_unstable();
+        self.inbox.extend(due.into_iter().map(|(_, id)| (id, Heard::Due)));
+    }
+
+    /// True where what is awaited has come.
+    pub(super) fn is_met(&self) -> bool {
+        match &self.awaited {
+            Awaited::Anything => !self.inbox.is_empty(),
+            Awaited::One(id) => self.inbox.iter().any(|(heard, _)| heard == id),
+            Awaited::Any(ids) => self.inbox.iter().any(|(heard, _)| ids.contains(heard)),
+        }
+    }
+
+    /// A timer that was waited for needs no taking.
+    pub(super) fn end_park(&mut self) {
+        if let Awaited::One(id) = std::mem::take(&mut self.awaited)
+            && let Some(index) = self.inbox.iter().position(|(heard, _)| *heard == id)
+            && matches!(self.inbox[index].1, Heard::Due)
+        {
+            self.inbox.remove(index);
+        }
+    }
+
+    /// When the next timer is due.
+    pub(crate) fn next_due(&self) -> Option<Nanos> {
+        self.timers.iter().map(|(due, _)| *due).min()
+    }
+
+    /// For the next iteration. Numbers go on, so that a late answer is not taken for another's.
+    pub(crate) fn clear(&mut self) {
+        self.inbox.clear();
+        self.timers.clear();
+        self.awaited = Awaited::Anything;
+    }
+}
+
+/// What a user hears, kept beyond the moment that it is told; nothing where it is no news of something asked for.
+pub(crate) fn kept(news: News<'_>) -> Option<(AskId, Heard)> {
+    match news {
+        News::Woken | News::Interrupted => None,
+        News::Answered { call, answer, times, peer, bytes } => {
+            Some((call, Heard::Answered(Box::new(Answered { times, peer, bytes, ..answered(&answer) }))))
+        }
+        News::Failed { call, fault, times, peer, bytes } => {
+            Some((call, Heard::Failed(Box::new(Failed { fault, times, peer, bytes }))))
+        }
+        News::Socket { socket, news, .. } => Some((socket, Heard::Socket(kept_of_socket(news)))),
+    }
+}
+
+fn kept_of_socket(news: SocketNews<'_>) -> SocketHeard {
+    match news {
+        SocketNews::Opened { answer, times, peer } => {
+            SocketHeard::Opened(Box::new(Answered { times, peer, ..answered(&answer) }))
+        }
+        SocketNews::Refused { answer, times, peer } => {
+            SocketHeard::Refused(Box::new(Answered { times, peer, ..answered(&answer) }))
+        }
+        SocketNews::Message(message) => SocketHeard::Message(message),
+        SocketNews::Closed(close) => SocketHeard::Closed(close),
+        SocketNews::Failed { fault, times } => {
+            let (peer, bytes) = (Peer::default(), CallBytes::default());
+            SocketHeard::Failed(Box::new(Failed { fault, times, peer, bytes }))
+        }
+    }
+}
+
+fn answered(answer: &Answer<'_>) -> Answered {
+    Answered {
+        status: answer.status,
+        head: answer.head.to_vec(),
+        body: answer.body.to_vec(),
+        ..Answered::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_is_taken_in_order_and_only_by_who_waits() {
+        let mut waits = Waits::default();
+        let (call, timer) = (waits.new_id(), waits.start_timer(Nanos(30)));
+        waits.await_one(call);
+        waits.ring(Nanos(29));
+        assert_eq!((waits.is_met(), waits.next_due()), (false, Some(Nanos(30))));
+        waits.ring(Nanos(30));
+        assert_eq!((waits.is_met(), waits.next_due()), (false, None));
+        waits.push(call, Heard::Answered(Box::default()));
+        assert!(waits.is_met());
+        assert!(matches!(waits.take(call), Some(Heard::Answered(_))));
+        assert!(matches!(waits.take_any(&[call, timer]), Some((_, Heard::Due))));
+        assert!(waits.take(timer).is_none());
+    }
+
+    #[test]
+    fn timers_ring_by_their_time_and_a_stopped_one_never() {
+        let mut waits = Waits::default();
+        let late = waits.start_timer(Nanos(20));
+        let early = waits.start_timer(Nanos(10));
+        let stopped = waits.start_timer(Nanos(5));
+        let rung_and_stopped = waits.start_timer(Nanos(1));
+        waits.ring(Nanos(1));
+        waits.stop_timer(stopped);
+        waits.stop_timer(rung_and_stopped);
+        waits.ring(Nanos(99));
+        let order: Vec<_> = std::iter::from_fn(|| {
+            let id = waits.front()?.0;
+            waits.drop_front();
+            Some(id)
+        })
+        .collect();
+        assert_eq!(order, [early, late]);
+    }
+}

@@ -1,0 +1,129 @@
+//! `prony compare`: runs A and B in turns, or reads what was saved of them, and says what differs.
+
+use crate::many::{Flags, duration};
+use anyhow::{Context as _, bail};
+use prony_load::{Compared, compare};
+use prony_model::comparison::{self, ComparisonFile, FailIf, Failure};
+use prony_model::search::{Vary, held};
+use prony_model::{LoadModel, Nanos, ResultFile};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const CONDITION_FAILED: u8 = 1;
+/// What saved results end with.
+const SUFFIX: &str = ".prony.json";
+/// Of an address, where nothing else is said.
+const USERS: u32 = 10;
+const DURATION: Nanos = Nanos::from_secs(10);
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// A plan, an address, a k6 script, or saved results: files separated by commas, or a folder; alone, a saved comparison.
+    #[arg(value_name = "A")]
+    a: String,
+    /// What is compared with it, of the same kind.
+    #[arg(value_name = "B")]
+    b: Option<String>,
+    /// Runs of each. An even number cancels a drift of the machine.
+    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    runs: u32,
+    /// Exit with 1 where this is shown, such as `p99 worse than 5%`; may be repeated.
+    #[arg(long, value_name = "CONDITION", value_parser = FailIf::parse)]
+    fail_if: Vec<FailIf>,
+    /// How long each run lasts, at the plan's highest load; by default as the plan says, or 10 s of an address.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    duration: Option<Nanos>,
+    /// Users of an address, without think time; or those that serve the starts, with --rate.
+    #[arg(long, value_name = "COUNT", default_value_t = USERS, value_parser = clap::value_parser!(u32).range(1..))]
+    users: u32,
+    /// Starts a second of an address, in place of users that wait for their answers.
+    #[arg(long, value_name = "RATE")]
+    rate: Option<f64>,
+    #[command(flatten)]
+    flags: Flags,
+}
+
+pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let (file, path) = match (&arguments.b, is_saved(&arguments.a)) {
+        (None, _) => (saved_comparison(arguments)?, None),
+        (Some(b), true) if is_saved(b) => (saved_results(arguments, b)?, None),
+        (Some(b), false) if !is_saved(b) => {
+            let (file, path) = measure(arguments, b)?;
+            (file, Some(path))
+        }
+        _ => bail!("one of the two is saved and the other would be measured now; give two of the same kind"),
+    };
+    arguments.flags.print(
+        || serde_json::to_string_pretty(&file),
+        &prony_report::comparison_summary(&file),
+        path.as_deref(),
+    )?;
+    let has_failed = file.fail_if.iter().any(|verdict| verdict.failure == Failure::Shown);
+    Ok(if has_failed { ExitCode::from(CONDITION_FAILED) } else { ExitCode::SUCCESS })
+}
+
+fn measure(arguments: &Arguments, b: &str) -> anyhow::Result<(ComparisonFile, PathBuf)> {
+    let (a, b) = (subject(arguments, &arguments.a)?, subject(arguments, b)?);
+    let name = format!("compare-{}-{}", a.subject.plan().name(), b.subject.plan().name());
+    let (options, path) = arguments.flags.options(&name, Vary::Users)?;
+    Ok((compare(&a, &b, arguments.runs, &arguments.fail_if, options)?, path))
+}
+
+fn subject(arguments: &Arguments, given: &str) -> anyhow::Result<Compared> {
+    let length = arguments.duration.unwrap_or(DURATION);
+    let load = match arguments.rate {
+        Some(rate) => LoadModel::open(rate, length, arguments.users),
+        None => LoadModel::constant(arguments.users, length),
+    };
+    let mut subject = arguments.flags.given(given, load)?;
+    if let Some(duration) = arguments.duration {
+        subject.draft = held(subject.draft, duration);
+    }
+    Ok(Compared { given: given.to_owned(), subject: subject.check()? })
+}
+
+fn is_saved(given: &str) -> bool {
+    !given.contains("://")
+        && (given.split(',').all(|part| part.ends_with(SUFFIX)) || Path::new(given).is_dir())
+}
+
+fn saved_comparison(arguments: &Arguments) -> anyhow::Result<ComparisonFile> {
+    let path = Path::new(&arguments.a);
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let head: serde_json::Value =
+        serde_json::from_str(&text).with_context(|| format!("{} is no result file", path.display()))?;
+    if head["schema"] != comparison::SCHEMA {
+        bail!(
+            "{} is no saved comparison; give B as well, the results that it is compared with",
+            path.display()
+        );
+    }
+    let mut file: ComparisonFile =
+        serde_json::from_value(head).with_context(|| format!("cannot understand {}", path.display()))?;
+    file.judge(&arguments.fail_if);
+    Ok(file)
+}
+
+fn saved_results(arguments: &Arguments, b: &str) -> anyhow::Result<ComparisonFile> {
+    let (results_a, results_b) = (read_all(&arguments.a)?, read_all(b)?);
+    ComparisonFile::of_saved((&arguments.a, results_a), (b, results_b), &arguments.fail_if)
+        .context("there is nothing to compare: no result was found")
+}
+
+/// In the order of their names within a folder.
+fn read_all(given: &str) -> anyhow::Result<Vec<ResultFile>> {
+    let mut paths: Vec<PathBuf> = given.split(',').map(PathBuf::from).collect();
+    if Path::new(given).is_dir() {
+        let entries = fs::read_dir(given).with_context(|| format!("cannot read {given}"))?;
+        let files = entries.filter_map(Result::ok).map(|entry| entry.path());
+        paths = files.filter(|path| path.to_string_lossy().ends_with(SUFFIX)).collect();
+        paths.sort_unstable();
+    }
+    paths.iter().map(|path| read(path)).collect()
+}
+
+fn read(path: &Path) -> anyhow::Result<ResultFile> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    prony_report::read(&text).with_context(|| path.display().to_string())
+}

@@ -1,0 +1,168 @@
+//! `prony lab`: lists the experiments, or re-runs a published study.
+
+mod graph;
+mod resolvers;
+
+use std::{io::Write, path::PathBuf, process::ExitCode};
+
+use anyhow::Context;
+use clap::{Args, Subcommand, ValueEnum};
+use prony_experiments::{
+    Report,
+    relational::{self, Database, Operation, Options, Pace, dataset::DatasetPlan},
+};
+use prony_model::Nanos;
+
+use crate::interrupt;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    experiment: Option<Experiment>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Experiment {
+    /// How many users does GraphQL over a relational database serve? (Phrag's performance study)
+    Relational(RelationalArguments),
+    #[command(
+        about = "How many nodes and relationships a second does a property graph over HTTP make and read? (RageDB's study)"
+    )]
+    Graph(graph::GraphArguments),
+    #[command(
+        about = "What does GraphQL by functions in process cost over REST, and what does it carry? (GraphQL ASP.NET's study)"
+    )]
+    Resolvers(resolvers::ResolversArguments),
+}
+
+#[derive(Debug, Args)]
+struct RelationalArguments {
+    /// Take the study's durations, 30 s of ramp and 30 s of hold a step, instead of a few seconds.
+    #[arg(long)]
+    full: bool,
+    /// Length of each step's ramp, instead of the quick or the full one.
+    #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
+    ramp: Option<Nanos>,
+    /// Length of each step's hold, which the verdict is about.
+    #[arg(long, value_name = "DURATION", value_parser = Nanos::parse)]
+    hold: Option<Nanos>,
+    /// Steps of each search at most.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    steps: Option<u32>,
+    /// Processors for the engine, each number a table of its own.
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    cpus: Vec<usize>,
+    /// Serve from this PostgreSQL database (`postgres://…`) instead of embedded SQLite.
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
+    /// What to ask.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_values_t = QueryName::ALL)]
+    queries: Vec<QueryName>,
+    /// The queries' `limit`, each a table of its own.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [50, 100])]
+    limits: Vec<u32>,
+    /// How the engine resolves nested fields in the searches.
+    #[arg(long, value_name = "MODEL", default_value = "subquery", value_parser = ["subquery", "per-nest", "bucket"])]
+    resolver: String,
+    /// Drive the searches with k6 scripts, which stand beside the results, instead of plans.
+    #[arg(long)]
+    script: bool,
+    /// Leave out the comparison of the three resolver models.
+    #[arg(long)]
+    no_resolvers: bool,
+    /// Rows in each table.
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    rows: u32,
+    /// Makes data and requests repeatable.
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    seed: u64,
+    /// Results go into a directory of their own below this one; the data is kept there too.
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    output: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum QueryName {
+    NoNest,
+    OneNest,
+    TwoNests,
+    Create,
+}
+
+impl QueryName {
+    const ALL: [Self; 4] = [Self::NoNest, Self::OneNest, Self::TwoNests, Self::Create];
+
+    fn operation(self) -> Operation {
+        match self {
+            Self::NoNest => Operation::NoNest,
+            Self::OneNest => Operation::OneNest,
+            Self::TwoNests => Operation::TwoNests,
+            Self::Create => Operation::Create,
+        }
+    }
+}
+
+impl std::fmt::Display for QueryName {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.operation().name())
+    }
+}
+
+pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    match arguments.experiment {
+        None => list(),
+        Some(Experiment::Relational(arguments)) => run_relational(arguments),
+        Some(Experiment::Graph(arguments)) => graph::run(arguments),
+        Some(Experiment::Resolvers(arguments)) => resolvers::run(arguments),
+    }
+}
+
+fn list() -> anyhow::Result<ExitCode> {
+    let mut out = std::io::stdout().lock();
+    for experiment in prony_experiments::EXPERIMENTS {
+        writeln!(out, "{:<12} {}", experiment.name, experiment.summary)?;
+    }
+    writeln!(out, "\nRun one with `prony lab NAME`; `prony lab NAME --help` tells its options.")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_relational(arguments: RelationalArguments) -> anyhow::Result<ExitCode> {
+    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let pace = pace(&arguments);
+    let options = Options {
+        program,
+        database: arguments.database.map_or(Database::Sqlite, Database::Postgres),
+        dataset: DatasetPlan { seed: arguments.seed, rows: arguments.rows },
+        pace,
+        processors: arguments.cpus,
+        operations: arguments.queries.iter().map(|query| query.operation()).collect(),
+        limits: arguments.limits,
+        resolver: arguments.resolver,
+        script: arguments.script,
+        compare_resolvers: !arguments.no_resolvers,
+        output: arguments.output,
+        command_line: crate::command_line(),
+        stop: interrupt::stop_flag()?,
+    };
+    show(&relational::run(&options)?)
+}
+
+/// The tables, and where all of it is.
+fn show<O>(report: &Report<O>) -> anyhow::Result<ExitCode> {
+    let Report { markdown, directory, json_name, .. } = report;
+    crate::print(&format!(
+        "{markdown}\nWritten to {}: table.md, {json_name} and a result file for each step.\n",
+        directory.display()
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn pace(arguments: &RelationalArguments) -> Pace {
+    let preset = if arguments.full { Pace::FULL } else { Pace::QUICK };
+    Pace {
+        ramp: arguments.ramp.unwrap_or(preset.ramp),
+        hold: arguments.hold.unwrap_or(preset.hold),
+        steps_max: arguments.steps.unwrap_or(preset.steps_max),
+        ..preset
+    }
+}

@@ -1,0 +1,140 @@
+//! The command line: reads arguments, hands over to one module a command, and turns the outcome into an exit
+//! code. Everything else is in the libraries.
+//!
+//! Exit codes: 0 done, 1 measured and a threshold or an objective failed, 2 could not run.
+
+mod compare;
+mod example;
+mod find;
+mod flags;
+mod graph;
+mod interrupt;
+mod lab;
+mod logs;
+mod many;
+mod micro;
+mod progress;
+mod report;
+mod run;
+mod schema;
+mod selftest;
+mod serve;
+mod triggers;
+
+use anyhow::Context as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use prony_server::observe::allocations::CountingAllocator;
+
+/// Serves the data you have as a fast API, and measures any HTTP API honestly.
+#[derive(Debug, Parser)]
+#[command(name = "prony", version, max_term_width = 100)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve databases as GraphQL.
+    Serve(serve::Arguments),
+    /// Serve an example of an API written in Rust.
+    Example(example::Arguments),
+    /// Print the GraphQL schema of a source.
+    Schema(schema::Arguments),
+    /// Import, export and look after a graph.
+    Graph(graph::Arguments),
+    /// Have a PostgreSQL database tell of changes made by others.
+    Triggers(triggers::Arguments),
+    /// Run a load test.
+    Run(run::Arguments),
+    /// Show saved results in the terminal, as a page, or as files.
+    Report(report::Arguments),
+    /// Find the largest load that keeps its objectives.
+    Find(find::Arguments),
+    /// Compare two targets or plans, run in turns, or saved results.
+    Compare(compare::Arguments),
+    /// Show on this machine that the lab reports what happens.
+    Selftest(selftest::Arguments),
+    /// The self-test's target; ends with its standard input.
+    #[command(name = prony_experiments::selftest::TARGET_COMMAND, hide = true)]
+    SelftestTarget,
+    /// List the experiments, or run one.
+    Lab(lab::Arguments),
+    /// The engine's micro-benchmarks, as JSON for `prony lab resolvers`.
+    #[command(name = prony_experiments::resolvers::MICRO_COMMAND, hide = true)]
+    MicroBenchmarks(micro::Arguments),
+}
+
+const COULD_NOT_RUN: u8 = 2;
+
+/// Counts for the micro-benchmarks, and nowhere else.
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+fn main() -> ExitCode {
+    let given: Vec<_> = std::env::args_os().collect();
+    // A script has k6's flags, some of which are wrk's in another meaning.
+    if let Some(read) = run::k6::K6Arguments::read(&given) {
+        return read.map_or_else(|error| explain(&error), |arguments| run::k6::execute(&arguments));
+    }
+    let line = match CommandLine::try_parse() {
+        Ok(line) => line,
+        Err(error) => return explain(&error),
+    };
+    let outcome = match line.command {
+        Command::Serve(arguments) => serve::execute(arguments),
+        Command::Example(arguments) => example::execute(arguments),
+        Command::Schema(arguments) => schema::execute(arguments),
+        Command::Graph(arguments) => graph::execute(arguments),
+        Command::Triggers(arguments) => triggers::execute(arguments),
+        Command::Run(arguments) => run::execute(&arguments),
+        Command::Report(arguments) => report::execute(&arguments),
+        Command::Find(arguments) => find::execute(&arguments),
+        Command::Compare(arguments) => compare::execute(&arguments),
+        Command::Selftest(arguments) => selftest::execute(&arguments),
+        Command::SelftestTarget => selftest::execute_target(),
+        Command::Lab(arguments) => lab::execute(arguments),
+        Command::MicroBenchmarks(arguments) => micro::execute(&arguments),
+    };
+    outcome.unwrap_or_else(|error| {
+        say(&error);
+        ExitCode::from(COULD_NOT_RUN)
+    })
+}
+
+/// What is wrong with the command line, or its help.
+fn explain(error: &clap::Error) -> ExitCode {
+    let code = if error.use_stderr() { COULD_NOT_RUN } else { 0 };
+    let _ = error.print();
+    ExitCode::from(code)
+}
+
+/// As results keep it: without the passwords of addresses.
+fn command_line() -> Vec<String> {
+    std::env::args().map(|argument| prony_experiments::observe::without_password(&argument)).collect()
+}
+
+/// The one place where an error reaches the terminal; causes follow on the same line.
+#[expect(clippy::print_stderr, reason = "the binary's own voice")]
+fn say(error: &anyhow::Error) {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        // Many errors name their cause themselves.
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    eprintln!("error: {text}");
+}
+
+/// To standard output.
+fn print(text: &str) -> anyhow::Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        // Whoever reads has seen enough, as `head` does.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("cannot print"),
+    }
+}

@@ -1,0 +1,225 @@
+//! What `prony find` and `prony compare` share: the flags, what they measure, the display, and where the file goes.
+
+use crate::run::k6;
+use crate::{interrupt, progress};
+use anyhow::Context as _;
+use prony_experiments::k6::ScriptSubject;
+use prony_experiments::observe;
+use prony_load::{Event, ManyOptions, Output, Progress, Subject, Url, read_plan};
+use prony_model::comparison::Side;
+use prony_model::result::ResultFile;
+use prony_model::search::{StepVerdict, Vary};
+use prony_model::{LoadModel, Nanos, Plan, PlanDraft};
+use prony_report::ProgressDisplay;
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Flags {
+    /// Threads of the lab; by default one for each processor.
+    #[arg(long, value_name = "COUNT")]
+    threads: Option<NonZeroUsize>,
+    /// Seed of all random choices, in place of the plan's.
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// What to watch meanwhile, beside what the plan names: pid:N, name:NAME, prom:URL[#METRIC,METRIC], pg:URL, gc:FILE; can be given several times. docs/observers.md describes it.
+    #[arg(long, value_name = "SPEC")]
+    observe: Vec<String>,
+    /// For a k6 script: set a variable of `__ENV`; repeatable.
+    #[arg(short, long = "env", value_name = "NAME=VALUE")]
+    environment: Vec<String>,
+    /// Folder that the result file is written to.
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    output: PathBuf,
+    /// Print the whole result as JSON instead of a summary.
+    #[arg(long)]
+    json: bool,
+    /// Show nothing while it goes on.
+    #[arg(long)]
+    quiet: bool,
+}
+
+impl Flags {
+    /// With the file at which the result will stand.
+    pub(crate) fn options(&self, name: &str, vary: Vary) -> anyhow::Result<(ManyOptions, PathBuf)> {
+        let path = result_path(&self.output, name);
+        let mut display = Display { vary, run: None, mode: self.mode() };
+        let given = self.observe.clone();
+        let mut options = ManyOptions {
+            observe: Some(Box::new(move |named| {
+                observe::open(&[named, &given].concat()).map_err(|error| error.to_string())
+            })),
+            output: Output::File(path.clone()),
+            command_line: crate::command_line(),
+            stop: interrupt::stop_flag()?,
+            watch: Box::new(move |event| display.show(event)),
+            ..ManyOptions::default()
+        };
+        options.threads = self.threads.unwrap_or(options.threads);
+        Ok((options, path))
+    }
+
+    /// A plan file, an address or a k6 script. The load is that of an address.
+    pub(crate) fn given(&self, given: &str, load: LoadModel) -> anyhow::Result<Given> {
+        let (draft, script) = if k6::is_script(given) {
+            let script = k6::subject(given, &self.environment)?;
+            (script.plan().clone().into_draft(), Some(script))
+        } else if Url::is_one(given) {
+            (Url::parse(given)?.plan(load), None)
+        } else {
+            (read_plan(Path::new(given))?.into_draft(), None)
+        };
+        let seed = self.seed.unwrap_or(draft.seed);
+        Ok(Given { draft: PlanDraft { seed, ..draft }, script })
+    }
+
+    /// The summary, or all of it as JSON.
+    pub(crate) fn print(
+        &self,
+        json: impl FnOnce() -> serde_json::Result<String>,
+        summary: &str,
+        path: Option<&Path>,
+    ) -> anyhow::Result<()> {
+        let text = if self.json {
+            json().context("cannot write the result as JSON")? + "\n"
+        } else {
+            let place = path.map_or(String::new(), |path| format!("\nresult: {}\n", path.display()));
+            format!("{summary}{place}")
+        };
+        std::io::stdout().write_all(text.as_bytes()).context("cannot print the result")
+    }
+
+    fn mode(&self) -> Mode {
+        match (self.quiet, std::io::stderr().is_terminal()) {
+            (true, _) => Mode::Quiet,
+            (false, true) => Mode::Terminal,
+            (false, false) => Mode::Lines,
+        }
+    }
+}
+
+/// What is run again and again, before its plan is looked at as a whole.
+#[derive(Debug)]
+pub(crate) struct Given {
+    pub(crate) draft: PlanDraft,
+    script: Option<ScriptSubject>,
+}
+
+impl Given {
+    pub(crate) fn check(self) -> anyhow::Result<Box<dyn Subject>> {
+        let plan: Plan = self.draft.check()?;
+        Ok(match self.script {
+            Some(script) => Box::new(script.with_plan(plan)),
+            None => Box::new(plan),
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Terminal,
+    Lines,
+    Quiet,
+}
+
+/// A line for each run that has ended; while one goes on, its own display where the output is a terminal.
+struct Display {
+    vary: Vary,
+    run: Option<ProgressDisplay>,
+    mode: Mode,
+}
+
+impl Display {
+    fn show(&mut self, event: &Event<'_>) {
+        match event {
+            Event::StepRunBegins { .. } | Event::SideRunBegins { .. } => {
+                self.run = (self.mode == Mode::Terminal).then(ProgressDisplay::bar);
+                if let Event::SideRunBegins { side: Side::A, pair, pairs } = event
+                    && pair % 2 == 1
+                {
+                    self.say(&format!("run {pair} of {pairs} of each"));
+                }
+            }
+            Event::Second(progress) => self.second(progress),
+            Event::StepRunEnds { load, run } => {
+                let outcome = if run.reason.is_empty() { "passed" } else { &run.reason };
+                self.say(&format!("{}: {}; {outcome}", self.vary.show(*load), figures(&run.result)));
+            }
+            Event::StepEnds { load, verdict, note } => {
+                let note = note.map_or(String::new(), |note| format!(": {note}"));
+                self.say(&format!("{}: {}{note}", self.vary.show(*load), shown(*verdict)));
+            }
+            Event::SideRunEnds { side, result } => self.say(&format!("{side:?}: {}", figures(result))),
+            Event::Warning(warning) => self.warn(warning),
+        }
+    }
+
+    fn second(&mut self, second: &Progress) {
+        if let Some(warning) = &second.warning {
+            self.warn(warning);
+        }
+        let Some(display) = &mut self.run else { return };
+        display.show(&progress::line(second));
+        if second.is_last {
+            display.finish();
+            self.run = None;
+        }
+    }
+
+    fn say(&self, line: &str) {
+        if self.mode != Mode::Quiet {
+            // A line that cannot be shown is no reason to end a measurement.
+            let _ = writeln!(std::io::stderr(), "{line}");
+        }
+    }
+
+    fn warn(&self, warning: &str) {
+        self.run.as_ref().unwrap_or(&ProgressDisplay::Quiet).warn(warning);
+    }
+}
+
+fn shown(verdict: StepVerdict) -> &'static str {
+    match verdict {
+        StepVerdict::Passed => "PASSED",
+        StepVerdict::Failed => "FAILED",
+        StepVerdict::LabLimited => "the lab itself is the limit",
+        StepVerdict::Undecided => "UNDECIDED, its runs disagree",
+    }
+}
+
+fn figures(result: &ResultFile) -> String {
+    let all = &result.headline().all;
+    let mut text = format!("{:.1}/s, {:.2} % errors", all.rate_per_s, all.error_share() * 100.0);
+    for percentile in [50.0, 95.0, 99.0] {
+        if let Some(time) = all.response_time.percentile(percentile) {
+            let _ = write!(text, ", p{percentile} {time}");
+        }
+    }
+    text
+}
+
+/// `DIR/NAME-UNIXSECONDS.prony.json`, the name reduced to what every file system takes.
+fn result_path(directory: &Path, name: &str) -> PathBuf {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let name: String = name.chars().map(safe).collect();
+    directory.join(format!("{name}-{seconds}.prony.json"))
+}
+
+/// `5%` as 0.05.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    let percent = number.filter(|percent| (0.0..=100.0).contains(percent));
+    percent
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| format!("`{text}` is no share; write for example `5%`"))
+}
+
+/// `30s`, and not nothing.
+pub(crate) fn duration(text: &str) -> Result<Nanos, String> {
+    let duration = Nanos::parse(text).map_err(|error| error.to_string())?;
+    if duration == Nanos::ZERO { Err("it must be longer than nothing".to_owned()) } else { Ok(duration) }
+}

@@ -1,0 +1,244 @@
+//! `prony run SCRIPT.js`: a k6 script with k6's flags, from the command line to k6's exit code. k6's summary is printed
+//! as k6 does, and after it what Prony found.
+
+mod flags;
+mod given;
+
+use super::{display, result_path, show};
+use crate::interrupt;
+use anyhow::Context as _;
+use prony_experiments::k6::{Ended, Lived, handle_summary, live};
+use prony_experiments::observe;
+use prony_load::{Output, RunOptions};
+use prony_model::Plan;
+use prony_script_k6::exit::Exit;
+use prony_script_k6::measure::MeasureSettings;
+use prony_script_k6::metrics::SummaryMode;
+use prony_script_k6::metrics::outputs::OutputSpec;
+use prony_script_k6::modules::log::Style;
+use prony_script_k6::session::Session;
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::process::ExitCode;
+
+pub(crate) use flags::{K6Arguments, is_script};
+pub(crate) use given::subject;
+
+/// An error with the exit code that k6 has for it.
+#[derive(Debug)]
+struct Stopped {
+    exit: Exit,
+    error: anyhow::Error,
+}
+
+impl Stopped {
+    fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
+        Self { exit, error: error.into() }
+    }
+}
+
+impl From<anyhow::Error> for Stopped {
+    /// What k6 has no code for of its own is a matter of what it was given.
+    fn from(error: anyhow::Error) -> Self {
+        Self { exit: Exit::Configuration, error }
+    }
+}
+
+/// Where arguments are those of a script, runs it.
+pub(crate) fn execute(arguments: &K6Arguments) -> ExitCode {
+    match run(arguments) {
+        Ok(exit) => ExitCode::from(exit),
+        Err(stopped) => {
+            crate::say(&stopped.error);
+            ExitCode::from(stopped.exit.code())
+        }
+    }
+}
+
+fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
+    if arguments.check {
+        let check = given::check(arguments)?;
+        print(format!("{check}\n").as_bytes())?;
+        return Ok(if check.is_whole() { Exit::Done.code() } else { crate::COULD_NOT_RUN });
+    }
+    let mode = arguments.summary_mode()?;
+    let settings = MeasureSettings {
+        outputs: arguments.outputs().map_err(|error| Stopped::new(Exit::Configuration, error))?,
+        no_thresholds: arguments.no_thresholds(),
+        no_color: arguments.no_color,
+    };
+    if arguments.explain {
+        return explain(arguments, &settings);
+    }
+    let session = given::session(arguments, &settings)?;
+    for warning in &session.warnings {
+        warn(warning);
+    }
+    let plan = session.plan().map_err(|error| Stopped::new(error.exit(), error))?;
+    let path = result_path(&arguments.output, &plan);
+    let options = options(arguments, &session, &plan, &path)?;
+    if !arguments.quiet && !arguments.json {
+        print(introduction(arguments, &session, &settings.outputs).as_bytes())?;
+    }
+    let lived = live(&session, &plan, options);
+    // What the script has logged stands before what is said of it.
+    session.measure.log().flush();
+    if mode != SummaryMode::Disabled {
+        summarise(arguments, &session, &lived, mode)?;
+    }
+    for end in session.measure.close_outputs() {
+        if end.lost > 0 {
+            warn(&format!(
+                "{}: {} samples are missing: they came faster than they could be written",
+                end.name, end.lost
+            ));
+        }
+        if let Some(error) = end.error {
+            warn(&format!("{} could not be written to its end: {error}", end.name));
+        }
+    }
+    session.measure.log().flush();
+    say_end(&lived.ended);
+    let is_void = tell_findings(arguments, &lived, &path)?;
+    Ok(match lived.ended.exit {
+        Exit::Done if arguments.strict && is_void => super::THRESHOLD_FAILED,
+        exit => exit.code(),
+    })
+}
+
+/// What would be run. No output is opened, because nothing is written.
+fn explain(arguments: &K6Arguments, settings: &MeasureSettings) -> Result<u8, Stopped> {
+    let session = given::session(arguments, &MeasureSettings { outputs: Vec::new(), ..settings.clone() })?;
+    session.measure.log().flush();
+    for warning in &session.warnings {
+        warn(warning);
+    }
+    session.plan().map_err(|error| Stopped::new(error.exit(), error))?;
+    let text = introduction(arguments, &session, &settings.outputs);
+    print(format!("{text}--check says what the script needs, and what of it is missing\n").as_bytes())?;
+    Ok(Exit::Done.code())
+}
+
+fn options(
+    arguments: &K6Arguments,
+    session: &Session,
+    plan: &Plan,
+    path: &Path,
+) -> anyhow::Result<RunOptions> {
+    let mut display = display(arguments.quiet);
+    session.measure.log().set_output(display.errors(), Style::of_errors());
+    let options = RunOptions {
+        output: Output::File(path.to_owned()),
+        command_line: crate::command_line(),
+        progress: Box::new(move |progress| show(&mut display, progress)),
+        observe: Some(observe::open(&[plan.observe(), &arguments.observe].concat())?),
+        stop: interrupt::stop_flag_or_exit(Exit::Interrupted.code().into())?,
+        ..RunOptions::default()
+    };
+    let threads = arguments
+        .threads
+        .map_or(options.threads, |count| NonZeroUsize::new(count as usize).unwrap_or(NonZeroUsize::MIN));
+    Ok(RunOptions { threads, ..options })
+}
+
+/// What will be run, in k6's words.
+fn introduction(arguments: &K6Arguments, session: &Session, outputs: &[OutputSpec]) -> String {
+    let needs = session.options.requirements();
+    let scenarios = &session.options.scenarios;
+    let outputs: Vec<_> = outputs.iter().map(OutputSpec::name).collect();
+    let outputs = if outputs.is_empty() { "-".to_owned() } else { outputs.join(", ") };
+    let count =
+        if scenarios.len() == 1 { "1 scenario".to_owned() } else { format!("{} scenarios", scenarios.len()) };
+    let mut text = format!(
+        "     execution: local\n        script: {}\n        output: {outputs}\n\n     \
+         scenarios: (100.00%) {count}, {} max VUs, {} max duration (incl. graceful stop):\n",
+        arguments.script,
+        needs.users_max,
+        k6_duration(needs.duration),
+    );
+    for scenario in scenarios {
+        let _ = writeln!(text, "              * {}: {}", scenario.name, scenario.description());
+    }
+    text.push('\n');
+    text
+}
+
+fn k6_duration(duration: prony_model::Nanos) -> String {
+    prony_script_k6::options::Span::from(duration).to_string()
+}
+
+/// What the script makes of its figures, or k6's text.
+fn summarise(
+    arguments: &K6Arguments,
+    session: &Session,
+    lived: &Lived,
+    mode: SummaryMode,
+) -> anyhow::Result<()> {
+    if let Some(path) = &arguments.summary_export {
+        write_file(path, lived.summary.export().as_bytes());
+    }
+    let contents = handle_summary(session, &lived.summary).unwrap_or_else(|message| {
+        crate::say(&anyhow::anyhow!("{message}"));
+        None
+    });
+    let Some(contents) = contents else {
+        if arguments.json {
+            return Ok(());
+        }
+        let with_colors = !arguments.no_color && std::io::stdout().is_terminal();
+        return print(lived.summary.text(mode, with_colors).as_bytes());
+    };
+    for (place, content) in contents {
+        match place.as_str() {
+            // Nothing but the result is to be there.
+            "stdout" if arguments.json => {}
+            "stdout" => print(&content)?,
+            "stderr" => eprint(&content)?,
+            path => write_file(Path::new(path), &content),
+        }
+    }
+    Ok(())
+}
+
+/// A summary that cannot be written is said, and is no reason to lose the others.
+fn write_file(path: &Path, content: &[u8]) {
+    if let Err(cause) = std::fs::write(path, content) {
+        crate::say(&anyhow::anyhow!("cannot write the summary to {}: {cause}", path.display()));
+    }
+}
+
+fn say_end(ended: &Ended) {
+    if !ended.message.is_empty() {
+        crate::say(&anyhow::anyhow!("{}", ended.message));
+    }
+}
+
+/// What Prony found beyond k6's figures; true where some of it voids them.
+fn tell_findings(arguments: &K6Arguments, lived: &Lived, path: &Path) -> anyhow::Result<bool> {
+    let Some(result) = &lived.result else { return Ok(false) };
+    if arguments.json {
+        print((prony_report::json(result)? + "\n").as_bytes())?;
+    }
+    if !arguments.quiet {
+        let findings = prony_report::findings(result);
+        eprint(format!("{findings}\nresult: {}\n", path.display()).as_bytes())?;
+    }
+    Ok(result.findings.iter().any(|finding| finding.voids_claim))
+}
+
+fn print(text: &[u8]) -> anyhow::Result<()> {
+    // What follows on standard error stands behind it, also where it ends within a line.
+    let mut out = std::io::stdout();
+    out.write_all(text).and_then(|()| out.flush()).context("cannot print the summary")
+}
+
+fn eprint(text: &[u8]) -> anyhow::Result<()> {
+    std::io::stderr().write_all(text).context("cannot print to standard error")
+}
+
+fn warn(message: &str) {
+    // A warning that cannot be shown is no reason to end.
+    let _ = writeln!(std::io::stderr(), "warning: {message}");
+}

@@ -1,0 +1,219 @@
+//! The command line of a script: k6's flags, those of options from the table of all options, and Prony's own.
+
+use anyhow::bail;
+use clap::builder::ArgAction;
+use clap::{Arg, ArgMatches, CommandFactory as _, FromArgMatches as _, Parser};
+use prony_script_k6::metrics::SummaryMode;
+use prony_script_k6::metrics::outputs::{OutputError, OutputSpec};
+use prony_script_k6::options::table::OPTIONS;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+const HEADING: &str = "k6's options";
+
+/// Runs a k6 script.
+#[derive(Debug, Clone, Parser)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[command(name = "prony run", max_term_width = 100, args_override_self = true)]
+pub(crate) struct K6Arguments {
+    /// The script; `-` is standard input. docs/k6.md describes it.
+    #[arg(value_name = "SCRIPT.js")]
+    pub script: String,
+    /// Set a variable of `__ENV`; repeatable.
+    #[arg(short, long = "env", value_name = "NAME=VALUE")]
+    pub environment: Vec<String>,
+    /// Give the script the system's environment in `__ENV`, as k6 does by default.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub include_system_env_vars: Option<bool>,
+    /// Write each sample to a file: json=FILE or csv=FILE; repeatable.
+    #[arg(short, long, value_name = "OUTPUT")]
+    pub out: Vec<String>,
+    /// Write the summary's figures to a file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub summary_export: Option<PathBuf>,
+    /// The summary at the end: compact, full, legacy or disabled.
+    #[arg(long, value_name = "MODE")]
+    pub summary_mode: Option<String>,
+    /// Print no summary.
+    #[arg(long, hide = true)]
+    pub no_summary: bool,
+    /// Do not judge thresholds.
+    #[arg(long)]
+    pub no_thresholds: bool,
+    /// Options in a file of JSON, below those of the script.
+    #[arg(short, long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Print without colours.
+    #[arg(long)]
+    pub no_color: bool,
+    /// Taken for k6's sake: nothing is ever reported to anybody.
+    #[arg(long, hide = true)]
+    pub no_usage_report: bool,
+    /// Do not run the script: say what it needs, and what of it is missing.
+    #[arg(long)]
+    pub check: bool,
+    /// Do not run the script: say what its scenarios would do.
+    #[arg(long)]
+    pub explain: bool,
+    /// Print Prony's result as JSON in the place of the summary.
+    #[arg(long)]
+    pub json: bool,
+    /// Show nothing but the summary.
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Threads of the lab; by default one for each processor.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub threads: Option<u32>,
+    /// What to watch meanwhile: pid:N, name:NAME, prom:URL[#METRIC,METRIC], pg:URL, gc:FILE; can be given several times. docs/observers.md describes it.
+    #[arg(long, value_name = "SPEC")]
+    pub observe: Vec<String>,
+    /// Folder that the result file is written to.
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    pub output: PathBuf,
+    /// Exit with 1 where a finding voids what was measured.
+    #[arg(long)]
+    pub strict: bool,
+    /// Flags of options, by the options' names.
+    #[arg(skip)]
+    pub options: Vec<(&'static str, Vec<String>)>,
+}
+
+/// True for what is a script by its name, or standard input.
+pub(crate) fn is_script(text: &str) -> bool {
+    let extension = Path::new(text).extension().and_then(|extension| extension.to_str());
+    let is_file = extension.is_some_and(|extension| ["js", "mjs", "cjs", "ts", "mts"].contains(&extension));
+    text == "-" || is_file && !text.contains("://") && !text.contains('=') && !text.starts_with('-')
+}
+
+impl K6Arguments {
+    /// Something where a command line is `prony run` with a script.
+    pub(crate) fn read(line: &[OsString]) -> Option<Result<Self, clap::Error>> {
+        let (command, rest) = line.get(1..)?.split_first()?;
+        let has_script = || rest.iter().any(|argument| argument.to_str().is_some_and(is_script));
+        (command == "run" && has_script()).then(|| Self::parse_all(rest))
+    }
+
+    /// No flags but these variables of `__ENV`.
+    pub(crate) fn plain(script: &str, environment: &[String]) -> Self {
+        let line = ["--".into(), script.into()];
+        let mut arguments = Self::parse_all(&line).expect("a script alone is a command line");
+        arguments.environment = environment.to_vec();
+        arguments
+    }
+
+    fn parse_all(rest: &[OsString]) -> Result<Self, clap::Error> {
+        let name = OsString::from("prony run");
+        let matches =
+            Self::command().args(option_flags()).try_get_matches_from([&name].into_iter().chain(rest))?;
+        let mut arguments = Self::from_arg_matches(&matches)?;
+        arguments.options = given_flags(&matches);
+        Ok(arguments)
+    }
+
+    pub(crate) fn summary_mode(&self) -> anyhow::Result<SummaryMode> {
+        if self.no_summary {
+            return Ok(SummaryMode::Disabled);
+        }
+        let name =
+            self.summary_mode.clone().or_else(|| std::env::var("K6_SUMMARY_MODE").ok()).unwrap_or_default();
+        match SummaryMode::from_name(&name) {
+            Some(mode) => Ok(mode),
+            None => bail!("--summary-mode `{name}` is none of compact, full, legacy and disabled"),
+        }
+    }
+
+    pub(crate) fn no_thresholds(&self) -> bool {
+        self.no_thresholds || std::env::var("K6_NO_THRESHOLDS").is_ok_and(|text| text == "true")
+    }
+
+    pub(crate) fn outputs(&self) -> Result<Vec<OutputSpec>, OutputError> {
+        let variable = |name| std::env::var(name).ok();
+        let (time, file) = (variable("K6_CSV_TIME_FORMAT"), variable("K6_CSV_FILENAME"));
+        let named: Vec<_> = match variable("K6_OUT") {
+            Some(out) if self.out.is_empty() => out.split(',').map(str::to_owned).collect(),
+            _ => self.out.clone(),
+        };
+        named.iter().map(|text| OutputSpec::parse(text, time.as_deref(), file.as_deref())).collect()
+    }
+}
+
+/// The flags of the table of options, so that help and reading follow from one list.
+fn option_flags() -> impl Iterator<Item = Arg> {
+    OPTIONS.iter().filter_map(|row| {
+        let flag = row.flag.as_ref()?;
+        let arg = Arg::new(row.name).long(flag.long).help(flag.help).help_heading(HEADING);
+        let arg = match flag.short {
+            Some(short) => arg.short(short),
+            None => arg,
+        };
+        Some(match (flag.value_name, flag.is_repeatable) {
+            ("", _) => arg
+                .num_args(0..=1)
+                .require_equals(true)
+                .value_name("BOOL")
+                .default_missing_value("true")
+                .action(ArgAction::Set),
+            (name, true) => arg.value_name(name).action(ArgAction::Append),
+            (name, false) => arg.value_name(name).action(ArgAction::Set),
+        })
+    })
+}
+
+fn given_flags(matches: &ArgMatches) -> Vec<(&'static str, Vec<String>)> {
+    let rows = OPTIONS.iter().filter(|row| row.flag.is_some());
+    let given = |name| matches.get_many::<String>(name).map(|texts| texts.cloned().collect());
+    rows.filter_map(|row| Some((row.name, given(row.name)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Option<K6Arguments> {
+        let line: Vec<OsString> = line.split(' ').map(Into::into).collect();
+        K6Arguments::read(&line).map(|read| read.unwrap())
+    }
+
+    #[test]
+    fn scripts_are_told_from_plans_and_addresses() {
+        for line in [
+            "prony run plan.toml",
+            "prony run http://host/app.js",
+            "prony find a.js",
+            "prony run -s w.lua http://x",
+        ] {
+            assert!(read(line).is_none(), "{line}");
+        }
+        for line in [
+            "prony run a.js",
+            "prony run -u 3 - -d 1s",
+            "prony run --vus 2 dir/a.ts",
+            "prony run -e A=b.js c.mjs",
+        ] {
+            assert!(read(line).is_some(), "{line}");
+        }
+    }
+
+    #[test]
+    fn flags_are_those_of_k6() {
+        let line = "prony run -u 3 -d 30s -i5 --stage 1s:2,2s:3 -s 3s:4 -e A=1 --env B=2=3 --tag x=y --no-setup \
+                    --throw=false --out json=a.gz -o csv -q --summary-trend-stats avg,p(99) a.js";
+        let arguments = read(line).unwrap();
+        let options: Vec<_> =
+            arguments.options.iter().map(|(name, texts)| format!("{name}={}", texts.join("|"))).collect();
+        assert_eq!(
+            options.join(" "),
+            "vus=3 duration=30s iterations=5 stages=1s:2,2s:3|3s:4 noSetup=true summaryTrendStats=avg,p(99) tags=x=y throw=false"
+        );
+        assert_eq!(
+            (arguments.environment.join(" "), arguments.out.join(" ")),
+            ("A=1 B=2=3".into(), "json=a.gz csv".into())
+        );
+        assert!(arguments.quiet && arguments.script == "a.js");
+    }
+
+    #[test]
+    fn a_script_alone_is_a_command_line() {
+        assert_eq!(K6Arguments::plain("-", &["A=b".to_owned()]).environment, ["A=b"]);
+    }
+}

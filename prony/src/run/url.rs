@@ -1,0 +1,362 @@
+//! Loading a bare URL with wrk's flags: what they mean, as a plan.
+
+use super::quantity;
+use anyhow::{Context as _, bail};
+use prony_load::{Url, literal};
+use prony_model::wire::{Dns, Protocol};
+use prony_model::{BodyDraft, ExpectedStatus, LoadModel, Nanos, Plan, RateStage, Spacing, WireOptions};
+use std::path::PathBuf;
+
+const CONNECTIONS: u32 = 10;
+const THREADS: u32 = 2;
+const DURATION: Nanos = Nanos::from_secs(10);
+const TIMEOUT: Nanos = Nanos::from_secs(2);
+/// Answers that wrk does not count as errors.
+const STATUS_GOOD: std::ops::RangeInclusive<u16> = 200..=399;
+
+/// Flags that describe the load where there is no plan file; wrk's and wrk2's names.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[command(next_help_heading = "For a URL")]
+pub(crate) struct UrlFlags {
+    /// Connections to keep open, each with one request at a time [default: 10].
+    #[arg(short, long, value_name = "COUNT", value_parser = quantity::count)]
+    pub connections: Option<u32>,
+    /// How long to send requests [default: 10s].
+    #[arg(short, long, value_name = "TIME", value_parser = quantity::time)]
+    pub duration: Option<Nanos>,
+    /// Add a header to each request, as `Name: value`; repeatable.
+    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    pub headers: Vec<String>,
+    /// Print percentiles; with a rate also their whole spectrum.
+    #[arg(short = 'L', long)]
+    pub latency: bool,
+    /// Give a request up after this time [default: 2s].
+    #[arg(short = 'T', long, value_name = "TIME", value_parser = quantity::time)]
+    pub timeout: Option<Nanos>,
+    /// Send at this rate, whether or not answers keep up; latencies count from when a request was due.
+    #[arg(short = 'R', long, value_name = "PER_SECOND", value_parser = quantity::rate)]
+    pub rate: Option<f64>,
+    /// With a rate: also print latencies from when requests were sent.
+    #[arg(short = 'U', long = "u_latency")]
+    pub uncorrected: bool,
+    /// Method of the request [default: GET, with a body POST].
+    #[arg(long, value_name = "METHOD")]
+    pub method: Option<String>,
+    /// Body of the request; `@FILE` reads it from a file.
+    #[arg(long, alias = "data", value_name = "TEXT")]
+    pub body: Option<String>,
+    /// Speak HTTP/2: chosen by ALPN over TLS, from the first byte without.
+    #[arg(long)]
+    pub http2: bool,
+    /// What to speak; auto leaves it to a target with TLS, by ALPN [default: http1].
+    #[arg(long, value_name = "http1|http2|auto", value_parser = protocol, conflicts_with = "http2")]
+    pub protocol: Option<Protocol>,
+    /// With HTTP/2: how many of a thread's users share a connection.
+    #[arg(long, value_name = "COUNT", value_parser = quantity::count)]
+    pub streams: Option<u32>,
+    /// Resolve the target's name before the run, or again while it goes [default: once].
+    #[arg(long, value_name = "once|per_connection", value_parser = dns)]
+    pub dns: Option<Dns>,
+    /// Resume TLS sessions where the target allows it, which is the default.
+    #[arg(long, overrides_with = "no_resume")]
+    pub resume: bool,
+    /// Make a full TLS handshake for each connection.
+    #[arg(long, overrides_with = "resume")]
+    pub no_resume: bool,
+    /// Take any certificate.
+    #[arg(long)]
+    pub insecure: bool,
+    /// Trust these certificates (PEM) instead of the system's.
+    #[arg(long, value_name = "FILE")]
+    pub cacert: Option<PathBuf>,
+    /// Certificate to show to the target (PEM).
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub cert: Option<PathBuf>,
+    /// Private key of the certificate (PEM).
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub key: Option<PathBuf>,
+    /// Name to ask for and to check the certificate against, instead of the URL's host.
+    #[arg(long, value_name = "NAME")]
+    pub server_name: Option<String>,
+}
+
+impl UrlFlags {
+    /// The first flag that was given, for a message.
+    pub(crate) fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            ("--connections", self.connections.is_some()),
+            ("--duration", self.duration.is_some()),
+            ("--header", !self.headers.is_empty()),
+            ("--latency", self.latency),
+            ("--timeout", self.timeout.is_some()),
+            ("--rate", self.rate.is_some()),
+            ("--u_latency", self.uncorrected),
+            ("--method", self.method.is_some()),
+            ("--body", self.body.is_some()),
+            ("--http2", self.http2),
+            ("--protocol", self.protocol.is_some()),
+            ("--streams", self.streams.is_some()),
+            ("--dns", self.dns.is_some()),
+            ("--resume", self.resume),
+            ("--no-resume", self.no_resume),
+            ("--insecure", self.insecure),
+            ("--cacert", self.cacert.is_some()),
+            ("--cert", self.cert.is_some()),
+            ("--server-name", self.server_name.is_some()),
+        ];
+        given.iter().find(|(_, is_given)| *is_given).map(|(name, _)| *name)
+    }
+
+    pub(crate) fn connections(&self) -> u32 {
+        self.connections.unwrap_or(CONNECTIONS)
+    }
+
+    pub(crate) fn timeout(&self) -> Nanos {
+        self.timeout.unwrap_or(TIMEOUT)
+    }
+
+    /// As many as were asked for; each needs a connection.
+    pub(crate) fn threads(&self, asked: Option<u32>) -> anyhow::Result<u32> {
+        let connections = self.connections();
+        match asked {
+            Some(threads) if threads > connections => bail!(
+                "{connections} connections cannot be shared out over {threads} threads; \
+                 each thread needs at least one: raise --connections or lower --threads"
+            ),
+            Some(threads) => Ok(threads),
+            None => Ok(THREADS.min(connections)),
+        }
+    }
+
+    pub(crate) fn load(&self) -> LoadModel {
+        let duration = self.duration.unwrap_or(DURATION);
+        let users = self.connections();
+        let Some(rate) = self.rate else { return LoadModel::constant(users, duration) };
+        let stages = vec![RateStage::new(Nanos::ZERO, rate), RateStage::new(duration, rate)];
+        // As in wrk2 a start waits for a connection as long as it takes.
+        LoadModel::Open { stages, spacing: Spacing::Even, users, wait_max_ns: duration }
+    }
+
+    pub(crate) fn method(&self) -> &str {
+        let default = if self.body.is_some() { "POST" } else { "GET" };
+        self.method.as_deref().unwrap_or(default)
+    }
+
+    pub(crate) fn body(&self) -> anyhow::Result<Option<String>> {
+        let Some(body) = &self.body else { return Ok(None) };
+        let Some(path) = body.strip_prefix('@') else { return Ok(Some(body.clone())) };
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the body {path}"))?;
+        Ok(Some(text))
+    }
+
+    /// Names and values.
+    pub(crate) fn headers(&self) -> anyhow::Result<Vec<(String, String)>> {
+        let split = |header: &String| {
+            let (name, value) = header.split_once(':').with_context(|| {
+                format!("header `{header}` has no colon; write for example `-H 'Accept: text/html'`")
+            })?;
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        };
+        self.headers.iter().map(split).collect()
+    }
+
+    fn wire(&self) -> WireOptions {
+        let mut wire = WireOptions::default();
+        let default = if self.http2 { Protocol::Http2 } else { Protocol::default() };
+        wire.protocol = self.protocol.unwrap_or(default);
+        wire.dns = self.dns.unwrap_or_default();
+        wire.tls.resume = !self.no_resume;
+        wire.streams = self.streams.unwrap_or(wire.streams);
+        wire.tls.insecure = self.insecure;
+        wire.tls.ca = self.cacert.iter().cloned().collect();
+        wire.tls.cert.clone_from(&self.cert);
+        wire.tls.key.clone_from(&self.key);
+        wire.tls.server_name.clone_from(&self.server_name);
+        wire
+    }
+
+    /// The whole run as a plan of one request.
+    pub(crate) fn plan(&self, url: &Url) -> anyhow::Result<Plan> {
+        let mut draft = url.plan(self.load());
+        draft.timeout = self.timeout();
+        draft.wire = self.wire();
+        let request = &mut draft.requests[0];
+        request.name = format!("{} {}", self.method(), url.path);
+        self.method().clone_into(&mut request.method);
+        request.headers = self.headers()?.into_iter().map(|(name, value)| (name, literal(&value))).collect();
+        request.body = self.body()?.map_or(BodyDraft::None, |body| BodyDraft::Text(literal(&body)));
+        request.expect = ExpectedStatus::OneOf(STATUS_GOOD.collect());
+        Ok(draft.check()?)
+    }
+}
+
+fn protocol(text: &str) -> Result<Protocol, String> {
+    match text {
+        "http1" => Ok(Protocol::Http1),
+        "http2" => Ok(Protocol::Http2),
+        "auto" => Ok(Protocol::Auto),
+        _ => Err("use http1, http2 or auto".to_owned()),
+    }
+}
+
+fn dns(text: &str) -> Result<Dns, String> {
+    match text {
+        "once" => Ok(Dns::Once),
+        "per_connection" => Ok(Dns::PerConnection),
+        _ => Err("use once or per_connection".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use expect_test::{Expect, expect};
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        url: String,
+        #[command(flatten)]
+        flags: UrlFlags,
+    }
+
+    /// The load, the request and the wire that a command line makes, or what is wrong with it.
+    fn check(line: &str, expected: &Expect) {
+        let shown = match Line::try_parse_from(["prony"].into_iter().chain(line.split(' '))) {
+            Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
+            Ok(line) => match Url::parse(&line.url).map_err(Into::into).and_then(|url| line.flags.plan(&url))
+            {
+                Err(error) => error.to_string(),
+                Ok(plan) => {
+                    let (request, scenario) = (&plan.requests()[0], &plan.scenarios()[0]);
+                    let headers: Vec<_> = request.headers.iter().map(|(name, _)| name.as_str()).collect();
+                    format!(
+                        "{} | {} | body {} | {headers:?} | timeout {}\n{:?}\n{:?} streams {}, dns {:?}, resume {}",
+                        plan.target().unwrap(),
+                        request.name,
+                        request.body.is_some(),
+                        plan.timeout(),
+                        scenario.load,
+                        plan.wire().protocol,
+                        plan.wire().streams,
+                        plan.wire().dns,
+                        plan.wire().tls.resume,
+                    )
+                }
+            },
+        };
+        expected.assert_eq(&shown);
+    }
+
+    #[test]
+    fn wrks_flags_make_a_plan() {
+        check(
+            "http://a/",
+            &expect![[r#"
+                http://a | GET / | body false | [] | timeout 2.00 s
+                Closed { stages: [Stage { duration_ns: Nanos(0), users: 10 }, Stage { duration_ns: Nanos(10000000000), users: 10 }] }
+                Http1 streams 1, dns Once, resume true"#]],
+        );
+        check(
+            "http://a/x?y -c1k -d 2m -T 500ms -H A:b -H C:d",
+            &expect![[r#"
+                http://a | GET /x?y | body false | ["A", "C"] | timeout 500 ms
+                Closed { stages: [Stage { duration_ns: Nanos(0), users: 1000 }, Stage { duration_ns: Nanos(120000000000), users: 1000 }] }
+                Http1 streams 1, dns Once, resume true"#]],
+        );
+        check(
+            "http://a/ -R2k -c 100 --body a=1",
+            &expect![[r#"
+                http://a | POST / | body true | [] | timeout 2.00 s
+                Open { stages: [RateStage { duration_ns: Nanos(0), rate_per_s: 2000.0 }, RateStage { duration_ns: Nanos(10000000000), rate_per_s: 2000.0 }], spacing: Even, users: 100, wait_max_ns: Nanos(10000000000) }
+                Http1 streams 1, dns Once, resume true"#]],
+        );
+        check(
+            "https://a/ --http2 --streams 8 --method PUT --data @/nowhere",
+            &expect!["cannot read the body /nowhere"],
+        );
+        check(
+            "https://a/ --http2 --streams 8 --insecure",
+            &expect![[r#"
+                https://a | GET / | body false | [] | timeout 2.00 s
+                Closed { stages: [Stage { duration_ns: Nanos(0), users: 10 }, Stage { duration_ns: Nanos(10000000000), users: 10 }] }
+                Http2 streams 8, dns Once, resume true"#]],
+        );
+    }
+
+    #[test]
+    fn the_wire_has_flags() {
+        check(
+            "https://a/ --protocol auto --dns per_connection --no-resume --streams 4",
+            &expect![[r#"
+            https://a | GET / | body false | [] | timeout 2.00 s
+            Closed { stages: [Stage { duration_ns: Nanos(0), users: 10 }, Stage { duration_ns: Nanos(10000000000), users: 10 }] }
+            Auto streams 4, dns PerConnection, resume false"#]],
+        );
+        check(
+            "https://a/ --no-resume --resume --body ${x}",
+            &expect![[r#"
+            https://a | POST / | body true | [] | timeout 2.00 s
+            Closed { stages: [Stage { duration_ns: Nanos(0), users: 10 }, Stage { duration_ns: Nanos(10000000000), users: 10 }] }
+            Http1 streams 1, dns Once, resume true"#]],
+        );
+        check(
+            "https://a/ --protocol spdy",
+            &expect![
+                "error: invalid value 'spdy' for '--protocol <http1|http2|auto>': use http1, http2 or auto"
+            ],
+        );
+        check(
+            "https://a/ --protocol auto --http2",
+            &expect!["error: the argument '--protocol <http1|http2|auto>' cannot be used with '--http2'"],
+        );
+        check(
+            "http://a/ --dns never",
+            &expect![
+                "error: invalid value 'never' for '--dns <once|per_connection>': use once or per_connection"
+            ],
+        );
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_said() {
+        check(
+            "http://a/ -c 0",
+            &expect![
+                "error: invalid value '0' for '--connections <COUNT>': `0` is not a whole number from 1 to 4294967295"
+            ],
+        );
+        check(
+            "http://a/ -d 1x",
+            &expect![
+                "error: invalid value '1x' for '--duration <TIME>': `1x` is not a duration; write for example `500ms`, `30s`, `1m30s` or `2h`"
+            ],
+        );
+        check("http://a/ -R -5", &expect!["error: unexpected argument '-5' found"]);
+        check(
+            "http://a/ -H nonsense",
+            &expect!["header `nonsense` has no colon; write for example `-H 'Accept: text/html'`"],
+        );
+        check(
+            "http://a/ --streams 2",
+            &expect![[r#"2 streams need HTTP/2; set `protocol = "http2"` (--http2), or use `pipeline`"#]],
+        );
+        check("http://a/ --insecure", &expect!["no target is encrypted; write `https://` for at least one"]);
+        check(
+            "http://a/ --cert c.pem",
+            &expect!["error: the following required arguments were not provided:"],
+        );
+    }
+
+    #[test]
+    fn each_thread_has_a_connection() {
+        let threads = |line: &str, asked| {
+            let flags = Line::parse_from(["prony", "http://a", line]).flags;
+            flags.threads(asked).map_err(|error| error.to_string())
+        };
+        assert_eq!((threads("-c1", None), threads("-c10", Some(10))), (Ok(1), Ok(10)));
+        let error = threads("-c10", Some(11)).unwrap_err();
+        assert!(error.starts_with("10 connections cannot be shared out over 11 threads"), "{error}");
+    }
+}

@@ -1,7 +1,7 @@
 //! What watches a run: joins the observers to the load, which knows only that something watches.
 
 use prony_load::Observe;
-use prony_model::observation::Observation;
+use prony_model::measurement::observation::Observation;
 use prony_observe::{Observers, SpecError};
 use std::time::Instant;
 

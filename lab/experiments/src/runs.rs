@@ -3,7 +3,7 @@
 use std::{num::NonZeroUsize, path::Path};
 
 use prony_load::{Output, Progress, RunError, RunOptions, StopFlag};
-use prony_model::{Plan, ResultFile, figures::Figures, result::RunState};
+use prony_model::{Plan, ResultFile, measurement::figures::Figures, result::RunState};
 use serde::Serialize;
 
 use crate::shares::{Reading, microseconds_per_request, outside_limit, shares};

@@ -4,11 +4,11 @@
 #![allow(clippy::print_stdout, reason = "it is there to print")]
 
 use prony_load::{RunOptions, run, run_workload};
-use prony_model::call::{Ask, Call, News};
+use prony_model::program::call::{Ask, Call, News};
+use prony_model::program::table::Tables;
 use prony_model::program::{
     Answer, Event, Keep, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
 };
-use prony_model::table::Tables;
 use prony_model::{
     FlowDraft, LoadModel, Nanos, Outcome, PlanDraft, RequestDraft, ResultFile, Target, WindowKind,
 };

@@ -2,18 +2,18 @@
 
 use crate::options::Progress;
 use crate::worker::Handover;
-use prony_model::clock::{ClockSample, ClockWatch};
-use prony_model::figures::LatencyFigures;
-use prony_model::findings::{FindingKind, TargetPlace, judge};
 use prony_model::load::asked_per_s;
+use prony_model::measurement::clock::{ClockSample, ClockWatch};
+use prony_model::measurement::figures::LatencyFigures;
+use prony_model::measurement::tally::{StartCounts, Tally, TallyShape};
+use prony_model::plan::wire::Spoken;
+use prony_model::program::table::Tables;
 use prony_model::result::{
     Counted, LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, SecondRow,
     verdicts, window_results,
 };
 use prony_model::subscription::figures::{SubscriberRow, Subscribers};
-use prony_model::table::Tables;
-use prony_model::tally::{StartCounts, Tally, TallyShape};
-use prony_model::wire::Spoken;
+use prony_model::verdict::findings::{FindingKind, TargetPlace, judge};
 use prony_model::{Nanos, Plan, WindowKind, Windows};
 use std::collections::BTreeMap;
 

@@ -3,11 +3,11 @@
 use crate::flow::example_texts;
 use crate::network::DESCRIPTORS_SPARE;
 use crate::subscriptions::values::SubscriberValues;
+use prony_model::data::variable::{Order, Share, Take, Values, Variable};
 use prony_model::load::{Level, Spacing};
-use prony_model::offer::Expected;
-use prony_model::scenario::{AfterFailure, Flow, Scenario};
-use prony_model::variable::{Order, Share, Take, Values, Variable};
-use prony_model::wire::{Connections, WireOptions};
+use prony_model::plan::offer::Expected;
+use prony_model::plan::scenario::{AfterFailure, Flow, Scenario};
+use prony_model::plan::wire::{Connections, WireOptions};
 use prony_model::{ExpectedStatus, LoadModel, Nanos, Pacing, Plan, ThinkTime, WindowKind};
 use std::fmt::Write as _;
 
@@ -176,7 +176,7 @@ fn flow(plan: &Plan, scenario: &Scenario) -> String {
         }
         Flow::Sequence(steps) => {
             let last = steps.len() - 1;
-            let step = |(index, step): (usize, &prony_model::scenario::Step)| match step.think_time {
+            let step = |(index, step): (usize, &prony_model::plan::scenario::Step)| match step.think_time {
                 ThinkTime::None => name(step.request).to_owned(),
                 _ if index == last => name(step.request).to_owned(),
                 time => format!("{} (then waits {})", name(step.request), think_time(time)),

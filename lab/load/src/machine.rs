@@ -2,9 +2,9 @@
 
 use crate::network::{Listener, Network};
 use prony_model::Nanos;
-use prony_model::clock::ClockSample;
-use prony_model::findings::TargetPlace;
+use prony_model::measurement::clock::ClockSample;
 use prony_model::result::Machine;
+use prony_model::verdict::findings::TargetPlace;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use rustix::time::{ClockId, clock_gettime};

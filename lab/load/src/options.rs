@@ -1,10 +1,10 @@
 //! How a scenario is run, apart from what it is: threads, where results go, who is told, how it is stopped.
 
 use prony_model::Nanos;
-use prony_model::findings::FindingKind;
-use prony_model::observation::Observation;
+use prony_model::measurement::observation::Observation;
 use prony_model::result::SecondRow;
 use prony_model::subscription::figures::SubscriberRow;
+use prony_model::verdict::findings::FindingKind;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

@@ -69,8 +69,8 @@ fn write_all(path: &Path, result: &impl Serialize) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::collector::Collector;
-    use prony_model::findings::TargetPlace;
     use prony_model::result::{Origin, RunState};
+    use prony_model::verdict::findings::TargetPlace;
     use prony_model::{LoadModel, PlanDraft, RequestDraft, Target};
     use std::os::unix::fs::symlink;
 

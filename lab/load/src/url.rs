@@ -1,6 +1,6 @@
 //! A URL that takes a plan's place: where it leads, what it asks for, and one GET of it as a plan.
 
-use prony_model::target::TargetError;
+use prony_model::plan::target::TargetError;
 use prony_model::{LoadModel, PlanDraft, RequestDraft, Target};
 
 /// Where a URL leads, and the path that requests ask for.

@@ -8,8 +8,8 @@ mod waiting;
 use expect_test::{Expect, expect};
 use prony_model::Nanos;
 use prony_model::WindowKind;
+use prony_model::plan::wire::TlsOptions;
 use prony_model::result::ResultFile;
-use prony_model::wire::TlsOptions;
 use prony_testkit::certificates::Certificates;
 use prony_testkit::peer::{ScriptedPeer, Step};
 use prony_testkit::secure_peer::{Http2Reply, Listen, SecurePeer, SecurePeerOptions, ServerTls, Speaks};
@@ -236,8 +236,10 @@ fn a_body_that_the_system_does_not_take_at_once_is_sent_whole() {
 fn names_may_have_an_address_of_their_own() {
     let peer = ScriptedPeer::start(vec![keeping()]);
     let mut walk = Walk::new(vec![call(get("http://shop.test", "/a"))]);
-    let address =
-        prony_model::hosts::HostAddress { address: peer.address().ip(), port: Some(peer.address().port()) };
+    let address = prony_model::plan::hosts::HostAddress {
+        address: peer.address().ip(),
+        port: Some(peer.address().port()),
+    };
     walk.hosts.insert("shop.test", address);
     run_plan(&walk, plan(iterations(1))).unwrap();
     assert_eq!(walk.heard(), ["0: /a 200 {} (new connection)"]);

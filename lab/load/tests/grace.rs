@@ -7,9 +7,9 @@ mod waiting;
 
 use prony_load::{RunOptions, StopFlag, run_workload};
 use prony_model::load::Stage;
+use prony_model::plan::scenario::Grace;
 use prony_model::program::Look;
 use prony_model::result::{ResultFile, RunState};
-use prony_model::scenario::Grace;
 use prony_model::{LoadModel, Nanos};
 use prony_testkit::peer::{ScriptedPeer, Step};
 use std::num::NonZeroUsize;

@@ -4,10 +4,10 @@
 
 use expect_test::{Expect, expect};
 use prony_load::{RunError, RunOptions, run, run_workload};
+use prony_model::plan::wire::{Connections, Protocol, Spoken};
 use prony_model::program::{
     Answer, Event, Keep, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
 };
-use prony_model::wire::{Connections, Protocol, Spoken};
 use prony_model::{
     LoadModel, Nanos, Outcome, PlanDraft, RequestDraft, ResultFile, Target, ThinkTime, WindowKind,
 };

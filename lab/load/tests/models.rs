@@ -4,10 +4,10 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
 use prony_load::{RunError, RunOptions, run, run_workload};
+use prony_model::measurement::tally::StartCounts;
 use prony_model::program::{
     Answer, Event, Keep, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
 };
-use prony_model::tally::StartCounts;
 use prony_model::{
     FlowDraft, LoadModel, NamedTarget, Nanos, Outcome, Pacing, Plan, PlanDraft, RequestDraft, ResultFile,
     ScenarioDraft, StepDraft, Target, ThinkTime, WindowKind,

@@ -6,7 +6,7 @@ mod waiting;
 
 use expect_test::{Expect, expect};
 use prony_model::Nanos;
-use prony_model::call::SocketMessage;
+use prony_model::program::call::SocketMessage;
 use prony_testkit::peer::{ScriptedPeer, Step};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

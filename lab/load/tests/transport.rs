@@ -4,7 +4,7 @@
 
 use expect_test::{Expect, expect};
 use prony_load::{RunError, RunOptions, run};
-use prony_model::wire::{Protocol, TlsOptions};
+use prony_model::plan::wire::{Protocol, TlsOptions};
 use prony_model::{LoadModel, Nanos, PlanDraft, RequestDraft, ResultFile, Target, ThinkTime, WindowKind};
 use prony_testkit::certificates::{Certificates, Validity};
 use prony_testkit::secure_peer::{Listen, SecurePeer, SecurePeerOptions, ServerTls, Speaks};
@@ -69,7 +69,7 @@ fn sessions_are_resumed_unless_that_is_off() {
         let peer = tls_peer(ServerTls::of(&certificates, &[]));
         let mut draft = draft(&peer.url());
         draft.wire.tls = TlsOptions { resume, ..trusting(&certificates) };
-        draft.wire.connections = prony_model::wire::Connections::Fresh;
+        draft.wire.connections = prony_model::plan::wire::Connections::Fresh;
         let result = run_draft(draft).unwrap();
         assert_all_succeed(&result);
         let seen = peer.seen().handshakes.iter().filter(|handshake| handshake.is_resumed).count();

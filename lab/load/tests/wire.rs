@@ -4,8 +4,8 @@
 
 use expect_test::{Expect, expect};
 use prony_load::{Output, RunError, RunOptions, StopFlag, run};
+use prony_model::plan::wire::Connections;
 use prony_model::result::RunState;
-use prony_model::wire::Connections;
 use prony_model::{
     LoadModel, Nanos, PlanDraft, RequestDraft, ResultFile, Target, ThinkTime, Variable, WindowKind,
 };
@@ -174,7 +174,7 @@ fn sequential_rows_are_taken_in_turn() {
     let peer = ScriptedPeer::answering(OK);
     let mut draft = draft(&peer, 1, 100);
     let values = [serde_json::json!("x y"), serde_json::json!(2), serde_json::json!(true)];
-    draft.variables = vec![Variable::list("v", &values, prony_model::variable::Order::Sequential)];
+    draft.variables = vec![Variable::list("v", &values, prony_model::data::variable::Order::Sequential)];
     draft.requests = vec![RequestDraft::get("a", "/a?v=${v}")];
     draft = draft.with_think_time(ThinkTime::constant(Nanos::from_millis(5)));
     run_draft(draft);

@@ -2,21 +2,21 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
-use prony_model::clock::{ClockEvent, ClockEventKind};
-use prony_model::figures::LatencyFigures;
-use prony_model::findings::{Finding, FindingKind, TargetPlace, judge};
-use prony_model::histogram::Latencies;
-use prony_model::pointer::Pointer;
+use prony_model::data::variable::Values;
+use prony_model::measurement::clock::{ClockEvent, ClockEventKind};
+use prony_model::measurement::figures::LatencyFigures;
+use prony_model::measurement::histogram::Latencies;
+use prony_model::measurement::tally::{Tally, TallyShape};
+use prony_model::plan::wire::Connections;
+use prony_model::response::pointer::Pointer;
 use prony_model::result::{
     LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, verdicts, window_results,
 };
 use prony_model::subscription::figures::Subscribers;
 use prony_model::subscription::tally::SubscriptionTally;
 use prony_model::subscription::{FanOutDraft, SubscriptionDraft};
-use prony_model::tally::{Tally, TallyShape};
-use prony_model::variable::Values;
 use prony_model::verdict::Judgement;
-use prony_model::wire::Connections;
+use prony_model::verdict::findings::{Finding, FindingKind, TargetPlace, judge};
 use prony_model::{
     LoadModel, Nanos, Outcome, Plan, PlanDraft, Record, RequestDraft, Stage, Target, ThinkTime, Threshold,
     TransportError, Variable,

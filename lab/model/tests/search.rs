@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
-use prony_model::findings::{TargetPlace, judge as findings};
+use prony_model::measurement::tally::{Tally, TallyShape};
 use prony_model::result::{
     LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, verdicts, window_results,
 };
 use prony_model::search::{Trial, judge};
 use prony_model::subscription::figures::Subscribers;
-use prony_model::tally::{Tally, TallyShape};
+use prony_model::verdict::findings::{TargetPlace, judge as findings};
 use prony_model::{LoadModel, Nanos, Outcome, PlanDraft, Record, RequestDraft, Target, Threshold};
 
 struct Run {

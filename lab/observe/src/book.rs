@@ -1,7 +1,7 @@
 //! What observers have seen so far, in bounded memory: points of series, figures of the whole run, faults.
 
 use prony_model::Nanos;
-use prony_model::observation::{Observation, ObservedFigure, ObservedSeries, ObservedUnit};
+use prony_model::measurement::observation::{Observation, ObservedFigure, ObservedSeries, ObservedUnit};
 use std::collections::BTreeMap;
 
 /// Points of one series: every second of 24 h. At 16 bytes a series takes 1.4 MB at most.

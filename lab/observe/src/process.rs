@@ -7,7 +7,9 @@ use crate::error::Problem;
 use crate::observer::{INTERVAL_MIN, Observer};
 use crate::usage::{StorageBytes, Switches, Usage, descriptors, name_of, processes_named};
 use prony_model::Nanos;
-use prony_model::observation::ObservedUnit::{Bytes, BytesPerSecond, Count, PerSecond, Processors};
+use prony_model::measurement::observation::ObservedUnit::{
+    Bytes, BytesPerSecond, Count, PerSecond, Processors,
+};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 use std::time::Duration;

@@ -6,7 +6,7 @@ use crate::error::SpecError;
 use crate::observer::Observer;
 use crate::spec::{ObserverSpecs, parse_all};
 use prony_model::Nanos;
-use prony_model::observation::Observation;
+use prony_model::measurement::observation::Observation;
 use std::fmt;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
-use prony_model::observation::Observation;
+use prony_model::measurement::observation::Observation;
 use prony_observe::{Observers, Problem};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};

@@ -1,10 +1,10 @@
 //! Results as CSV (RFC 4180): the seconds of runs, and their figures.
 
 use crate::subscribers::Count;
-use prony_model::figures::{Figures, LatencyFigures, PERCENTILES};
+use prony_model::load::windows::Window;
+use prony_model::measurement::figures::{Figures, LatencyFigures, PERCENTILES};
 use prony_model::result::ResultFile;
 use prony_model::subscription::figures::{SubscriberGroup, SubscriberRow, SubscriberWindow};
-use prony_model::windows::Window;
 use prony_model::{Nanos, WindowKind};
 use std::iter;
 

@@ -2,9 +2,9 @@
 
 use crate::table::{bytes, grouped};
 use prony_model::load::Pacing;
-use prony_model::observation::ObservedUnit;
+use prony_model::measurement::observation::ObservedUnit;
+use prony_model::plan::wire::Protocol;
 use prony_model::result::{Counted, PlanSummary, ResultFile, RunState, ScenarioSummary};
-use prony_model::wire::Protocol;
 use prony_model::{LoadModel, Nanos, Spacing, ThinkTime, WindowKind};
 
 /// What a reader must know before any figure.

@@ -29,7 +29,7 @@ pub use summary::{findings, side_by_side, summary};
 pub use wrk::{WrkShown, wrk};
 
 use prony_model::ResultFile;
-use prony_model::histogram::{HistogramError, Latencies};
+use prony_model::measurement::histogram::{HistogramError, Latencies};
 
 /// The percentile spectra of a run's steady state as `.hgrm` files, each with what it is of: `response`, `service`.
 pub fn spectra(result: &ResultFile) -> Result<Vec<(&'static str, String)>, HistogramError> {

@@ -4,9 +4,9 @@ use crate::describe::number;
 use crate::table::grouped;
 use indicatif::{ProgressBar, ProgressStyle};
 use prony_model::Nanos;
-use prony_model::findings::FindingKind;
 use prony_model::result::SecondRow;
 use prony_model::subscription::figures::SubscriberRow;
+use prony_model::verdict::findings::FindingKind;
 use std::fmt;
 use std::io::{self, Write};
 

@@ -3,8 +3,8 @@
 //! Values in milliseconds. Its columns and footer are those of `HdrHistogram`'s "classic" format.
 
 use prony_model::Nanos;
-use prony_model::histogram::Latencies;
-use prony_model::statistics::Statistics;
+use prony_model::measurement::histogram::Latencies;
+use prony_model::measurement::statistics::Statistics;
 use std::fmt::Write as _;
 
 /// Rows each time that the distance to 100 % halves; as in wrk2 and in `HdrHistogram`'s own programs.

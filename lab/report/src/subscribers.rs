@@ -4,7 +4,7 @@ use crate::describe::window_name;
 use crate::page::data::TableData;
 use crate::table::{bytes, grouped};
 use crate::tables::time;
-use prony_model::figures::LatencyFigures;
+use prony_model::measurement::figures::LatencyFigures;
 use prony_model::result::ResultFile;
 use prony_model::subscription::figures::{SubscriberGroup, SubscriberWindow};
 use prony_model::subscription::tally::EventCounts;

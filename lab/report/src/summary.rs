@@ -7,9 +7,9 @@ use crate::sparkline::{Gather, sparkline};
 use crate::table::{aligned, grouped};
 use crate::tables;
 use prony_model::Nanos;
-use prony_model::findings::Finding;
-use prony_model::observation::Observation;
+use prony_model::measurement::observation::Observation;
 use prony_model::result::ResultFile;
+use prony_model::verdict::findings::Finding;
 use prony_model::verdict::{Judgement, Verdict};
 use std::fmt::Write as _;
 
@@ -118,7 +118,7 @@ fn verdict_row(verdict: &Verdict) -> Vec<String> {
 
 /// One line of figures; beneath it what could not be seen. Of metrics nobody knows which figure sums them up.
 pub(crate) fn observed(observer: &Observation) -> String {
-    let figure = |figure: &prony_model::observation::ObservedFigure| {
+    let figure = |figure: &prony_model::measurement::observation::ObservedFigure| {
         format!("{} {}", figure.name, describe::observed(figure.value, figure.unit))
     };
     let figures: Vec<_> = observer.summary.iter().map(figure).collect();

@@ -4,10 +4,10 @@ use crate::describe::window_name;
 use crate::page::data::TableData;
 use crate::subscribers;
 use crate::table::{bytes, grouped};
-use prony_model::figures::{Figures, LatencyFigures, PERCENTILES};
-use prony_model::record::OutcomeKind;
+use prony_model::measurement::figures::{Figures, LatencyFigures, PERCENTILES};
+use prony_model::measurement::record::OutcomeKind;
+use prony_model::measurement::tally::StartCounts;
 use prony_model::result::{CheckFigures, Counted, ResultFile, TagFigures, WindowResult};
-use prony_model::tally::StartCounts;
 use prony_model::{Nanos, WindowKind};
 
 /// One column of a table of figures. `times` is response time, or service time where that column is for it alone.

@@ -5,9 +5,9 @@
 use crate::describe;
 use crate::spectrum::spectrum;
 use crate::summary::{observed, shown_finding};
-use prony_model::histogram::Latencies;
+use prony_model::measurement::histogram::Latencies;
+use prony_model::measurement::statistics::{Statistics, WrkTotals};
 use prony_model::result::{ResultFile, RunState};
-use prony_model::statistics::{Statistics, WrkTotals};
 use std::fmt::Write as _;
 
 const PERCENTILES: [f64; 4] = [50.0, 75.0, 90.0, 99.0];

@@ -6,7 +6,7 @@ mod common;
 
 use common::{closed, open, subscribed, subscribed_alone};
 use expect_test::{Expect, expect};
-use prony_model::wire::{Protocol, Spoken};
+use prony_model::plan::wire::{Protocol, Spoken};
 use prony_report::{ReadError, WrkShown, json, read, side_by_side, summary, wrk};
 
 #[test]

@@ -3,12 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
 use expect_test::{Expect, expect};
-use prony_model::findings::{TargetPlace, judge};
+use prony_model::measurement::tally::{Tally, TallyShape};
 use prony_model::result::{
     LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, SecondRow, window_results,
 };
 use prony_model::subscription::figures::Subscribers;
-use prony_model::tally::{Tally, TallyShape};
+use prony_model::verdict::findings::{TargetPlace, judge};
 use prony_model::{LoadModel, Nanos, Outcome, PlanDraft, Record, RequestDraft, Target, TransportError};
 use prony_report::{WrkShown, wrk};
 

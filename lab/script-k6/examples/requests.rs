@@ -7,7 +7,7 @@
 #![expect(clippy::print_stdout, reason = "a program whose purpose is to print figures")]
 
 use prony_model::Nanos;
-use prony_model::call::{Ask, CallBytes, CallTimes, News, Peer};
+use prony_model::program::call::{Ask, CallBytes, CallTimes, News, Peer};
 use prony_model::program::{Answer, Event, Outgoing, Program as _, Step, ThreadPlace, UserPlace};
 use prony_script_k6::builtins::builtins;
 use prony_script_k6::host::Clock;

@@ -5,7 +5,7 @@
 #![expect(clippy::print_stdout, reason = "a program whose purpose is to print figures")]
 
 use prony_model::Nanos;
-use prony_model::call::News;
+use prony_model::program::call::News;
 use prony_model::program::{Event, Outgoing, Program as _, Step, ThreadPlace, UserPlace};
 use prony_script_k6::builtins::builtins;
 use prony_script_k6::host::Clock;

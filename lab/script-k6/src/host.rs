@@ -7,9 +7,9 @@
 
 use super::metrics::{MetadataId, Recorder, TagSets, Tags};
 use super::vm::{Memory, Phase, Script, Waits, throw_uncatchable};
-use prony_model::call::AskId;
 use prony_model::program::Outgoing;
-use prony_model::table::Tables;
+use prony_model::program::call::AskId;
+use prony_model::program::table::Tables;
 use prony_model::units::Nanos;
 use rquickjs::{Ctx, Exception, Function, JsLifetime, Persistent, Value};
 use std::any::{Any, TypeId};

@@ -4,13 +4,13 @@ use super::host::{Clock, UserState};
 use super::metrics::{Batch, SystemTag, TagSetId, TagSets};
 use super::modules::execution::{self, RunState};
 use super::vm::{Call, Ended, Fault, Machine, Phase, Progress, Script, ScriptError, User, waits};
-use prony_model::call::{Ask, News};
-use prony_model::counts::Counts;
+use prony_model::measurement::counts::Counts;
+use prony_model::measurement::record::Outcome;
+use prony_model::program::call::{Ask, News};
+use prony_model::program::table::Tables;
 use prony_model::program::{
     Answer, Event, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
 };
-use prony_model::record::Outcome;
-use prony_model::table::Tables;
 use prony_model::units::Nanos;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

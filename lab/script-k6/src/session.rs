@@ -14,7 +14,7 @@ use super::vm::{Machine, Script, ScriptError};
 use super::wire::Wire;
 use super::workload::Measured;
 use prony_model::plan::PlanFaults;
-use prony_model::scenario::{FlowDraft, Grace, ScenarioDraft};
+use prony_model::plan::scenario::{FlowDraft, Grace, ScenarioDraft};
 use prony_model::{LoadModel, Nanos, Plan, PlanDraft};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -228,7 +228,7 @@ impl Session {
     /// All, but of a last scenario with an arrival rate those that it wants at first: users are numbered in the order
     /// of scenarios.
     fn users_prepared(&self, plan: &Plan) -> u32 {
-        let users = |scenario: &prony_model::scenario::Scenario| scenario.load.users_max();
+        let users = |scenario: &prony_model::plan::scenario::Scenario| scenario.load.users_max();
         match (plan.scenarios(), &self.options.scenarios[..]) {
             ([before @ .., last], [.., wanted]) => {
                 before.iter().map(users).sum::<u32>() + wanted.executor.users_prepared().min(users(last))

@@ -1,8 +1,8 @@
 //! What the options of a script say of connections, in the runner's settings: names, certificates, and what is kept.
 
 use super::options::{Options, OptionsError, Span, TlsAuth};
-use prony_model::hosts::{HostAddress, Hosts};
-use prony_model::wire::{Connections, Dns, Protocol, TlsOptions};
+use prony_model::plan::hosts::{HostAddress, Hosts};
+use prony_model::plan::wire::{Connections, Dns, Protocol, TlsOptions};
 use prony_model::{Nanos, WireOptions};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;

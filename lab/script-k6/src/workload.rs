@@ -5,14 +5,14 @@ use super::measure::Measure;
 use super::program::{Entry, ScriptWorkload};
 use super::vm::Ended;
 use prony_model::Nanos;
-use prony_model::call::News;
-use prony_model::counts::Counts;
-use prony_model::hosts::Hosts;
+use prony_model::measurement::counts::Counts;
+use prony_model::measurement::record::Outcome;
+use prony_model::plan::hosts::Hosts;
+use prony_model::program::call::News;
+use prony_model::program::table::Tables;
 use prony_model::program::{
     Answer, Event, Look, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
 };
-use prony_model::record::Outcome;
-use prony_model::table::Tables;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;

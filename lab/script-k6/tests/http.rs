@@ -5,7 +5,7 @@
 mod wire;
 
 use expect_test::{Expect, expect};
-use prony_model::call::CallFaultKind;
+use prony_model::program::call::CallFaultKind;
 use prony_script_k6::http::settings::HttpOptions;
 use wire::{Wire, answer, echo};
 

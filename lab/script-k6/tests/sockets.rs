@@ -4,7 +4,7 @@
 
 use expect_test::{Expect, expect};
 use prony_model::Nanos;
-use prony_model::call::{
+use prony_model::program::call::{
     Ask, CallBytes, CallFault, CallFaultKind, CallTimes, News, Peer, SocketClose, SocketMessage, SocketNews,
 };
 use prony_model::program::{Answer, Event, Outgoing, Program as _, Step, ThreadPlace, UserPlace};

@@ -2,7 +2,7 @@
 
 use mlua::{Lua, MetaMethod, Table, UserData, UserDataFields, UserDataMethods};
 use prony_model::ResultFile;
-use prony_model::statistics::{Statistics, WrkTotals};
+use prony_model::measurement::statistics::{Statistics, WrkTotals};
 
 #[derive(Debug)]
 pub(super) struct Reported {

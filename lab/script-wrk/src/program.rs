@@ -5,8 +5,8 @@ use super::state::{Returned, State};
 use super::text;
 use super::thread::Shared;
 use mlua::Value;
+use prony_model::measurement::record::Outcome;
 use prony_model::program::{Answer, Event, Keep, Outgoing, Program, ProgramError, Sent, Step, UserPlace};
-use prony_model::record::Outcome;
 use prony_model::units::Nanos;
 
 /// wrk counts answers above this as errors.

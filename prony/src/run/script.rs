@@ -4,7 +4,7 @@ use super::url::UrlFlags;
 use crate::COULD_NOT_RUN;
 use anyhow::bail;
 use prony_load::Url;
-use prony_model::target::Endpoint;
+use prony_model::plan::target::Endpoint;
 use prony_script_wrk::{Limits, ScriptError, Settings, WrkScript, WrkUrl};
 use std::path::Path;
 use std::time::Duration;

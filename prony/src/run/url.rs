@@ -3,7 +3,7 @@
 use super::quantity;
 use anyhow::{Context as _, bail};
 use prony_load::{Url, literal};
-use prony_model::wire::{Dns, Protocol};
+use prony_model::plan::wire::{Dns, Protocol};
 use prony_model::{BodyDraft, ExpectedStatus, LoadModel, Nanos, Plan, RateStage, Spacing, WireOptions};
 use std::path::PathBuf;
 

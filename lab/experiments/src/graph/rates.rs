@@ -4,7 +4,13 @@
 use prony_load::{Event, ManyOptions, Output, Progress, RunError, SearchSettings, find};
 use prony_model::search::{Answer, SearchFile, SearchPlan, SearchStep, StepShape, StepVerdict, Vary};
 use prony_model::{LoadModel, Nanos, ResultFile, Threshold, WindowKind};
-use prony_model::{figures::Figures, figures::PERCENTILES, histogram::Latencies, result::RunState};
+use prony_model::{
+    measurement::{
+        figures::{Figures, PERCENTILES},
+        histogram::Latencies,
+    },
+    result::RunState,
+};
 use serde::Serialize;
 
 use super::{

@@ -1,6 +1,9 @@
 //! The columns of the study's tables, which are Gatling's: counts, rate, and the times of what was answered as expected.
 
-use prony_model::{Nanos, figures::Figures, histogram::Latencies};
+use prony_model::{
+    Nanos,
+    measurement::{figures::Figures, histogram::Latencies},
+};
 use serde::Serialize;
 
 /// One run as a whole; times in milliseconds, absent where there are too few samples.
@@ -52,7 +55,7 @@ fn deviation_ms(figures: &Figures) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use prony_model::figures::{Histograms, LatencyFigures};
+    use prony_model::measurement::figures::{Histograms, LatencyFigures};
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
-use prony_model::rows::{Cell, CellKind, Rows};
-use prony_model::variable::{Feeder, Order, Values};
+use prony_model::data::rows::{Cell, CellKind, Rows};
+use prony_model::data::variable::{Feeder, Order, Values};
 use prony_model::{ExpectedStatus, LoadModel, Nanos, Plan, PlanDraft, RequestDraft, Target, Variable};
 use serde::{Serialize, Serializer};
 

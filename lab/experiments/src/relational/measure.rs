@@ -4,7 +4,8 @@ use std::{cell::RefCell, rc::Rc};
 
 use prony_load::{Progress, RunError, RunOptions};
 use prony_model::{
-    Nanos, Plan, ResultFile, WindowKind, figures::Figures, result::RunState, threshold::Metric,
+    Nanos, Plan, ResultFile, WindowKind, measurement::figures::Figures, result::RunState,
+    verdict::threshold::Metric,
 };
 use serde::Serialize;
 

@@ -168,7 +168,7 @@ impl Workload {
         let mut name =
             || -> String { (0..8).map(|_| char::from(random.random_range(b'a'..=b'z'))).collect() };
         let names: Vec<Value> = (0..NAMES).map(|_| name().into()).collect();
-        vec![Variable::list("text", &names, prony_model::variable::Order::Random)]
+        vec![Variable::list("text", &names, prony_model::data::variable::Order::Random)]
     }
 
     fn slots(&self) -> Map<String, Value> {

@@ -2,11 +2,11 @@
 
 use std::{fmt, str::FromStr};
 
+use prony_model::data::variable::{Order, Values, Variable};
 use prony_model::load::Stage;
-use prony_model::request::BodyDraft;
-use prony_model::scenario::{FlowDraft, ScenarioDraft};
+use prony_model::plan::request::BodyDraft;
+use prony_model::plan::scenario::{FlowDraft, ScenarioDraft};
 use prony_model::subscription::{FanOutDraft, SubscriptionDraft, WAIT_MAX_DEFAULT};
-use prony_model::variable::{Order, Values, Variable};
 use prony_model::{LoadModel, Nanos, Pacing, Plan, PlanDraft, RequestDraft, Target, ThinkTime};
 use serde::Serialize;
 use serde_json::{Map, Value, json};

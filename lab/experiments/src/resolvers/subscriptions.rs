@@ -3,7 +3,7 @@
 
 use prony_model::{
     Nanos, ResultFile,
-    figures::LatencyFigures,
+    measurement::figures::LatencyFigures,
     subscription::{figures::SubscriberGroup, tally::EventCounts},
 };
 use serde::Serialize;

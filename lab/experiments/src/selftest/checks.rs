@@ -4,10 +4,10 @@ use super::log::{Ending, Entry, percentile, true_response_times};
 use super::report::Check;
 use super::target::{FREEZE_FROM, FREEZE_TO};
 use super::{Bench, SelftestError};
-use prony_model::figures::Figures;
-use prony_model::record::OutcomeKind;
-use prony_model::tally::StartCounts;
-use prony_model::variable::Order;
+use prony_model::data::variable::Order;
+use prony_model::measurement::figures::Figures;
+use prony_model::measurement::record::OutcomeKind;
+use prony_model::measurement::tally::StartCounts;
 use prony_model::{LoadModel, Nanos, PlanDraft, RequestDraft, ResultFile, Variable, WindowKind};
 
 type Checked = Result<Vec<Check>, SelftestError>;

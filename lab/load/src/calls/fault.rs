@@ -3,7 +3,7 @@
 use crate::http::sink::KEPT_BODY_BYTES_MAX;
 use crate::transport::Fault;
 use prony_model::TransportError;
-use prony_model::call::{CallFault, CallFaultKind};
+use prony_model::program::call::{CallFault, CallFaultKind};
 use rustls::CertificateError;
 use std::io;
 

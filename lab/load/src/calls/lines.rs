@@ -5,7 +5,7 @@ use crate::connection::Connection;
 use crate::http2::connection::Http2Connection;
 use crate::timers::LazyAlarm;
 use prony_model::Nanos;
-use prony_model::call::Peer;
+use prony_model::program::call::Peer;
 
 /// Tells these connections' events from those of plans, whose generations never grow so far.
 pub(crate) const LINE_BIT: u64 = 1 << 62;

@@ -11,7 +11,7 @@ pub(crate) use lines::{LINE_BIT, Line};
 pub(crate) use open::{Begun, Closed, OpenCall, Stage};
 
 use crate::http2::connection::Event;
-use prony_model::call::{AskId, CallFault};
+use prony_model::program::call::{AskId, CallFault};
 use socket::{End, Socket};
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};

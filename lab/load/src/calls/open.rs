@@ -2,7 +2,7 @@
 
 use crate::http::sink::Sink;
 use crate::timers::LazyAlarm;
-use prony_model::call::{AskId, Call, CallBytes, CallFault, CallTimes, Peer};
+use prony_model::program::call::{AskId, Call, CallBytes, CallFault, CallTimes, Peer};
 use prony_model::{Nanos, Outcome, Record};
 use std::mem;
 use std::ops::RangeInclusive;

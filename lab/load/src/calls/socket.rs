@@ -2,8 +2,10 @@
 //! tungstenite crate's work; the connection is the worker's.
 
 use super::fault;
-use prony_model::answer::header;
-use prony_model::call::{AskId, CallBytes, CallFault, CallFaultKind, CallTimes, SocketClose, SocketMessage};
+use prony_model::program::call::{
+    AskId, CallBytes, CallFault, CallFaultKind, CallTimes, SocketClose, SocketMessage,
+};
+use prony_model::response::answer::header;
 use std::io::{self, Read, Write};
 use tungstenite::handshake::derive_accept_key;
 use tungstenite::protocol::frame::coding::CloseCode;

@@ -2,9 +2,9 @@
 
 use super::values::Values;
 use crate::http::sink::Sink;
-use prony_model::counts::{CheckCount, Counts};
+use prony_model::measurement::counts::{CheckCount, Counts};
+use prony_model::plan::request::{AnswerCheck, Request};
 use prony_model::program::{Answer, Keep};
-use prony_model::request::{AnswerCheck, Request};
 use prony_model::{Outcome, Plan};
 
 /// The judge of one request.

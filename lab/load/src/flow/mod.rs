@@ -9,15 +9,15 @@ mod values;
 use crate::http::request::Prepared;
 use crate::subscriptions::board::{Board, Notice, Published};
 use judge::Judge;
-use prony_model::capture::Captured;
-use prony_model::counts::Counts;
+use prony_model::data::rows::CellKind;
+use prony_model::data::variable::Exhausted;
+use prony_model::measurement::counts::Counts;
+use prony_model::plan::scenario::{AfterFailure, Flow};
 use prony_model::program::{
     Answer, Event, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
 };
-use prony_model::rows::CellKind;
-use prony_model::scenario::{AfterFailure, Flow};
+use prony_model::response::capture::Captured;
 use prony_model::subscription::token::Token;
-use prony_model::variable::Exhausted;
 use prony_model::{Nanos, Outcome, Plan};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -123,7 +123,7 @@ impl<'a> FlowProgram<'a> {
     fn sequence(
         &mut self,
         user: usize,
-        steps: &[prony_model::scenario::Step],
+        steps: &[prony_model::plan::scenario::Step],
         after_failure: AfterFailure,
         event: Event,
         out: &mut Outgoing,

@@ -1,10 +1,10 @@
 //! The values that each user holds: rows taken from feeders, numbers drawn, and what earlier answers gave.
 
-use prony_model::capture::Captured;
-use prony_model::counts::{Counts, FeederCount};
+use prony_model::data::variable::{Choice, Drawn, Exhausted, Share, Take, ValueOf, Variable};
+use prony_model::measurement::counts::{Counts, FeederCount};
 use prony_model::program::ThreadPlace;
+use prony_model::response::capture::Captured;
 use prony_model::subscription::token::Token;
-use prony_model::variable::{Choice, Drawn, Exhausted, Share, Take, ValueOf, Variable};
 use rand_chacha::ChaCha8Rng;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,12 +1,12 @@
 //! Requests as text: all that never changes is rendered once, values go into its slots.
 
 use prony_model::Plan;
+use prony_model::data::template::Template;
+use prony_model::data::variable::{Drawn, ValueOf};
+use prony_model::plan::request::{AnswerCheck, Request};
+use prony_model::plan::target::Target;
+use prony_model::plan::wire::Connections;
 use prony_model::program::Keep;
-use prony_model::request::{AnswerCheck, Request};
-use prony_model::target::Target;
-use prony_model::template::Template;
-use prony_model::variable::{Drawn, ValueOf};
-use prony_model::wire::Connections;
 use std::io::Write as _;
 
 pub(crate) const USER_AGENT: &str = concat!("prony/", env!("CARGO_PKG_VERSION"));

@@ -9,10 +9,10 @@ use crate::transport::tls::TlsTarget;
 use crate::transport::trust::Trust;
 use crate::transport::{Address, Fault, Transport};
 use prony_model::Target;
-use prony_model::call::{CallFault, CallFaultKind};
-use prony_model::hosts::Hosts;
-use prony_model::target::Endpoint;
-use prony_model::wire::{Dns, Protocol, TlsOptions, WireOptions};
+use prony_model::plan::hosts::Hosts;
+use prony_model::plan::target::Endpoint;
+use prony_model::plan::wire::{Dns, Protocol, TlsOptions, WireOptions};
+use prony_model::program::call::{CallFault, CallFaultKind};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use std::io;
@@ -308,7 +308,7 @@ mod tests {
     fn addresses_and_given_names_need_no_name_server() {
         let mut hosts = Hosts::default();
         let address = "127.0.0.9".parse().unwrap();
-        hosts.insert("shop.test:80", prony_model::hosts::HostAddress { address, port: Some(81) });
+        hosts.insert("shop.test:80", prony_model::plan::hosts::HostAddress { address, port: Some(81) });
         let late = late(&WireOptions::default(), &hosts);
         for (index, (url, expected)) in [
             ("http://127.0.0.1:5", "127.0.0.1:5"),

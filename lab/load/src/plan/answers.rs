@@ -2,13 +2,13 @@
 
 use super::reader::{Notes, Section, json, listed};
 use super::request::statuses;
-use prony_model::answer::Subject;
-use prony_model::capture::{CaptureDraft, Captured};
-use prony_model::check::{CheckDraft, RelationDraft, RuleDraft};
-use prony_model::pattern::Pattern;
+use prony_model::data::rows::cell_of;
 use prony_model::plan::Field;
-use prony_model::pointer::Pointer;
-use prony_model::rows::cell_of;
+use prony_model::response::answer::Subject;
+use prony_model::response::capture::{CaptureDraft, Captured};
+use prony_model::response::check::{CheckDraft, RelationDraft, RuleDraft};
+use prony_model::response::pattern::Pattern;
+use prony_model::response::pointer::Pointer;
 use serde_json::Value as Json;
 use std::ops::Range;
 

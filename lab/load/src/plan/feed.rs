@@ -3,8 +3,8 @@
 use super::reader::{Notes, Section, Value, json, listed, whole};
 use super::table_file::{Types, read_csv, read_json_lines};
 use prony_model::Variable;
-use prony_model::rows::{Cell, Rows, cell_of};
-use prony_model::variable::{Feeder, Order, Share, Take, Values};
+use prony_model::data::rows::{Cell, Rows, cell_of};
+use prony_model::data::variable::{Feeder, Order, Share, Take, Values};
 use std::path::Path;
 
 /// Where values come from; a variable has one of these.

@@ -2,7 +2,7 @@
 
 use super::reader::{Notes, Section, Value, listed};
 use prony_model::load::{Spacing, WAIT_MAX_DEFAULT};
-use prony_model::scenario::AfterFailure;
+use prony_model::plan::scenario::AfterFailure;
 use prony_model::{LoadModel, Nanos, Pacing, RateStage, Stage, ThinkTime};
 
 /// Each makes a model of its own.

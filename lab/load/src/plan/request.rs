@@ -2,8 +2,8 @@
 
 use super::answers::{captures, checks};
 use super::reader::{Notes, Section, Value, json, json_object};
-use prony_model::check::{CheckDraft, RuleDraft};
 use prony_model::plan::Field;
+use prony_model::response::check::{CheckDraft, RuleDraft};
 use prony_model::{BodyDraft, ExpectedStatus, RequestDraft};
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -3,7 +3,7 @@
 use super::load::{KEYS, after_failure, load as load_of, pacing, stand_in, think_time};
 use super::reader::{Notes, Section};
 use super::subscription::only_listens;
-use prony_model::scenario::{FlowDraft, ScenarioDraft, StepDraft};
+use prony_model::plan::scenario::{FlowDraft, ScenarioDraft, StepDraft};
 use prony_model::{LoadModel, Nanos, Pacing, ThinkTime};
 
 const FLOW_KEYS: [&str; 2] = ["steps", "mix"];
@@ -31,7 +31,7 @@ pub(super) fn scenarios<'a>(plan: &Section<'a>, notes: &mut Notes) -> Vec<(Scena
 /// What holds for scenarios that do not say it themselves.
 struct Common {
     pacing: Option<Pacing>,
-    after_failure: Option<prony_model::scenario::AfterFailure>,
+    after_failure: Option<prony_model::plan::scenario::AfterFailure>,
 }
 
 impl Common {

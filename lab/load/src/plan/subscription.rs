@@ -4,7 +4,7 @@ use super::reader::{Notes, Section, Value, json, json_object};
 use super::request::{first_operation, headers};
 use prony_model::Nanos;
 use prony_model::plan::SubscriptionField as Field;
-use prony_model::pointer::Pointer;
+use prony_model::response::pointer::Pointer;
 use prony_model::subscription::{FanOutDraft, Protocol, SubscriptionDraft, WAIT_MAX_DEFAULT};
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
 //! Reads the tables that feed a plan: CSV with a header, and JSON lines. Rows go straight into one compact [`Rows`].
 
-use prony_model::rows::{Cell, CellKind, Rows};
+use prony_model::data::rows::{Cell, CellKind, Rows};
 use serde::Deserializer as _;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;

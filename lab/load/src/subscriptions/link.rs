@@ -10,8 +10,8 @@ use crate::calls::socket::{new_key, opening, opening_fault};
 use crate::http::head::HeadMemo;
 use crate::http::scanner::Scanner;
 use crate::http::sink::Sink;
-use prony_model::answer::header;
 use prony_model::program::Keep;
+use prony_model::response::answer::header;
 use prony_model::subscription::Protocol;
 use std::mem;
 

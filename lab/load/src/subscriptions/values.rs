@@ -1,9 +1,9 @@
 //! What each subscription takes from the plan's variables: the same for one seed, however many threads there are.
 
 use prony_model::Plan;
+use prony_model::data::template::Template;
+use prony_model::data::variable::{Choice, Drawn, ValueOf, Variable};
 use prony_model::subscription::Subscription;
-use prony_model::template::Template;
-use prony_model::variable::{Choice, Drawn, ValueOf, Variable};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
 

@@ -8,7 +8,7 @@ pub(crate) mod tls;
 pub(crate) mod trust;
 
 use prony_model::TransportError;
-use prony_model::call::TlsFacts;
+use prony_model::program::call::TlsFacts;
 use rustls::HandshakeKind;
 use socket2::Socket;
 use std::io;

@@ -2,7 +2,7 @@
 
 use super::{Fault, Read, socket};
 use prony_model::TransportError;
-use prony_model::call::TlsFacts;
+use prony_model::program::call::TlsFacts;
 use rustls::client::ClientConnection;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, HandshakeKind};

@@ -1,7 +1,7 @@
 //! The settings of all TLS sessions of a run: whom to trust, who we are, what is offered. Reads the PEM files.
 
 use crate::error::RunError;
-use prony_model::wire::{Protocol, TlsOptions};
+use prony_model::plan::wire::{Protocol, TlsOptions};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ResolvesClientCert, Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};

@@ -4,8 +4,8 @@ use super::{Worker, WorkerError};
 use crate::timers::Alarm;
 use crate::user::State;
 use prony_model::Nanos;
-use prony_model::call::News;
 use prony_model::program::Event;
+use prony_model::program::call::News;
 
 impl Worker<'_> {
     /// The user's program goes on when something comes, or after this time.

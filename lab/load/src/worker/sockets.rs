@@ -7,7 +7,7 @@ use crate::http::scanner::Answer;
 use crate::http::sink::Sink;
 use crate::timers::Alarm;
 use prony_model::Nanos;
-use prony_model::call::{
+use prony_model::program::call::{
     AskId, Call, CallBytes, CallFaultKind, News, SocketClose, SocketMessage, SocketNews, SocketOpening,
 };
 use prony_model::program::{Keep, ProgramError};

@@ -2,8 +2,8 @@
 
 use super::{Worker, WorkerError};
 use crate::user::State;
+use prony_model::plan::scenario::Scenario;
 use prony_model::program::ThreadPlace;
-use prony_model::scenario::Scenario;
 use prony_model::{LoadModel, Nanos, Starts};
 use std::collections::VecDeque;
 

@@ -4,15 +4,15 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use prony_load::{RunError, RunOptions, StopFlag, run_workload};
-use prony_model::call::{
+use prony_model::measurement::tally::StartCounts;
+use prony_model::plan::hosts::Hosts;
+use prony_model::program::call::{
     Ask, AskId, Call, CallTimes, News, SocketClose, SocketMessage, SocketNews, SocketOpening,
 };
-use prony_model::hosts::Hosts;
+use prony_model::program::table::Tables;
 use prony_model::program::{
     Answer, Event, Keep, Look, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
 };
-use prony_model::table::Tables;
-use prony_model::tally::StartCounts;
 use prony_model::{FlowDraft, LoadModel, Nanos, Outcome, PlanDraft, ResultFile, Target, WindowKind};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;

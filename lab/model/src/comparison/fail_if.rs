@@ -1,7 +1,7 @@
 //! `--fail-if 'p99 worse than 5%'`: reading it, and judging a comparison by it.
 
 use super::{Compared, Comparison, Scale, name};
-use crate::threshold::Metric;
+use crate::verdict::threshold::Metric;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

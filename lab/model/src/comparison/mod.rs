@@ -16,8 +16,8 @@ mod student;
 pub use fail_if::{FailIf, FailIfError, FailVerdict, Failure};
 pub use file::{ComparedRun, ComparisonFile, SCHEMA, SCHEMA_VERSION, Side, Subject};
 
-use crate::figures::Figures;
-use crate::threshold::Metric;
+use crate::measurement::figures::Figures;
+use crate::verdict::threshold::Metric;
 use serde::{Deserialize, Serialize};
 
 /// How often all intervals of a comparison hold, in the long run.

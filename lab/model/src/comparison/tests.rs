@@ -1,8 +1,8 @@
 //! What a comparison shows, and above all what it does not: simulated comparisons with known truth.
 
 use super::*;
-use crate::histogram::Latencies;
-use crate::tally::Cell;
+use crate::measurement::histogram::Latencies;
+use crate::measurement::tally::Cell;
 use crate::units::Nanos;
 use expect_test::{Expect, expect};
 use rand::RngExt as _;
@@ -19,7 +19,7 @@ fn run(rate_per_s: f64, scale: f64) -> Figures {
     }
     figures.requests = 600;
     figures.rate_per_s = rate_per_s;
-    figures.response_time = crate::figures::LatencyFigures::of(&latencies);
+    figures.response_time = crate::measurement::figures::LatencyFigures::of(&latencies);
     figures
 }
 

@@ -3,6 +3,8 @@
 //! Load model and pacing are independent values: the model says how many users there are or when starts are due, the
 //! pacing when a user begins again.
 
+pub mod windows;
+
 mod closed;
 mod open;
 mod pacing;

@@ -2,17 +2,17 @@
 
 use super::Plan;
 use super::faults::{Faults, Field, Place, PlanFaults, SubscriptionField};
+use crate::data::variable::Variable;
 use crate::load::{LoadModel, Pacing, ThinkTime, USERS_MAX};
-use crate::request::{Request, RequestDraft};
-use crate::scenario::{Flow, FlowDraft, Scenario, ScenarioDraft, Step};
+use crate::plan::request::{Request, RequestDraft};
+use crate::plan::scenario::{Flow, FlowDraft, Scenario, ScenarioDraft, Step};
+use crate::plan::target::Target;
+use crate::plan::values;
+use crate::plan::wire::WireOptions;
 use crate::subscription::check::Context;
 use crate::subscription::{SUBSCRIPTIONS_MAX, Subscription, SubscriptionDraft};
-use crate::target::Target;
-use crate::threshold::{Metric, Scope, Threshold};
 use crate::units::Nanos;
-use crate::values;
-use crate::variable::Variable;
-use crate::wire::WireOptions;
+use crate::verdict::threshold::{Metric, Scope, Threshold};
 use std::collections::BTreeMap;
 
 /// Named requests in one plan: each has histograms of its own.

@@ -3,23 +3,31 @@
 //! [`PlanDraft`] is what a plan file, a command line or a program says; [`PlanDraft::check`] turns it into a
 //! [`Plan`] or reports all its faults, each with its place.
 
+pub mod hosts;
+pub mod offer;
+pub mod request;
+pub mod scenario;
+pub mod target;
+pub(crate) mod values;
+pub mod wire;
+
 mod draft;
 mod faults;
 
 pub use draft::{NamedTarget, PlanDraft, REQUESTS_MAX, SCENARIOS_MAX};
 pub use faults::{Fault, Field, Place, PlanFaults, SubscriptionField};
 
+use crate::data::variable::Variable;
 use crate::load::LoadModel;
+use crate::load::windows::Windows;
+use crate::plan::request::Request;
+use crate::plan::scenario::Scenario;
+use crate::plan::target::Target;
+use crate::plan::wire::{Connections, WireOptions};
 use crate::program::UserPlace;
-use crate::request::Request;
-use crate::scenario::Scenario;
 use crate::subscription::Subscription;
-use crate::target::Target;
-use crate::threshold::Threshold;
 use crate::units::Nanos;
-use crate::variable::Variable;
-use crate::windows::Windows;
-use crate::wire::{Connections, WireOptions};
+use crate::verdict::threshold::Threshold;
 use std::collections::BTreeMap;
 
 /// A plan that makes sense as a whole. Made only by [`PlanDraft::check`].

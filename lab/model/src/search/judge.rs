@@ -1,9 +1,9 @@
 //! Whether a run at a load meets the objectives, and why not.
 
 use super::Trial;
-use crate::findings::FindingKind;
 use crate::result::ResultFile;
-use crate::threshold::{Metric, Threshold};
+use crate::verdict::findings::FindingKind;
+use crate::verdict::threshold::{Metric, Threshold};
 use crate::verdict::{Judgement, Verdict};
 
 /// A load of which less than this share was started is not the load that was asked for.
@@ -58,7 +58,7 @@ fn failure(objective: &Threshold, verdict: &Verdict, result: &ResultFile) -> Opt
 
 fn not_started(result: &ResultFile) -> Option<String> {
     let scenarios = &result.headline().by_scenario;
-    let sum = |count: fn(&crate::tally::StartCounts) -> u64| {
+    let sum = |count: fn(&crate::measurement::tally::StartCounts) -> u64| {
         scenarios.iter().map(|scenario| count(&scenario.starts)).sum::<u64>()
     };
     let (due, dropped) = (sum(|starts| starts.due), sum(|starts| starts.dropped));

@@ -3,7 +3,7 @@
 use super::Vary;
 use crate::load::{LoadModel, RateStage, Spacing, Stage, WAIT_MAX_DEFAULT};
 use crate::plan::PlanDraft;
-use crate::scenario::ScenarioDraft;
+use crate::plan::scenario::ScenarioDraft;
 use crate::units::Nanos;
 
 /// Users that serve starts where the plan does not say how many: as many as a second of them, within these bounds.
@@ -139,7 +139,7 @@ pub fn held(mut draft: PlanDraft, duration: Nanos) -> PlanDraft {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::Target;
+    use crate::plan::target::Target;
     use proptest::prelude::*;
 
     const SECOND: Nanos = Nanos::from_secs(1);

@@ -1,11 +1,11 @@
 //! The check of one group of subscribers: all its faults, or the form with its slots read.
 
 use super::{FanOut, FanOutDraft, Protocol, SUBSCRIBERS_MAX, Subscription, SubscriptionDraft};
+use crate::data::template::{Encoding, Template};
+use crate::data::variable::{Order, Variable};
+use crate::plan::request::{Request, graphql_body, read_header};
+use crate::plan::wire::Protocol as WireProtocol;
 use crate::plan::{Fault, Place, PlanDraft, SubscriptionField as Field};
-use crate::request::{Request, graphql_body, read_header};
-use crate::template::{Encoding, Template};
-use crate::variable::{Order, Variable};
-use crate::wire::Protocol as WireProtocol;
 use serde_json::Value;
 
 /// What a group is checked against.

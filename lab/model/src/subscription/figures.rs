@@ -2,12 +2,12 @@
 
 use super::tally::{EventCounts, LinkCounts, SubscriptionTally};
 use super::{Protocol, Subscription};
-use crate::figures::LatencyFigures;
-use crate::histogram::Latencies;
+use crate::load::windows::{Window, WindowKind, Windows};
+use crate::measurement::figures::LatencyFigures;
+use crate::measurement::histogram::Latencies;
 use crate::plan::Plan;
-use crate::threshold::{Metric, Scope};
 use crate::units::Nanos;
-use crate::windows::{Window, WindowKind, Windows};
+use crate::verdict::threshold::{Metric, Scope};
 use serde::{Deserialize, Serialize};
 
 /// All groups of subscribers; empty where a plan has none.
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct Subscribers {
     pub groups: Vec<SubscriberGroup>,
     /// Over all groups, one row for each second; in files a list for each column.
-    #[serde(with = "crate::series::subscribers")]
+    #[serde(with = "crate::result::series::subscribers")]
     pub series: Vec<SubscriberRow>,
     /// For how long bytes can have waited for the lab before it read them, at most.
     pub read_lateness: LatencyFigures,

@@ -8,8 +8,8 @@ pub mod figures;
 pub mod tally;
 pub mod token;
 
-use crate::pointer::Pointer;
-use crate::template::{SlotSource, Template};
+use crate::data::template::{SlotSource, Template};
+use crate::response::pointer::Pointer;
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -1,6 +1,6 @@
 //! Counting what subscribers see: one tally a thread, handed over and begun anew each second with the thread's other counts.
 
-use crate::histogram::Latencies;
+use crate::measurement::histogram::Latencies;
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

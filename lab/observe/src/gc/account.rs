@@ -5,7 +5,7 @@ use crate::book::Notes;
 use crate::clock::RunClock;
 use crate::observer::INTERVAL_MIN;
 use prony_model::Nanos;
-use prony_model::observation::ObservedUnit::{self, Bytes, Count, Nanoseconds, Share};
+use prony_model::measurement::observation::ObservedUnit::{self, Bytes, Count, Nanoseconds, Share};
 
 /// Dates of events that are just being written are this far from the clock only where clocks differ.
 const CLOCK_DIFFERENCE_MAX_NS: i128 = 60_000_000_000;

@@ -15,7 +15,7 @@ use account::{Account, Uptime};
 use event::{Event, Reading};
 use follow::Follower;
 use lines::Lines;
-use prony_model::observation::ObservedUnit::Count;
+use prony_model::measurement::observation::ObservedUnit::Count;
 use std::path::Path;
 
 #[derive(Debug)]

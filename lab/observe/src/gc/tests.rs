@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::book::Book;
-use prony_model::observation::Observation;
+use prony_model::measurement::observation::Observation;
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -10,7 +10,7 @@ use crate::counters::{Added, Counters};
 use crate::error::Problem;
 use crate::observer::Observer;
 use prony_model::Nanos;
-use prony_model::observation::ObservedUnit::{Count, Share};
+use prony_model::measurement::observation::ObservedUnit::{Count, Share};
 use reading::{Reading, unit_of_rate};
 use session::Session;
 use tokio::runtime::{Builder, Runtime};

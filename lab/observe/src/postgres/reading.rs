@@ -1,7 +1,7 @@
 //! What one look asks PostgreSQL for, and its rows read: the statements and the reading belong together. Sending
 //! them is left to `session`.
 
-use prony_model::observation::ObservedUnit::{self, BytesPerSecond, PerSecond};
+use prony_model::measurement::observation::ObservedUnit::{self, BytesPerSecond, PerSecond};
 use std::collections::BTreeMap;
 
 /// Written into all that the observer asks, so that it does not count itself among the statements.

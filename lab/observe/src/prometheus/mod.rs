@@ -12,7 +12,7 @@ use crate::observer::Observer;
 use crate::secret::without_password;
 use client::Client;
 use prony_model::Nanos;
-use prony_model::observation::ObservedUnit::{
+use prony_model::measurement::observation::ObservedUnit::{
     self, Bytes, BytesPerSecond, Count, Nanoseconds, PerSecond, Processors, Share,
 };
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,8 +3,8 @@
 use super::data::{HistogramData, SpectrumData};
 use super::digits;
 use prony_model::Nanos;
-use prony_model::figures::Figures;
-use prony_model::histogram::{Latencies, SAMPLES_BEYOND_MIN};
+use prony_model::measurement::figures::Figures;
+use prony_model::measurement::histogram::{Latencies, SAMPLES_BEYOND_MIN};
 use prony_model::subscription::figures::Subscribers;
 
 /// Points for each factor of ten of 1/(1 - quantile).

@@ -7,9 +7,9 @@ use crate::read::LabelledRun;
 use crate::table::{bytes, grouped};
 use crate::tables;
 use prony_model::WindowKind;
-use prony_model::findings::Finding;
-use prony_model::observation::Observation;
+use prony_model::measurement::observation::Observation;
 use prony_model::result::{ResultFile, WindowResult};
+use prony_model::verdict::findings::Finding;
 use prony_model::verdict::{Judgement, Verdict};
 
 pub(super) fn run_data(run: &LabelledRun<'_>, points_max: usize) -> RunData {

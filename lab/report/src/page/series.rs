@@ -4,7 +4,7 @@ use super::data::{LineData, PlotData, Unit};
 use super::digits;
 use crate::downsample;
 use prony_model::Nanos;
-use prony_model::observation::{Observation, ObservedSeries, ObservedUnit};
+use prony_model::measurement::observation::{Observation, ObservedSeries, ObservedUnit};
 use prony_model::result::{ResultFile, SecondRow};
 use prony_model::subscription::figures::SubscriberRow;
 use std::collections::BTreeSet;

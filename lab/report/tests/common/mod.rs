@@ -4,9 +4,10 @@
 #![allow(dead_code, unreachable_pub, reason = "each test program uses some of it")]
 
 use prony_model::comparison::{ComparedRun, ComparisonFile, Side, Subject};
-use prony_model::counts::{CheckCount, FeederCount};
-use prony_model::findings::{TargetPlace, judge};
-use prony_model::observation::{Observation, ObservedFigure, ObservedSeries, ObservedUnit};
+use prony_model::data::variable::{Order, Values};
+use prony_model::measurement::counts::{CheckCount, FeederCount};
+use prony_model::measurement::observation::{Observation, ObservedFigure, ObservedSeries, ObservedUnit};
+use prony_model::measurement::tally::{Tally, TallyShape};
 use prony_model::result::{
     CheckFigures, Counted, FeederFigures, LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA,
     SCHEMA_VERSION, SecondRow, verdicts, window_results,
@@ -15,8 +16,7 @@ use prony_model::search::{self, Search, SearchFile, SearchPlan, SearchRun, Searc
 use prony_model::subscription::figures::{SubscriberRow, Subscribers};
 use prony_model::subscription::tally::{EventCounts, LinkCounts, SubscriptionTally, count_reason};
 use prony_model::subscription::{FanOutDraft, SubscriptionDraft};
-use prony_model::tally::{Tally, TallyShape};
-use prony_model::variable::{Order, Values};
+use prony_model::verdict::findings::{TargetPlace, judge};
 use prony_model::{
     LoadModel, Nanos, Outcome, Plan, PlanDraft, Record, RequestDraft, Target, ThinkTime, Threshold,
     TransportError, Variable,

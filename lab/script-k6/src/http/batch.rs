@@ -7,7 +7,7 @@ use super::state::{HttpUser, options};
 use crate::host::Host;
 use crate::modules::binding::go_type;
 use crate::modules::log::Level;
-use prony_model::call::AskId;
+use prony_model::program::call::AskId;
 use rquickjs::{Ctx, Object, Value};
 use std::collections::VecDeque;
 

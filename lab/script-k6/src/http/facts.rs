@@ -5,7 +5,7 @@ use super::headers::Headers;
 use super::page::Page;
 use super::state::GivenRequest;
 use crate::metrics::Phases;
-use prony_model::call::Peer;
+use prony_model::program::call::Peer;
 use std::rc::Rc;
 
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! Why a request has no answer, in k6's words and codes (1000 to 1701).
 
 use super::url::Url;
-use prony_model::call::{CallFault, CallFaultKind, Peer};
+use prony_model::program::call::{CallFault, CallFaultKind, Peer};
 
 /// An answer that came has the code 1000 more than its status, from 400 up.
 pub const STATUS_ERRORS_FROM: u16 = 400;

@@ -19,7 +19,7 @@ use crate::host::{Host, host_of};
 use crate::modules::binding::{go_type, is_array_buffer};
 use crate::modules::log::Level;
 use crate::vm::{Builtin, Fuller, Native, Phase, load};
-use prony_model::call::AskId;
+use prony_model::program::call::AskId;
 use rquickjs::function::{Opt, Rest, This};
 use rquickjs::object::Accessor;
 use rquickjs::{Array, Class, Ctx, Exception, Function, Object, Value};

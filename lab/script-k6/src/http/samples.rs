@@ -4,7 +4,7 @@ use super::facts::tls_version;
 use super::state::Wishes;
 use crate::host::Host;
 use crate::metrics::{Phases, RequestSample, RequestTags, SystemTag, TagSetId, TagSets, Tags};
-use prony_model::call::Peer;
+use prony_model::program::call::Peer;
 use prony_model::units::Nanos;
 
 /// A request that is over.

@@ -6,7 +6,7 @@ use super::headers::Headers;
 use super::page::{HeadMemo, Page, Pages};
 use super::settings::{Expected, HttpOptions, HttpSettings, ResponseType};
 use crate::host::Host;
-use prony_model::call::AskId;
+use prony_model::program::call::AskId;
 use prony_model::units::Nanos;
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! k6's phases of a request out of the moments that the runner tells.
 
 use crate::metrics::Phases;
-use prony_model::call::CallTimes;
+use prony_model::program::call::CallTimes;
 use prony_model::units::Nanos;
 
 /// The phases of an answered call. `blocked` counts all until the connection was there, as in k6.

@@ -5,7 +5,7 @@ use super::requirements::Requirements;
 use super::resolved::Options;
 use super::scenario::Scenario;
 use prony_model::load::{Spacing, Stage};
-use prony_model::scenario::{FlowDraft, Grace, ScenarioDraft};
+use prony_model::plan::scenario::{FlowDraft, Grace, ScenarioDraft};
 use prony_model::{LoadModel, Nanos, RateStage};
 
 impl Options {

@@ -36,7 +36,7 @@
 //! pub const MODULES: &[Builtin] = &[Builtin { specifier: "k6", text: include_str!("basics.js") }];
 //! ```
 //!
-//! An HTTP call is the same with `host.outgoing()` for the request text and its [`prony_model::call::Ask`], and a
+//! An HTTP call is the same with `host.outgoing()` for the request text and its [`prony_model::program::call::Ask`], and a
 //! third step that takes [`super::waits::Heard`] with `user.waits.take(id)`.
 //!
 //! What goes on without blocking (promises, sockets with events, timers) registers a callback,

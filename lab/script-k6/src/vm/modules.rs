@@ -4,7 +4,7 @@ use super::builtin::Builtins;
 use super::error::Place;
 use super::limits::Limits;
 use crate::metrics::{RecorderOptions, SystemTags};
-use prony_model::table::Tables;
+use prony_model::program::table::Tables;
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

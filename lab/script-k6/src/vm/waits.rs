@@ -1,9 +1,9 @@
 //! What a user has asked for and waits for: arrivals in the order they came, and timers. Knows no JavaScript.
 
-use prony_model::call::{
+use prony_model::program::Answer;
+use prony_model::program::call::{
     AskId, CallBytes, CallFault, CallTimes, News, Peer, SocketClose, SocketMessage, SocketNews,
 };
-use prony_model::program::Answer;
 use prony_model::units::Nanos;
 use std::collections::VecDeque;
 

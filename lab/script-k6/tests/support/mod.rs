@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test is a program of its own and uses a part of it")]
 
 use prony_model::Nanos;
-use prony_model::call::{Ask, AskId, Call, CallBytes, CallTimes, News, Peer};
+use prony_model::program::call::{Ask, AskId, Call, CallBytes, CallTimes, News, Peer};
 use prony_model::program::{Answer, Event, Outgoing, Program as _, Step, ThreadPlace, UserPlace};
 use prony_script_k6::builtins::builtins;
 use prony_script_k6::host::Clock;

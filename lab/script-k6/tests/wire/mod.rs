@@ -4,7 +4,9 @@
 #![allow(clippy::format_push_string, clippy::format_collect, reason = "legible, and not hot")]
 
 use prony_model::Nanos;
-use prony_model::call::{Ask, AskId, Call, CallBytes, CallFault, CallFaultKind, CallTimes, News, Peer};
+use prony_model::program::call::{
+    Ask, AskId, Call, CallBytes, CallFault, CallFaultKind, CallTimes, News, Peer,
+};
 use prony_model::program::{Answer, Event, Keep, Outgoing, Program as _, Step, ThreadPlace, UserPlace};
 use prony_script_k6::builtins::builtins;
 use prony_script_k6::host::Clock;

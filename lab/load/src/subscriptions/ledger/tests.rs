@@ -77,7 +77,7 @@ fn check(keys: &[&str], lines: &str, expected: &Expect) {
             let _ = write!(text, "{name} {count}, ");
         }
     }
-    let times = |times: &prony_model::histogram::Latencies| {
+    let times = |times: &prony_model::measurement::histogram::Latencies| {
         format!("{} up to {}", times.count(), times.max().unwrap_or_default())
     };
     let _ = write!(text, "times {}, after {}", times(&cell.from_send), times(&cell.from_acknowledgement));

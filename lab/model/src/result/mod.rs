@@ -2,21 +2,23 @@
 //!
 //! `docs/run.md` describes it for people. Fields are only added within a version; a reader ignores unknown ones.
 
-use crate::clock::ClockEvent;
-use crate::counts::{CheckCount, Counts, FeederCount};
-use crate::figures::{Figures, share};
-use crate::findings::Finding;
+pub(crate) mod series;
+
+use crate::data::variable::Order;
+use crate::load::windows::{Window, WindowKind, Windows};
 use crate::load::{LoadModel, Pacing, asked_per_s};
-use crate::observation::Observation;
+use crate::measurement::clock::ClockEvent;
+use crate::measurement::counts::{CheckCount, Counts, FeederCount};
+use crate::measurement::figures::{Figures, share};
+use crate::measurement::observation::Observation;
+use crate::measurement::tally::{Cell, ConnectionCounts, StartCounts, Tally};
 use crate::plan::Plan;
+use crate::plan::wire::{Spoken, WireOptions};
+use crate::program::table::Tables;
 use crate::subscription::figures::Subscribers;
-use crate::table::Tables;
-use crate::tally::{Cell, ConnectionCounts, StartCounts, Tally};
 use crate::units::Nanos;
-use crate::variable::Order;
+use crate::verdict::findings::Finding;
 use crate::verdict::{Judgement, Verdict};
-use crate::windows::{Window, WindowKind, Windows};
-use crate::wire::{Spoken, WireOptions};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -37,7 +39,7 @@ pub struct ResultFile {
     /// Ramp, warm-up, steady state and after, as far as they exist, and the whole run last.
     pub windows: Vec<WindowResult>,
     /// One row for each second, by when requests ended; in files a list for each column.
-    #[serde(with = "crate::series::requests")]
+    #[serde(with = "crate::result::series::requests")]
     pub series: Vec<SecondRow>,
     pub lab: LabFigures,
     /// What was seen beside the load: processes, databases, collectors, and the lab itself.
@@ -339,7 +341,7 @@ pub struct LabFigures {
     pub processor_time_ns: Nanos,
     pub memory_peak_bytes: u64,
     /// How late starts were, through the lab's own fault.
-    pub lateness: crate::figures::LatencyFigures,
+    pub lateness: crate::measurement::figures::LatencyFigures,
     pub connections: ConnectionCounts,
     /// The longest time without an answer while one was waited for: in it a closed loop asked less than users would have.
     pub longest_silence_ns: Nanos,

@@ -1,8 +1,8 @@
 //! Where the values in requests come from: ranges of whole numbers, rows of lists and tables, earlier answers.
 
-use crate::rows::{Cell, CellKind, Rows, cell_of};
+use crate::data::rows::{Cell, CellKind, Rows, cell_of};
+use crate::data::template::Encoding;
 use crate::subscription::token::Token;
-use crate::template::Encoding;
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -60,7 +60,7 @@ pub enum Values {
         max: i64,
     },
     Rows(Feeder),
-    /// Taken from an answer; see [`crate::capture`].
+    /// Taken from an answer; see [`crate::response::capture`].
     Captured,
     /// A text that no other sending of any request has; see [`crate::subscription::token`].
     Token {

@@ -1,15 +1,15 @@
 //! Whether a result can be believed: what limits, voids or shades it, each with its number, cause and remedy.
 
-use crate::clock::ClockEventKind;
-use crate::figures::share;
-use crate::histogram::SAMPLES_BEYOND_MIN;
+use crate::load::windows::WindowKind;
+use crate::measurement::clock::ClockEventKind;
+use crate::measurement::figures::share;
+use crate::measurement::histogram::SAMPLES_BEYOND_MIN;
+use crate::measurement::record::OutcomeKind;
 use crate::plan::Plan;
-use crate::record::OutcomeKind;
+use crate::plan::wire::Connections;
 use crate::result::{LabFigures, ResultFile, RunState};
 use crate::subscription::figures::SubscriberGroup;
 use crate::units::Nanos;
-use crate::windows::WindowKind;
-use crate::wire::Connections;
 use serde::{Deserialize, Serialize};
 
 /// A thread busier than this cannot be trusted to send and to read on time.

@@ -1,10 +1,10 @@
 //! The figures of one window and name, as results and reports hold them.
 
-use crate::histogram::Latencies;
-use crate::record::OutcomeKind;
-use crate::tally::Cell;
-use crate::threshold::Metric;
+use crate::measurement::histogram::Latencies;
+use crate::measurement::record::OutcomeKind;
+use crate::measurement::tally::Cell;
 use crate::units::Nanos;
+use crate::verdict::threshold::Metric;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

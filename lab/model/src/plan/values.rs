@@ -1,11 +1,11 @@
 //! Whether every value that a scenario's requests need can be there when they need it: captured before, and enough
 //! rows where none may be used twice.
 
+use crate::data::variable::{Order, Share, Take, Variable};
 use crate::load::LoadModel;
+use crate::plan::request::Request;
+use crate::plan::scenario::{Flow, Scenario};
 use crate::plan::{Fault, Field, Place};
-use crate::request::Request;
-use crate::scenario::{Flow, Scenario};
-use crate::variable::{Order, Share, Take, Variable};
 
 pub(crate) fn check(
     variables: &[Variable],

@@ -1,9 +1,12 @@
 //! What the figures say about the thresholds.
 
-use crate::figures::Figures;
+pub mod findings;
+pub mod threshold;
+
+use crate::measurement::figures::Figures;
 use crate::result::{NamedFigures, WindowResult};
 use crate::subscription::figures::Subscribers;
-use crate::threshold::{Metric, Scope, Threshold};
+use crate::verdict::threshold::{Metric, Scope, Threshold};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

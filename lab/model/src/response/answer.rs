@@ -1,8 +1,8 @@
 //! What captures and checks see of an answer: its status, its headers, its body, and values within a JSON body.
 
-use crate::pointer::{NotJson, Pointer};
+use crate::data::rows::CellKind;
 use crate::program::Answer;
-use crate::rows::CellKind;
+use crate::response::pointer::{NotJson, Pointer};
 use std::borrow::Cow;
 use std::fmt;
 

@@ -1,9 +1,9 @@
 //! Values taken from an answer for later requests of the same iteration.
 
-use crate::answer::{Missing, Subject, Taken};
-use crate::pattern::Pattern;
+use crate::data::rows::{Cell, CellKind};
 use crate::program::Answer;
-use crate::rows::{Cell, CellKind};
+use crate::response::answer::{Missing, Subject, Taken};
+use crate::response::pattern::Pattern;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -83,8 +83,8 @@ impl CaptureDraft {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::tests::answer;
-    use crate::pointer::Pointer;
+    use crate::response::answer::tests::answer;
+    use crate::response::pointer::Pointer;
     use expect_test::{Expect, expect};
 
     fn check(subject: Subject, pattern: Option<&str>, body: &str, expected: &Expect) {

@@ -2,7 +2,7 @@
 
 use crate::load::{LoadModel, Spacing};
 use crate::plan::Plan;
-use crate::scenario::{Flow, Scenario};
+use crate::plan::scenario::{Flow, Scenario};
 
 /// How many requests a scenario makes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -95,9 +95,9 @@ mod tests {
     use super::*;
     use crate::load::{Pacing, Stage};
     use crate::plan::PlanDraft;
-    use crate::request::RequestDraft;
-    use crate::scenario::{FlowDraft, StepDraft};
-    use crate::target::Target;
+    use crate::plan::request::RequestDraft;
+    use crate::plan::scenario::{FlowDraft, StepDraft};
+    use crate::plan::target::Target;
     use crate::{Nanos, ThinkTime};
 
     fn offer(load: LoadModel, think_ms: u64, steps: usize) -> (Expected, Option<f64>) {

@@ -1,6 +1,6 @@
 //! Texts with `${name}` slots: read once when a scenario is checked, rendered for each request.
 
-use crate::variable::{ValueOf, Variable};
+use crate::data::variable::{ValueOf, Variable};
 use serde_json::Value;
 
 /// Which variable, and which of its columns, a slot takes its value from.
@@ -232,8 +232,8 @@ fn find_source(name: &str, variables: &[Variable]) -> Result<SlotSource, String>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::{Cell, CellKind, Rows};
-    use crate::variable::{Drawn, Feeder, Order, Values};
+    use crate::data::rows::{Cell, CellKind, Rows};
+    use crate::data::variable::{Drawn, Feeder, Order, Values};
     use expect_test::{Expect, expect};
     use serde_json::json;
 

@@ -1,12 +1,12 @@
 //! Counting records: one tally a thread, handed over and begun anew each second, merged by whoever collects them.
 
-use crate::counts::Counts;
-use crate::histogram::Latencies;
+use crate::load::windows::Windows;
+use crate::measurement::counts::Counts;
+use crate::measurement::histogram::Latencies;
+use crate::measurement::record::{Outcome, OutcomeKind, Record};
 use crate::plan::Plan;
-use crate::record::{Outcome, OutcomeKind, Record};
 use crate::subscription::tally::SubscriptionTally;
 use crate::units::Nanos;
-use crate::windows::Windows;
 use std::collections::BTreeMap;
 
 /// Requests of one name that were scheduled in one window.
@@ -324,7 +324,7 @@ impl Tally {
 mod tests {
     use super::*;
     use crate::load::LoadModel;
-    use crate::record::TransportError;
+    use crate::measurement::record::TransportError;
 
     const ONE: TallyShape = TallyShape { requests: 1, scenarios: 1, subscriptions: 0, keeps_service: false };
 

@@ -1,11 +1,11 @@
 //! A request: what a plan asks for, and the checked form whose slots all name a known variable.
 
-use crate::capture::{Capture, CaptureDraft};
-use crate::check::{Check, CheckDraft};
+use crate::data::template::{Encoding, Part, Template};
+use crate::data::variable::Variable;
 use crate::plan::{Fault, Field, Place};
 use crate::program::Keep;
-use crate::template::{Encoding, Part, Template};
-use crate::variable::Variable;
+use crate::response::capture::{Capture, CaptureDraft};
+use crate::response::check::{Check, CheckDraft};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 

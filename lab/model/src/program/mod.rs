@@ -4,11 +4,14 @@
 //! of a plan, a Lua script and a JavaScript one are programs. A program writes HTTP/1.1 text whatever the protocol on
 //! the wire is; the runner translates it for HTTP/2.
 
-use crate::call::{Ask, News};
-use crate::counts::Counts;
-use crate::hosts::Hosts;
-use crate::record::{Outcome, TransportError};
-use crate::table::Tables;
+pub mod call;
+pub mod table;
+
+use crate::measurement::counts::Counts;
+use crate::measurement::record::{Outcome, TransportError};
+use crate::plan::hosts::Hosts;
+use crate::program::call::{Ask, News};
+use crate::program::table::Tables;
 use crate::units::Nanos;
 use core::net::SocketAddr;
 use std::fmt;

@@ -2,9 +2,9 @@
 //!
 //! Latencies come from a window's histogram, rates from the seconds of the run.
 
-use crate::figures::Figures;
-use crate::histogram::{HistogramError, Latencies};
-use crate::record::OutcomeKind;
+use crate::measurement::figures::Figures;
+use crate::measurement::histogram::{HistogramError, Latencies};
+use crate::measurement::record::OutcomeKind;
 use crate::result::ResultFile;
 
 /// Above this an answer's status counts as an error in wrk.

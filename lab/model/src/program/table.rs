@@ -1,6 +1,6 @@
 //! What programs name while a run goes: targets and requests that no plan lists beforehand, each under an index.
 
-use crate::target::Target;
+use crate::plan::target::Target;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
 //! How requests travel: protocol, connections and their sharing, name resolution, TLS. What is sent is not known here.
 
-use crate::target::Target;
+use crate::plan::target::Target;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
 //! What a program that waits asks of the runner beside plain steps, and what it hears: HTTP calls, several at a time,
 //! each over a connection of its user's own, and sockets that stay open (`WebSocket`).
 
+use crate::measurement::record::TransportError;
 use crate::program::{Answer, Keep};
-use crate::record::TransportError;
 use crate::units::Nanos;
 use core::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -29,9 +29,9 @@ pub enum Ask {
 #[derive(Debug, Clone)]
 pub struct Call {
     pub id: AskId,
-    /// Index into the run's [`crate::table::Tables::targets`].
+    /// Index into the run's [`crate::program::table::Tables::targets`].
     pub target: usize,
-    /// Index into [`crate::table::Tables::names`], under which it is counted.
+    /// Index into [`crate::program::table::Tables::names`], under which it is counted.
     pub request: usize,
     /// HTTP/1.1 text, whatever is spoken; in [`crate::program::Outgoing::text`].
     pub text: core::ops::Range<usize>,

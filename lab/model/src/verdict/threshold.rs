@@ -1,6 +1,6 @@
 //! Objectives such as `p95<500ms, errors<1%, p99{name:login}<1s`: reading them, and judging figures by them.
 
-use crate::histogram::Latencies;
+use crate::measurement::histogram::Latencies;
 use crate::units::Nanos;
 use std::fmt;
 

@@ -1,11 +1,11 @@
 //! What an answer must say to count as a success, beyond its status: named checks, each counted by itself.
 
-use crate::answer::Subject;
-use crate::pattern::Pattern;
+use crate::data::rows::CellKind;
+use crate::data::template::{Encoding, Template};
+use crate::data::variable::{ValueOf, Variable};
 use crate::program::Answer;
-use crate::rows::CellKind;
-use crate::template::{Encoding, Template};
-use crate::variable::{ValueOf, Variable};
+use crate::response::answer::Subject;
+use crate::response::pattern::Pattern;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
@@ -219,10 +219,10 @@ fn same(a: &Value, b: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::tests::answer;
-    use crate::pointer::Pointer;
-    use crate::template::Encoding;
-    use crate::variable::{Drawn, Variable};
+    use crate::data::template::Encoding;
+    use crate::data::variable::{Drawn, Variable};
+    use crate::response::answer::tests::answer;
+    use crate::response::pointer::Pointer;
     use serde_json::json;
 
     const BODY: &[u8] = br#"{"n":1.0,"list":[1,{"a":"x 7"}],"none":null,"t":"true"}"#;

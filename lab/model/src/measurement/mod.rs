@@ -1,0 +1,10 @@
+//! What was measured: records of requests, histograms and counts of them, clocks and other observations.
+
+pub mod clock;
+pub mod counts;
+pub mod figures;
+pub mod histogram;
+pub mod observation;
+pub mod record;
+pub mod statistics;
+pub mod tally;

@@ -43,7 +43,7 @@ pub enum FileFault {
     Newer { version: u32 },
     #[error(
         "its first {} bytes are damaged; --recover leaves the file out and says what is lost",
-        crate::frames::HEAD_BYTES
+        crate::log::frames::HEAD_BYTES
     )]
     Head,
     #[error(

@@ -1,13 +1,13 @@
 //! What was changed, for those who listen: made of what the log was given and of what would have taken it back, so that
 //! it costs nothing where nobody listens.
 
-use crate::change::{Change, Side};
-use crate::codec::Input;
-use crate::id::Ref;
+use crate::memory::undo::Undo;
 use crate::read::{Node, Relationship};
 use crate::register::Register;
-use crate::schema::{Schema, Type};
-use crate::undo::Undo;
+use crate::types::change::{Change, Side};
+use crate::types::codec::Input;
+use crate::types::id::Ref;
+use crate::types::schema::{Schema, Type};
 use std::sync::Arc;
 
 /// A change that is as durable as the store was opened for.

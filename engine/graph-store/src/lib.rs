@@ -4,63 +4,39 @@
 //! The road of a write: checked ([`Write`]) → changes → memory → the log's thread → durable → its caller is told. Readers
 //! ([`Read`]) never wait for writers. `docs/graph-files.md` describes the files. Knows neither HTTP nor JSON.
 
-mod apply;
-mod bulk;
-mod cell;
-mod change;
-mod check;
-mod codec;
-mod commit;
-mod company;
-mod condition;
 mod disk;
 mod error;
 mod events;
-mod frames;
-mod free;
-mod id;
 mod index;
-mod keeper;
-mod kept;
-mod links;
 mod log;
 mod memory;
-mod pace;
-#[cfg(test)]
-mod power_loss;
-mod property_index;
 mod read;
-mod recover;
 mod register;
-mod schema;
-mod settle;
-mod slab;
 mod snapshot;
 mod store;
-mod undo;
-mod value;
+mod types;
 mod write;
 mod writer;
 
-pub use change::Side;
-pub use check::{CheckReport, check};
-pub use condition::{Condition, Test};
 pub use disk::make_directory;
 pub use error::{FileFault, OpenError, Refusal, WriteError};
 pub use events::Event;
-pub use frames::VERSION as FORMAT_VERSION;
-pub use id::{Ref, SHARDS, shard_of};
-pub use keeper::{SnapshotFailure, SnapshotState};
-pub use kept::{KeptNode, KeptRelationship};
-pub use links::Direction;
+pub use log::frames::VERSION as FORMAT_VERSION;
+pub use log::settle::{Settled, Ticket, Unwritten};
+pub use memory::links::Direction;
 pub use read::{Around, Node, Read, Relationship};
-pub use recover::{Loss, Recovery};
 pub use register::Registration;
-pub use schema::{Property, Schema, Type, Types};
-pub use settle::{Settled, Ticket, Unwritten};
+pub use snapshot::check::{CheckReport, check};
+pub use snapshot::keeper::{SnapshotFailure, SnapshotState};
+pub use snapshot::recover::{Loss, Recovery};
 pub use snapshot::{SnapshotError, SnapshotReport};
 pub use store::{Health, Options, SNAPSHOT_AT_LOG_BYTES, Store};
-pub use value::{Kind, Value};
+pub use types::change::Side;
+pub use types::condition::{Condition, Test};
+pub use types::id::{Ref, SHARDS, shard_of};
+pub use types::kept::{KeptNode, KeptRelationship};
+pub use types::schema::{Property, Schema, Type, Types};
+pub use types::value::{Kind, Value};
 pub use write::{Given, Keep, NAME_BYTES_MAX, PROPERTIES_BYTES_MAX, Write};
 
 use std::time::Duration;

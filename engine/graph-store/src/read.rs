@@ -1,13 +1,13 @@
 //! Looks at the graph: nodes, relationships and what is around them, in the orders that clients are promised.
 
-use crate::change::Side;
-use crate::condition::{Condition, Filter};
-use crate::id::Ref;
-use crate::links::{Direction, Link};
+use crate::index::property_index::Lookup;
+use crate::memory::links::{Direction, Link};
 use crate::memory::{Memory, parts, place};
-use crate::property_index::Lookup;
-use crate::schema::{Schema, Type};
-use crate::value::{Properties, Value, find_property};
+use crate::types::change::Side;
+use crate::types::condition::{Condition, Filter};
+use crate::types::id::Ref;
+use crate::types::schema::{Schema, Type};
+use crate::types::value::{Properties, Value, find_property};
 use crossbeam_epoch::Guard;
 use std::fmt;
 use std::sync::Arc;

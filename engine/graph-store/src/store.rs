@@ -1,16 +1,16 @@
 //! The open store: one writer at a time changes the memory and queues the change for the log; readers go their own way.
 
 use crate::Durability;
-use crate::check::{CheckReport, check_memory};
-use crate::commit::{Queue, Shared};
 use crate::error::{OpenError, Refusal, WriteError};
 use crate::events::Event;
-use crate::keeper::{Keeper, SnapshotState};
-use crate::pace::Share;
+use crate::log::commit::{Queue, Shared};
+use crate::log::settle::{Settled, Ticket, Unwritten};
 use crate::read::Read;
-use crate::recover::{self, Recovered, Recovery};
 use crate::register::Registration;
-use crate::settle::{Settled, Ticket, Unwritten};
+use crate::snapshot::check::{CheckReport, check_memory};
+use crate::snapshot::keeper::{Keeper, SnapshotState};
+use crate::snapshot::pace::Share;
+use crate::snapshot::recover::{self, Recovered, Recovery};
 use crate::snapshot::{SnapshotError, SnapshotReport};
 use crate::write::Write;
 use crate::writer::Writer;

@@ -1,13 +1,13 @@
 //! What can be asked of a graph: each operation is checked, becomes changes, and is done whole or not at all.
 
-use crate::change::{Change, Side};
 use crate::error::Refusal;
-use crate::id::Ref;
-use crate::links::Direction;
+use crate::index::property_index::PropertyIndex;
+use crate::memory::links::Direction;
 use crate::memory::{Memory, place};
-use crate::property_index::PropertyIndex;
-use crate::schema::{Property, Schema, Type};
-use crate::value::{Kind, Properties, Value, find_property, write_properties};
+use crate::types::change::{Change, Side};
+use crate::types::id::Ref;
+use crate::types::schema::{Property, Schema, Type};
+use crate::types::value::{Kind, Properties, Value, find_property, write_properties};
 use crate::writer::Place;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl<'a> Write<'a> {
             return Ok(number);
         }
         check_length("type's name", name, NAME_BYTES_MAX)?;
-        let limit = crate::schema::TYPES_MAX as u64;
+        let limit = crate::types::schema::TYPES_MAX as u64;
         let next = self.schema.side(side).next_number();
         let number = next.ok_or(Refusal::TooMany { what: "types", limit })?;
         self.change(&Change::Type { side, number, name });
@@ -99,7 +99,7 @@ impl<'a> Write<'a> {
                 Err(Refusal::OtherKind { declared: declared.name(), asked: kind.name() })
             };
         }
-        let limit = crate::schema::PROPERTIES_MAX as u64;
+        let limit = crate::types::schema::PROPERTIES_MAX as u64;
         let number = of.next_property().ok_or(Refusal::TooMany { what: "properties", limit })?;
         self.change(&Change::Property { side, of: of_number, number, name, kind });
         Ok(())
@@ -169,7 +169,8 @@ impl<'a> Write<'a> {
         let properties = encode(of, given, &[])?;
         let (_, shard) = place;
         let free = self.memory.free_node(number, shard, self.place.state(), &guard);
-        let at = free.ok_or(Refusal::TooMany { what: "nodes", limit: u64::from(crate::id::INDEX_MAX) })?;
+        let at =
+            free.ok_or(Refusal::TooMany { what: "nodes", limit: u64::from(crate::types::id::INDEX_MAX) })?;
         self.change(&Change::PutNode { at, key, properties: &properties });
         Ok(at)
     }
@@ -228,7 +229,7 @@ impl<'a> Write<'a> {
         let number = self.make_type(Side::Relationships, type_name)?;
         let properties = encode(self.type_of(Side::Relationships, number)?, given, &[])?;
         let free = self.memory.free_relationship(number, from.shard(), self.place.state(), &guard);
-        let limit = u64::from(crate::id::INDEX_MAX);
+        let limit = u64::from(crate::types::id::INDEX_MAX);
         let at = free.ok_or(Refusal::TooMany { what: "relationships", limit })?;
         self.change(&Change::PutRelationship { at, from, to, properties: &properties });
         Ok(at)

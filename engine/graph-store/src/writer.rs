@@ -1,12 +1,12 @@
 //! The one writer: makes changes in memory, and gathers them for the log with what takes them back.
 
-use crate::change::Change;
 use crate::error::{Refusal, WriteError};
-use crate::frames::FRAME_HEAD_BYTES;
-use crate::free::WriterState;
+use crate::log::frames::FRAME_HEAD_BYTES;
 use crate::memory::Memory;
-use crate::schema::Schema;
-use crate::undo::Undo;
+use crate::memory::free::WriterState;
+use crate::memory::undo::Undo;
+use crate::types::change::Change;
+use crate::types::schema::Schema;
 use crate::write::Write;
 use arc_swap::ArcSwap;
 use std::fmt;

@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 use crate::{
     document::{Operation, OperationId},
     selection::{Field, Selection, Step, Value},
-    shape::Shape,
+    variables::shape::Shape,
 };
 
 /// Bytes that a kept value occupies; an estimate is enough, if it grows with the value.

@@ -13,9 +13,9 @@ use apollo_compiler::{
 use serde_json::Value as Json;
 
 use crate::{
+    document::limits::Limits,
     error::{ErrorCode, GraphqlError, PathSegment},
     json,
-    limits::Limits,
     response::FieldResult,
     schema::Schema,
     selection::{Field, OperationKind, Value},

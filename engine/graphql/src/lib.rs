@@ -7,27 +7,14 @@
 //! [`introspection`] answers from the schema, and [`schema`] merges what sources contribute.
 
 pub mod cache;
-mod collect;
-pub mod complexity;
 pub mod document;
 pub mod error;
-mod faults;
 pub mod introspection;
 pub mod json;
-mod lift;
-pub mod limits;
-mod literal;
-mod position;
-mod print;
 pub mod request;
 pub mod response;
-mod rules;
-mod scalar;
-mod scan;
 pub mod schema;
 pub mod selection;
-pub mod shape;
-mod tally;
 pub mod variables;
 
 pub use apollo_compiler::{self as compiler, Name};

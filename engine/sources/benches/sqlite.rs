@@ -10,8 +10,7 @@ use std::{ffi::CString, hint::black_box, path::Path, ptr, sync::Arc, time::Durat
 
 use futures_util::FutureExt;
 use prony_graphql::{
-    document::Operation,
-    limits::Limits,
+    document::{Operation, limits::Limits},
     schema::{Schema, SourceId},
     variables::Variables,
 };

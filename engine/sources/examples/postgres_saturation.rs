@@ -17,8 +17,7 @@ use std::{
 };
 
 use prony_graphql::{
-    document::Operation,
-    limits::Limits,
+    document::{Operation, limits::Limits},
     schema::{Schema, SourceId},
 };
 use prony_sources::relational::{

@@ -10,9 +10,8 @@ use std::{hint::black_box, time::Instant};
 
 use prony_graphql::{
     cache::{Cache, Weight},
-    document::Operation,
+    document::{Operation, limits::Limits},
     introspection,
-    limits::Limits,
     request::RequestParameters,
     response::{self, Detail, FieldResult},
     schema::Schema,

@@ -2,10 +2,9 @@
 
 use prony_graphql::{
     cache::{Cache, Weight},
-    document::Operation,
-    limits::Limits,
+    document::{Operation, limits::Limits},
     schema::Schema,
-    shape::Shape,
+    variables::shape::Shape,
 };
 
 use crate::fixture::schema;

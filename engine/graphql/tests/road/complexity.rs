@@ -1,6 +1,6 @@
 //! What operations are estimated to cost.
 
-use prony_graphql::{complexity::Complexity, document::Operation, limits::Limits};
+use prony_graphql::document::{Operation, complexity::Complexity, limits::Limits};
 
 use crate::fixture::{parameters, shared_schema};
 

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use prony_graphql::{
     Name,
+    document::limits::Limits,
     error::GraphqlError,
-    limits::Limits,
     request::RequestParameters,
     schema::{
         Contribution, Schema, SourceId,

@@ -6,9 +6,8 @@ use prony_graphql::{
         ExecutableDocument, introspection::partial_execute, request::coerce_variable_values,
         response::JsonMap,
     },
-    document::Operation,
+    document::{Operation, limits::Limits},
     introspection,
-    limits::Limits,
     response::{self, Detail, FieldResult},
     schema::Schema,
 };

@@ -1,7 +1,7 @@
 //! Values of every scalar written in documents and sent as variables, defaults, and fields of abstract types.
 
 use expect_test::{Expect, expect};
-use prony_graphql::limits::Limits;
+use prony_graphql::document::limits::Limits;
 
 use crate::fixture::{from_sdl, lines, parameters, road};
 

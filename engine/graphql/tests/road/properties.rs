@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 
 use prony_graphql::{
-    compiler::ast::Document, document::Operation, limits::Limits, schema::Schema, shape::Shape,
+    compiler::ast::Document,
+    document::{Operation, limits::Limits},
+    schema::Schema,
+    variables::shape::Shape,
 };
 use proptest::{prelude::*, sample::select};
 use serde_json::{Map, Value as Json, json};

@@ -1,7 +1,11 @@
 //! Documents and operation names that are refused, and with which words.
 
 use expect_test::{Expect, expect};
-use prony_graphql::{document::Operation, error::ErrorCode, limits::Limits, request::RequestParameters};
+use prony_graphql::{
+    document::{Operation, limits::Limits},
+    error::ErrorCode,
+    request::RequestParameters,
+};
 
 use crate::fixture::{lines, parameters, road, shared_schema};
 

@@ -2,9 +2,8 @@
 
 use expect_test::{Expect, expect};
 use prony_graphql::{
-    document::Operation,
+    document::{Operation, limits::Limits},
     error::{ErrorCode, GraphqlError, PathSegment, Position},
-    limits::Limits,
     response::{self, Detail, FieldResult},
     variables::Variables,
 };

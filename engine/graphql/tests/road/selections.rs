@@ -1,7 +1,7 @@
 //! Which fields and arguments a request comes to.
 
 use expect_test::{Expect, expect};
-use prony_graphql::limits::Limits;
+use prony_graphql::document::limits::Limits;
 
 use crate::fixture::{from_sdl, lines, parameters, road, shared_schema};
 

@@ -1,7 +1,10 @@
 //! Coercion of variables: what they become, which faults they have, and which of them share a shape.
 
 use expect_test::{Expect, expect};
-use prony_graphql::{document::Operation, limits::Limits, shape::Shape, variables::Variables};
+use prony_graphql::{
+    document::{Operation, limits::Limits},
+    variables::{Variables, shape::Shape},
+};
 
 use crate::fixture::{lines, schema};
 

@@ -9,7 +9,7 @@ use std::{
 
 use ::http::request::Parts;
 use prony_graph_store::{Durability, Kind, Side};
-use prony_graphql::{limits::Limits, request::Asked};
+use prony_graphql::{document::limits::Limits, request::Asked};
 use prony_sources::{
     relational::settings::{RelationalSettings, ResolverModel},
     resolvers::Resolvers,

@@ -12,8 +12,7 @@ use std::{
 use arc_swap::ArcSwap;
 use futures_util::future::select_all;
 use prony_graphql::{
-    document::Operation,
-    limits::Limits,
+    document::{Operation, limits::Limits},
     response::Detail,
     schema::{Schema, SchemaFault, SourceId},
 };

@@ -1,7 +1,10 @@
 //! The schema as files: in the definition language, and as the answer to the usual introspection query.
 
 use prony_graphql::{
-    document::Operation, introspection, limits::Limits, response, schema::Schema, variables::Variables,
+    document::{Operation, limits::Limits},
+    introspection, response,
+    schema::Schema,
+    variables::Variables,
 };
 
 use super::engine::{Engine, OpenError};

@@ -2,11 +2,9 @@
 
 use prony_graphql::{
     cache::Weight,
-    complexity::Complexity,
-    document::Operation,
+    document::{Operation, complexity::Complexity, limits::Limits},
     error::GraphqlError,
     introspection,
-    limits::Limits,
     response::FieldResult,
     schema::SourceId,
     selection::{Field, Selection},

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use prony_graphql::{
-    document::Operation,
+    document::{Operation, limits::Limits},
     error::{ErrorCode, GraphqlError},
     introspection,
-    limits::Limits,
     request::{RequestFault, RequestParameters},
     response::{self, FieldResult},
     schema::SourceId,

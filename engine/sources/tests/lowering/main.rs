@@ -7,8 +7,7 @@ mod printer;
 use expect_test::{Expect, expect};
 use printer::print;
 use prony_graphql::{
-    document::Operation,
-    limits::Limits,
+    document::{Operation, limits::Limits},
     schema::{Schema, SourceId},
 };
 use prony_sources::relational::{

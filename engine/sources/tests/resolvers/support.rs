@@ -11,9 +11,8 @@ use std::{
 
 use expect_test::Expect;
 use prony_graphql::{
-    document::Operation,
+    document::{Operation, limits::Limits},
     introspection,
-    limits::Limits,
     response::{self, Detail},
     schema::SourceId,
     selection::OperationKind,

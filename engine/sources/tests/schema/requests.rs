@@ -1,7 +1,7 @@
 //! Requests against the schema of a database: what clients may write.
 
 use expect_test::{Expect, expect};
-use prony_graphql::{document::Operation, limits::Limits};
+use prony_graphql::document::{Operation, limits::Limits};
 use serde_json::json;
 
 use crate::support::{model, schema, sqlite_catalog};

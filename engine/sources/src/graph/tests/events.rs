@@ -4,8 +4,7 @@ use expect_test::{Expect, expect};
 use futures_util::{FutureExt as _, StreamExt as _};
 use prony_graph_store::{Keep, Kind, Side, Value, Write};
 use prony_graphql::{
-    document::Operation,
-    limits::Limits,
+    document::{Operation, limits::Limits},
     response::{Detail, assemble, refuse},
     selection::Field,
 };

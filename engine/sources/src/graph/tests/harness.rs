@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use prony_graph_store::{Durability, Kind, Options, Refusal, Side, Store, Value, Write};
 use prony_graphql::{
-    document::Operation,
+    document::{Operation, limits::Limits},
     error::GraphqlError,
-    limits::Limits,
     response::{Detail, assemble, refuse},
     schema::{Schema, SourceId},
     selection::OperationKind,

@@ -4,8 +4,7 @@ use std::{fmt::Write as _, future::Future, sync::Arc};
 
 use futures_util::StreamExt as _;
 use prony_graphql::{
-    document::Operation as Document,
-    limits::Limits,
+    document::{Operation as Document, limits::Limits},
     response::{Detail, assemble},
     schema::{Schema, SourceId},
     selection::{OperationKind, Selection},

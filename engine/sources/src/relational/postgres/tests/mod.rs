@@ -11,9 +11,8 @@ mod types;
 use std::{future::Future, sync::Arc};
 
 use prony_graphql::{
-    document::Operation,
+    document::{Operation, limits::Limits},
     error::ErrorCode,
-    limits::Limits,
     response::{Detail, FieldResult, assemble},
     schema::{Schema, SourceId},
     selection::{OperationKind, Selection},

@@ -3,8 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use prony_graphql::{
-    document::Operation,
-    limits::Limits,
+    document::{Operation, limits::Limits},
     response::{Detail, FieldResult, assemble},
     schema::{Schema, SourceId},
     selection::{OperationKind, Selection},

@@ -1,0 +1,226 @@
+//! Takes snapshots, when asked and by itself when the log has grown long: one at a time, on a thread of its own, and
+//! without harm to the graph where one fails.
+
+use crate::log::NextFile;
+use crate::log::commit::Shared;
+use crate::log::frames::HEAD_BYTES;
+use crate::snapshot::pace::{Pace, Share, yield_to_others};
+use crate::snapshot::{self, SnapshotError, SnapshotReport};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+/// After one that failed, the next is tried when the log has grown by this part of what makes one due.
+const RETRY_PART: u64 = 8;
+/// The least by which the log grows between two that fail.
+const RETRY_BYTES_MIN: u64 = 64 * 1024;
+
+/// What has become of the snapshots of an open store.
+#[derive(Debug, Clone, Default)]
+pub struct SnapshotState {
+    /// The last one that was taken since the store was opened, when it was whole, and how long it took.
+    pub last: Option<(SnapshotReport, SystemTime, Duration)>,
+    /// What became of the last one that was tried, where it failed.
+    pub failure: Option<SnapshotFailure>,
+    /// One is being written.
+    pub is_running: bool,
+}
+
+/// A snapshot that could not be taken. The log before it is kept, and grows.
+#[derive(Debug, Clone)]
+pub struct SnapshotFailure {
+    pub error: SnapshotError,
+    pub at: SystemTime,
+    /// How many have failed one after the other, this one included.
+    pub in_a_row: u64,
+    /// The next is tried by itself when [`crate::Store::log_bytes`] has reached this; none where one is taken only
+    /// when it is asked for.
+    pub retry_at_log_bytes: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    shared: Arc<Shared>,
+    directory: PathBuf,
+    /// Held while one is written.
+    one: Mutex<()>,
+    /// Those who wait until one is written.
+    waiting: AtomicU64,
+    state: Mutex<SnapshotState>,
+    /// Length of the log at which one is due, where they are taken without being asked for.
+    at_log_bytes: Option<u64>,
+    /// Bytes of the log that the last one has made needless.
+    bytes_needless: AtomicU64,
+    bytes_last: AtomicU64,
+    is_closing: AtomicBool,
+}
+
+/// How the log's thread tells that the log is long.
+#[derive(Debug)]
+pub(crate) struct Alarm {
+    at: AtomicU64,
+    is_closing: Mutex<bool>,
+    rings: Condvar,
+}
+
+impl Default for Alarm {
+    fn default() -> Self {
+        Self { at: AtomicU64::new(u64::MAX), is_closing: Mutex::new(false), rings: Condvar::new() }
+    }
+}
+
+impl Alarm {
+    pub(crate) fn look(&self, log_bytes: u64) {
+        if log_bytes >= self.at.load(Ordering::Relaxed) {
+            self.at.store(u64::MAX, Ordering::Relaxed);
+            drop(self.lock());
+            self.rings.notify_one();
+        }
+    }
+
+    fn close(&self) {
+        *self.lock() = true;
+        self.rings.notify_one();
+    }
+
+    /// False where the store is being closed.
+    fn wait(&self, at: u64, log_bytes: &AtomicU64) -> bool {
+        let mut is_closing = self.lock();
+        self.at.store(at, Ordering::Relaxed);
+        while !*is_closing && log_bytes.load(Ordering::Relaxed) < at {
+            is_closing = self.rings.wait(is_closing).unwrap_or_else(PoisonError::into_inner);
+        }
+        !*is_closing
+    }
+
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.is_closing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Keeper {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        directory: &Path,
+        at_log_bytes: Option<u64>,
+        bytes_last: u64,
+    ) -> Self {
+        Self {
+            shared,
+            directory: directory.to_owned(),
+            one: Mutex::new(()),
+            waiting: AtomicU64::new(0),
+            state: Mutex::default(),
+            at_log_bytes,
+            bytes_needless: AtomicU64::new(0),
+            bytes_last: AtomicU64::new(bytes_last),
+            is_closing: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn state(&self) -> SnapshotState {
+        self.lock().clone()
+    }
+
+    /// Of the log since the last snapshot.
+    pub(crate) fn log_bytes(&self) -> u64 {
+        let all = self.shared.log_bytes.load(Ordering::Relaxed);
+        all.saturating_sub(self.bytes_needless.load(Ordering::Relaxed))
+    }
+
+    /// Takes one now, or waits for the one that is being written and takes another.
+    pub(crate) fn take(&self, share: Share) -> Result<SnapshotReport, SnapshotError> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let _one = self.one.lock().unwrap_or_else(PoisonError::into_inner);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.lock().is_running = true;
+        let begun = Instant::now();
+        let taken = self.try_to_take(share);
+        let mut state = self.lock();
+        state.is_running = false;
+        match &taken {
+            Ok(report) => {
+                state.last = Some((*report, SystemTime::now(), begun.elapsed()));
+                state.failure = None;
+            }
+            Err(error) => {
+                let in_a_row = state.failure.as_ref().map_or(0, |failure| failure.in_a_row) + 1;
+                let retry_at_log_bytes = self.at_log_bytes.map(|at| self.log_bytes() + retry_bytes(at));
+                let (error, at) = (error.clone(), SystemTime::now());
+                state.failure = Some(SnapshotFailure { error, at, in_a_row, retry_at_log_bytes });
+            }
+        }
+        drop(state);
+        taken
+    }
+
+    /// Until the store is closed: takes one whenever the log is long.
+    pub(crate) fn run(&self) {
+        let Some(at_log_bytes) = self.at_log_bytes else { return };
+        yield_to_others();
+        let mut due = self.due(at_log_bytes);
+        while self.shared.alarm.wait(due, &self.shared.log_bytes) {
+            due = if self.take(Share::BESIDE).is_ok() {
+                self.due(at_log_bytes)
+            } else {
+                self.shared.log_bytes.load(Ordering::Relaxed).saturating_add(retry_bytes(at_log_bytes))
+            };
+        }
+    }
+
+    pub(crate) fn close(&self) {
+        self.is_closing.store(true, Ordering::Relaxed);
+        self.shared.alarm.close();
+    }
+
+    /// A graph of many gigabytes is not written anew for every few megabytes of its log.
+    fn due(&self, at_log_bytes: u64) -> u64 {
+        let length = at_log_bytes.max(self.bytes_last.load(Ordering::Relaxed).saturating_mul(2));
+        self.bytes_needless.load(Ordering::Relaxed).saturating_add(length)
+    }
+
+    /// While the log grows by its length again, what is taken of the processors grows up to all: else the log of a
+    /// server that has nothing free would grow for ever. All is taken where somebody waits for it.
+    fn haste(&self) -> f64 {
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            return 1.0;
+        }
+        let Some(at_log_bytes) = self.at_log_bytes else { return 0.0 };
+        let length = self.due(at_log_bytes) - self.bytes_needless.load(Ordering::Relaxed);
+        self.log_bytes() as f64 / length as f64 - 1.0
+    }
+
+    fn try_to_take(&self, share: Share) -> Result<SnapshotReport, SnapshotError> {
+        let haste = || self.haste();
+        let mut pace = Pace::new(share, &haste);
+        loop {
+            // The log's thread, for which writes wait, only has to change over to a file that is ready.
+            let next = NextFile::create(&self.directory, self.shared.log_number.load(Ordering::Relaxed) + 1);
+            let turned = next.and_then(|next| self.shared.turn_log(next));
+            let (number, bytes_before) = turned.map_err(|cause| SnapshotError::Turn(cause.into()))?;
+            let before = self.shared.rollbacks.load(Ordering::SeqCst);
+            let memory = self.shared.memory.load_full();
+            let written = snapshot::write(&self.directory, number, &memory, &self.is_closing, &mut pace)?;
+            drop(memory);
+            // All that the snapshot has seen must be in the log before it counts.
+            self.shared.sync_log().map_err(SnapshotError::Log)?;
+            if self.shared.rollbacks.load(Ordering::SeqCst) == before {
+                let report = written.publish(&self.directory, &mut pace)?;
+                self.bytes_needless.store(bytes_before, Ordering::Relaxed);
+                self.bytes_last.store(report.bytes - HEAD_BYTES as u64, Ordering::Relaxed);
+                return Ok(report);
+            }
+            // It has seen writes that were taken back since.
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, SnapshotState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// By how much the log grows from one that failed to the next.
+fn retry_bytes(at_log_bytes: u64) -> u64 {
+    (at_log_bytes / RETRY_PART).max(RETRY_BYTES_MIN)
+}

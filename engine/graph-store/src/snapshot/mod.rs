@@ -1,0 +1,197 @@
+//! Snapshots: the whole graph in one file, written while the graph changes.
+//!
+//! What is written is each slot as it was at some moment after the log's file of the same number was begun. Read
+//! together with that file and those after it, it gives the graph as it is (see [`crate::types::change`]).
+
+pub(crate) mod check;
+pub(crate) mod keeper;
+pub(crate) mod pace;
+pub(crate) mod recover;
+
+use crate::disk::{self, DiskFile, sync_directory};
+use crate::error::{WriteError, is_disk_full};
+use crate::log::frames::{FileKind, FrameWriter, head};
+use crate::memory::Memory;
+use crate::snapshot::pace::Pace;
+use crate::types::change::{Change, Side};
+use crate::types::schema::Type;
+use crate::types::value::Kind;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// By so much at a time a file is made shorter before it is removed.
+const SHORTENED_BYTES: u64 = 8 * 1024 * 1024;
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SnapshotError {
+    #[error("cannot begin a new file of the log")]
+    Turn(#[source] Arc<io::Error>),
+    #[error("cannot write the snapshot {}; the log is kept whole", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        cause: Arc<io::Error>,
+    },
+    #[error("the log could not be written while the snapshot was taken")]
+    Log(#[source] WriteError),
+}
+
+impl SnapshotError {
+    /// True where there is no room on the disk.
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            Self::Turn(cause) | Self::Write { cause, .. } => is_disk_full(cause),
+            Self::Log(error) => error.is_disk_full(),
+        }
+    }
+}
+
+/// What a snapshot holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SnapshotReport {
+    pub number: u64,
+    pub nodes: u64,
+    pub relationships: u64,
+    pub bytes: u64,
+}
+
+/// Written under a name that nobody reads.
+#[derive(Debug)]
+pub(crate) struct Written {
+    temporary: PathBuf,
+    report: SnapshotReport,
+}
+
+pub(crate) fn write(
+    directory: &Path,
+    number: u64,
+    memory: &Memory,
+    is_given_up: &AtomicBool,
+    pace: &mut Pace<'_>,
+) -> Result<Written, SnapshotError> {
+    let temporary = temporary_path(directory);
+    let result = write_file(&temporary, number, memory, is_given_up, pace);
+    result.map(|report| Written { temporary: temporary.clone(), report }).map_err(|cause| {
+        // What is there of it takes room that the log may need.
+        let _ = disk::remove(&temporary);
+        SnapshotError::Write { path: temporary, cause: cause.into() }
+    })
+}
+
+pub(crate) fn temporary_path(directory: &Path) -> PathBuf {
+    directory.join("snapshot.part")
+}
+
+impl Written {
+    /// Takes the place of the snapshot before and of the log before it, at one stroke.
+    pub(crate) fn publish(
+        self,
+        directory: &Path,
+        pace: &mut Pace<'_>,
+    ) -> Result<SnapshotReport, SnapshotError> {
+        let path = FileKind::Snapshot.path(directory, self.report.number);
+        let mut publish = || {
+            disk::rename(&self.temporary, &path)?;
+            sync_directory(directory)?;
+            remove_before(directory, self.report.number, Some(pace))
+        };
+        publish().map_err(|cause| SnapshotError::Write { path: path.clone(), cause: cause.into() })?;
+        Ok(self.report)
+    }
+}
+
+/// Files that the snapshot with this number has made needless.
+pub(crate) fn remove_before(
+    directory: &Path,
+    number: u64,
+    mut pace: Option<&mut Pace<'_>>,
+) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let of = FileKind::Log.number_of(&name).or_else(|| FileKind::Snapshot.number_of(&name));
+        if of.is_some_and(|of| of < number) {
+            if let Some(pace) = &mut pace {
+                shorten(entry.path(), pace)?;
+            }
+            disk::remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// To remove many megabytes at once would keep the log from the disk meanwhile.
+fn shorten(path: PathBuf, pace: &mut Pace<'_>) -> io::Result<()> {
+    let file = DiskFile::open(path)?;
+    let mut length = file.len()?;
+    while length > SHORTENED_BYTES {
+        length -= SHORTENED_BYTES;
+        file.set_len(length)?;
+        pace.rest();
+    }
+    Ok(())
+}
+
+fn write_type(side: Side, number: u16, of: &Type, to: &mut Vec<u8>) {
+    Change::Type { side, number, name: &of.name }.write(to);
+    // Its number must not be given again: there may still be values under it.
+    if let Some(dropped) = of.last_dropped() {
+        Change::Property { side, of: number, number: dropped, name: "", kind: Kind::Boolean }.write(to);
+        Change::DropProperty { side, of: number, number: dropped }.write(to);
+    }
+    for (name, property) in &of.properties {
+        Change::Property { side, of: number, number: property.number, name, kind: property.kind }.write(to);
+        if property.is_indexed {
+            Change::Index { side, of: number, number: property.number }.write(to);
+        }
+    }
+}
+
+fn write_file(
+    path: &Path,
+    number: u64,
+    memory: &Memory,
+    is_given_up: &AtomicBool,
+    pace: &mut Pace<'_>,
+) -> io::Result<SnapshotReport> {
+    let file = DiskFile::create(path.to_owned())?;
+    file.write_all_at(&head(FileKind::Snapshot, number), 0)?;
+    let mut frames = FrameWriter::new(&file, is_given_up);
+    let mut report = SnapshotReport { number, nodes: 0, relationships: 0, bytes: 0 };
+    let schema = memory.schema.load_full();
+    for side in [Side::Nodes, Side::Relationships] {
+        for (number, of) in schema.side(side).all() {
+            frames.add(|to| write_type(side, number, of, to))?;
+        }
+    }
+    // One for all, given up in each rest: a new one for each slot would also free what others have replaced.
+    let mut guard = crossbeam_epoch::pin();
+    for at in memory.slots(Side::Nodes) {
+        if pace.is_rest_due() {
+            guard.repin_after(|| pace.rest());
+        }
+        if let Some((key, properties)) = memory.node(at, &guard) {
+            frames.add(|to| Change::PutNode { at, key, properties }.write(to))?;
+            report.nodes += 1;
+        }
+    }
+    for at in memory.slots(Side::Relationships) {
+        if pace.is_rest_due() {
+            guard.repin_after(|| pace.rest());
+        }
+        if let Some(ends) = memory.relationship(at, &guard) {
+            let (from, to, properties) = (ends.from, ends.to, ends.properties);
+            frames.add(|out| Change::PutRelationship { at, from, to, properties }.write(out))?;
+            report.relationships += 1;
+        }
+    }
+    drop(guard);
+    frames.finish()?;
+    file.sync_all()?;
+    report.bytes = file.len()?;
+    Ok(report)
+}

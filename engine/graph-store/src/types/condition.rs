@@ -1,0 +1,322 @@
+//! Conditions on properties: what each test means for every kind of value, and for a property that is not there.
+//!
+//! A property that is missing equals null and nothing else. `not` takes the nodes that have the property and for which
+//! the test does not hold; a value of another kind is different, and neither less nor greater. Which nodes are looked at
+//! is decided in `read.rs`.
+
+use crate::index::property_index::{Lookup, PropertyIndex, lookup};
+use crate::types::schema::Type;
+use crate::types::value::{Value, find_property};
+use std::cmp::Ordering;
+
+/// What a property is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition<'a> {
+    pub property: &'a str,
+    pub test: Test,
+    /// Turns the test round, for those that have the property.
+    pub not: bool,
+    /// What it is compared with; none is null.
+    pub value: Option<Value<'a>>,
+}
+
+/// How a property's value is compared with a condition's.
+///
+/// * Numbers compare by what they are worth, exactly: the integer 2^53 + 1 is greater than the double 2^53.
+/// * Strings compare by their code points, `false` is less than `true`, and lists compare value by value, a list that
+///   begins with another one being the greater.
+/// * Values of different kinds are not equal, and none of them is the greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Test {
+    /// With null: the property is missing.
+    Equal,
+    Greater,
+    GreaterOrEqual,
+    Less,
+    LessOrEqual,
+    /// The property is missing; the condition's value does not matter.
+    IsNull,
+    /// Of a string, the string; of a list, the value or the list of values that it begins with.
+    StartsWith,
+    /// As [`Self::StartsWith`], anywhere; the values of a list stand one behind the other.
+    Contains,
+    EndsWith,
+    /// Equal to one of the values of a list.
+    In,
+}
+
+impl Test {
+    /// As clients write it: `EQ`, `NEQ`, `GT`, `GTE`, `LT`, `LTE`, `IS_NULL`, `STARTS_WITH`, `CONTAINS`, `ENDS_WITH`,
+    /// each also with `NOT_` before it. The second is [`Condition::not`].
+    pub fn parse(name: &str) -> Option<(Self, bool)> {
+        let (name, not) = name.strip_prefix("NOT_").map_or((name, false), |rest| (rest, true));
+        Some(match name {
+            "EQ" => (Self::Equal, not),
+            "NEQ" => (Self::Equal, !not),
+            "GT" => (Self::Greater, not),
+            "GTE" => (Self::GreaterOrEqual, not),
+            "LT" => (Self::Less, not),
+            "LTE" => (Self::LessOrEqual, not),
+            "IS_NULL" => (Self::IsNull, not),
+            "STARTS_WITH" => (Self::StartsWith, not),
+            "CONTAINS" => (Self::Contains, not),
+            "ENDS_WITH" => (Self::EndsWith, not),
+            _ => return None,
+        })
+    }
+
+    fn holds(self, found: &Value<'_>, value: &Value<'_>) -> bool {
+        let order = || order(found, value);
+        match self {
+            Self::Equal => order() == Some(Ordering::Equal),
+            Self::Greater => order() == Some(Ordering::Greater),
+            Self::GreaterOrEqual => order().is_some_and(Ordering::is_ge),
+            Self::Less => order() == Some(Ordering::Less),
+            Self::LessOrEqual => order().is_some_and(Ordering::is_le),
+            Self::IsNull => false,
+            Self::StartsWith | Self::Contains | Self::EndsWith => self.holds_within(found, value),
+            Self::In => elements(value).is_some_and(|mut values| values.any(|one| is_equal(found, &one))),
+        }
+    }
+
+    fn holds_within(self, found: &Value<'_>, value: &Value<'_>) -> bool {
+        if let (Value::String(found), Value::String(value)) = (found, value) {
+            return match self {
+                Self::StartsWith => found.starts_with(&**value),
+                Self::EndsWith => found.ends_with(&**value),
+                _ => found.contains(&**value),
+            };
+        }
+        let Some(length) = found.len() else { return false };
+        let wanted = value.len().unwrap_or(1);
+        let Some(last) = length.checked_sub(wanted) else { return false };
+        let stands_at = |place: usize| match elements(value) {
+            Some(values) => values.zip(place..).all(|(value, place)| is_at(found, place, &value)),
+            None => is_at(found, place, value),
+        };
+        match self {
+            Self::StartsWith => stands_at(0),
+            Self::EndsWith => stands_at(last),
+            _ => (0..=last).any(stands_at),
+        }
+    }
+}
+
+impl Condition<'_> {
+    /// Whether a property with this value, or without one, is what is asked for.
+    pub fn holds(&self, found: Option<&Value<'_>>) -> bool {
+        match (self.test, found, &self.value) {
+            (Test::IsNull, found, _) | (Test::Equal, found, None) => found.is_none() != self.not,
+            (_, None, _) => false,
+            (_, Some(_), None) => self.not,
+            (test, Some(found), Some(value)) => test.holds(found, value) != self.not,
+        }
+    }
+}
+
+/// Conditions on the properties of one type, by their numbers.
+#[derive(Debug)]
+pub(crate) struct Filter<'c>(Vec<(Option<u16>, &'c Condition<'c>)>);
+
+impl<'c> Filter<'c> {
+    /// None where nothing of this type can fulfil them.
+    pub(crate) fn new(of: &Type, conditions: &'c [Condition<'c>]) -> Option<Self> {
+        let number = |condition: &Condition<'_>| Some(of.properties.get(condition.property)?.number);
+        let by_number: Vec<_> = conditions.iter().map(|condition| (number(condition), condition)).collect();
+        let is_possible = by_number.iter().all(|(number, of)| number.is_some() || of.holds(None));
+        is_possible.then_some(Self(by_number))
+    }
+
+    /// The best of the type's indexes, and what it is asked for.
+    pub(crate) fn lookup<'t>(&self, of: &'t Type) -> Option<(&'t PropertyIndex, Lookup)> {
+        let mut best = None;
+        for (number, kind, index) in of.indexes() {
+            let own: Vec<_> =
+                self.0.iter().filter(|(of, _)| *of == Some(number)).map(|(_, of)| *of).collect();
+            match lookup(kind, &own) {
+                Some(point @ Lookup::Point(_)) => return Some((index, point)),
+                Some(spans) if best.is_none() => best = Some((index, spans)),
+                _ => {}
+            }
+        }
+        best
+    }
+
+    /// Whether all of them hold for properties as they are kept.
+    pub(crate) fn holds(&self, properties: &[u8]) -> bool {
+        self.0.iter().all(|(number, condition)| {
+            let found = number.and_then(|number| find_property(properties, number));
+            condition.holds(found.as_ref())
+        })
+    }
+}
+
+pub(crate) fn is_equal(a: &Value<'_>, b: &Value<'_>) -> bool {
+    order(a, b) == Some(Ordering::Equal)
+}
+
+fn is_at(list: &Value<'_>, place: usize, value: &Value<'_>) -> bool {
+    list.element(place).is_some_and(|element| is_equal(&element, value))
+}
+
+fn elements<'v>(list: &'v Value<'_>) -> Option<impl Iterator<Item = Value<'v>>> {
+    Some((0..list.len()?).map_while(|place| list.element(place)))
+}
+
+/// None where neither comes before the other and they are not the same.
+pub(crate) fn order(a: &Value<'_>, b: &Value<'_>) -> Option<Ordering> {
+    match (a, b) {
+        (Value::Boolean(a), Value::Boolean(b)) => Some(a.cmp(b)),
+        (Value::Integer(a), Value::Integer(b)) => Some(a.cmp(b)),
+        (Value::Double(a), Value::Double(b)) => a.partial_cmp(b),
+        (Value::Integer(a), Value::Double(b)) => order_numbers(*a, *b),
+        (Value::Double(a), Value::Integer(b)) => order_numbers(*b, *a).map(Ordering::reverse),
+        (Value::String(a), Value::String(b)) => Some(a.as_bytes().cmp(b.as_bytes())),
+        (a, b) => order_lists(a, b),
+    }
+}
+
+fn order_lists(a: &Value<'_>, b: &Value<'_>) -> Option<Ordering> {
+    let (lengths, values) = ((a.len()?, b.len()?), elements(a)?.zip(elements(b)?));
+    for (a, b) in values {
+        match order(&a, &b)? {
+            Ordering::Equal => {}
+            other => return Some(other),
+        }
+    }
+    Some(lengths.0.cmp(&lengths.1))
+}
+
+/// As the real numbers that they stand for: turning one into the other's kind would round it.
+fn order_numbers(integer: i64, double: f64) -> Option<Ordering> {
+    /// 2^63, the first double beyond all integers.
+    const BEYOND: f64 = 9_223_372_036_854_775_808.0;
+    if double.is_nan() {
+        return None;
+    }
+    if double >= BEYOND {
+        return Some(Ordering::Less);
+    }
+    if double < -BEYOND {
+        return Some(Ordering::Greater);
+    }
+    let whole = double.trunc();
+    match integer.cmp(&(whole as i64)) {
+        Ordering::Equal => 0.0.partial_cmp(&(double - whole)),
+        other => Some(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    fn values() -> Vec<(&'static str, Option<Value<'static>>)> {
+        let two = 1_i64 << 53;
+        vec![
+            ("missing", None),
+            ("true", Some(Value::Boolean(true))),
+            ("3", Some(Value::Integer(3))),
+            ("3.5", Some(Value::Double(3.5))),
+            ("2^53+1", Some(Value::Integer(two + 1))),
+            ("2^53 double", Some(Value::Double(two as f64))),
+            ("greatest", Some(Value::Integer(i64::MAX))),
+            ("abc", Some(Value::String("abc".into()))),
+            ("empty", Some(Value::String("".into()))),
+            ("[1,2,3]", Some(Value::IntegerList(vec![1, 2, 3]))),
+            ("[]", Some(Value::BooleanList(vec![]))),
+            ("[a,b]", Some(Value::StringList(vec!["a".into(), "b".into()]))),
+        ]
+    }
+
+    /// Which of the values above fulfil a condition.
+    fn check(operation: &str, value: Option<Value<'_>>, expected: &Expect) {
+        let (test, not) = match operation {
+            "IN" => (Test::In, false),
+            "NOT_IN" => (Test::In, true),
+            name => Test::parse(name).unwrap(),
+        };
+        let condition = Condition { property: "p", test, not, value };
+        let found = values().into_iter().filter(|(_, value)| condition.holds(value.as_ref()));
+        expected.assert_eq(&found.map(|(name, _)| name).collect::<Vec<_>>().join(" "));
+    }
+
+    #[test]
+    fn numbers_compare_by_what_they_are_worth() {
+        check("EQ", Some(Value::Double(3.0)), &expect!["3"]);
+        check("GT", Some(Value::Integer(3)), &expect!["3.5 2^53+1 2^53 double greatest"]);
+        check("GTE", Some(Value::Double(3.5)), &expect!["3.5 2^53+1 2^53 double greatest"]);
+        check("EQ", Some(Value::Double((1_i64 << 53) as f64)), &expect!["2^53 double"]);
+        check("GT", Some(Value::Double((1_i64 << 53) as f64)), &expect!["2^53+1 greatest"]);
+        check("LT", Some(Value::Integer((1_i64 << 53) + 1)), &expect!["3 3.5 2^53 double"]);
+        // The nearest double of the greatest integer is one more than it.
+        check("LT", Some(Value::Double(i64::MAX as f64)), &expect!["3 3.5 2^53+1 2^53 double greatest"]);
+        check("LTE", Some(Value::Double(f64::NAN)), &expect![""]);
+    }
+
+    #[test]
+    fn a_missing_property_is_null_and_nothing_else() {
+        check("IS_NULL", None, &expect!["missing"]);
+        check("EQ", None, &expect!["missing"]);
+        for operation in ["NOT_IS_NULL", "NEQ", "NOT_GT"] {
+            check(
+                operation,
+                None,
+                &expect!["true 3 3.5 2^53+1 2^53 double greatest abc empty [1,2,3] [] [a,b]"],
+            );
+        }
+        check("GT", None, &expect![""]);
+        check(
+            "NEQ",
+            Some(Value::Integer(3)),
+            &expect!["true 3.5 2^53+1 2^53 double greatest abc empty [1,2,3] [] [a,b]"],
+        );
+        check("NOT_NEQ", Some(Value::Integer(3)), &expect!["3"]);
+    }
+
+    #[test]
+    fn strings_and_lists_are_looked_into() {
+        let text = |text: &'static str| Some(Value::String(text.into()));
+        check("STARTS_WITH", text("a"), &expect!["abc [a,b]"]);
+        check("CONTAINS", text("b"), &expect!["abc [a,b]"]);
+        check("ENDS_WITH", text("bc"), &expect!["abc"]);
+        check("CONTAINS", text(""), &expect!["abc empty"]);
+        check("CONTAINS", Some(Value::Double(2.0)), &expect!["[1,2,3]"]);
+        check("CONTAINS", Some(Value::IntegerList(vec![2, 3])), &expect!["[1,2,3]"]);
+        check("CONTAINS", Some(Value::IntegerList(vec![1, 3])), &expect![""]);
+        check("ENDS_WITH", Some(Value::IntegerList(vec![2, 3])), &expect!["[1,2,3]"]);
+        check("STARTS_WITH", Some(Value::IntegerList(vec![2, 3])), &expect![""]);
+        check("STARTS_WITH", Some(Value::IntegerList(vec![])), &expect!["[1,2,3] [] [a,b]"]);
+        check("GT", text("ab"), &expect!["abc"]);
+        check("GT", Some(Value::IntegerList(vec![1, 2])), &expect!["[1,2,3]"]);
+        check("EQ", Some(Value::DoubleList(vec![1.0, 2.0, 3.0])), &expect!["[1,2,3]"]);
+        check("EQ", Some(Value::StringList(vec![])), &expect!["[]"]);
+        check("IN", Some(Value::IntegerList(vec![3, 4])), &expect!["3"]);
+        check("IN", Some(Value::IntegerList(vec![])), &expect![""]);
+        check(
+            "NOT_IN",
+            Some(Value::StringList(vec!["abc".into(), "".into()])),
+            &expect!["true 3 3.5 2^53+1 2^53 double greatest [1,2,3] [] [a,b]"],
+        );
+    }
+
+    #[test]
+    fn unknown_operations_are_none() {
+        for name in ["", "eq", "NOT_", "NOT_NOT_EQ", "IN"] {
+            assert_eq!(Test::parse(name), None, "{name}");
+        }
+    }
+
+    proptest! {
+        /// Against 128 bits, in which every double that is near an integer of 64 bits is a fraction of 2^11.
+        #[test]
+        fn integers_and_doubles_are_ordered_exactly(integer in any::<i64>(), step in -8..=8_i64, half in any::<bool>()) {
+            let near = (integer as f64) + step as f64 * 1024.0 + if half { 0.5 } else { 0.0 };
+            let fraction = near - near.trunc();
+            let (a, b) = (i128::from(integer) << 11, ((near.trunc() as i128) << 11) + (fraction * 2048.0) as i128);
+            prop_assert_eq!(order_numbers(integer, near), Some(a.cmp(&b)));
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! From text to an operation: parsed, within its limits, valid for the schema, and chosen by name.
+
+pub mod complexity;
+pub(crate) mod faults;
+pub(crate) mod lift;
+pub mod limits;
+pub(crate) mod position;
+pub(crate) mod rules;
+pub(crate) mod scan;
+pub(crate) mod tally;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use apollo_compiler::{
+    ExecutableDocument, Name, Node,
+    ast::{OperationType, Type},
+    executable,
+    parser::Parser,
+    validation::Valid,
+};
+use serde_json::Value as Json;
+
+use crate::{
+    document::{
+        limits::Limits,
+        position::LineIndex,
+        scan::{Scan, scan},
+    },
+    error::{ErrorCode, GraphqlError, Position},
+    schema::Schema,
+    selection::OperationKind,
+    variables::literal::Literals,
+};
+
+/// Names an [`Operation`] as long as the process lives; part of the key of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct OperationId(u64);
+
+/// One operation of a document, valid for the schema that it was parsed with, and for no other.
+#[derive(Debug)]
+pub struct Operation {
+    id: OperationId,
+    kind: OperationKind,
+    pub(crate) document: Valid<ExecutableDocument>,
+    pub(crate) definition: Node<executable::Operation>,
+    pub(crate) variables: Vec<VariableDefinition>,
+    pub(crate) lines: LineIndex,
+    pub(crate) max_shape_bytes: usize,
+    weight_bytes: usize,
+}
+
+/// A variable as the operation declares it.
+#[derive(Debug)]
+pub(crate) struct VariableDefinition {
+    pub(crate) name: Name,
+    pub(crate) ty: Type,
+    /// Coerced.
+    pub(crate) default: Option<Json>,
+    pub(crate) position: Position,
+}
+
+impl Operation {
+    /// Parses a document and picks the operation with the given name, or the only one. Limits come first, so
+    /// that a hostile document costs no more than its text is long.
+    pub fn parse(
+        schema: &Schema,
+        text: &str,
+        operation_name: Option<&str>,
+        limits: &Limits,
+    ) -> Result<Self, Vec<GraphqlError>> {
+        check_text(text, limits)
+            .map_err(|message| vec![GraphqlError::new(ErrorCode::LimitExceeded, message)])?;
+        let lines = LineIndex::new(text);
+        // The parser's own limits only guard against a mistake in ours.
+        // Blanks and commas are tokens to it.
+        let mut parser = Parser::new().recursion_limit(2 * limits.max_nesting).token_limit(text.len() + 1);
+        let mut ast =
+            parser.parse_ast(text, "document").map_err(|invalid| faults::of_syntax(&invalid.errors))?;
+        tally::check(&ast, limits, &lines)?;
+        lift::list_inputs(&mut ast, schema.only_listed());
+        let document = ast
+            .to_executable_validate(schema.valid())
+            .map_err(|invalid| faults::of_validation(&invalid.errors, schema, limits))?;
+        let definition = choose(&document, operation_name)?.clone();
+        rules::check_variable_usages(schema, &document, &definition, &lines)?;
+        let variables = variables(schema, &definition, &lines)?;
+        let weight_bytes = weight_bytes(text, parser.tokens_reached(), &lines);
+        Ok(Self {
+            id: next_id(),
+            kind: definition.operation_type.into(),
+            document,
+            definition,
+            variables,
+            lines,
+            max_shape_bytes: limits.max_shape_bytes,
+            weight_bytes,
+        })
+    }
+
+    pub fn id(&self) -> OperationId {
+        self.id
+    }
+
+    pub fn kind(&self) -> OperationKind {
+        self.kind
+    }
+
+    /// The operation's own name.
+    pub fn name(&self) -> Option<&Name> {
+        self.definition.name.as_ref()
+    }
+
+    /// Bytes that the operation occupies, estimated from its text.
+    pub fn weight_bytes(&self) -> usize {
+        self.weight_bytes
+    }
+}
+
+fn next_id() -> OperationId {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    OperationId(NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The benchmark prints it beside what an allocator counts: 50 bytes a token, which is doubled for documents
+/// that it does not know.
+fn weight_bytes(text: &str, tokens: usize, lines: &LineIndex) -> usize {
+    const BASE: usize = 512;
+    const PER_TOKEN: usize = 100;
+    BASE + PER_TOKEN * tokens + text.len() + lines.weight_bytes()
+}
+
+/// Limits that need no parser.
+fn check_text(text: &str, limits: &Limits) -> Result<(), String> {
+    let Limits { max_document_bytes, max_tokens, max_nesting, .. } = *limits;
+    if text.len() > max_document_bytes {
+        let bytes = text.len();
+        return Err(format!(
+            "the document has {bytes} bytes; the limit is {max_document_bytes} (max_document_bytes): send values as \
+             variables, or several requests"
+        ));
+    }
+    let Scan { tokens, nesting } = scan(text);
+    if tokens > max_tokens {
+        return Err(format!(
+            "the document has {tokens} tokens; the limit is {max_tokens} (max_tokens): ask for less at a time"
+        ));
+    }
+    if nesting > max_nesting {
+        return Err(format!(
+            "the document is nested {nesting} levels deep; the limit is {max_nesting} (max_nesting): ask for fewer levels, or \
+             send values as variables"
+        ));
+    }
+    Ok(())
+}
+
+fn choose<'a>(
+    document: &'a ExecutableDocument,
+    name: Option<&str>,
+) -> Result<&'a Node<executable::Operation>, Vec<GraphqlError>> {
+    let operations = &document.operations;
+    let message = match name {
+        Some(name) => match operations.named.get(name) {
+            Some(operation) => return Ok(operation),
+            None => format!(
+                "the document has no operation named {:?}; it has {}",
+                abridged(name),
+                names_of(operations)
+            ),
+        },
+        None if operations.len() == 1 => {
+            return Ok(operations.iter().next().expect("there is exactly one"));
+        }
+        None if operations.is_empty() => "the document has no operation".into(),
+        None => format!(
+            "the document has several operations; choose one of {} with operationName",
+            names_of(operations)
+        ),
+    };
+    Err(vec![GraphqlError::new(ErrorCode::ValidationFailed, message)])
+}
+
+fn names_of(operations: &executable::OperationMap) -> String {
+    const MAX_NAMES: usize = 8;
+    let mut names: Vec<&str> = operations.named.keys().map(Name::as_str).take(MAX_NAMES).collect();
+    if operations.anonymous.is_some() {
+        names.push("an anonymous one");
+    }
+    if operations.named.len() > MAX_NAMES {
+        names.push("…");
+    }
+    names.join(", ")
+}
+
+/// A text of the client, cut for a message.
+pub(crate) fn abridged(text: &str) -> &str {
+    const MAX_CHARACTERS: usize = 60;
+    text.char_indices().nth(MAX_CHARACTERS).map_or(text, |(end, _)| &text[..end])
+}
+
+fn variables(
+    schema: &Schema,
+    definition: &executable::Operation,
+    lines: &LineIndex,
+) -> Result<Vec<VariableDefinition>, Vec<GraphqlError>> {
+    let mut literals = Literals::constant(schema, lines);
+    let variables = definition
+        .variables
+        .iter()
+        .map(|variable| VariableDefinition {
+            name: variable.name.clone(),
+            ty: (*variable.ty).clone(),
+            default: variable.default_value.as_ref().map(|default| literals.json(&variable.ty, default)),
+            position: lines.position(variable.location()),
+        })
+        .collect();
+    literals.finish()?;
+    Ok(variables)
+}
+
+impl From<OperationType> for OperationKind {
+    fn from(operation_type: OperationType) -> Self {
+        match operation_type {
+            OperationType::Query => Self::Query,
+            OperationType::Mutation => Self::Mutation,
+            OperationType::Subscription => Self::Subscription,
+        }
+    }
+}
+
+impl From<OperationKind> for OperationType {
+    fn from(kind: OperationKind) -> Self {
+        match kind {
+            OperationKind::Query => Self::Query,
+            OperationKind::Mutation => Self::Mutation,
+            OperationKind::Subscription => Self::Subscription,
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Variables: coerced values of one request (GraphQL specification, section 6.1.2) and their shape, the part
+//! of them that decides which plan answers.
+
+pub(crate) mod literal;
+pub(crate) mod scalar;
+pub mod shape;
+
+use std::fmt;
+
+use apollo_compiler::{
+    ast::Type,
+    schema::{ExtendedType, InputObjectType},
+};
+use serde_json::{Map, Value as Json};
+
+use crate::{
+    document::{Operation, VariableDefinition, faults::MAX_REPORTED_ERRORS, position::LineIndex},
+    error::{ErrorCode, GraphqlError},
+    request::Caller,
+    schema::Schema,
+    selection::{Slot, Step},
+    variables::{
+        literal::Literals,
+        scalar::{Scalar, describe},
+        shape::{Shape, ShapeWriter},
+    },
+};
+
+/// Coerced values in the order of the operation's variable definitions; `None` where a variable was neither
+/// given nor has a default.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Variables {
+    values: Vec<Option<Json>>,
+    /// Travels with them, because whoever gets the values of a request may want to know whose they are.
+    caller: Option<Caller>,
+    /// What only the source knows, such as the row of an event.
+    given: Vec<Json>,
+}
+
+impl Variables {
+    pub fn new(values: Vec<Option<Json>>) -> Self {
+        Self { values, caller: None, given: Vec::new() }
+    }
+
+    /// The same with values of the source's own, for the slots that it makes with [`Slot::given`].
+    #[must_use]
+    pub fn with_given(&self, given: Vec<Json>) -> Self {
+        Self { values: self.values.clone(), caller: self.caller.clone(), given }
+    }
+
+    /// The same, with who asks.
+    #[must_use]
+    pub fn asked_by(self, caller: Caller) -> Self {
+        Self { caller: Some(caller), ..self }
+    }
+
+    /// Who asks, where functions want to know it.
+    pub fn caller(&self) -> Option<&Caller> {
+        self.caller.as_ref()
+    }
+
+    /// All values, in the order of the operation's definitions.
+    pub fn values(&self) -> &[Option<Json>] {
+        &self.values
+    }
+
+    /// The value of the variable with this index among the operation's definitions.
+    pub fn value(&self, index: usize) -> Option<&Json> {
+        self.values.get(index)?.as_ref()
+    }
+
+    /// The value at a slot; `None` where the path does not exist.
+    pub fn get(&self, slot: &Slot) -> Option<&Json> {
+        if let Some(index) = slot.given_index() {
+            return self.given.get(index);
+        }
+        let mut value = self.value(slot.variable)?;
+        for step in &slot.path {
+            value = match step {
+                Step::Key(key) => value.get(key.as_str())?,
+                Step::Index(index) => value.get(index)?,
+            };
+        }
+        Some(value)
+    }
+}
+
+impl Operation {
+    /// Coerces the request's variables and takes their shape. All faults are reported at once; each names the
+    /// variable and the path in it. Variables that the operation does not declare are ignored.
+    pub fn coerce(
+        &self,
+        schema: &Schema,
+        mut given: Map<String, Json>,
+    ) -> Result<(Variables, Shape), Vec<GraphqlError>> {
+        let mut values = Vec::with_capacity(self.variables.len());
+        let mut errors = Vec::new();
+        let mut writer = ShapeWriter::new(schema, self.max_shape_bytes);
+        for variable in &self.variables {
+            let mut coercion = Coercion { schema, variable, path: Vec::new(), errors: &mut errors };
+            let value = coercion.variable(given.get_mut(variable.name.as_str()).map(Json::take));
+            writer.variable(&variable.ty, value.as_ref());
+            values.push(value);
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        match writer.finish() {
+            Some(shape) => Ok((Variables::new(values), shape)),
+            None => Err(vec![too_large(self.max_shape_bytes)]),
+        }
+    }
+}
+
+fn too_large(limit: usize) -> GraphqlError {
+    let message = format!(
+        "the variables hold so many input objects that their shape has more than {limit} bytes \
+         (max_shape_bytes); send lists of scalars, or several requests"
+    );
+    GraphqlError::new(ErrorCode::LimitExceeded, message)
+}
+
+/// A step into a value, for messages.
+#[derive(Clone, Copy)]
+enum PathStep<'a> {
+    Key(&'a str),
+    Index(usize),
+}
+
+struct Coercion<'a, 'e> {
+    schema: &'a Schema,
+    variable: &'a VariableDefinition,
+    path: Vec<PathStep<'a>>,
+    errors: &'e mut Vec<GraphqlError>,
+}
+
+impl<'a> Coercion<'a, '_> {
+    fn variable(&mut self, given: Option<Json>) -> Option<Json> {
+        let variable = self.variable;
+        match given {
+            Some(mut value) => {
+                self.value(&variable.ty, &mut value);
+                Some(value)
+            }
+            None if variable.default.is_some() => variable.default.clone(),
+            None => {
+                if variable.ty.is_non_null() {
+                    self.fault(&format!("expected a value of type {}, found none", variable.ty));
+                }
+                None
+            }
+        }
+    }
+
+    fn value(&mut self, ty: &'a Type, value: &mut Json) {
+        if value.is_null() {
+            if ty.is_non_null() {
+                self.fault(&format!("expected a value of type {ty}, found null"));
+            }
+            return;
+        }
+        if ty.is_list() {
+            return self.list(ty.item_type(), value);
+        }
+        let named = ty.inner_named_type();
+        let scalar = Scalar::of(named);
+        let definition = if scalar.is_specified() { None } else { self.schema.valid().types.get(named) };
+        match definition {
+            Some(ExtendedType::InputObject(object)) => self.object(object, value),
+            Some(ExtendedType::Enum(definition)) => {
+                if !value.as_str().is_some_and(|label| definition.values.contains_key(label)) {
+                    let message = format!("expected a value of the enum {named}, found {}", describe(value));
+                    self.fault(&message);
+                }
+            }
+            _ => {
+                if let Err(message) = scalar.coerce(value) {
+                    self.fault(&message);
+                }
+            }
+        }
+    }
+
+    /// A single value stands for a list of one (GraphQL specification, section 3.11).
+    fn list(&mut self, item_type: &'a Type, value: &mut Json) {
+        match value {
+            Json::Array(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.path.push(PathStep::Index(index));
+                    self.value(item_type, item);
+                    self.path.pop();
+                }
+            }
+            single => {
+                self.value(item_type, single);
+                *single = Json::Array(vec![single.take()]);
+            }
+        }
+    }
+
+    fn object(&mut self, object: &'a InputObjectType, value: &mut Json) {
+        let Json::Object(entries) = value else {
+            let message = format!("expected an object of type {}, found {}", object.name, describe(value));
+            return self.fault(&message);
+        };
+        for (key, entry) in entries.iter_mut() {
+            if let Some((key, definition)) = object.fields.get_key_value(key.as_str()) {
+                self.path.push(PathStep::Key(key));
+                self.value(&definition.ty, entry);
+                self.path.pop();
+            } else {
+                let key = crate::document::abridged(key);
+                self.fault(&format!("type {} has no field {key:?}", object.name));
+            }
+        }
+        for (key, definition) in &object.fields {
+            if entries.contains_key(key.as_str()) {
+                continue;
+            }
+            if let Some(default) = &definition.default_value {
+                let lines = LineIndex::new("");
+                let json = Literals::constant(self.schema, &lines).json(&definition.ty, default);
+                entries.insert(key.to_string(), json);
+            } else if definition.is_required() {
+                self.path.push(PathStep::Key(key));
+                self.fault(&format!("expected a value of type {}, found none", definition.ty));
+                self.path.pop();
+            }
+        }
+    }
+
+    fn fault(&mut self, message: &str) {
+        if self.errors.len() >= MAX_REPORTED_ERRORS {
+            return;
+        }
+        let variable = self.variable;
+        let message = if self.path.is_empty() {
+            format!("variable \"${}\": {message}", variable.name)
+        } else {
+            format!("variable \"${}\": field \"{}\": {message}", variable.name, Dotted(&self.path))
+        };
+        self.errors.push(GraphqlError::new(ErrorCode::BadUserInput, message).at(variable.position));
+    }
+}
+
+/// `id.gt`, `or[2].id`.
+struct Dotted<'a>(&'a [PathStep<'a>]);
+
+impl fmt::Display for Dotted<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, step) in self.0.iter().enumerate() {
+            match step {
+                PathStep::Key(key) if position == 0 => formatter.write_str(key)?,
+                PathStep::Key(key) => write!(formatter, ".{key}")?,
+                PathStep::Index(index) => write!(formatter, "[{index}]")?,
+            }
+        }
+        Ok(())
+    }
+}

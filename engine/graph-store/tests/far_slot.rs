@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
-use prony_graph_store::{Around, Durability, Options, Ref, Side, Store, shard_of, check};
+use prony_graph_store::{Around, Durability, Options, Ref, Side, Store, check, shard_of};
 use std::fs;
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The connections of one thread, each in the slot of its user and target.
 
-use crate::http::scanner::Scanner;
-use crate::transport::Transport;
+use prony_client::http1::scanner::Scanner;
+use prony_client::transport::Transport;
 
 /// One connection: its bytes, and the scanner that finds where answers end.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn new(transport: Transport) -> Self {
-        Self { transport, scanner: Scanner::new(), queued: Vec::new() }
+        Self { transport, scanner: Scanner::default(), queued: Vec::new() }
     }
 }
 

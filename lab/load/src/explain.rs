@@ -1,8 +1,8 @@
 //! What a plan would do, in words, without doing it: `prony run --explain`.
 
 use crate::flow::example_texts;
-use crate::network::DESCRIPTORS_SPARE;
 use crate::subscriptions::values::SubscriberValues;
+use prony_client::targets::DESCRIPTORS_SPARE;
 use prony_model::data::variable::{Order, Share, Take, Values, Variable};
 use prony_model::load::{Level, Spacing};
 use prony_model::plan::offer::Expected;

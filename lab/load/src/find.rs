@@ -2,6 +2,7 @@
 
 use crate::error::RunError;
 use crate::many::{Event, ManyError, ManyOptions, Runs, Subject};
+use prony_client::ClientError;
 use prony_model::result::{Origin, RunState};
 use prony_model::search::{
     SCHEMA, SCHEMA_VERSION, Search, SearchFile, SearchPlan, SearchRun, SearchStep, StepShape, Trial, judge,
@@ -41,7 +42,9 @@ pub fn find(
         match step(&runs, subject, &draft, settings, load) {
             Ok(result) if result.state == RunState::Stopped => break,
             Ok(result) => record(&runs, &mut search, &mut file, settings, load, result),
-            Err(ManyError::Run(error @ (RunError::Descriptors { .. } | RunError::Ports { .. }))) => {
+            Err(ManyError::Run(
+                error @ RunError::Client(ClientError::Descriptors { .. } | ClientError::Ports { .. }),
+            )) => {
                 record_limit(&runs, &mut search, &mut file, load, &error.to_string());
             }
             Err(error) => {

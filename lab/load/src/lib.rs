@@ -3,6 +3,7 @@
 //! Knows sockets, files and the clock; knows nothing of the engine that it may be measuring. What a load test
 //! *is* (scenarios, schedules, histograms, findings) lives in `prony-load-model`.
 
+mod alarm;
 mod calls;
 mod collector;
 mod compare;
@@ -12,19 +13,14 @@ mod explain;
 mod find;
 mod flow;
 mod gate;
-mod http;
-mod http2;
 mod machine;
 mod many;
-mod network;
 mod options;
 mod plan;
-mod poller;
+mod prepared;
 mod runner;
 mod store;
 mod subscriptions;
-mod timers;
-mod transport;
 mod url;
 mod user;
 mod worker;

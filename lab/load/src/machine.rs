@@ -1,6 +1,6 @@
 //! What this machine is, and whether the target's process runs on it beside the lab.
 
-use crate::network::{Listener, Network};
+use prony_client::targets::{Listener, Targets};
 use prony_model::Nanos;
 use prony_model::measurement::clock::ClockSample;
 use prony_model::result::Machine;
@@ -58,7 +58,7 @@ fn kilobytes(text: &str, name: &str) -> u64 {
 }
 
 /// Looks up which process listens at the target's port, and which processors it may use.
-pub(crate) fn place_of(network: &Network) -> TargetPlace {
+pub(crate) fn place_of(network: &Targets) -> TargetPlace {
     let listener = network.listener();
     if listener == Listener::OtherMachine {
         return TargetPlace::OtherMachine;

@@ -5,13 +5,13 @@ use crate::error::RunError;
 use crate::flow::FlowWorkload;
 use crate::gate::Gate;
 use crate::machine;
-use crate::network::Network;
 use crate::options::{Progress, RunOptions};
 use crate::store::Store;
 use crate::subscriptions::board::Board;
 use crate::subscriptions::thread::Subscribers;
 use crate::subscriptions::{self, threads_for};
 use crate::worker::{Handover, Shared, Worker, WorkerError};
+use prony_client::targets::{TargetSettings, Targets};
 use prony_model::program::{Look, Workload};
 use prony_model::result::{Origin, RunState};
 use prony_model::{LoadModel, Nanos, Plan, ResultFile};
@@ -49,7 +49,7 @@ fn measure(
     subscriber_threads: u32,
     options: RunOptions,
 ) -> Result<ResultFile, RunError> {
-    let network = Network::prepare(plan, workload)?;
+    let network = Targets::prepare(&target_settings(plan, workload))?;
     let windows = plan.windows();
     let pots: Vec<_> =
         plan.scenarios().iter().map(|scenario| AtomicU64::new(pot_of(&scenario.load))).collect();
@@ -69,6 +69,17 @@ fn measure(
         threads: subscriber_threads,
     };
     drive(&shared, &subscribed, &gate, options)
+}
+
+fn target_settings<'a>(plan: &'a Plan, workload: &'a dyn Workload) -> TargetSettings<'a> {
+    TargetSettings {
+        targets: plan.targets().iter().map(|named| &named.target).collect(),
+        wire: plan.wire(),
+        users: plan.users(),
+        // More than a number of users holds is too much for any limit.
+        subscribers: u32::try_from(plan.subscriber_connections()).unwrap_or(u32::MAX),
+        dynamic: workload.tables().map(|_| workload.hosts()),
+    }
 }
 
 /// The iterations that all users of a scenario share.
@@ -117,7 +128,7 @@ fn drive(
             handles.push(handle.map_err(|cause| {
                 // The scope waits for the threads that already run.
                 drop(StopOthers { shared, gate });
-                RunError::System { what: "start a thread", cause }
+                RunError::Thread(cause)
             })?);
         }
         drop(sender);
@@ -202,7 +213,7 @@ fn gather(
     let lost = join(handles);
     collector.close();
     collector.look_at_clocks(machine::clocks(epoch));
-    if shared.network.late().is_some() {
+    if shared.network.has_dynamic() {
         // The first target was not known before.
         collector.set_place(machine::place_of(shared.network));
     }

@@ -1,7 +1,7 @@
 //! One user: what it is doing, and its own stream of random numbers for its waits.
 
-use crate::http::sink::Sink;
-use crate::timers::LazyAlarm;
+use prony_client::http1::sink::Sink;
+use prony_client::timers::LazyAlarm;
 use prony_model::program::{Sent, UserPlace};
 use prony_model::{Nanos, TransportError};
 use rand_chacha::ChaCha8Rng;

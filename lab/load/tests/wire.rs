@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
 use expect_test::{Expect, expect};
+use prony_client::ClientError;
 use prony_load::{Output, RunError, RunOptions, StopFlag, run};
 use prony_model::plan::wire::Connections;
 use prony_model::result::RunState;
@@ -98,10 +99,10 @@ fn a_target_that_is_not_there_is_an_error_and_not_a_result() {
     let mut draft = draft(&ScriptedPeer::answering(OK), 1, 100);
     draft.targets[0].target = Target::new("127.0.0.1", port);
     let error = run(&draft.clone().check().unwrap(), options()).unwrap_err();
-    assert!(matches!(error, RunError::Unreachable { .. }), "{error}");
+    assert!(matches!(error, RunError::Client(ClientError::Unreachable { .. })), "{error}");
     draft.targets[0].target = Target::new("no-such-host.invalid", 80);
     let error = run(&draft.check().unwrap(), options()).unwrap_err();
-    assert!(matches!(error, RunError::Resolve { .. }), "{error}");
+    assert!(matches!(error, RunError::Client(ClientError::Resolve { .. })), "{error}");
 }
 
 #[test]

@@ -73,10 +73,17 @@ const RULES: &[Rule] = &[
         may_know: &["model"],
         refuses: &["tokio", "hyper", "mio", "socket2"],
     },
+    // Of `model` it needs the words for targets, requests and failures; scripts use the same ones.
+    Rule {
+        name: "client",
+        half: Half::Lab,
+        may_know: &["model"],
+        refuses: &["hyper", "hdrhistogram", "rand", "serde", "clap"],
+    },
     Rule {
         name: "load",
         half: Half::Lab,
-        may_know: &["model"],
+        may_know: &["model", "client"],
         refuses: &["apollo-compiler", "rusqlite", "tokio-postgres", "clap"],
     },
     // Apart from `load`, so that its drivers do not weigh on the load path's build.

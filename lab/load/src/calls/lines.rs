@@ -1,9 +1,9 @@
 //! The connections of waiting users: each carries one call at a time, or is kept for the next.
 
-use super::socket::Socket;
 use crate::connection::Connection;
-use crate::http2::connection::Http2Connection;
-use crate::timers::LazyAlarm;
+use prony_client::http2::connection::Http2Connection;
+use prony_client::timers::LazyAlarm;
+use prony_client::websocket::Socket;
 use prony_model::Nanos;
 use prony_model::program::call::Peer;
 

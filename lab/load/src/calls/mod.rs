@@ -1,18 +1,16 @@
 //! What the waiting users of one thread have open: their calls, and the connections that carry these or are kept for the
 //! next ones. Bookkeeping only: when something is opened, sent and told is left to the worker.
 
-pub(crate) mod fault;
 mod lines;
 mod open;
 mod share;
-pub(crate) mod socket;
 
 pub(crate) use lines::{LINE_BIT, Line};
 pub(crate) use open::{Begun, Closed, OpenCall, Stage};
 
-use crate::http2::connection::Event;
+use prony_client::http2::connection::Event;
+use prony_client::websocket::{End, Socket};
 use prony_model::program::call::{AskId, CallFault};
-use socket::{End, Socket};
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 

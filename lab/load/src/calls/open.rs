@@ -1,7 +1,7 @@
 //! One call from the moment it is asked for until its user hears what became of it.
 
-use crate::http::sink::Sink;
-use crate::timers::LazyAlarm;
+use prony_client::http1::sink::Sink;
+use prony_client::timers::LazyAlarm;
 use prony_model::program::call::{AskId, Call, CallBytes, CallFault, CallTimes, Peer};
 use prony_model::{Nanos, Outcome, Record};
 use std::mem;

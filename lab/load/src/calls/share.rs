@@ -1,8 +1,8 @@
 //! Connections that several calls of a user share, as HTTP/2 allows it.
 
 use super::Calls;
-use crate::http2::io::{ReadBuffer, read_buffer};
-use crate::http2::translate::{Translated, Translator};
+use prony_client::http2::io::{ReadBuffer, read_buffer};
+use prony_client::http2::translate::{Translated, Translator};
 use std::mem;
 use std::rc::Rc;
 

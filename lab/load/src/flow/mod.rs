@@ -6,7 +6,7 @@
 mod judge;
 mod values;
 
-use crate::http::request::Prepared;
+use crate::prepared::Prepared;
 use crate::subscriptions::board::{Board, Notice, Published};
 use judge::Judge;
 use prony_model::data::rows::CellKind;

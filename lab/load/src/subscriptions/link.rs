@@ -6,10 +6,10 @@ use super::messages::{self, Message};
 use super::orders::read_token;
 use super::requests::{Opening, TOKEN_HEADER};
 use super::sse::EventReader;
-use crate::calls::socket::{new_key, opening, opening_fault};
-use crate::http::head::HeadMemo;
-use crate::http::scanner::Scanner;
-use crate::http::sink::Sink;
+use prony_client::http1::head::HeadMemo;
+use prony_client::http1::scanner::Scanner;
+use prony_client::http1::sink::Sink;
+use prony_client::websocket::{new_key, opening, opening_fault};
 use prony_model::program::Keep;
 use prony_model::response::answer::header;
 use prony_model::subscription::Protocol;
@@ -288,7 +288,7 @@ impl Link {
 impl Answer {
     /// Ready for the answer to a request.
     pub(super) fn new() -> Self {
-        let mut scanner = Scanner::new();
+        let mut scanner = Scanner::default();
         scanner.begin(false);
         Self { scanner, sink: Sink::new(Keep::Whole, &mut Vec::new()) }
     }

@@ -2,7 +2,7 @@
 //! order at a time, each with an answer. Knows neither sockets nor clocks.
 
 use super::link::{Answer, cut};
-use crate::http::head::HeadMemo;
+use prony_client::http1::head::HeadMemo;
 
 /// A longer one is no token: it has to fit into a header of every request.
 const TOKEN_BYTES_MAX: usize = 4 * 1024;

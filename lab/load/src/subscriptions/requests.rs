@@ -2,7 +2,7 @@
 //! (graphql-sse, PROTOCOL.md, single connection mode).
 
 use super::values::SubscriberValues;
-use crate::http::request::USER_AGENT;
+use crate::prepared::USER_AGENT;
 use prony_model::Plan;
 use prony_model::subscription::{Protocol, Subscription};
 

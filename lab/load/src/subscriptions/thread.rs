@@ -9,14 +9,14 @@ mod streams;
 use super::board::{Board, Notice};
 use super::ledger::{Counting, Ledger, Member};
 use super::values::SubscriberValues;
-use crate::http::head::HeadMemo;
-use crate::http2::io::{ReadBuffer, read_buffer};
-use crate::network::Network;
 use crate::options::StopFlag;
-use crate::poller::Poller;
 use crate::worker::{Handover, WorkerError, processor_time};
 use connection::{Alarm, Slot};
 use events::SETTLE_EVERY;
+use prony_client::http1::head::HeadMemo;
+use prony_client::http2::io::{ReadBuffer, read_buffer};
+use prony_client::poller::Poller;
+use prony_client::targets::Targets;
 use prony_model::measurement::tally::{Tally, TallyShape};
 use prony_model::subscription::token::TokenFinder;
 use prony_model::{Nanos, Plan, Windows};
@@ -38,7 +38,7 @@ const SLEEP_MIN: Nanos = Nanos::from_micros(20);
 pub(crate) struct Shared<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) windows: &'a Windows,
-    pub(crate) network: &'a Network,
+    pub(crate) network: &'a Targets,
     pub(crate) board: &'a Board,
     pub(crate) stop: &'a StopFlag,
     /// Threads of users that have not ended.

@@ -1,14 +1,15 @@
 //! Calls of programs that wait: asked for, carried by a connection of the user's own, answered or failed, told.
 
 use super::{Worker, WorkerError};
-use crate::calls::socket::End;
-use crate::calls::{Begun, Stage, fault};
+use crate::alarm::Alarm;
+use crate::calls::{Begun, Stage};
 use crate::connection::Connection;
-use crate::http::scanner::{Answer, ScanError};
-use crate::http::sink::Sink;
-use crate::network::{Finding, LatePlace};
-use crate::timers::Alarm;
-use crate::transport::{Address, Fault, Transport};
+use prony_client::fault;
+use prony_client::http1::scanner::{Answer, ScanError};
+use prony_client::http1::sink::Sink;
+use prony_client::targets::{Destination, Finding, TargetId};
+use prony_client::transport::{Address, Fault, Transport};
+use prony_client::websocket::End;
 use prony_model::plan::wire::Connections;
 use prony_model::program::call::{Ask, Call, CallFault, CallFaultKind, CallTimes, News, Peer, SocketNews};
 use prony_model::program::{Outgoing, ProgramError, Step};
@@ -82,7 +83,7 @@ impl Worker<'_> {
         let sink = Sink::new(call.keep, &mut self.spare);
         let index = self.calls.open(Begun { user, call, text, scheduled, asked: now, sink, accept: None });
         let call = &mut self.calls[index];
-        call.alarm.set(&mut self.timers, call.deadline, Alarm::Call, index);
+        call.alarm.set(&mut self.timers, call.deadline, (Alarm::Call, index));
         self.carry_call(index, now)
     }
 
@@ -103,7 +104,7 @@ impl Worker<'_> {
         }
         match self.find_place(target)? {
             Finding::Known(place) => self.open_line(index, &place, now),
-            Finding::Asked => {
+            Finding::Resolving => {
                 self.calls[index].stage = Stage::Resolving;
                 self.calls.resolving.push(index);
                 Ok(())
@@ -119,13 +120,13 @@ impl Worker<'_> {
         if let Some(Some(place)) = self.places.get(target) {
             return Ok(Finding::Known(Arc::clone(place)));
         }
-        let found = self.shared.workload.tables().and_then(|tables| tables.targets.get(target));
-        let (Some(named), Some(late)) = (found, self.shared.network.late()) else {
+        let named = |index| self.shared.workload.tables().and_then(|tables| tables.targets.get(index));
+        let found = self.shared.network.find(TargetId(target as u32), &self.waker, named);
+        let Some(finding) = found else {
             return Err(
                 ProgramError(format!("a program asked for target {target}, which is not there")).into()
             );
         };
-        let finding = late.find(target, &named, &self.bell);
         if let Finding::Known(place) = &finding {
             if target >= self.places.len() {
                 self.places.resize(target + 1, None);
@@ -136,8 +137,8 @@ impl Worker<'_> {
     }
 
     /// Targets were found, or found not to be there.
-    pub(super) fn hear_bell(&mut self) -> Result<(), WorkerError> {
-        self.bell.hear();
+    pub(super) fn on_wake(&mut self) -> Result<(), WorkerError> {
+        self.waker.reset();
         let now = self.now();
         for index in mem::take(&mut self.calls.resolving) {
             self.carry_call(index, now)?;
@@ -145,7 +146,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    fn open_line(&mut self, index: u32, place: &LatePlace, now: Nanos) -> Result<(), WorkerError> {
+    fn open_line(&mut self, index: u32, place: &Destination, now: Nanos) -> Result<(), WorkerError> {
         let call = &mut self.calls[index];
         let (user, target) = (call.user, call.target);
         let asked = call.times.asked;
@@ -155,7 +156,8 @@ impl Worker<'_> {
         self.tally.connections.opened += 1;
         let number = self.users[user as usize].place.number;
         let is_for_socket = self.calls[index].accept.is_some();
-        let (address, opened) = place.open(number, number.wrapping_add(self.calls.opened), is_for_socket);
+        let (address, opened) =
+            place.open(number, number.wrapping_add(self.calls.opened), None, is_for_socket);
         let address = match address {
             Address::Tcp(address) => Some(address),
             Address::Unix(_) => None,
@@ -177,7 +179,7 @@ impl Worker<'_> {
         let call = &mut self.calls[index];
         call.line = Some(line);
         let by = call.deadline.min(now.plus(CONNECT_TIMEOUT));
-        call.alarm.set(&mut self.timers, by, Alarm::Call, index);
+        call.alarm.set(&mut self.timers, by, (Alarm::Call, index));
         Ok(())
     }
 
@@ -438,7 +440,7 @@ impl Worker<'_> {
         };
         let next = call.deadline.min(connects_by);
         if next > now {
-            call.alarm.set(&mut self.timers, next, Alarm::Call, index);
+            call.alarm.set(&mut self.timers, next, (Alarm::Call, index));
             return;
         }
         let fault = if call.deadline <= now {

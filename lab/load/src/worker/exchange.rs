@@ -1,15 +1,16 @@
 //! A user's requests on the wire: connect, send, read, judge, record.
 
 use super::{Worker, WorkerError};
+use crate::alarm::Alarm;
 use crate::calls::LINE_BIT;
 use crate::connection::{Carrier, Connection, Token};
-use crate::http::scanner::Answer;
-use crate::http::sink::Sink;
-use crate::http2::pool::TOKEN_BIT;
-use crate::poller::{Poller, Ready};
-use crate::timers::Alarm;
-use crate::transport::{Fault, Progress, Read};
 use crate::user::{Exchange, State};
+use prony_client::http1::scanner::Answer;
+use prony_client::http1::sink::Sink;
+use prony_client::http2::pool::TOKEN_BIT;
+use prony_client::poller::{Poller, Ready};
+use prony_client::targets::TargetId;
+use prony_client::transport::{Fault, Progress, Read, Transport};
 use prony_model::plan::wire::Connections;
 use prony_model::program::{Event, ProgramError};
 use prony_model::{Nanos, Outcome, Record, TransportError};
@@ -42,7 +43,7 @@ impl Worker<'_> {
         let entry = &mut self.users[user as usize];
         entry.has_sent = true;
         if !mem::replace(&mut entry.timeout_is_set, true) {
-            self.timers.set(exchange.deadline, Alarm::Timeout, user);
+            self.timers.set(exchange.deadline, (Alarm::Timeout, user));
         }
         entry.state = State::Exchanging(exchange);
         self.write(user, slot)
@@ -103,7 +104,7 @@ impl Worker<'_> {
     fn connect(&mut self, user: u32, slot: u32) -> Result<Result<(), Fault>, WorkerError> {
         let number = self.users[user as usize].place.number;
         let (target, turn) = (self.slots.target_of(slot), self.slots.generation(slot));
-        let opened = self.shared.network.open(target, number, turn, self.address);
+        let opened = self.open_planned(target, number, turn);
         let (token, is_again) = self.slots.begin(slot);
         self.tally.connections.opened += 1;
         self.tally.connections.reopened += u64::from(is_again);
@@ -114,6 +115,11 @@ impl Worker<'_> {
         self.poller.add(transport.socket(), token.0)?;
         self.slots.put(slot, Connection::new(transport));
         Ok(Ok(()))
+    }
+
+    pub(super) fn open_planned(&self, target: usize, user: u32, turn: u32) -> Result<Transport, Fault> {
+        let place = self.shared.network.planned(TargetId(target as u32));
+        place.open(user, user.wrapping_add(turn), self.address, false).1
     }
 
     pub(super) fn count_connect_fault(&mut self, fault: &Fault) {
@@ -187,8 +193,8 @@ impl Worker<'_> {
         if Poller::is_timer(ready) {
             return Ok(());
         }
-        if Poller::is_bell(ready) {
-            return self.hear_bell();
+        if Poller::is_waker(ready) {
+            return self.on_wake();
         }
         if ready.token & TOKEN_BIT != 0 {
             self.handle_http2(ready);
@@ -382,7 +388,7 @@ impl Worker<'_> {
         }
         entry.timeout_is_set = true;
         let deadline = exchange.deadline;
-        self.timers.set(deadline, Alarm::Timeout, user);
+        self.timers.set(deadline, (Alarm::Timeout, user));
         Ok(())
     }
 

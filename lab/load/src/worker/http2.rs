@@ -2,16 +2,17 @@
 
 use super::exchange::record_of;
 use super::{Worker, WorkerError};
-use crate::http::sink::Sink;
-use crate::http2::connection::{Event as Http2Event, Life};
-use crate::http2::streams::Interest;
-use crate::http2::translate::Translated;
-use crate::network::Spoken;
-use crate::poller::Ready;
-use crate::transport::Fault;
 use crate::user::{Exchange, State};
 use http::Response;
+use prony_client::http1::sink::Sink;
+use prony_client::http2::connection::{Event as Http2Event, Life};
+use prony_client::http2::streams::Interest;
+use prony_client::http2::translate::Translated;
+use prony_client::poller::Ready;
+use prony_client::targets::TargetId;
+use prony_client::transport::Fault;
 use prony_model::plan::wire::Connections;
+use prony_model::plan::wire::Spoken;
 use prony_model::program::{Event, ProgramError};
 use prony_model::{Nanos, TransportError};
 use rustls::HandshakeKind;
@@ -20,7 +21,7 @@ use std::rc::Rc;
 
 impl Worker<'_> {
     pub(super) fn speaks_http2(&self, target: usize) -> bool {
-        self.shared.network.spoken(target) == Spoken::Http2
+        self.shared.network.planned(TargetId(target as u32)).spoken() == Spoken::Http2
     }
 
     // ---- send
@@ -72,7 +73,7 @@ impl Worker<'_> {
         let turn = (placed.token >> 32) as u32;
         self.tally.connections.opened += 1;
         self.tally.connections.reopened += u64::from(placed.is_again);
-        match self.shared.network.open(target, number, turn, self.address) {
+        match self.open_planned(target, number, turn) {
             Err(fault) => {
                 self.http2.give_back(placed);
                 Ok(Err(fault))

@@ -1,7 +1,7 @@
 //! Users of programs that wait: what they hear, when they are woken, and what is dropped when an iteration ends.
 
 use super::{Worker, WorkerError};
-use crate::timers::Alarm;
+use crate::alarm::Alarm;
 use crate::user::State;
 use prony_model::Nanos;
 use prony_model::program::Event;
@@ -19,7 +19,7 @@ impl Worker<'_> {
         entry.has_sent = true;
         entry.wake_at = time.map_or(Nanos::MAX, |time| now.plus(time));
         if entry.wake_at < Nanos::MAX {
-            entry.wake_alarm.set(&mut self.timers, entry.wake_at, Alarm::Wake, user);
+            entry.wake_alarm.set(&mut self.timers, entry.wake_at, (Alarm::Wake, user));
         }
     }
 
@@ -30,7 +30,7 @@ impl Worker<'_> {
         }
         if entry.wake_at > now {
             if entry.wake_at < Nanos::MAX {
-                entry.wake_alarm.set(&mut self.timers, entry.wake_at, Alarm::Wake, user);
+                entry.wake_alarm.set(&mut self.timers, entry.wake_at, (Alarm::Wake, user));
             }
             return Ok(());
         }
@@ -63,7 +63,7 @@ impl Worker<'_> {
         if self.shared.plan.scenarios()[entry.place.scenario].is_script() {
             let at = self.grace_end(user);
             let entry = &mut self.users[user as usize];
-            entry.interrupt_alarm.set(&mut self.timers, at, Alarm::Interrupt, user);
+            entry.interrupt_alarm.set(&mut self.timers, at, (Alarm::Interrupt, user));
         }
     }
 
@@ -96,7 +96,7 @@ impl Worker<'_> {
         let end = self.grace_end(user);
         if end > now {
             let entry = &mut self.users[user as usize];
-            entry.interrupt_alarm.set(&mut self.timers, end, Alarm::Interrupt, user);
+            entry.interrupt_alarm.set(&mut self.timers, end, (Alarm::Interrupt, user));
             return Ok(());
         }
         self.interrupt(user)?;

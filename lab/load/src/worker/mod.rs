@@ -13,16 +13,17 @@ mod starts;
 mod streams;
 mod users;
 
+use crate::alarm::Alarm;
 use crate::calls::Calls;
 use crate::connection::Slots;
-use crate::http::head::HeadMemo;
-use crate::http::sink::Kept;
-use crate::http2::pool::Http2Pool;
-use crate::network::{Bell, LatePlace, Network};
 use crate::options::StopFlag;
-use crate::poller::Poller;
-use crate::timers::{Alarm, Timers};
 use crate::user::{State, User};
+use prony_client::http1::head::HeadMemo;
+use prony_client::http1::sink::Kept;
+use prony_client::http2::pool::Http2Pool;
+use prony_client::poller::Poller;
+use prony_client::targets::{Destination, TargetId, Targets, Waker};
+use prony_client::timers::Timers;
 use prony_model::measurement::tally::{Tally, TallyShape};
 use prony_model::program::{Outgoing, Program, ProgramError, ThreadPlace, Workload};
 use prony_model::{LoadModel, Nanos, Plan, Windows};
@@ -49,7 +50,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) workload: &'a dyn Workload,
     /// By scenario: iterations that nobody has taken yet, where the load model has a pot of them.
     pub(crate) pots: &'a [AtomicU64],
-    pub(crate) network: &'a Network,
+    pub(crate) network: &'a Targets,
     pub(crate) stop: &'a StopFlag,
     pub(crate) threads: u32,
 }
@@ -88,12 +89,12 @@ pub(crate) struct Worker<'a> {
     http2: Http2Pool,
     calls: Calls,
     /// By index: targets that this thread has used.
-    places: Vec<Option<Arc<LatePlace>>>,
-    bell: Bell,
+    places: Vec<Option<Arc<Destination>>>,
+    waker: Waker,
     /// By scenario; those of other load models never have any.
     open: Vec<OpenStarts>,
     poller: Poller,
-    timers: Timers,
+    timers: Timers<(Alarm, u32)>,
     tally: Tally,
     hand_over: Sender<Handover>,
     /// When nothing is started any more.
@@ -137,11 +138,12 @@ impl<'a> Worker<'a> {
             http2: Http2Pool::new(
                 users.len(),
                 plan.wire().streams,
-                (0..plan.targets().len()).map(|target| shared.network.is_tls(target)),
+                (0..plan.targets().len())
+                    .map(|target| shared.network.planned(TargetId(target as u32)).is_tls()),
             ),
             calls: Calls::default(),
             places: Vec::new(),
-            bell: Bell::new()?,
+            waker: Waker::new()?,
             alive: users.len() as u32,
             users,
             open: open.collect(),
@@ -161,7 +163,7 @@ impl<'a> Worker<'a> {
             spare: Vec::new(),
             buffer: vec![0; READ_BUFFER_BYTES],
         };
-        worker.poller.add_bell(worker.bell.descriptor())?;
+        worker.poller.add_waker(worker.waker.descriptor())?;
         (0..worker.users.len() as u32).for_each(|user| worker.admit(user));
         Ok(worker)
     }
@@ -245,7 +247,7 @@ impl<'a> Worker<'a> {
     }
 
     fn fire_alarms(&mut self, now: Nanos) -> Result<(), WorkerError> {
-        while let Some((at, alarm, user)) = self.timers.pop_due(now) {
+        while let Some((at, (alarm, user))) = self.timers.pop_due(now) {
             match alarm {
                 Alarm::Act => self.act(user, at)?,
                 Alarm::Timeout => self.check_timeout(user, now)?,

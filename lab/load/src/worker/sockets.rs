@@ -1,11 +1,12 @@
 //! WebSockets of programs that wait: opened as calls are, then messages in both directions until one side closes.
 
 use super::{Worker, WorkerError};
-use crate::calls::socket::{self, End, GOING_AWAY, Heard, OUTGOING_BYTES_MAX, Socket};
-use crate::calls::{Begun, fault};
-use crate::http::scanner::Answer;
-use crate::http::sink::Sink;
-use crate::timers::Alarm;
+use crate::alarm::Alarm;
+use crate::calls::Begun;
+use prony_client::fault;
+use prony_client::http1::scanner::Answer;
+use prony_client::http1::sink::Sink;
+use prony_client::websocket::{self, End, GOING_AWAY, OUTGOING_BYTES_MAX, Received, Socket};
 use prony_model::Nanos;
 use prony_model::program::call::{
     AskId, Call, CallBytes, CallFaultKind, News, SocketClose, SocketMessage, SocketNews, SocketOpening,
@@ -27,7 +28,7 @@ impl Worker<'_> {
         now: Nanos,
     ) -> Result<(), WorkerError> {
         let SocketOpening { id, target, text: range, timeout } = opening;
-        let request = text.get(range).and_then(|text| socket::opening(text, &socket::new_key()));
+        let request = text.get(range).and_then(|text| websocket::opening(text, &websocket::new_key()));
         let Some((text, accept)) = request else {
             return Err(ProgramError("a program opened a WebSocket without a request".to_owned()).into());
         };
@@ -49,7 +50,7 @@ impl Worker<'_> {
         let index =
             self.calls.open(Begun { user, call, text: &text, scheduled: now, asked: now, sink, accept });
         let call = &mut self.calls[index];
-        call.alarm.set(&mut self.timers, call.deadline, Alarm::Call, index);
+        call.alarm.set(&mut self.timers, call.deadline, (Alarm::Call, index));
         self.carry_call(index, now)
     }
 
@@ -67,7 +68,7 @@ impl Worker<'_> {
         let user = call.user;
         if answer.status == 101 {
             let accept = call.accept.take().unwrap_or_default();
-            if let Some(fault) = socket::opening_fault(call.sink.answer(101).head, &accept) {
+            if let Some(fault) = websocket::opening_fault(call.sink.answer(101).head, &accept) {
                 call.accept = Some(accept);
                 self.give_up(index, fault);
                 return Ok(());
@@ -110,7 +111,7 @@ impl Worker<'_> {
             let Some(socket) = &mut entry.socket else { return };
             socket.close(close);
             entry.close_by = now.plus(CLOSE_TIMEOUT);
-            entry.alarm.set(&mut self.timers, entry.close_by, Alarm::Close, line);
+            entry.alarm.set(&mut self.timers, entry.close_by, (Alarm::Close, line));
             self.flush_socket(line);
         } else if let Some(call) = self.calls.find(user, id) {
             self.give_up(call, fault::new(CallFaultKind::Connect, "it was closed before it was open"));
@@ -152,16 +153,16 @@ impl Worker<'_> {
             let entry = self.calls.line(line);
             let user = entry.user;
             let Some(socket) = entry.socket.as_mut().filter(|socket| socket.end.is_none()) else { break };
-            let (id, heard) = (socket.id, socket.next());
+            let (id, heard) = (socket.id, socket.receive());
             self.flush_socket(line);
             match heard {
                 None => break,
-                Some(Heard::Message(message)) => {
+                Some(Received::Message(message)) => {
                     let socket = self.calls.line(line).socket.as_mut();
                     let bytes = socket.map(|socket| mem::take(&mut socket.bytes)).unwrap_or_default();
                     self.tell_socket(user, id, bytes, SocketNews::Message(message))?;
                 }
-                Some(Heard::End(end)) => self.calls.end_socket(line, end),
+                Some(Received::End(end)) => self.calls.end_socket(line, end),
             }
         }
         Ok(())
@@ -205,7 +206,7 @@ impl Worker<'_> {
             return;
         }
         if entry.close_by > now {
-            entry.alarm.set(&mut self.timers, entry.close_by, Alarm::Close, line);
+            entry.alarm.set(&mut self.timers, entry.close_by, (Alarm::Close, line));
             return;
         }
         self.calls.end_socket(line, End::abnormal());

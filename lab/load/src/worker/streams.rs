@@ -2,11 +2,12 @@
 
 use super::http2::text_of;
 use super::{Worker, WorkerError};
-use crate::calls::{Stage, fault};
-use crate::http::sink::Sink;
-use crate::http2::connection::{Event, Http2Connection, Life};
-use crate::http2::streams::Interest;
-use crate::transport::Fault;
+use crate::calls::Stage;
+use prony_client::fault;
+use prony_client::http1::sink::Sink;
+use prony_client::http2::connection::{Event, Http2Connection, Life};
+use prony_client::http2::streams::Interest;
+use prony_client::transport::Fault;
 use prony_model::plan::wire::Connections;
 use prony_model::program::call::CallFaultKind;
 use prony_model::{Nanos, TransportError};

@@ -1,7 +1,7 @@
 //! What a user does next: its iterations under its load model and pacing, and the steps of its program within one.
 
 use super::{Worker, WorkerError};
-use crate::timers::Alarm;
+use crate::alarm::Alarm;
 use crate::user::{State, User};
 use prony_model::program::{Event, Step};
 use prony_model::{LoadModel, Nanos, TransportError};
@@ -53,7 +53,7 @@ impl Worker<'_> {
         let entry = &mut self.users[user as usize];
         entry.state = State::Waiting;
         entry.iteration_due = due;
-        self.timers.set(due, Alarm::Act, user);
+        self.timers.set(due, (Alarm::Act, user));
     }
 
     /// The user makes no more iterations, and leaves when its scenario's time is over: windows last as long as the plan
@@ -64,7 +64,7 @@ impl Worker<'_> {
             return self.leave(user);
         }
         self.users[user as usize].state = State::Departing;
-        self.timers.set(end, Alarm::Act, user);
+        self.timers.set(end, (Alarm::Act, user));
     }
 
     /// The user makes no more iterations.
@@ -175,7 +175,7 @@ impl Worker<'_> {
             Step::Pause(time) => {
                 self.stop_listening(user);
                 self.users[user as usize].state = State::Paused;
-                self.timers.set(now.plus(time), Alarm::Act, user);
+                self.timers.set(now.plus(time), (Alarm::Act, user));
             }
             Step::Wait(time) => self.listen(user, time),
             Step::EndIteration => return Ok(self.end_iteration(user, now)),
@@ -240,7 +240,7 @@ impl Worker<'_> {
     ) -> Result<(), WorkerError> {
         if matches!(error, TransportError::Connect | TransportError::Tls) {
             self.users[user as usize].state = State::Failed(error);
-            self.timers.set(now.plus(CONNECT_RETRY_PAUSE), Alarm::Act, user);
+            self.timers.set(now.plus(CONNECT_RETRY_PAUSE), (Alarm::Act, user));
             return Ok(());
         }
         self.advance(user, Event::Failed(error), now, now)

@@ -2,11 +2,12 @@
 
 use super::Subscribers;
 use super::control::{CONTROL, Control};
-use crate::http2::connection::Http2Connection;
-use crate::poller::{Poller, Ready};
 use crate::subscriptions::link::Link;
 use crate::subscriptions::requests::Speaker;
-use crate::transport::{Fault, Progress, Read, Transport};
+use prony_client::http2::connection::Http2Connection;
+use prony_client::poller::{Poller, Ready};
+use prony_client::targets::TargetId;
+use prony_client::transport::{Fault, Progress, Read, Transport};
 use prony_model::Nanos;
 use prony_model::subscription::Protocol;
 use prony_model::subscription::tally::count_reason;
@@ -137,7 +138,8 @@ impl Subscribers<'_> {
         let groups = &plan.subscriptions()[..slot.group];
         let before = groups.iter().map(|group| group.draft.connections()).sum::<u64>();
         let user = plan.users().wrapping_add((before + slot.number) as u32);
-        self.shared.network.open(plan.subscriptions()[slot.group].target, user, 0, None)
+        let target = TargetId(plan.subscriptions()[slot.group].target as u32);
+        self.shared.network.planned(target).open(user, user, None, false).1
     }
 
     pub(super) fn handle(&mut self, ready: Ready, since: Nanos) {

@@ -3,9 +3,9 @@
 
 use super::connection::{Live, Wire, connect_reason};
 use super::{State, Subscribers};
-use crate::poller::Ready;
 use crate::subscriptions::orders::{Answered, Orders};
 use crate::subscriptions::requests::Speaker;
+use prony_client::poller::Ready;
 use prony_model::Nanos;
 use prony_model::subscription::tally::count_reason;
 

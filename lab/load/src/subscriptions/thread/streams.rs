@@ -2,14 +2,15 @@
 
 use super::Subscribers;
 use super::connection::{Carrier, Live, connect_reason};
-use crate::http2::connection::{Event, Http2Connection, Life};
-use crate::http2::streams::Interest;
-use crate::http2::translate::{TranslateError, Translator};
-use crate::poller::Ready;
 use crate::subscriptions::link::{Heard, Link};
 use crate::subscriptions::requests::Speaker;
-use crate::transport::Transport;
 use http::header::CONTENT_TYPE;
+use prony_client::http2::connection::{Event, Http2Connection, Life};
+use prony_client::http2::streams::Interest;
+use prony_client::http2::translate::{TranslateError, Translator};
+use prony_client::poller::Ready;
+use prony_client::targets::TargetId;
+use prony_client::transport::Transport;
 use prony_model::{Nanos, TransportError};
 use std::rc::Rc;
 
@@ -23,7 +24,8 @@ impl Subscribers<'_> {
         let (plan, slot) = (self.shared.plan, &self.slots[index]);
         let subscription = &plan.subscriptions()[slot.group];
         let mut connection = Box::new(Http2Connection::new(transport, Rc::clone(&self.http2_buffer)));
-        let mut translator = Translator::new(self.shared.network.is_tls(subscription.target));
+        let mut translator =
+            Translator::new(self.shared.network.planned(TargetId(subscription.target as u32)).is_tls());
         for number in 0..slot.subscriptions {
             let values = self.values_of(index, number);
             let first = Speaker { plan, subscription, values: &values }.opening();

@@ -1,0 +1,350 @@
+//! One HTTP/2 connection that several users share: requests in, events out, driven by the worker's loop.
+
+use super::io::{Io, ReadBuffer, Shared};
+use super::streams::{self, ConnectionWaker, Interest, Phase, Stream, Streams};
+use super::translate::Translated;
+use crate::transport::{Fault, Progress, Transport};
+use bytes::Bytes;
+use h2::client::{Builder, Connection, SendRequest};
+use h2::{Reason, RecvStream};
+use http::Response;
+use prony_model::TransportError;
+use rustls::HandshakeKind;
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::future::Future as _;
+use std::io;
+use std::mem;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// What a stream, and all streams together, may send us before we have looked at it: never a reason to wait.
+const STREAM_WINDOW_BYTES: u32 = 16 << 20;
+const CONNECTION_WINDOW_BYTES: u32 = 1 << 30;
+
+/// What happened to a user's request.
+#[derive(Debug)]
+pub enum Event {
+    /// The final head, for a user that is interested in everything.
+    Head { user: u32, head: Box<Response<()>> },
+    /// Some of the body, for the same users.
+    Data { user: u32, bytes: Bytes },
+    /// The final head has come, and the answer is not whole yet; for users that are interested in its status.
+    Begun { user: u32 },
+    /// The answer is whole. `received_bytes`: of the connection, since the last answer was.
+    End { user: u32, status: u16, received_bytes: u64 },
+    /// No answer comes any more.
+    Failed { user: u32, error: TransportError },
+    /// The peer has done nothing with the request, and says so (RFC 9113, 6.8 and 8.7): it can be sent again.
+    Unprocessed { user: u32, request: Rc<Translated> },
+}
+
+/// Whether a connection takes requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Life {
+    Takes,
+    /// It was told to go away; streams that are open come to their end.
+    Drains,
+    /// No event comes from it any more.
+    Over,
+}
+
+pub struct Http2Connection {
+    shared: Rc<Shared>,
+    buffer: ReadBuffer,
+    stage: Stage,
+    has_event: bool,
+    streams: Streams,
+    /// Requests that the peer's limit of streams holds back, or that wait for the connection to open.
+    queue: VecDeque<Queued>,
+    has_work: Arc<ConnectionWaker>,
+    waker: Waker,
+}
+
+#[derive(Debug)]
+struct Queued {
+    user: u32,
+    request: Rc<Translated>,
+    interest: Interest,
+}
+
+enum Stage {
+    Opening,
+    Open(Box<Engine>),
+    Over,
+}
+
+struct Engine {
+    sender: SendRequest<Bytes>,
+    connection: Connection<Io, Bytes>,
+    drains: bool,
+}
+
+impl Http2Connection {
+    pub fn new(transport: Transport, buffer: ReadBuffer) -> Self {
+        let has_work = Arc::new(ConnectionWaker::default());
+        Self {
+            shared: Shared::new(transport),
+            buffer,
+            stage: Stage::Opening,
+            has_event: false,
+            streams: Streams::default(),
+            queue: VecDeque::new(),
+            waker: Waker::from(Arc::clone(&has_work)),
+            has_work,
+        }
+    }
+
+    pub fn is_open(&self) -> bool {
+        matches!(self.stage, Stage::Open(_))
+    }
+
+    /// How the handshake of TLS went, where there was one.
+    pub fn handshake(&self) -> Option<HandshakeKind> {
+        self.shared.transport.borrow().handshake()
+    }
+
+    /// Takes a request, which the next [`Http2Connection::drive`] writes.
+    pub fn send(&mut self, user: u32, request: Rc<Translated>, interest: Interest) {
+        self.queue.push_back(Queued { user, request, interest });
+    }
+
+    /// Gives up the user's request; its stream is reset.
+    pub fn cancel(&mut self, user: u32) {
+        if !self.streams.cancel(user) {
+            self.queue.retain(|queued| queued.user != user);
+        }
+    }
+
+    /// Of a connection that could not be opened: those that wait for it.
+    pub fn take_users(&mut self) -> std::vec::IntoIter<u32> {
+        self.queue.drain(..).map(|queued| queued.user).collect::<Vec<_>>().into_iter()
+    }
+
+    /// What came since this, or an answer's end, last told of it.
+    pub fn take_received_bytes(&self) -> u64 {
+        self.shared.bytes_read.take()
+    }
+
+    /// True where no user waits for anything.
+    pub fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.streams.is_empty()
+    }
+
+    /// An event came. `is_ending`: nothing comes after what can be read.
+    pub fn note_event(&mut self, is_readable: bool, is_ending: bool) {
+        self.has_event = true;
+        if is_readable {
+            self.shared.is_drained.set(false);
+            self.shared.is_ending.set(is_ending);
+        }
+    }
+
+    /// Writes what waits, reads what came, and tells what happened. Has to be called again while
+    /// [`Http2Connection::has_work`]. A fault is one of opening the connection; later ones are events of all streams.
+    pub fn drive(&mut self, events: &mut Vec<Event>) -> Result<Life, Fault> {
+        if matches!(self.stage, Stage::Opening) {
+            // Before the first event the socket is still connecting.
+            if !self.has_event || self.shared.transport.borrow_mut().progress()? == Progress::Waiting {
+                return Ok(Life::Takes);
+            }
+            self.stage = Stage::Open(Box::new(self.greet()?));
+        }
+        if mem::take(&mut self.has_event) {
+            let flushed = self.shared.transport.borrow_mut().flush();
+            if let Err(fault) = flushed {
+                self.fail_all(fault.kind, events);
+                return Ok(Life::Over);
+            }
+            self.has_work.set();
+        }
+        self.start_queued(events);
+        if self.has_work.take() {
+            self.round(events);
+        }
+        Ok(self.life())
+    }
+
+    /// True where driving it once more has an effect without another event.
+    pub fn has_work(&self) -> bool {
+        self.is_open() && self.has_work.is_set()
+    }
+
+    fn life(&self) -> Life {
+        match &self.stage {
+            Stage::Open(engine) if engine.drains => Life::Drains,
+            Stage::Opening | Stage::Open(_) => Life::Takes,
+            Stage::Over => Life::Over,
+        }
+    }
+
+    /// The preface and our settings. The transport takes them at once, so there is nothing to wait for.
+    fn greet(&mut self) -> Result<Engine, Fault> {
+        let io = Io::new(Rc::clone(&self.shared), Rc::clone(&self.buffer));
+        let mut builder = Builder::new();
+        builder
+            .enable_push(false)
+            .initial_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
+        let mut greeting = pin!(builder.handshake(io));
+        let fault = |cause| Fault { kind: TransportError::Write, cause };
+        match greeting.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok((sender, connection))) => Ok(Engine { sender, connection, drains: false }),
+            Poll::Ready(Err(error)) => Err(fault(io::Error::other(error))),
+            Poll::Pending => Err(fault(io::ErrorKind::WriteZero.into())),
+        }
+    }
+
+    /// Opens streams for requests that wait, as many as the peer allows.
+    fn start_queued(&mut self, events: &mut Vec<Event>) {
+        let Stage::Open(engine) = &mut self.stage else { return };
+        let mut context = Context::from_waker(&self.waker);
+        while !self.queue.is_empty() {
+            match engine.sender.poll_ready(&mut context) {
+                Poll::Pending => break,
+                // The connection takes no stream any more: what waits goes to another one.
+                Poll::Ready(Err(_)) => {
+                    engine.drains = true;
+                    events.extend(self.queue.drain(..).map(Queued::unprocessed));
+                    break;
+                }
+                Poll::Ready(Ok(())) => {}
+            }
+            let Some(queued) = self.queue.pop_front() else { break };
+            match start(&mut engine.sender, &queued) {
+                Ok(phase) => {
+                    let Queued { user, request, interest } = queued;
+                    self.streams.add(Stream { user, request, interest, phase });
+                }
+                Err(_) => events.push(queued.unprocessed()),
+            }
+            self.has_work.set();
+        }
+    }
+
+    /// Drives the connection, then each stream that it has news of.
+    fn round(&mut self, events: &mut Vec<Event>) {
+        let Stage::Open(engine) = &mut self.stage else { return };
+        let polled = pin!(&mut engine.connection).poll(&mut Context::from_waker(&self.waker));
+        let shared = &self.shared;
+        self.streams.visit_woken(|stream, waker| advance(stream, waker, &shared.bytes_read, events));
+        if let Poll::Ready(end) = polled {
+            self.fail_all(kind_of(end.err().as_ref()), events);
+        }
+    }
+
+    fn fail_all(&mut self, error: TransportError, events: &mut Vec<Event>) {
+        self.stage = Stage::Over;
+        events.extend(self.streams.take_all().map(|stream| Event::Failed { user: stream.user, error }));
+        events.extend(self.queue.drain(..).map(Queued::unprocessed));
+    }
+}
+
+impl Queued {
+    fn unprocessed(self) -> Event {
+        Event::Unprocessed { user: self.user, request: self.request }
+    }
+}
+
+fn start(sender: &mut SendRequest<Bytes>, queued: &Queued) -> Result<Phase, h2::Error> {
+    let body = queued.request.body();
+    let (response, mut stream) = sender.send_request(queued.request.request(), body.is_empty())?;
+    if !body.is_empty() {
+        stream.send_data(body, true)?;
+    }
+    Ok(Phase::AwaitsHead(response))
+}
+
+/// Takes what came on a stream.
+fn advance(
+    stream: &mut Stream,
+    waker: &Waker,
+    bytes_read: &Cell<u64>,
+    events: &mut Vec<Event>,
+) -> streams::Progress {
+    let (user, interest) = (stream.user, stream.interest);
+    let mut context = Context::from_waker(waker);
+    let mut is_new = false;
+    if let Phase::AwaitsHead(response) = &mut stream.phase {
+        let (head, body) = match pin!(response).poll(&mut context) {
+            Poll::Pending => return streams::Progress::GoesOn,
+            Poll::Ready(Err(error)) => {
+                events.push(failed(user, &stream.request, &error));
+                return streams::Progress::Over;
+            }
+            Poll::Ready(Ok(response)) => response.into_parts(),
+        };
+        stream.phase = Phase::Body { status: head.status.as_u16(), body };
+        is_new = true;
+        if interest == Interest::Everything {
+            events.push(Event::Head { user, head: Box::new(Response::from_parts(head, ())) });
+        }
+    }
+    let Phase::Body { status, body } = &mut stream.phase else { return streams::Progress::GoesOn };
+    let taken = take_body(body, &mut context, |bytes| {
+        if interest == Interest::Everything {
+            events.push(Event::Data { user, bytes });
+        }
+    });
+    let is_over = taken.is_ready();
+    match taken {
+        Poll::Pending if is_new && interest == Interest::Status => events.push(Event::Begun { user }),
+        Poll::Pending => {}
+        Poll::Ready(Ok(())) => {
+            events.push(Event::End { user, status: *status, received_bytes: bytes_read.take() });
+        }
+        Poll::Ready(Err(error)) => events.push(Event::Failed { user, error: kind_of(Some(&error)) }),
+    }
+    if is_over { streams::Progress::Over } else { streams::Progress::GoesOn }
+}
+
+fn take_body(
+    body: &mut RecvStream,
+    context: &mut Context<'_>,
+    mut take: impl FnMut(Bytes),
+) -> Poll<Result<(), h2::Error>> {
+    while !body.is_end_stream() {
+        match body.poll_data(context) {
+            Poll::Pending => return Poll::Pending,
+            // Trailers are read so that the stream is over; nothing measured is in them.
+            Poll::Ready(None) => return body.poll_trailers(context).map_ok(drop),
+            Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error)),
+            Poll::Ready(Some(Ok(bytes))) => {
+                // With the end of the stream its share of the window is given back anyway.
+                if !body.is_end_stream() {
+                    body.flow_control().release_capacity(bytes.len())?;
+                }
+                take(bytes);
+            }
+        }
+    }
+    Poll::Ready(Ok(()))
+}
+
+/// A refused stream, and one past the last that a GOAWAY names, were not looked at.
+fn failed(user: u32, request: &Rc<Translated>, error: &h2::Error) -> Event {
+    let is_refused = error.is_remote() && error.reason() == Some(Reason::REFUSED_STREAM);
+    let is_past_the_last =
+        error.is_remote() && error.is_go_away() && error.reason() == Some(Reason::NO_ERROR);
+    if is_refused || is_past_the_last {
+        Event::Unprocessed { user, request: Rc::clone(request) }
+    } else {
+        Event::Failed { user, error: kind_of(Some(error)) }
+    }
+}
+
+fn kind_of(error: Option<&h2::Error>) -> TransportError {
+    match error {
+        // We found fault with what the peer sent.
+        Some(error) if error.is_library() => TransportError::Protocol,
+        _ => TransportError::Read,
+    }
+}
+
+impl std::fmt::Debug for Http2Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Http2Connection").field("life", &self.life()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,152 @@
+//! The streams of one connection: each is a request on its way, and which of them the h2 crate has news of.
+
+use super::translate::Translated;
+use h2::RecvStream;
+use h2::client::ResponseFuture;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Wake, Waker};
+
+/// A request that was given to the connection.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) user: u32,
+    pub(crate) request: Rc<Translated>,
+    pub(crate) interest: Interest,
+    pub(crate) phase: Phase,
+}
+
+/// How much of an answer is told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interest {
+    /// Its status, when it is whole.
+    Status,
+    Everything,
+}
+
+#[derive(Debug)]
+pub(crate) enum Phase {
+    AwaitsHead(ResponseFuture),
+    Body { status: u16, body: RecvStream },
+}
+
+/// Whether a stream has more to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    GoesOn,
+    Over,
+}
+
+/// Slots are used again, so that their wakers need no new memory.
+#[derive(Debug, Default)]
+pub(crate) struct Streams {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    woken: Arc<Woken>,
+    /// Taken from `woken`, and used again.
+    batch: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    stream: Option<Stream>,
+    waker: Waker,
+}
+
+/// Filled from within the h2 crate, emptied by the connection's loop; one thread does both.
+#[derive(Debug, Default)]
+struct Woken(Mutex<Vec<u32>>);
+
+#[derive(Debug)]
+struct StreamWaker {
+    slot: u32,
+    woken: Arc<Woken>,
+}
+
+impl Wake for StreamWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.woken.0.lock().unwrap_or_else(PoisonError::into_inner).push(self.slot);
+    }
+}
+
+impl Streams {
+    /// Its first poll is due at once: only that makes the h2 crate tell of news.
+    pub(crate) fn add(&mut self, stream: Stream) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            let slot = self.slots.len() as u32;
+            let waker = Waker::from(Arc::new(StreamWaker { slot, woken: Arc::clone(&self.woken) }));
+            self.slots.push(Slot { stream: None, waker });
+            slot
+        });
+        let entry = &mut self.slots[slot as usize];
+        entry.stream = Some(stream);
+        entry.waker.wake_by_ref();
+    }
+
+    /// Visits each stream with news.
+    pub(crate) fn visit_woken(&mut self, mut visit: impl FnMut(&mut Stream, &Waker) -> Progress) {
+        let mut batch = std::mem::take(&mut self.batch);
+        std::mem::swap(&mut batch, &mut self.woken.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for slot in batch.drain(..) {
+            let entry = &mut self.slots[slot as usize];
+            // Woken twice, or for a request that was there before.
+            let Some(stream) = &mut entry.stream else { continue };
+            if visit(stream, &entry.waker) == Progress::Over {
+                entry.stream = None;
+                self.free.push(slot);
+            }
+        }
+        self.batch = batch;
+    }
+
+    /// Drops the user's stream, which resets it. False where it has none.
+    pub(crate) fn cancel(&mut self, user: u32) -> bool {
+        let is_users = |slot: &Slot| slot.stream.as_ref().is_some_and(|stream| stream.user == user);
+        let Some(slot) = self.slots.iter().position(is_users) else { return false };
+        self.slots[slot].stream = None;
+        self.free.push(slot as u32);
+        true
+    }
+
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Stream> + '_ {
+        self.free.clear();
+        self.slots.drain(..).filter_map(|slot| slot.stream)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.free.len() == self.slots.len()
+    }
+}
+
+/// Whether the connection has something to do besides what events tell of, such as a window to open.
+#[derive(Debug, Default)]
+pub(crate) struct ConnectionWaker(AtomicBool);
+
+impl ConnectionWaker {
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
+    }
+
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Wake for ConnectionWaker {
+    fn wake(self: Arc<Self>) {
+        self.set();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.set();
+    }
+}

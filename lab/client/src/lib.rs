@@ -1,0 +1,17 @@
+//! The HTTP client of the lab: HTTP/1.1, HTTP/2 and WebSockets over TCP, Unix-domain sockets and TLS, on one thread's event
+//! loop, without a runtime.
+//!
+//! Knows no users, no tallies and no scripts. Of `prony-model` it takes the words that programs and plans use for targets,
+//! requests and failures.
+
+mod error;
+pub mod fault;
+pub mod http1;
+pub mod http2;
+pub mod poller;
+pub mod targets;
+pub mod timers;
+pub mod transport;
+pub mod websocket;
+
+pub use error::ClientError;

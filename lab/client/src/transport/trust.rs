@@ -1,0 +1,225 @@
+//! The settings of all TLS sessions of a run: whom to trust, who we are, what is offered. Reads the PEM files.
+
+use crate::error::ClientError;
+use prony_model::plan::wire::{Protocol, TlsOptions};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{ResolvesClientCert, Resumption, WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Names whose sessions are kept for resumption. A run has a few targets; their tickets are bounded by rustls.
+const SESSIONS_MAX: usize = 256;
+
+/// What the sessions are made with, and whether a target asked for a client certificate that is not there.
+#[derive(Debug)]
+pub struct Trust {
+    pub config: Arc<ClientConfig>,
+    pub wants_certificate: Arc<AtomicBool>,
+}
+
+impl Trust {
+    pub fn new(options: &TlsOptions, protocol: Protocol) -> Result<Self, ClientError> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| ClientError::TlsSettings { message: error.to_string() })?;
+        let builder = if options.insecure {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(TakesAny(provider)))
+        } else {
+            let given = certificates_of(&options.ca)?;
+            let roots = Arc::new(roots(&given, &options.ca)?);
+            let usual = WebPkiServerVerifier::builder_with_provider(roots, provider)
+                .build()
+                .map_err(|error| ClientError::TlsSettings { message: error.to_string() })?;
+            let given = given.into_iter().map(|(_, certificate)| certificate).collect();
+            let verifier = Arc::new(TrustsGiven { usual, given });
+            builder.dangerous().with_custom_certificate_verifier(verifier)
+        };
+        let wants_certificate = Arc::new(AtomicBool::new(false));
+        let mut config = match (&options.cert, &options.key) {
+            (Some(cert), Some(key)) => {
+                builder.with_client_auth_cert(certificates(cert)?, private_key(key)?).map_err(|error| {
+                    ClientError::tls_file(key)(format!("does not fit the certificate: {error}"))
+                })?
+            }
+            _ => builder
+                .with_client_cert_resolver(Arc::new(NoCertificate { asked: Arc::clone(&wants_certificate) })),
+        };
+        config.alpn_protocols = offered(protocol);
+        if options.resume {
+            config.resumption = Resumption::in_memory_sessions(SESSIONS_MAX);
+        } else {
+            config.resumption = Resumption::disabled();
+        }
+        Ok(Self { config: Arc::new(config), wants_certificate })
+    }
+}
+
+fn offered(protocol: Protocol) -> Vec<Vec<u8>> {
+    let names: &[&[u8]] = match protocol {
+        Protocol::Http1 => &[b"http/1.1"],
+        Protocol::Http2 => &[b"h2"],
+        Protocol::Auto => &[b"h2", b"http/1.1"],
+    };
+    names.iter().map(|name| name.to_vec()).collect()
+}
+
+/// Each with its file.
+fn certificates_of(files: &[PathBuf]) -> Result<Vec<(&Path, CertificateDer<'static>)>, ClientError> {
+    let mut found = Vec::new();
+    for file in files {
+        found.extend(certificates(file)?.into_iter().map(|certificate| (file.as_path(), certificate)));
+    }
+    Ok(found)
+}
+
+/// Those that were given, or the system's where no file was.
+fn roots(
+    given: &[(&Path, CertificateDer<'static>)],
+    files: &[PathBuf],
+) -> Result<RootCertStore, ClientError> {
+    let mut store = RootCertStore::empty();
+    for (file, certificate) in given {
+        let fault = |error| ClientError::tls_file(file)(format!("holds no usable certificate: {error}"));
+        store.add(certificate.clone()).map_err(fault)?;
+    }
+    if !files.is_empty() {
+        return Ok(store);
+    }
+    store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if store.is_empty() {
+        return Err(ClientError::TlsSettings {
+            message: "the system has no trusted certificates; install ca-certificates, give the \
+                      authority's with --cacert FILE (tls.ca), or take any with --insecure"
+                .to_owned(),
+        });
+    }
+    Ok(store)
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, ClientError> {
+    let fault = ClientError::tls_file(file);
+    let found = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let found = found.map_err(|error| fault(format!("cannot be read as PEM: {error}")))?;
+    if found.is_empty() {
+        return Err(fault("holds no certificate; it must be PEM (`-----BEGIN CERTIFICATE-----`)".to_owned()));
+    }
+    Ok(found)
+}
+
+fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, ClientError> {
+    PrivateKeyDer::from_pem_file(file).map_err(|error| {
+        let message = format!("holds no usable private key: {error}; it must be PEM and have no passphrase");
+        ClientError::tls_file(file)(message)
+    })
+}
+
+/// Has no certificate, and remembers that the target asked for one: TLS 1.3 refuses only after the handshake.
+#[derive(Debug)]
+struct NoCertificate {
+    asked: Arc<AtomicBool>,
+}
+
+impl ResolvesClientCert for NoCertificate {
+    fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        self.asked.store(true, Ordering::Relaxed);
+        None
+    }
+
+    fn has_certs(&self) -> bool {
+        false
+    }
+}
+
+/// Checks certificates as usual, and takes a server's own where just that one was given: what `openssl req -x509`
+/// makes is an authority's certificate, which no server may show otherwise. Its name is checked, its dates are not.
+#[derive(Debug)]
+struct TrustsGiven {
+    usual: Arc<WebPkiServerVerifier>,
+    given: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for TrustsGiven {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if self.given.iter().any(|given| given == end_entity) {
+            verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+            return Ok(ServerCertVerified::assertion());
+        }
+        self.usual.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.usual.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.usual.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.usual.supported_verify_schemes()
+    }
+}
+
+/// `--insecure`: any certificate for any name. Signatures are still checked, so the key is the certificate's.
+#[derive(Debug)]
+struct TakesAny(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for TakesAny {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

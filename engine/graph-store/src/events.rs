@@ -22,10 +22,11 @@ pub enum Event<'a> {
         before: Option<Relationship<'a>>,
         after: Option<Relationship<'a>>,
     },
-    /// Types, declared properties or indexes have changed; `number` is the type's.
+    /// Types, declared properties or indexes have changed; `number` is the type's, and `schema` what there is afterwards.
     Schema {
         side: Side,
         number: u16,
+        schema: &'a Arc<Schema>,
     },
     /// Nothing is left, types included. The nodes and relationships that went are not told of one by one.
     Cleared,
@@ -93,12 +94,12 @@ impl<'a> Step<'a> {
                 after: relationship(schema, self.change),
             },
             Change::Type { side, number, .. } | Change::DropType { side, number } => {
-                Event::Schema { side, number }
+                Event::Schema { side, number, schema }
             }
             Change::Property { side, of, .. }
             | Change::DropProperty { side, of, .. }
             | Change::Index { side, of, .. }
-            | Change::DropIndex { side, of, .. } => Event::Schema { side, number: of },
+            | Change::DropIndex { side, of, .. } => Event::Schema { side, number: of, schema },
         };
         let is_nothing = matches!(
             event,

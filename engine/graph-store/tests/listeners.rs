@@ -20,7 +20,7 @@ fn print(event: &Event<'_>) -> String {
             };
             format!("relationship {:?} -> {:?}", before.as_ref().map(one), after.as_ref().map(one))
         }
-        Event::Schema { side, number } => format!("schema {side:?} {number}"),
+        Event::Schema { side, number, .. } => format!("schema {side:?} {number}"),
         Event::Cleared => "cleared".to_owned(),
     }
 }

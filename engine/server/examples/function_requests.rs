@@ -10,7 +10,7 @@
 //!
 //! where `0N` is the thread of the core, as in `graph_requests`, and what the start costs goes out of the difference of
 //! two runs. Kinds: `graphql`, `graphql-variable`, `rest`; behind the number, `hyper` sends a header that keeps requests
-//! from being answered beside hyper.
+//! from being answered on the fast path.
 
 #[path = "common/asking.rs"]
 mod asking;

@@ -10,7 +10,7 @@
 //!
 //! where `0N` is the thread of the core, which `callgrind` numbers in the order of their start. What the start costs goes
 //! out of the difference of two runs. Kinds: `get-node`, `get-relationships`, `post-node`, `post-relationship`; behind the
-//! number, `hyper` sends a header that keeps requests from being answered beside hyper.
+//! number, `hyper` sends a header that keeps requests from being answered on the fast path.
 
 #[path = "common/asking.rs"]
 mod asking;

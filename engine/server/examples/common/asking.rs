@@ -9,7 +9,7 @@ use std::{
 /// Requests of one round, each over a connection of its own: they share the look for what has come, as under load.
 const CONNECTIONS: usize = 16;
 
-/// The header of requests that go the named way; hyper's is one that keeps them from being answered beside it.
+/// The header of requests that go the named way; hyper's is one that keeps them off the fast path.
 pub(crate) fn way(name: Option<&str>) -> &'static str {
     if name == Some("hyper") { "Connection: any\r\n" } else { "" }
 }

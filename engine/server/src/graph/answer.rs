@@ -15,8 +15,8 @@ use super::{
     settle::Waiting,
 };
 use crate::http::{
-    plain,
     reply::{Reply, empty, in_pieces, reply},
+    simple::response,
 };
 
 const JSON: &str = "application/json";
@@ -109,8 +109,8 @@ impl Answer {
     /// Writes it as HTTP/1.1 text; false, and nothing is written, where it has no end yet or the connection ends with it.
     pub(super) fn write(&self, out: &mut Vec<u8>) -> bool {
         match &self.body {
-            Body::Whole(body) if !self.closes => plain::write_answer(out, self.status, Some(JSON), body),
-            Body::None if !self.closes => plain::write_answer(out, self.status, None, &[]),
+            Body::Whole(body) if !self.closes => response::write_whole(out, self.status, Some(JSON), body),
+            Body::None if !self.closes => response::write_whole(out, self.status, None, &[]),
             _ => return false,
         }
         true

@@ -1,4 +1,4 @@
-//! Calls on a graph whose whole request has come and is plain: answered straight into bytes, on the same road as the
+//! Calls on a graph whose request is simple: answered straight into bytes, on the same road as the
 //! others from the path on. Reading and writing them is `runtime`'s.
 
 use std::{
@@ -17,7 +17,7 @@ use super::{
     split,
     write::{self, Begun},
 };
-use crate::{graphql::CoreEngine, http::plain::Plain};
+use crate::{graphql::CoreEngine, http::simple::SimpleRequest};
 
 /// One connection's calls, one after the other.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Lane {
     }
 
     /// Answers a request. None may be waiting.
-    pub(crate) fn serve(&mut self, request: &Plain<'_>, out: &mut Vec<u8>) -> Served {
+    pub(crate) fn serve(&mut self, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> Served {
         let Some(begun) = begin(&self.core, request) else { return Served::NotHere };
         match begun {
             Begun::Answered(answer) => {
@@ -61,10 +61,6 @@ impl Lane {
                 Served::Waits
             }
         }
-    }
-
-    pub(crate) const fn is_waiting(&self) -> bool {
-        self.waiting.is_some()
     }
 
     /// Ready when nothing is waiting; what was is then answered.
@@ -91,7 +87,7 @@ impl Drop for Lane {
 }
 
 /// None where it is no call on a graph that has an answer of one piece.
-fn begin(core: &CoreEngine, request: &Plain<'_>) -> Option<Begun> {
+fn begin(core: &CoreEngine, request: &SimpleRequest<'_>) -> Option<Begun> {
     let databases = core.engine().databases()?;
     if request.method == Method::GET {
         return look(databases, request.path, request.query).map(Begun::Answered);

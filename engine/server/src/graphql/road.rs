@@ -8,7 +8,7 @@ use prony_graphql::{
     document::{Operation, limits::Limits},
     error::{ErrorCode, GraphqlError},
     introspection,
-    request::{RequestFault, RequestParameters},
+    request::{Asked, RequestFault, RequestParameters},
     response::{self, FieldResult},
     schema::SourceId,
     selection::{Field, OperationKind},
@@ -118,13 +118,14 @@ pub(crate) async fn travel(
 pub(crate) fn travel_at_once(
     core: &CoreEngine,
     body: &[u8],
+    caller: Option<Asked>,
     permission: Permission,
     out: &mut Vec<u8>,
     begin: impl Fn(&mut Vec<u8>, &Arrival, usize),
 ) -> Option<Answer<()>> {
     let mut clock = StageClock::start();
     let mut kind = None;
-    let parse = || RequestParameters::from_json(body);
+    let parse = || Ok(RequestParameters::from_json(body)?.asked_by(caller));
     let arrival = match prepare(core, parse, permission, &mut clock, &mut kind) {
         Ok(prepared) => finish_at_once(core, &prepared, &mut clock, out, begin)?,
         Err(Obstacle::Refused(errors)) => {

@@ -30,14 +30,17 @@ pub(crate) fn allowed(headers: &HeaderMap, origins: &[String]) -> Option<HeaderV
         return None;
     }
     let origin = headers.get(header::ORIGIN)?;
-    let known = origins.iter().any(|known| known == "*" || known.as_bytes() == origin.as_bytes());
-    known.then(|| origin.clone())
+    is_allowed(origin.as_bytes(), origins).then(|| origin.clone())
+}
+
+pub(crate) fn is_allowed(origin: &[u8], origins: &[String]) -> bool {
+    origins.iter().any(|known| known == "*" || known.as_bytes() == origin)
 }
 
 /// Browsers say whose page asks: it must be of this server or of a listed origin. What is no browser sends no origin.
 pub(crate) fn comes_from_a_friend(headers: &HeaderMap, origins: &[String]) -> bool {
     let Some(origin) = headers.get(header::ORIGIN) else { return true };
-    if origins.iter().any(|known| known == "*" || known.as_bytes() == origin.as_bytes()) {
+    if is_allowed(origin.as_bytes(), origins) {
         return true;
     }
     let authority = |text: &str| text.parse::<Authority>().ok();
@@ -52,4 +55,14 @@ pub(crate) fn mark(response: &mut Reply, origin: HeaderValue) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("server-timing"));
     headers.append(header::VARY, HeaderValue::from_static("origin"));
+}
+
+/// What [`mark`] adds, as lines of a head.
+pub(crate) fn header_lines(origin: &[u8]) -> Vec<u8> {
+    let lines = [
+        b"access-control-allow-origin: ",
+        origin,
+        b"\r\naccess-control-expose-headers: server-timing\r\nvary: origin\r\n",
+    ];
+    lines.concat()
 }

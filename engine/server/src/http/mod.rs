@@ -1,20 +1,18 @@
 //! HTTP: paths, methods, limits and headers. What a GraphQL request means is decided in `graphql`, what a
 //! connection may cost in `runtime`.
 
-mod at_once;
 pub(crate) mod body;
 mod console;
 mod cors;
 mod events;
 mod graphql;
 mod health;
-pub(crate) mod lane;
 mod media;
 pub(crate) mod percent;
-pub(crate) mod plain;
 pub(crate) mod query;
 pub(crate) mod reply;
 mod routes;
+pub(crate) mod simple;
 
 use std::{convert::Infallible, fmt::Display, rc::Rc, sync::Arc};
 

@@ -9,8 +9,8 @@ use hyper::body::Incoming;
 
 use super::{
     body,
-    plain::{self, Plain},
     reply::{JSON, Reply, ReplyBody, refusal, refusal_text},
+    simple::{SimpleRequest, response},
 };
 use crate::{config::Settings, observe::CoreMetrics};
 
@@ -52,22 +52,22 @@ pub(super) async fn answer(settings: &Settings, route: &Route, request: Request<
     route.call(Request::from_parts(head, body)).map(whole)
 }
 
-/// Answers a request whose bytes have all come. What is not plain in its answer is hyper's to write: that is given back,
+/// Answers a request whose bytes have all come. What is not simple in its response is hyper's to write: that is given back,
 /// and nothing is written.
 pub(super) fn answer_at_once(
     metrics: &CoreMetrics,
     route: &Route,
-    request: &Plain<'_>,
+    request: &SimpleRequest<'_>,
     out: &mut Vec<u8>,
 ) -> AtOnce {
     let Some(request) = request.to_request() else { return AtOnce::NotHere };
     let _in_flight = metrics.request_begins();
-    let response = route.call(request);
-    if plain::is_plain_response(&response) {
-        plain::write_response(out, &response);
+    let made = route.call(request);
+    if response::is_simple(&made) {
+        response::write_response(out, &made);
         return AtOnce::Written;
     }
-    AtOnce::Made(Box::new(response))
+    AtOnce::Made(Box::new(made))
 }
 
 /// What has become of a request.

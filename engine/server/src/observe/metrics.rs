@@ -24,6 +24,7 @@ use super::{
 use crate::{
     graph::DatabaseState,
     graphql::{STAGES, StageTimes},
+    http::simple::Handover,
     runtime::Load,
 };
 
@@ -62,6 +63,8 @@ pub(crate) struct CoreMetrics {
     events: [AtomicU64; 2],
     live_answers: AtomicU64,
     slow_consumers: Arc<AtomicU64>,
+    /// By the reason's place in [`Handover::ALL`].
+    handovers: [AtomicU64; Handover::ALL.len()],
 }
 
 /// Counts one connection that stays, until it is dropped.
@@ -166,6 +169,10 @@ impl CoreMetrics {
     /// Counts connections cut because their client read too slowly.
     pub(crate) fn slow_consumers(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.slow_consumers)
+    }
+
+    pub(crate) fn handed_over(&self, reason: Handover) {
+        add(&self.handovers[reason as usize], 1);
     }
 
     pub(crate) fn field_ended(&self, source: usize, failed: bool) {
@@ -303,6 +310,11 @@ impl Metrics {
         let live = self.sum(|core| core.live_answers.load(Relaxed)) as f64;
         let slow = self.sum(|core| core.slow_consumers.load(Relaxed)) as f64;
         let http = self.sum(|core| core.http_requests.load(Relaxed)) as f64;
+        let handovers = Handover::ALL.map(|reason| {
+            let count = self.sum(|core| core.handovers[reason as usize].load(Relaxed)) as f64;
+            (labels(&[("reason", reason.label())]), count)
+        });
+        let handovers = handovers.to_vec();
         vec![
             single("prony_http_requests", "HTTP requests on all paths", http),
             Family::new("prony_cache_hits", "Lookups that found an entry", cache(|found| found.hits)),
@@ -316,6 +328,11 @@ impl Metrics {
             ),
             single("prony_live_answers", "Answers made for live queries, sent or as the one before", live),
             single("prony_slow_consumers", "Connections cut because their client read too slowly", slow),
+            Family::new(
+                "prony_http_handovers",
+                "Connections that left the fast path for the rest of their life, by the reason",
+                handovers,
+            ),
             Family::new("prony_source_fields", "Root fields answered by a source", source(0)),
             Family::new("prony_source_errors", "Root fields with an error of a source", source(1)),
             single("process_cpu_seconds", "User and system time", process::read().cpu_seconds),

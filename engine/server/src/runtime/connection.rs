@@ -1,4 +1,4 @@
-//! One connection: HTTP/1.1 by hyper, with limits on headers and time, until either side ends it.
+//! One connection: HTTP/1.1, on the fast path and then by hyper, with limits on headers and time, until either side ends it.
 
 use std::{
     cell::Cell,
@@ -10,9 +10,9 @@ use std::{
     time::Duration,
 };
 
+use ::http::Response;
+use bytes::Bytes;
 use hyper::{
-    Request,
-    body::Incoming,
     server::conn::http1::{self, Parts},
     service::service_fn,
 };
@@ -23,14 +23,14 @@ use tokio::{
 };
 
 use super::{
-    core::{Arrival, Connections},
-    lane::LaneStream,
+    core::{Arrival, Connections, Entry, Place},
+    simple::{Next, SimpleConnection},
     stream::{BoundedStream, Progress},
 };
 use crate::{
     config::Settings,
     graphql::CoreEngine,
-    http::{self, Reply, lane::Lane, reply::ReplyBody},
+    http::{self, reply::ReplyBody, simple::Responder},
     subscriptions::{self, Upgrade},
 };
 
@@ -42,7 +42,7 @@ const SMALLEST_BUFFER_BYTES: usize = 64 << 10;
 pub(crate) fn protocol(settings: &Settings) -> http1::Builder {
     let mut protocol = http1::Builder::new();
     protocol
-        // Its timer would be made and dropped with each request; `Patience` costs a request nothing.
+        // Its timer would be made and dropped with each request; [`HeaderTimeout`] costs a request nothing.
         .header_read_timeout(None)
         .max_headers(settings.max_headers)
         .max_buf_size(settings.max_header_bytes.max(SMALLEST_BUFFER_BYTES))
@@ -50,8 +50,7 @@ pub(crate) fn protocol(settings: &Settings) -> http1::Builder {
     protocol
 }
 
-/// Serves the connection until it ends. A client that closes it in mid-request cancels the request, because
-/// hyper then drops the request's future; the stream tells it of the end a moment later.
+/// Serves the connection until it ends: simple requests first, then, from the first that is not, by hyper.
 pub(crate) async fn serve(
     arrival: Arrival,
     protocol: http1::Builder,
@@ -60,15 +59,52 @@ pub(crate) async fn serve(
 ) {
     let Arrival { socket, place } = arrival;
     let Ok(socket) = TcpStream::from_std(socket) else { return };
-    let write_timeout: Duration = engine.settings().write_timeout;
     let progress = Rc::new(Progress::default());
-    let stream = BoundedStream::new(socket, write_timeout, Rc::clone(&progress));
-    let io = TokioIo::new(LaneStream::new(stream, Lane::new(&engine), Rc::clone(&progress)));
+    let stream = BoundedStream::new(socket, engine.settings().write_timeout, Rc::clone(&progress));
+    let mut simple = SimpleConnection::new(stream, Responder::new(&engine), Rc::clone(&progress));
+    let mut guard = Guard::new(connections.enter(), &engine, Rc::clone(&progress));
+    let ended = poll_fn(|context| {
+        if guard.is_silent_too_long(context) {
+            return Poll::Ready(Ok(Next::Closed));
+        }
+        simple.poll(context, connections.draining())
+    });
+    match ended.await {
+        Ok(Next::Closed) => {
+            let _ = poll_fn(|context| simple.poll_close(context)).await;
+        }
+        Ok(Next::HandOver(reason)) => {
+            engine.metrics().handed_over(reason);
+            let (stream, made) = simple.into_parts();
+            // In a place of its own: most connections never need it.
+            Box::pin(serve_by_hyper(stream, made, place, protocol, engine, connections, guard)).await;
+        }
+        Err(error) => tracing::debug!(%error, "connection ended early"),
+    }
+}
+
+/// Serves the rest of the connection's life. A client that closes it in mid-request cancels the request, because hyper then
+/// drops the request's future; the stream tells it of the end a moment later.
+async fn serve_by_hyper(
+    stream: BoundedStream,
+    made: Option<Box<Response<Bytes>>>,
+    place: Place,
+    protocol: http1::Builder,
+    engine: Rc<CoreEngine>,
+    connections: Rc<Connections>,
+    mut guard: Guard,
+) {
+    let progress = Rc::clone(&guard.progress);
+    let made = Cell::new(made);
     let upgrade: Cell<Option<Upgrade>> = Cell::new(None);
     let service = service_fn(|request| {
         progress.begin();
         Box::pin(async {
-            let mut response = answer(&engine, &progress, request).await?;
+            // Only the first request's may be here already.
+            let mut response = match made.take() {
+                Some(response) => response.map(http::whole),
+                None => http::answer(&engine, request).await?,
+            };
             upgrade.set(response.extensions_mut().remove());
             match response.body_mut() {
                 ReplyBody::Whole(_) => progress.end(),
@@ -78,30 +114,20 @@ pub(crate) async fn serve(
             Ok::<_, Infallible>(response)
         })
     });
-    let mut patience = Patience::new(engine.settings().header_timeout);
-    let mut connection = protocol.serve_connection(io, service);
-    let entry = connections.enter();
-    let mut registered = false;
-    let mut told = false;
+    let mut connection = protocol.serve_connection(TokioIo::new(stream), service);
+    let mut is_told = false;
     let outcome = poll_fn(|context| {
-        if !registered {
-            entry.register(context.waker());
-            registered = true;
-        }
-        if patience.is_over(context, &progress) {
+        if guard.is_silent_too_long(context) {
             return Poll::Ready(Ok(()));
         }
-        loop {
-            // Hyper would end in the middle of an answer that it does not know of.
-            if connections.draining() && !told && !progress.is_beside() {
-                Pin::new(&mut connection).graceful_shutdown();
-                told = true;
-            }
-            let polled = Pin::new(&mut connection).poll(context);
-            if polled.is_ready() || told || !connections.draining() || progress.is_beside() {
-                return polled;
-            }
+        // Before it is told to stop, so that it knows of the request for which it was given the connection.
+        let mut polled = Pin::new(&mut connection).poll(context);
+        while polled.is_pending() && connections.draining() && !is_told {
+            Pin::new(&mut connection).graceful_shutdown();
+            is_told = true;
+            polled = Pin::new(&mut connection).poll(context);
         }
+        polled
     })
     .await;
     if let Err(error) = outcome {
@@ -109,9 +135,10 @@ pub(crate) async fn serve(
     } else if let Some(upgrade) = upgrade.take() {
         // Hyper has left the stream open. A task of its own, and a copy of what has come, let all that HTTP needed be freed.
         let Parts { io, read_buf, .. } = connection.into_parts();
-        let (stream, rest) = io.into_inner().into_parts();
-        let begin = [&read_buf[..], &rest].concat();
+        let mut stream = io.into_inner();
+        let begin = [&read_buf[..], &stream.take_unread()].concat();
         let socket = subscriptions::serve_socket(stream, begin, upgrade, Rc::clone(&engine));
+        let entry = guard.entry;
         entry.unregister();
         tokio::task::spawn_local(async move {
             let _held = (entry, place);
@@ -120,15 +147,27 @@ pub(crate) async fn serve(
     }
 }
 
-/// A request whose answer was made beside hyper has it already.
-async fn answer(
-    engine: &Rc<CoreEngine>,
-    progress: &Progress,
-    request: Request<Incoming>,
-) -> Result<Reply, Infallible> {
-    match progress.take_made() {
-        Some(response) => Ok(response.map(http::whole)),
-        None => http::answer(engine, request).await,
+/// What a connection has all its life: its line in the table of connections, and the time that its client may be silent.
+struct Guard {
+    entry: Entry,
+    progress: Rc<Progress>,
+    header_timeout: HeaderTimeout,
+    is_registered: bool,
+}
+
+impl Guard {
+    fn new(entry: Entry, engine: &CoreEngine, progress: Rc<Progress>) -> Self {
+        let header_timeout = HeaderTimeout::new(engine.settings().header_timeout);
+        Self { entry, progress, header_timeout, is_registered: false }
+    }
+
+    /// Call it whenever the connection is polled.
+    fn is_silent_too_long(&mut self, context: &mut Context<'_>) -> bool {
+        if !self.is_registered {
+            self.entry.register(context.waker());
+            self.is_registered = true;
+        }
+        self.header_timeout.is_over(context, &self.progress)
     }
 }
 
@@ -143,7 +182,7 @@ impl Drop for Streaming {
 
 /// How long a client may take over the headers of a request, counted from its connection's start or its last answer. It
 /// looks eight times in that time, so that requests need not set a timer: a client gets up to an eighth more.
-struct Patience {
+struct HeaderTimeout {
     timer: Pin<Box<Sleep>>,
     slice: Duration,
     /// What had been answered and written when it last looked, and how often it has found that nothing has come since.
@@ -152,7 +191,7 @@ struct Patience {
     is_registered: bool,
 }
 
-impl Patience {
+impl HeaderTimeout {
     const SLICES: u32 = 8;
 
     fn new(timeout: Duration) -> Self {

@@ -7,9 +7,9 @@ mod core;
 mod cpus;
 mod descriptors;
 mod heap;
-mod lane;
 mod listen;
 mod server;
+mod simple;
 mod stop;
 mod stream;
 

@@ -1,9 +1,8 @@
-//! A TCP stream with manners: writes are bounded in time, so that a client that does not read loses its connection;
+//! A connection's TCP stream: writes are bounded in time, so that a client that does not read loses its connection;
 //! the end of a client's sending does not cancel its request at once; and closing does not take back the last answer.
 
 use std::{
     cell::Cell,
-    fmt,
     future::Future,
     io::{self, IoSlice},
     mem::MaybeUninit,
@@ -13,8 +12,6 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
-use http::Response;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
@@ -38,8 +35,13 @@ pub(super) struct BoundedStream {
     stream: TcpStream,
     write_timeout: Duration,
     progress: Rc<Progress>,
-    /// Nothing was there to be read at a time when nothing was being answered: hyper has no request in hand.
+    /// Was read before, and is to be read again.
+    unread: Vec<u8>,
+    /// Nothing was there to be read at a time when nothing was being answered: no request is in hand.
     idle: bool,
+    /// How many responses had been made when bytes last came, and when all that was written was last flushed.
+    made_at_read: u64,
+    made_at_flush: u64,
     /// Armed only while the kernel's buffer is full.
     blocked: Option<Timer>,
     ended: End,
@@ -60,23 +62,11 @@ enum End {
 }
 
 /// How far a connection's requests are; the connection writes it, its stream reads it.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Progress {
     busy: Cell<bool>,
     answered: Cell<u64>,
     written: Cell<u64>,
-    /// An answer is being made or written beside hyper.
-    is_beside: Cell<bool>,
-    /// The answer to the request that hyper has next, where it was made beside it.
-    made: Cell<Option<Box<Response<Bytes>>>>,
-}
-
-impl fmt::Debug for Progress {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { busy, answered, written, is_beside, made: _ } = self;
-        let states = (busy, answered, written, is_beside);
-        formatter.debug_tuple("Progress").field(&states).finish()
-    }
 }
 
 impl Progress {
@@ -89,29 +79,12 @@ impl Progress {
         self.answered.set(self.answered.get() + 1);
     }
 
-    /// A request's head has come, and its answer has not been made.
+    /// A request's head has come, and its response has not been made.
     pub(super) fn is_busy(&self) -> bool {
         self.busy.get()
     }
 
-    pub(super) fn beside(&self, is_beside: bool) {
-        self.is_beside.set(is_beside);
-    }
-
-    /// Hyper does not know of what is being answered.
-    pub(super) fn is_beside(&self) -> bool {
-        self.is_beside.get()
-    }
-
-    pub(super) fn is_made(&self, response: Box<Response<Bytes>>) {
-        self.made.set(Some(response));
-    }
-
-    pub(super) fn take_made(&self) -> Option<Box<Response<Bytes>>> {
-        self.made.take()
-    }
-
-    /// Changes with each answer, and with each write of one.
+    /// Changes with each response, and with each write of one.
     pub(super) fn steps(&self) -> u64 {
         self.answered.get() + self.written.get()
     }
@@ -128,7 +101,10 @@ impl BoundedStream {
             stream,
             write_timeout,
             progress,
+            unread: Vec::new(),
             idle: true,
+            made_at_read: 0,
+            made_at_flush: 0,
             blocked: None,
             ended: End::NotYet,
             lingering: None,
@@ -136,9 +112,25 @@ impl BoundedStream {
         }
     }
 
-    /// All that came was taken by somebody else than hyper.
+    /// All that came has been responded to: the end of the client's sending then cancels nothing.
     pub(super) fn nothing_in_hand(&mut self) {
         self.idle = true;
+    }
+
+    /// Has these bytes read before all others.
+    pub(super) fn unread(&mut self, bytes: Vec<u8>) {
+        self.unread = bytes;
+    }
+
+    /// What was to be read again, and has not been.
+    pub(super) fn take_unread(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.unread)
+    }
+
+    /// Whether all that came has its responses, to the last byte.
+    fn has_responded(&self) -> bool {
+        let made = self.progress.answered();
+        !self.progress.is_busy() && made > self.made_at_read && made == self.made_at_flush
     }
 
     /// Reads and drops what the client still sends; ready when nothing has come, it has ended, or patience has.
@@ -185,14 +177,26 @@ impl AsyncRead for BoundedStream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
+        if !this.unread.is_empty() {
+            let count = this.unread.len().min(buffer.remaining());
+            buffer.put_slice(&this.unread[..count]);
+            this.unread.drain(..count);
+            this.idle = false;
+            this.made_at_read = this.progress.answered();
+            return Poll::Ready(Ok(()));
+        }
         if let End::NotYet = this.ended {
             let before = buffer.filled().len();
             let Poll::Ready(outcome) = Pin::new(&mut this.stream).poll_read(context, buffer) else {
                 this.idle |= !this.progress.is_busy();
                 return Poll::Pending;
             };
-            if buffer.filled().len() > before || this.idle || outcome.is_err() {
+            if buffer.filled().len() > before {
                 this.idle = false;
+                this.made_at_read = this.progress.answered();
+                return Poll::Ready(outcome);
+            }
+            if this.idle || this.has_responded() || outcome.is_err() {
                 return Poll::Ready(outcome);
             }
             let timer = Box::pin(tokio::time::sleep(PATIENCE_AFTER_END));
@@ -233,7 +237,13 @@ impl AsyncWrite for BoundedStream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        self.made_at_flush = self.progress.answered();
+        if matches!(self.ended, End::Early { .. }) && self.has_responded() {
+            // Who reads is the same task, and waits for the timer.
+            context.waker().wake_by_ref();
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

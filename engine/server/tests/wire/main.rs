@@ -1,10 +1,12 @@
 //! Bytes in, bytes out: the server in this process, over real sockets, on a copy of the sample database.
 
 mod asking;
-mod at_once;
+
 mod connections;
+mod differential;
 mod documents;
 mod endpoints;
+mod fast_path;
 mod graph;
 mod graphql;
 mod hosted;

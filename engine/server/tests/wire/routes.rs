@@ -1,4 +1,4 @@
-//! Paths that a program answers itself: the same bytes, whether its answer is written beside hyper or by it.
+//! Paths that a program answers itself: the same bytes, whether its answer is written on the fast path or by it.
 
 use std::{
     fmt::Write as _,
@@ -13,7 +13,7 @@ use http::{Request, Response, StatusCode};
 
 use crate::support::{Server, Wire, get, query};
 
-/// Keeps a request from being answered beside hyper, and asks for nothing.
+/// Keeps a request from being answered on the fast path, and asks for nothing.
 const BY_HYPER: &str = "connection: any\r\n";
 
 /// What a function saw of its request but the header that chose the road.
@@ -109,7 +109,7 @@ fn ask(server: &Server, request: &str) -> String {
 }
 
 #[test]
-fn answers_are_the_same_beside_hyper() {
+fn responses_are_the_same_from_hyper() {
     let server = Server::route("/api/", answer);
     for (head, body) in requests() {
         let beside = ask(&server, &format!("{head}\r\n{body}"));

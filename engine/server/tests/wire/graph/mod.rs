@@ -2,8 +2,9 @@
 
 mod bulk;
 mod events;
+mod fast_path;
 mod graphql;
-mod lane;
+
 mod long;
 mod names;
 mod nodes;

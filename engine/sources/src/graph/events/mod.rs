@@ -139,9 +139,9 @@ fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
         let seen = match *event {
             Event::Node { before, after } => Seen::node(before, after),
             Event::Relationship { before, after } => Seen::relationship(before, after),
-            Event::Schema { side, number } => {
+            Event::Schema { side, number, schema } => {
                 types.remove(&(side, number));
-                to_all(&mut changes, Told::Schema);
+                to_all(&mut changes, Told::Schema(Arc::clone(schema)));
                 is_unknown = true;
                 None
             }

@@ -7,6 +7,8 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
+use prony_graph_store::Schema;
+
 use super::change::Change;
 
 /// How much may wait for one reader.
@@ -26,8 +28,8 @@ impl Bounds {
 #[derive(Debug, Clone)]
 pub(super) enum Told {
     Changed(Arc<Change>),
-    /// Types are not what they were.
-    Schema,
+    /// Types are not what they were; this is what they were then.
+    Schema(Arc<Schema>),
     /// Nothing is left of the graph.
     Cleared,
     /// So many changes did not fit.
@@ -94,9 +96,9 @@ impl Waiting {
             }
             self.changes += 1;
             self.bytes += change.len_bytes();
-        } else if matches!(told, Told::Schema) && matches!(self.told.back(), Some(Told::Schema)) {
-            // The reader looks at what is declared by then.
-            return;
+        } else if matches!(told, Told::Schema(_)) && matches!(self.told.back(), Some(Told::Schema(_))) {
+            // Only the last of several matters where nothing came between them.
+            self.told.pop_back();
         }
         self.told.push_back(told);
     }
@@ -106,12 +108,12 @@ impl Waiting {
         self.lost += self.changes as u64;
         (self.changes, self.bytes) = (0, 0);
         let is_cleared = self.told.iter().any(|told| matches!(told, Told::Cleared));
-        let is_changed = self.told.iter().any(|told| matches!(told, Told::Schema));
+        let schema = self.told.iter().rfind(|told| matches!(told, Told::Schema(_))).cloned();
         self.told.clear();
         if is_cleared {
             self.told.push_back(Told::Cleared);
-        } else if is_changed {
-            self.told.push_back(Told::Schema);
+        } else {
+            self.told.extend(schema);
         }
     }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use futures_util::stream;
+use prony_graph_store::Schema;
 use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     response::FieldResult,
@@ -89,8 +90,11 @@ impl Following {
                     Some(result) => return Some(result),
                     None => continue,
                 },
-                Told::Schema if self.type_exists() => continue,
-                Told::Schema => self.ends(format!("the type `{}` is gone from the graph", self.type_name())),
+                // Not as the types are by now: changes from before the type went may still wait.
+                Told::Schema(schema) if self.type_exists(&schema) => continue,
+                Told::Schema(_) => {
+                    self.ends(format!("the type `{}` is gone from the graph", self.type_name()))
+                }
                 Told::Cleared => self.ends("the graph was cleared: nothing is left of it".to_owned()),
                 Told::Lost(count) => {
                     let message = format!(
@@ -132,9 +136,8 @@ impl Following {
         &self.plan.model.side(wanted.side).get(wanted.of).name
     }
 
-    fn type_exists(&self) -> bool {
-        let read = self.source.store().read();
-        read.schema().side(self.wanted().side).number(self.type_name()).is_some()
+    fn type_exists(&self, schema: &Schema) -> bool {
+        schema.side(self.wanted().side).number(self.type_name()).is_some()
     }
 
     fn ends(&mut self, why: String) -> GraphqlError {

@@ -1,4 +1,4 @@
-//! Plain calls are answered beside hyper, on the same connection: what is answered where must not be seen.
+//! Calls on a graph are answered on the fast path, others by hyper: what is answered where must not be seen.
 
 use std::{
     io::{Read as _, Write as _},

@@ -1,17 +1,17 @@
-//! GraphQL requests by POST whose bytes have all come, answered straight into bytes where nothing in them waits. What is
-//! unusual about a request (events are wanted, a fault) is for `graphql` beside it.
+//! Simple GraphQL requests by POST, responded to straight into bytes where nothing in them waits. What is unusual about a
+//! request (events are wanted, a fault) is for `http::graphql`.
 
 use http::{Method, StatusCode};
 
-use super::{
-    graphql::refused_status,
-    media::{self, Media},
-    plain::{self, Plain},
-};
+use super::{SimpleRequest, response};
 use crate::{
     graphql::{
         CoreEngine,
         road::{Answer, Arrival, Permission, travel_at_once},
+    },
+    http::{
+        graphql::refused_status,
+        media::{self, Media},
     },
     observe::OutcomeKind,
 };
@@ -19,18 +19,26 @@ use crate::{
 pub(super) const PATH: &str = "/graphql";
 
 /// False where the request is for somebody else; then nothing was done.
-pub(super) fn serve(core: &CoreEngine, request: &Plain<'_>, out: &mut Vec<u8>) -> bool {
+pub(super) fn respond(core: &CoreEngine, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> bool {
     let is_usual = request.path == PATH
         && request.method == Method::POST
         && request.query.is_none()
         && request.content_type.is_some_and(media::is_json_type)
         && !request.is_timed;
     let Some(media) = is_usual.then(|| media(request.accept)).flatten() else { return false };
+    let functions = &core.settings().functions;
+    let caller = if functions.want_caller() {
+        let Some(request) = request.to_request() else { return false };
+        functions.caller(&request.into_parts().0)
+    } else {
+        None
+    };
     let begin = |out: &mut Vec<u8>, arrival: &Arrival, body_bytes: usize| {
         let status = if matches!(arrival, Arrival::Refused) { refused_status(media) } else { StatusCode::OK };
-        plain::begin_answer(out, status, Some(media.text()), body_bytes);
+        response::begin(out, status, Some(media.text()), body_bytes);
     };
-    let traveled = travel_at_once(core, request.body, Permission::QueriesAndMutations, out, begin);
+    let allowed = Permission::QueriesAndMutations;
+    let traveled = travel_at_once(core, request.body, caller, allowed, out, begin);
     let Some(Answer { arrival, kind, times, .. }) = traveled else { return false };
     let outcome = match arrival {
         Arrival::Executed { errors: false } => OutcomeKind::Success,

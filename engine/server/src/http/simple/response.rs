@@ -1,0 +1,150 @@
+//! Responses to simple requests as bytes: a head in the form that hyper gives its own, and a body of known length.
+
+use std::{
+    cell::RefCell,
+    time::{Duration, SystemTime},
+};
+
+use bytes::Bytes;
+use http::{HeaderName, Response, StatusCode, Version, header};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Writes a response with its whole body.
+pub(crate) fn write_whole(out: &mut Vec<u8>, status: StatusCode, content_type: Option<&str>, body: &[u8]) {
+    begin(out, status, content_type, body.len());
+    out.extend_from_slice(body);
+}
+
+/// Writes the head of such a response, and makes room for its body.
+pub(crate) fn begin(out: &mut Vec<u8>, status: StatusCode, content_type: Option<&str>, body_bytes: usize) {
+    /// Longer than any head that is written here.
+    const HEAD_BYTES: usize = 192;
+    out.reserve(HEAD_BYTES + body_bytes);
+    begin_head(out, status);
+    if let Some(content_type) = content_type {
+        out.extend_from_slice(b"\r\ncontent-type: ");
+        out.extend_from_slice(content_type.as_bytes());
+    }
+    end_head(out, status, body_bytes);
+}
+
+/// Whether [`write_response`] writes a response as hyper does: nothing in it speaks of the connection, or of its own length
+/// or date.
+pub(crate) fn is_simple(response: &Response<Bytes>) -> bool {
+    let speaks = |name: &HeaderName| {
+        matches!(
+            *name,
+            header::CONNECTION
+                | header::CONTENT_LENGTH
+                | header::DATE
+                | header::TRAILER
+                | header::TRANSFER_ENCODING
+        )
+    };
+    let status = response.status();
+    !status.is_informational()
+        && status.canonical_reason().is_some()
+        && (!is_without_length(status) || response.body().is_empty())
+        && response.version() == Version::HTTP_11
+        && response.extensions().is_empty()
+        && !response.headers().keys().any(speaks)
+}
+
+/// Writes a [simple](is_simple) response with its headers in their order.
+pub(crate) fn write_response(out: &mut Vec<u8>, response: &Response<Bytes>) {
+    begin_head(out, response.status());
+    for (name, value) in response.headers() {
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(name.as_str().as_bytes());
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(value.as_bytes());
+    }
+    end_head(out, response.status(), response.body().len());
+    out.extend_from_slice(response.body());
+}
+
+/// Puts header lines, each with its end, into the head of the response that begins at `begin`, before its length.
+pub(crate) fn insert_headers(out: &mut Vec<u8>, begin: usize, lines: &[u8]) {
+    let ends = [&b"\r\ncontent-length: "[..], b"\r\ndate: "];
+    let place = ends.iter().find_map(|end| memchr::memmem::find(&out[begin..], end));
+    let at = begin + place.expect("a head has a date") + b"\r\n".len();
+    out.splice(at..at, lines.iter().copied());
+}
+
+/// The status of a response that was written here.
+pub(crate) fn status(response: &[u8]) -> u16 {
+    let digits = response.get("HTTP/1.1 ".len().."HTTP/1.1 200".len()).unwrap_or_default();
+    digits.iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0'))
+}
+
+fn begin_head(out: &mut Vec<u8>, status: StatusCode) {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    if status == StatusCode::OK {
+        out.extend_from_slice(b"200 OK");
+    } else {
+        out.extend_from_slice(status.as_str().as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes());
+    }
+}
+
+/// Their length would be that of another answer (RFC 9110, section 8.6).
+fn is_without_length(status: StatusCode) -> bool {
+    matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+}
+
+fn end_head(out: &mut Vec<u8>, status: StatusCode, body_bytes: usize) {
+    if !is_without_length(status) {
+        out.extend_from_slice(b"\r\ncontent-length: ");
+        out.extend_from_slice(itoa::Buffer::new().format(body_bytes).as_bytes());
+    }
+    out.extend_from_slice(b"\r\ndate: ");
+    DATE.with_borrow_mut(|date| out.extend_from_slice(date.now().as_bytes()));
+    out.extend_from_slice(b"\r\n\r\n");
+}
+
+thread_local! {
+    static DATE: RefCell<Date> = const { RefCell::new(Date { text: String::new(), second: -1 }) };
+}
+
+/// The date of responses (RFC 9110, section 6.6.1), whose text is made once a second.
+struct Date {
+    text: String,
+    /// Unix time.
+    second: i64,
+}
+
+impl Date {
+    fn now(&mut self) -> &str {
+        // A few ms late, at most, and several times cheaper than the exact time.
+        let second = clock_gettime(ClockId::RealtimeCoarse).tv_sec;
+        if second != self.second {
+            let since = Duration::from_secs(second.try_into().unwrap_or_default());
+            self.text = httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + since);
+            self.second = second;
+        }
+        &self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn responses_are_whole() {
+        let written = |status, content_type, body: &[u8]| {
+            let mut out = Vec::new();
+            write_whole(&mut out, status, content_type, body);
+            let text = String::from_utf8(out).expect("heads are text");
+            let (head, body) = text.split_once("\r\n\r\n").expect("a head has an end");
+            let without_date: Vec<&str> = head.lines().filter(|line| !line.starts_with("date: ")).collect();
+            assert_eq!(head.lines().count(), without_date.len() + 1, "it has a date");
+            format!("{}|{body}", without_date.join("|"))
+        };
+        let ok = "HTTP/1.1 200 OK|content-type: application/json|content-length: 2|{}";
+        assert_eq!(written(StatusCode::OK, Some("application/json"), b"{}"), ok);
+        assert_eq!(written(StatusCode::NOT_FOUND, None, b""), "HTTP/1.1 404 Not Found|content-length: 0|");
+        assert_eq!(written(StatusCode::NO_CONTENT, None, b""), "HTTP/1.1 204 No Content|");
+    }
+}

@@ -98,7 +98,8 @@ fn a_request(seeded: &mut Seeded) -> Vec<u8> {
     }
     if !body.is_empty() || seeded.random_bool(0.2) {
         let lie = seeded.random_bool(0.05);
-        text += &format!("Content-Length: {}\r\n", body.len() + usize::from(lie));
+        let length = (body.len() + usize::from(lie)).to_string();
+        text = [&text, "Content-Length: ", &length, "\r\n"].concat();
     }
     let mut bytes = format!("{text}\r\n{body}").into_bytes();
     if seeded.random_bool(0.1) {

@@ -100,8 +100,9 @@ pub(crate) fn parse<'b>(bytes: &'b [u8], room: &'b mut HeaderRoom<'b>, settings:
     let head_bytes = match request.parse_with_uninit_headers(bytes, &mut room.0) {
         Ok(Status::Complete(head_bytes)) => head_bytes,
         Ok(Status::Partial) if bytes.len() <= settings.max_header_bytes => return Parsed::PartOfHead,
-        Ok(Status::Partial) => return Parsed::NotSimple(Handover::Size),
-        Err(httparse::Error::TooManyHeaders) => return Parsed::NotSimple(Handover::Size),
+        Ok(Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
+            return Parsed::NotSimple(Handover::Size);
+        }
         Err(_) => return Parsed::NotSimple(Handover::Malformed),
     };
     if request.version != Some(1) {

@@ -19,7 +19,7 @@ use prony_sources::relational::{
     lower::{RootIndex, lower},
     model::Model,
     settings::{RelationalSettings, ResolverModel},
-    sqlite::{Database, Prepared, Reader},
+    sqlite::{Prepared, Reader, SqliteDatabase},
 };
 use rusqlite::{Connection, OpenFlags, config::DbConfig, ffi, functions::FunctionFlags, types::ValueRef};
 use rustix::time::{ClockId, clock_gettime};
@@ -180,7 +180,7 @@ fn make(path: &Path) {
 
 struct Served {
     // Keeps the threads that slow statements would go to.
-    _database: Database,
+    _database: SqliteDatabase,
     reader: Reader,
     prepared: Prepared,
     operation: Operation,
@@ -190,7 +190,7 @@ struct Served {
 impl Served {
     fn new(path: &Path, query: &str, resolver: ResolverModel) -> Self {
         let settings = RelationalSettings { resolver, ..RelationalSettings::default() };
-        let (database, catalog) = Database::open(path, &settings).unwrap();
+        let (database, catalog) = SqliteDatabase::open(path, &settings).unwrap();
         let model = Arc::new(Model::build(&catalog, &settings).unwrap());
         let schema = Schema::merge(vec![(SourceId(0), contribution(&model))]).unwrap();
         let text = format!("query ($g: Int, $o: Int, $n: Int) {{ {query} }}");
@@ -198,8 +198,8 @@ impl Served {
         let variables = Self::variables(&operation, &schema, 0, 0, 50);
         let selection = operation.select(&schema, &variables).unwrap();
         let plan = lower(&model, &RootIndex::new(&model), selection.kind, &selection.fields[0]).unwrap();
-        let prepared = database.prepare(&model, plan).unwrap();
-        Self { reader: database.attach(), _database: database, prepared, operation, schema }
+        let prepared = database.statements(&model, &plan);
+        Self { reader: database.reader(), _database: database, prepared, operation, schema }
     }
 
     fn variables(operation: &Operation, schema: &Schema, key: i64, offset: i64, limit: i64) -> Variables {

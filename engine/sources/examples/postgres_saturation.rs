@@ -24,7 +24,7 @@ use prony_sources::relational::{
     contribution::contribution,
     lower::{RootIndex, lower},
     model::Model,
-    postgres::{Database, Prepared},
+    postgres::{PostgresDatabase, Prepared},
     settings::{RelationalSettings, ResolverModel},
 };
 use serde_json::{Value as Json, json};
@@ -44,7 +44,7 @@ const TWO: &str = "query($limit: Int!, $offset: Int!, $id_gt: Int!) {
     meetups_members(limit: $limit) { member { id first_name } } } }";
 
 struct Target {
-    database: Database,
+    database: PostgresDatabase,
     prepared: Prepared,
     operation: Operation,
     schema: Schema,
@@ -98,7 +98,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn open(url: &str, text: &str, settings: RelationalSettings) -> Result<Target, Box<dyn Error>> {
-    let (database, catalog) = Database::open(url, &settings).await?;
+    let (database, catalog) = PostgresDatabase::open(url, &settings).await?;
     let model = Arc::new(Model::build(&catalog, &settings).map_err(|faults| format!("{faults:?}"))?);
     let schema =
         Schema::merge(vec![(SourceId(0), contribution(&model))]).map_err(|faults| format!("{faults:?}"))?;
@@ -108,7 +108,7 @@ async fn open(url: &str, text: &str, settings: RelationalSettings) -> Result<Tar
     let (coerced, _) = operation.coerce(&schema, given).map_err(|errors| errors[0].clone())?;
     let selection = operation.select(&schema, &coerced).map_err(|errors| errors[0].clone())?;
     let plan = lower(&model, &RootIndex::new(&model), selection.kind, &selection.fields[0])?;
-    let prepared = database.prepare(&model, plan)?;
+    let prepared = database.statements(&model, plan)?;
     Ok(Target { database, prepared, operation, schema })
 }
 
@@ -122,7 +122,7 @@ fn drive(target: &Target, core: u64, span: Duration) -> (u64, u64) {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
     LocalSet::new().block_on(&runtime, async {
-        let session = Rc::new(target.database.attach());
+        let session = Rc::new(target.database.session());
         let end = Instant::now() + span;
         let (requests, bytes) = (Cell::new(0u64), Cell::new(0u64));
         let users = (0..USERS_PER_CORE as u64).map(|user| {

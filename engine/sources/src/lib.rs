@@ -5,4 +5,3 @@
 pub mod graph;
 pub mod relational;
 pub mod resolvers;
-pub mod source;

@@ -30,6 +30,9 @@ enum Half {
 const RUNTIMES: &[&str] = &["tokio", "hyper", "mio", "socket2", "rustix", "libc"];
 const ENGINE_EDGE: &[&str] = &["hyper", "http", "clap", "hdrhistogram"];
 
+/// What neither HTTP nor a driver or store of one kind may bring to all others.
+const SEAM: &[&str] = &["hyper", "tokio", "rusqlite", "tokio-postgres", "clap"];
+
 const RULES: &[Rule] = &[
     Rule {
         name: "graphql",
@@ -53,11 +56,17 @@ const RULES: &[Rule] = &[
         may_know: &[],
         refuses: &["hyper", "http", "apollo-compiler", "serde_json"],
     },
-    Rule { name: "sources", half: Half::Engine, may_know: &["graphql", "graph-store"], refuses: ENGINE_EDGE },
+    Rule { name: "source", half: Half::Engine, may_know: &["graphql"], refuses: SEAM },
+    Rule {
+        name: "sources",
+        half: Half::Engine,
+        may_know: &["graphql", "source", "graph-store"],
+        refuses: ENGINE_EDGE,
+    },
     Rule {
         name: "server",
         half: Half::Engine,
-        may_know: &["graphql", "sources", "graph-store"],
+        may_know: &["graphql", "source", "sources", "graph-store"],
         refuses: &["clap", "hdrhistogram", "rusqlite", "tokio-postgres"],
     },
     Rule { name: "model", half: Half::Lab, may_know: &[], refuses: RUNTIMES },

@@ -107,6 +107,12 @@ macro_rules! set_source {
     };
 }
 
+macro_rules! set_common {
+    ($field:ident, $($convert:tt)+) => {
+        Effect::Source(|source, value| source.common.$field = ($($convert)+)(value))
+    };
+}
+
 const DAY_MS: u64 = 86_400_000;
 const BYTES: Kind = Kind::Number(1, 1 << 40);
 const COUNT: Kind = Kind::Number(1, 1_000_000_000);
@@ -177,15 +183,15 @@ pub static OPTIONS: &[OptionSpec] = &[
     option(Log, "level", Some("log-level"), Kind::Text, "\"info\"", "error, warn, info, debug, trace, or a filter such as \"info,prony_server=debug\"", set!(log_level, text)),
     option(Log, "format", Some("log-format"), Kind::Word(&["text", "json"]), "\"text\"", "How log lines are written: text or json", Effect::Settings(|settings, value| { settings.log_format = if value.text() == "json" { LogFormat::Json } else { LogFormat::Text }; Ok(()) })),
     option(Source, "resolver", Some("resolver"), Kind::Word(RESOLVERS), "\"subquery\"", "How nested fields reach the database: subquery, per-nest or bucket", set_source!(resolver, |value: &TypedValue| resolver(&value.text()))),
-    option(Source, "default_limit", Some("default-limit"), Kind::Number(1, u32::MAX as u64), "100", "Rows of a list without `limit`", set_source!(default_limit, |value: &TypedValue| value.number() as u32)),
-    option(Source, "max_limit", Some("max-limit"), Kind::Number(1, u32::MAX as u64), "10000", "The highest `limit`", set_source!(max_limit, |value: &TypedValue| value.number() as u32)),
-    option(Source, "statement_timeout_ms", Some("statement-timeout-ms"), Kind::Number(1, DAY_MS), "10000", "After which a statement is cancelled at the database", set_source!(statement_timeout_ms, |value: &TypedValue| value.number() as u32)),
-    option(Source, "max_response_bytes", None, BYTES, "67108864", "Bytes that one root field's answer may have", set_source!(max_response_bytes, TypedValue::size)),
+    option(Source, "default_limit", Some("default-limit"), Kind::Number(1, u32::MAX as u64), "100", "Rows of a list without `limit`", set_common!(default_limit, |value: &TypedValue| value.number() as u32)),
+    option(Source, "max_limit", Some("max-limit"), Kind::Number(1, u32::MAX as u64), "10000", "The highest `limit`", set_common!(max_limit, |value: &TypedValue| value.number() as u32)),
+    option(Source, "statement_timeout_ms", Some("statement-timeout-ms"), Kind::Number(1, DAY_MS), "10000", "After which a statement is cancelled at the database", set_common!(statement_timeout_ms, |value: &TypedValue| value.number() as u32)),
+    option(Source, "max_response_bytes", None, BYTES, "67108864", "Bytes that one root field's answer may have", set_common!(max_response_bytes, TypedValue::size)),
     option(Source, "schemas", Some("schema"), Kind::List, "[]", "PostgreSQL's schemas to serve; empty means the current one", set_source!(schemas, TypedValue::list)),
     option(Source, "connections_per_core", Some("connections-per-core"), Kind::Number(1, 1000), "4", "PostgreSQL connections of each core", set_source!(connections_per_core, |value: &TypedValue| value.number() as u16)),
     option(Source, "include_tables", Some("include-table"), Kind::List, "[]", "Only these tables, as \"name\" or \"schema.name\", * as a wildcard", set_source!(include_tables, TypedValue::list)),
     option(Source, "exclude_tables", Some("exclude-table"), Kind::List, "[]", "Tables that are left out, * as a wildcard", set_source!(exclude_tables, TypedValue::list)),
-    option(Source, "subscriptions", Some("subscriptions"), Kind::Boolean, "true", "Whether there are subscriptions to a database's tables", set_source!(subscriptions, TypedValue::boolean)),
+    option(Source, "subscriptions", Some("subscriptions"), Kind::Boolean, "true", "Whether there are subscriptions to a database's tables", set_common!(subscriptions, TypedValue::boolean)),
     option(Source, "listen", Some("listen-changes"), Kind::Boolean, "false", "Whether changes that others make in a PostgreSQL database are heard of; needs `prony triggers install`", set_source!(listen, TypedValue::boolean)),
     option(Source, "durability", Some("durability"), Kind::Text, "\"sync\"", "When a graph's write is answered: sync (it is on the disk), interval=MS (it is there within so many milliseconds), off (at once)", Effect::Graph(|graph, value| { graph.durability = durability(&value.text())?; Ok(()) })),
     option(Source, "recover", Some("recover"), Kind::Boolean, "false", "Whether a damaged graph is opened without what is damaged; the log says what is lost", Effect::Graph(|graph, value| { graph.recover = value.boolean(); Ok(()) })),

@@ -112,7 +112,7 @@ fn relational(source: &TypedSource, common: &[Given], faults: &mut Faults) -> Re
             }
         }
     }
-    let (default, highest) = (relational.default_limit, relational.max_limit);
+    let (default, highest) = (relational.common.default_limit, relational.common.max_limit);
     if let (Some(origin), true) = (limits, default > highest) {
         let message = format!("default_limit {default} is over max_limit {highest}");
         faults.push(origin, message);

@@ -1,9 +1,9 @@
-//! One core's part of the engine: its handles on the sources, what it serves from, and its counters.
+//! One core's part of the engine: its sessions with the sources, what it serves from, and its counters.
 
 use std::{cell::RefCell, ops::Deref, rc::Rc, sync::Arc};
 
 use prony_graphql::{response::FieldResult, schema::SourceId, variables::Variables};
-use prony_sources::source::{Handle, PreparedRoot};
+use prony_source::{PreparedField, SourceSession};
 
 use super::{engine::Engine, served::Served};
 use crate::{config::Settings, http::Site, observe::CoreMetrics, subscriptions::Hub};
@@ -15,7 +15,7 @@ pub(crate) struct CoreEngine {
     site: Arc<Site>,
     current: RefCell<CoreServed>,
     /// By `SourceId`.
-    pub(crate) handles: Vec<Handle>,
+    pub(crate) sessions: Vec<Rc<dyn SourceSession>>,
     pub(crate) hub: Rc<Hub>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) trait Lane {
     fn query_source(
         &self,
         source: SourceId,
-        root: &PreparedRoot,
+        root: &PreparedField,
         variables: &Variables,
     ) -> impl Future<Output = FieldResult>;
 
@@ -58,14 +58,14 @@ pub(crate) trait Lane {
     fn query_all_of(
         &self,
         source: SourceId,
-        roots: &[&PreparedRoot],
+        roots: &[&PreparedField],
         variables: &Variables,
     ) -> impl Future<Output = Vec<FieldResult>>;
 
     fn mutate_source(
         &self,
         source: SourceId,
-        roots: &[&PreparedRoot],
+        roots: &[&PreparedField],
         variables: &Variables,
     ) -> impl Future<Output = Vec<FieldResult>>;
 
@@ -81,10 +81,10 @@ pub(crate) trait Lane {
 impl CoreEngine {
     /// Opens this core's part of each source; call it on the core's thread, inside its `LocalSet`.
     pub(crate) fn attach(index: usize, site: Arc<Site>) -> Self {
-        let handles = site.engine.sources().iter().map(|source| source.source.attach()).collect();
+        let sessions = site.engine.sources().iter().map(|source| source.source.attach()).collect();
         let current = RefCell::new(CoreServed(Rc::new(site.engine.served())));
         let hub = Rc::new(Hub::new(site.metrics.core(index).slow_consumers()));
-        Self { index, site, current, handles, hub }
+        Self { index, site, current, sessions, hub }
     }
 
     pub(crate) fn site(&self) -> &Site {
@@ -116,10 +116,11 @@ impl CoreEngine {
     pub(crate) fn answer_at_once(
         &self,
         source: SourceId,
-        root: &PreparedRoot,
+        root: &PreparedField,
         variables: &Variables,
     ) -> FieldResult {
-        self.handles[usize::from(source.0)].answer_at_once(root, variables)
+        let answered = self.sessions[usize::from(source.0)].try_answer(root, variables);
+        answered.expect("the caller has asked whether it waits")
     }
 }
 
@@ -141,28 +142,28 @@ impl Lane for CoreEngine {
     async fn query_source(
         &self,
         source: SourceId,
-        root: &PreparedRoot,
+        root: &PreparedField,
         variables: &Variables,
     ) -> FieldResult {
-        self.handles[usize::from(source.0)].query(root, variables).await
+        self.sessions[usize::from(source.0)].query(root, variables).await
     }
 
     async fn query_all_of(
         &self,
         source: SourceId,
-        roots: &[&PreparedRoot],
+        roots: &[&PreparedField],
         variables: &Variables,
     ) -> Vec<FieldResult> {
-        self.handles[usize::from(source.0)].query_all(roots, variables).await
+        self.sessions[usize::from(source.0)].query_all(roots, variables).await
     }
 
     async fn mutate_source(
         &self,
         source: SourceId,
-        roots: &[&PreparedRoot],
+        roots: &[&PreparedField],
         variables: &Variables,
     ) -> Vec<FieldResult> {
-        self.handles[usize::from(source.0)].mutate(roots, variables).await
+        self.sessions[usize::from(source.0)].mutate(roots, variables).await
     }
 }
 
@@ -185,7 +186,7 @@ impl<L: Lane> Lane for Rc<L> {
     async fn query_source(
         &self,
         source: SourceId,
-        root: &PreparedRoot,
+        root: &PreparedField,
         variables: &Variables,
     ) -> FieldResult {
         (**self).query_source(source, root, variables).await
@@ -194,7 +195,7 @@ impl<L: Lane> Lane for Rc<L> {
     async fn query_all_of(
         &self,
         source: SourceId,
-        roots: &[&PreparedRoot],
+        roots: &[&PreparedField],
         variables: &Variables,
     ) -> Vec<FieldResult> {
         (**self).query_all_of(source, roots, variables).await
@@ -203,7 +204,7 @@ impl<L: Lane> Lane for Rc<L> {
     async fn mutate_source(
         &self,
         source: SourceId,
-        roots: &[&PreparedRoot],
+        roots: &[&PreparedField],
         variables: &Variables,
     ) -> Vec<FieldResult> {
         (**self).mutate_source(source, roots, variables).await

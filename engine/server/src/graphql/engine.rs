@@ -16,10 +16,8 @@ use prony_graphql::{
     response::Detail,
     schema::{Schema, SchemaFault, SourceId},
 };
-use prony_sources::{
-    graph::source::GraphSource,
-    source::{self, Address, AddressError, Source, Surface},
-};
+use prony_source::{Source, SourceSchema};
+use prony_sources::{graph::GraphSource, relational};
 
 use super::{
     documents::{Documents, DocumentsError},
@@ -27,19 +25,15 @@ use super::{
 };
 use crate::{
     config::{Settings, SourceSettings},
-    graph::{Databases, DatabasesError},
+    graph::Databases,
     http::Site,
 };
 
 /// Why the sources cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    #[error(transparent)]
-    Address(#[from] AddressError),
     #[error("source `{name}` cannot be opened: {source}")]
-    Source { name: String, source: Box<source::OpenError> },
-    #[error("source `{name}` cannot be opened: {source}")]
-    Graph { name: String, source: DatabasesError },
+    Source { name: String, source: Box<dyn std::error::Error + Send + Sync> },
     #[error("the sources do not make a schema: {message}")]
     Schema { message: String },
     #[error(transparent)]
@@ -85,7 +79,7 @@ fn joined(faults: &[SchemaFault], sources: &[NamedSource]) -> String {
 #[derive(Debug)]
 pub(crate) struct NamedSource {
     pub(crate) name: String,
-    pub(crate) source: Source,
+    pub(crate) source: Arc<dyn Source>,
     /// Without a password, for the log.
     address: String,
 }
@@ -117,8 +111,9 @@ impl Engine {
         for source in &settings.sources {
             match source.url.graph_directory() {
                 Some(directory) => {
-                    let opened = Databases::open(directory, &source.graph)
-                        .map_err(|error| OpenError::Graph { name: source.name.clone(), source: error })?;
+                    let opened = Databases::open(directory, &source.graph).map_err(|error| {
+                        OpenError::Source { name: source.name.clone(), source: error.into() }
+                    })?;
                     let opened = Arc::new(opened);
                     sources.push(graph_source(source, &opened));
                     databases = Some(opened);
@@ -127,15 +122,15 @@ impl Engine {
             }
         }
         if let Some(resolvers) = &settings.functions.resolvers {
-            let source = Source::Resolvers(resolvers.clone());
+            let source = Arc::new(resolvers.clone());
             let (name, address) = ("functions".to_owned(), "this program".to_owned());
             sources.push(NamedSource { name, source, address });
         }
         let plan_cache_bytes = settings.plan_cache_bytes as usize;
         let served = Served::make(0, &sources, plan_cache_bytes)
             .map_err(|faults| OpenError::Schema { message: joined(&faults, &sources) })?;
-        for (source, surface) in sources.iter().zip(&served.surfaces) {
-            log_source(source, surface);
+        for (source, schema) in sources.iter().zip(&served.sources) {
+            log_source(source, &**schema);
         }
         let documents = Documents::open(&settings.documents)?;
         check_documents(&documents, &served.schema, &settings.limits);
@@ -191,11 +186,12 @@ impl Engine {
 
 /// Keeps the schema in step with what the sources offer, off the cores' threads; never returns.
 pub(crate) async fn follow(site: Arc<Site>) {
-    let surfaces = site.engine.served();
-    let mut told: HashSet<String> = surfaces.surfaces.iter().flat_map(Surface::collisions).cloned().collect();
-    drop(surfaces);
+    let served = site.engine.served();
+    let mut told: HashSet<String> =
+        served.sources.iter().flat_map(|source| source.collisions()).cloned().collect();
+    drop(served);
     loop {
-        let waiting = site.engine.sources.iter().map(|source| Box::pin(source.source.changed()));
+        let waiting = site.engine.sources.iter().map(|source| source.source.changed());
         let ((), index, _) = select_all(waiting).await;
         tokio::time::sleep(SETTLE).await;
         let at = Arc::clone(&site);
@@ -205,9 +201,9 @@ pub(crate) async fn follow(site: Arc<Site>) {
         match renewed {
             Ok(()) => {
                 let served = site.engine.served();
-                let contents = served.surfaces[index].contents();
+                let contents = served.sources[index].contents();
                 tracing::info!(source, contents, "the schema has changed");
-                for collision in served.surfaces[index].collisions() {
+                for collision in served.sources[index].collisions() {
                     if told.insert(collision.clone()) {
                         tracing::warn!(source, "{collision}");
                     }
@@ -241,17 +237,16 @@ fn check_documents(documents: &Documents, schema: &Schema, limits: &Limits) {
 }
 
 async fn open_source(settings: &SourceSettings) -> Result<NamedSource, OpenError> {
-    let address: Address = settings.url.0.parse()?;
-    let source = Source::open(&address, &settings.relational)
+    let source: Arc<dyn Source> = relational::open(&settings.url.0, &settings.relational)
         .await
-        .map_err(|source| OpenError::Source { name: settings.name.clone(), source: Box::new(source) })?;
-    Ok(NamedSource { name: settings.name.clone(), source, address: address.to_string() })
+        .map_err(|source| OpenError::Source { name: settings.name.clone(), source })?;
+    Ok(NamedSource { name: settings.name.clone(), source, address: settings.url.without_secrets() })
 }
 
 /// GraphQL serves the default database.
 fn graph_source(settings: &SourceSettings, databases: &Databases) -> NamedSource {
     let store = Arc::clone(&databases.default().store);
-    let source = Source::Graph(GraphSource::new(store, settings.relational.clone()));
+    let source = Arc::new(GraphSource::new(store, settings.relational.common));
     NamedSource { name: settings.name.clone(), source, address: settings.url.without_secrets() }
 }
 
@@ -259,18 +254,18 @@ fn graph_source(settings: &SourceSettings, databases: &Databases) -> NamedSource
 const NAMED_FIELDS: usize = 20;
 
 /// Says what is served of a source, and what its names needed.
-fn log_source(NamedSource { name, address, .. }: &NamedSource, surface: &Surface) {
-    let mut fields = surface.list_fields();
+fn log_source(NamedSource { name, address, .. }: &NamedSource, schema: &dyn SourceSchema) {
+    let mut fields = schema.list_fields();
     if fields.len() > NAMED_FIELDS {
         fields.truncate(NAMED_FIELDS);
         fields.push("…");
     }
-    let (contents, fields) = (surface.contents(), fields.join(", "));
+    let (contents, fields) = (schema.contents(), fields.join(", "));
     tracing::info!(source = name, %address, contents, fields, "serving a source");
-    for note in surface.notes() {
+    for note in schema.notes() {
         tracing::info!(source = name, "{note}");
     }
-    for collision in surface.collisions() {
+    for collision in schema.collisions() {
         tracing::warn!(source = name, "{collision}");
     }
 }
@@ -308,7 +303,7 @@ mod tests {
     fn types_of_the_graph_give_way_to_tables() {
         let directory = directory();
         let alone = engine(&directory).expect("the sources can be opened");
-        let tables = alone.served().surfaces[0].contribution();
+        let tables = alone.served().sources[0].contribution();
         drop(alone);
         let names = tables.types.iter().map(|(name, _)| name.as_str());
         let fields = tables.query.iter().chain(&tables.mutation).map(|field| field.name.as_str());
@@ -337,7 +332,7 @@ mod tests {
         {
             assert!(sdl.contains(expected), "{expected}");
         }
-        let collisions = engine.served().surfaces[1].collisions().to_vec();
+        let collisions = engine.served().sources[1].collisions().to_vec();
         let expected = "type `Artist` of nodes is served as `ArtistNode`, its list as `artist_nodes`, its mutations as \
                         `createArtistNode` and so on, because another source has its names";
         assert!(collisions.iter().any(|told| told == expected), "{collisions:#?}");

@@ -10,7 +10,7 @@ use prony_graphql::{
     selection::{Field, Selection},
     variables::Variables,
 };
-use prony_sources::source::PreparedRoot;
+use prony_source::{FieldRequest, PreparedField};
 
 use super::served::Served;
 
@@ -28,7 +28,7 @@ pub(crate) struct Plan {
 #[derive(Debug)]
 pub(crate) enum Step {
     Schema(AboutSchema),
-    Source(SourceId, PreparedRoot),
+    Source(SourceId, PreparedField),
 }
 
 /// What the schema says of itself.
@@ -89,8 +89,8 @@ fn step(
         return Ok(Step::Schema(AboutSchema::Constant(answer)));
     }
     let owner = served.schema.owner(selection.kind, &field.name).expect("a valid field has an owner");
-    let surface = &served.surfaces[usize::from(owner.0)];
-    Ok(Step::Source(owner, surface.plan(selection.kind, field)?))
+    let source = &served.sources[usize::from(owner.0)];
+    Ok(Step::Source(owner, source.plan(&FieldRequest { kind: selection.kind, field })?))
 }
 
 impl Step {

@@ -14,7 +14,7 @@ use prony_graphql::{
     selection::{Field, OperationKind},
     variables::Variables,
 };
-use prony_sources::source::PreparedRoot;
+use prony_source::PreparedField;
 
 use super::{
     core::{CoreEngine, CoreServed, Lane},
@@ -296,7 +296,7 @@ async fn query_all(
 ) -> Vec<FieldResult> {
     let groups = by_source(plan);
     let answers = join_all(groups.iter().map(|(source, members)| {
-        let roots: Vec<&PreparedRoot> = members.iter().map(|&(_, root)| root).collect();
+        let roots: Vec<&PreparedField> = members.iter().map(|&(_, root)| root).collect();
         async move { core.query_all_of(*source, &roots, variables).await }
     }));
     let mut results: Vec<Option<FieldResult>> = plan.steps.iter().map(|_| None).collect();
@@ -338,7 +338,7 @@ fn about_schema(
 async fn mutate(core: &impl Lane, served: &Served, plan: &Plan, variables: &Variables) -> Vec<FieldResult> {
     let mut results: Vec<Option<FieldResult>> = plan.steps.iter().map(|_| None).collect();
     for (source, members) in by_source(plan) {
-        let roots: Vec<&PreparedRoot> = members.iter().map(|&(_, root)| root).collect();
+        let roots: Vec<&PreparedField> = members.iter().map(|&(_, root)| root).collect();
         let answers = core.mutate_source(source, &roots, variables).await;
         place(&mut results, &members, answers);
     }
@@ -368,7 +368,7 @@ async fn with_the_rest(
     results.into_iter().map(|result| result.expect("a source answers each of its fields")).collect()
 }
 
-type Members<'a> = Vec<(usize, &'a PreparedRoot)>;
+type Members<'a> = Vec<(usize, &'a PreparedField)>;
 
 fn by_source(plan: &Plan) -> Vec<(SourceId, Members<'_>)> {
     let mut groups: Vec<(SourceId, Members<'_>)> = Vec::new();

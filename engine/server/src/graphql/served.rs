@@ -1,12 +1,14 @@
 //! What is derived from the sources at one moment: the schema, the caches of operations and plans, and what the console
 //! says of it. It is replaced as one thing when what a source offers changes; a request uses one of them to its end.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use prony_graphql::{
     cache::Cache,
     schema::{Contribution, Schema, SchemaFault, SourceId},
 };
-use prony_sources::source::{Surface, Taken};
+use prony_source::{ReservedNames, SourceSchema};
 use serde::Serialize;
 
 use super::{engine::NamedSource, plan::Plan};
@@ -17,7 +19,7 @@ pub(crate) struct Served {
     pub(super) generation: u64,
     pub(crate) schema: Schema,
     /// By [`SourceId`].
-    pub(crate) surfaces: Vec<Surface>,
+    pub(crate) sources: Vec<Arc<dyn SourceSchema>>,
     pub(crate) cache: Cache<Plan>,
     /// What the console shows beside the editor, as JSON.
     pub(crate) description: Bytes,
@@ -30,34 +32,36 @@ impl Served {
         sources: &[NamedSource],
         cache_bytes: usize,
     ) -> Result<Self, Vec<SchemaFault>> {
-        let (surfaces, contributions) = offered(sources);
+        let (schemas, contributions) = offered(sources);
         let schema = Schema::merge(contributions)?;
-        let description = describe(sources, &surfaces);
+        let description = describe(sources, &schemas);
         // Documents are small beside plans with their statements, but there are as many.
         let half = cache_bytes / 2;
-        Ok(Self { generation, schema, surfaces, cache: Cache::new(half, half), description })
+        Ok(Self { generation, schema, sources: schemas, cache: Cache::new(half, half), description })
     }
 }
 
+type Contributions = Vec<(SourceId, Contribution)>;
+
 /// What each source offers, and contributes to the schema. Those that give way are asked last, so that no client who may
 /// make types can take a name from a table.
-fn offered(sources: &[NamedSource]) -> (Vec<Surface>, Vec<(SourceId, Contribution)>) {
-    let mut taken = Taken::default();
+fn offered(sources: &[NamedSource]) -> (Vec<Arc<dyn SourceSchema>>, Contributions) {
+    let mut reserved = ReservedNames::default();
     let mut offered = Vec::with_capacity(sources.len());
     for is_firm in [true, false] {
         for (index, NamedSource { source, .. }) in sources.iter().enumerate() {
-            if source.keeps_its_names() == is_firm {
-                let surface = source.surface_beside(&taken);
-                let contribution = surface.contribution();
-                taken.add(&contribution);
-                offered.push((index, surface, contribution));
+            if source.yields_names() != is_firm {
+                let schema = source.schema(&reserved);
+                let contribution = schema.contribution();
+                reserved.add(&contribution);
+                offered.push((index, schema, contribution));
             }
         }
     }
     offered.sort_unstable_by_key(|(index, ..)| *index);
     offered
         .into_iter()
-        .map(|(index, surface, contribution)| (surface, (SourceId(index as u16), contribution)))
+        .map(|(index, schema, contribution)| (schema, (SourceId(index as u16), contribution)))
         .unzip()
 }
 
@@ -77,13 +81,13 @@ struct SourceDescription<'a> {
     contents: String,
 }
 
-fn describe(sources: &[NamedSource], surfaces: &[Surface]) -> Bytes {
-    let described = sources.iter().zip(surfaces).map(|(source, surface)| SourceDescription {
+fn describe(sources: &[NamedSource], schemas: &[Arc<dyn SourceSchema>]) -> Bytes {
+    let described = sources.iter().zip(schemas).map(|(source, schema)| SourceDescription {
         name: &source.name,
         database: source.source.product(),
-        contents: surface.contents(),
+        contents: schema.contents(),
     });
-    let example = surfaces.first().and_then(Surface::example);
+    let example = schemas.first().and_then(|schema| schema.example());
     let description = Description {
         version: env!("CARGO_PKG_VERSION"),
         sources: described.collect(),

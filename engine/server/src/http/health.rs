@@ -34,15 +34,15 @@ pub(super) async fn answer(core: &CoreEngine) -> Reply {
     // The database's own text, as in the errors of requests.
     let shown = core.engine().detail() == Detail::Shown;
     let served = core.served();
-    let all = core.engine().sources().iter().zip(&core.handles).zip(&served.surfaces);
-    let sources = all.map(|((source, handle), surface)| async {
-        let failure = handle.health().await.err();
+    let all = core.engine().sources().iter().zip(&core.sessions).zip(&served.sources);
+    let sources = all.map(|((source, session), schema)| async {
+        let failure = session.health().await.err();
         SourceHealth {
             name: &source.name,
             database: source.source.product(),
             status: if failure.is_none() { "ok" } else { "unreachable" },
             message: failure.filter(|_| shown),
-            collisions: surface.collisions().to_vec(),
+            collisions: schema.collisions().to_vec(),
         }
     });
     let sources = join_all(sources).await;

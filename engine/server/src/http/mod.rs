@@ -191,10 +191,9 @@ fn metrics(core: &CoreEngine) -> Reply {
     let cache = &core.served().cache;
     let graphs = core.engine().databases().map(|databases| databases.states()).unwrap_or_default();
     let sources = core.engine().sources().iter();
-    let listeners: Vec<_> =
-        sources.filter_map(|source| Some((&*source.name, source.source.listener()?))).collect();
+    let of_sources = sources.flat_map(|source| source.source.metrics(&source.name)).collect();
     let text =
-        core.site().metrics.text(cache.operation_statistics(), cache.plan_statistics(), &graphs, &listeners);
+        core.site().metrics.text(cache.operation_statistics(), cache.plan_statistics(), &graphs, of_sources);
     match text {
         Ok(text) => reply(StatusCode::OK, OPEN_METRICS, text),
         Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, &error.to_string()),

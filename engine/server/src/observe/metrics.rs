@@ -15,7 +15,7 @@ use prometheus_client::{
 };
 use prony_graphql::{cache::CacheStatistics, selection::OperationKind};
 
-use prony_sources::source::ListenerState;
+use prony_source::{Metric, MetricKind};
 
 use super::{
     histogram::{Histogram, Total, add},
@@ -211,8 +211,9 @@ impl Metrics {
         operations: CacheStatistics,
         plans: CacheStatistics,
         graphs: &[DatabaseState],
-        listeners: &[(&str, &ListenerState)],
+        of_sources: Vec<Metric>,
     ) -> Result<String, fmt::Error> {
+        let (gauges, counters) = families(of_sources);
         let mut registry = prometheus_client::registry::Registry::default();
         let snapshot = Snapshot {
             requests: self.requests(),
@@ -221,13 +222,9 @@ impl Metrics {
                 .gauges(operations, plans)
                 .into_iter()
                 .chain(graph_gauges(graphs))
-                .chain(listener_gauges(listeners))
+                .chain(gauges)
                 .collect(),
-            counters: self
-                .counters(operations, plans)
-                .into_iter()
-                .chain(listener_counters(listeners))
-                .collect(),
+            counters: self.counters(operations, plans).into_iter().chain(counters).collect(),
         };
         registry.register_collector(Box::new(snapshot));
         let mut text = String::new();
@@ -372,38 +369,18 @@ fn graph_gauges(graphs: &[DatabaseState]) -> Vec<Family<f64>> {
     ]
 }
 
-/// None where no database is listened to.
-fn listener_gauges(listeners: &[(&str, &ListenerState)]) -> Option<Family<f64>> {
-    let help = "Whether changes made by others in a database are heard of";
-    of_listeners(listeners, "prony_listener_connected", help, |state| {
-        f64::from(u8::from(state.is_connected()))
-    })
-}
-
-fn listener_counters(listeners: &[(&str, &ListenerState)]) -> impl Iterator<Item = Family<f64>> {
-    let connections = of_listeners(
-        listeners,
-        "prony_listener_connections",
-        "How often the listening connection to a database was made",
-        |state| state.connections() as f64,
-    );
-    let changes = of_listeners(
-        listeners,
-        "prony_listener_changes",
-        "Row changes that were read from a database's triggers",
-        |state| state.changes() as f64,
-    );
-    connections.into_iter().chain(changes)
-}
-
-fn of_listeners(
-    listeners: &[(&str, &ListenerState)],
-    name: &'static str,
-    help: &'static str,
-    read: impl Fn(&ListenerState) -> f64,
-) -> Option<Family<f64>> {
-    let samples = listeners.iter().map(|(source, state)| (labels(&[("source", source)]), read(state)));
-    (!listeners.is_empty()).then(|| Family::new(name, help, samples.collect()))
+/// Gauges and counters of all sources; those of one name are one family.
+fn families(metrics: Vec<Metric>) -> (Vec<Family<f64>>, Vec<Family<f64>>) {
+    let (mut gauges, mut counters) = (Vec::new(), Vec::new());
+    for Metric { kind, name, help, samples } in metrics {
+        let families = if kind == MetricKind::Gauge { &mut gauges } else { &mut counters };
+        let samples = samples.into_iter().map(|sample| (Labels(sample.labels), sample.value));
+        match families.iter_mut().find(|family: &&mut Family<f64>| family.name == name) {
+            Some(family) => family.samples.extend(samples),
+            None => families.push(Family::new(name, help, samples.collect())),
+        }
+    }
+    (gauges, counters)
 }
 
 /// One metric with its samples.

@@ -22,7 +22,8 @@ use hyper_util::rt::TokioIo;
 use prony_graphql::{
     request::RequestParameters, response::FieldResult, schema::SourceId, variables::Variables,
 };
-use prony_sources::{resolvers::Resolvers, source::PreparedRoot};
+use prony_source::PreparedField;
+use prony_sources::resolvers::Resolvers;
 use tokio::sync::{mpsc, oneshot};
 
 use self::staying::Threads;
@@ -248,33 +249,28 @@ impl Lane for Service {
     async fn query_source(
         &self,
         _source: SourceId,
-        root: &PreparedRoot,
+        root: &PreparedField,
         variables: &Variables,
     ) -> FieldResult {
-        match root.resolvers() {
-            Some(root) => self.shared.resolvers.query(root, variables).await,
-            None => unreachable!("only functions are served"),
-        }
+        self.shared.resolvers.query(root, variables).await
     }
 
     async fn query_all_of(
         &self,
         _source: SourceId,
-        roots: &[&PreparedRoot],
+        roots: &[&PreparedField],
         variables: &Variables,
     ) -> Vec<FieldResult> {
-        let roots = roots.iter().filter_map(|root| root.resolvers());
-        join_all(roots.map(|root| self.shared.resolvers.query(root, variables))).await
+        join_all(roots.iter().map(|root| self.shared.resolvers.query(root, variables))).await
     }
 
     async fn mutate_source(
         &self,
         _source: SourceId,
-        roots: &[&PreparedRoot],
+        roots: &[&PreparedField],
         variables: &Variables,
     ) -> Vec<FieldResult> {
-        let roots: Vec<_> = roots.iter().filter_map(|root| root.resolvers()).collect();
-        self.shared.resolvers.mutate(&roots, variables).await
+        self.shared.resolvers.mutate(roots, variables).await
     }
 }
 

@@ -22,7 +22,7 @@ use prony_graphql::{
     request::Caller,
     response::FieldResult,
 };
-use prony_sources::source::Events;
+use prony_source::Events;
 use slab::Slab;
 
 use super::{
@@ -178,14 +178,14 @@ fn open(core: &Rc<CoreEngine>, prepared: &Prepared, key: Key) -> Result<Rc<Feed>
         let message = "a subscription selects one field of a source, and no field of the schema itself";
         return Err(GraphqlError::new(ErrorCode::ValidationFailed, message));
     };
-    let (variables, handle) = (&prepared.variables, &core.handles[usize::from(source.0)]);
-    let (events, live) = match handle.news(root) {
-        Some(news) => {
+    let (variables, session) = (&prepared.variables, &core.sessions[usize::from(source.0)]);
+    let (events, live) = match session.change_signal(root) {
+        Some(signal) => {
             let shared = Rc::new(live::Shared::default());
-            let answers = live::answers(core, plan, *source, variables, news, Rc::clone(&shared));
+            let answers = live::answers(core, plan, *source, variables, signal, Rc::clone(&shared));
             (answers, Some(LiveFeed { shared, last: RefCell::default() }))
         }
-        None => (handle.subscribe(root, variables)?, None),
+        None => (session.subscribe(root, variables)?, None),
     };
     // The task's handle is part of the feed, and the feed of the task.
     let feed = Rc::new_cyclic(|feed: &Weak<Feed>| {

@@ -6,7 +6,7 @@ use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
 
 use futures_util::{future::Either, stream};
 use prony_graphql::{error::ErrorCode, response::FieldResult, schema::SourceId, variables::Variables};
-use prony_sources::source::{Events, News};
+use prony_source::{ChangeSignal, Events};
 use tokio::{
     sync::Notify,
     time::{Instant, sleep, sleep_until},
@@ -46,7 +46,7 @@ struct Live {
     plan: Arc<Plan>,
     source: SourceId,
     variables: Variables,
-    news: News,
+    signal: Box<dyn ChangeSignal>,
     shared: Rc<Shared>,
     interval: Duration,
     /// When the last answer was begun.
@@ -61,7 +61,7 @@ pub(super) fn answers(
     plan: &Arc<Plan>,
     source: SourceId,
     variables: &Variables,
-    news: News,
+    signal: Box<dyn ChangeSignal>,
     shared: Rc<Shared>,
 ) -> Events {
     let live = Live {
@@ -69,7 +69,7 @@ pub(super) fn answers(
         plan: Arc::clone(plan),
         source,
         variables: variables.clone(),
-        news,
+        signal,
         shared,
         interval: core.settings().subscriptions.live_interval,
         last: None,
@@ -91,7 +91,7 @@ impl Live {
             None => Either::Right(std::future::pending()),
         };
         tokio::select! {
-            () = self.news.changed() => {}
+            () = self.signal.changed() => {}
             () = self.shared.joined.notified() => {}
             () = again => {}
         }
@@ -100,7 +100,7 @@ impl Live {
 
     async fn answer(&mut self) -> FieldResult {
         // What is told from here on may not be in this answer.
-        self.news.forget();
+        self.signal.mark_seen();
         self.shared.begun.set(self.shared.begun.get() + 1);
         self.last = Some(Instant::now());
         self.core.metrics().live_answer_begins();

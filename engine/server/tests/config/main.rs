@@ -122,16 +122,18 @@ fn flags_win_over_the_file_and_variables_are_filled_in() {
                 name: "shop",
                 url: postgres://ann@host/shop,
                 relational: RelationalSettings {
+                    common: CommonSettings {
+                        default_limit: 20,
+                        max_limit: 50,
+                        statement_timeout_ms: 10000,
+                        max_response_bytes: 67108864,
+                        subscriptions: true,
+                    },
                     resolver: PerNest,
-                    default_limit: 20,
-                    max_limit: 50,
-                    statement_timeout_ms: 10000,
-                    max_response_bytes: 67108864,
                     schemas: [],
                     connections_per_core: 4,
                     include_tables: [],
                     exclude_tables: [],
-                    subscriptions: true,
                     listen: false,
                     tables: {
                         "venues": TableSettings {

@@ -10,7 +10,7 @@ use super::{
     json_value,
     plan::{AggregateField, AggregateKind, AggregateOutput},
 };
-use crate::relational::plan::AggregateFunction;
+use prony_source::dialect::{AggregateFunction, write_integer};
 
 /// Of one property.
 #[derive(Debug, Default, Clone)]
@@ -70,7 +70,7 @@ impl<'p, 'r> Totals<'p, 'r> {
             out.extend_from_slice(&output.prefix);
             match &output.kind {
                 AggregateKind::Typename(name) => json::write_string(out, name),
-                AggregateKind::Count => json_value::write_integer(out, self.count),
+                AggregateKind::Count => write_integer(out, self.count),
                 AggregateKind::Fields(..) if self.count == 0 => out.extend_from_slice(b"null"),
                 AggregateKind::Fields(function, members) => write_fields(out, *function, members, columns),
             }
@@ -132,7 +132,7 @@ impl<'r> Column<'r> {
         match (function, extreme) {
             (_, Some(value)) => json_value::write(out, value),
             (AggregateFunction::Sum, _) if self.count > 0 && !self.has_doubles => {
-                json_value::write_integer(out, self.integers);
+                write_integer(out, self.integers);
             }
             (AggregateFunction::Sum, _) if self.count > 0 => {
                 json_value::write_double(out, self.doubles + self.integers as f64);

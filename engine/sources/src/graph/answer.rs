@@ -22,10 +22,10 @@ use super::{
     json_value,
     model::TypeId,
     plan::{Plan, Root, ShapeId},
-    source::GraphSource,
+    source::Graph,
     walk::Walk,
 };
-use crate::relational::settings::RelationalSettings;
+use prony_source::CommonSettings;
 
 /// What an answer begins with.
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ pub(super) enum Begin {
 
 /// Answers at once, or on another thread where that would hold up this one. Dropping the future stops the work.
 pub(super) async fn answer(
-    source: &Arc<GraphSource>,
+    source: &Arc<Graph>,
     plan: &Arc<Plan>,
     variables: &Variables,
     begin: Begin,
@@ -50,13 +50,13 @@ pub(super) async fn answer(
         return result;
     }
     drop(read);
-    on_thread(source, &[plan], variables, begin).await.pop().expect("one answer for each plan")
+    on_thread(source, &[Arc::clone(plan)], variables, begin).await.pop().expect("one answer for each plan")
 }
 
 /// As [`answer`], all from one look at the graph.
 pub(super) async fn answer_all(
-    source: &Arc<GraphSource>,
-    plans: &[&Arc<Plan>],
+    source: &Arc<Graph>,
+    plans: &[Arc<Plan>],
     variables: &Variables,
 ) -> Vec<FieldResult> {
     let results: Option<Vec<FieldResult>> = {
@@ -72,7 +72,7 @@ pub(super) async fn answer_all(
 
 /// None where it takes too long for a core.
 fn at_once(
-    source: &GraphSource,
+    source: &Graph,
     plan: &Plan,
     variables: &Variables,
     read: &Read,
@@ -96,8 +96,8 @@ impl Drop for Cancel {
 }
 
 async fn on_thread(
-    source: &Arc<GraphSource>,
-    plans: &[&Arc<Plan>],
+    source: &Arc<Graph>,
+    plans: &[Arc<Plan>],
     variables: &Variables,
     begin: Begin,
 ) -> Vec<FieldResult> {
@@ -111,7 +111,7 @@ async fn on_thread(
     };
     let cancel = Cancel(Arc::default());
     let cancelled = Arc::clone(&cancel.0);
-    let own_plans: Vec<Arc<Plan>> = plans.iter().map(|plan| Arc::clone(plan)).collect();
+    let own_plans = plans.to_vec();
     let (source, variables) = (Arc::clone(source), variables.clone());
     let work = tokio::task::spawn_blocking(move || {
         let read = source.store().read();
@@ -143,7 +143,7 @@ impl From<Stop> for Unfinished {
 }
 
 impl Unfinished {
-    fn error(self, settings: &RelationalSettings) -> GraphqlError {
+    fn error(self, settings: &CommonSettings) -> GraphqlError {
         let stop = match self {
             Self::Failed(error) => return error,
             Self::Stopped(stop) => stop,
@@ -193,7 +193,7 @@ pub(super) fn failed(plan: &Plan, mut error: GraphqlError) -> FieldResult {
 fn run(
     plan: &Plan,
     variables: &Variables,
-    settings: &RelationalSettings,
+    settings: &CommonSettings,
     read: &Read,
     watch: Watch,
     begin: &Begin,

@@ -7,7 +7,7 @@ use super::{
     filter::Bound,
     plan::{AroundPlan, ListAnswer, ListPlan, Plan},
 };
-use crate::relational::{settings::RelationalSettings, sql::bind};
+use prony_source::{CommonSettings, dialect};
 
 /// By the plan's lists.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl<'v> BoundLists<'v> {
     pub(super) fn new(
         plan: &'v Plan,
         variables: &'v Variables,
-        settings: &RelationalSettings,
+        settings: &CommonSettings,
     ) -> Result<Self, GraphqlError> {
         let lists = plan.lists.iter().map(|list| BoundList::new(list, variables, settings));
         lists.collect::<Result<_, _>>().map(Self)
@@ -44,12 +44,12 @@ impl<'v> BoundList<'v> {
     fn new(
         list: &'v ListPlan,
         variables: &'v Variables,
-        settings: &RelationalSettings,
+        settings: &CommonSettings,
     ) -> Result<Self, GraphqlError> {
         let (limit, offset) = match &list.answer {
             ListAnswer::Items { limit, offset, .. } => (
-                bind::limit(limit.as_ref(), variables, settings)? as usize,
-                bind::offset(offset.as_ref(), variables)? as usize,
+                dialect::limit(limit.as_ref(), variables, settings)? as usize,
+                dialect::offset(offset.as_ref(), variables)? as usize,
             ),
             ListAnswer::Aggregate(_) => (0, 0),
         };

@@ -19,7 +19,7 @@ use prony_graphql::schema::{
 };
 
 use super::model::{Model, PropertyModel, TypeModel};
-use crate::relational::names;
+use prony_source::dialect::names;
 
 pub(super) const NODE: Name = name!("GraphNode");
 pub(super) const RELATIONSHIP: Name = name!("GraphRelationship");
@@ -29,7 +29,7 @@ pub(super) const RELATIONSHIP: Name = name!("GraphRelationship");
 pub(super) const MAX_TYPED_NEIGHBOURS: usize = 32;
 
 /// All types and root fields of the model.
-pub fn contribution(model: &Model) -> Contribution {
+pub(crate) fn contribution(model: &Model) -> Contribution {
     let mut writer =
         Writer { model, pool: Pool::default(), contribution: Contribution::default(), kinds: Vec::new() };
     for side in [Side::Nodes, Side::Relationships] {

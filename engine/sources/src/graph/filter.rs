@@ -13,7 +13,7 @@ use super::{
     json_value,
     plan::{Filter, Subject},
 };
-use crate::relational::sqlite::Pattern;
+use prony_source::dialect::LikePattern;
 
 /// A node or relationship as it is looked at.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +58,7 @@ pub(super) enum Bound<'v> {
     Not(Box<Bound<'v>>),
     Test(&'v Subject, Condition<'v>),
     IsNull(&'v Subject, bool),
-    Like(&'v Subject, Pattern),
+    Like(&'v Subject, LikePattern),
     From(Box<Bound<'v>>),
     To(Box<Bound<'v>>),
 }
@@ -87,7 +87,7 @@ impl<'v> Bound<'v> {
             Filter::Like { subject, pattern, insensitive } => {
                 let pattern = json_value::read(Kind::String, pattern, variables);
                 let Some(Value::String(pattern)) = pattern else { return Err(misfit(subject)) };
-                Self::Like(subject, Pattern::new(&pattern, *insensitive))
+                Self::Like(subject, LikePattern::new(&pattern, *insensitive))
             }
         })
     }

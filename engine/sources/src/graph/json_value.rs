@@ -6,7 +6,7 @@ use prony_graph_store::{Kind, Value};
 use prony_graphql::{json, variables::Variables};
 use serde_json::Value as Json;
 
-use crate::relational::{sql::bind, sqlite::push_float};
+use prony_source::dialect::{self, write_float, write_integer};
 
 pub(super) fn write(out: &mut Vec<u8>, value: &Value<'_>) {
     match value {
@@ -36,13 +36,9 @@ fn write_boolean(out: &mut Vec<u8>, value: bool) {
     out.extend_from_slice(if value { b"true" } else { b"false" });
 }
 
-pub(super) fn write_integer(out: &mut Vec<u8>, value: impl itoa::Integer) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
-}
-
 /// Null where JSON has no number for it.
 pub(super) fn write_double(out: &mut Vec<u8>, value: f64) {
-    if push_float(out, value).is_err() {
+    if write_float(out, value).is_err() {
         out.extend_from_slice(b"null");
     }
 }
@@ -53,7 +49,7 @@ pub(super) fn read<'v>(
     value: &'v prony_graphql::selection::Value,
     variables: &'v Variables,
 ) -> Option<Value<'v>> {
-    match bind::json(value, variables) {
+    match dialect::json(value, variables) {
         Cow::Borrowed(json) => of_json(kind, json),
         Cow::Owned(json) => of_json(kind, &json).map(Value::into_owned),
     }

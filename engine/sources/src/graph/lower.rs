@@ -21,7 +21,7 @@ use super::{
         ShapeId, Subject,
     },
 };
-use crate::relational::plan::{AggregateFunction, RowCount};
+use prony_source::dialect::{AggregateFunction, RowCount};
 
 /// Members of objects in one plan. Selections of interfaces are planned once for each set of types that they are asked of
 /// differently; no honest operation comes near.

@@ -13,7 +13,7 @@ use super::{
     model::TypeModel,
     plan::{Assignments, NodeKey, RecordKey, Root},
 };
-use crate::relational::plan::ResultOutput;
+use prony_source::dialect::ResultOutput;
 
 impl Lowering<'_> {
     pub(super) fn mutation(&mut self, roots: &RootIndex, field: &Field) -> Result<Root, GraphqlError> {

@@ -7,7 +7,7 @@
 mod aggregate;
 mod answer;
 mod bind;
-pub mod contribution;
+mod contribution;
 mod events;
 mod filter;
 mod find;
@@ -15,12 +15,14 @@ mod json_value;
 mod lower;
 mod lower_filter;
 mod lower_mutation;
-pub mod model;
+mod model;
 mod mutate;
 mod naming;
 mod plan;
-pub mod source;
+mod source;
 mod walk;
 
 #[cfg(test)]
 mod tests;
+
+pub use self::source::GraphSource;

@@ -12,15 +12,15 @@ use std::{
 use prony_graph_store::{Kind, Schema, Side};
 
 use super::naming::{Names, Told, change_field, property_fields};
-use crate::source::Taken;
+use prony_source::ReservedNames;
 
 /// Which of the types of its side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TypeId(pub u16);
+pub(crate) struct TypeId(pub u16);
 
 /// The served types. Names of root fields and of types are unique in it.
 #[derive(Debug, Default)]
-pub struct Model {
+pub(crate) struct Model {
     pub nodes: SideModel,
     pub relationships: SideModel,
     /// For the log: names that GraphQL cannot take, and those that collided in the graph.
@@ -31,7 +31,7 @@ pub struct Model {
 
 /// All types of nodes, or of relationships.
 #[derive(Debug, Default)]
-pub struct SideModel {
+pub(crate) struct SideModel {
     pub types: Vec<TypeModel>,
     /// Properties that can be asked for of nodes whatever their type: each that all types which have it declare alike.
     pub common: Vec<PropertyModel>,
@@ -40,7 +40,7 @@ pub struct SideModel {
 
 /// A type of nodes or of relationships.
 #[derive(Debug)]
-pub struct TypeModel {
+pub(crate) struct TypeModel {
     /// The name in the store.
     pub name: Arc<str>,
     /// The number that it had in the store.
@@ -58,7 +58,7 @@ pub struct TypeModel {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PropertyModel {
+pub(crate) struct PropertyModel {
     /// The name in the store.
     pub name: Arc<str>,
     /// The GraphQL field: the same for all types of its side that have the property.
@@ -68,7 +68,7 @@ pub struct PropertyModel {
 
 impl Model {
     /// Of what is declared now, beside what other sources have.
-    pub fn new(schema: &Schema, taken: &Taken) -> Self {
+    pub(crate) fn new(schema: &Schema, taken: &ReservedNames) -> Self {
         let mut names = Names::beside(taken);
         let mut told = Told::default();
         let of_nodes = SideModel::new(schema, Side::Nodes, &mut names, &mut told);
@@ -77,7 +77,7 @@ impl Model {
         Self { nodes: of_nodes, relationships, notes, collisions }
     }
 
-    pub fn side(&self, side: Side) -> &SideModel {
+    pub(crate) fn side(&self, side: Side) -> &SideModel {
         match side {
             Side::Nodes => &self.nodes,
             Side::Relationships => &self.relationships,
@@ -85,7 +85,7 @@ impl Model {
     }
 
     /// Whether it was made of the same types and properties.
-    pub fn is_of(&self, schema: &Schema) -> bool {
+    pub(crate) fn is_of(&self, schema: &Schema) -> bool {
         [Side::Nodes, Side::Relationships].into_iter().all(|side| {
             let types = &self.side(side).types;
             let declared = schema.side(side);
@@ -104,7 +104,7 @@ impl Model {
     }
 
     /// For people: `2 node types, 1 relationship type`.
-    pub fn contents(&self) -> String {
+    pub(crate) fn contents(&self) -> String {
         let counted = |side: &SideModel, what: &str| match side.types.len() {
             1 => format!("1 {what} type"),
             count => format!("{count} {what} types"),
@@ -113,7 +113,7 @@ impl Model {
     }
 
     /// A query over the first type, and what is around its nodes.
-    pub fn example(&self) -> String {
+    pub(crate) fn example(&self) -> String {
         let Some(of) = self.nodes.types.first() else {
             return "query Example {\n  graph_nodes(limit: 5) {\n    _id\n    _type\n    _key\n  }\n}\n"
                 .to_owned();
@@ -159,17 +159,17 @@ impl SideModel {
         Self { types, common, by_name }
     }
 
-    pub fn get(&self, id: TypeId) -> &TypeModel {
+    pub(crate) fn get(&self, id: TypeId) -> &TypeModel {
         &self.types[usize::from(id.0)]
     }
 
     /// With their ids, in order of creation.
-    pub fn all(&self) -> impl Iterator<Item = (TypeId, &TypeModel)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (TypeId, &TypeModel)> {
         self.types.iter().enumerate().map(|(index, of)| (TypeId(index as u16), of))
     }
 
     /// The type that the store knows under a number and name; none where it was declared later than the model was made.
-    pub fn find(&self, number: u16, name: &Arc<str>) -> Option<TypeId> {
+    pub(crate) fn find(&self, number: u16, name: &Arc<str>) -> Option<TypeId> {
         // Numbers begin at 1, and are those of the model where no type was ever dropped.
         let guess = usize::from(number).wrapping_sub(1);
         match self.types.get(guess) {
@@ -178,18 +178,18 @@ impl SideModel {
         }
     }
 
-    pub fn by_type_name(&self, type_name: &str) -> Option<TypeId> {
+    pub(crate) fn by_type_name(&self, type_name: &str) -> Option<TypeId> {
         self.all().find(|(_, of)| *of.type_name == *type_name).map(|(id, _)| id)
     }
 }
 
 impl TypeModel {
     /// The root field of subscriptions to its changes.
-    pub fn change_field(&self) -> String {
+    pub(crate) fn change_field(&self) -> String {
         change_field(&self.mutation_stem)
     }
 
-    pub fn property(&self, field: &str) -> Option<&PropertyModel> {
+    pub(crate) fn property(&self, field: &str) -> Option<&PropertyModel> {
         self.properties.iter().find(|property| *property.field == *field)
     }
 }

@@ -16,9 +16,9 @@ use super::{
     json_value,
     model::TypeId,
     plan::{Assignments, NodeKey, Plan, RecordKey, Root, ShapeId},
-    source::GraphSource,
+    source::Graph,
 };
-use crate::relational::sqlite;
+use prony_source::dialect::result_object;
 
 /// What one root field has done.
 enum Done {
@@ -42,8 +42,8 @@ impl From<Refusal> for Fault {
 }
 
 pub(super) async fn mutate(
-    source: &Arc<GraphSource>,
-    plans: &[&Arc<Plan>],
+    source: &Arc<Graph>,
+    plans: &[Arc<Plan>],
     variables: &Variables,
 ) -> Vec<FieldResult> {
     let (sender, settled) = oneshot::channel();
@@ -81,8 +81,8 @@ pub(super) async fn mutate(
 }
 
 async fn answers(
-    source: &Arc<GraphSource>,
-    plans: &[&Arc<Plan>],
+    source: &Arc<Graph>,
+    plans: &[Arc<Plan>],
     variables: &Variables,
     done: Vec<Done>,
 ) -> Vec<FieldResult> {
@@ -91,7 +91,7 @@ async fn answers(
         results.push(match (done, &plan.root) {
             (Done::Created(at, shape), _) => answer(source, plan, variables, Begin::Created(at, shape)).await,
             (Done::Changed(changed), Root::Set { outputs, .. } | Root::Delete { outputs, .. }) => {
-                FieldResult::data(sqlite::result(outputs, changed).into_vec())
+                FieldResult::data(result_object(outputs, changed).into_vec())
             }
             (Done::Changed(_), _) => unreachable!("only changes say whether they changed something"),
         });
@@ -251,7 +251,7 @@ fn not_durable(error: &WriteError) -> GraphqlError {
 }
 
 /// The culprit has its own error; the others say that nothing of them is left.
-fn after_fault(plans: &[&Arc<Plan>], culprit: usize, fault: Fault) -> Vec<FieldResult> {
+fn after_fault(plans: &[Arc<Plan>], culprit: usize, fault: Fault) -> Vec<FieldResult> {
     let error = match fault {
         Fault::Refused(refusal) => refused(&refusal),
         Fault::Invalid(error) => error,
@@ -272,6 +272,6 @@ fn after_fault(plans: &[&Arc<Plan>], culprit: usize, fault: Fault) -> Vec<FieldR
     each.collect()
 }
 
-fn all_failed(plans: &[&Arc<Plan>], error: &GraphqlError) -> Vec<FieldResult> {
+fn all_failed(plans: &[Arc<Plan>], error: &GraphqlError) -> Vec<FieldResult> {
     plans.iter().map(|plan| failed(plan, error.clone())).collect()
 }

@@ -8,7 +8,7 @@ use std::{
 
 use prony_graph_store::Side;
 
-use crate::{relational::names, source::Taken};
+use prony_source::{ReservedNames, dialect::names};
 
 /// Types of one type of nodes or relationships are its own name with these behind it.
 const TYPE_SUFFIXES: &[&str] = &["", "Clauses", "Sort", "Aggregate", "Fields", "PkColumns", "Change"];
@@ -70,7 +70,7 @@ pub(super) struct Names<'t> {
     root_fields: HashSet<String>,
     stems: HashSet<String>,
     /// Of other sources, which keep theirs: a type of a graph is made by whoever may write to it.
-    taken: &'t Taken,
+    taken: &'t ReservedNames,
     /// Whether a name was refused because another source has it.
     has_given_way: bool,
 }
@@ -92,7 +92,7 @@ pub(super) struct Told {
 }
 
 impl<'t> Names<'t> {
-    pub(super) fn beside(taken: &'t Taken) -> Self {
+    pub(super) fn beside(taken: &'t ReservedNames) -> Self {
         Self {
             types: HashSet::new(),
             root_fields: HashSet::new(),

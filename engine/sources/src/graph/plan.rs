@@ -10,7 +10,7 @@ use super::{
     events::Operations,
     model::{Model, TypeId},
 };
-use crate::relational::plan::{AggregateFunction, ResultOutput, RowCount};
+use prony_source::dialect::{AggregateFunction, ResultOutput, RowCount};
 
 /// Index into [`Plan::lists`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,14 +1,16 @@
-//! One graph behind the face that all sources have.
+//! One graph as a source.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    rc::Rc,
+    sync::{Arc, Mutex, PoisonError},
+};
 
+use futures_util::future::{BoxFuture, LocalBoxFuture};
 use prony_graph_store::{Registration, Store};
-use prony_graphql::{
-    error::GraphqlError,
-    response::FieldResult,
-    schema::Contribution,
-    selection::{Field, OperationKind},
-    variables::Variables,
+use prony_graphql::{error::GraphqlError, response::FieldResult, schema::Contribution, variables::Variables};
+use prony_source::{
+    ChangeSignal, CommonSettings, Events, FieldPlan, FieldRequest, PreparedField, ReservedNames, Source,
+    SourceSchema, SourceSession,
 };
 use tokio::sync::{Notify, Semaphore};
 
@@ -21,24 +23,17 @@ use super::{
     mutate::mutate,
     plan::Plan,
 };
-use crate::{
-    relational::settings::RelationalSettings,
-    source::{Events, Taken},
-};
-
-pub use super::events::News;
 
 /// Long answers at a time, for each processor: they compete with the cores for it.
 const THREADS_PER_PROCESSOR: usize = 1;
 
-/// An open graph: shared by all cores.
+/// An open graph: shared by all cores and by what they do with it.
 #[derive(Debug)]
-pub struct GraphSource {
+pub(super) struct Graph {
     store: Arc<Store>,
-    /// Of limits and times; what else is in them is for databases.
-    settings: RelationalSettings,
+    settings: CommonSettings,
     /// What was offered last, and beside what.
-    surface: Mutex<(Arc<GraphSurface>, Taken)>,
+    offered: Mutex<(Arc<GraphSchema>, ReservedNames)>,
     /// Told of each batch of writes, some of which change types.
     written: Arc<Notify>,
     _registration: Registration,
@@ -47,30 +42,30 @@ pub struct GraphSource {
     readers: Readers,
 }
 
-impl GraphSource {
-    pub fn new(store: Arc<Store>, settings: RelationalSettings) -> Arc<Self> {
+impl Graph {
+    fn new(store: Arc<Store>, settings: CommonSettings) -> Self {
         let written = Arc::new(Notify::new());
         let for_log = Arc::clone(&written);
         let registration = store.watch(move |_| for_log.notify_one());
-        let taken = Taken::default();
-        let surface = GraphSurface::new(Model::new(store.read().schema(), &taken), &settings);
+        let taken = ReservedNames::default();
+        let schema = GraphSchema::new(Model::new(store.read().schema(), &taken), &settings);
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Arc::new(Self {
+        Self {
             store,
             settings,
-            surface: Mutex::new((Arc::new(surface), taken)),
+            offered: Mutex::new((Arc::new(schema), taken)),
             written,
             _registration: registration,
             places: Arc::new(Semaphore::new(processors * THREADS_PER_PROCESSOR)),
             readers: Readers::default(),
-        })
+        }
     }
 
     pub(super) fn store(&self) -> &Store {
         &self.store
     }
 
-    pub(super) fn settings(&self) -> &RelationalSettings {
+    pub(super) fn settings(&self) -> &CommonSettings {
         &self.settings
     }
 
@@ -83,55 +78,80 @@ impl GraphSource {
         &self.places
     }
 
-    /// What it offers now, beside what other sources have: its types give way to their names.
-    pub fn surface(&self, taken: &Taken) -> Arc<GraphSurface> {
-        let mut last = self.surface.lock().unwrap_or_else(PoisonError::into_inner);
-        let (surface, beside) = &mut *last;
-        let read = self.store.read();
-        if beside != taken || !surface.model.is_of(read.schema()) {
-            *surface = Arc::new(GraphSurface::new(Model::new(read.schema(), taken), &self.settings));
-            beside.clone_from(taken);
-        }
-        Arc::clone(surface)
-    }
-
-    /// Returns when it offers something else than it did when it was last asked.
-    pub async fn changed(&self) {
-        while self.is_as_offered() {
-            self.written.notified().await;
-        }
-    }
-
     fn is_as_offered(&self) -> bool {
-        let last = self.surface.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
         last.0.model.is_of(self.store.read().schema())
     }
+}
 
-    /// Opens this core's part.
-    pub fn attach(self: &Arc<Self>) -> GraphHandle {
-        GraphHandle { source: Arc::clone(self) }
+/// A served graph.
+#[derive(Debug)]
+pub struct GraphSource {
+    graph: Arc<Graph>,
+}
+
+impl GraphSource {
+    pub fn new(store: Arc<Store>, settings: CommonSettings) -> Self {
+        Self { graph: Arc::new(Graph::new(store, settings)) }
+    }
+
+    #[cfg(test)]
+    pub(super) fn readers(&self) -> &Readers {
+        &self.graph.readers
+    }
+}
+
+impl Source for GraphSource {
+    fn product(&self) -> &'static str {
+        "graph"
+    }
+
+    fn yields_names(&self) -> bool {
+        true
+    }
+
+    fn schema(&self, reserved: &ReservedNames) -> Arc<dyn SourceSchema> {
+        let graph = &self.graph;
+        let mut last = graph.offered.lock().unwrap_or_else(PoisonError::into_inner);
+        let (schema, beside) = &mut *last;
+        let read = graph.store.read();
+        if beside != reserved || !schema.model.is_of(read.schema()) {
+            *schema = Arc::new(GraphSchema::new(Model::new(read.schema(), reserved), &graph.settings));
+            beside.clone_from(reserved);
+        }
+        Arc::<GraphSchema>::clone(schema)
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            while self.graph.is_as_offered() {
+                self.graph.written.notified().await;
+            }
+        })
+    }
+
+    fn attach(&self) -> Rc<dyn SourceSession> {
+        Rc::new(GraphSession { graph: Arc::clone(&self.graph) })
     }
 }
 
 /// What a graph offers at one moment.
 #[derive(Debug)]
-pub struct GraphSurface {
+pub(super) struct GraphSchema {
     model: Arc<Model>,
     roots: RootIndex,
     has_subscriptions: bool,
 }
 
-impl GraphSurface {
-    fn new(model: Model, settings: &RelationalSettings) -> Self {
+impl GraphSchema {
+    fn new(model: Model, settings: &CommonSettings) -> Self {
         let has_subscriptions = settings.subscriptions;
         Self { roots: RootIndex::new(&model), model: Arc::new(model), has_subscriptions }
     }
+}
 
-    pub fn model(&self) -> &Model {
-        &self.model
-    }
-
-    pub fn contribution(&self) -> Contribution {
+impl SourceSchema for GraphSchema {
+    fn contribution(&self) -> Contribution {
         let mut contribution = contribution(&self.model);
         if !self.has_subscriptions {
             contribution.subscription.clear();
@@ -139,55 +159,80 @@ impl GraphSurface {
         contribution
     }
 
-    /// Plans one root field.
-    pub fn plan(&self, kind: OperationKind, field: &Field) -> Result<PreparedRoot, GraphqlError> {
-        lower(&self.model, &self.roots, kind, field).map(|plan| PreparedRoot(Arc::new(plan)))
+    fn notes(&self) -> &[String] {
+        &self.model.notes
+    }
+
+    fn collisions(&self) -> &[String] {
+        &self.model.collisions
+    }
+
+    fn contents(&self) -> String {
+        self.model.contents()
+    }
+
+    fn list_fields(&self) -> Vec<&str> {
+        self.model.nodes.types.iter().map(|of| &*of.list_name).collect()
+    }
+
+    fn example(&self) -> Option<String> {
+        Some(self.model.example())
+    }
+
+    fn plan(&self, request: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {
+        lower(&self.model, &self.roots, request.kind, request.field).map(PreparedField::new)
     }
 }
 
-/// A root field with its plan, for the plan cache.
-#[derive(Debug, Clone)]
-pub struct PreparedRoot(Arc<Plan>);
-
-impl PreparedRoot {
-    /// Bytes that the plan cache accounts for it.
-    pub fn weight_bytes(&self) -> usize {
-        self.0.weight_bytes()
+impl FieldPlan for Plan {
+    fn weight_bytes(&self) -> usize {
+        self.weight_bytes()
     }
 }
 
 /// One core's part of a graph.
 #[derive(Debug)]
-pub struct GraphHandle {
-    source: Arc<GraphSource>,
+struct GraphSession {
+    graph: Arc<Graph>,
 }
 
-impl GraphHandle {
-    /// Answers a root field. Dropping the future stops the work.
-    pub async fn query(&self, root: &PreparedRoot, variables: &Variables) -> FieldResult {
-        answer(&self.source, &root.0, variables, Begin::Root).await
+fn plans(fields: &[&PreparedField]) -> Vec<Arc<Plan>> {
+    fields.iter().map(|field| field.shared()).collect()
+}
+
+impl SourceSession for GraphSession {
+    fn query<'a>(
+        &'a self,
+        field: &'a PreparedField,
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, FieldResult> {
+        Box::pin(async { answer(&self.graph, &field.shared(), variables, Begin::Root).await })
     }
 
-    /// Answers root fields from one look at the graph.
-    pub async fn query_all(&self, roots: &[&PreparedRoot], variables: &Variables) -> Vec<FieldResult> {
-        let plans: Vec<&Arc<Plan>> = roots.iter().map(|root| &root.0).collect();
-        answer_all(&self.source, &plans, variables).await
+    /// From one snapshot of the graph.
+    fn query_all<'a>(
+        &'a self,
+        fields: &'a [&'a PreparedField],
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, Vec<FieldResult>> {
+        Box::pin(async { answer_all(&self.graph, &plans(fields), variables).await })
     }
 
     /// Makes the changes of all root fields in one write, and answers when it is durable.
-    pub async fn mutate(&self, roots: &[&PreparedRoot], variables: &Variables) -> Vec<FieldResult> {
-        let plans: Vec<&Arc<Plan>> = roots.iter().map(|root| &root.0).collect();
-        mutate(&self.source, &plans, variables).await
+    fn mutate<'a>(
+        &'a self,
+        fields: &'a [&'a PreparedField],
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, Vec<FieldResult>> {
+        Box::pin(async { mutate(&self.graph, &plans(fields), variables).await })
     }
 
-    /// Of a live query: tells when its answer may have become another.
-    pub fn news(&self, root: &PreparedRoot) -> Option<News> {
-        let wanted = depends_on(&root.0)?;
-        Some(self.source.readers.watch(&self.source.store, wanted))
+    fn subscribe(&self, field: &PreparedField, variables: &Variables) -> Result<Events, GraphqlError> {
+        events(&self.graph, &field.shared(), variables)
     }
 
-    /// Begins to hear events of the root field of a subscription.
-    pub fn subscribe(&self, root: &PreparedRoot, variables: &Variables) -> Result<Events, GraphqlError> {
-        events(&self.source, &root.0, variables)
+    fn change_signal(&self, field: &PreparedField) -> Option<Box<dyn ChangeSignal>> {
+        let wanted = depends_on(field.plan::<Plan>())?;
+        Some(Box::new(self.graph.readers.watch(&self.graph.store, wanted)))
     }
 }

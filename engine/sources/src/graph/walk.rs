@@ -2,6 +2,7 @@
 
 use prony_graph_store::{Ref, Side};
 use prony_graphql::json;
+use prony_source::dialect::write_integer;
 
 use super::{
     aggregate::Totals,
@@ -91,7 +92,7 @@ impl<'r> Walk<'_, 'r> {
 
     fn member(&mut self, kind: &OutputKind, thing: &Thing<'r>, item: Item) -> Result<(), Stop> {
         match (kind, thing, item) {
-            (OutputKind::Id, ..) => json_value::write_integer(&mut self.out, thing.at().id()),
+            (OutputKind::Id, ..) => write_integer(&mut self.out, thing.at().id()),
             (OutputKind::Type, Thing::Node(node), _) => json::write_string(&mut self.out, &node.of.name),
             (OutputKind::Type, Thing::Relationship(of), _) => json::write_string(&mut self.out, &of.of.name),
             (OutputKind::Key, Thing::Node(node), _) => json::write_string(&mut self.out, node.key),
@@ -102,7 +103,7 @@ impl<'r> Walk<'_, 'r> {
                 } else {
                     self.search.read.degree(thing.at(), BoundAround::new(around).get())
                 };
-                json_value::write_integer(&mut self.out, degree);
+                write_integer(&mut self.out, degree);
             }
             (OutputKind::From(shape), Thing::Relationship(of), _) => self.nullable(of.from, *shape)?,
             (OutputKind::To(shape), Thing::Relationship(of), _) => self.nullable(of.to, *shape)?,

@@ -25,7 +25,6 @@ use super::{
     model::{Cardinality, Column, Model, Table},
 };
 use columns::{ColumnTypes, is_sortable};
-pub(crate) use columns::{filter_input, shared_type};
 
 /// All types and root fields of the model. Nodes of equal content are shared.
 pub fn contribution(model: &Model) -> Contribution {

@@ -3,6 +3,9 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use futures_util::future::LocalBoxFuture;
+use prony_source::ChangeSignal;
+
 use super::{
     catalog::TableKind,
     changes::{Feed, Operation, Reader, Transaction},
@@ -50,11 +53,11 @@ impl Dependencies {
         Self { tables, above }
     }
 
-    /// Begins to hear of what may change the answer.
-    pub(super) fn listen(&self, feed: &Arc<Feed>) -> News {
+    /// Signals what may change the answer, from now on.
+    pub(super) fn signal(&self, feed: &Arc<Feed>) -> TableSignal {
         let all: Vec<TableId> =
             self.tables.iter().copied().chain(self.above.iter().map(|(id, _)| *id)).collect();
-        News { reader: feed.subscribe(&all), dependencies: self.clone() }
+        TableSignal { reader: feed.subscribe(&all), dependencies: self.clone() }
     }
 
     fn concern(&self, transaction: &Transaction) -> bool {
@@ -161,21 +164,21 @@ impl Finder<'_> {
 
 /// Tells when an answer may have become another.
 #[derive(Debug)]
-pub struct News {
+pub(super) struct TableSignal {
     reader: Reader,
     dependencies: Dependencies,
 }
 
-impl News {
-    /// Returns when something has changed, or when nobody knows whether it has. Dropping the future loses nothing.
-    pub async fn changed(&mut self) {
-        while let Ok(transaction) = self.reader.next().await
-            && !self.dependencies.concern(&transaction)
-        {}
+impl ChangeSignal for TableSignal {
+    fn changed(&mut self) -> LocalBoxFuture<'_, ()> {
+        Box::pin(async {
+            while let Ok(transaction) = self.reader.next().await
+                && !self.dependencies.concern(&transaction)
+            {}
+        })
     }
 
-    /// Takes note of all that was told: an answer that is asked for after this holds it.
-    pub fn forget(&mut self) {
+    fn mark_seen(&mut self) {
         while self.reader.try_next().is_some() {}
     }
 }

@@ -8,14 +8,14 @@ use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     selection::{Field, OperationKind, Value},
 };
+use prony_source::dialect::{AggregateFunction, ResultOutput, RowCount};
 
 use super::{
     lower_filter,
     model::{Cardinality, ColumnId, Model, RelationId, RootField, RowField, Table, TableId},
     plan::{
-        AggregateField, AggregateFunction, AggregateKind, AggregateOutput, AggregatePlan, CreatePlan,
-        DeletePlan, Direction, ListPlan, OrderKey, Output, OutputKind, ResultOutput, Root, RootPlan,
-        RowCount, RowPlan, UpdatePlan,
+        AggregateField, AggregateKind, AggregateOutput, AggregatePlan, CreatePlan, DeletePlan, Direction,
+        ListPlan, OrderKey, Output, OutputKind, Root, RootPlan, RowPlan, UpdatePlan,
     },
 };
 

@@ -12,7 +12,6 @@ pub mod live;
 pub mod lower;
 mod lower_filter;
 pub mod model;
-pub mod names;
 pub mod nest;
 pub mod plan;
 pub mod postgres;
@@ -20,3 +19,26 @@ pub mod settings;
 pub mod source;
 pub mod sql;
 pub mod sqlite;
+
+use std::{error::Error, path::Path, sync::Arc};
+
+use prony_source::Source;
+
+use self::settings::RelationalSettings;
+
+/// Opens the database at `sqlite:FILE` or `postgres://…`.
+///
+/// # Errors
+/// Why it cannot be served.
+pub async fn open(
+    address: &str,
+    settings: &RelationalSettings,
+) -> Result<Arc<dyn Source>, Box<dyn Error + Send + Sync>> {
+    match address.strip_prefix("sqlite:") {
+        Some(path) => {
+            let path = path.strip_prefix("//").unwrap_or(path);
+            Ok(Arc::new(sqlite::open(Path::new(path), settings)?))
+        }
+        None => Ok(Arc::new(postgres::open(address, settings).await?)),
+    }
+}

@@ -1,10 +1,8 @@
 //! What one root field needs from a relational database, free of dialect and resolver model: which rows, in
 //! which order, and what is written of each. The `lower` module makes it from a GraphQL selection.
 
-use prony_graphql::{
-    error::Position,
-    selection::{Field, Value},
-};
+use prony_graphql::{error::Position, selection::Value};
+use prony_source::dialect::{AggregateFunction, ResultOutput, RowCount};
 
 use super::model::{ColumnId, RelationId, TableId};
 
@@ -89,14 +87,6 @@ pub enum AggregateKind {
     Fields(AggregateFunction, Vec<AggregateField>),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum AggregateFunction {
-    Sum,
-    Avg,
-    Max,
-    Min,
-}
-
 /// One member of `sum { … }` and its siblings.
 #[derive(Debug, Clone)]
 pub struct AggregateField {
@@ -171,13 +161,6 @@ pub enum Direction {
     Descending,
 }
 
-/// A `limit` or `offset`: a scalar or a slot; checked against its bounds at execution.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RowCount {
-    pub value: Value,
-    pub position: Position,
-}
-
 /// Inserts one row; the answer is the primary key of the row.
 #[derive(Debug, Clone)]
 pub struct CreatePlan {
@@ -205,34 +188,4 @@ pub struct DeletePlan {
     pub table: TableId,
     pub key: Vec<(ColumnId, Value)>,
     pub outputs: Vec<ResultOutput>,
-}
-
-/// Members of `Result`.
-#[derive(Debug, Clone)]
-pub struct ResultOutput {
-    pub response_key: Box<str>,
-    pub kind: ResultKind,
-}
-
-impl ResultOutput {
-    /// What a mutation that changes rows is asked to tell.
-    pub(crate) fn all_of(field: &Field) -> Vec<Self> {
-        let kind = |output: &Field| {
-            if output.name == "__typename" {
-                ResultKind::Typename(output.parent_type.as_str().into())
-            } else {
-                ResultKind::Changed
-            }
-        };
-        let output =
-            |output: &Field| Self { response_key: output.response_key.as_str().into(), kind: kind(output) };
-        field.selections.iter().map(output).collect()
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ResultKind {
-    /// `result`: whether a row was changed.
-    Changed,
-    Typename(Box<str>),
 }

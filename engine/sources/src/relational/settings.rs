@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use prony_source::CommonSettings;
+
 use super::catalog::ColumnKind;
 
 /// How nested fields reach the database (the published study compares the three).
@@ -22,17 +24,11 @@ pub enum ResolverModel {
 
 /// Settings of one relational source; every field has a safe default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct RelationalSettings {
+    #[serde(flatten)]
+    pub common: CommonSettings,
     pub resolver: ResolverModel,
-    /// Rows of a list without `limit`.
-    pub default_limit: u32,
-    /// The highest `limit`; a higher one is an error that names it.
-    pub max_limit: u32,
-    /// Milliseconds after which a statement is cancelled at the database.
-    pub statement_timeout_ms: u32,
-    /// Bytes that one root field's answer may have.
-    pub max_response_bytes: usize,
     /// PostgreSQL's schemas; empty means `current_schema()`.
     pub schemas: Vec<String>,
     /// PostgreSQL connections per core.
@@ -42,8 +38,6 @@ pub struct RelationalSettings {
     /// Not these tables. Names that contain `migration` are left out too, unless an entry of `include_tables`
     /// that itself contains `migration` lets them in.
     pub exclude_tables: Vec<String>,
-    /// Whether there are subscriptions to its tables.
-    pub subscriptions: bool,
     /// Whether changes made by others are heard of: PostgreSQL, with the triggers of `prony triggers install`.
     pub listen: bool,
     /// By table name (`name` or `schema.name`).
@@ -53,16 +47,12 @@ pub struct RelationalSettings {
 impl Default for RelationalSettings {
     fn default() -> Self {
         Self {
+            common: CommonSettings::default(),
             resolver: ResolverModel::default(),
-            default_limit: 100,
-            max_limit: 10_000,
-            statement_timeout_ms: 10_000,
-            max_response_bytes: 64 << 20,
             schemas: Vec::new(),
             connections_per_core: 4,
             include_tables: Vec::new(),
             exclude_tables: Vec::new(),
-            subscriptions: true,
             listen: false,
             tables: BTreeMap::new(),
         }
@@ -149,3 +139,8 @@ pub struct SettingsFault {
     pub path: Vec<String>,
     pub message: String,
 }
+
+/// All that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+pub struct SettingsFaults(pub Vec<SettingsFault>);

@@ -1,9 +1,9 @@
-//! A relational database behind one face: opened by its address, planned and queried without knowing which
-//! database it is.
+//! A relational database as a source, whichever it is: its schema, its plans and its sessions. A driver is a [`Database`] and
+//! knows neither GraphQL names nor subscriptions.
 
-use std::{fmt, path::PathBuf, rc::Rc, str::FromStr, sync::Arc};
+use std::{fmt::Debug, rc::Rc, sync::Arc};
 
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, future::LocalBoxFuture};
 use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     response::FieldResult,
@@ -11,9 +11,13 @@ use prony_graphql::{
     selection::{Field, OperationKind},
     variables::Variables,
 };
-use thiserror::Error;
+use prony_source::{
+    ChangeSignal, Events, FieldPlan, FieldRequest, Metric, PreparedField, ReservedNames, Source,
+    SourceSchema, SourceSession,
+};
 
 use super::{
+    catalog::Catalog,
     changes::{
         self, Feed,
         events::Watch,
@@ -21,245 +25,190 @@ use super::{
         plan::ChangesPlan,
     },
     contribution::contribution,
-    live::{Dependencies, News},
+    live::Dependencies,
     lower::{RootIndex, lower},
     model::Model,
-    plan::RootPlan,
-    postgres,
-    settings::{RelationalSettings, SettingsFault},
-    sqlite,
+    plan::{ListPlan, RootPlan},
+    settings::{RelationalSettings, SettingsFaults},
 };
 
-use crate::source::Events;
+/// An open database, shared by all cores.
+pub trait Database: Debug + Send + Sync + 'static {
+    /// The statements of a root field.
+    type Prepared: Debug + Send + Sync + 'static;
+    type Session: DatabaseSession<Prepared = Self::Prepared>;
 
-/// Where a relational database is.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Address {
-    /// `sqlite:FILE`.
-    Sqlite(PathBuf),
-    /// `postgres://…` or `postgresql://…`; may hold a password.
-    Postgres(String),
-}
+    /// The database's name, for people.
+    const PRODUCT: &'static str;
 
-/// A text that is no address of a relational database.
-#[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{given}` names no source: use `sqlite:FILE` or `postgres://USER:PASSWORD@HOST/DATABASE`")]
-pub struct AddressError {
-    pub given: String,
-}
+    /// Makes the statements of a root field; nothing is sent yet.
+    ///
+    /// # Errors
+    /// Limits and offsets written in the document that are out of bounds.
+    fn prepare(&self, model: &Arc<Model>, root: RootPlan) -> Result<Self::Prepared, GraphqlError>;
 
-impl FromStr for Address {
-    type Err = AddressError;
+    /// As [`Self::prepare`] for a list, of the one row that the variables give ([`Variables::with_given`]) by the table's
+    /// columns, instead of those of the table.
+    ///
+    /// # Errors
+    /// As [`Self::prepare`].
+    fn prepare_given(
+        &self,
+        model: &Arc<Model>,
+        root: &RootPlan,
+        list: &ListPlan,
+    ) -> Result<Self::Prepared, GraphqlError>;
 
-    fn from_str(text: &str) -> Result<Self, AddressError> {
-        if let Some(path) = text.strip_prefix("sqlite:") {
-            let path = path.strip_prefix("//").unwrap_or(path);
-            if !path.is_empty() {
-                return Ok(Self::Sqlite(PathBuf::from(path)));
-            }
-        } else if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-            return Ok(Self::Postgres(text.to_owned()));
-        }
-        Err(AddressError { given: without_password(text) })
+    /// Bytes that the plan cache accounts for statements.
+    fn weight_bytes(prepared: &Self::Prepared) -> usize;
+
+    /// What changes in its tables, as far as it is known.
+    fn changes(&self) -> &Arc<Feed>;
+
+    /// Opens one core's connections; called on the core's thread, inside its `LocalSet`.
+    fn attach(self: &Arc<Self>) -> Self::Session;
+
+    /// For `/metrics`.
+    fn metrics(&self, name: &str) -> Vec<Metric> {
+        let _ = name;
+        Vec::new()
     }
 }
 
-/// Without the password, for logs and messages.
-impl fmt::Display for Address {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sqlite(path) => write!(formatter, "sqlite:{}", path.display()),
-            Self::Postgres(url) => formatter.write_str(&without_password(url)),
-        }
-    }
+/// One core's connections to a database.
+pub trait DatabaseSession: Debug + 'static {
+    type Prepared;
+
+    /// Answers a list or an aggregate. Dropping the future stops the work at the database.
+    fn query(&self, prepared: &Self::Prepared, variables: &Variables) -> impl Future<Output = FieldResult>;
+
+    /// Runs mutations in order in one transaction: all or nothing. One result for each.
+    fn mutate(
+        &self,
+        prepared: Vec<Arc<Self::Prepared>>,
+        variables: &Variables,
+    ) -> impl Future<Output = Vec<FieldResult>>;
+
+    /// Whether the database can be asked now; the text is for people who run the server.
+    fn health(&self) -> impl Future<Output = Result<(), String>>;
 }
 
-impl fmt::Debug for Address {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, formatter)
-    }
-}
-
-/// Cuts `:PASSWORD` out of `scheme://USER:PASSWORD@…`, and the values of `password` parameters.
-fn without_password(url: &str) -> String {
-    let (head, query) = url.split_once('?').map_or((url, None), |(head, query)| (head, Some(query)));
-    let mut out = match (head.find("://"), head.rfind('@')) {
-        (Some(scheme), Some(at)) if scheme + 3 < at => {
-            let user = head[scheme + 3..at].split(':').next().unwrap_or_default();
-            format!("{}://{user}{}", &head[..scheme], &head[at..])
-        }
-        _ => head.to_owned(),
-    };
-    for (index, pair) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {
-        out.push(if index == 0 { '?' } else { '&' });
-        out.push_str(if pair.starts_with("password=") { "password=…" } else { pair });
-    }
-    out
-}
-
-/// Why a source could not be opened.
-#[derive(Debug, Error)]
-pub enum OpenError {
-    #[error(transparent)]
-    Sqlite(#[from] sqlite::OpenError),
-    #[error(transparent)]
-    Postgres(#[from] postgres::OpenError),
-    /// Settings that do not fit the catalog, all of them.
-    #[error("{}", faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
-    Settings { faults: Vec<SettingsFault> },
-}
-
-/// An open database: shared by all cores.
+/// What is served of a catalog.
 #[derive(Debug)]
-pub struct RelationalSource {
-    address: Address,
-    model: Arc<Model>,
-    roots: RootIndex,
+pub struct Discovered {
+    pub model: Arc<Model>,
     /// Empty where the source has no subscriptions.
     changes: ChangeIndex,
-    database: Database,
+}
+
+impl Discovered {
+    /// `notes` come after those of the model.
+    ///
+    /// # Errors
+    /// Settings that do not fit the catalog, all of them.
+    pub fn new(
+        catalog: &Catalog,
+        settings: &RelationalSettings,
+        notes: impl IntoIterator<Item = String>,
+    ) -> Result<Self, SettingsFaults> {
+        let mut model = Model::build(catalog, settings).map_err(SettingsFaults)?;
+        let mut of_changes = Vec::new();
+        let changes = if settings.common.subscriptions {
+            ChangeIndex::new(&model, &mut of_changes)
+        } else {
+            ChangeIndex::default()
+        };
+        model.notes.extend(notes);
+        model.notes.extend(of_changes);
+        Ok(Self { model: Arc::new(model), changes })
+    }
+}
+
+/// A served database.
+#[derive(Debug)]
+pub struct RelationalSource<D> {
+    schema: Arc<RelationalSchema<D>>,
+}
+
+/// What is served of it; tables are discovered once, when it is opened.
+#[derive(Debug)]
+pub struct RelationalSchema<D> {
+    model: Arc<Model>,
+    roots: RootIndex,
+    changes: ChangeIndex,
+    database: Arc<D>,
     /// Whether its query fields are fields of subscriptions too.
     has_live_queries: bool,
 }
 
-#[derive(Debug)]
-enum Database {
-    Sqlite(sqlite::Database),
-    Postgres(postgres::Database),
-}
-
 /// A root field with its statements, for the plan cache.
-#[derive(Debug, Clone)]
-pub struct PreparedRoot(Prepared);
-
-#[derive(Debug, Clone)]
-enum Prepared {
-    Sqlite(Arc<sqlite::Prepared>),
-    Postgres(Arc<postgres::Prepared>),
-    /// A subscription.
-    Changes(Arc<ChangesPlan<PreparedRoot>>),
+#[derive(Debug)]
+enum RelationalPlan<D: Database> {
+    Once(Arc<D::Prepared>),
+    /// A subscription to changes.
+    Changes(Arc<ChangesPlan<Arc<D::Prepared>>>),
     /// A query that is answered anew when what it depends on has changed.
-    Live(Arc<(PreparedRoot, Dependencies)>),
+    Live(Arc<D::Prepared>, Dependencies),
 }
 
-impl PreparedRoot {
-    /// Bytes that the plan cache accounts for it.
-    pub fn weight_bytes(&self) -> usize {
-        match &self.0 {
-            Prepared::Changes(plan) => {
+impl<D: Database> FieldPlan for RelationalPlan<D> {
+    fn weight_bytes(&self) -> usize {
+        match self {
+            Self::Once(prepared) => D::weight_bytes(prepared),
+            Self::Live(prepared, dependencies) => D::weight_bytes(prepared) + dependencies.weight_bytes(),
+            Self::Changes(plan) => {
                 const PER_OUTPUT: usize = 256;
-                let statements = plan.statements().map(PreparedRoot::weight_bytes).sum::<usize>();
+                let statements = plan.statements().map(|prepared| D::weight_bytes(prepared)).sum::<usize>();
                 statements + plan.outputs.len() * PER_OUTPUT
             }
-            Prepared::Live(live) => live.0.weight_bytes() + live.1.weight_bytes(),
-            Prepared::Sqlite(prepared) => prepared.weight_bytes(),
-            Prepared::Postgres(prepared) => prepared.weight_bytes(),
         }
     }
 }
 
-impl PreparedRoot {
-    /// What one answer is made from.
-    fn once(&self) -> &Self {
-        if let Prepared::Live(live) = &self.0 { &live.0 } else { self }
-    }
-
-    fn sqlite(&self) -> Option<Arc<sqlite::Prepared>> {
-        match &self.0 {
-            Prepared::Sqlite(prepared) => Some(Arc::clone(prepared)),
-            Prepared::Postgres(_) | Prepared::Changes(_) | Prepared::Live(_) => None,
-        }
-    }
-
-    fn postgres(&self) -> Option<Arc<postgres::Prepared>> {
-        match &self.0 {
-            Prepared::Postgres(prepared) => Some(Arc::clone(prepared)),
-            Prepared::Sqlite(_) | Prepared::Changes(_) | Prepared::Live(_) => None,
-        }
-    }
-}
-
-impl RelationalSource {
-    /// Connects, discovers, and makes the model.
-    pub async fn open(address: &Address, settings: RelationalSettings) -> Result<Arc<Self>, OpenError> {
-        let (mut database, catalog) = match address {
-            Address::Sqlite(path) => {
-                let (database, catalog) = sqlite::Database::open(path, &settings)?;
-                (Database::Sqlite(database), catalog)
-            }
-            Address::Postgres(url) => {
-                let (database, catalog) = postgres::Database::open(url, &settings).await?;
-                (Database::Postgres(database), catalog)
-            }
-        };
-        let mut model = Model::build(&catalog, &settings).map_err(|faults| OpenError::Settings { faults })?;
-        let roots = RootIndex::new(&model);
-        let mut notes = Vec::new();
-        let changes = if settings.subscriptions {
-            ChangeIndex::new(&model, &mut notes)
-        } else {
-            ChangeIndex::default()
-        };
-        if settings.listen && matches!(database, Database::Sqlite(_)) {
-            let note =
-                "`listen` is for PostgreSQL: what other programs change in a SQLite database is not heard of";
-            model.notes.push(note.to_owned());
-        }
-        model.notes.extend(notes);
-        let model = Arc::new(model);
-        if settings.listen
-            && let Database::Postgres(database) = &mut database
-        {
-            database.listen(&model).await?;
-        }
-        Ok(Arc::new(Self {
-            address: address.clone(),
+impl<D: Database> RelationalSource<D> {
+    pub fn new(discovered: Discovered, settings: &RelationalSettings, database: Arc<D>) -> Self {
+        let Discovered { model, changes } = discovered;
+        let schema = RelationalSchema {
+            roots: RootIndex::new(&model),
             model,
-            roots,
             changes,
             database,
-            has_live_queries: settings.subscriptions,
-        }))
+            has_live_queries: settings.common.subscriptions,
+        };
+        Self { schema: Arc::new(schema) }
     }
 
-    pub fn address(&self) -> &Address {
-        &self.address
+    pub fn model(&self) -> &Arc<Model> {
+        &self.schema.model
     }
 
-    /// The database's name, for people.
-    pub fn product(&self) -> &'static str {
-        match self.database {
-            Database::Sqlite(_) => "SQLite",
-            Database::Postgres(_) => "PostgreSQL",
-        }
+    pub fn database(&self) -> &Arc<D> {
+        &self.schema.database
+    }
+}
+
+impl<D: Database> Source for RelationalSource<D> {
+    fn product(&self) -> &'static str {
+        D::PRODUCT
     }
 
-    /// Of PostgreSQL, where it listens for changes made by others.
-    pub fn listener(&self) -> Option<&postgres::ListenerState> {
-        match &self.database {
-            Database::Sqlite(_) => None,
-            Database::Postgres(database) => database.listener(),
-        }
+    fn schema(&self, _reserved: &ReservedNames) -> Arc<dyn SourceSchema> {
+        Arc::<RelationalSchema<D>>::clone(&self.schema)
     }
 
-    /// What changes in its tables, as far as it is known.
-    pub fn changes(&self) -> &Arc<Feed> {
-        match &self.database {
-            Database::Sqlite(database) => database.changes(),
-            Database::Postgres(database) => database.changes(),
-        }
+    fn attach(&self) -> Rc<dyn SourceSession> {
+        let schema = Arc::clone(&self.schema);
+        let session = Rc::new(schema.database.attach());
+        Rc::new(RelationalSession { schema, session })
     }
 
-    pub fn model(&self) -> &Model {
-        &self.model
+    fn metrics(&self, name: &str) -> Vec<Metric> {
+        self.schema.database.metrics(name)
     }
+}
 
-    /// For the start-up log: collisions resolved, tables left out, columns served as text.
-    pub fn notes(&self) -> &[String] {
-        &self.model.notes
-    }
-
-    pub fn contribution(&self) -> Contribution {
+impl<D: Database> SourceSchema for RelationalSchema<D> {
+    fn contribution(&self) -> Contribution {
         let mut contribution = contribution(&self.model);
         changes::contribution::add(&self.model, &self.changes, &mut contribution);
         if self.has_live_queries {
@@ -268,170 +217,113 @@ impl RelationalSource {
         contribution
     }
 
-    /// # Panics
-    /// For a source that is not SQLite: only its own sessions ask.
-    fn sqlite(&self) -> &sqlite::Database {
-        match &self.database {
-            Database::Sqlite(database) => database,
-            Database::Postgres(_) => unreachable!("a SQLite session belongs to a SQLite source"),
-        }
+    /// Collisions resolved, tables left out, columns served as text.
+    fn notes(&self) -> &[String] {
+        &self.model.notes
     }
 
-    /// Plans one root field.
-    pub fn plan(&self, kind: OperationKind, field: &Field) -> Result<PreparedRoot, GraphqlError> {
-        if kind == OperationKind::Subscription
-            && let Some(names) = self.changes.find(&field.name)
-        {
-            return self.plan_changes(names, field);
-        }
-        if kind == OperationKind::Subscription {
-            let root = lower(&self.model, &self.roots, OperationKind::Query, field)?;
-            let dependencies = Dependencies::of(&self.model, &root.root);
-            return Ok(PreparedRoot(Prepared::Live(Arc::new((self.prepare(root)?, dependencies)))));
-        }
-        self.prepare(lower(&self.model, &self.roots, kind, field)?)
+    fn contents(&self) -> String {
+        self.model.contents()
     }
 
-    fn prepare(&self, root: RootPlan) -> Result<PreparedRoot, GraphqlError> {
-        Ok(PreparedRoot(match &self.database {
-            Database::Sqlite(database) => Prepared::Sqlite(Arc::new(database.prepare(&self.model, root)?)),
-            Database::Postgres(database) => {
-                Prepared::Postgres(Arc::new(database.prepare(&self.model, root)?))
+    fn list_fields(&self) -> Vec<&str> {
+        self.model.tables.iter().map(|table| &*table.list_name).collect()
+    }
+
+    fn example(&self) -> Option<String> {
+        self.model.example()
+    }
+
+    fn plan(&self, &FieldRequest { kind, field }: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {
+        let lowered = |kind| lower(&self.model, &self.roots, kind, field);
+        let plan = match (kind, self.changes.find(&field.name)) {
+            (OperationKind::Subscription, Some(names)) => self.plan_changes(names, field)?,
+            (OperationKind::Subscription, None) => {
+                let root = lowered(OperationKind::Query)?;
+                let dependencies = Dependencies::of(&self.model, &root.root);
+                RelationalPlan::Live(self.prepare(root)?, dependencies)
             }
-        }))
+            (kind, _) => RelationalPlan::Once(self.prepare(lowered(kind)?)?),
+        };
+        Ok(PreparedField::new(plan))
+    }
+}
+
+impl<D: Database> RelationalSchema<D> {
+    fn prepare(&self, root: RootPlan) -> Result<Arc<D::Prepared>, GraphqlError> {
+        self.database.prepare(&self.model, root).map(Arc::new)
     }
 
-    fn plan_changes(&self, names: &ChangeNames, field: &Field) -> Result<PreparedRoot, GraphqlError> {
+    fn plan_changes(&self, names: &ChangeNames, field: &Field) -> Result<RelationalPlan<D>, GraphqlError> {
         let plan = ChangesPlan::lower(&self.model, names, field, |root, list| {
-            Ok(PreparedRoot(match &self.database {
-                Database::Sqlite(database) => {
-                    Prepared::Sqlite(Arc::new(database.prepare_given(&self.model, root, list)))
-                }
-                Database::Postgres(database) => {
-                    Prepared::Postgres(Arc::new(database.prepare_given(&self.model, root, list)?))
-                }
-            }))
+            self.database.prepare_given(&self.model, root, list).map(Arc::new)
         })?;
-        Ok(PreparedRoot(Prepared::Changes(Arc::new(plan))))
-    }
-
-    /// Opens this core's part of the source; call it on the core's thread, inside its `LocalSet`.
-    pub fn attach(self: &Arc<Self>) -> RelationalHandle {
-        RelationalHandle {
-            source: Arc::clone(self),
-            session: Rc::new(match &self.database {
-                Database::Sqlite(database) => Session::Sqlite(database.attach()),
-                Database::Postgres(database) => Session::Postgres(database.attach()),
-            }),
-        }
+        Ok(RelationalPlan::Changes(Arc::new(plan)))
     }
 }
 
-/// One core's connections to a source.
+/// One core's part of a served database.
 #[derive(Debug)]
-pub struct RelationalHandle {
-    source: Arc<RelationalSource>,
+struct RelationalSession<D: Database> {
+    schema: Arc<RelationalSchema<D>>,
     /// Subscriptions share it.
-    session: Rc<Session>,
+    session: Rc<D::Session>,
 }
 
-#[derive(Debug)]
-enum Session {
-    /// Mutations and health are the source's, which all cores share.
-    Sqlite(sqlite::Reader),
-    Postgres(postgres::Session),
-}
-
-impl Session {
-    async fn query(&self, root: &PreparedRoot, variables: &Variables) -> FieldResult {
-        match (self, &root.once().0) {
-            (Self::Sqlite(reader), Prepared::Sqlite(prepared)) => reader.query(prepared, variables).await,
-            (Self::Postgres(session), Prepared::Postgres(prepared)) => {
-                session.query(prepared, variables).await
+impl<D: Database> SourceSession for RelationalSession<D> {
+    fn query<'a>(
+        &'a self,
+        field: &'a PreparedField,
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, FieldResult> {
+        match field.plan::<RelationalPlan<D>>() {
+            RelationalPlan::Once(prepared) | RelationalPlan::Live(prepared, _) => {
+                Box::pin(self.session.query(prepared, variables))
             }
-            (_, Prepared::Changes(plan)) => {
+            RelationalPlan::Changes(plan) => {
                 let message = format!("{} has events, and no single answer", plan.response_key);
                 let error = GraphqlError::new(ErrorCode::ValidationFailed, message).at(plan.position);
-                FieldResult::failed(error)
+                Box::pin(std::future::ready(FieldResult::failed(error)))
             }
-            _ => unreachable!("a source's plans are given to its own handle"),
         }
     }
-}
 
-impl RelationalHandle {
-    /// Answers a list or an aggregate. Dropping the future stops the work at the database.
-    pub async fn query(&self, root: &PreparedRoot, variables: &Variables) -> FieldResult {
-        self.session.query(root, variables).await
+    fn mutate<'a>(
+        &'a self,
+        fields: &'a [&'a PreparedField],
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, Vec<FieldResult>> {
+        let prepared = |field: &&PreparedField| match field.plan::<RelationalPlan<D>>() {
+            RelationalPlan::Once(prepared) | RelationalPlan::Live(prepared, _) => Arc::clone(prepared),
+            RelationalPlan::Changes(_) => unreachable!("a mutation has no events"),
+        };
+        Box::pin(self.session.mutate(fields.iter().map(prepared).collect(), variables))
     }
 
-    /// Begins to hear events of a subscription's root field, all of changes that are committed after this returns.
-    pub fn subscribe(&self, root: &PreparedRoot, variables: &Variables) -> Result<Events, GraphqlError> {
-        let Prepared::Changes(plan) = &root.0 else {
+    /// Events of all changes that are committed after this returns.
+    fn subscribe(&self, field: &PreparedField, variables: &Variables) -> Result<Events, GraphqlError> {
+        let RelationalPlan::Changes(plan) = field.plan::<RelationalPlan<D>>() else {
             return Err(GraphqlError::new(ErrorCode::ValidationFailed, "the field has no events"));
         };
         let session = Rc::clone(&self.session);
         let watch = Watch {
-            model: Arc::clone(&self.source.model),
+            model: Arc::clone(&self.schema.model),
             plan: Arc::clone(plan),
             variables: variables.clone(),
-            ask: Box::new(move |root: &PreparedRoot, variables| {
-                let (session, root) = (Rc::clone(&session), root.clone());
-                async move { session.query(&root, &variables).await }.boxed_local()
+            ask: Box::new(move |prepared: &Arc<D::Prepared>, variables| {
+                let (session, prepared) = (Rc::clone(&session), Arc::clone(prepared));
+                async move { session.query(&prepared, &variables).await }.boxed_local()
             }),
         };
-        Ok(watch.events(self.source.changes().subscribe(&[plan.table])))
+        Ok(watch.events(self.schema.database.changes().subscribe(&[plan.table])))
     }
 
-    /// Of a live query: tells when its answer may have become another.
-    pub fn news(&self, root: &PreparedRoot) -> Option<News> {
-        let Prepared::Live(live) = &root.0 else { return None };
-        Some(live.1.listen(self.source.changes()))
+    fn change_signal(&self, field: &PreparedField) -> Option<Box<dyn ChangeSignal>> {
+        let RelationalPlan::Live(_, dependencies) = field.plan::<RelationalPlan<D>>() else { return None };
+        Some(Box::new(dependencies.signal(self.schema.database.changes())))
     }
 
-    /// Runs mutations in order in one transaction: all or nothing.
-    pub async fn mutate(&self, roots: &[&PreparedRoot], variables: &Variables) -> Vec<FieldResult> {
-        match &*self.session {
-            Session::Sqlite(_) => {
-                let prepared: Vec<_> = roots.iter().filter_map(|root| root.sqlite()).collect();
-                self.source.sqlite().mutate(prepared, Arc::new(variables.clone())).await
-            }
-            Session::Postgres(session) => {
-                let prepared: Vec<_> = roots.iter().filter_map(|root| root.postgres()).collect();
-                session.mutate(&prepared, variables).await
-            }
-        }
-    }
-
-    /// Whether the database can be asked now; the text is for people who run the server.
-    pub async fn health(&self) -> Result<(), String> {
-        match &*self.session {
-            Session::Sqlite(_) => {
-                self.source.sqlite().health().await.map_err(|error| error.detail.unwrap_or(error.message))
-            }
-            Session::Postgres(session) => session.health(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(text: &str, shown: &str) {
-        assert_eq!(text.parse::<Address>().unwrap().to_string(), shown);
-    }
-
-    #[test]
-    fn addresses_are_shown_without_passwords() {
-        check("postgres://anna@db/shop", "postgres://anna@db/shop");
-        check("postgres://anna:se:cr@et@db:5432/shop", "postgres://anna@db:5432/shop");
-        check("postgresql://db/shop?password=secret&user=anna", "postgresql://db/shop?password=…&user=anna");
-    }
-
-    #[test]
-    fn other_texts_are_refused_without_their_passwords() {
-        let error = "mysql://anna:secret@db/shop".parse::<Address>().unwrap_err();
-        assert!(error.to_string().contains("mysql://anna@db/shop"), "{error}");
+    fn health(&self) -> LocalBoxFuture<'_, Result<(), String>> {
+        Box::pin(self.session.health())
     }
 }

@@ -21,7 +21,7 @@ use super::{
     rows::Column,
     run::{Later, Row, Rows, Scope, finish_root, finish_root_later, guarded},
 };
-use crate::source::Events;
+use prony_source::Events;
 
 /// A subscription of one client, with what its stream needs to live by itself.
 pub(crate) struct Subscription {

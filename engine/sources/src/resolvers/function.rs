@@ -24,7 +24,7 @@ use super::{
         guarded_later,
     },
 };
-use crate::source::Events;
+use prony_source::Events;
 
 /// Calls of one function for several parents that wait at the same time.
 const MAX_CALLS_AT_ONCE: usize = 64;

@@ -32,5 +32,5 @@ pub use self::{
     events::{EVENTS_KEPT, Events, Lagged, Subscriber},
     function::{AsyncBatchFunction, AsyncFieldFunction, Batch, BatchFunction, FieldFunction},
     schema::{Schema, Settings},
-    source::{PreparedRoot, Resolvers},
+    source::Resolvers,
 };

@@ -4,13 +4,14 @@ use std::{
     any::Any,
     fmt,
     panic::AssertUnwindSafe,
+    rc::Rc,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
 };
 
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, future::LocalBoxFuture};
 use prony_graphql::{
     Name,
     compiler::collections::HashMap,
@@ -20,6 +21,9 @@ use prony_graphql::{
     schema::Contribution,
     selection::Field,
     variables::Variables,
+};
+use prony_source::{
+    Events, FieldPlan, FieldRequest, PreparedField, ReservedNames, Source, SourceSchema, SourceSession,
 };
 
 use super::{
@@ -31,7 +35,6 @@ use super::{
     run::{self, Scope},
     schema::{Catalog, Settings},
 };
-use crate::source::Events;
 
 /// Functions behind a schema; clones share everything, and one serves all cores.
 #[derive(Clone)]
@@ -44,10 +47,6 @@ struct Shared {
     settings: Settings,
     making: Option<Making>,
 }
-
-/// A root field with what it calls, for the plan cache.
-#[derive(Clone)]
-pub struct PreparedRoot(Arc<CallPlan>);
 
 impl Resolvers {
     pub(crate) fn new(catalog: Catalog, settings: Settings, making: Option<Making>) -> Self {
@@ -69,27 +68,25 @@ impl Resolvers {
         self.shared.making.as_ref().map(|making| making.caller(head))
     }
 
-    pub fn contribution(&self) -> Contribution {
-        contribution::contribution(&self.shared.catalog.schema)
-    }
-
     /// Fields that functions answer.
     pub fn function_count(&self) -> usize {
         self.shared.catalog.functions.values().map(HashMap::len).sum()
     }
 
     /// Plans one root field.
-    pub fn plan(&self, field: &Field) -> Result<PreparedRoot, GraphqlError> {
-        let call = Planner { catalog: &self.shared.catalog }.call(field)?;
-        Ok(PreparedRoot(Arc::new(call)))
+    ///
+    /// # Errors
+    /// Arguments that no function takes.
+    pub fn plan(&self, field: &Field) -> Result<PreparedField, GraphqlError> {
+        Planner { catalog: &self.shared.catalog }.call(field).map(PreparedField::new)
     }
 
     /// Answers one root field. Dropping the future drops what waits.
-    pub async fn query(&self, root: &PreparedRoot, variables: &Variables) -> FieldResult {
+    pub async fn query(&self, root: &PreparedField, variables: &Variables) -> FieldResult {
         if let Some(result) = self.answer_now(root, variables) {
             return result;
         }
-        let call = &root.0;
+        let call = root.plan::<CallPlan>();
         let answer = call.function.root_later(self.scope(variables), call);
         match AssertUnwindSafe(answer).catch_unwind().await {
             Ok(result) => noted(result, call),
@@ -98,8 +95,8 @@ impl Resolvers {
     }
 
     /// The answer of a root field in which nothing waits; none where something does.
-    pub fn answer_now(&self, root: &PreparedRoot, variables: &Variables) -> Option<FieldResult> {
-        let call = &root.0;
+    pub fn answer_now(&self, root: &PreparedField, variables: &Variables) -> Option<FieldResult> {
+        let call = root.plan::<CallPlan>();
         if call.waits {
             return None;
         }
@@ -113,7 +110,7 @@ impl Resolvers {
     }
 
     /// Runs mutations one after the other.
-    pub async fn mutate(&self, roots: &[&PreparedRoot], variables: &Variables) -> Vec<FieldResult> {
+    pub async fn mutate(&self, roots: &[&PreparedField], variables: &Variables) -> Vec<FieldResult> {
         let mut results = Vec::with_capacity(roots.len());
         for root in roots {
             results.push(self.query(root, variables).await);
@@ -122,27 +119,10 @@ impl Resolvers {
     }
 
     /// Begins to hear events of the root field of a subscription.
-    pub fn subscribe(&self, root: &PreparedRoot, variables: &Variables) -> Result<Events, GraphqlError> {
-        let (call, variables) = (Arc::clone(&root.0), variables.clone());
+    pub fn subscribe(&self, root: &PreparedField, variables: &Variables) -> Result<Events, GraphqlError> {
+        let (call, variables) = (root.shared::<CallPlan>(), variables.clone());
         let timeout = self.shared.settings.function_timeout;
-        root.0.function.events(Subscription { call, variables, timeout })
-    }
-
-    /// How much there is, for people.
-    pub fn contents(&self) -> String {
-        let functions = self.function_count();
-        format!("{functions} function{}", if functions == 1 { "" } else { "s" })
-    }
-
-    /// Root fields of queries, in the order of the schema.
-    pub fn query_fields(&self) -> Vec<&str> {
-        let query = self.shared.catalog.schema.get_object("Query");
-        query.into_iter().flat_map(|query| query.fields.keys()).map(Name::as_str).collect()
-    }
-
-    /// A query that works; none where all functions want arguments that cannot be thought up.
-    pub fn example(&self) -> Option<String> {
-        example::example(&self.shared.catalog.schema)
+        root.plan::<CallPlan>().function.events(Subscription { call, variables, timeout })
     }
 
     fn scope<'a>(&self, variables: &'a Variables) -> Scope<'a> {
@@ -165,15 +145,84 @@ fn panicked(panic: &(dyn Any + Send), call: &CallPlan) -> FieldResult {
     FieldResult { data, errors: vec![error] }
 }
 
-impl PreparedRoot {
-    /// Whether a function below it is async.
-    pub fn waits(&self) -> bool {
-        self.0.waits
+impl FieldPlan for CallPlan {
+    fn weight_bytes(&self) -> usize {
+        self.weight_bytes()
     }
 
-    /// Bytes that the plan cache accounts for it.
-    pub fn weight_bytes(&self) -> usize {
-        self.0.weight_bytes()
+    /// Whether a function below it is async.
+    fn waits(&self) -> bool {
+        self.waits
+    }
+}
+
+impl Source for Resolvers {
+    fn product(&self) -> &'static str {
+        "functions"
+    }
+
+    fn schema(&self, _reserved: &ReservedNames) -> Arc<dyn SourceSchema> {
+        Arc::new(self.clone())
+    }
+
+    fn waits(&self) -> bool {
+        self.wait()
+    }
+
+    fn attach(&self) -> Rc<dyn SourceSession> {
+        Rc::new(self.clone())
+    }
+}
+
+impl SourceSchema for Resolvers {
+    fn contribution(&self) -> Contribution {
+        contribution::contribution(&self.shared.catalog.schema)
+    }
+
+    fn contents(&self) -> String {
+        let functions = self.function_count();
+        format!("{functions} function{}", if functions == 1 { "" } else { "s" })
+    }
+
+    /// All root fields of queries.
+    fn list_fields(&self) -> Vec<&str> {
+        let query = self.shared.catalog.schema.get_object("Query");
+        query.into_iter().flat_map(|query| query.fields.keys()).map(Name::as_str).collect()
+    }
+
+    /// None where all functions want arguments that cannot be thought up.
+    fn example(&self) -> Option<String> {
+        example::example(&self.shared.catalog.schema)
+    }
+
+    fn plan(&self, request: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {
+        self.plan(request.field)
+    }
+}
+
+impl SourceSession for Resolvers {
+    fn query<'a>(
+        &'a self,
+        field: &'a PreparedField,
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, FieldResult> {
+        Box::pin(self.query(field, variables))
+    }
+
+    fn mutate<'a>(
+        &'a self,
+        fields: &'a [&'a PreparedField],
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, Vec<FieldResult>> {
+        Box::pin(self.mutate(fields, variables))
+    }
+
+    fn try_answer(&self, field: &PreparedField, variables: &Variables) -> Option<FieldResult> {
+        self.answer_now(field, variables)
+    }
+
+    fn subscribe(&self, field: &PreparedField, variables: &Variables) -> Result<Events, GraphqlError> {
+        self.subscribe(field, variables)
     }
 }
 
@@ -211,8 +260,8 @@ impl fmt::Debug for Resolvers {
     }
 }
 
-impl fmt::Debug for PreparedRoot {
+impl fmt::Debug for CallPlan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("PreparedRoot").field(&self.0.response_key).finish()
+        formatter.debug_tuple("CallPlan").field(&self.response_key).finish()
     }
 }

@@ -3,12 +3,10 @@
 use std::fmt::Write as _;
 
 use prony_graphql::selection::{Slot, Step, Value};
+use prony_source::dialect::{ResultOutput, RowCount};
 use prony_sources::relational::{
     model::{Column, Model, Table},
-    plan::{
-        AggregateKind, AggregatePlan, Direction, ListPlan, OrderKey, Output, OutputKind, ResultOutput, Root,
-        RootPlan, RowCount,
-    },
+    plan::{AggregateKind, AggregatePlan, Direction, ListPlan, OrderKey, Output, OutputKind, Root, RootPlan},
     sql::{Dialect, Parameter, SqlBuilder},
 };
 

@@ -17,6 +17,7 @@ use prony_graphql::{
     schema::SourceId,
     selection::OperationKind,
 };
+use prony_source::SourceSchema as _;
 use prony_sources::{
     outputs,
     resolvers::{Concrete, Error, Events, Output, Resolvers, Schema},
@@ -442,7 +443,7 @@ pub(crate) fn pretty(body: impl AsRef<str>) -> String {
 }
 
 /// The events of a subscription without variables.
-pub(crate) fn subscribe(resolvers: &Resolvers, query: &str) -> prony_sources::source::Events {
+pub(crate) fn subscribe(resolvers: &Resolvers, query: &str) -> prony_source::Events {
     let contribution = resolvers.contribution();
     let schema = prony_graphql::schema::Schema::merge(vec![(SourceId(0), contribution)]).unwrap();
     let operation = Operation::parse(&schema, query, None, &Limits::default()).unwrap();

@@ -1,9 +1,8 @@
 //! English inflection and the names made of it.
 
-use prony_sources::relational::names::{
-    graphql_name,
+use prony_source::dialect::{
     inflection::{pluralize, singularize},
-    is_graphql_name, list_name, pascal_case, singular_snake, snake_case, type_name,
+    names::{graphql_name, is_graphql_name, list_name, pascal_case, singular_snake, snake_case, type_name},
 };
 use proptest::prelude::*;
 

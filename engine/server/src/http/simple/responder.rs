@@ -8,7 +8,6 @@ use std::{
 
 use bytes::Bytes;
 use http::{Method, Response, header};
-use prony_sources::source::Source;
 
 use super::{Handover, SimpleRequest, graphql, response};
 use crate::{
@@ -133,10 +132,6 @@ impl Finish {
 
 /// Whether all that GraphQL asks for is here at once.
 fn responds_to_graphql(core: &CoreEngine) -> bool {
-    let is_here = |source: &Source| match source {
-        Source::Resolvers(resolvers) => !resolvers.wait(),
-        Source::Relational(_) | Source::Graph(_) => false,
-    };
-    core.engine().sources().iter().all(|source| is_here(&source.source))
+    core.engine().sources().iter().all(|source| !source.source.waits())
         && routes::find(&core.settings().functions.routes, graphql::PATH).is_none()
 }

@@ -3,12 +3,10 @@
 use apollo_compiler::{Name, Node, ast::InputValueDefinition, name};
 use prony_graph_store::{Kind, Side};
 use prony_graphql::schema::build::{input, input_object, list, named};
+use prony_source::dialect::{filter_input, shared_type};
 
 use super::{NODE, RELATIONSHIP, Writer, input_of, scalar_name, valid};
-use crate::{
-    graph::model::{PropertyModel, TypeModel},
-    relational::contribution::{filter_input, shared_type},
-};
+use crate::graph::model::{PropertyModel, TypeModel};
 
 const STRINGS: &[Name] = &[
     name!("eq"),

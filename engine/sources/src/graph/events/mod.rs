@@ -17,7 +17,6 @@ use std::{
 
 use prony_graph_store::{Event, Registration, Side, Store, Type};
 
-pub use self::watch::News;
 use self::{
     change::Seen,
     interest::{Entries, Entry},
@@ -28,7 +27,7 @@ pub(super) use self::{
     change::{Change, Operation, Operations},
     interest::Interest,
     stream::events,
-    watch::{Dependencies, depends_on},
+    watch::{Dependencies, GraphSignal, depends_on},
 };
 
 /// All who read the changes of one graph.
@@ -64,8 +63,8 @@ impl Readers {
     }
 
     /// Hears when what is changed after this returns may be part of an answer.
-    pub(super) fn watch(&self, store: &Store, wanted: Dependencies) -> News {
-        let news = News::new(Arc::clone(&self.0), wanted);
+    pub(super) fn watch(&self, store: &Store, wanted: Dependencies) -> GraphSignal {
+        let news = GraphSignal::new(Arc::clone(&self.0), wanted);
         let mut register = lock(&self.0);
         register.watchers.push(Arc::clone(news.watcher()));
         self.listen(&mut register, store);

@@ -11,23 +11,21 @@ use prony_graphql::{
     selection::Value as Given,
     variables::Variables,
 };
+use prony_source::Events;
 
 use super::{Change, Interest, Reader, queue::Told};
-use crate::{
-    graph::{
-        answer::{Begin, answer, failed, id_of},
-        bind::BoundLists,
-        filter::Bound,
-        json_value,
-        plan::{ChangePlan, Plan, Root},
-        source::GraphSource,
-    },
-    source::Events,
+use crate::graph::{
+    answer::{Begin, answer, failed, id_of},
+    bind::BoundLists,
+    filter::Bound,
+    json_value,
+    plan::{ChangePlan, Plan, Root},
+    source::Graph,
 };
 
 /// Begins to hear changes: all that are made after this returns.
 pub(in crate::graph) fn events(
-    source: &Arc<GraphSource>,
+    source: &Arc<Graph>,
     plan: &Arc<Plan>,
     variables: &Variables,
 ) -> Result<Events, GraphqlError> {
@@ -73,7 +71,7 @@ fn interest(plan: &Plan, wanted: &ChangePlan, variables: &Variables) -> Result<I
 }
 
 struct Following {
-    source: Arc<GraphSource>,
+    source: Arc<Graph>,
     plan: Arc<Plan>,
     variables: Variables,
     reader: Reader,

@@ -5,8 +5,9 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, future::LocalBoxFuture};
 use prony_graph_store::Side;
+use prony_source::ChangeSignal;
 use tokio::sync::Notify;
 
 use super::{Register, lock};
@@ -123,12 +124,12 @@ impl Watcher {
 
 /// Tells when an answer may have become another; dropping it ends that.
 #[derive(Debug)]
-pub struct News {
+pub(in crate::graph) struct GraphSignal {
     register: Arc<Mutex<Register>>,
     watcher: Arc<Watcher>,
 }
 
-impl News {
+impl GraphSignal {
     /// `register` is told of it by the caller.
     pub(super) fn new(register: Arc<Mutex<Register>>, dependencies: Dependencies) -> Self {
         Self { register, watcher: Arc::new(Watcher { dependencies, call: Notify::new() }) }
@@ -137,19 +138,19 @@ impl News {
     pub(super) fn watcher(&self) -> &Arc<Watcher> {
         &self.watcher
     }
+}
 
-    /// Returns when something has changed that the answer depends on. Dropping the future loses nothing.
-    pub async fn changed(&mut self) {
-        self.watcher.call.notified().await;
+impl ChangeSignal for GraphSignal {
+    fn changed(&mut self) -> LocalBoxFuture<'_, ()> {
+        Box::pin(self.watcher.call.notified())
     }
 
-    /// Takes note of all that was told: an answer that is asked for after this holds it.
-    pub fn forget(&mut self) {
+    fn mark_seen(&mut self) {
         let _ = self.watcher.call.notified().now_or_never();
     }
 }
 
-impl Drop for News {
+impl Drop for GraphSignal {
     fn drop(&mut self) {
         let mut register = lock(&self.register);
         register.watchers.retain(|watcher| !Arc::ptr_eq(watcher, &self.watcher));

@@ -3,6 +3,7 @@
 use expect_test::expect;
 use futures_util::poll;
 use prony_graph_store::{Kind, Side, Value};
+use prony_source::Source as _;
 
 use super::harness::friends;
 

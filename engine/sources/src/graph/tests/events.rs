@@ -10,7 +10,7 @@ use prony_graphql::{
 };
 
 use super::harness::{Offered, Served, friends};
-use crate::source::Events;
+use prony_source::{Events, FieldRequest, Source as _};
 
 /// An open subscription.
 struct Subscribed {
@@ -31,7 +31,8 @@ impl Served {
             let given = serde_json::from_str(variables).unwrap();
             let (variables, _) = operation.coerce(schema, given)?;
             let selection = operation.select(schema, &variables)?;
-            let root = offered.surface.plan(selection.kind, &selection.fields[0]);
+            let root =
+                offered.source.plan(&FieldRequest { kind: selection.kind, field: &selection.fields[0] });
             let events = root.and_then(|root| self.source.attach().subscribe(&root, &variables));
             Ok((events.map_err(|error| vec![error])?, selection.fields))
         };

@@ -10,33 +10,30 @@ use prony_graphql::{
     schema::{Schema, SourceId},
     selection::OperationKind,
 };
+use prony_source::{CommonSettings, FieldRequest, PreparedField, ReservedNames, Source as _, SourceSchema};
 use tempfile::TempDir;
 
-use crate::{
-    graph::source::{GraphSource, GraphSurface, PreparedRoot},
-    relational::settings::RelationalSettings,
-    source::Taken,
-};
+use crate::graph::GraphSource;
 
 /// An open graph as a source.
 pub(super) struct Served {
     pub(super) store: Arc<Store>,
-    pub(super) source: Arc<GraphSource>,
+    pub(super) source: GraphSource,
     _directory: TempDir,
 }
 
 /// The schema of one moment.
 pub(super) struct Offered {
     pub(super) schema: Schema,
-    pub(super) surface: Arc<GraphSurface>,
+    pub(super) source: Arc<dyn SourceSchema>,
 }
 
 impl Served {
     pub(super) fn empty() -> Self {
-        Self::with(RelationalSettings::default())
+        Self::with(CommonSettings::default())
     }
 
-    pub(super) fn with(settings: RelationalSettings) -> Self {
+    pub(super) fn with(settings: CommonSettings) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let options = Options::new(Durability::Sync);
         let store = Arc::new(Store::open(directory.path(), options).unwrap());
@@ -49,9 +46,9 @@ impl Served {
     }
 
     pub(super) fn offered(&self) -> Offered {
-        let surface = self.source.surface(&Taken::default());
-        let schema = Schema::merge(vec![(SourceId(0), surface.contribution())]).unwrap();
-        Offered { schema, surface }
+        let source = self.source.schema(&ReservedNames::default());
+        let schema = Schema::merge(vec![(SourceId(0), source.contribution())]).unwrap();
+        Offered { schema, source }
     }
 
     /// The response to a request.
@@ -78,8 +75,11 @@ impl Served {
         let operation = Operation::parse(schema, text, None, &Limits::default())?;
         let (variables, _) = operation.coerce(schema, serde_json::from_str(variables).unwrap())?;
         let selection = operation.select(schema, &variables)?;
-        let planned = selection.fields.iter().map(|field| offered.surface.plan(selection.kind, field));
-        let roots: Vec<PreparedRoot> = planned.collect::<Result<_, _>>().map_err(|error| vec![error])?;
+        let planned = selection
+            .fields
+            .iter()
+            .map(|field| offered.source.plan(&FieldRequest { kind: selection.kind, field }));
+        let roots: Vec<PreparedField> = planned.collect::<Result<_, _>>().map_err(|error| vec![error])?;
         let handle = self.source.attach();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let results = runtime.block_on(async {

@@ -7,7 +7,8 @@ use prony_graph_store::{Kind, Side, Value};
 use prony_graphql::schema::{Schema, SourceId};
 
 use super::harness::{Served, friends};
-use crate::{graph::contribution::contribution, source::Taken};
+use crate::graph::{contribution::contribution, model::Model};
+use prony_source::ReservedNames;
 
 /// The types and properties of one side, as they are served, and what is noted of them.
 fn check(side: Side, declared: &[(&str, &[(&str, Kind)])], expected: &Expect) {
@@ -21,8 +22,7 @@ fn check(side: Side, declared: &[(&str, &[(&str, Kind)])], expected: &Expect) {
         }
         Ok(())
     });
-    let surface = served.source.surface(&Taken::default());
-    let model = surface.model();
+    let model = Model::new(served.store.read().schema(), &ReservedNames::default());
     let mut text = String::new();
     for of in &model.side(side).types {
         let fields: Vec<&str> = of.properties.iter().map(|property| &*property.field).collect();
@@ -32,7 +32,7 @@ fn check(side: Side, declared: &[(&str, &[(&str, Kind)])], expected: &Expect) {
     for note in &model.notes {
         writeln!(text, "note: {note}").unwrap();
     }
-    Schema::merge(vec![(SourceId(0), contribution(model))]).expect("the names make a schema");
+    Schema::merge(vec![(SourceId(0), contribution(&model))]).expect("the names make a schema");
     expected.assert_eq(&text);
 }
 

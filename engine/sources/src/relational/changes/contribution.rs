@@ -12,7 +12,9 @@ use prony_graphql::schema::{
 };
 
 use super::names::{ChangeIndex, KEY, OPERATION, PREVIOUS_KEY};
-use crate::relational::{contribution::shared_type, model::Model};
+use prony_source::dialect::shared_type;
+
+use crate::relational::model::Model;
 
 /// Adds to what the model contributes, whose names and arguments are used again: there are as many changes as tables.
 pub(crate) fn add(model: &Model, index: &ChangeIndex, contribution: &mut Contribution) {

@@ -14,19 +14,17 @@ use prony_graphql::{
     response::FieldResult,
     variables::Variables,
 };
+use prony_source::Events;
 use serde_json::Value as Json;
 
 use super::{
     Lost, Operation, Reader, RowChange, RowValues, Transaction,
     plan::{ChangeKind, ChangeOutput, ChangesPlan},
 };
-use crate::{
-    relational::{
-        catalog::ColumnKind,
-        model::{Column, ColumnId, Model, Table},
-        plan::{Output, OutputKind},
-    },
-    source::Events,
+use crate::relational::{
+    catalog::ColumnKind,
+    model::{Column, ColumnId, Model, Table},
+    plan::{Output, OutputKind},
 };
 
 /// Changes whose statements are at the database at once, of one transaction or of several that wait.

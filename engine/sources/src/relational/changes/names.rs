@@ -1,12 +1,12 @@
 //! Which tables have a subscription field, and the names that come with it. A table needs a primary key: without one,
 //! nobody could say which row an event is about. Views do not change by themselves.
 
+use prony_source::dialect::names;
 use std::collections::{HashMap, HashSet};
 
 use crate::relational::{
     catalog::TableKind,
     model::{Model, TableId},
-    names,
 };
 
 /// Members of a change beside the row.

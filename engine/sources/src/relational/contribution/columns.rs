@@ -2,67 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use apollo_compiler::{Name, ast::Type, name, schema::ExtendedType};
+use apollo_compiler::{Name, ast::Type, name};
 use prony_graphql::schema::{
     Contribution,
-    build::{Pool, enumeration, input_object, named, non_null, object, scalar},
+    build::{Pool, enumeration, named},
 };
+use prony_source::dialect::{EQUALITY_OPERATORS, filter_input, filter_names, scalar_names, shared_type};
 
 use crate::relational::{catalog::ColumnKind, model::Model};
-
-/// Scalars that GraphQL does not have: name, description, where it is specified.
-const CUSTOM_SCALARS: &[(Name, &str, &str)] = &[
-    (name!("BigInt"), "An integer of 64 bits as a JSON number.", "https://www.rfc-editor.org/rfc/rfc8259"),
-    (name!("Bytes"), "Bytes in base64.", "https://www.rfc-editor.org/rfc/rfc4648"),
-    (
-        name!("Decimal"),
-        "An exact decimal number as a string.",
-        "https://www.postgresql.org/docs/current/datatype-numeric.html",
-    ),
-    (name!("JSON"), "Any JSON value.", "https://www.rfc-editor.org/rfc/rfc8259"),
-    (name!("UUID"), "A UUID in its canonical text form.", "https://www.rfc-editor.org/rfc/rfc9562"),
-];
-
-const EQUALITY: &[Name] = &[name!("eq"), name!("ne"), name!("in"), name!("not_in"), name!("is_null")];
-const ORDER: &[Name] = &[
-    name!("eq"),
-    name!("ne"),
-    name!("gt"),
-    name!("gte"),
-    name!("lt"),
-    name!("lte"),
-    name!("in"),
-    name!("not_in"),
-    name!("is_null"),
-];
-const TEXT: &[Name] = &[
-    name!("eq"),
-    name!("ne"),
-    name!("gt"),
-    name!("gte"),
-    name!("lt"),
-    name!("lte"),
-    name!("in"),
-    name!("not_in"),
-    name!("is_null"),
-    name!("like"),
-    name!("ilike"),
-];
-const NULLNESS: &[Name] = &[name!("is_null")];
-
-/// Filter inputs that all tables share: name, type of the operand, operators.
-const FILTERS: &[(Name, Name, &[Name])] = &[
-    (name!("BigIntWhere"), name!("BigInt"), ORDER),
-    (name!("BoolWhere"), name!("Boolean"), EQUALITY),
-    (name!("BytesWhere"), name!("Bytes"), EQUALITY),
-    (name!("DecimalWhere"), name!("Decimal"), ORDER),
-    (name!("FloatWhere"), name!("Float"), ORDER),
-    (name!("IntWhere"), name!("Int"), ORDER),
-    (name!("JsonWhere"), name!("JSON"), NULLNESS),
-    (name!("ListWhere"), name!("Boolean"), NULLNESS),
-    (name!("StrWhere"), name!("String"), TEXT),
-    (name!("UuidWhere"), name!("UUID"), ORDER),
-];
 
 /// Types of columns, and which of them are in use.
 pub(super) struct ColumnTypes<'m> {
@@ -154,42 +101,16 @@ impl<'m> ColumnTypes<'m> {
         for found in &self.model.enums {
             let (name, filter) = (enum_name(&found.name), enum_filter(&found.name));
             if filters.contains(&filter) {
-                types.push(filter_input(&filter, &name, EQUALITY, pool));
+                types.push(filter_input(&filter, &name, EQUALITY_OPERATORS, pool));
             }
             types.push(enumeration(&name, None, found.labels.iter().map(|label| pool.name(label))));
         }
-        let mut shared: Vec<&Name> =
-            FILTERS.iter().map(|(name, ..)| name).filter(|name| filters.contains(*name)).collect();
+        let mut shared: Vec<Name> = filter_names().filter(|name| filters.contains(*name)).cloned().collect();
         // Operands of filters are among the columns' own types.
-        shared.extend(CUSTOM_SCALARS.iter().map(|(name, ..)| name).filter(|name| scalars.contains(*name)));
-        let (sort_operator, result) = (name!("SortOperator"), name!("Result"));
-        shared.extend(self.sorts.then_some(&sort_operator));
-        shared.extend(self.changes.then_some(&result));
-        types.extend(shared.into_iter().filter_map(|name| shared_type(name, pool)));
-    }
-}
-
-/// A type that belongs to no table: a filter, a scalar, `SortOperator` or `Result`. Sources that share it must define it
-/// alike.
-pub(crate) fn shared_type(name: &Name, pool: &mut Pool) -> Option<(Name, ExtendedType)> {
-    if let Some((name, operand, operators)) = FILTERS.iter().find(|(known, ..)| known == name) {
-        return Some(filter_input(name, operand, operators, pool));
-    }
-    if let Some((name, description, specified_by)) = CUSTOM_SCALARS.iter().find(|(known, ..)| known == name) {
-        return Some(scalar(name, Some(description), Some(specified_by)));
-    }
-    match name.as_str() {
-        "ChangeOperation" => Some(enumeration(
-            name,
-            Some("What has become of a row, a node or a relationship."),
-            [name!("INSERT"), name!("UPDATE"), name!("DELETE")],
-        )),
-        "SortOperator" => Some(enumeration(name, None, [name!("asc"), name!("desc")])),
-        "Result" => {
-            let result = pool.field(&name!("result"), non_null(&name!("Boolean")));
-            Some(object(name, Some("Whether a row was changed."), [result]))
-        }
-        _ => None,
+        shared.extend(scalar_names().filter(|name| scalars.contains(*name)).cloned());
+        shared.extend(self.sorts.then_some(name!("SortOperator")));
+        shared.extend(self.changes.then_some(name!("Result")));
+        types.extend(shared.iter().filter_map(|name| shared_type(name, pool)));
     }
 }
 
@@ -199,22 +120,4 @@ fn enum_name(name: &str) -> Name {
 
 fn enum_filter(name: &str) -> Name {
     enum_name(&format!("{name}Where"))
-}
-
-pub(crate) fn filter_input(
-    name: &Name,
-    operand: &Name,
-    operators: &[Name],
-    pool: &mut Pool,
-) -> (Name, ExtendedType) {
-    let fields = operators.iter().map(|operator| {
-        let input = match operator.as_str() {
-            // Items may be null, so that clients that declare `[Int]` fit as well as those with `[Int!]`.
-            "in" | "not_in" => Type::List(Box::new(named(operand))),
-            "is_null" => named(&name!("Boolean")),
-            _ => named(operand),
-        };
-        pool.input(operator, input)
-    });
-    input_object(name, None, fields)
 }

@@ -40,12 +40,12 @@ impl Model {
 }
 
 fn check_limits(settings: &RelationalSettings, faults: &mut Faults) {
-    if settings.default_limit > settings.max_limit {
+    if settings.common.default_limit > settings.common.max_limit {
         faults.add(
             &["default_limit"],
             format!(
                 "{} rows are more than `max_limit` allows ({}); lower it or raise `max_limit`",
-                settings.default_limit, settings.max_limit
+                settings.common.default_limit, settings.common.max_limit
             ),
         );
     }

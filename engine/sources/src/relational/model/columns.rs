@@ -1,5 +1,6 @@
 //! The columns of a served table: which, under which field, of which kind; and the primary key.
 
+use prony_source::dialect::names::{graphql_name, is_graphql_name};
 use std::collections::HashSet;
 
 use super::{
@@ -10,7 +11,6 @@ use super::{
 };
 use crate::relational::{
     catalog::{CatalogColumn, CatalogTable, ColumnKind, TableKind},
-    names::{graphql_name, is_graphql_name},
     settings::{ColumnSettings, ColumnTypeOverride, TableSettings},
 };
 

@@ -2,7 +2,9 @@
 //! otherwise.
 
 use super::{EnumType, Table};
-use crate::relational::{catalog::ColumnKind, names::is_graphql_name};
+use prony_source::dialect::names::is_graphql_name;
+
+use crate::relational::catalog::ColumnKind;
 
 /// Whether all labels may be values of a GraphQL enum (GraphQL specification, section 3.9).
 pub(super) fn has_graphql_labels(labels: &[Box<str>]) -> bool {

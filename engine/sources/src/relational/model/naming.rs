@@ -1,13 +1,11 @@
 //! Names of types and root fields: inflected table names, the user's overrides, and what becomes of names
 //! that are already taken. The same catalog always gets the same names.
 
+use prony_source::dialect::names;
 use std::collections::HashSet;
 
 use super::{EnumType, Table, build::Served, columns::invalid_name, enums, faults::Faults};
-use crate::relational::{
-    catalog::{Catalog, CatalogTable, TableKind},
-    names,
-};
+use crate::relational::catalog::{Catalog, CatalogTable, TableKind};
 
 /// Types of one table are its row type's name with these behind it.
 pub(super) const TYPE_SUFFIXES: [&str; 7] =

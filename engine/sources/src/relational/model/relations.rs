@@ -5,6 +5,7 @@
 //! referring table (`meetups`), with the columns behind it where the table refers twice or more
 //! (`member_follows_on_created_by`). A name that is taken gets the longer form, then a number.
 
+use prony_source::dialect::names;
 use std::collections::{HashMap, HashSet};
 
 use super::{
@@ -15,7 +16,7 @@ use super::{
     faults::{Faults, suggestion},
     naming::described,
 };
-use crate::relational::{catalog::Catalog, names, settings::RelationSettings};
+use crate::relational::{catalog::Catalog, settings::RelationSettings};
 
 /// A foreign key or a relation of the settings, on its way to a has-one and a has-many.
 struct Link {

@@ -1,12 +1,11 @@
 //! Cuts a root field into levels: one for the root, one for each relation or aggregate below it.
 
 use prony_graphql::error::Position;
+use prony_source::dialect::RowCount;
 
 use crate::relational::{
     model::{ColumnId, Model, Relation, TableId},
-    plan::{
-        AggregatePlan, Filter, ListPlan, OrderKey, Output, OutputKind, Root, RootPlan, RowCount, RowPlan,
-    },
+    plan::{AggregatePlan, Filter, ListPlan, OrderKey, Output, OutputKind, Root, RootPlan, RowPlan},
 };
 
 /// A root field as levels; parents stand before their children, the root is first.

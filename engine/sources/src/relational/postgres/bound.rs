@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use bytes::BytesMut;
 use prony_graphql::{error::GraphqlError, selection::Value, variables::Variables};
+use prony_source::dialect;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
 use super::{
@@ -79,8 +80,10 @@ pub(super) fn bind_all(
             Parameter::Column { table, column, value, list } => {
                 bind_column(model, (*table, *column), value, *list, variables)
             }
-            Parameter::Limit(count) => bind::limit(count.as_ref(), variables, settings).map(Bound::Int8),
-            Parameter::Offset(count) => bind::offset(count.as_ref(), variables).map(Bound::Int8),
+            Parameter::Limit(count) => {
+                dialect::limit(count.as_ref(), variables, &settings.common).map(Bound::Int8)
+            }
+            Parameter::Offset(count) => dialect::offset(count.as_ref(), variables).map(Bound::Int8),
             // Filled in by whoever fetches the level.
             Parameter::Parent(_) => Ok(Bound::Null),
         })
@@ -95,7 +98,7 @@ fn bind_column(
     variables: &Variables,
 ) -> Result<Bound, GraphqlError> {
     let column = model.table(table).column(column);
-    let json = bind::json(value, variables);
+    let json = dialect::json(value, variables);
     if list {
         let scalars = bind::list(column, &json)?;
         return Ok(bound_list(Wire::of(&column.kind), scalars));

@@ -68,7 +68,7 @@ impl Target {
             config.connect_timeout(CONNECT_TIMEOUT);
         }
         let shares_processors = is_on_this_machine(&config);
-        let statement_timeout_ms = settings.statement_timeout_ms;
+        let statement_timeout_ms = settings.common.statement_timeout_ms;
         Ok(Self { config, description, statement_timeout_ms, shares_processors })
     }
 

@@ -25,16 +25,16 @@ use super::{
 /// Reading the catalog may take this long, also of a database with many thousand tables.
 const DISCOVERY_LIMIT: Duration = Duration::from_secs(60);
 
-/// Connections are opened per core, by [`Database::attach`].
+/// Connections are opened per core, by [`PostgresDatabase::session`].
 #[derive(Debug)]
-pub struct Database {
+pub struct PostgresDatabase {
     target: Arc<Target>,
     settings: Arc<RelationalSettings>,
     order: Arc<Order>,
     listener: Option<Listener>,
 }
 
-impl Database {
+impl PostgresDatabase {
     /// Connects to `postgres://…` or `host=… dbname=…` and reads the catalog, which is the caller's: of many tables it is large.
     ///
     /// # Errors
@@ -75,16 +75,16 @@ impl Database {
     ///
     /// # Errors
     /// Limits and offsets written in the document that are out of bounds.
-    pub fn prepare(&self, model: &Arc<Model>, plan: RootPlan) -> Result<Prepared, GraphqlError> {
+    pub fn statements(&self, model: &Arc<Model>, plan: RootPlan) -> Result<Prepared, GraphqlError> {
         Prepared::new(model, &self.settings, plan)
     }
 
-    /// As [`Self::prepare`] for a list, of the one row that the variables give
+    /// As [`Self::statements`] for a list, of the one row that the variables give
     /// ([`prony_graphql::variables::Variables::with_given`]) by the table's columns, instead of those of the table.
     ///
     /// # Errors
-    /// As [`Self::prepare`].
-    pub fn prepare_given(
+    /// As [`Self::statements`].
+    pub fn statements_of_given(
         &self,
         model: &Arc<Model>,
         plan: &RootPlan,
@@ -94,7 +94,7 @@ impl Database {
     }
 
     /// Begins to open this core's connections. Call it on the core's thread, inside its `LocalSet`.
-    pub fn attach(&self) -> Session {
+    pub fn session(&self) -> Session {
         Session::new(&self.target, &self.settings, &self.order)
     }
 }

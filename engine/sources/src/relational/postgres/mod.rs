@@ -24,6 +24,7 @@ mod rows;
 mod running;
 mod select;
 mod session;
+mod source;
 mod statement;
 #[cfg(test)]
 mod tests;
@@ -31,8 +32,9 @@ mod told;
 mod trigger_forms;
 pub mod triggers;
 
-pub use database::Database;
+pub use database::PostgresDatabase;
 pub use error::{OpenError, OpenErrorKind};
 pub use listen::ListenerState;
 pub use prepared::Prepared;
 pub use session::Session;
+pub use source::{PostgresSource, PostgresSourceError, open};

@@ -1,5 +1,6 @@
 //! Mutations: one INSERT, UPDATE or DELETE per root field, all of a request in one transaction.
 
+use prony_source::dialect::{ResultKind, ResultOutput};
 use std::{rc::Rc, sync::Arc};
 
 use tokio_postgres::Row;
@@ -8,7 +9,7 @@ use super::{
     super::{
         changes::Operation,
         model::{Column, Model, Table, TableId},
-        plan::{CreatePlan, DeletePlan, Output, OutputKind, ResultKind, ResultOutput, UpdatePlan},
+        plan::{CreatePlan, DeletePlan, Output, OutputKind, UpdatePlan},
         sql::{SqlBuilder, push_identifier},
     },
     bound::Bound,

@@ -9,17 +9,18 @@ use prony_graphql::{
     selection::{Slot, Value},
     variables::Variables,
 };
+use prony_source::dialect::{self, AggregateFunction, RowCount};
 
 use super::{
     super::{
         catalog::ColumnKind,
         model::{ColumnId, Model, Relation, Table, TableId},
         plan::{
-            AggregateField, AggregateFunction, AggregateKind, AggregatePlan, Filter, ListPlan, OrderKey,
-            Output, OutputKind, RowCount, RowPlan,
+            AggregateField, AggregateKind, AggregatePlan, Filter, ListPlan, OrderKey, Output, OutputKind,
+            RowPlan,
         },
         settings::RelationalSettings,
-        sql::{Parameter, SqlBuilder, bind, column_operand, push_identifier},
+        sql::{Parameter, SqlBuilder, column_operand, push_identifier},
     },
     dialect::Postgres,
     json_sql::{self, JsonText},
@@ -255,12 +256,12 @@ impl<'m> SelectWriter<'m> {
         let limit = if is_open(plan.limit) {
             format!("${}", self.builder.parameter(Parameter::Limit(plan.limit.cloned())))
         } else {
-            bind::limit(plan.limit, &none, self.settings)?.to_string()
+            dialect::limit(plan.limit, &none, &self.settings.common)?.to_string()
         };
         let offset = if is_open(plan.offset) {
             format!(" OFFSET ${}", self.builder.parameter(Parameter::Offset(plan.offset.cloned())))
         } else {
-            match bind::offset(plan.offset, &none)? {
+            match dialect::offset(plan.offset, &none)? {
                 0 => String::new(),
                 rows => format!(" OFFSET {rows}"),
             }

@@ -153,7 +153,7 @@ impl Core {
         variables: &Variables,
     ) -> Result<Vec<u8>, GraphqlError> {
         let values = read.statement.bind(&prepared.model, &self.settings, variables)?;
-        let max_bytes = self.settings.max_response_bytes;
+        let max_bytes = self.settings.common.max_response_bytes;
         let rows = self
             .run(&read.statement, values.into(), || {
                 let shape = Arc::clone(&read.shape);
@@ -178,7 +178,7 @@ impl Core {
             model: Arc::clone(&prepared.model),
             levels: Arc::clone(levels),
         };
-        let limits = Limits { max_response_bytes: self.settings.max_response_bytes };
+        let limits = Limits { max_response_bytes: self.settings.common.max_response_bytes };
         let plan = Arc::clone(&levels.plan);
         let variables = Rc::new(variables.clone());
         nest::resolve(&fetch, plan, variables, self.gatherer.clone(), limits).await
@@ -313,7 +313,7 @@ impl Fetch for LevelFetch {
             for (place, keys) in values.iter_mut().zip(bind_keys(&level_statement.key_wires, &keys)) {
                 *place = keys;
             }
-            let max_bytes = core.settings.max_response_bytes;
+            let max_bytes = core.settings.common.max_response_bytes;
             let answer = core
                 .run(&level_statement.statement, values.into(), || {
                     LevelAnswer::new(Arc::clone(&level_statement.shape), max_bytes)

@@ -3,14 +3,11 @@
 use std::borrow::Cow;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use prony_graphql::{
-    error::{ErrorCode, GraphqlError},
-    selection::Value,
-    variables::Variables,
-};
+use prony_graphql::error::{ErrorCode, GraphqlError};
+use prony_source::dialect::abbreviated;
 use serde_json::Value as Json;
 
-use crate::relational::{catalog::ColumnKind, model::Column, plan::RowCount, settings::RelationalSettings};
+use crate::relational::{catalog::ColumnKind, model::Column};
 
 /// A checked value on its way to a driver.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,16 +20,6 @@ pub enum Scalar<'v> {
     Text(Cow<'v, str>),
     Bytes(Vec<u8>),
     Array(Vec<Scalar<'v>>),
-}
-
-/// The JSON of a parameter's value: borrowed where it is one value of the document or the variables.
-pub fn json<'v>(value: &'v Value, variables: &'v Variables) -> Cow<'v, Json> {
-    const NULL: Json = Json::Null;
-    match value {
-        Value::Scalar(json) => Cow::Borrowed(json),
-        Value::Slot(slot) => variables.get(slot).map_or(Cow::Owned(NULL), Cow::Borrowed),
-        other => Cow::Owned(other.resolve(variables)),
-    }
 }
 
 /// The scalar that a column takes for a JSON value.
@@ -120,59 +107,5 @@ fn takes(kind: &ColumnKind) -> &'static str {
         ColumnKind::Timestamp => "a time as text",
         ColumnKind::Uuid => "a UUID as text",
         ColumnKind::Text | ColumnKind::Enum(_) | ColumnKind::OtherText => "text without NUL",
-    }
-}
-
-/// At most 60 characters of a value, for messages.
-fn abbreviated(value: &Json) -> String {
-    const LONGEST: usize = 60;
-    let text = value.to_string();
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
-}
-
-/// The effective LIMIT.
-///
-/// # Errors
-/// `BadUserInput` for a negative limit, `LimitExceeded` above the highest.
-pub fn limit(
-    count: Option<&RowCount>,
-    variables: &Variables,
-    settings: &RelationalSettings,
-) -> Result<i64, GraphqlError> {
-    let Some(count) = count else { return Ok(i64::from(settings.default_limit)) };
-    let Some(limit) = row_count(count, "limit", variables)? else {
-        return Ok(i64::from(settings.default_limit));
-    };
-    if limit > i64::from(settings.max_limit) {
-        let message = format!(
-            "`limit` is {limit}, above the highest of {} (max_limit): page with `offset` or a filter on the key",
-            settings.max_limit
-        );
-        return Err(GraphqlError::new(ErrorCode::LimitExceeded, message).at(count.position));
-    }
-    Ok(limit)
-}
-
-/// The effective OFFSET.
-///
-/// # Errors
-/// `BadUserInput` for a negative offset.
-pub fn offset(count: Option<&RowCount>, variables: &Variables) -> Result<i64, GraphqlError> {
-    let Some(count) = count else { return Ok(0) };
-    Ok(row_count(count, "offset", variables)?.unwrap_or(0))
-}
-
-fn row_count(count: &RowCount, name: &str, variables: &Variables) -> Result<Option<i64>, GraphqlError> {
-    let value = json(&count.value, variables);
-    match value.as_i64() {
-        Some(number) if number >= 0 => Ok(Some(number)),
-        None if value.is_null() => Ok(None),
-        _ => {
-            let message = format!("`{name}` is {}, it must be a whole number from 0", abbreviated(&value));
-            Err(GraphqlError::new(ErrorCode::BadUserInput, message).at(count.position))
-        }
     }
 }

@@ -9,10 +9,11 @@ mod filter;
 mod mutation;
 
 use prony_graphql::selection::Value;
+use prony_source::dialect::RowCount;
 
 use super::{
     model::{Column, ColumnId, Table, TableId},
-    plan::{OrderKey, RowCount},
+    plan::OrderKey,
 };
 
 /// What differs between databases within shared statements. Each method appends to the builder's text.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use prony_graphql::{error::GraphqlError, variables::Variables};
+use prony_source::dialect::{self, write_integer};
 use serde_json::Value as Json;
 
 use super::{
@@ -68,7 +69,7 @@ fn bind_one(
     match parameter {
         Parameter::Column { table, column, value, list } => {
             let column = values.model.table(*table).column(*column);
-            let json = bind::json(value, values.variables);
+            let json = dialect::json(value, values.variables);
             if *list {
                 let items = list_text(column, &json)?;
                 statement.bind(number, Stored::Text(items.as_bytes()))?;
@@ -77,11 +78,11 @@ fn bind_one(
             }
         }
         Parameter::Limit(count) => {
-            let limit = bind::limit(count.as_ref(), values.variables, values.settings)?;
+            let limit = dialect::limit(count.as_ref(), values.variables, &values.settings.common)?;
             statement.bind(number, Stored::Integer(limit))?;
         }
         Parameter::Offset(count) => {
-            let offset = bind::offset(count.as_ref(), values.variables)?;
+            let offset = dialect::offset(count.as_ref(), values.variables)?;
             statement.bind(number, Stored::Integer(offset))?;
         }
         Parameter::Parent(_) => {}
@@ -141,7 +142,7 @@ pub(super) fn fingerprint(text: &StatementText, values: Values<'_>) -> Result<St
         match parameter {
             Parameter::Column { table, column, value, list } => {
                 let column = values.model.table(*table).column(*column);
-                let json = bind::json(value, values.variables);
+                let json = dialect::json(value, values.variables);
                 if *list {
                     fingerprint.push_str(&list_text(column, &json)?);
                 } else {
@@ -149,11 +150,11 @@ pub(super) fn fingerprint(text: &StatementText, values: Values<'_>) -> Result<St
                 }
             }
             Parameter::Limit(count) => {
-                let limit = bind::limit(count.as_ref(), values.variables, values.settings)?;
+                let limit = dialect::limit(count.as_ref(), values.variables, &values.settings.common)?;
                 fingerprint.push_str(&limit.to_string());
             }
             Parameter::Offset(count) => {
-                fingerprint.push_str(&bind::offset(count.as_ref(), values.variables)?.to_string());
+                fingerprint.push_str(&dialect::offset(count.as_ref(), values.variables)?.to_string());
             }
             Parameter::Parent(_) => {}
         }
@@ -188,7 +189,7 @@ pub(super) fn keys_text(keys: &[Key]) -> Vec<u8> {
 
 fn write_key_part(out: &mut Vec<u8>, part: &KeyPart) {
     match part {
-        KeyPart::Integer(number) => super::value::push_integer(out, *number),
+        KeyPart::Integer(number) => write_integer(out, *number),
         KeyPart::Real(bits) => {
             let number = f64::from_bits(*bits);
             let text = match serde_json::Number::from_f64(number) {

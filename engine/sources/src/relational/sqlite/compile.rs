@@ -7,6 +7,7 @@ use prony_graphql::{
     json,
     selection::{Slot, Value},
 };
+use prony_source::dialect::{AggregateFunction, RowCount};
 
 use super::{
     dialect::Sqlite,
@@ -16,8 +17,7 @@ use crate::relational::{
     catalog::{ColumnKind, TableKind},
     model::{Cardinality, Column, ColumnId, Model, Relation, Table, TableId},
     plan::{
-        AggregateField, AggregateFunction, AggregateKind, AggregatePlan, Filter, ListPlan, OrderKey, Output,
-        OutputKind, RowCount, RowPlan,
+        AggregateField, AggregateKind, AggregatePlan, Filter, ListPlan, OrderKey, Output, OutputKind, RowPlan,
     },
     sql::{Dialect as _, Parameter, SqlBuilder, column_operand, push_identifier},
 };

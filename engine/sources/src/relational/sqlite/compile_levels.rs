@@ -8,9 +8,10 @@ use super::{
 use crate::relational::{
     model::{ColumnId, Model, Table},
     nest::{Level, LevelOutput, LevelOutputKind, LevelSource},
-    plan::{AggregatePlan, Filter, OrderKey, Output, OutputKind, RowCount},
+    plan::{AggregatePlan, Filter, OrderKey, Output, OutputKind},
     sql::{Parameter, column_operand},
 };
+use prony_source::dialect::RowCount;
 
 pub(super) fn level(model: &Model, level: &Level) -> LevelProgram {
     let table = model.table(level.table);

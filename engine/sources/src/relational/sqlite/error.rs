@@ -93,7 +93,7 @@ pub(super) fn of_interruption(reason: Interruption, settings: &RelationalSetting
             format!(
                 "the statement took longer than {} ms (statement_timeout_ms) and was cancelled: ask for fewer \
                  rows, or filter by an indexed column",
-                settings.statement_timeout_ms
+                settings.common.statement_timeout_ms
             ),
         ),
         Interruption::Cancelled | Interruption::Budget => {

@@ -7,7 +7,7 @@ use rusqlite::{
     types::{Value, ValueRef},
 };
 
-use super::like::Pattern;
+use prony_source::dialect::LikePattern;
 
 /// Adds the functions to a connection.
 pub(super) fn register(connection: &Connection) -> Result<(), Error> {
@@ -20,7 +20,7 @@ pub(super) fn register(connection: &Connection) -> Result<(), Error> {
 fn like(context: &Context<'_>, insensitive: bool) -> Result<Option<bool>, Error> {
     let pattern = context.get_or_create_aux(1, |value| {
         let text = value.as_str_or_null()?.unwrap_or_default();
-        Ok::<_, Box<dyn std::error::Error + Send + Sync>>(Pattern::new(text, insensitive))
+        Ok::<_, Box<dyn std::error::Error + Send + Sync>>(LikePattern::new(text, insensitive))
     })?;
     if matches!(context.get_raw(1), ValueRef::Null) {
         return Ok(None);

@@ -13,7 +13,6 @@ mod dialect;
 pub mod discover;
 mod error;
 mod functions;
-mod like;
 mod open;
 mod pool;
 mod prepare;
@@ -22,6 +21,7 @@ mod raw;
 mod reader;
 mod session;
 mod slot;
+mod source;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -37,10 +37,7 @@ use prony_graphql::{error::GraphqlError, response::FieldResult, variables::Varia
 pub use open::OpenError;
 pub use prepare::Prepared;
 pub use reader::Reader;
-
-pub(crate) use like::Pattern;
-pub(crate) use prepare::result;
-pub(crate) use value::push_float;
+pub use source::{SqliteSession, SqliteSource, SqliteSourceError, open};
 
 use error::unavailable;
 use open::Opener;
@@ -48,20 +45,14 @@ use pool::{Pool, Work};
 use slot::{Role, Slot};
 use writer::Writer;
 
-use super::{
-    catalog::Catalog,
-    changes::Feed,
-    model::Model,
-    plan::{ListPlan, RootPlan},
-    settings::RelationalSettings,
-};
+use super::{catalog::Catalog, changes::Feed, model::Model, plan::RootPlan, settings::RelationalSettings};
 
 /// How long a lock of another program is waited for, where waiting holds up no core.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An open database file: shared by all cores.
 #[derive(Debug)]
-pub struct Database {
+pub struct SqliteDatabase {
     opener: Arc<Opener>,
     settings: Arc<RelationalSettings>,
     changes: Arc<Feed>,
@@ -70,7 +61,7 @@ pub struct Database {
     writer: Result<Writer, String>,
 }
 
-impl Database {
+impl SqliteDatabase {
     /// Opens a file that exists, switches it to WAL where it can be written, and reads its catalog, which is the caller's: of
     /// many tables it is large.
     ///
@@ -108,22 +99,12 @@ impl Database {
     }
 
     /// Makes the statements of one root field.
-    ///
-    /// # Errors
-    /// None so far; the signature is the one of all relational databases.
-    #[expect(clippy::needless_pass_by_value, reason = "shared by all databases")]
-    pub fn prepare(&self, model: &Arc<Model>, plan: RootPlan) -> Result<Prepared, GraphqlError> {
-        Ok(Prepared::new(model, &plan, self.settings.resolver))
-    }
-
-    /// As [`Self::prepare`] for a list, of the one row that the variables give ([`Variables::with_given`]) by the table's
-    /// columns, instead of those of the table.
-    pub fn prepare_given(&self, model: &Arc<Model>, plan: &RootPlan, list: &ListPlan) -> Prepared {
-        Prepared::given(model, plan, list)
+    pub fn statements(&self, model: &Arc<Model>, plan: &RootPlan) -> Prepared {
+        Prepared::new(model, plan, self.settings.resolver)
     }
 
     /// Opens this core's reader; call it on the core's thread.
-    pub fn attach(&self) -> Reader {
+    pub fn reader(&self) -> Reader {
         let slot = Slot::new(Arc::clone(&self.opener), Role::Inline);
         Reader::new(slot, Arc::clone(&self.pool), Arc::clone(&self.settings))
     }

@@ -117,7 +117,7 @@ impl Pool {
         let (answer, answered) = oneshot::channel();
         let cancelled = Cancelled::default();
         let _guard = CancelOnDrop(Arc::clone(&cancelled));
-        let limit = Duration::from_millis(u64::from(self.exchange.settings.statement_timeout_ms));
+        let limit = Duration::from_millis(u64::from(self.exchange.settings.common.statement_timeout_ms));
         let deadline = Instant::now() + limit;
         self.submit(Job { work, prepared, variables, deadline, cancelled, answer })?;
         answered.await.unwrap_or_else(|_| Err(unavailable("the database's threads have ended")))

@@ -8,10 +8,8 @@ use std::{
     },
 };
 
-use prony_graphql::{
-    error::{GraphqlError, Position},
-    json,
-};
+use prony_graphql::error::{GraphqlError, Position};
+use prony_source::dialect::{ResultOutput, result_object};
 
 use super::{
     compile::{self, PieceWriter},
@@ -25,7 +23,7 @@ use super::{
 use crate::relational::{
     model::{Model, Table},
     nest::NestPlan,
-    plan::{CreatePlan, ListPlan, Output, OutputKind, ResultKind, ResultOutput, Root, RootPlan},
+    plan::{CreatePlan, ListPlan, Output, OutputKind, Root, RootPlan},
     settings::ResolverModel,
     sql::{SqlBuilder, push_identifier},
 };
@@ -196,7 +194,8 @@ fn returned(table: &Table, outputs: &[Output]) -> (String, Vec<Piece>) {
 }
 
 fn changing(builder: SqlBuilder<'static, Sqlite>, outputs: &[ResultOutput]) -> MutationProgram {
-    let answer = MutationAnswer::Changed { yes: result(outputs, true), no: result(outputs, false) };
+    let answer =
+        MutationAnswer::Changed { yes: result_object(outputs, true), no: result_object(outputs, false) };
     mutation(builder, answer)
 }
 
@@ -204,21 +203,4 @@ fn mutation(builder: SqlBuilder<'static, Sqlite>, answer: MutationAnswer) -> Mut
     let SqlBuilder { text, parameters, .. } = builder;
     let statement = StatementText { sql: text, parameters, keys_parameter: None };
     MutationProgram { statement, answer }
-}
-
-/// `{"result":true}`.
-pub(crate) fn result(outputs: &[ResultOutput], changed: bool) -> Box<[u8]> {
-    let mut out = b"{".to_vec();
-    for (index, output) in outputs.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        out.extend_from_slice(&json::member_prefix(&output.response_key));
-        match &output.kind {
-            ResultKind::Changed => out.extend_from_slice(if changed { b"true" } else { b"false" }),
-            ResultKind::Typename(name) => json::write_string(&mut out, name),
-        }
-    }
-    out.push(b'}');
-    out.into()
 }

@@ -55,7 +55,7 @@ impl Reader {
             Program::Levels { program, gathers } => {
                 let fetch = LevelFetch { core: Rc::clone(&self.core), prepared: Arc::clone(shared) };
                 let gatherer = gathers.then(|| Rc::clone(&self.gatherer));
-                let limits = Limits { max_response_bytes: self.core.settings.max_response_bytes };
+                let limits = Limits { max_response_bytes: self.core.settings.common.max_response_bytes };
                 let plan = Arc::clone(&program.plan);
                 nest::resolve(&fetch, plan, Rc::new(variables.clone()), gatherer, limits).await
             }

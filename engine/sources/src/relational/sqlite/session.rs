@@ -103,7 +103,7 @@ impl Session {
         response_key: &str,
         values: Values<'_>,
     ) -> Result<FieldResult, Unfinished> {
-        let max = values.settings.max_response_bytes;
+        let max = values.settings.common.max_response_bytes;
         let watch = Arc::clone(&self.watch);
         let written = self.statements(id, &program.statements).map_err(Stop::Sqlite).and_then(|statements| {
             for (statement, text) in statements.iter_mut().zip(&program.statements) {
@@ -122,7 +122,7 @@ impl Session {
         keys: &[Key],
         values: Values<'_>,
     ) -> Result<LevelRows, Unfinished> {
-        let max = values.settings.max_response_bytes;
+        let max = values.settings.common.max_response_bytes;
         let watch = Arc::clone(&self.watch);
         let texts = std::slice::from_ref(&program.statement);
         let read = self.statements(id, texts).map_err(Stop::Sqlite).and_then(|statements| {

@@ -1,10 +1,9 @@
 //! Stored values as JSON. SQLite is dynamically typed: each storage class in each kind of column gives
 //! something defined here, a value or an error, the same for all resolver models.
 
-use std::io::Write;
-
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use prony_graphql::json;
+use prony_source::dialect::{NotFinite, write_float, write_integer};
 use serde::de::IgnoredAny;
 
 use super::raw::Stored;
@@ -18,7 +17,7 @@ pub(crate) struct Misfit(pub(super) String);
 pub(super) fn write(out: &mut Vec<u8>, kind: &ColumnKind, value: Stored<'_>) -> Result<(), Misfit> {
     match kind {
         ColumnKind::Int => write_int(out, value),
-        ColumnKind::BigInt => write_integer(out, value),
+        ColumnKind::BigInt => write_integer_column(out, value),
         ColumnKind::Float => write_float_column(out, value),
         ColumnKind::Numeric => write_numeric(out, value),
         ColumnKind::Boolean => write_boolean(out, value),
@@ -43,12 +42,12 @@ fn write_int(out: &mut Vec<u8>, value: Stored<'_>) -> Result<(), Misfit> {
             "is {number}, outside the 32 bits of Int: configure the column as BigInt"
         )));
     }
-    push_integer(out, number);
+    write_integer(out, number);
     Ok(())
 }
 
-fn write_integer(out: &mut Vec<u8>, value: Stored<'_>) -> Result<(), Misfit> {
-    push_integer(out, integer(value).ok_or_else(|| misfit(value, "an integer"))?);
+fn write_integer_column(out: &mut Vec<u8>, value: Stored<'_>) -> Result<(), Misfit> {
+    write_integer(out, integer(value).ok_or_else(|| misfit(value, "an integer"))?);
     Ok(())
 }
 
@@ -71,7 +70,7 @@ fn integer(value: Stored<'_>) -> Option<i64> {
 fn write_float_column(out: &mut Vec<u8>, value: Stored<'_>) -> Result<(), Misfit> {
     match value {
         Stored::Integer(number) => {
-            push_integer(out, number);
+            write_integer(out, number);
             Ok(())
         }
         Stored::Real(number) => push_float(out, number),
@@ -138,7 +137,7 @@ fn write_json(out: &mut Vec<u8>, value: Stored<'_>) -> Result<(), Misfit> {
             Ok(())
         }
         Stored::Integer(number) => {
-            push_integer(out, number);
+            write_integer(out, number);
             Ok(())
         }
         Stored::Real(number) => push_float(out, number),
@@ -166,7 +165,7 @@ fn write_base64(out: &mut Vec<u8>, value: Stored<'_>) {
 
 fn push_number_text(out: &mut Vec<u8>, value: Stored<'_>) {
     match value {
-        Stored::Integer(number) => push_integer(out, number),
+        Stored::Integer(number) => write_integer(out, number),
         Stored::Real(number) if number.is_finite() => {
             let _infallible = push_float(out, number);
         }
@@ -175,23 +174,9 @@ fn push_number_text(out: &mut Vec<u8>, value: Stored<'_>) {
     }
 }
 
-pub(super) fn push_integer(out: &mut Vec<u8>, number: i64) {
-    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-}
-
-/// The shortest digits that read back as the same float; whole numbers below 10^15 without a fraction, as
-/// PostgreSQL writes them.
-pub(crate) fn push_float(out: &mut Vec<u8>, number: f64) -> Result<(), Misfit> {
-    if !number.is_finite() {
-        return Err(Misfit("is infinite, which JSON has no number for".into()));
-    }
-    if number.fract() == 0.0 && number.abs() < 1e15 && !(number == 0.0 && number.is_sign_negative()) {
-        push_integer(out, number as i64);
-    } else {
-        write!(out, "{}", serde_json::Number::from_f64(number).expect("finite"))
-            .expect("writing to memory does not fail");
-    }
-    Ok(())
+/// As JSON, where it has such a number.
+fn push_float(out: &mut Vec<u8>, number: f64) -> Result<(), Misfit> {
+    write_float(out, number).map_err(|NotFinite| Misfit("is infinite, which JSON has no number for".into()))
 }
 
 /// RFC 8259, section 6.

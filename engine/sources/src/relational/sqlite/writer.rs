@@ -272,7 +272,7 @@ fn one_mutation(
         return FieldResult::failed(shared.fail(error));
     };
     let values = Values { model: &shared.model, variables, settings };
-    let limit = Duration::from_millis(u64::from(settings.statement_timeout_ms));
+    let limit = Duration::from_millis(u64::from(settings.common.statement_timeout_ms));
     session.watch().start_blocking(Instant::now() + limit, None);
     let done = session.mutate(shared.first_id, program, &shared.response_key, values);
     session.watch().stop();

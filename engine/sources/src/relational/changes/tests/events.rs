@@ -5,6 +5,7 @@ use std::{cell::Cell, rc::Rc, sync::Arc};
 use expect_test::{Expect, expect};
 use futures_util::{FutureExt as _, StreamExt as _};
 use prony_graphql::response::FieldResult;
+use prony_source::CommonSettings;
 use tokio::sync::Semaphore;
 
 use super::harness::{Bed, Made, on_a_core};
@@ -225,7 +226,7 @@ fn tables_without_a_key_views_and_collisions() {
     on_a_core(async {
         let bed = Bed::over(&made.address()).await;
         let names = |bed: &Bed| {
-            let contribution = bed.source.contribution();
+            let contribution = bed.source_schema.contribution();
             let fields =
                 contribution.subscription.iter().map(|field| format!("{}: {}", field.name, field.ty));
             fields.collect::<Vec<_>>().join("\n")
@@ -251,7 +252,7 @@ fn tables_without_a_key_views_and_collisions() {
         expect![[r#"
             table `change_operation` gets the type `ChangeOperationTable` because `ChangeOperation` is already in use
             subscriptions have `MemberRowChange` because `MemberChange` is already in use"#]]
-        .assert_eq(&bed.source.notes().join("\n"));
+        .assert_eq(&bed.source_schema.notes().join("\n"));
         let mut operations =
             bed.subscribe("subscription { onOperationChanged { operation row { id } } }", "{}");
         bed.ask("mutation { createOperation(id: 5) { id } }").await;
@@ -259,7 +260,10 @@ fn tables_without_a_key_views_and_collisions() {
             operations.next().await,
             r#"{"data":{"onOperationChanged":{"operation":"INSERT","row":{"id":5}}}}"#
         );
-        let off = RelationalSettings { subscriptions: false, ..RelationalSettings::default() };
+        let off = RelationalSettings {
+            common: CommonSettings { subscriptions: false, ..CommonSettings::default() },
+            ..RelationalSettings::default()
+        };
         assert_eq!(names(&Bed::with(&made.address(), off).await), "");
     });
 }

@@ -1,6 +1,6 @@
 //! A source over a temporary database, as a core of the server has it, and what its feed tells.
 
-use std::{fmt::Write as _, future::Future, sync::Arc};
+use std::{fmt::Write as _, future::Future, rc::Rc, sync::Arc};
 
 use futures_util::StreamExt as _;
 use prony_graphql::{
@@ -10,18 +10,19 @@ use prony_graphql::{
     selection::{OperationKind, Selection},
     variables::Variables,
 };
+use prony_source::{
+    ChangeSignal, Events, FieldRequest, PreparedField, ReservedNames, Source, SourceSchema, SourceSession,
+};
 use prony_testkit::postgres::TestDatabase;
 use tempfile::TempDir;
 use tokio::task::LocalSet;
 
-use crate::{
-    relational::{
-        changes::{Lost, Reader, Transaction},
-        model::{Model, TableId},
-        settings::RelationalSettings,
-        source::RelationalSource,
-    },
-    source::{Address, Events, Handle, News, PreparedRoot, Source, Surface},
+use crate::relational::{
+    changes::{Feed, Lost, Reader, Transaction},
+    model::{Model, TableId},
+    postgres::{self, ListenerState, PostgresDatabase},
+    settings::RelationalSettings,
+    sqlite,
 };
 
 /// A database of either kind.
@@ -67,11 +68,14 @@ impl Made {
     }
 }
 
-/// A source and one core's handle on it.
+/// A source and one core's session with it.
 pub(super) struct Bed {
-    pub(super) source: Arc<RelationalSource>,
-    pub(super) handle: Handle,
-    surface: Surface,
+    pub(super) session: Rc<dyn SourceSession>,
+    pub(super) source_schema: Arc<dyn SourceSchema>,
+    /// Of PostgreSQL.
+    postgres: Option<Arc<PostgresDatabase>>,
+    model: Arc<Model>,
+    feed: Arc<Feed>,
     schema: Schema,
 }
 
@@ -81,16 +85,33 @@ impl Bed {
     }
 
     pub(super) async fn with(address: &str, settings: RelationalSettings) -> Self {
-        let address: Address = address.parse().unwrap();
-        let source = Source::open(&address, &settings).await.unwrap();
-        let (surface, handle) = (source.surface(), source.attach());
-        let schema = Schema::merge(vec![(SourceId(0), surface.contribution())]).unwrap();
-        let Source::Relational(source) = source else { unreachable!("the address is a database's") };
-        Self { source, handle, surface, schema }
+        if let Some(path) = address.strip_prefix("sqlite:") {
+            let source = sqlite::open(path.as_ref(), &settings).unwrap();
+            let (model, feed) = (Arc::clone(source.model()), Arc::clone(source.database().changes()));
+            return Self::of(&source, model, feed, None);
+        }
+        let source = postgres::open(address, &settings).await.unwrap();
+        let (model, feed) = (Arc::clone(source.model()), Arc::clone(source.database().changes()));
+        Self::of(&source, model, feed, Some(Arc::clone(source.database())))
+    }
+
+    fn of(
+        source: &dyn Source,
+        model: Arc<Model>,
+        feed: Arc<Feed>,
+        postgres: Option<Arc<PostgresDatabase>>,
+    ) -> Self {
+        let (source_schema, session) = (source.schema(&ReservedNames::default()), source.attach());
+        let schema = Schema::merge(vec![(SourceId(0), source_schema.contribution())]).unwrap();
+        Self { session, source_schema, postgres, model, feed, schema }
+    }
+
+    pub(super) fn listener(&self) -> &ListenerState {
+        self.postgres.as_ref().unwrap().listener().unwrap()
     }
 
     pub(super) fn model(&self) -> &Model {
-        self.source.model()
+        &self.model
     }
 
     pub(super) fn table(&self, name: &str) -> TableId {
@@ -101,16 +122,20 @@ impl Bed {
     /// Hears of these tables.
     pub(super) fn listen(&self, tables: &[&str]) -> Reader {
         let tables: Vec<TableId> = tables.iter().map(|name| self.table(name)).collect();
-        self.source.changes().subscribe(&tables)
+        self.feed.subscribe(&tables)
     }
 
-    pub(super) fn plan(&self, text: &str, variables: &str) -> (Selection, Vec<PreparedRoot>, Variables) {
+    pub(super) fn plan(&self, text: &str, variables: &str) -> (Selection, Vec<PreparedField>, Variables) {
         let document = Document::parse(&self.schema, text, None, &Limits::default())
             .unwrap_or_else(|errors| panic!("{text}: {errors:?}"));
         let given = serde_json::from_str(variables).unwrap();
         let (variables, _) = document.coerce(&self.schema, given).unwrap();
         let selection = document.select(&self.schema, &variables).unwrap();
-        let roots = selection.fields.iter().map(|field| self.surface.plan(selection.kind, field).unwrap());
+        let plan = |field| {
+            let request = FieldRequest { kind: selection.kind, field };
+            self.source_schema.plan(&request).unwrap()
+        };
+        let roots = selection.fields.iter().map(plan);
         let roots = roots.collect();
         (selection, roots, variables)
     }
@@ -118,10 +143,10 @@ impl Bed {
     /// The response to a query or mutation.
     pub(super) async fn ask(&self, text: &str) -> String {
         let (selection, roots, variables) = self.plan(text, "{}");
-        let roots: Vec<&PreparedRoot> = roots.iter().collect();
+        let roots: Vec<&PreparedField> = roots.iter().collect();
         let results = match selection.kind {
-            OperationKind::Mutation => self.handle.mutate(&roots, &variables).await,
-            _ => self.handle.query_all(&roots, &variables).await,
+            OperationKind::Mutation => self.session.mutate(&roots, &variables).await,
+            _ => self.session.query_all(&roots, &variables).await,
         };
         String::from_utf8(assemble(&selection.fields, &results, Detail::Shown)).unwrap()
     }
@@ -129,14 +154,14 @@ impl Bed {
     /// The events of a subscription that is begun now.
     pub(super) fn subscribe(&self, text: &str, variables: &str) -> Subscribed {
         let (selection, roots, variables) = self.plan(text, variables);
-        let events = self.handle.subscribe(&roots[0], &variables).unwrap();
+        let events = self.session.subscribe(&roots[0], &variables).unwrap();
         Subscribed { selection, events }
     }
 
     /// What tells of a live query that is begun now.
-    pub(super) fn watch(&self, text: &str) -> News {
+    pub(super) fn watch(&self, text: &str) -> Box<dyn ChangeSignal> {
         let (_, roots, _) = self.plan(text, "{}");
-        self.handle.news(&roots[0]).unwrap()
+        self.session.change_signal(&roots[0]).unwrap()
     }
 
     /// A transaction on a line.

@@ -21,7 +21,7 @@ use prony_graphql::{
 use serde_json::{Value as Json, json};
 use tokio::task::LocalSet;
 
-use super::{Database, OpenError, Prepared, Session};
+use super::{OpenError, PostgresDatabase, Prepared, Session};
 use crate::relational::{
     contribution::contribution,
     lower::{RootIndex, lower},
@@ -31,7 +31,7 @@ use crate::relational::{
 
 /// An open database with its schema.
 struct Served {
-    database: Database,
+    database: PostgresDatabase,
     model: Arc<Model>,
     roots: RootIndex,
     schema: Schema,
@@ -46,7 +46,7 @@ struct Planned {
 
 impl Served {
     async fn try_open(url: &str, settings: &RelationalSettings) -> Result<Self, OpenError> {
-        let (database, catalog) = Database::open(url, settings).await?;
+        let (database, catalog) = PostgresDatabase::open(url, settings).await?;
         let model = Model::build(&catalog, settings).unwrap();
         let schema = Schema::merge(vec![(SourceId(0), contribution(&model))]).unwrap();
         Ok(Self { database, roots: RootIndex::new(&model), model: Arc::new(model), schema })
@@ -64,7 +64,7 @@ impl Served {
         let selection = operation.select(&self.schema, &variables).unwrap();
         let prepared = selection.fields.iter().map(|field| {
             let plan = lower(&self.model, &self.roots, selection.kind, field).unwrap();
-            Arc::new(self.database.prepare(&self.model, plan).unwrap())
+            Arc::new(self.database.statements(&self.model, plan).unwrap())
         });
         let prepared = prepared.collect();
         Planned { selection, prepared, variables }

@@ -55,7 +55,7 @@ fn unix_sockets_and_key_value_texts_are_understood() {
     on_a_core(async {
         for url in [cluster.socket_url("postgres"), pairs] {
             let served = Served::open(&url, &settings(ResolverModel::Subquery)).await;
-            let session = served.database.attach();
+            let session = served.database.session();
             assert_eq!(served.data(&session, "{ ts { id } }", none()).await, json!({"ts": [{"id": 7}]}));
         }
     });
@@ -86,7 +86,7 @@ fn a_restart_is_survived_and_requests_meanwhile_are_told() {
     for model in MODELS {
         on_a_core(async {
             let served = Served::open(&cluster.url("postgres"), &settings(model)).await;
-            let session = served.database.attach();
+            let session = served.database.session();
             let read = served.plan("{ ts { id } }", none());
             let write = served.plan("mutation { updateT(pk_columns: {id: 7}) { result } }", none());
             assert_eq!(read.outcome(&session).await, Ok("[{\"id\":7}]".into()));
@@ -110,7 +110,7 @@ fn a_single_broken_connection_is_not_noticed() {
     database.execute("create table t (id int primary key); insert into t values (7)");
     on_a_core(async {
         let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
-        let session = served.database.attach();
+        let session = served.database.session();
         let read = served.plan("{ ts { id } }", none());
         for _ in 0..10 {
             assert_eq!(read.results(&session).await[0].errors, []);
@@ -130,7 +130,7 @@ fn changed_tables_are_prepared_anew() {
     for model in MODELS {
         on_a_core(async {
             let served = Served::open(&database.url(), &settings(model)).await;
-            let session = served.database.attach();
+            let session = served.database.session();
             let read = served.plan("{ ts { v } }", none());
             for _ in 0..4 {
                 assert_eq!(read.outcome(&session).await, Ok("[{\"v\":\"1\"}]".into()));
@@ -185,7 +185,7 @@ fn passwords_are_asked_for_and_never_shown() {
     let url = |user: &str| cluster.url("postgres").replace("postgres@", &format!("{user}@"));
     on_a_core(async {
         let served = Served::open(&url("app:right-secret"), &settings(ResolverModel::Subquery)).await;
-        let session = served.database.attach();
+        let session = served.database.session();
         assert_eq!(served.data(&session, "{ ts { id } }", none()).await, json!({"ts": []}));
         for user in ["app", "app:wrong-secret"] {
             let opened = Served::try_open(&url(user), &RelationalSettings::default()).await;

@@ -45,7 +45,7 @@ fn a_held_plan_that_reads_the_whole_table_is_given_up() {
     let database = skewed();
     on_a_core(async {
         let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
-        let session = served.database.attach();
+        let session = served.database.session();
         let text = "query($kind: String!) { events(where: {kind: {eq: $kind}}, limit: 10) { id } }";
         let rare = served.plan(text, json!({"kind": "rare"}));
         let statement = rare.prepared[0].statements()[0].to_owned();

@@ -14,13 +14,14 @@ use std::{
 use expect_test::{Expect, expect};
 use futures_util::FutureExt;
 use prony_graphql::error::ErrorCode;
+use prony_source::CommonSettings;
 
 use super::harness::{MEETUPS, MODELS, Made, Served, runtime, with_model};
 use crate::relational::{
     catalog::TableKind,
     model::TableId,
     settings::RelationalSettings,
-    sqlite::{Database, capture::Capture},
+    sqlite::{SqliteDatabase, capture::Capture},
 };
 
 /// Ten times 10^12 rows: ends only when it is interrupted.
@@ -31,7 +32,7 @@ const ENDLESS: &str = "
     CREATE VIEW slow AS SELECT a.id FROM numbers a, numbers b WHERE a.id + b.id = 2000;";
 
 fn check_open(path: &Path, expected: &Expect) {
-    let error = Database::open_waiting(path, &RelationalSettings::default(), Duration::from_millis(50));
+    let error = SqliteDatabase::open_waiting(path, &RelationalSettings::default(), Duration::from_millis(50));
     let directory = path.parent().unwrap().display().to_string();
     expected.assert_eq(&error.unwrap_err().to_string().replace(&directory, "DIR"));
 }
@@ -64,7 +65,7 @@ fn a_locked_file_is_named() {
     let other = made.connection();
     other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;").unwrap();
     let error =
-        Database::open_waiting(&made.path(), &RelationalSettings::default(), Duration::from_millis(50));
+        SqliteDatabase::open_waiting(&made.path(), &RelationalSettings::default(), Duration::from_millis(50));
     let text = error.unwrap_err().to_string();
     assert!(text.contains("locked by another program"), "{text}");
     drop(other);
@@ -87,7 +88,7 @@ fn an_empty_file_is_an_empty_database() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("empty.db");
     fs::write(&path, "").unwrap();
-    let (_, catalog) = Database::open(&path, &RelationalSettings::default()).unwrap();
+    let (_, catalog) = SqliteDatabase::open(&path, &RelationalSettings::default()).unwrap();
     assert!(catalog.tables.is_empty());
 }
 
@@ -127,7 +128,7 @@ fn a_mutation_that_cannot_get_the_lock_says_so() {
     let made = Made::new(MEETUPS);
     let settings = RelationalSettings::default();
     let (database, catalog) =
-        Database::open_waiting(&made.path(), &settings, Duration::from_millis(20)).unwrap();
+        SqliteDatabase::open_waiting(&made.path(), &settings, Duration::from_millis(20)).unwrap();
     let served = Served::over(database, &catalog, &settings);
     let other = made.connection();
     other.execute_batch("BEGIN IMMEDIATE;").unwrap();
@@ -201,7 +202,10 @@ fn a_changed_schema_is_used_or_explained() {
 fn a_statement_over_its_time_limit_is_cancelled() {
     let made = Made::new(ENDLESS);
     for model in MODELS {
-        let settings = RelationalSettings { statement_timeout_ms: 50, ..with_model(model) };
+        let settings = RelationalSettings {
+            common: CommonSettings { statement_timeout_ms: 50, ..CommonSettings::default() },
+            ..with_model(model)
+        };
         let served = made.serve(&settings);
         let answer = served.answer("{ endlesses { id } }", "{}");
         assert!(answer.contains("\"code\":\"TIMEOUT\"") && answer.contains("50 ms"), "{answer}");
@@ -229,8 +233,10 @@ fn a_slow_statement_does_not_hold_up_its_core() {
 #[test]
 fn a_client_that_goes_away_ends_its_statement() {
     let made = Made::new(ENDLESS);
-    let served =
-        made.serve(&RelationalSettings { statement_timeout_ms: 600_000, ..RelationalSettings::default() });
+    let served = made.serve(&RelationalSettings {
+        common: CommonSettings { statement_timeout_ms: 600_000, ..CommonSettings::default() },
+        ..RelationalSettings::default()
+    });
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).clamp(2, 8);
     runtime().block_on(async {
         let reader = served.reader();
@@ -252,7 +258,10 @@ fn a_client_that_goes_away_ends_its_statement() {
 fn an_answer_over_its_limit_is_an_error() {
     let made = Made::new(ENDLESS);
     for model in MODELS {
-        let settings = RelationalSettings { max_response_bytes: 1000, ..with_model(model) };
+        let settings = RelationalSettings {
+            common: CommonSettings { max_response_bytes: 1000, ..CommonSettings::default() },
+            ..with_model(model)
+        };
         let answer = made.serve(&settings).answer("{ numbers(limit: 900) { id } }", "{}");
         assert!(answer.contains("LIMIT_EXCEEDED") && answer.contains("max_response_bytes"), "{answer}");
     }

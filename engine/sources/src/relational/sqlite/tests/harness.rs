@@ -19,7 +19,7 @@ use crate::relational::{
     lower::{RootIndex, lower},
     model::Model,
     settings::{RelationalSettings, ResolverModel},
-    sqlite::{Database, Prepared, Reader},
+    sqlite::{Prepared, Reader, SqliteDatabase},
 };
 
 pub(super) const MODELS: [ResolverModel; 3] =
@@ -46,7 +46,7 @@ pub(super) const MEETUPS: &str = "
 
 /// A database served with settings.
 pub(super) struct Served {
-    pub(super) database: Arc<Database>,
+    pub(super) database: Arc<SqliteDatabase>,
     pub(super) model: Arc<Model>,
     schema: Schema,
     roots: RootIndex,
@@ -86,11 +86,11 @@ pub(super) fn with_model(resolver: ResolverModel) -> RelationalSettings {
 
 impl Served {
     pub(super) fn open(path: &std::path::Path, settings: &RelationalSettings) -> Self {
-        let (database, catalog) = Database::open(path, settings).unwrap();
+        let (database, catalog) = SqliteDatabase::open(path, settings).unwrap();
         Self::over(database, &catalog, settings)
     }
 
-    pub(super) fn over(database: Database, catalog: &Catalog, settings: &RelationalSettings) -> Self {
+    pub(super) fn over(database: SqliteDatabase, catalog: &Catalog, settings: &RelationalSettings) -> Self {
         let model = Model::build(catalog, settings).unwrap();
         let schema = Schema::merge(vec![(SourceId(0), contribution(&model))]).unwrap();
         let roots = RootIndex::new(&model);
@@ -105,7 +105,7 @@ impl Served {
         let selection = operation.select(&self.schema, &variables).unwrap();
         let prepared = selection.fields.iter().map(|field| {
             let plan = lower(&self.model, &self.roots, selection.kind, field).unwrap();
-            Arc::new(self.database.prepare(&self.model, plan).unwrap())
+            Arc::new(self.database.statements(&self.model, &plan))
         });
         let prepared = prepared.collect();
         (selection, prepared, variables)
@@ -130,12 +130,12 @@ impl Served {
         if selection.kind == OperationKind::Mutation {
             return self.database.mutate(prepared, Arc::new(variables)).await;
         }
-        let reader = self.database.attach();
+        let reader = self.database.reader();
         futures_util::future::join_all(prepared.iter().map(|field| reader.query(field, &variables))).await
     }
 
     pub(super) fn reader(&self) -> Reader {
-        self.database.attach()
+        self.database.reader()
     }
 }
 

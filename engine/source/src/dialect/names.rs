@@ -1,9 +1,7 @@
 //! GraphQL names out of database names: words, PascalCase and snake_case, and what makes any text a valid
-//! name. The English of it is in [`inflection`]; which name a table gets is the model's business.
+//! name. The English of it is in [`inflection`](super::inflection); which name a table gets is the model's business.
 
-pub mod inflection;
-
-use inflection::{pluralize, singularize};
+use super::inflection::{pluralize, singularize};
 
 /// The row type of a table: PascalCase of its last word's singular (`meetups_members` → `MeetupsMember`).
 pub fn type_name(table: &str) -> String {

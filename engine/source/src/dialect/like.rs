@@ -3,7 +3,7 @@
 
 /// A compiled pattern.
 #[derive(Debug)]
-pub(crate) struct Pattern {
+pub struct LikePattern {
     items: Vec<Item>,
     insensitive: bool,
 }
@@ -15,8 +15,8 @@ enum Item {
     Any,
 }
 
-impl Pattern {
-    pub(crate) fn new(pattern: &str, insensitive: bool) -> Self {
+impl LikePattern {
+    pub fn new(pattern: &str, insensitive: bool) -> Self {
         let mut items = Vec::new();
         let mut characters = pattern.chars();
         while let Some(character) = characters.next() {
@@ -41,7 +41,7 @@ impl Pattern {
     }
 
     /// Time grows with text times pattern at most: on a mismatch only the last `%` takes more.
-    pub(crate) fn matches(&self, text: &str) -> bool {
+    pub fn matches(&self, text: &str) -> bool {
         if self.insensitive && !text.is_ascii() {
             let lowered: Vec<char> = text.chars().flat_map(char::to_lowercase).collect();
             return self.matches_characters(&lowered);
@@ -95,7 +95,7 @@ impl Pattern {
 
 #[cfg(test)]
 mod tests {
-    use super::Pattern;
+    use super::LikePattern;
 
     #[test]
     fn patterns_match_as_in_postgresql() {
@@ -121,10 +121,10 @@ mod tests {
             ("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "%a%a%a%a%a%a%a%a%a%c", false),
         ];
         for (text, pattern, expected) in cases {
-            assert_eq!(Pattern::new(pattern, false).matches(text), expected, "{text} like {pattern}");
+            assert_eq!(LikePattern::new(pattern, false).matches(text), expected, "{text} like {pattern}");
         }
         for (text, pattern) in [("Abc", "aBC"), ("GR\u{dc}N", "gr\u{fc}n"), ("x\u{c4}", "_\u{e4}")] {
-            assert!(Pattern::new(pattern, true).matches(text), "{text} ilike {pattern}");
+            assert!(LikePattern::new(pattern, true).matches(text), "{text} ilike {pattern}");
         }
     }
 }

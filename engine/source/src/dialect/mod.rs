@@ -1,0 +1,18 @@
+//! What all sources with filters, orders, aggregates and mutations have in common, so that clients learn it once: names,
+//! operators, scalars, patterns, the bounds of lists.
+
+mod filters;
+pub mod inflection;
+mod like;
+pub mod names;
+mod numbers;
+mod outputs;
+mod values;
+
+pub use self::{
+    filters::{EQUALITY_OPERATORS, filter_input, filter_names, scalar_names, shared_type},
+    like::LikePattern,
+    numbers::{NotFinite, write_float, write_integer},
+    outputs::{AggregateFunction, ResultKind, ResultOutput, result_object},
+    values::{RowCount, abbreviated, json, limit, offset},
+};

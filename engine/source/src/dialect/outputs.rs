@@ -1,0 +1,58 @@
+//! Answers that all sources give in the same form: functions of aggregates, and the `Result` of mutations.
+
+use prony_graphql::{json, selection::Field};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AggregateFunction {
+    Sum,
+    Avg,
+    Max,
+    Min,
+}
+
+/// Members of `Result`.
+#[derive(Debug, Clone)]
+pub struct ResultOutput {
+    pub response_key: Box<str>,
+    pub kind: ResultKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResultKind {
+    /// `result`: whether something was changed.
+    Changed,
+    Typename(Box<str>),
+}
+
+impl ResultOutput {
+    /// The selected members of the `Result` that a mutation's field answers.
+    pub fn all_of(field: &Field) -> Vec<Self> {
+        let kind = |output: &Field| {
+            if output.name == "__typename" {
+                ResultKind::Typename(output.parent_type.as_str().into())
+            } else {
+                ResultKind::Changed
+            }
+        };
+        let output =
+            |output: &Field| Self { response_key: output.response_key.as_str().into(), kind: kind(output) };
+        field.selections.iter().map(output).collect()
+    }
+}
+
+/// A `Result` as JSON.
+pub fn result_object(outputs: &[ResultOutput], changed: bool) -> Box<[u8]> {
+    let mut out = b"{".to_vec();
+    for (index, output) in outputs.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(&json::member_prefix(&output.response_key));
+        match &output.kind {
+            ResultKind::Changed => out.extend_from_slice(if changed { b"true" } else { b"false" }),
+            ResultKind::Typename(name) => json::write_string(&mut out, name),
+        }
+    }
+    out.push(b'}');
+    out.into()
+}

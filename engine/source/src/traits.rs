@@ -1,0 +1,164 @@
+//! The traits of a source.
+//!
+//! A [`Source`] stays as long as the server. What it offers may change while it is served: a [`SourceSchema`] is what it
+//! offers at one moment, from which the schema is made and root fields are planned. A [`SourceSession`] is one core's part
+//! of a source; it runs what any of its schemas has planned, also after another schema has come.
+
+use std::{fmt::Debug, pin::Pin, rc::Rc, sync::Arc};
+
+use futures_util::{
+    Stream,
+    future::{BoxFuture, LocalBoxFuture, join_all},
+};
+use prony_graphql::{
+    error::{ErrorCode, GraphqlError},
+    response::FieldResult,
+    schema::Contribution,
+    selection::{Field, OperationKind},
+    variables::Variables,
+};
+
+use crate::{Metric, PreparedField, ReservedNames};
+
+/// What a subscription's root field answers, one item an event, on the thread of its core. Each is whole: the source has
+/// executed the selection on the event (GraphQL specification, section 6.2.3.2). The end of the stream completes the
+/// subscription; dropping it ends the source's work for it.
+pub type Events = Pin<Box<dyn Stream<Item = FieldResult>>>;
+
+/// An open source, shared by all cores.
+pub trait Source: Debug + Send + Sync {
+    /// What keeps the data, for people. Host, user and path are not for clients.
+    fn product(&self) -> &'static str;
+
+    /// Whether names that others have are given up. The names of other sources are their owner's, whom a collision is told
+    /// at the start.
+    fn yields_names(&self) -> bool {
+        false
+    }
+
+    /// What it offers now, beside names that others have; only a source that [`yields`](Self::yields_names) is given any.
+    fn schema(&self, reserved: &ReservedNames) -> Arc<dyn SourceSchema>;
+
+    /// Returns when it may offer something else than when [`schema`](Self::schema) was last called.
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+
+    /// Whether any root field that it may plan [waits](PreparedField::waits).
+    fn waits(&self) -> bool {
+        true
+    }
+
+    /// Opens one core's part of it; called on the core's thread, inside its `LocalSet`.
+    fn attach(&self) -> Rc<dyn SourceSession>;
+
+    /// For `/metrics`; `name` is the source's name in the configuration.
+    fn metrics(&self, name: &str) -> Vec<Metric> {
+        let _ = name;
+        Vec::new()
+    }
+}
+
+/// One root field to be planned.
+#[derive(Debug, Clone, Copy)]
+pub struct FieldRequest<'a> {
+    pub kind: OperationKind,
+    pub field: &'a Field,
+}
+
+/// What a source offers at one moment.
+pub trait SourceSchema: Debug + Send + Sync {
+    /// Types and root fields.
+    fn contribution(&self) -> Contribution;
+
+    /// For the log: what was left out, what is served in another form.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
+
+    /// What has given way to names of other sources.
+    fn collisions(&self) -> &[String] {
+        &[]
+    }
+
+    /// How much there is, for people: `11 tables`.
+    fn contents(&self) -> String;
+
+    /// Root fields to name in the log, in the order of the schema: those that return lists, where there are such.
+    fn list_fields(&self) -> Vec<&str>;
+
+    /// A query that works and shows what can be asked.
+    fn example(&self) -> Option<String> {
+        None
+    }
+
+    /// Plans one root field.
+    ///
+    /// # Errors
+    /// What the document asks and the source cannot do; nothing has been executed.
+    fn plan(&self, request: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError>;
+}
+
+/// Tells when the answer of a live query may have become another.
+pub trait ChangeSignal: Debug {
+    /// Returns when something has changed that the answer depends on, or when that is not known. Dropping the future loses
+    /// nothing.
+    fn changed(&mut self) -> LocalBoxFuture<'_, ()>;
+
+    /// Takes note of all changes up to now: an answer that is asked for after this holds them.
+    fn mark_seen(&mut self);
+}
+
+/// One core's part of a source. Fields that it is given were planned by a schema of the same source.
+pub trait SourceSession: Debug {
+    /// Answers a root field of a query or a live query. Dropping the future stops the work.
+    fn query<'a>(
+        &'a self,
+        field: &'a PreparedField,
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, FieldResult>;
+
+    /// Answers root fields of one query: from one snapshot where the source has such a thing, else at the same time.
+    fn query_all<'a>(
+        &'a self,
+        fields: &'a [&'a PreparedField],
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, Vec<FieldResult>> {
+        Box::pin(join_all(fields.iter().map(|field| self.query(field, variables))))
+    }
+
+    /// Runs root fields of a mutation in order: all or nothing where the source can do that, else one after the other.
+    fn mutate<'a>(
+        &'a self,
+        fields: &'a [&'a PreparedField],
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, Vec<FieldResult>>;
+
+    /// Answers a root field of a query or of a mutation that does not [wait](PreparedField::waits); none where it does.
+    fn try_answer(&self, field: &PreparedField, variables: &Variables) -> Option<FieldResult> {
+        let _ = (field, variables);
+        None
+    }
+
+    /// Begins to deliver events of the root field of a subscription: all that are raised after this returns. One stream a
+    /// core serves all clients that ask the same, so nothing in it may depend on who asked.
+    ///
+    /// # Errors
+    /// Values of variables that the source cannot take.
+    fn subscribe(&self, field: &PreparedField, variables: &Variables) -> Result<Events, GraphqlError> {
+        let _ = (field, variables);
+        Err(GraphqlError::new(ErrorCode::ValidationFailed, "the field has no events"))
+    }
+
+    /// Of the root field of a subscription that is a live query, answered by [`Self::query`] again and again: signals when
+    /// that is due, from now on. None where the field has events.
+    fn change_signal(&self, field: &PreparedField) -> Option<Box<dyn ChangeSignal>> {
+        let _ = field;
+        None
+    }
+
+    /// Whether it can be asked now; the text is for people who run the server.
+    fn health(&self) -> LocalBoxFuture<'_, Result<(), String>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}

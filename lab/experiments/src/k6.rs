@@ -6,13 +6,9 @@ use base64::engine::general_purpose::STANDARD;
 use prony_load::{Progress, RunError, RunOptions, StopFlag, Subject, run_workload};
 use prony_model::program::ProgramError;
 use prony_model::{Nanos, Plan, ResultFile};
-use prony_script_k6::exit::Exit;
-use prony_script_k6::file::ScriptFile;
-use prony_script_k6::measure::MeasureSettings;
-use prony_script_k6::metrics::Summary;
-use prony_script_k6::session::{Began, GivenOptions, Part, Session, SessionError};
-use prony_script_k6::vm::Fault;
-use prony_script_k6::wire::Wire;
+use prony_script_k6::{
+    Began, Exit, Fault, GivenOptions, MeasureSettings, Part, ScriptFile, Session, SessionError, Summary, Wire,
+};
 use serde_json::Value;
 use std::num::NonZeroUsize;
 use std::sync::Arc;

@@ -9,10 +9,9 @@
 use prony_model::Nanos;
 use prony_model::program::call::{Ask, CallBytes, CallTimes, News, Peer};
 use prony_model::program::{Answer, Event, Outgoing, Program as _, Step, ThreadPlace, UserPlace};
-use prony_script_k6::builtins::builtins;
-use prony_script_k6::host::Clock;
-use prony_script_k6::program::{Entry, IterationEnd, ScriptProgram, ScriptWorkload, Watcher};
-use prony_script_k6::vm::{Modules, Script};
+use prony_script_k6::{
+    Clock, Entry, IterationEnd, Modules, Script, ScriptProgram, ScriptWorkload, Watcher, builtins,
+};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,13 +1,14 @@
 //! The table of all modules that scripts find without a file, one line a folder; `vm/builtin.rs` says how one is made.
 
-use super::vm::{Builtins, natives};
+use super::vm::Builtins;
+use super::vm::builtin::natives;
 use super::{http, jslib, metrics, modules, source};
 
 pub fn builtins() -> Builtins {
     Builtins::default()
         .with(&[], natives::NATIVES)
-        .with(http::natives::MODULES, http::natives::NATIVES)
-        .with_fuller(http::natives::FULLER)
+        .with(http::MODULES, http::NATIVES)
+        .with_fuller(http::FULLER)
         .with(metrics::binding::MODULES, metrics::binding::NATIVES)
         .with(modules::MODULES, modules::NATIVES)
         .with(source::MODULES, source::NATIVES)

@@ -5,8 +5,8 @@
 //! [`Extensions`] under types of their own: a user's ([`UserState::data`]), a thread's ([`Host::thread`]), a script's
 //! ([`Script::shared`]). A part needs no field here.
 
-use super::metrics::{MetadataId, Recorder, TagSets, Tags};
 use super::vm::{Memory, Phase, Script, Waits, throw_uncatchable};
+use prony_metrics::{MetadataId, Recorder, TagSets, Tags};
 use prony_model::program::Outgoing;
 use prony_model::program::call::AskId;
 use prony_model::program::table::Tables;
@@ -60,7 +60,7 @@ pub struct UserState {
 
 /// Why a user is being ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cut {
+pub(crate) enum Cut {
     /// The load model gives it no more time.
     Interrupted,
     /// It computed longer than [`super::vm::Limits::run_time`].

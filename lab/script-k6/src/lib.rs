@@ -1,21 +1,38 @@
 //! k6 scripts: JavaScript and TypeScript written for k6, run unchanged as the program of a load test.
 //!
-//! The road of a script: read and resolved ([`source`]) → options ([`options`]) → run on a thread's virtual machine
-//! ([`vm`]) with the modules that scripts import ([`http`], [`modules`], [`jslib`]) → samples ([`metrics`]) → summary.
+//! A script is read and resolved ([`source`]) → options ([`options`]) → run on a thread's virtual machine
+//! ([`vm`]) with the modules that scripts import ([`http`], [`modules`], [`jslib`]) → samples (`prony_metrics`) → summary ([`metrics`]).
 
-pub mod builtins;
-pub mod exit;
-pub mod file;
-pub mod host;
-pub mod http;
-pub mod jslib;
-pub mod measure;
-pub mod metrics;
-pub mod modules;
-pub mod options;
-pub mod program;
-pub mod session;
-pub mod source;
-pub mod vm;
-pub mod wire;
-pub mod workload;
+mod builtins;
+mod exit;
+mod file;
+mod host;
+mod http;
+mod jslib;
+mod measure;
+mod metrics;
+mod modules;
+mod options;
+mod program;
+mod session;
+mod source;
+mod vm;
+mod wire;
+mod workload;
+
+pub use builtins::builtins;
+pub use exit::Exit;
+pub use file::ScriptFile;
+pub use host::{Clock, host_of};
+pub use http::settings::{HttpOptions, HttpSettings};
+pub use measure::{Measure, MeasureError, MeasureSettings};
+pub use metrics::binding::AddRules;
+pub use metrics::summary::{Summary, SummaryMode, SummaryOptions};
+pub use modules::log::{Log, Style};
+pub use options::table::OPTIONS;
+pub use options::{Notes, Span, Tier};
+pub use program::{Entry, IterationEnd, ScenarioSpec, ScriptProgram, ScriptWorkload, Watcher};
+pub use session::{Began, GivenOptions, Part, Session, SessionError};
+pub use source::{Check, Main, Sources};
+pub use vm::{Builtin, Ended, Fault, Machine, Modules, Native, Script};
+pub use wire::Wire;

@@ -1,16 +1,14 @@
 //! Joins a script's users to the metrics: each second their samples go to the engine, and a threshold may end the run.
 
-use super::metrics::outputs::{FileOutput, OutputContext, OutputEnd, OutputError, OutputSpec};
-use super::metrics::summary::TimeUnit;
-use super::metrics::thresholds::{self, ThresholdError};
-use super::metrics::{
-    Batch, Engine, RecorderOptions, Registry, Summary, SummaryOptions, SystemTags, Thresholds, Verdict,
-};
+use super::metrics::summary::{Summary, SummaryOptions, TimeUnit};
 use super::modules::execution::{RunFacts, RunState, ScenarioFacts};
 use super::modules::log::{Level, Log};
 use super::options::{Executor, Options, Scenario};
 use super::program::{IterationEnd, Watcher};
 use super::vm::{Fault, Phase};
+use prony_metrics::outputs::{FileOutput, OutputContext, OutputEnd, OutputError, OutputSpec};
+use prony_metrics::thresholds::{self, ThresholdError};
+use prony_metrics::{Batch, Engine, RecorderOptions, Registry, SystemTags, Thresholds, Verdict};
 use prony_model::Nanos;
 use prony_model::program::{Look, ThreadPlace};
 use serde_json::Value;
@@ -185,7 +183,7 @@ impl Measure {
 
     /// To be called after [`Self::finish`].
     pub fn summary(&self, options: &Options, duration: Nanos, setup_data: Option<Value>) -> Summary {
-        self.engine.summary(SummaryOptions {
+        let options = SummaryOptions {
             duration,
             trend_stats: options.summary_trend_stats.clone(),
             time_unit: options.summary_time_unit.and_then(|unit| TimeUnit::from_name(unit.as_str())),
@@ -193,7 +191,8 @@ impl Measure {
             is_stdout_tty: std::io::stdout().is_terminal(),
             is_stderr_tty: std::io::stderr().is_terminal(),
             setup_data,
-        })
+        };
+        Summary::of(&self.engine, options)
     }
 
     /// Ends the outputs, and says how each has ended.

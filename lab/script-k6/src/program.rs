@@ -1,9 +1,9 @@
 //! A script as a program of a load test: iterations begun, what is heard passed on, what came of them told.
 
 use super::host::{Clock, UserState};
-use super::metrics::{Batch, SystemTag, TagSetId, TagSets};
 use super::modules::execution::{self, RunState};
 use super::vm::{Call, Ended, Fault, Machine, Phase, Progress, Script, ScriptError, User, waits};
+use prony_metrics::{Batch, SystemTag, TagSetId, TagSets};
 use prony_model::measurement::counts::Counts;
 use prony_model::measurement::record::Outcome;
 use prony_model::program::call::{Ask, News};

@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
 
 /// How long `handleSummary` may take, as in k6.
-pub const SUMMARY_TIMEOUT: Nanos = Nanos::from_secs(120);
+pub(crate) const SUMMARY_TIMEOUT: Nanos = Nanos::from_secs(120);
 /// What a request may take unless it says otherwise, as in k6.
 const REQUEST_TIMEOUT: Nanos = Nanos::from_secs(60);
 

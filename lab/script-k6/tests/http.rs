@@ -6,7 +6,7 @@ mod wire;
 
 use expect_test::{Expect, expect};
 use prony_model::program::call::CallFaultKind;
-use prony_script_k6::http::settings::HttpOptions;
+use prony_script_k6::HttpOptions;
 use wire::{Wire, answer, echo};
 
 /// Runs a `setup` function's body and shows what it returned and what was sent.

@@ -1,15 +1,13 @@
 //! `k6/metrics` from the script to the summary's data.
 
 use expect_test::{Expect, expect};
+use prony_metrics::{Batch, Engine, Thresholds};
 use prony_model::Nanos;
 use prony_model::program::{Event, Outgoing, Program as _, Step, ThreadPlace, UserPlace};
-use prony_script_k6::builtins::builtins;
-use prony_script_k6::host::Clock;
-use prony_script_k6::metrics::binding::AddRules;
-use prony_script_k6::metrics::{Batch, Engine, Summary, SummaryOptions, Thresholds};
-use prony_script_k6::modules::log::{Log, Style};
-use prony_script_k6::program::{Entry, IterationEnd, ScriptProgram, ScriptWorkload, Watcher};
-use prony_script_k6::vm::{Machine, Modules, Script};
+use prony_script_k6::{
+    AddRules, Clock, Entry, IterationEnd, Log, Machine, Modules, Script, ScriptProgram, ScriptWorkload,
+    Style, Summary, SummaryOptions, Watcher, builtins,
+};
 use serde_json::Value;
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -105,7 +103,7 @@ fn run(script: Script, iterations: u32) -> Ran {
     collect.engine.finish(duration);
     let trend_stats = ["avg", "max", "count"].map(str::to_owned).to_vec();
     let summary =
-        collect.engine.summary(SummaryOptions { duration, trend_stats, ..SummaryOptions::default() });
+        Summary::of(&collect.engine, SummaryOptions { duration, trend_stats, ..SummaryOptions::default() });
     let errors = std::mem::take(&mut *locked(&collect.errors));
     let log = String::from_utf8(locked(&lines.0).clone()).expect("lines are text");
     Ran { summary, errors, log }

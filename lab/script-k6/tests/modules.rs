@@ -5,8 +5,7 @@
 mod support;
 
 use expect_test::{Expect, expect};
-use prony_script_k6::modules::log::{Log, Style};
-use prony_script_k6::program::Entry;
+use prony_script_k6::{Entry, Log, Style};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use support::{Driver, script};

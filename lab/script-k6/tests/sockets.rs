@@ -8,11 +8,9 @@ use prony_model::program::call::{
     Ask, CallBytes, CallFault, CallFaultKind, CallTimes, News, Peer, SocketClose, SocketMessage, SocketNews,
 };
 use prony_model::program::{Answer, Event, Outgoing, Program as _, Step, ThreadPlace, UserPlace};
-use prony_script_k6::builtins::builtins;
-use prony_script_k6::host::Clock;
-use prony_script_k6::modules::log::{Log, Style};
-use prony_script_k6::program::{Entry, IterationEnd, ScriptProgram, ScriptWorkload, Watcher};
-use prony_script_k6::vm::{Modules, Script};
+use prony_script_k6::{
+    Clock, Entry, IterationEnd, Log, Modules, Script, ScriptProgram, ScriptWorkload, Style, Watcher, builtins,
+};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io::{self, Write};

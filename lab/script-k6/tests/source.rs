@@ -5,10 +5,7 @@
 mod support;
 
 use expect_test::{Expect, expect};
-use prony_script_k6::builtins::builtins;
-use prony_script_k6::program::Entry;
-use prony_script_k6::source::{Main, Sources};
-use prony_script_k6::vm::Script;
+use prony_script_k6::{Entry, Main, Script, Sources, builtins};
 use std::path::Path;
 use std::sync::Arc;
 use support::Driver;

@@ -4,9 +4,7 @@ mod support;
 
 use expect_test::{Expect, expect};
 use prony_model::Nanos;
-use prony_script_k6::host::Clock;
-use prony_script_k6::program::Entry;
-use prony_script_k6::vm::{Machine, Script};
+use prony_script_k6::{Clock, Entry, Machine, Script};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
@@ -414,8 +412,8 @@ mod asynchronous {
     #![expect(clippy::needless_pass_by_value, reason = "native functions are given their arguments")]
 
     use prony_model::Nanos;
-    use prony_script_k6::host::host_of;
-    use prony_script_k6::vm::{Builtin, Native};
+    use prony_script_k6::host_of;
+    use prony_script_k6::{Builtin, Native};
     use rquickjs::{Ctx, Function, Object};
 
     pub(crate) const MODULES: &[Builtin] = &[Builtin {

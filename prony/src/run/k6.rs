@@ -10,13 +10,9 @@ use anyhow::Context as _;
 use prony_experiments::k6::{Ended, Lived, handle_summary, live};
 use prony_experiments::observe;
 use prony_load::{Output, RunOptions};
+use prony_metrics::outputs::OutputSpec;
 use prony_model::Plan;
-use prony_script_k6::exit::Exit;
-use prony_script_k6::measure::MeasureSettings;
-use prony_script_k6::metrics::SummaryMode;
-use prony_script_k6::metrics::outputs::OutputSpec;
-use prony_script_k6::modules::log::Style;
-use prony_script_k6::session::Session;
+use prony_script_k6::{Exit, MeasureSettings, Session, Style, SummaryMode};
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
@@ -166,7 +162,7 @@ fn introduction(arguments: &K6Arguments, session: &Session, outputs: &[OutputSpe
 }
 
 fn k6_duration(duration: prony_model::Nanos) -> String {
-    prony_script_k6::options::Span::from(duration).to_string()
+    prony_script_k6::Span::from(duration).to_string()
 }
 
 /// What the script makes of its figures, or k6's text.

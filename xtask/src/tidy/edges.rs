@@ -28,6 +28,8 @@ enum Half {
 }
 
 const RUNTIMES: &[&str] = &["tokio", "hyper", "mio", "socket2", "rustix", "libc"];
+/// What neither opens sockets nor runs scripts.
+const SCRIPT_FREE: &[&str] = &["tokio", "hyper", "mio", "socket2", "rustix", "libc", "rquickjs", "mlua"];
 const ENGINE_EDGE: &[&str] = &["hyper", "http", "clap", "hdrhistogram"];
 
 /// What neither HTTP nor a driver or store of one kind may bring to all others.
@@ -70,10 +72,12 @@ const RULES: &[Rule] = &[
         refuses: &["clap", "hdrhistogram", "rusqlite", "tokio-postgres"],
     },
     Rule { name: "model", half: Half::Lab, may_know: &[], refuses: RUNTIMES },
+    Rule { name: "http-session", half: Half::Lab, may_know: &[], refuses: SCRIPT_FREE },
+    Rule { name: "metrics", half: Half::Lab, may_know: &["model"], refuses: SCRIPT_FREE },
     Rule {
         name: "script-k6",
         half: Half::Lab,
-        may_know: &["model"],
+        may_know: &["model", "metrics", "http-session"],
         refuses: &["tokio", "hyper", "mio", "socket2"],
     },
     Rule {
@@ -118,6 +122,7 @@ const RULES: &[Rule] = &[
             "graph-store",
             "server",
             "model",
+            "metrics",
             "script-k6",
             "script-wrk",
             "load",

@@ -8,13 +8,7 @@ use std::{
 
 use prony_load::{RunError, RunOptions};
 use prony_model::{Nanos, Plan, ResultFile, program::ProgramError};
-use prony_script_k6::{
-    exit::Exit,
-    file::ScriptFile,
-    measure::MeasureSettings,
-    session::{GivenOptions, Session},
-    source::Main,
-};
+use prony_script_k6::{Exit, GivenOptions, Main, MeasureSettings, ScriptFile, Session};
 
 use super::study::{Operation, Pace, Workload};
 use crate::k6::{Lived, handle_summary, live};

@@ -1,13 +1,14 @@
 //! Why a request has no answer, in k6's words and codes (1000 to 1701).
 
-use super::url::Url;
+use prony_http_session::request::RequestError;
+use prony_http_session::url::Url;
 use prony_model::program::call::{CallFault, CallFaultKind, Peer};
 
 /// An answer that came has the code 1000 more than its status, from 400 up.
-pub const STATUS_ERRORS_FROM: u16 = 400;
+pub(crate) const STATUS_ERRORS_FROM: u16 = 400;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub(crate) struct Fault {
     /// `response.error_code`, and the tag `error_code`.
     pub code: u32,
     /// `response.error`, and the tag `error`.
@@ -16,27 +17,33 @@ pub struct Fault {
     pub long: String,
 }
 
-pub const CODE_DEFAULT: u32 = 1000;
-pub const CODE_INVALID_URL: u32 = 1020;
-pub const CODE_DECOMPRESSION: u32 = 1701;
+pub(crate) const CODE_DEFAULT: u32 = 1000;
+pub(crate) const CODE_INVALID_URL: u32 = 1020;
+pub(crate) const CODE_DECOMPRESSION: u32 = 1701;
+
+impl From<RequestError> for Fault {
+    fn from(error: RequestError) -> Self {
+        Self::local(error.to_string())
+    }
+}
 
 impl Fault {
     /// A request that was not even sent.
-    pub fn local(message: impl Into<String>) -> Self {
+    pub(crate) fn local(message: impl Into<String>) -> Self {
         let short = message.into();
         Self { code: CODE_DEFAULT, long: short.clone(), short }
     }
 
-    pub fn invalid_url(reason: &str) -> Self {
+    pub(crate) fn invalid_url(reason: &str) -> Self {
         Self { code: CODE_INVALID_URL, ..Self::local(format!("invalid URL: {reason}")) }
     }
 
-    pub fn decompression(message: String) -> Self {
+    pub(crate) fn decompression(message: String) -> Self {
         Self { code: CODE_DECOMPRESSION, ..Self::local(message) }
     }
 
     /// A call that failed on its way.
-    pub fn of_call(fault: &CallFault, peer: &Peer, url: &Url) -> Self {
+    pub(crate) fn of_call(fault: &CallFault, peer: &Peer, url: &Url) -> Self {
         let address = peer.address.map_or_else(|| url.host.clone(), |address| address.to_string());
         let (code, short, long) = match fault.kind {
             CallFaultKind::Resolve | CallFaultKind::NoAddress => {
@@ -77,7 +84,7 @@ impl Fault {
     }
 
     /// The long message with method and URL, as exceptions and warnings have it.
-    pub fn described(&self, method: &str, url: &Url) -> String {
+    pub(crate) fn described(&self, method: &str, url: &Url) -> String {
         format!("{} \"{}\": {}", operation(method), url.without_password(), self.long)
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// k6's message with line and character; `None` where the text is JSON after all.
-pub fn json_error(text: &str) -> Option<String> {
+pub(super) fn json_error(text: &str) -> Option<String> {
     let mut scanner = Scanner { text, at: 0 };
     let reason = scanner.document().err()?;
     let is_cut = scanner.at >= text.len();

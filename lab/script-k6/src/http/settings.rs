@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// k6's request timeout.
-pub const TIMEOUT_DEFAULT: Nanos = Nanos::from_secs(60);
+pub(crate) const TIMEOUT_DEFAULT: Nanos = Nanos::from_secs(60);
 
 /// Set once, before the threads of a run begin; [`HttpOptions::default`] where it was not.
 /// Reached with `script.shared::<HttpSettings>()`.
@@ -104,30 +104,30 @@ impl HttpOptions {
 
 /// `http.expectedStatuses()`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Expected(pub Arc<[RangeInclusive<u16>]>);
+pub(crate) struct Expected(pub Arc<[RangeInclusive<u16>]>);
 
 impl Expected {
     /// k6's default callback.
-    pub fn usual() -> Rc<Self> {
+    pub(crate) fn usual() -> Rc<Self> {
         Rc::new(Self(Arc::from([200..=399])))
     }
 
     /// A failed request has status 0.
-    pub fn matches(&self, status: u16) -> bool {
+    pub(crate) fn matches(&self, status: u16) -> bool {
         self.0.iter().any(|range| range.contains(&status))
     }
 }
 
 /// What a script wants of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ResponseType {
+pub(crate) enum ResponseType {
     Text,
     Binary,
     None,
 }
 
 impl ResponseType {
-    pub fn from_name(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         match name {
             "text" => Some(Self::Text),
             "binary" => Some(Self::Binary),

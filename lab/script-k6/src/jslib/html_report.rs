@@ -4,7 +4,7 @@ use super::junit::{escaped, thresholds};
 use serde_json::Value;
 use std::fmt::Write as _;
 
-const STYLE: &str = include_str!("page.css");
+const STYLE: &str = include_str!("text/page.css");
 /// The columns of trends where the data does not say which.
 const TREND_STATS: [&str; 6] = ["avg", "min", "med", "max", "p(90)", "p(95)"];
 

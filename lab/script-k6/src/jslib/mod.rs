@@ -8,11 +8,11 @@ mod html_report;
 mod junit;
 mod native;
 
-pub use native::{MODULES, NATIVES};
+pub(crate) use native::{MODULES, NATIVES};
 
 /// A library, answered whatever host and version a script names.
 #[derive(Debug, Clone, Copy)]
-pub struct Library {
+pub(crate) struct Library {
     /// The full name of the module that answers.
     pub name: &'static str,
     /// What it is called in URLs: a folder, a package with a version (`papaparse@5`), or a file without its endings.
@@ -30,7 +30,7 @@ enum Version {
 }
 
 /// The libraries that are answered.
-pub const LIBRARIES: &[Library] = &[
+pub(crate) const LIBRARIES: &[Library] = &[
     Library { name: "jslib:k6-summary@0.0", url_names: &["k6-summary"], version: Version::Begins("0.0.") },
     Library { name: "jslib:k6-summary", url_names: &["k6-summary"], version: Version::Any },
     Library { name: "jslib:k6-utils", url_names: &["k6-utils"], version: Version::Any },
@@ -42,7 +42,7 @@ pub const LIBRARIES: &[Library] = &[
 ];
 
 /// The library that a URL names.
-pub fn library(url: &str) -> Option<&'static Library> {
+pub(crate) fn library(url: &str) -> Option<&'static Library> {
     let (_, rest) = url.split_once("://")?;
     let (_, path) = rest.split(['?', '#']).next()?.split_once('/')?;
     let parts: Vec<String> = path.split('/').map(str::to_ascii_lowercase).collect();

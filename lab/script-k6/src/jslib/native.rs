@@ -7,18 +7,18 @@ use crate::metrics::summary::{self, LegacyOptions, RateStyle};
 use crate::vm::{Builtin, Native};
 use rquickjs::{Ctx, Exception, Function, Object};
 
-pub const MODULES: &[Builtin] = &[
-    Builtin { specifier: "jslib:k6-utils", text: include_str!("k6-utils.js") },
-    Builtin { specifier: "jslib:papaparse", text: include_str!("papaparse.js") },
-    Builtin { specifier: "jslib:uuid", text: include_str!("uuid.js") },
-    Builtin { specifier: "jslib:url", text: include_str!("url.js") },
-    Builtin { specifier: "jslib:formdata", text: include_str!("formdata.js") },
-    Builtin { specifier: "jslib:k6-reporter", text: include_str!("k6-reporter.js") },
-    Builtin { specifier: "jslib:k6-summary", text: include_str!("k6-summary.js") },
-    Builtin { specifier: "jslib:k6-summary@0.0", text: include_str!("k6-summary-0.0.js") },
+pub(crate) const MODULES: &[Builtin] = &[
+    Builtin { specifier: "jslib:k6-utils", text: include_str!("text/k6-utils.js") },
+    Builtin { specifier: "jslib:papaparse", text: include_str!("text/papaparse.js") },
+    Builtin { specifier: "jslib:uuid", text: include_str!("text/uuid.js") },
+    Builtin { specifier: "jslib:url", text: include_str!("text/url.js") },
+    Builtin { specifier: "jslib:formdata", text: include_str!("text/formdata.js") },
+    Builtin { specifier: "jslib:k6-reporter", text: include_str!("text/k6-reporter.js") },
+    Builtin { specifier: "jslib:k6-summary", text: include_str!("text/k6-summary.js") },
+    Builtin { specifier: "jslib:k6-summary@0.0", text: include_str!("text/k6-summary-0.0.js") },
 ];
 
-pub const NATIVES: &[Native] = &[Native { name: "prony:jslib", install }];
+pub(crate) const NATIVES: &[Native] = &[Native { name: "prony:jslib", install }];
 
 fn install<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<()> {
     exports.set("csvRows", Function::new(ctx.clone(), csv_rows)?)?;

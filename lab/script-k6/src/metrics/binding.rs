@@ -1,16 +1,17 @@
 //! `prony:metrics`, beneath the module `k6/metrics`. The one file here that knows JavaScript.
 #![allow(clippy::needless_pass_by_value, reason = "natives get their arguments as values")]
 
-use super::{Contains, Kind, MetricId, Tags};
 use crate::host::{Host, host_of};
 use crate::modules::log::{Level, Log};
 use crate::vm::{Builtin, Native};
+use prony_metrics::{Contains, Kind, MetricId, Tags};
 use rquickjs::function::Opt;
 use rquickjs::{Coerced, Ctx, Exception, FromJs as _, Function, Object, Value};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub const MODULES: &[Builtin] = &[Builtin { specifier: "k6/metrics", text: include_str!("metrics.js") }];
-pub const NATIVES: &[Native] = &[Native { name: "prony:metrics", install }];
+pub(crate) const MODULES: &[Builtin] =
+    &[Builtin { specifier: "k6/metrics", text: include_str!("metrics.js") }];
+pub(crate) const NATIVES: &[Native] = &[Native { name: "prony:metrics", install }];
 
 /// Values that are shown in a message are cut to this many characters.
 const SHOWN_CHARACTERS_MAX: usize = 100;

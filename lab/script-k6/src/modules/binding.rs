@@ -2,7 +2,7 @@
 
 use crate::vm::{bytes_of, need_buffers};
 
-pub use crate::vm::is_array_buffer;
+pub(crate) use crate::vm::is_array_buffer;
 use rquickjs::class::{JsClass, Trace, Tracer, Writable};
 use rquickjs::function::Constructor;
 use rquickjs::{
@@ -11,7 +11,7 @@ use rquickjs::{
 use std::any::Any;
 
 /// An error that says it is Go's, as those of k6's own functions do: scripts print them.
-pub fn go_error(ctx: &Ctx<'_>, message: &str) -> Error {
+pub(crate) fn go_error(ctx: &Ctx<'_>, message: &str) -> Error {
     let Ok(exception) = Exception::from_message(ctx.clone(), message) else { return Error::Exception };
     if exception.as_object().set("name", "GoError").is_err() {
         return Error::Exception;
@@ -20,7 +20,7 @@ pub fn go_error(ctx: &Ctx<'_>, message: &str) -> Error {
 }
 
 /// A value of Rust within an object of JavaScript, freed with it.
-pub struct Held(Box<dyn Any>);
+pub(crate) struct Held(Box<dyn Any>);
 
 // SAFETY: it holds no value with the lifetime of a context.
 unsafe impl JsLifetime<'_> for Held {
@@ -46,12 +46,12 @@ impl std::fmt::Debug for Held {
     }
 }
 
-pub fn hold<'js>(ctx: &Ctx<'js>, value: impl Any) -> rquickjs::Result<Value<'js>> {
+pub(crate) fn hold<'js>(ctx: &Ctx<'js>, value: impl Any) -> rquickjs::Result<Value<'js>> {
     Ok(Class::instance(ctx.clone(), Held(Box::new(value)))?.into_value())
 }
 
 /// Looks at a value that [`hold`] put into an object. No JavaScript may be called within.
-pub fn with_held<T: Any, R>(
+pub(crate) fn with_held<T: Any, R>(
     ctx: &Ctx<'_>,
     object: &Value<'_>,
     look: impl FnOnce(&mut T) -> R,
@@ -65,13 +65,13 @@ pub fn with_held<T: Any, R>(
 }
 
 /// The bytes of an `ArrayBuffer` or a `Uint8Array`.
-pub fn byte_array(value: &Value<'_>) -> Option<Vec<u8>> {
+pub(crate) fn byte_array(value: &Value<'_>) -> Option<Vec<u8>> {
     let is_octets = value.as_object().is_some_and(Object::is_typed_array::<u8>);
     if is_octets || is_array_buffer(value) { bytes_of(value) } else { None }
 }
 
 /// The bytes of a text, an `ArrayBuffer` or a `Uint8Array`, or an error that names what was given.
-pub fn require_bytes(ctx: &Ctx<'_>, value: &Value<'_>, what: &str) -> rquickjs::Result<Vec<u8>> {
+pub(crate) fn require_bytes(ctx: &Ctx<'_>, value: &Value<'_>, what: &str) -> rquickjs::Result<Vec<u8>> {
     if let Some(text) = value.as_string() {
         return text.to_string().map(String::into_bytes);
     }
@@ -82,7 +82,7 @@ pub fn require_bytes(ctx: &Ctx<'_>, value: &Value<'_>, what: &str) -> rquickjs::
 }
 
 /// What Go calls the type of a value that k6 does not take.
-pub fn go_type(value: &Value<'_>) -> &'static str {
+pub(crate) fn go_type(value: &Value<'_>) -> &'static str {
     if is_nullish(value) {
         "<nil>"
     } else if value.as_number().is_some_and(|number| number.fract() == 0.0) {
@@ -102,13 +102,13 @@ pub fn go_type(value: &Value<'_>) -> &'static str {
     }
 }
 
-pub fn array_buffer<'js>(ctx: &Ctx<'js>, bytes: Vec<u8>) -> rquickjs::Result<Value<'js>> {
+pub(crate) fn array_buffer<'js>(ctx: &Ctx<'js>, bytes: Vec<u8>) -> rquickjs::Result<Value<'js>> {
     need_buffers(ctx)?;
     Ok(ArrayBuffer::new(ctx.clone(), bytes)?.into_value())
 }
 
 /// The bytes beneath a view of any kind, or of an `ArrayBuffer`, for what browsers call a buffer source.
-pub fn buffer_source(value: &Value<'_>) -> Option<Vec<u8>> {
+pub(crate) fn buffer_source(value: &Value<'_>) -> Option<Vec<u8>> {
     bytes_of(value).or_else(|| {
         // A `DataView` is no typed array.
         let view = value.as_object()?;
@@ -120,21 +120,21 @@ pub fn buffer_source(value: &Value<'_>) -> Option<Vec<u8>> {
 }
 
 /// As JavaScript's `String(value)`.
-pub fn text_of<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<String> {
+pub(crate) fn text_of<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<String> {
     Ok(Coerced::<String>::from_js(ctx, value)?.0)
 }
 
 /// As JavaScript's `Boolean(value)`.
-pub fn is_truthy(value: &Value<'_>) -> bool {
+pub(crate) fn is_truthy(value: &Value<'_>) -> bool {
     Coerced::<bool>::from_js(value.ctx(), value.clone()).is_ok_and(|truth| truth.0)
 }
 
-pub fn is_nullish(value: &Value<'_>) -> bool {
+pub(crate) fn is_nullish(value: &Value<'_>) -> bool {
     value.is_null() || value.is_undefined()
 }
 
 /// True for functions declared `async`.
-pub fn is_async(function: &Object<'_>) -> bool {
+pub(crate) fn is_async(function: &Object<'_>) -> bool {
     let constructor = function.get::<_, Object<'_>>("constructor");
     constructor
         .and_then(|constructor| constructor.get::<_, String>("name"))
@@ -142,12 +142,12 @@ pub fn is_async(function: &Object<'_>) -> bool {
 }
 
 /// What can be the value of a tag, as text; `None` for anything but texts, truth values and numbers.
-pub fn tag_text<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Option<String> {
+pub(crate) fn tag_text<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Option<String> {
     let is_plain = value.is_string() || value.is_bool() || value.is_number();
     is_plain.then(|| text_of(ctx, value).ok()).flatten()
 }
 
-pub fn uint8_array<'js>(ctx: &Ctx<'js>, bytes: Vec<u8>) -> rquickjs::Result<Value<'js>> {
+pub(crate) fn uint8_array<'js>(ctx: &Ctx<'js>, bytes: Vec<u8>) -> rquickjs::Result<Value<'js>> {
     need_buffers(ctx)?;
     Ok(TypedArray::<u8>::new(ctx.clone(), bytes)?.into_value())
 }

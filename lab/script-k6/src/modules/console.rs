@@ -15,7 +15,7 @@ pub(super) const GLOBAL_MODULE: Builtin = Builtin {
     specifier: "prony/console",
     text: "import native from 'prony:console';\nexport const console = { ...native };\n",
 };
-pub const NATIVE: Native = Native { name: "prony:console", install };
+pub(crate) const NATIVE: Native = Native { name: "prony:console", install };
 
 /// Deeper values are not looked into: each level takes stack of the user's, which is small.
 const DEPTH_MAX: usize = 24;
@@ -46,7 +46,7 @@ fn log<'js>(ctx: &Ctx<'js>, level: Level, values: Vec<Value<'js>>) -> rquickjs::
 }
 
 /// Values as one line, with blanks between.
-pub fn line<'js>(ctx: &Ctx<'js>, values: Vec<Value<'js>>) -> rquickjs::Result<String> {
+pub(crate) fn line<'js>(ctx: &Ctx<'js>, values: Vec<Value<'js>>) -> rquickjs::Result<String> {
     let mut text = String::new();
     for (index, value) in values.into_iter().enumerate() {
         if index > 0 {

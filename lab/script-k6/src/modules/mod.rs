@@ -4,26 +4,23 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "rquickjs hands arguments to native functions by value")]
 
-pub mod base64_text;
 mod basics;
-pub mod binding;
-pub mod console;
+pub(crate) mod binding;
+pub(crate) mod console;
 mod crypto;
 mod data;
 mod encoding;
-pub mod execution;
-pub mod hash;
-pub mod html;
-pub mod log;
-pub mod samples;
-pub mod shared;
+pub(crate) mod execution;
+pub(crate) mod html;
+pub(crate) mod log;
+pub(crate) mod samples;
 mod sockets;
 mod timers;
-pub mod webcrypto;
+pub(crate) mod webcrypto;
 
 use crate::vm::{Builtin, Native};
 
-pub const MODULES: &[Builtin] = &[
+pub(crate) const MODULES: &[Builtin] = &[
     basics::MODULE,
     crypto::MODULE,
     data::MODULE,
@@ -39,7 +36,7 @@ pub const MODULES: &[Builtin] = &[
     console::GLOBAL_MODULE,
     webcrypto::GLOBAL_MODULE,
 ];
-pub const NATIVES: &[Native] = &[
+pub(crate) const NATIVES: &[Native] = &[
     basics::NATIVE,
     console::NATIVE,
     crypto::NATIVE,
@@ -52,7 +49,7 @@ pub const NATIVES: &[Native] = &[
     webcrypto::NATIVE,
 ];
 /// What scripts find without importing it.
-pub const GLOBALS: &[(&[&str], &str)] = &[
+pub(crate) const GLOBALS: &[(&[&str], &str)] = &[
     (&["console"], console::GLOBAL_MODULE.specifier),
     (&["crypto"], webcrypto::GLOBAL_MODULE.specifier),
     (&["setTimeout", "setInterval", "clearTimeout", "clearInterval"], timers::GLOBAL_MODULE.specifier),

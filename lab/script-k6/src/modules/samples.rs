@@ -1,7 +1,7 @@
 //! What natives do with the samples and tags of the user that runs, groups foremost.
 
 use crate::host::Host;
-use crate::metrics::{Recorder, SystemTag, Tags};
+use prony_metrics::{Recorder, SystemTag, Tags};
 use prony_model::units::Nanos;
 
 /// A user's open groups, kept in [`crate::host::UserState::data`].
@@ -16,7 +16,7 @@ struct Group {
 }
 
 /// Does something with the thread's recorder and the tags of the user that runs.
-pub fn record<R>(host: &Host, work: impl FnOnce(&mut Recorder, Tags) -> R) -> R {
+pub(crate) fn record<R>(host: &Host, work: impl FnOnce(&mut Recorder, Tags) -> R) -> R {
     let tags = host.user().tags;
     work(&mut host.recorder(), tags)
 }

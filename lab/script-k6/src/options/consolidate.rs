@@ -13,7 +13,7 @@ const DEFAULT_SCENARIO: &str = "default";
 
 /// All sources of options, the lowest first.
 #[derive(Debug, Clone, Default)]
-pub struct Tiers {
+pub(crate) struct Tiers {
     pub configuration: Tier,
     pub script: Tier,
     pub variables: Tier,
@@ -22,7 +22,7 @@ pub struct Tiers {
 
 /// Options that can be run, and what should be said of them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Consolidated {
+pub(crate) struct Consolidated {
     pub options: Options,
     pub warnings: Vec<String>,
 }
@@ -30,7 +30,7 @@ pub struct Consolidated {
 impl Tiers {
     /// One set of options out of all tiers; or every fault, those noted while the tiers were read included.
     /// `is_exported` tells the functions that the script exports.
-    pub fn consolidate(
+    pub(crate) fn consolidate(
         self,
         is_exported: &dyn Fn(&str) -> bool,
         mut notes: Notes,

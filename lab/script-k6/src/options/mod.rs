@@ -14,17 +14,17 @@ mod notes;
 mod requirements;
 mod resolved;
 mod scenario;
-pub mod table;
+pub(crate) mod table;
 mod tier;
 mod value;
 
-pub use consolidate::{Consolidated, Tiers};
+pub(crate) use consolidate::Tiers;
 pub use duration::Span;
-pub use executors::{ArrivalUsers, Executor, ExecutorStage};
-pub use notes::{Notes, OptionsError};
-pub use requirements::Requirements;
-pub use resolved::{Dns, HttpDebug, Options, TimeUnit, TlsAuth};
-pub use scenario::{DEFAULT_FUNCTION, Scenario};
+pub(crate) use executors::Executor;
+pub use notes::Notes;
+pub(crate) use notes::OptionsError;
+pub(crate) use resolved::{HttpDebug, Options, TlsAuth};
+pub(crate) use scenario::Scenario;
 pub use tier::Tier;
 
 #[cfg(test)]

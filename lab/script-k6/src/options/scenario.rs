@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
 /// The function that a scenario runs where it names none.
-pub const DEFAULT_FUNCTION: &str = "default";
+pub(super) const DEFAULT_FUNCTION: &str = "default";
 /// Iterations may end in this time once nothing is started any more.
 const GRACEFUL_STOP: Span = Span::from_secs(30);
 

@@ -88,7 +88,7 @@ impl Row {
 }
 
 /// The options of which a higher tier that sets any replaces all of the lower.
-pub const EXECUTION: [&str; 4] = ["duration", "iterations", "stages", "scenarios"];
+pub(crate) const EXECUTION: [&str; 4] = ["duration", "iterations", "stages", "scenarios"];
 
 pub const OPTIONS: &[Row] = &[
     row("vus", "K6_VUS", Form::Integer).flag("vus", "COUNT", "Virtual users").short('u'),

@@ -43,12 +43,12 @@ impl fmt::Display for State {
 }
 
 /// True for what k6 never looks for among files.
-pub fn is_builtin(specifier: &str) -> bool {
+pub(crate) fn is_builtin(specifier: &str) -> bool {
     specifier == "k6" || specifier.starts_with("k6/")
 }
 
 /// What becomes of a module that is not built in.
-pub fn absent(specifier: &str) -> State {
+pub(crate) fn absent(specifier: &str) -> State {
     match specifier {
         "k6/net/grpc"
         | "k6/secrets"
@@ -87,7 +87,7 @@ const KNOWN: &[&str] = &[
 ];
 
 /// The module that a misspelt one probably means.
-pub fn similar(specifier: &str) -> Option<&'static str> {
+pub(crate) fn similar(specifier: &str) -> Option<&'static str> {
     let distance = |known: &&str| strsim::damerau_levenshtein(known, specifier);
     KNOWN.iter().copied().min_by_key(distance).filter(|known| distance(known) <= 2)
 }

@@ -174,7 +174,7 @@ fn with_fuller<'a>(
     builtins: &Builtins,
 ) -> HashMap<&'a str, BTreeSet<String>> {
     for fuller in &builtins.fuller {
-        let more = members.get(fuller.fuller).cloned().unwrap_or_default();
+        let more = members.get(fuller.instead).cloned().unwrap_or_default();
         members.entry(fuller.specifier).or_default().extend(more);
     }
     members

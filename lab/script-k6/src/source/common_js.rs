@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// The built-in module that runs `CommonJS`.
-pub const RUNNER: &str = "source:commonjs";
+pub(crate) const RUNNER: &str = "source:commonjs";
 
 /// The export under which the whole of `module.exports` is found, as in Node.js.
-pub const WHOLE: &str = "module.exports";
+pub(crate) const WHOLE: &str = "module.exports";
 
 /// The names that a file gives `exports` and `module.exports` in plain sight.
 pub(super) fn exported_names(program: &Program<'_>) -> Vec<String> {

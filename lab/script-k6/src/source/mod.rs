@@ -3,9 +3,9 @@
 //! The road: [`Main`] is read → parsed, types stripped (`text.rs`, `typescript.rs`) → its imports found (`resolve.rs`),
 //! read and parsed in their turn → [`Sources`], which the virtual machine asks for names, texts and places.
 
-pub mod catalogue;
+pub(crate) mod catalogue;
 mod check;
-pub mod common_js;
+pub(crate) mod common_js;
 mod error;
 mod native;
 mod position;
@@ -14,13 +14,10 @@ mod sources;
 mod text;
 mod typescript;
 
-pub use check::{Check, Used};
-pub use error::{Fault, FaultKind, SourceError};
-pub use native::{MODULES, NATIVES};
-pub use position::{Lines, Position, PositionMap};
-pub use resolve::{Target, Unresolved};
+pub use check::Check;
+pub(crate) use error::SourceError;
+pub(crate) use native::{MODULES, NATIVES};
 pub use sources::{Main, Sources};
-pub use text::{Request, Way};
 
 #[cfg(test)]
 mod tests;

@@ -10,9 +10,9 @@ use crate::vm::{Builtin, Modules, Native, Place};
 use rquickjs::{Ctx, Exception, Function, Module, Object, Value};
 use std::sync::Arc;
 
-pub const MODULES: &[Builtin] = &[Builtin { specifier: RUNNER, text: include_str!("common_js.js") }];
+pub(crate) const MODULES: &[Builtin] = &[Builtin { specifier: RUNNER, text: include_str!("common_js.js") }];
 
-pub const NATIVES: &[Native] = &[Native { name: "prony:source", install }];
+pub(crate) const NATIVES: &[Native] = &[Native { name: "prony:source", install }];
 
 impl Modules for Sources {
     fn resolve(&self, from: &str, specifier: &str) -> Result<String, String> {

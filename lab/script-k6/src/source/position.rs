@@ -19,26 +19,26 @@ impl fmt::Display for Position {
 
 /// Where the lines of a text begin.
 #[derive(Debug, Clone)]
-pub struct Lines {
+pub(super) struct Lines {
     /// Byte offsets, ascending; the first is 0.
     starts: Vec<u32>,
 }
 
 impl Lines {
-    pub fn of(text: &str) -> Self {
+    pub(super) fn of(text: &str) -> Self {
         let after = |(at, _): (usize, &str)| at as u32 + 1;
         Self { starts: std::iter::once(0).chain(text.match_indices('\n').map(after)).collect() }
     }
 
     /// The place of a byte offset into the text that the lines are of.
-    pub fn position(&self, text: &str, offset: u32) -> Position {
+    pub(super) fn position(&self, text: &str, offset: u32) -> Position {
         let line = self.starts.partition_point(|start| *start <= offset) - 1;
         let before = text.get(self.starts[line] as usize..offset as usize).unwrap_or_default();
         Position { line: line as u32 + 1, column: before.chars().count() as u32 + 1 }
     }
 
     /// A line, from 1, without its end; empty where there is none such.
-    pub fn line<'a>(&self, text: &'a str, line: u32) -> &'a str {
+    pub(super) fn line<'a>(&self, text: &'a str, line: u32) -> &'a str {
         text.get(self.range(text, line)).unwrap_or_default().trim_end_matches('\r')
     }
 
@@ -52,7 +52,7 @@ impl Lines {
 
 /// Leads from places of a text that runs to places of the text that its author wrote.
 #[derive(Debug, Clone, Default)]
-pub struct PositionMap {
+pub(super) struct PositionMap {
     /// None where the text is the author's own.
     made: Option<Made>,
 }
@@ -93,7 +93,7 @@ impl PositionMap {
     }
 
     /// The author's place; what has no origin stays where it is.
-    pub fn author(&self, run: Position) -> Position {
+    pub(super) fn author(&self, run: Position) -> Position {
         self.made.as_ref().and_then(|made| made.author(run)).unwrap_or(run)
     }
 }

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// What an import means.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub(super) enum Target {
     /// A module of ours, by its full name: `k6/http`, `jslib:uuid`.
     Builtin(String),
     /// An absolute path without `.` and `..`.
@@ -20,7 +20,7 @@ pub enum Target {
 
 /// Why an import means nothing that we have; the message says what to try.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unresolved {
+pub(super) struct Unresolved {
     pub kind: FaultKind,
     pub state: State,
     pub message: String,

@@ -1,6 +1,7 @@
 //! Scripts of several files, through the boundary that the virtual machine sees.
 
-use super::{Main, Position, Sources};
+use super::position::Position;
+use super::{Main, Sources};
 use expect_test::{Expect, expect};
 use std::path::Path;
 use tempfile::TempDir;
@@ -284,11 +285,11 @@ fn places_lead_back_to_what_the_author_wrote() {
     let sources = load(folder.path(), "main.ts").expect("the script is right");
     let run = sources.text(sources.entry()).expect("it has a text");
     for needle in ["data.b.c", ".c()", "new Error", "throw", "'boom'"] {
-        let lines = super::Lines::of(&run);
+        let lines = super::position::Lines::of(&run);
         let needle_run = needle.replace('\'', "\"");
         let offset = run.find(&needle_run).unwrap_or_else(|| panic!("{needle} in {run}"));
         let place = sources.author_position(sources.entry(), lines.position(&run, offset as u32));
-        let author = super::Lines::of(text);
+        let author = super::position::Lines::of(text);
         let expected = author.position(text, text.find(needle).expect("it is there") as u32);
         assert_eq!(place, expected, "{needle}");
     }
@@ -300,7 +301,7 @@ fn places_on_the_first_line_do_not_count_what_is_ours() {
     let sources = load(folder.path(), "main.js").expect("the script is right");
     let run = sources.text(sources.entry()).expect("it has a text");
     let offset = run.find("boom").expect("it is there") as u32;
-    let place = super::Lines::of(&run).position(&run, offset);
+    let place = super::position::Lines::of(&run).position(&run, offset);
     assert_eq!(sources.author_position(sources.entry(), place), Position { line: 1, column: 27 });
     let second = Position { line: 2, column: 1 };
     assert_eq!(sources.author_position(sources.entry(), second), second);

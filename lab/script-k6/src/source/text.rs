@@ -48,7 +48,7 @@ pub(super) enum ModuleKind {
 
 /// A module that another one asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub(super) struct Request {
     /// As written.
     pub specifier: String,
     /// Where the specifier stands in what the author wrote.
@@ -60,7 +60,7 @@ pub struct Request {
 
 /// How a module is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub(super) enum Way {
     /// `import … from`, `export … from`: found before anything runs.
     Import,
     /// `import()`: found when it is called.

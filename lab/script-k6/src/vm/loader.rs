@@ -35,7 +35,7 @@ unsafe impl JsLifetime<'_> for Reach {
 struct Loaded(Vec<(&'static str, Persistent<Object<'static>>)>);
 
 /// The exports of a built-in module in the user's own copy, which is made at the first call.
-pub fn load<'js>(ctx: &Ctx<'js>, name: &'static str) -> rquickjs::Result<Object<'js>> {
+pub(crate) fn load<'js>(ctx: &Ctx<'js>, name: &'static str) -> rquickjs::Result<Object<'js>> {
     let host = host_of(ctx);
     let known = {
         let mut user = host.user();

@@ -1,17 +1,18 @@
 //! One thread's JavaScript: its runtime, the contexts of its users, and their iterations.
 
+use super::builtin::natives;
 use super::context::{RawContext, collect_garbage, drain_jobs, evaluate, install_handlers};
+use super::error::thrown;
 use super::error::{Phase, ScriptError};
 use super::fiber::{Fiber, Parking, Switch};
-use super::globals::Globals;
 use super::iteration::{Cache, Iteration};
 use super::loader::Loader;
 use super::memory::{Bounded, Memory};
 use super::modules::Script;
-use super::{natives, thrown};
 use crate::host::{Clock, Cut, Handle, Host, UserState};
-use crate::metrics::SystemTag;
 use crate::source::common_js::WHOLE;
+use crate::vm::context::globals::Globals;
+use prony_metrics::SystemTag;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Context, Ctx, Object, Persistent, Runtime, Value, qjs};
 use std::cell::RefCell;

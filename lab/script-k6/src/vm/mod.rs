@@ -2,31 +2,27 @@
 //!
 //! [`machine`] is the whole for one thread. [`builtin`] says how modules and native functions are added.
 
-pub mod builtin;
+pub(crate) mod builtin;
 mod context;
 mod error;
 mod fiber;
-mod globals;
 mod iteration;
 mod limits;
 mod loader;
 mod machine;
 mod memory;
 mod modules;
-pub mod natives;
-mod stack;
-mod thrown;
-pub mod waits;
+pub(crate) mod waits;
 
-pub(super) use context::throw_uncatchable;
-pub(super) use memory::Memory;
-
-pub use builtin::{Builtin, Builtins, Fuller, Native};
-pub use context::{bytes_of, is_array_buffer};
-pub use error::{Fault, Frame, Phase, Place, ScriptError};
-pub use globals::need_buffers;
-pub use limits::Limits;
-pub use loader::load;
-pub use machine::{Call, Ended, Inspected, Machine, Progress, User};
+pub use builtin::{Builtin, Native};
+pub(crate) use builtin::{Builtins, Fuller};
+pub(crate) use context::globals::need_buffers;
+pub(crate) use context::{bytes_of, is_array_buffer, throw_uncatchable};
+pub use error::Fault;
+pub(crate) use error::{Phase, Place, ScriptError};
+pub(crate) use loader::load;
+pub(crate) use machine::{Call, Progress, User};
+pub use machine::{Ended, Machine};
+pub(crate) use memory::Memory;
 pub use modules::{Modules, Script};
-pub use waits::{Answered, Failed, Heard, SocketHeard, Waits};
+pub(crate) use waits::{Answered, Failed, Heard, SocketHeard, Waits};

@@ -3,7 +3,7 @@
 use super::builtin::Builtins;
 use super::error::Place;
 use super::limits::Limits;
-use crate::metrics::{RecorderOptions, SystemTags};
+use prony_metrics::{RecorderOptions, SystemTags};
 use prony_model::program::table::Tables;
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, HashMap};

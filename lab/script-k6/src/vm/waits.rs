@@ -50,7 +50,7 @@ pub enum SocketHeard {
 
 /// What a parked user goes on with.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Awaited {
+pub(crate) enum Awaited {
     #[default]
     Anything,
     One(AskId),

@@ -5,10 +5,10 @@
 use prony_model::Nanos;
 use prony_model::program::call::{Ask, AskId, Call, CallBytes, CallTimes, News, Peer};
 use prony_model::program::{Answer, Event, Outgoing, Program as _, Step, ThreadPlace, UserPlace};
-use prony_script_k6::builtins::builtins;
-use prony_script_k6::host::Clock;
-use prony_script_k6::program::{Entry, IterationEnd, ScenarioSpec, ScriptProgram, ScriptWorkload, Watcher};
-use prony_script_k6::vm::{Ended, Modules, Script};
+use prony_script_k6::{
+    Clock, Ended, Entry, IterationEnd, Modules, ScenarioSpec, Script, ScriptProgram, ScriptWorkload, Watcher,
+    builtins,
+};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;

@@ -3,18 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 #![allow(clippy::format_push_string, clippy::format_collect, reason = "legible, and not hot")]
 
+use prony_metrics::samples::Event as SampleEvent;
+use prony_metrics::{Batch, builtin};
 use prony_model::Nanos;
 use prony_model::program::call::{
     Ask, AskId, Call, CallBytes, CallFault, CallFaultKind, CallTimes, News, Peer,
 };
 use prony_model::program::{Answer, Event, Keep, Outgoing, Program as _, Step, ThreadPlace, UserPlace};
-use prony_script_k6::builtins::builtins;
-use prony_script_k6::host::Clock;
-use prony_script_k6::http::settings::{HttpOptions, HttpSettings};
-use prony_script_k6::metrics::samples::Event as SampleEvent;
-use prony_script_k6::metrics::{Batch, builtin};
-use prony_script_k6::program::{Entry, IterationEnd, ScriptProgram, ScriptWorkload, Watcher};
-use prony_script_k6::vm::{Modules, Script};
+use prony_script_k6::{
+    Clock, Entry, HttpOptions, HttpSettings, IterationEnd, Modules, Script, ScriptProgram, ScriptWorkload,
+    Watcher, builtins,
+};
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;

@@ -3,9 +3,8 @@
 use anyhow::bail;
 use clap::builder::ArgAction;
 use clap::{Arg, ArgMatches, CommandFactory as _, FromArgMatches as _, Parser};
-use prony_script_k6::metrics::SummaryMode;
-use prony_script_k6::metrics::outputs::{OutputError, OutputSpec};
-use prony_script_k6::options::table::OPTIONS;
+use prony_metrics::outputs::{OutputError, OutputSpec};
+use prony_script_k6::{OPTIONS, SummaryMode};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

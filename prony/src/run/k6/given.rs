@@ -4,13 +4,9 @@ use super::Stopped;
 use super::flags::K6Arguments;
 use anyhow::{Context as _, anyhow};
 use prony_experiments::k6::ScriptSubject;
-use prony_script_k6::builtins::builtins;
-use prony_script_k6::exit::Exit;
-use prony_script_k6::file::ScriptFile;
-use prony_script_k6::measure::MeasureSettings;
-use prony_script_k6::options::{Notes, Tier};
-use prony_script_k6::session::{GivenOptions, Session};
-use prony_script_k6::source::{Check, Main};
+use prony_script_k6::{
+    Check, Exit, GivenOptions, Main, MeasureSettings, Notes, ScriptFile, Session, Tier, builtins,
+};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;

@@ -8,7 +8,7 @@ mod node;
 mod query;
 mod step;
 
-pub use node::{Node, parse};
+pub(super) use node::{Node, parse};
 
 use query::Query;
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ use step::{ArrayStep, Next, ObjectStep};
 const DEPTH_MAX: usize = 100;
 
 /// What the path selects.
-pub fn get<'a>(node: &'a Node, path: &str) -> Option<Cow<'a, Node>> {
+pub(super) fn get<'a>(node: &'a Node, path: &str) -> Option<Cow<'a, Node>> {
     Search { depth: 0 }.get(node, path)
 }
 

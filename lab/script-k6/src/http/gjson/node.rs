@@ -5,7 +5,7 @@ use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Node {
+pub(crate) enum Node {
     Null,
     Bool(bool),
     Number(f64),
@@ -15,7 +15,7 @@ pub enum Node {
 }
 
 /// Text that is no UTF-8 is read as k6 does: what is none is replaced.
-pub fn parse(json: &[u8]) -> Result<Node, serde_json::Error> {
+pub(crate) fn parse(json: &[u8]) -> Result<Node, serde_json::Error> {
     serde_json::from_slice(json).or_else(|error| match String::from_utf8_lossy(json) {
         std::borrow::Cow::Owned(text) => serde_json::from_str(&text),
         std::borrow::Cow::Borrowed(_) => Err(error),
@@ -23,7 +23,7 @@ pub fn parse(json: &[u8]) -> Result<Node, serde_json::Error> {
 }
 
 impl Node {
-    pub fn to_json(&self) -> String {
+    pub(crate) fn to_json(&self) -> String {
         let mut json = String::new();
         self.write(&mut json);
         json

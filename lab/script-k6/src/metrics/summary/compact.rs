@@ -1,12 +1,10 @@
 //! The summary's layout since k6 1.0: thresholds, then checks and metrics by section.
 
-use super::super::groups::Check;
-use super::super::registry::{Contains, Kind};
-use super::super::sink::per_second;
 use super::layout::{
     DETAILS_MARK, FAIL_MARK, FigureStyle, GROUP_MARK, Paint, Row, SUCCESS_MARK, Table, share_passed,
     sort_by_name, threshold_figure,
 };
+use prony_metrics::{Check, Contains, Kind, per_second};
 use prony_model::units::Nanos;
 use std::fmt::Write as _;
 

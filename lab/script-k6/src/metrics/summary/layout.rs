@@ -1,7 +1,7 @@
 //! What the layouts of the summary share: rows of metrics in columns, the order of names, colours.
 
-use super::super::registry::{Contains, Kind};
 use super::numbers::{TimeUnit, humanize, js_number};
+use prony_metrics::{Contains, Kind};
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
@@ -57,7 +57,7 @@ impl Row {
 
 /// What stands behind the first figure of a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RateStyle {
+pub(crate) enum RateStyle {
     /// `8 out of 12`
     #[default]
     OutOf,

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// The second argument of `textSummary`.
 #[derive(Debug, Clone)]
-pub struct LegacyOptions {
+pub(crate) struct LegacyOptions {
     pub indent: String,
     pub enable_colors: bool,
     /// Where given, instead of the data's.
@@ -35,7 +35,7 @@ impl Default for LegacyOptions {
 
 impl LegacyOptions {
     /// Reads the options that a script passed; what is missing is as by default.
-    pub fn from_json(options: &Value, rates: RateStyle) -> Self {
+    pub(crate) fn from_json(options: &Value, rates: RateStyle) -> Self {
         let default = Self::default();
         Self {
             indent: options["indent"].as_str().map_or(default.indent, str::to_owned),
@@ -64,7 +64,7 @@ fn strings(list: &Value) -> Option<Vec<String>> {
 }
 
 /// Checks by group, then all metrics by name. Whatever the data lacks is left out.
-pub fn text_summary(data: &Value, options: &LegacyOptions) -> String {
+pub(crate) fn text_summary(data: &Value, options: &LegacyOptions) -> String {
     let paint = Paint { is_on: options.enable_colors, extra_code: "36;2" };
     let mut lines = Vec::new();
     group_lines(&data["root_group"], &format!("{}    ", options.indent), paint, &mut lines);

@@ -4,23 +4,20 @@ mod compact;
 mod export;
 mod layout;
 mod legacy;
-pub mod numbers;
+pub(crate) mod numbers;
 
-pub use layout::RateStyle;
-pub use legacy::{LegacyOptions, text_summary};
-pub use numbers::TimeUnit;
+pub(crate) use layout::RateStyle;
+pub(crate) use legacy::{LegacyOptions, text_summary};
+pub(crate) use numbers::TimeUnit;
 
-use super::buckets::ERROR_MAX;
-use super::groups::Group;
-use super::registry::{Definition, Kind};
-use super::sink::{EXACT_SAMPLES_MAX, Sink, Statistic};
-use super::thresholds::{MetricThresholds, Thresholds};
 use layout::{FigureStyle, Row, ThresholdRow};
+use prony_metrics::thresholds::MetricThresholds;
+use prony_metrics::{Contains, ERROR_MAX, EXACT_SAMPLES_MAX, Engine, Group, Kind, Sink, Statistic, Totals};
 use prony_model::units::Nanos;
 use serde_json::{Map, Number, Value, json};
 
 /// k6's default for option `summaryTrendStats`.
-pub const DEFAULT_TREND_STATS: [&str; 6] = ["avg", "min", "med", "max", "p(90)", "p(95)"];
+pub(crate) const DEFAULT_TREND_STATS: [&str; 6] = ["avg", "min", "med", "max", "p(90)", "p(95)"];
 
 /// Which text is written at the end (`--summary-mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,7 +46,7 @@ impl SummaryMode {
 #[derive(Debug, Clone, Default)]
 pub struct SummaryOptions {
     pub duration: Nanos,
-    /// Checked with [`is_trend_stat`].
+    /// Names of statistics that a trend has, or `count`.
     pub trend_stats: Vec<String>,
     pub time_unit: Option<TimeUnit>,
     pub no_color: bool,
@@ -57,11 +54,6 @@ pub struct SummaryOptions {
     pub is_stderr_tty: bool,
     /// What `setup` returned.
     pub setup_data: Option<Value>,
-}
-
-/// Whether option `summaryTrendStats` may have it: a statistic of a trend, or `count`.
-pub fn is_trend_stat(text: &str) -> bool {
-    !matches!(Statistic::parse(text), None | Some(Statistic::Value | Statistic::Rate))
 }
 
 /// The figures of a run.
@@ -76,13 +68,13 @@ pub struct Summary {
 }
 
 impl Summary {
-    pub(super) fn new(
-        options: SummaryOptions,
-        definitions: &[Definition],
-        sinks: &mut [Sink],
-        thresholds: &Thresholds,
-        root: Group,
-    ) -> Self {
+    /// The figures of the engine's run; to be called after [`Engine::finish`].
+    pub fn of(engine: &Engine, options: SummaryOptions) -> Self {
+        engine.read(|totals| Self::new(options, totals))
+    }
+
+    fn new(options: SummaryOptions, totals: Totals<'_>) -> Self {
+        let Totals { definitions, sinks, thresholds, root } = totals;
         let is_watched = |index: usize| thresholds.by_metric.iter().any(|of| of.metric.index() == index);
         let (mut rows, mut approximate) = (Vec::new(), Vec::new());
         for (index, (definition, sink)) in definitions.iter().zip(sinks).enumerate() {
@@ -233,9 +225,9 @@ fn row_of(name: &str, metric: &Value) -> Option<Row> {
         _ => return None,
     };
     let contains = match metric["contains"].as_str() {
-        Some("time") => super::Contains::Time,
-        Some("data") => super::Contains::Data,
-        _ => super::Contains::Default,
+        Some("time") => Contains::Time,
+        Some("data") => Contains::Data,
+        _ => Contains::Default,
     };
     let values = metric["values"].as_object().into_iter().flatten();
     let values = values.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect();

@@ -1,6 +1,6 @@
 //! How the summary writes numbers: as k6 does, which is as JavaScript does.
 
-use super::super::registry::{Contains, Kind};
+use prony_metrics::{Contains, Kind};
 
 const BYTE_UNITS: [&str; 9] = ["B", "kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"];
 /// Digits enough to see whether a number lies exactly between two shorter ones.
@@ -43,7 +43,7 @@ impl TimeUnit {
 }
 
 /// A figure of a metric: `12.34ms`, `5.1 kB`, `99.50%`, `0.25`.
-pub fn humanize(value: f64, kind: Kind, contains: Contains, unit: Option<TimeUnit>) -> String {
+pub(crate) fn humanize(value: f64, kind: Kind, contains: Contains, unit: Option<TimeUnit>) -> String {
     match (kind, contains) {
         // Cut, not rounded: 99.999 per cent are not all.
         (Kind::Rate, _) => format!("{}%", to_fixed((value * 10_000.0).trunc() / 100.0, 2)),
@@ -104,7 +104,7 @@ fn trimmed(value: f64, digits: usize) -> String {
 }
 
 /// A number as JavaScript writes it.
-pub fn js_number(value: f64) -> String {
+pub(crate) fn js_number(value: f64) -> String {
     if value.is_nan() {
         "NaN".to_owned()
     } else if value.is_infinite() {
@@ -120,7 +120,7 @@ pub fn js_number(value: f64) -> String {
 }
 
 /// As JavaScript's `toFixed`: rounds what lies exactly in the middle away from zero.
-pub fn to_fixed(value: f64, digits: usize) -> String {
+pub(crate) fn to_fixed(value: f64, digits: usize) -> String {
     if !value.is_finite() || value.abs() >= 1e21 {
         return js_number(value);
     }

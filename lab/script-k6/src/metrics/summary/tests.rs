@@ -1,14 +1,11 @@
 //! The summary against texts that k6 1.8 printed: `testdata/` has the samples of two runs of k6, as its `--out json`
 //! wrote them, and what it printed at their ends.
 
-use super::super::engine::Engine;
-use super::super::recorder::{Recorder, RecorderOptions};
-use super::super::registry::{Contains, Kind, Registry};
-use super::super::system_tag::SystemTags;
-use super::super::tags::{TagSets, Tags};
-use super::super::{builtin, thresholds};
 use super::*;
 use expect_test::{expect, expect_file};
+use prony_metrics::{
+    Recorder, RecorderOptions, Registry, SystemTags, TagSets, Tags, Thresholds, builtin, thresholds,
+};
 use std::sync::Arc;
 
 const COMPACT: (&str, &str) =
@@ -71,7 +68,7 @@ fn replay(points: &str, option: &Value, options: SummaryOptions) -> Summary {
     }
     engine.receive(0, &mut recorder);
     engine.finish(options.duration);
-    engine.summary(options)
+    Summary::of(&engine, options)
 }
 
 fn record_point(recorder: &mut Recorder, line: &Value) {
@@ -223,7 +220,7 @@ fn percentiles_that_are_not_exact_are_said_to_be_so() {
         recorder.record(builtin::WS_PING, recorder.root(), number as f64);
     }
     engine.receive(0, &mut recorder);
-    let text = engine.summary(options_of(Nanos::from_secs(1))).text(SummaryMode::Compact, false);
+    let text = Summary::of(&engine, options_of(Nanos::from_secs(1))).text(SummaryMode::Compact, false);
     expect![[r#"
         |
         |

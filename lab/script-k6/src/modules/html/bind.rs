@@ -9,7 +9,7 @@ use rquickjs::{Coerced, Ctx, Exception, Function, IntoJs as _, Object, Value};
 use std::rc::Rc;
 
 pub(in crate::modules) const MODULE: Builtin =
-    Builtin { specifier: "k6/html", text: include_str!("../html.js") };
+    Builtin { specifier: "k6/html", text: include_str!("html.js") };
 pub(in crate::modules) const NATIVE: Native = Native { name: "prony:html", install };
 
 type Page = Rc<Document>;
@@ -85,8 +85,8 @@ fn walk<'js>(
         ("closest", Other::Nodes(others)) => page.closest_nodes(&nodes, &others),
         ("has", Other::Query(query)) => page.has(&nodes, &query),
         ("has", Other::Nodes(others)) => page.has_nodes(&nodes, &others),
-        ("add", Other::Query(query)) => page.add(&nodes, &page.find(&[Document::ROOT], &query)),
-        ("add", Other::Nodes(others)) => page.add(&nodes, &others),
+        ("add", Other::Query(query)) => Document::add(&nodes, &page.find(&[Document::ROOT], &query)),
+        ("add", Other::Nodes(others)) => Document::add(&nodes, &others),
         ("filter", Other::Query(query)) => page.filter(&nodes, &query),
         ("filter", Other::Nodes(others)) => nodes.into_iter().filter(|node| others.contains(node)).collect(),
         ("not", Other::Query(query)) => page.not(&nodes, &query),

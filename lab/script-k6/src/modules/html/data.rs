@@ -4,7 +4,7 @@ use super::document::{Document, Number};
 
 /// What an attribute's text stands for; JSON is handed to the script's own parser.
 #[derive(Debug, Clone, PartialEq)]
-pub enum DataValue {
+pub(crate) enum DataValue {
     Undefined,
     Boolean(bool),
     Number(f64),
@@ -21,13 +21,13 @@ const INITIALISMS: &[&str] = &[
 ];
 
 impl Document {
-    pub fn data(&self, number: Number, name: &str) -> DataValue {
+    pub(crate) fn data(&self, number: Number, name: &str) -> DataValue {
         let value = self.attribute(number, &format!("data-{}", attribute_of(name)));
         value.map_or(DataValue::Undefined, data_value)
     }
 
     /// All of a node, by the names of their properties.
-    pub fn all_data(&self, number: Number) -> Vec<(String, DataValue)> {
+    pub(crate) fn all_data(&self, number: Number) -> Vec<(String, DataValue)> {
         let attributes = self.attributes(number).into_iter();
         let data = attributes.filter_map(|(name, value)| {
             let name = name.strip_prefix("data-").filter(|name| !name.is_empty())?;

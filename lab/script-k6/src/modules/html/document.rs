@@ -5,11 +5,11 @@ use std::collections::{HashMap, HashSet};
 
 /// A node of a [`Document`]: its place in the order of the text, the document itself being the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Number(pub u32);
+pub(crate) struct Number(pub u32);
 
 /// A page.
 #[derive(Debug)]
-pub struct Document {
+pub(crate) struct Document {
     page: Html,
     order: Vec<ego_tree::NodeId>,
     numbers: HashMap<ego_tree::NodeId, Number>,
@@ -19,7 +19,7 @@ pub(super) type NodeRef<'a> = ego_tree::NodeRef<'a, Node>;
 
 /// As the DOM numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NodeType {
+pub(crate) enum NodeType {
     Element = 1,
     Text = 3,
     Comment = 8,
@@ -29,10 +29,10 @@ pub enum NodeType {
 
 impl Document {
     /// The number of the document itself.
-    pub const ROOT: Number = Number(0);
+    pub(crate) const ROOT: Number = Number(0);
 
     /// Whatever the text is, it is a page, as for browsers.
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let page = Html::parse_document(text);
         let order: Vec<_> = page.tree.root().descendants().map(|node| node.id()).collect();
         let numbers = order.iter().enumerate().map(|(index, id)| (*id, Number(index as u32))).collect();
@@ -55,7 +55,7 @@ impl Document {
         nodes.map(|node| self.number(node)).collect()
     }
 
-    pub fn node_type(&self, number: Number) -> Option<NodeType> {
+    pub(crate) fn node_type(&self, number: Number) -> Option<NodeType> {
         Some(match self.node(number)?.value() {
             Node::Element(_) => NodeType::Element,
             Node::Text(_) => NodeType::Text,
@@ -66,7 +66,7 @@ impl Document {
     }
 
     /// `p`, `#text`, `#document`.
-    pub fn node_name(&self, number: Number) -> &str {
+    pub(crate) fn node_name(&self, number: Number) -> &str {
         match self.node(number).map(|node| node.value()) {
             Some(Node::Element(element)) => element.name(),
             Some(Node::Text(_)) => "#text",
@@ -77,17 +77,17 @@ impl Document {
         }
     }
 
-    pub fn attribute(&self, number: Number, name: &str) -> Option<&str> {
+    pub(crate) fn attribute(&self, number: Number, name: &str) -> Option<&str> {
         self.element(number)?.attr(name)
     }
 
     /// Names and values in the order of the text.
-    pub fn attributes(&self, number: Number) -> Vec<(&str, &str)> {
+    pub(crate) fn attributes(&self, number: Number) -> Vec<(&str, &str)> {
         self.element(number).map(|element| element.value().attrs().collect()).unwrap_or_default()
     }
 
     /// `svg` and `math` where an element is of these, else empty.
-    pub fn namespace(&self, number: Number) -> &'static str {
+    pub(crate) fn namespace(&self, number: Number) -> &'static str {
         match self.element(number).map(|element| &*element.value().name.ns) {
             Some("http://www.w3.org/2000/svg") => "svg",
             Some("http://www.w3.org/1998/Math/MathML") => "math",
@@ -96,33 +96,33 @@ impl Document {
     }
 
     /// All text within the nodes.
-    pub fn text(&self, nodes: &[Number]) -> String {
+    pub(crate) fn text(&self, nodes: &[Number]) -> String {
         let within = nodes.iter().filter_map(|number| self.node(*number)).flat_map(|node| node.descendants());
         within.filter_map(|node| node.value().as_text()).map(|text| &**text).collect()
     }
 
-    pub fn parent(&self, number: Number) -> Option<Number> {
+    pub(crate) fn parent(&self, number: Number) -> Option<Number> {
         self.node(number)?.parent().map(|node| self.number(node))
     }
 
-    pub fn first_child(&self, number: Number) -> Option<Number> {
+    pub(crate) fn first_child(&self, number: Number) -> Option<Number> {
         self.node(number)?.first_child().map(|node| self.number(node))
     }
 
-    pub fn last_child(&self, number: Number) -> Option<Number> {
+    pub(crate) fn last_child(&self, number: Number) -> Option<Number> {
         self.node(number)?.last_child().map(|node| self.number(node))
     }
 
-    pub fn previous_sibling(&self, number: Number) -> Option<Number> {
+    pub(crate) fn previous_sibling(&self, number: Number) -> Option<Number> {
         self.node(number)?.prev_sibling().map(|node| self.number(node))
     }
 
-    pub fn next_sibling(&self, number: Number) -> Option<Number> {
+    pub(crate) fn next_sibling(&self, number: Number) -> Option<Number> {
         self.node(number)?.next_sibling().map(|node| self.number(node))
     }
 
     /// True where `inner` is below `outer`, or is it.
-    pub fn contains(&self, outer: Number, inner: Number) -> bool {
+    pub(crate) fn contains(&self, outer: Number, inner: Number) -> bool {
         let mut at = self.node(inner);
         while let Some(node) = at {
             if self.number(node) == outer {

@@ -82,7 +82,7 @@ fn labels(page: &Document, node: Number) -> Vec<Number> {
     let Some(id) = page.attribute(node, "id") else { return around };
     let all = page.find(&[Document::ROOT], &Query::parse("label[for]"));
     let named: Vec<_> = all.into_iter().filter(|label| page.attribute(*label, "for") == Some(id)).collect();
-    page.add(&around, &named)
+    Document::add(&around, &named)
 }
 
 fn place(page: &Document, node: Number, within: &str, among: &str) -> f64 {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// A field's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FieldValue {
+pub(crate) enum FieldValue {
     One(String),
     /// Of a list that allows several.
     Many(Vec<String>),
@@ -18,7 +18,7 @@ const UNSENT_TYPES: &[&str] = &["submit", "button", "reset", "image", "file"];
 
 impl Document {
     /// Of the first node; `None` where it is no field.
-    pub fn value(&self, nodes: &[Number]) -> Option<FieldValue> {
+    pub(crate) fn value(&self, nodes: &[Number]) -> Option<FieldValue> {
         let first = *nodes.first()?;
         let own = self.attribute(first, "value");
         Some(FieldValue::One(match self.node_name(first) {
@@ -42,14 +42,14 @@ impl Document {
         }))
     }
 
-    pub fn value_or_html(&self, nodes: &[Number]) -> String {
+    pub(crate) fn value_or_html(&self, nodes: &[Number]) -> String {
         let Some(first) = nodes.first() else { return String::new() };
         self.attribute(*first, "value").map_or_else(|| self.inner_html(*first), str::to_owned)
     }
 
     /// Names and values of the fields that would be sent: those within the nodes where one of them is a form, else
     /// those that are among the nodes.
-    pub fn fields(&self, nodes: &[Number]) -> Vec<(String, FieldValue)> {
+    pub(crate) fn fields(&self, nodes: &[Number]) -> Vec<(String, FieldValue)> {
         let fields = Query::parse(FIELDS);
         let is_form = nodes.iter().any(|number| self.node_name(*number) == "form");
         let candidates = if is_form { self.find(nodes, &fields) } else { self.filter(nodes, &fields) };
@@ -73,7 +73,7 @@ impl Document {
     }
 
     /// `application/x-www-form-urlencoded`, by the names' order; of a name given twice the last counts, as in k6.
-    pub fn serialize(&self, nodes: &[Number]) -> String {
+    pub(crate) fn serialize(&self, nodes: &[Number]) -> String {
         let fields: BTreeMap<_, _> = self.fields(nodes).into_iter().collect();
         let mut text = String::new();
         for (name, value) in &fields {

@@ -14,11 +14,11 @@ mod walk;
 mod write;
 
 pub(super) use bind::{MODULE, NATIVE};
-pub use data::DataValue;
-pub use document::{Document, NodeType, Number};
-pub use form::FieldValue;
-pub use query::Query;
-pub use walk::{Step, Until};
+pub(crate) use data::DataValue;
+pub(crate) use document::{Document, NodeType, Number};
+pub(crate) use form::FieldValue;
+pub(crate) use query::Query;
+pub(crate) use walk::{Step, Until};
 
 #[cfg(test)]
 mod tests;

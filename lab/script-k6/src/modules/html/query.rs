@@ -5,7 +5,7 @@ use scraper::{ElementRef, Selector};
 
 /// A selector; one that cannot be read matches nothing, as in k6.
 #[derive(Debug, Default)]
-pub struct Query {
+pub(crate) struct Query {
     alternatives: Vec<Alternative>,
 }
 
@@ -29,7 +29,7 @@ const SHORTHANDS: &[(&str, &str)] = &[
 ];
 
 impl Query {
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let alternatives = split_alternatives(text).into_iter().map(Alternative::parse);
         Self { alternatives: alternatives.collect::<Option<_>>().unwrap_or_default() }
     }
@@ -46,7 +46,7 @@ impl Query {
 }
 
 impl Document {
-    pub fn matches(&self, number: Number, query: &Query) -> bool {
+    pub(crate) fn matches(&self, number: Number, query: &Query) -> bool {
         self.element(number).is_some_and(|element| query.matches(element))
     }
 }

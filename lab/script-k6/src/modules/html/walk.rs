@@ -7,7 +7,7 @@ use scraper::ElementRef;
 
 /// A step from each node of a selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     Children,
     Contents,
     Parent,
@@ -21,14 +21,14 @@ pub enum Step {
 
 /// Where a walk ends, exclusive.
 #[derive(Debug)]
-pub enum Until<'a> {
+pub(crate) enum Until<'a> {
     Query(&'a Query),
     Nodes(&'a [Number]),
 }
 
 impl Step {
     /// By the names of jQuery; `None` for others.
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "children" => Self::Children,
             "contents" => Self::Contents,
@@ -45,12 +45,12 @@ impl Step {
 }
 
 impl Document {
-    pub fn step(&self, nodes: &[Number], step: Step) -> Vec<Number> {
+    pub(crate) fn step(&self, nodes: &[Number], step: Step) -> Vec<Number> {
         distinct(nodes.iter().flat_map(|number| self.step_of(*number, step)))
     }
 
     /// A step that ends before the first that `until` names.
-    pub fn step_until(&self, nodes: &[Number], step: Step, until: &Until<'_>) -> Vec<Number> {
+    pub(crate) fn step_until(&self, nodes: &[Number], step: Step, until: &Until<'_>) -> Vec<Number> {
         let is_end = |number: &Number| match until {
             Until::Query(query) => self.matches(*number, query),
             Until::Nodes(ends) => ends.contains(number),
@@ -60,7 +60,7 @@ impl Document {
     }
 
     /// What is below the nodes, each node's in the order of the text.
-    pub fn find(&self, nodes: &[Number], query: &Query) -> Vec<Number> {
+    pub(crate) fn find(&self, nodes: &[Number], query: &Query) -> Vec<Number> {
         let below =
             nodes.iter().filter_map(|number| self.node(*number)).flat_map(|node| node.descendants().skip(1));
         let found = below.filter(|node| node.value().is_element()).map(|node| self.number(node));
@@ -68,45 +68,45 @@ impl Document {
     }
 
     /// Those of `others` that are below the nodes.
-    pub fn find_nodes(&self, nodes: &[Number], others: &[Number]) -> Vec<Number> {
+    pub(crate) fn find_nodes(&self, nodes: &[Number], others: &[Number]) -> Vec<Number> {
         let is_below =
             |other: &Number| nodes.iter().any(|node| node != other && self.contains(*node, *other));
         distinct(others.iter().copied().filter(is_below))
     }
 
-    pub fn filter(&self, nodes: &[Number], query: &Query) -> Vec<Number> {
+    pub(crate) fn filter(&self, nodes: &[Number], query: &Query) -> Vec<Number> {
         nodes.iter().copied().filter(|number| self.matches(*number, query)).collect()
     }
 
-    pub fn not(&self, nodes: &[Number], query: &Query) -> Vec<Number> {
+    pub(crate) fn not(&self, nodes: &[Number], query: &Query) -> Vec<Number> {
         nodes.iter().copied().filter(|number| !self.matches(*number, query)).collect()
     }
 
     /// Those with a match below them.
-    pub fn has(&self, nodes: &[Number], query: &Query) -> Vec<Number> {
+    pub(crate) fn has(&self, nodes: &[Number], query: &Query) -> Vec<Number> {
         nodes.iter().copied().filter(|number| !self.find(&[*number], query).is_empty()).collect()
     }
 
-    pub fn has_nodes(&self, nodes: &[Number], others: &[Number]) -> Vec<Number> {
+    pub(crate) fn has_nodes(&self, nodes: &[Number], others: &[Number]) -> Vec<Number> {
         nodes.iter().copied().filter(|number| !self.find_nodes(&[*number], others).is_empty()).collect()
     }
 
     /// For each node the nearest match that it is or is in.
-    pub fn closest(&self, nodes: &[Number], query: &Query) -> Vec<Number> {
+    pub(crate) fn closest(&self, nodes: &[Number], query: &Query) -> Vec<Number> {
         distinct(nodes.iter().filter_map(|number| self.upwards(*number).find(|at| self.matches(*at, query))))
     }
 
-    pub fn closest_nodes(&self, nodes: &[Number], others: &[Number]) -> Vec<Number> {
+    pub(crate) fn closest_nodes(&self, nodes: &[Number], others: &[Number]) -> Vec<Number> {
         distinct(nodes.iter().filter_map(|number| self.upwards(*number).find(|at| others.contains(at))))
     }
 
     /// The nodes and then the others.
-    pub fn add(&self, nodes: &[Number], others: &[Number]) -> Vec<Number> {
+    pub(crate) fn add(nodes: &[Number], others: &[Number]) -> Vec<Number> {
         distinct(nodes.iter().chain(others).copied())
     }
 
     /// How many elements stand before it under its parent.
-    pub fn index(&self, number: Number) -> usize {
+    pub(crate) fn index(&self, number: Number) -> usize {
         self.step_of(number, Step::PreviousAll).len()
     }
 

@@ -12,7 +12,7 @@ const RAW: &[&str] = &["iframe", "noembed", "noframes", "noscript", "plaintext",
 
 impl Document {
     /// What is within the first of the nodes; empty where there is none.
-    pub fn inner_html(&self, number: Number) -> String {
+    pub(crate) fn inner_html(&self, number: Number) -> String {
         let mut html = String::new();
         if let Some(node) = self.node(number) {
             write_children(&mut html, node);

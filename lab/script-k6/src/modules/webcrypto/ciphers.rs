@@ -1,7 +1,7 @@
 //! Encryption and derivation with keys that are plain bytes: AES in three modes, PBKDF2, digests.
 
 use super::fault::CryptoFault;
-use crate::modules::hash::Hasher;
+use crate::modules::crypto::hash::Hasher;
 use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::cipher::{
     self, DecryptionContext, EncryptingKey, EncryptionContext, PaddedBlockDecryptingKey,
@@ -13,7 +13,7 @@ use core::num::NonZeroU32;
 
 /// The hashes of Web Cryptography.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hash {
+pub(crate) enum Hash {
     Sha1,
     Sha256,
     Sha384,
@@ -25,7 +25,7 @@ const ITERATIONS_MAX: u32 = 100_000_000;
 const DERIVED_BYTES_MAX: usize = 1 << 20;
 
 impl Hash {
-    pub fn named(name: &str) -> Result<Self, CryptoFault> {
+    pub(crate) fn named(name: &str) -> Result<Self, CryptoFault> {
         match name.to_ascii_uppercase().as_str() {
             "SHA-1" => Ok(Self::Sha1),
             "SHA-256" => Ok(Self::Sha256),
@@ -35,7 +35,7 @@ impl Hash {
         }
     }
 
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Sha1 => "SHA-1",
             Self::Sha256 => "SHA-256",
@@ -54,14 +54,14 @@ impl Hash {
     }
 
     /// FIPS 180-4: how long blocks are, which is how long HMAC keys are by default.
-    pub const fn block_bytes(self) -> usize {
+    pub(crate) const fn block_bytes(self) -> usize {
         match self {
             Self::Sha1 | Self::Sha256 => 64,
             Self::Sha384 | Self::Sha512 => 128,
         }
     }
 
-    pub const fn digest_bytes(self) -> usize {
+    pub(crate) const fn digest_bytes(self) -> usize {
         match self {
             Self::Sha1 => 20,
             Self::Sha256 => 32,
@@ -70,13 +70,13 @@ impl Hash {
         }
     }
 
-    pub fn digest(self, data: &[u8]) -> Vec<u8> {
+    pub(crate) fn digest(self, data: &[u8]) -> Vec<u8> {
         let mut hasher = Hasher::plain(self.short_name()).expect("names come from the table");
         hasher.update(data);
         hasher.digest()
     }
 
-    pub fn hmac(self, key: &[u8], data: &[u8]) -> Vec<u8> {
+    pub(crate) fn hmac(self, key: &[u8], data: &[u8]) -> Vec<u8> {
         let mut hasher = Hasher::keyed(self.short_name(), key).expect("names come from the table");
         hasher.update(data);
         hasher.digest()
@@ -85,7 +85,7 @@ impl Hash {
 
 /// A mode of AES with what it needs beside key and text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Aes {
+pub(crate) enum Aes {
     Cbc { iv: Vec<u8> },
     Ctr { counter: Vec<u8> },
     Gcm { iv: Vec<u8>, additional: Vec<u8>, tag_bits: usize },
@@ -125,7 +125,7 @@ fn nonce(iv: &[u8]) -> Result<Nonce, CryptoFault> {
 }
 
 impl Aes {
-    pub fn encrypt(&self, key: &[u8], text: &[u8]) -> Result<Vec<u8>, CryptoFault> {
+    pub(crate) fn encrypt(&self, key: &[u8], text: &[u8]) -> Result<Vec<u8>, CryptoFault> {
         let failed = |_| CryptoFault::operation("could not encrypt");
         let mut bytes = text.to_vec();
         match self {
@@ -149,7 +149,7 @@ impl Aes {
         Ok(bytes)
     }
 
-    pub fn decrypt(&self, key: &[u8], text: &[u8]) -> Result<Vec<u8>, CryptoFault> {
+    pub(crate) fn decrypt(&self, key: &[u8], text: &[u8]) -> Result<Vec<u8>, CryptoFault> {
         let failed = |_| CryptoFault::operation("could not decrypt ciphertext");
         let mut bytes = text.to_vec();
         let length = match self {
@@ -174,7 +174,7 @@ impl Aes {
 }
 
 /// RFC 8018, 5.2.
-pub fn pbkdf2(
+pub(crate) fn pbkdf2(
     hash: Hash,
     password: &[u8],
     salt: &[u8],
@@ -205,7 +205,7 @@ pub fn pbkdf2(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::modules::hash::hex;
+    use crate::modules::crypto::hash::hex;
 
     fn unhex(text: &str) -> Vec<u8> {
         let digits = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).expect("hexadecimal digits");

@@ -3,30 +3,30 @@
 /// A refusal: what promises are rejected with.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: {message}")]
-pub struct CryptoFault {
+pub(crate) struct CryptoFault {
     /// Such as `OperationError`.
     pub name: &'static str,
     pub message: String,
 }
 
 impl CryptoFault {
-    pub fn operation(message: impl Into<String>) -> Self {
+    pub(crate) fn operation(message: impl Into<String>) -> Self {
         Self { name: "OperationError", message: message.into() }
     }
 
-    pub fn data(message: impl Into<String>) -> Self {
+    pub(crate) fn data(message: impl Into<String>) -> Self {
         Self { name: "DataError", message: message.into() }
     }
 
-    pub fn unsupported(message: impl Into<String>) -> Self {
+    pub(crate) fn unsupported(message: impl Into<String>) -> Self {
         Self { name: "NotSupportedError", message: message.into() }
     }
 
-    pub fn access(message: impl Into<String>) -> Self {
+    pub(crate) fn access(message: impl Into<String>) -> Self {
         Self { name: "InvalidAccessError", message: message.into() }
     }
 
-    pub fn syntax(message: impl Into<String>) -> Self {
+    pub(crate) fn syntax(message: impl Into<String>) -> Self {
         Self { name: "SyntaxError", message: message.into() }
     }
 }

@@ -10,11 +10,15 @@ use aws_lc_rs::rsa::{
     OaepAlgorithm, OaepPrivateDecryptingKey, OaepPublicEncryptingKey, PrivateDecryptingKey,
     PublicEncryptingKey,
 };
-use aws_lc_rs::signature::{self, EcdsaKeyPair, KeyPair as _, RsaKeyPair, UnparsedPublicKey};
+use aws_lc_rs::signature::{self, EcdsaKeyPair, RsaKeyPair, UnparsedPublicKey};
+use pkcs8::ObjectIdentifier;
+use pkcs8::der::Encode as _;
+use pkcs8::der::asn1::BitStringRef;
+use pkcs8::spki::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 
 /// What a key is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Material {
+pub(crate) enum Material {
     Secret(Vec<u8>),
     /// The scalar and the uncompressed point (SEC 1, 2.3).
     EcPrivate(Curve, Vec<u8>, Vec<u8>),
@@ -26,7 +30,7 @@ pub enum Material {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Curve {
+pub(crate) enum Curve {
     P256,
     P384,
     P521,
@@ -34,13 +38,13 @@ pub enum Curve {
 
 /// How RSA signs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RsaPadding {
+pub(crate) enum RsaPadding {
     Pkcs1,
     Pss,
 }
 
 impl Curve {
-    pub fn named(name: &str) -> Result<Self, CryptoFault> {
+    pub(crate) fn named(name: &str) -> Result<Self, CryptoFault> {
         match name {
             "P-256" => Ok(Self::P256),
             "P-384" => Ok(Self::P384),
@@ -49,7 +53,7 @@ impl Curve {
         }
     }
 
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::P256 => "P-256",
             Self::P384 => "P-384",
@@ -58,7 +62,7 @@ impl Curve {
     }
 
     /// Of a coordinate.
-    pub const fn bytes(self) -> usize {
+    pub(crate) const fn bytes(self) -> usize {
         match self {
             Self::P256 => 32,
             Self::P384 => 48,
@@ -118,7 +122,7 @@ impl Curve {
 
 impl Material {
     /// Private and public.
-    pub fn generate_ec(curve: Curve) -> Result<(Self, Self), CryptoFault> {
+    pub(crate) fn generate_ec(curve: Curve) -> Result<(Self, Self), CryptoFault> {
         let failed = |_| CryptoFault::operation("unable to generate a key pair");
         let key = agreement::PrivateKey::generate(curve.agreement()).map_err(failed)?;
         let scalar: EcPrivateKeyBin<'_> = key.as_be_bytes().map_err(failed)?;
@@ -127,7 +131,7 @@ impl Material {
     }
 
     /// Private and public.
-    pub fn generate_rsa(bits: usize) -> Result<(Self, Self), CryptoFault> {
+    pub(crate) fn generate_rsa(bits: usize) -> Result<(Self, Self), CryptoFault> {
         let size = match bits {
             2048 => KeySize::Rsa2048,
             3072 => KeySize::Rsa3072,
@@ -142,7 +146,7 @@ impl Material {
         Ok((Self::RsaPrivate(private.as_ref().to_vec()), Self::RsaPublic(public.as_ref().to_vec())))
     }
 
-    pub fn ec_public(curve: Curve, point: &[u8]) -> Result<Self, CryptoFault> {
+    pub(crate) fn ec_public(curve: Curve, point: &[u8]) -> Result<Self, CryptoFault> {
         let refused = || CryptoFault::data("unable to import the public key: it is no point of the curve");
         if point.len() != 1 + 2 * curve.bytes() || point[0] != 4 {
             return Err(refused());
@@ -154,11 +158,11 @@ impl Material {
         }
     }
 
-    pub fn ec_private(curve: Curve, scalar: &[u8]) -> Result<Self, CryptoFault> {
+    pub(crate) fn ec_private(curve: Curve, scalar: &[u8]) -> Result<Self, CryptoFault> {
         Ok(Self::EcPrivate(curve, scalar.to_vec(), curve.point_of(scalar)?))
     }
 
-    pub fn ec_pkcs8(curve: Curve, der: &[u8]) -> Result<Self, CryptoFault> {
+    pub(crate) fn ec_pkcs8(curve: Curve, der: &[u8]) -> Result<Self, CryptoFault> {
         let refused = |_| CryptoFault::data("unable to import the private key: it is no PKCS 8 of the curve");
         let key = agreement::PrivateKey::from_private_key_der(curve.agreement(), der).map_err(refused)?;
         let scalar: EcPrivateKeyBin<'_> =
@@ -167,7 +171,7 @@ impl Material {
     }
 
     /// The point is the end of what `SubjectPublicKeyInfo` holds for a curve.
-    pub fn ec_spki(curve: Curve, der: &[u8]) -> Result<Self, CryptoFault> {
+    pub(crate) fn ec_spki(curve: Curve, der: &[u8]) -> Result<Self, CryptoFault> {
         let point = der.len().checked_sub(1 + 2 * curve.bytes()).map_or(&[][..], |start| &der[start..]);
         let key = Self::ec_public(curve, point)?;
         let written = key.spki()?;
@@ -178,19 +182,19 @@ impl Material {
         }
     }
 
-    pub fn rsa_pkcs8(der: &[u8]) -> Result<Self, CryptoFault> {
+    pub(crate) fn rsa_pkcs8(der: &[u8]) -> Result<Self, CryptoFault> {
         PrivateDecryptingKey::from_pkcs8(der)
             .map_err(|_| CryptoFault::data("unable to import the private key: it is no PKCS 8 of RSA"))?;
         Ok(Self::RsaPrivate(der.to_vec()))
     }
 
-    pub fn rsa_spki(der: &[u8]) -> Result<Self, CryptoFault> {
+    pub(crate) fn rsa_spki(der: &[u8]) -> Result<Self, CryptoFault> {
         PublicEncryptingKey::from_der(der)
             .map_err(|_| CryptoFault::data("unable to import the public key: it is no RSA key"))?;
         Ok(Self::RsaPublic(der.to_vec()))
     }
 
-    pub fn pkcs8(&self) -> Result<Vec<u8>, CryptoFault> {
+    pub(crate) fn pkcs8(&self) -> Result<Vec<u8>, CryptoFault> {
         match self {
             Self::RsaPrivate(der) => Ok(der.clone()),
             Self::EcPrivate(curve, scalar, point) => {
@@ -209,7 +213,7 @@ impl Material {
         }
     }
 
-    pub fn spki(&self) -> Result<Vec<u8>, CryptoFault> {
+    pub(crate) fn spki(&self) -> Result<Vec<u8>, CryptoFault> {
         match self {
             Self::RsaPublic(der) => Ok(der.clone()),
             Self::EcPublic(curve, point) => Ok(ec_spki_der(*curve, point)),
@@ -217,7 +221,7 @@ impl Material {
         }
     }
 
-    pub fn sign_ecdsa(&self, hash: Hash, data: &[u8]) -> Result<Vec<u8>, CryptoFault> {
+    pub(crate) fn sign_ecdsa(&self, hash: Hash, data: &[u8]) -> Result<Vec<u8>, CryptoFault> {
         let Self::EcPrivate(curve, scalar, point) = self else {
             return Err(CryptoFault::access("key is not a valid ECDSA private key"));
         };
@@ -227,7 +231,12 @@ impl Material {
         key.sign(&SystemRandom::new(), data).map(|signature| signature.as_ref().to_vec()).map_err(|_| failed)
     }
 
-    pub fn verify_ecdsa(&self, hash: Hash, data: &[u8], signature: &[u8]) -> Result<bool, CryptoFault> {
+    pub(crate) fn verify_ecdsa(
+        &self,
+        hash: Hash,
+        data: &[u8],
+        signature: &[u8],
+    ) -> Result<bool, CryptoFault> {
         let Self::EcPublic(curve, point) = self else {
             return Err(CryptoFault::access("key is not a valid ECDSA public key"));
         };
@@ -235,7 +244,7 @@ impl Material {
     }
 
     /// The x coordinate that both sides come to (SEC 1, 3.3.1).
-    pub fn agree(&self, other: &Self) -> Result<Vec<u8>, CryptoFault> {
+    pub(crate) fn agree(&self, other: &Self) -> Result<Vec<u8>, CryptoFault> {
         let (Self::EcPrivate(curve, scalar, _), Self::EcPublic(other_curve, point)) = (self, other) else {
             return Err(CryptoFault::access("a private and a public key of ECDH are needed"));
         };
@@ -249,7 +258,12 @@ impl Material {
         agreement::agree(&key, peer, failed, |secret| Ok(secret.to_vec()))
     }
 
-    pub fn sign_rsa(&self, padding: RsaPadding, hash: Hash, data: &[u8]) -> Result<Vec<u8>, CryptoFault> {
+    pub(crate) fn sign_rsa(
+        &self,
+        padding: RsaPadding,
+        hash: Hash,
+        data: &[u8],
+    ) -> Result<Vec<u8>, CryptoFault> {
         let Self::RsaPrivate(der) = self else {
             return Err(CryptoFault::access("key is not a valid RSA private key"));
         };
@@ -271,7 +285,7 @@ impl Material {
         Ok(signature)
     }
 
-    pub fn verify_rsa(
+    pub(crate) fn verify_rsa(
         &self,
         padding: RsaPadding,
         hash: Hash,
@@ -296,7 +310,7 @@ impl Material {
         Ok(UnparsedPublicKey::new(parameters, der).verify(data, signature).is_ok())
     }
 
-    pub fn encrypt_oaep(&self, hash: Hash, label: &[u8], text: &[u8]) -> Result<Vec<u8>, CryptoFault> {
+    pub(crate) fn encrypt_oaep(&self, hash: Hash, label: &[u8], text: &[u8]) -> Result<Vec<u8>, CryptoFault> {
         let Self::RsaPublic(der) = self else {
             return Err(CryptoFault::access("key is not a valid RSA public key"));
         };
@@ -309,7 +323,7 @@ impl Material {
         Ok(out)
     }
 
-    pub fn decrypt_oaep(&self, hash: Hash, label: &[u8], text: &[u8]) -> Result<Vec<u8>, CryptoFault> {
+    pub(crate) fn decrypt_oaep(&self, hash: Hash, label: &[u8], text: &[u8]) -> Result<Vec<u8>, CryptoFault> {
         let Self::RsaPrivate(der) = self else {
             return Err(CryptoFault::access("key is not a valid RSA private key"));
         };
@@ -320,21 +334,6 @@ impl Material {
         let length = key.decrypt(oaep(hash), text, &mut out, Some(label)).map_err(|_| failed)?.len();
         out.truncate(length);
         Ok(out)
-    }
-
-    /// The public half.
-    pub fn public(&self) -> Result<Self, CryptoFault> {
-        match self {
-            Self::EcPrivate(curve, _, point) => Ok(Self::EcPublic(*curve, point.clone())),
-            Self::RsaPrivate(der) => {
-                let failed = |_| CryptoFault::operation("the key has no public half");
-                let key =
-                    RsaKeyPair::from_pkcs8(der).map_err(|_| CryptoFault::operation("the key is none"))?;
-                let public: PublicKeyX509Der<'_> = key.public_key().as_der().map_err(failed)?;
-                Ok(Self::RsaPublic(public.as_ref().to_vec()))
-            }
-            other => Ok(other.clone()),
-        }
     }
 }
 
@@ -349,13 +348,15 @@ const fn oaep(hash: Hash) -> &'static OaepAlgorithm {
 
 /// RFC 5480, 2: the algorithm with its curve, and the point as a bit string.
 fn ec_spki_der(curve: Curve, point: &[u8]) -> Vec<u8> {
-    const EC_PUBLIC_KEY: &[u8] = &[0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
-    let curve_id: &[u8] = match curve {
-        Curve::P256 => &[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07],
-        Curve::P384 => &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x22],
-        Curve::P521 => &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x23],
+    const EC_PUBLIC_KEY: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
+    let curve = ObjectIdentifier::new_unwrap(match curve {
+        Curve::P256 => "1.2.840.10045.3.1.7",
+        Curve::P384 => "1.3.132.0.34",
+        Curve::P521 => "1.3.132.0.35",
+    });
+    let info = SubjectPublicKeyInfo {
+        algorithm: AlgorithmIdentifier { oid: EC_PUBLIC_KEY, parameters: Some(curve) },
+        subject_public_key: BitStringRef::from_bytes(point).expect("a point has fewer than 2^28 bytes"),
     };
-    let algorithm = super::der::tagged(0x30, &[EC_PUBLIC_KEY, curve_id].concat());
-    let bits = super::der::tagged(0x03, &[&[0], point].concat());
-    super::der::tagged(0x30, &[algorithm, bits].concat())
+    info.to_der().expect("a point has fewer than 2^28 bytes")
 }

@@ -3,12 +3,12 @@
 //! All of it is native and shared by the users of a thread: a script that does not use it pays nothing.
 
 mod arguments;
-pub mod ciphers;
-mod der;
-pub mod fault;
-pub mod jwk;
-pub mod keys;
+pub(crate) mod ciphers;
+pub(crate) mod fault;
+pub(crate) mod jwk;
+pub(crate) mod keys;
 mod random;
+mod rsa;
 mod subtle;
 
 use crate::vm::{Builtin, Native};

@@ -41,6 +41,6 @@ fn random_uuid() -> String {
     let mut bytes = random(16);
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
-    let text = crate::modules::hash::hex(&bytes);
+    let text = crate::modules::crypto::hash::hex(&bytes);
     format!("{}-{}-{}-{}-{}", &text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..])
 }

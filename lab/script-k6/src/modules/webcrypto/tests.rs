@@ -3,6 +3,8 @@
 use super::ciphers::Hash;
 use super::jwk;
 use super::keys::{Curve, Material, RsaPadding};
+use aws_lc_rs::encoding::{AsDer as _, PublicKeyX509Der};
+use aws_lc_rs::signature::{KeyPair as _, RsaKeyPair};
 
 fn unhex(text: &str) -> Vec<u8> {
     let digits = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).expect("hexadecimal digits");
@@ -13,6 +15,18 @@ fn through_jwk(material: &Material) -> Material {
     let members = jwk::write(material).expect("a whole key");
     let find = |name: &str| members.iter().find(|(known, _)| *known == name).map(|(_, text)| text.clone());
     jwk::read(find).expect("what was written")
+}
+
+fn public_half(private: &Material) -> Material {
+    match private {
+        Material::EcPrivate(curve, _, point) => Material::EcPublic(*curve, point.clone()),
+        Material::RsaPrivate(der) => {
+            let key = RsaKeyPair::from_pkcs8(der).expect("a key");
+            let public: PublicKeyX509Der<'_> = key.public_key().as_der().expect("a pair");
+            Material::RsaPublic(public.as_ref().to_vec())
+        }
+        other => panic!("{other:?} is no private key"),
+    }
 }
 
 /// RFC 6979, A.2.5: key pair and signature of "sample" with SHA-256.
@@ -29,7 +43,7 @@ fn a_published_signature_is_good() {
     assert_eq!(public.verify_ecdsa(Hash::Sha256, b"sample", &signature), Ok(true));
     assert_eq!(public.verify_ecdsa(Hash::Sha256, b"simple", &signature), Ok(false));
     let private = Material::ec_private(Curve::P256, &scalar).expect("a scalar");
-    assert_eq!(private.public().expect("a pair"), public);
+    assert_eq!(public_half(&private), public);
 }
 
 #[test]
@@ -68,5 +82,5 @@ fn rsa_signs_encrypts_and_comes_back_from_its_formats() {
     assert!(private.decrypt_oaep(Hash::Sha1, b"other", &encrypted).is_err());
     assert_eq!(through_jwk(&public), public);
     assert_eq!(through_jwk(&private), private);
-    assert_eq!(private.public().expect("a pair"), public);
+    assert_eq!(public_half(&private), public);
 }

@@ -4,7 +4,8 @@
 mod consolidated;
 mod faults;
 
-use super::{Consolidated, Notes, OptionsError, Tier, Tiers};
+use super::consolidate::Consolidated;
+use super::{Notes, OptionsError, Tier, Tiers};
 use serde_json::Value as Json;
 use std::fmt::Write as _;
 

@@ -1,0 +1,104 @@
+//! `SharedArray`: one copy of its elements for all users and threads, as JSON text; whoever reads one parses it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
+
+/// The elements of one array, each as JSON text.
+pub(crate) type Elements = Arc<[Box<str>]>;
+
+/// The arrays of a run by their names.
+#[derive(Debug, Default)]
+pub(crate) struct SharedArrays {
+    by_name: Mutex<HashMap<Box<str>, Entry>>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+enum Entry {
+    /// This thread makes it; others wait.
+    Being(ThreadId),
+    Made(Elements),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    Made(Elements),
+    /// The caller is to make it, and to say so with [`SharedArrays::keep`] or [`SharedArrays::give_up`].
+    Yours,
+    /// The caller is making it already.
+    WithinItself,
+}
+
+impl SharedArrays {
+    /// Waits while another thread makes the array: all are made in the init context, before any load.
+    pub(crate) fn claim(&self, name: &str) -> Claim {
+        let this = std::thread::current().id();
+        let mut by_name = self.by_name();
+        loop {
+            match by_name.get(name) {
+                Some(Entry::Made(elements)) => return Claim::Made(Arc::clone(elements)),
+                Some(Entry::Being(thread)) if *thread == this => return Claim::WithinItself,
+                Some(Entry::Being(_)) => {
+                    by_name = self.changed.wait(by_name).unwrap_or_else(PoisonError::into_inner);
+                }
+                None => {
+                    by_name.insert(name.into(), Entry::Being(this));
+                    return Claim::Yours;
+                }
+            }
+        }
+    }
+
+    pub(crate) fn keep(&self, name: &str, elements: Vec<Box<str>>) -> Elements {
+        let elements: Elements = elements.into();
+        self.by_name().insert(name.into(), Entry::Made(Arc::clone(&elements)));
+        self.changed.notify_all();
+        elements
+    }
+
+    /// It could not be made; another may try.
+    pub(crate) fn give_up(&self, name: &str) {
+        self.by_name().remove(name);
+        self.changed.notify_all();
+    }
+
+    fn by_name(&self) -> MutexGuard<'_, HashMap<Box<str>, Entry>> {
+        // A panic elsewhere leaves the map whole: entries are changed in one step.
+        self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    #[test]
+    fn one_thread_makes_what_all_share() {
+        let (arrays, made) = (SharedArrays::default(), AtomicU32::new(0));
+        let use_it = || match arrays.claim("users") {
+            Claim::Yours => {
+                made.fetch_add(1, Ordering::Relaxed);
+                arrays.keep("users", vec!["1".into(), "2".into()])
+            }
+            Claim::Made(elements) => elements,
+            Claim::WithinItself => unreachable!("each thread asks once"),
+        };
+        let all: Vec<Elements> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(use_it)).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        });
+        assert_eq!(made.into_inner(), 1);
+        assert!(all.iter().all(|elements| Arc::ptr_eq(elements, &all[0])));
+    }
+
+    #[test]
+    fn what_could_not_be_made_is_tried_again_and_nothing_is_made_within_itself() {
+        let arrays = SharedArrays::default();
+        assert_eq!(arrays.claim("a"), Claim::Yours);
+        assert_eq!(arrays.claim("a"), Claim::WithinItself);
+        arrays.give_up("a");
+        assert_eq!(arrays.claim("a"), Claim::Yours);
+    }
+}

@@ -1,0 +1,305 @@
+//! The few things that are done to QuickJS's runtime and contexts directly, each as one call.
+
+pub(super) mod globals;
+
+use super::loader::Loader;
+use crate::host::{Cut, Host};
+use rquickjs::{Ctx, Exception, Object, Persistent, Promise, Value, qjs};
+use std::ptr::{self, NonNull};
+use std::rc::Rc;
+use std::time::Instant;
+
+/// A user's context, or the base. It belongs to whoever made it, and is freed by [`RawContext::free`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RawContext(NonNull<qjs::JSContext>);
+
+impl RawContext {
+    /// A context with what the language has but what [`crate::vm::context::globals`] adds, and no more. None where there is no
+    /// memory for it.
+    ///
+    /// # Safety
+    /// The runtime is alive and this thread's.
+    pub(super) unsafe fn new(runtime: NonNull<qjs::JSRuntime>) -> Option<Self> {
+        // SAFETY: as promised; the functions take a context that is alive and answer 0 where all went well.
+        unsafe {
+            let ctx = NonNull::new(qjs::JS_NewContextRaw(runtime.as_ptr()))?;
+            let raw = ctx.as_ptr();
+            let failed = qjs::JS_AddIntrinsicBaseObjects(raw) != 0
+                || qjs::JS_AddIntrinsicEval(raw) != 0
+                || qjs::JS_AddIntrinsicRegExp(raw) != 0
+                || qjs::JS_AddIntrinsicJSON(raw) != 0
+                || qjs::JS_AddIntrinsicProxy(raw) != 0
+                || qjs::JS_AddIntrinsicPromise(raw) != 0;
+            if failed {
+                qjs::JS_FreeContext(raw);
+                return None;
+            }
+            Some(Self(ctx))
+        }
+    }
+
+    /// # Safety
+    /// The context is alive; no value with the lifetime outlives the call that made it.
+    pub(super) unsafe fn ctx<'js>(self) -> Ctx<'js> {
+        // SAFETY: as promised. No lock is held: all of a runtime's work is on one thread, beneath one `Switch`.
+        unsafe { Ctx::from_raw(self.0) }
+    }
+
+    /// # Safety
+    /// The context is alive and nothing refers to it any more.
+    pub(super) unsafe fn free(self) {
+        // SAFETY: as promised.
+        unsafe { qjs::JS_FreeContext(self.0.as_ptr()) };
+    }
+}
+
+/// Evaluates a module and what it imports. The promise is that of its evaluation; the object holds its exports.
+///
+/// # Safety
+/// The context is alive and has the loader; JavaScript may run.
+pub(super) unsafe fn evaluate<'js>(
+    ctx: &Ctx<'js>,
+    loader: &Loader,
+    name: &str,
+) -> rquickjs::Result<(Promise<'js>, Object<'js>)> {
+    let raw = ctx.as_raw().as_ptr();
+    // SAFETY: the module belongs to its context, which is alive; values are freed where they are not handed out.
+    unsafe {
+        let module = loader.module(raw, name);
+        if module.is_null() {
+            return Err(rquickjs::Error::Exception);
+        }
+        let value = qjs::JS_DupValue(raw, qjs::JS_MKPTR(qjs::JS_TAG_MODULE, module.cast()));
+        if qjs::JS_ResolveModule(raw, value) < 0 {
+            qjs::JS_FreeValue(raw, value);
+            return Err(rquickjs::Error::Exception);
+        }
+        let evaluated = qjs::JS_EvalFunction(raw, value);
+        if qjs::JS_IsException(evaluated) {
+            return Err(rquickjs::Error::Exception);
+        }
+        let promise = owned(ctx, evaluated);
+        let exports = qjs::JS_GetModuleNamespace(raw, module);
+        if qjs::JS_IsException(exports) {
+            return Err(rquickjs::Error::Exception);
+        }
+        Ok((promise.get()?, owned(ctx, exports).get()?))
+    }
+}
+
+/// # Safety
+/// The caller owns a reference to the value, which is of the context's runtime.
+pub(super) unsafe fn owned<'js>(ctx: &Ctx<'js>, value: qjs::JSValue) -> Value<'js> {
+    // SAFETY: as promised.
+    unsafe { Value::from_raw(ctx.clone(), value) }
+}
+
+/// Parts of the language that a context can do without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Intrinsic {
+    Date,
+    MapSet,
+    /// `ArrayBuffer` and all that are views of one.
+    TypedArrays,
+    WeakRef,
+}
+
+/// Adds a part of the language to a context that has nothing of it.
+pub(super) fn add_intrinsic(ctx: &Ctx<'_>, intrinsic: Intrinsic) -> rquickjs::Result<()> {
+    let raw = ctx.as_raw().as_ptr();
+    // SAFETY: the context is alive.
+    let failed = unsafe {
+        match intrinsic {
+            Intrinsic::Date => qjs::JS_AddIntrinsicDate(raw),
+            Intrinsic::MapSet => qjs::JS_AddIntrinsicMapSet(raw),
+            Intrinsic::TypedArrays => qjs::JS_AddIntrinsicTypedArrays(raw),
+            Intrinsic::WeakRef => qjs::JS_AddIntrinsicWeakRef(raw),
+        }
+    };
+    if failed == 0 { Ok(()) } else { Err(rquickjs::Error::Exception) }
+}
+
+/// Defines a property that can be configured, as what the language has can be, by functions of any context.
+pub(super) fn define_accessor(
+    object: &Object<'_>,
+    name: &str,
+    getter: &Value<'_>,
+    setter: &Value<'_>,
+) -> rquickjs::Result<()> {
+    let ctx = object.ctx().as_raw().as_ptr();
+    // SAFETY: all are alive; QuickJS takes the references that are made here.
+    unsafe {
+        let atom = qjs::JS_NewAtomLen(ctx, name.as_ptr().cast(), name.len() as _);
+        let getter = qjs::JS_DupValue(ctx, getter.as_raw());
+        let setter = qjs::JS_DupValue(ctx, setter.as_raw());
+        let flags = qjs::JS_PROP_CONFIGURABLE.cast_signed();
+        let defined = qjs::JS_DefinePropertyGetSet(ctx, object.as_raw(), atom, getter, setter, flags);
+        qjs::JS_FreeAtom(ctx, atom);
+        if defined < 0 { Err(rquickjs::Error::Exception) } else { Ok(()) }
+    }
+}
+
+/// True where the object itself has a property of this name that is no plain value.
+pub(super) fn has_accessor(object: &Object<'_>, name: &str) -> bool {
+    let ctx = object.ctx().as_raw().as_ptr();
+    let mut found = std::mem::MaybeUninit::<qjs::JSPropertyDescriptor>::uninit();
+    // SAFETY: all are alive; the descriptor is written where the answer is 1, and its references are given back.
+    unsafe {
+        let atom = qjs::JS_NewAtomLen(ctx, name.as_ptr().cast(), name.len() as _);
+        let has = qjs::JS_GetOwnProperty(ctx, found.as_mut_ptr(), object.as_raw(), atom);
+        qjs::JS_FreeAtom(ctx, atom);
+        if has != 1 {
+            return false;
+        }
+        let found = found.assume_init();
+        for value in [found.value, found.getter, found.setter] {
+            qjs::JS_FreeValue(ctx, value);
+        }
+        found.flags & qjs::JS_PROP_GETSET.cast_signed() != 0
+    }
+}
+
+/// Runs all jobs of the queue. What one throws is kept as the running user's error.
+///
+/// # Safety
+/// The runtime is alive and JavaScript may run.
+pub(super) unsafe fn drain_jobs(runtime: NonNull<qjs::JSRuntime>, host: &Host) {
+    let mut raw = ptr::null_mut();
+    loop {
+        // SAFETY: as promised.
+        match unsafe { qjs::JS_ExecutePendingJob(runtime.as_ptr(), &raw mut raw) } {
+            0 => return,
+            1.. => {}
+            // SAFETY: the context of the job is alive, because the user that runs is the only one with jobs.
+            _ => unsafe { keep_job_error(raw, host) },
+        }
+    }
+}
+
+unsafe fn keep_job_error(raw: *mut qjs::JSContext, host: &Host) {
+    let raw = NonNull::new(raw).expect("a job has a context");
+    // SAFETY: the context is alive.
+    let ctx = unsafe { Ctx::from_raw(raw) };
+    let error = Persistent::save(&ctx, ctx.catch());
+    let mut user = host.user();
+    if user.job_error.is_none() {
+        user.job_error = Some(error);
+    }
+}
+
+/// Leaves no exception behind, as asking for the bytes of something else would.
+pub(crate) fn is_array_buffer(value: &Value<'_>) -> bool {
+    // SAFETY: the value is alive.
+    unsafe { qjs::JS_IsArrayBuffer(value.as_raw()) }
+}
+
+/// The bytes of an `ArrayBuffer` or of a typed array; none where it is neither.
+pub(crate) fn bytes_of(value: &Value<'_>) -> Option<Vec<u8>> {
+    let ctx = value.ctx().as_raw().as_ptr();
+    let raw = value.as_raw();
+    let (mut offset, mut length, mut size) = (0, 0, 0);
+    // SAFETY: the value is alive; the bytes are copied before anything else can happen to the buffer. An exception, as
+    // of a detached buffer, is taken.
+    unsafe {
+        let bytes = if qjs::JS_IsArrayBuffer(raw) {
+            let bytes = qjs::JS_GetArrayBuffer(ctx, &raw mut size, raw);
+            length = size;
+            bytes
+        } else if qjs::JS_GetTypedArrayType(raw) >= 0 {
+            let buffer =
+                qjs::JS_GetTypedArrayBuffer(ctx, raw, &raw mut offset, &raw mut length, ptr::null_mut());
+            let bytes = qjs::JS_GetArrayBuffer(ctx, &raw mut size, buffer);
+            qjs::JS_FreeValue(ctx, buffer);
+            bytes
+        } else {
+            return None;
+        };
+        if bytes.is_null() {
+            qjs::JS_FreeValue(ctx, qjs::JS_GetException(ctx));
+            return (length == 0).then(Vec::new);
+        }
+        (offset + length <= size)
+            .then(|| std::slice::from_raw_parts(bytes.add(offset as usize), length as usize).to_vec())
+    }
+}
+
+/// Frees what only refers to itself.
+///
+/// # Safety
+/// The runtime is alive and this thread's.
+pub(super) unsafe fn collect_garbage(runtime: NonNull<qjs::JSRuntime>) {
+    // SAFETY: as promised.
+    unsafe { qjs::JS_RunGC(runtime.as_ptr()) };
+}
+
+/// Throws what no `catch` and no `finally` sees.
+pub(crate) fn throw_uncatchable(ctx: &Ctx<'_>, message: &str) -> rquickjs::Error {
+    let error = Exception::throw_internal(ctx, message);
+    let raw = ctx.as_raw().as_ptr();
+    // SAFETY: the context is alive, and an exception is pending.
+    unsafe {
+        let pending = qjs::JS_GetException(raw);
+        qjs::JS_SetUncatchableError(raw, pending);
+        qjs::JS_Throw(raw, pending);
+    }
+    error
+}
+
+/// Has QuickJS ask and tell the host.
+///
+/// # Safety
+/// The host outlives the runtime.
+pub(super) unsafe fn install_handlers(runtime: NonNull<qjs::JSRuntime>, host: &Rc<Host>) {
+    let opaque: *mut qjs::c_void = Rc::as_ptr(host).cast_mut().cast();
+    // SAFETY: as promised.
+    unsafe {
+        qjs::JS_SetInterruptHandler(runtime.as_ptr(), Some(must_stop), opaque);
+        qjs::JS_SetHostPromiseRejectionTracker(runtime.as_ptr(), Some(on_rejection), opaque);
+    }
+}
+
+/// Asked from time to time while JavaScript runs.
+unsafe extern "C" fn must_stop(_runtime: *mut qjs::JSRuntime, opaque: *mut qjs::c_void) -> qjs::c_int {
+    // SAFETY: `install_handlers` set the pointer.
+    let host = unsafe { &*opaque.cast::<Host>() };
+    if host.cut.get().is_some() {
+        return 1;
+    }
+    if host.memory.is_short() {
+        host.cut.set(Some(Cut::Memory));
+        return 1;
+    }
+    let Some(since) = host.running_since.get() else {
+        host.running_since.set(Some(Instant::now()));
+        return 0;
+    };
+    if since.elapsed() < host.script.limits.run_time {
+        return 0;
+    }
+    host.cut.set(Some(Cut::RunTime));
+    1
+}
+
+/// Told when a promise is rejected without a handler, and when one is added later.
+unsafe extern "C" fn on_rejection(
+    ctx: *mut qjs::JSContext,
+    promise: qjs::JSValue,
+    reason: qjs::JSValue,
+    is_handled: bool,
+    opaque: *mut qjs::c_void,
+) {
+    // SAFETY: `install_handlers` set the pointer; QuickJS passes a context and values that are alive.
+    let (host, address, ctx) = unsafe {
+        let ctx = Ctx::from_raw(NonNull::new(ctx).expect("QuickJS passes a context"));
+        (&*opaque.cast::<Host>(), qjs::JS_VALUE_GET_PTR(promise) as usize, ctx)
+    };
+    if is_handled {
+        let handled =
+            host.user().rejections.extract_if(.., |(known, _)| *known == address).collect::<Vec<_>>();
+        drop(handled);
+    } else {
+        // SAFETY: the reference made is the new value's.
+        let reason = unsafe { owned(&ctx, qjs::JS_DupValue(ctx.as_raw().as_ptr(), reason)) };
+        host.user().rejections.push((address, Persistent::save(&ctx, reason)));
+    }
+}

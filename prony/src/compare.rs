@@ -2,10 +2,10 @@
 
 use crate::many::{Flags, duration};
 use anyhow::{Context as _, bail};
-use prony_load::{Compared, compare};
 use prony_model::comparison::{self, ComparisonFile, FailIf, Failure};
 use prony_model::search::{Vary, held};
 use prony_model::{LoadModel, Nanos, ResultFile};
+use prony_runs::{Argument, Compared, compare};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,16 +15,15 @@ const CONDITION_FAILED: u8 = 1;
 const SUFFIX: &str = ".prony.json";
 /// Of an address, where nothing else is said.
 const USERS: u32 = 10;
+/// Two wrk scripts, each with its address.
+const GIVEN_MAX: usize = 4;
 const DURATION: Nanos = Nanos::from_secs(10);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A plan, an address, a k6 script, or saved results: files separated by commas, or a folder; alone, a saved comparison.
-    #[arg(value_name = "A")]
-    a: String,
-    /// What is compared with it, of the same kind.
-    #[arg(value_name = "B")]
-    b: Option<String>,
+    /// Two of: a plan, an address, a k6 script, a wrk script and its address; or two of saved results: files separated by commas, or a folder; or alone, a saved comparison. Two wrk scripts may share the address after them.
+    #[arg(value_name = "A> <B", required = true, num_args = 1..=GIVEN_MAX)]
+    given: Vec<String>,
     /// Runs of each. An even number cancels a drift of the machine.
     #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     runs: u32,
@@ -45,14 +44,16 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let (file, path) = match (&arguments.b, is_saved(&arguments.a)) {
-        (None, _) => (saved_comparison(arguments)?, None),
-        (Some(b), true) if is_saved(b) => (saved_results(arguments, b)?, None),
-        (Some(b), false) if !is_saved(b) => {
-            let (file, path) = measure(arguments, b)?;
+    let (file, path) = match arguments.given.as_slice() {
+        [saved] => (saved_comparison(saved, &arguments.fail_if)?, None),
+        [a, b] if is_saved(a) && is_saved(b) => (saved_results([a, b], &arguments.fail_if)?, None),
+        given if given.iter().any(|given| is_saved(given)) => {
+            bail!("one of the two is saved and the other would be measured now; give two of the same kind")
+        }
+        _ => {
+            let (file, path) = measure(arguments)?;
             (file, Some(path))
         }
-        _ => bail!("one of the two is saved and the other would be measured now; give two of the same kind"),
     };
     arguments.flags.print(
         || serde_json::to_string_pretty(&file),
@@ -63,24 +64,32 @@ pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(if has_failed { ExitCode::from(CONDITION_FAILED) } else { ExitCode::SUCCESS })
 }
 
-fn measure(arguments: &Arguments, b: &str) -> anyhow::Result<(ComparisonFile, PathBuf)> {
-    let (a, b) = (subject(arguments, &arguments.a)?, subject(arguments, b)?);
+fn measure(arguments: &Arguments) -> anyhow::Result<(ComparisonFile, PathBuf)> {
+    let read = Argument::read_all("prony compare", arguments.given.iter().map(String::as_str))?;
+    let [a, b] = read.as_slice() else {
+        bail!("two things are compared, and the arguments name {}", read.len());
+    };
+    let (a, b) = (subject(arguments, a)?, subject(arguments, b)?);
     let name = format!("compare-{}-{}", a.subject.plan().name(), b.subject.plan().name());
     let (options, path) = arguments.flags.options(&name, Vary::Users)?;
     Ok((compare(&a, &b, arguments.runs, &arguments.fail_if, options)?, path))
 }
 
-fn subject(arguments: &Arguments, given: &str) -> anyhow::Result<Compared> {
+fn subject(arguments: &Arguments, argument: &Argument) -> anyhow::Result<Compared> {
     let length = arguments.duration.unwrap_or(DURATION);
     let load = match arguments.rate {
         Some(rate) => LoadModel::open(rate, length, arguments.users),
         None => LoadModel::constant(arguments.users, length),
     };
-    let mut subject = arguments.flags.given(given, load)?;
+    let mut subject = arguments.flags.open(argument, load)?;
     if let Some(duration) = arguments.duration {
         subject.draft = held(subject.draft, duration);
     }
-    Ok(Compared { given: given.to_owned(), subject: subject.check()? })
+    let given = match &argument.url {
+        Some(url) => format!("{} {url}", argument.text),
+        None => argument.text.clone(),
+    };
+    Ok(Compared { given, subject: subject.check()? })
 }
 
 fn is_saved(given: &str) -> bool {
@@ -88,8 +97,8 @@ fn is_saved(given: &str) -> bool {
         && (given.split(',').all(|part| part.ends_with(SUFFIX)) || Path::new(given).is_dir())
 }
 
-fn saved_comparison(arguments: &Arguments) -> anyhow::Result<ComparisonFile> {
-    let path = Path::new(&arguments.a);
+fn saved_comparison(saved: &str, conditions: &[FailIf]) -> anyhow::Result<ComparisonFile> {
+    let path = Path::new(saved);
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let head: serde_json::Value =
         serde_json::from_str(&text).with_context(|| format!("{} is no result file", path.display()))?;
@@ -101,13 +110,12 @@ fn saved_comparison(arguments: &Arguments) -> anyhow::Result<ComparisonFile> {
     }
     let mut file: ComparisonFile =
         serde_json::from_value(head).with_context(|| format!("cannot understand {}", path.display()))?;
-    file.judge(&arguments.fail_if);
+    file.judge(conditions);
     Ok(file)
 }
 
-fn saved_results(arguments: &Arguments, b: &str) -> anyhow::Result<ComparisonFile> {
-    let (results_a, results_b) = (read_all(&arguments.a)?, read_all(b)?);
-    ComparisonFile::of_saved((&arguments.a, results_a), (b, results_b), &arguments.fail_if)
+fn saved_results([a, b]: [&str; 2], conditions: &[FailIf]) -> anyhow::Result<ComparisonFile> {
+    ComparisonFile::of_saved((a, read_all(a)?), (b, read_all(b)?), conditions)
         .context("there is nothing to compare: no result was found")
 }
 

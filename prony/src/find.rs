@@ -2,9 +2,9 @@
 
 use crate::many::{Flags, duration, share};
 use anyhow::bail;
-use prony_load::{SearchSettings, find};
 use prony_model::search::{Answer, SearchPlan, StepShape, Vary};
 use prony_model::{LoadModel, Nanos, PlanDraft, Threshold};
+use prony_runs::{Argument, SearchSettings, find};
 use std::process::ExitCode;
 
 const NO_LIMIT_FOUND: u8 = 1;
@@ -19,9 +19,12 @@ const STEPS_MAX: u32 = 40;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A plan, an address of which one page is fetched again and again, or a k6 script; docs/find.md describes it.
-    #[arg(value_name = "PLAN|URL|SCRIPT.js")]
+    /// A plan, an address of which one page is fetched again and again, or a script of k6 or wrk; docs/find.md describes it.
+    #[arg(value_name = "PLAN|URL|SCRIPT")]
     subject: String,
+    /// The address for a wrk script.
+    #[arg(value_name = "URL")]
+    url: Option<String>,
     /// What a load must keep to pass, such as `p95<500ms,errors<1%`; by default the plan's thresholds.
     #[arg(long, value_name = "OBJECTIVES")]
     slo: Option<String>,
@@ -61,7 +64,12 @@ enum VaryFlag {
 }
 
 pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut given = arguments.flags.given(&arguments.subject, LoadModel::constant(1, Nanos::from_secs(1)))?;
+    let texts = [Some(arguments.subject.as_str()), arguments.url.as_deref()];
+    let read = Argument::read_all("prony find", texts.into_iter().flatten())?;
+    let [argument] = read.as_slice() else {
+        bail!("one thing is searched, and the arguments name {}", read.len());
+    };
+    let mut given = arguments.flags.open(argument, LoadModel::constant(1, Nanos::from_secs(1)))?;
     let settings = settings(arguments, &given.draft)?;
     given.draft.thresholds.clone_from(&settings.objectives);
     let subject = given.check()?;

@@ -13,7 +13,6 @@ mod lab;
 mod logs;
 mod many;
 mod micro;
-mod progress;
 mod report;
 mod run;
 mod schema;
@@ -114,7 +113,7 @@ fn explain(error: &clap::Error) -> ExitCode {
 
 /// As results keep it: without the passwords of addresses.
 fn command_line() -> Vec<String> {
-    std::env::args().map(|argument| prony_experiments::observe::without_password(&argument)).collect()
+    std::env::args().map(|argument| prony_runs::observe::without_password(&argument)).collect()
 }
 
 /// The one place where an error reaches the terminal; causes follow on the same line.

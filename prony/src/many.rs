@@ -1,21 +1,19 @@
 //! What `prony find` and `prony compare` share: the flags, what they measure, the display, and where the file goes.
 
-use crate::run::k6;
-use crate::{interrupt, progress};
+use crate::{interrupt, run};
 use anyhow::Context as _;
-use prony_experiments::k6::ScriptSubject;
-use prony_experiments::observe;
-use prony_load::{Event, ManyOptions, Output, Progress, Subject, Url, read_plan};
+use prony_load::Output;
 use prony_model::comparison::Side;
+use prony_model::result::Progress;
 use prony_model::result::ResultFile;
 use prony_model::search::{StepVerdict, Vary};
-use prony_model::{LoadModel, Nanos, Plan, PlanDraft};
+use prony_model::{LoadModel, Nanos, PlanDraft};
 use prony_report::ProgressDisplay;
+use prony_runs::{Argument, Event, ManyOptions, OpenSettings, Subject, observe, result_path};
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Flags {
@@ -62,18 +60,13 @@ impl Flags {
         Ok((options, path))
     }
 
-    /// A plan file, an address or a k6 script. The load is that of an address.
-    pub(crate) fn given(&self, given: &str, load: LoadModel) -> anyhow::Result<Given> {
-        let (draft, script) = if k6::is_script(given) {
-            let script = k6::subject(given, &self.environment)?;
-            (script.plan().clone().into_draft(), Some(script))
-        } else if Url::is_one(given) {
-            (Url::parse(given)?.plan(load), None)
-        } else {
-            (read_plan(Path::new(given))?.into_draft(), None)
-        };
+    /// The load is that of an address, which says nothing of its own.
+    pub(crate) fn open(&self, argument: &Argument, load: LoadModel) -> anyhow::Result<Given> {
+        let environment = self.environment.clone();
+        let subject = argument.open(&OpenSettings { load, environment, on_stuck: run::end_process })?;
+        let draft = subject.plan().clone().into_draft();
         let seed = self.seed.unwrap_or(draft.seed);
-        Ok(Given { draft: PlanDraft { seed, ..draft }, script })
+        Ok(Given { draft: PlanDraft { seed, ..draft }, subject })
     }
 
     /// The summary, or all of it as JSON.
@@ -105,16 +98,12 @@ impl Flags {
 #[derive(Debug)]
 pub(crate) struct Given {
     pub(crate) draft: PlanDraft,
-    script: Option<ScriptSubject>,
+    subject: Box<dyn Subject>,
 }
 
 impl Given {
     pub(crate) fn check(self) -> anyhow::Result<Box<dyn Subject>> {
-        let plan: Plan = self.draft.check()?;
-        Ok(match self.script {
-            Some(script) => Box::new(script.with_plan(plan)),
-            None => Box::new(plan),
-        })
+        Ok(self.subject.with_plan(self.draft.check()?))
     }
 }
 
@@ -162,7 +151,7 @@ impl Display {
             self.warn(warning);
         }
         let Some(display) = &mut self.run else { return };
-        display.show(&progress::line(second));
+        display.show(second);
         if second.is_last {
             display.finish();
             self.run = None;
@@ -199,14 +188,6 @@ fn figures(result: &ResultFile) -> String {
         }
     }
     text
-}
-
-/// `DIR/NAME-UNIXSECONDS.prony.json`, the name reduced to what every file system takes.
-fn result_path(directory: &Path, name: &str) -> PathBuf {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    let name: String = name.chars().map(safe).collect();
-    directory.join(format!("{name}-{seconds}.prony.json"))
 }
 
 /// `5%` as 0.05.

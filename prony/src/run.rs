@@ -2,24 +2,23 @@
 
 pub(crate) mod k6;
 mod quantity;
-mod script;
 mod url;
 
 use anyhow::{Context as _, bail};
-use prony_experiments::observe;
-use prony_load::{
-    Output, Progress, RunOptions, StopFlag, Url, explain, plan_schema, read_plan, run, run_workload,
-};
+use prony_load::{Output, RunOptions, StopFlag, Url, explain, plan_schema, read_plan, run, run_workload};
+use prony_model::result::Progress;
 use prony_model::{Plan, ResultFile};
 use prony_report::{ProgressDisplay, WrkShown};
-use prony_script_wrk::WrkScript;
+use prony_runs::wrk::{self, WrkGiven};
+use prony_runs::{Argument, Flags, observe, result_path};
+use prony_script_wrk::{ScriptError, WrkScript};
 use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use crate::{interrupt, progress};
+use crate::{COULD_NOT_RUN, interrupt};
 use url::UrlFlags;
 
 const THRESHOLD_FAILED: u8 = 1;
@@ -78,17 +77,14 @@ pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return say(&plan_schema());
     }
     let stop = interrupt::stop_flag()?;
-    let mut work = match arguments.place()? {
-        Place::Plan(path) => file_work(path, arguments)?,
-        Place::Url { url, script } => url_work(url, script, arguments)?,
-    };
+    let mut work = work(arguments)?;
     if let Some(seed) = arguments.seed {
         work.plan = work.plan.with_seed(seed);
     }
     if arguments.explain {
         return say(&explain(&work.plan));
     }
-    let path = result_path(&arguments.output, &work.plan);
+    let path = result_path(&arguments.output, work.plan.name());
     let options = options(arguments, &work, &path, stop)?;
     let result = match &work.script {
         Some(script) => run_workload(&work.plan, script, options)?,
@@ -111,37 +107,29 @@ fn say(text: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the positional arguments and `--script` name.
-#[derive(Debug)]
-enum Place<'a> {
-    Plan(&'a Path),
-    Url { url: &'a str, script: Option<&'a Path> },
-}
-
-impl Arguments {
-    fn place(&self) -> anyhow::Result<Place<'_>> {
-        let (first, second) = (self.target.as_str(), self.url.as_deref());
-        let place = match (first, second) {
-            (script, Some(url)) if script::is_one(script) && Url::is_one(url) => {
-                if let Some(other) = &self.script {
-                    bail!("two scripts, `{script}` and `{}`: one can be run", other.display());
-                }
-                Place::Url { url, script: Some(Path::new(script)) }
-            }
-            (_, Some(second)) => bail!("`{second}` is one argument too many after `{first}`"),
-            (script, None) if script::is_one(script) => {
-                bail!("the script `{script}` needs a URL: prony run {script} http://…")
-            }
-            (url, None) if Url::is_one(url) => Place::Url { url, script: self.script.as_deref() },
-            (plan, None) => Place::Plan(Path::new(plan)),
-        };
-        let has_script = matches!(place, Place::Url { script: Some(_), .. });
-        if !has_script && !self.after_dashes.is_empty() {
-            bail!(
-                "arguments after `--` are for a script's `init`, and there is no script; give one with --script"
-            );
+fn work(arguments: &Arguments) -> anyhow::Result<Work> {
+    let (first, second) = (arguments.target.as_str(), arguments.url.as_deref());
+    let read = Argument::read_all("prony run", [Some(first), second].into_iter().flatten())?;
+    let [argument] = read.as_slice() else {
+        bail!("`{}` is one argument too many after `{first}`", second.unwrap_or_default());
+    };
+    let is_wrk = argument.kind.flags == Flags::Wrk;
+    let script = match (&argument.url, &arguments.script) {
+        (Some(_), Some(other)) => {
+            bail!("two scripts, `{first}` and `{}`: one can be run", other.display());
         }
-        Ok(place)
+        (Some(_), None) => Some(Path::new(first)),
+        (None, named) => named.as_deref().filter(|_| is_wrk),
+    };
+    if script.is_none() && !arguments.after_dashes.is_empty() {
+        bail!(
+            "arguments after `--` are for a script's `init`, and there is no script; give one with --script"
+        );
+    }
+    if is_wrk {
+        url_work(argument.url.as_deref().unwrap_or(first), script, arguments)
+    } else {
+        file_work(Path::new(first), arguments)
     }
 }
 
@@ -171,10 +159,34 @@ fn url_work(url: &str, script: Option<&Path>, arguments: &Arguments) -> anyhow::
     let url = Url::parse(url)?;
     let threads = flags.threads(arguments.threads)?;
     let plan = flags.plan(&url)?;
-    let prepare = |path| script::prepare(path, &url, flags, threads, &arguments.after_dashes);
-    let script = script.map(prepare).transpose()?;
+    let script = script.map(|path| prepare(path, &url, arguments, threads)).transpose()?;
     let shown = WrkShown { url: url.text, latency: flags.latency, uncorrected: flags.uncorrected };
     Ok(Work { plan, script, threads: Some(threads), shown: Some(shown) })
+}
+
+/// Loads the script and calls its `setup` and `init` for each thread.
+fn prepare(path: &Path, url: &Url, arguments: &Arguments, threads: u32) -> anyhow::Result<WrkScript> {
+    if !wrk::is_named(&path.to_string_lossy()) && path.extension().is_some() {
+        bail!("--script takes a wrk script in Lua, and {} is none by its name", path.display());
+    }
+    let flags = &arguments.url_flags;
+    let given = WrkGiven {
+        url: url.clone(),
+        headers: flags.headers()?,
+        method: flags.method().to_owned(),
+        body: flags.body()?,
+        arguments: arguments.after_dashes.clone(),
+        connect_timeout: Duration::from_nanos(flags.timeout().0),
+        on_stuck: end_process,
+    };
+    Ok(wrk::prepare(path, &given, threads)?)
+}
+
+/// The script's thread does not come back, so nothing but the end of the process ends it. What the run has measured is
+/// in the result file as of its last writing.
+pub(crate) fn end_process(error: &ScriptError) {
+    crate::say(&anyhow::anyhow!("{error}"));
+    std::process::exit(COULD_NOT_RUN.into());
 }
 
 fn options(arguments: &Arguments, work: &Work, path: &Path, stop: StopFlag) -> anyhow::Result<RunOptions> {
@@ -203,7 +215,7 @@ fn display(quiet: bool) -> ProgressDisplay {
 }
 
 fn show(display: &mut ProgressDisplay, second: &Progress) {
-    display.show(&progress::line(second));
+    display.show(second);
     if let Some(warning) = &second.warning {
         display.warn(warning);
     }
@@ -223,12 +235,4 @@ fn print(result: &ResultFile, as_json: bool, shown: Option<&WrkShown>, path: &Pa
 
 fn out(text: &str) -> anyhow::Result<()> {
     std::io::stdout().write_all(text.as_bytes()).context("cannot print the result")
-}
-
-/// `DIR/NAME-UNIXSECONDS.prony.json`, the name reduced to what every file system takes.
-fn result_path(directory: &Path, plan: &Plan) -> PathBuf {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    let name: String = plan.name().chars().map(safe).collect();
-    directory.join(format!("{name}-{seconds}.prony.json"))
 }

@@ -98,3 +98,35 @@ fn what_cannot_be_compared_is_exit_2() {
         assert!(shown.contains(part), "{part} in {shown}");
     }
 }
+
+#[test]
+fn wrk_scripts_are_compared_with_an_address_each_or_with_one() {
+    let (a, b) = (ScriptedPeer::answering(OK), ScriptedPeer::answering(OK));
+    let (urls, directory) = ([a.url(), b.url()], tempfile::tempdir().unwrap());
+    fs::write(directory.path().join("a.lua"), "wrk.method = 'PUT'\n").unwrap();
+    fs::write(directory.path().join("b.lua"), "wrk.method = 'DELETE'\n").unwrap();
+    let check = |given: &[&str], subjects: [String; 2]| {
+        let output = prony_compare(directory.path(), &[given, &SHORT, &["--json"]].concat());
+        let error = text(output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{error}");
+        let file: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(file["state"], "completed");
+        assert_eq!([&file["a"]["given"], &file["b"]["given"]], [&subjects[0], &subjects[1]]);
+    };
+    check(
+        &["a.lua", &urls[0], "b.lua", &urls[1]],
+        [format!("a.lua {}", urls[0]), format!("b.lua {}", urls[1])],
+    );
+    check(&["a.lua", "b.lua", &urls[0]], [format!("a.lua {}", urls[0]), format!("b.lua {}", urls[0])]);
+    check(&["a.lua", &urls[0], &urls[1]], [format!("a.lua {}", urls[0]), urls[1].clone()]);
+    let sent = |peer: &ScriptedPeer| {
+        let received: Vec<_> = (0..peer.connections()).map(|index| peer.received(index)).collect();
+        String::from_utf8(received.concat()).unwrap()
+    };
+    assert!(sent(&a).contains("PUT / HTTP/1.1\r\n") && sent(&a).contains("DELETE / HTTP/1.1\r\n"));
+    assert!(sent(&b).contains("DELETE / HTTP/1.1\r\n") && sent(&b).contains("GET / HTTP/1.1\r\n"));
+
+    let output = prony_compare(directory.path(), &["a.lua", &urls[0]]);
+    assert!(text(output.stderr).contains("two things are compared, and the arguments name 1"));
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -81,3 +81,38 @@ fn what_cannot_be_searched_is_exit_2() {
     }
     assert!(!directory.path().join("results").exists());
 }
+
+/// A wrk script is searched like a plan: each run has the script's requests, and what it refuses is said beforehand.
+#[test]
+fn a_wrk_script_is_searched() {
+    let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    fs::write(directory.path().join("w.lua"), "wrk.method = 'PUT'\nwrk.headers['X-From'] = 'script'\n")
+        .unwrap();
+    let url = format!("{}/path", peer.url());
+    let output =
+        prony_find(directory.path(), &[&["w.lua", &url, "--slo", "errors<50%"], &SHORT[..]].concat());
+    let (text, error) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    let path =
+        text.lines().find_map(|line| line.strip_prefix("result: ")).unwrap_or_else(|| panic!("{error}"));
+    let file: serde_json::Value =
+        serde_json::from_slice(&fs::read(directory.path().join(path)).unwrap()).unwrap();
+    assert_eq!(file["state"], "completed");
+    let runs: Vec<_> =
+        file["steps"].as_array().unwrap().iter().flat_map(|step| step["runs"].as_array().unwrap()).collect();
+    assert!(runs.len() >= 2, "{runs:?}");
+    let received: Vec<_> = (0..peer.connections()).map(|index| peer.received(index)).collect();
+    let sent = String::from_utf8(received.concat()).unwrap();
+    assert!(sent.starts_with("PUT /path HTTP/1.1\r\n") && sent.contains("X-From: script\r\n"), "{sent:.300}");
+    assert!(!sent.contains("GET "), "{sent:.300}");
+
+    let alone = prony_find(directory.path(), &["w.lua", "--slo", "errors<50%"]);
+    let error = String::from_utf8(alone.stderr).unwrap();
+    assert!(error.contains("the script `w.lua` needs a URL: prony find w.lua http://"), "{error}");
+    assert_eq!(alone.status.code(), Some(2));
+    fs::write(directory.path().join("broken.lua"), "this is no Lua").unwrap();
+    let broken = prony_find(directory.path(), &["broken.lua", &url, "--slo", "errors<50%"]);
+    let error = String::from_utf8(broken.stderr).unwrap();
+    assert!(error.contains("broken.lua"), "{error}");
+    assert_eq!(broken.status.code(), Some(2));
+}

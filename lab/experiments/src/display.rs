@@ -8,8 +8,8 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use prony_load::Progress;
 use prony_model::Nanos;
+use prony_model::result::Progress;
 
 use crate::markdown::{milliseconds, thousands};
 

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use prony_load::{ManyError, RunError};
+use prony_load::RunError;
+use prony_runs::ManyError;
 
 use crate::{ask::AnswerError, engine::EngineError, graph::LedgerError, relational::dataset::DatasetError};
 

@@ -2,7 +2,8 @@
 
 use std::{num::NonZeroUsize, path::Path};
 
-use prony_load::{Output, Progress, RunError, RunOptions, StopFlag};
+use prony_load::{Output, RunError, RunOptions, StopFlag};
+use prony_model::result::Progress;
 use prony_model::{Plan, ResultFile, measurement::figures::Figures, result::RunState};
 use serde::Serialize;
 
@@ -94,7 +95,7 @@ impl Runs<'_> {
         watch: impl FnMut(&Progress) + 'static,
     ) -> RunOptions {
         // An engine that has just gone is told by what becomes of its requests.
-        let observe = crate::observe::open(&[format!("pid:{}", engine.process)]).ok();
+        let observe = prony_runs::observe::open(&[format!("pid:{}", engine.process)]).ok();
         RunOptions { observe, ..self.options(file, watch) }
     }
 
@@ -105,7 +106,7 @@ impl Runs<'_> {
             command_line: self.command_line.to_vec(),
             progress: Box::new(watch),
             // The lab itself only: nothing in that can fail.
-            observe: crate::observe::open(&[]).ok(),
+            observe: prony_runs::observe::open(&[]).ok(),
             stop: self.stop.clone(),
         }
     }

@@ -1,6 +1,5 @@
 //! Gathers what the threads hand over each second into totals, the series and the result.
 
-use crate::options::Progress;
 use crate::worker::Handover;
 use prony_model::load::asked_per_s;
 use prony_model::measurement::clock::{ClockSample, ClockWatch};
@@ -9,8 +8,8 @@ use prony_model::measurement::tally::{StartCounts, Tally, TallyShape};
 use prony_model::plan::wire::Spoken;
 use prony_model::program::table::Tables;
 use prony_model::result::{
-    Counted, LabFigures, Origin, PlanSummary, ResultFile, RunState, SCHEMA, SCHEMA_VERSION, SecondRow,
-    verdicts, window_results,
+    Counted, LabFigures, Origin, PlanSummary, Progress, ResultFile, RunState, SCHEMA, SCHEMA_VERSION,
+    SecondRow, verdicts, window_results,
 };
 use prony_model::subscription::figures::{SubscriberRow, Subscribers};
 use prony_model::verdict::findings::{FindingKind, TargetPlace, judge};

@@ -17,3 +17,10 @@ pub enum RunError {
     #[error("a thread of the lab ended before the run did: {message}")]
     ThreadLost { message: String },
 }
+
+impl RunError {
+    /// True where this machine cannot make so much load at all, and could make less.
+    pub const fn is_limit(&self) -> bool {
+        matches!(self, Self::Client(ClientError::Descriptors { .. } | ClientError::Ports { .. }))
+    }
+}

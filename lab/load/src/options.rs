@@ -1,10 +1,7 @@
 //! How a scenario is run, apart from what it is: threads, where results go, who is told, how it is stopped.
 
-use prony_model::Nanos;
 use prony_model::measurement::observation::Observation;
-use prony_model::result::SecondRow;
-use prony_model::subscription::figures::SubscriberRow;
-use prony_model::verdict::findings::FindingKind;
+use prony_model::result::Progress;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -90,31 +87,4 @@ impl StopFlag {
     pub fn child(&self) -> Self {
         Self { own: Arc::default(), parent: Some(Box::new(self.clone())) }
     }
-}
-
-/// How far a run is.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Progress {
-    pub elapsed: Nanos,
-    /// How long requests are started for; answers may come later.
-    pub duration: Nanos,
-    /// The second that has just passed.
-    pub last: SecondRow,
-    /// The same second of its subscribers, where the plan has any.
-    pub subscribers: Option<SubscriberRow>,
-    /// Starts that the open models asked for in that second; `None` where none is open.
-    pub asked_per_s: Option<f64>,
-    pub requests: u64,
-    pub failures: u64,
-    /// Starts of open models so far that waited for a free user, and that none became free for in time.
-    pub waited: u64,
-    pub dropped: u64,
-    /// The same by the plan's scenarios.
-    pub dropped_of: Vec<u64>,
-    /// Findings so far that more time will not heal; known from when the result is first written.
-    pub findings: Vec<FindingKind>,
-    /// Something that the user should know at once, such as a result file that cannot be written.
-    pub warning: Option<String>,
-    /// The run is over; no more progress follows.
-    pub is_last: bool,
 }

@@ -44,8 +44,8 @@ impl Store {
     }
 }
 
-/// Writes the file beside its place first, so that what stands there is always whole.
-pub(crate) fn replace(path: &Path, result: &impl Serialize) -> io::Result<()> {
+/// Writes a result to a file, beside its place first, so that what stands there is always whole.
+pub fn replace(path: &Path, result: &impl Serialize) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;
     }

@@ -21,7 +21,7 @@ mod wrk;
 pub use comparison::comparison_summary;
 pub use csv_text::{figures_csv, series_csv};
 pub use page::{html, plain_html};
-pub use progress::{ProgressDisplay, ProgressLine};
+pub use progress::ProgressDisplay;
 pub use read::{Document, LabelledRun, NamedDocument, ReadError, labelled_runs, read, read_document};
 pub use search::search_summary;
 pub use spectrum::spectrum;

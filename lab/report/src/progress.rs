@@ -4,56 +4,40 @@ use crate::describe::number;
 use crate::table::grouped;
 use indicatif::{ProgressBar, ProgressStyle};
 use prony_model::Nanos;
-use prony_model::result::SecondRow;
-use prony_model::subscription::figures::SubscriberRow;
-use prony_model::verdict::findings::FindingKind;
+use prony_model::result::Progress;
 use std::fmt;
 use std::io::{self, Write};
 
 /// Plain lines come this often: a log is read later, not watched.
 const PLAIN_EVERY: Nanos = Nanos::from_secs(10);
 
-/// What is shown of a moment.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ProgressLine {
-    pub elapsed: Nanos,
-    pub duration: Nanos,
-    pub last: SecondRow,
-    pub subscribers: Option<SubscriberRow>,
-    /// Starts that open models asked for in that second.
-    pub asked_per_s: Option<f64>,
-    pub requests: u64,
-    pub failures: u64,
-    /// Starts of open models that waited for a free user, and that were dropped.
-    pub waited: u64,
-    pub dropped: u64,
-    /// What is found already.
-    pub findings: Vec<FindingKind>,
-}
+/// One line of a moment.
+struct Line<'a>(&'a Progress);
 
-impl fmt::Display for ProgressLine {
+impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let row = &self.last;
-        write!(f, "{} of {}  {} users  ", self.elapsed, self.duration, grouped(row.users.into()))?;
-        match self.asked_per_s {
+        let Self(progress) = self;
+        let row = &progress.last;
+        write!(f, "{} of {}  {} users  ", progress.elapsed, progress.duration, grouped(row.users.into()))?;
+        match progress.asked_per_s {
             Some(asked) => write!(f, "{} of {}/s asked", grouped(row.successes), number(asked))?,
             None => write!(f, "{}/s", grouped(row.successes))?,
         }
         if let (Some(p50), Some(p95), Some(p99)) = (row.p50_ns, row.p95_ns, row.p99_ns) {
             write!(f, "  p50 {p50}  p95 {p95}  p99 {p99}")?;
         }
-        write!(f, "  {} requests, {} failed", grouped(self.requests), grouped(self.failures))?;
-        if self.asked_per_s.is_some() {
-            write!(f, ", starts {} late, {} dropped", grouped(self.waited), grouped(self.dropped))?;
+        write!(f, "  {} requests, {} failed", grouped(progress.requests), grouped(progress.failures))?;
+        if progress.asked_per_s.is_some() {
+            write!(f, ", starts {} late, {} dropped", grouped(progress.waited), grouped(progress.dropped))?;
         }
-        if let Some(row) = &self.subscribers {
+        if let Some(row) = &progress.subscribers {
             write!(f, "  {} subscriptions, {} events/s", grouped(row.active), grouped(row.events))?;
             if let Some(p99) = row.p99_ns {
                 write!(f, ", fan-out p99 {p99}")?;
             }
         }
-        if !self.findings.is_empty() {
-            let names: Vec<_> = self.findings.iter().map(|kind| kind.name()).collect();
+        if !progress.findings.is_empty() {
+            let names: Vec<_> = progress.findings.iter().map(|kind| kind.name()).collect();
             write!(f, "  ! {}", names.join(", "))?;
         }
         Ok(())
@@ -81,16 +65,16 @@ impl ProgressDisplay {
         Self::Plain { next: PLAIN_EVERY }
     }
 
-    pub fn show(&mut self, line: &ProgressLine) {
+    pub fn show(&mut self, progress: &Progress) {
         match self {
             Self::Bar(bar) => {
-                let share = line.elapsed.0 as f64 / line.duration.0.max(1) as f64;
+                let share = progress.elapsed.0 as f64 / progress.duration.0.max(1) as f64;
                 bar.set_position((share.min(1.0) * 1e3) as u64);
-                bar.set_message(line.to_string());
+                bar.set_message(Line(progress).to_string());
             }
-            Self::Plain { next } if line.elapsed >= *next => {
-                *next = line.elapsed.plus(PLAIN_EVERY);
-                say(&line.to_string());
+            Self::Plain { next } if progress.elapsed >= *next => {
+                *next = progress.elapsed.plus(PLAIN_EVERY);
+                say(&Line(progress).to_string());
             }
             Self::Plain { .. } | Self::Quiet => {}
         }
@@ -146,6 +130,8 @@ fn say(line: &str) {
 mod tests {
     use super::*;
     use expect_test::expect;
+    use prony_model::result::SecondRow;
+    use prony_model::verdict::findings::FindingKind;
 
     #[test]
     fn a_line_holds_what_one_watches_for() {
@@ -158,9 +144,8 @@ mod tests {
             ..SecondRow::default()
         };
         let (elapsed, duration) = (Nanos::from_secs(12), Nanos::from_secs(60));
-        let line =
-            ProgressLine { elapsed, duration, last, requests: 7_700, failures: 3, ..ProgressLine::default() };
-        let open = ProgressLine {
+        let line = Progress { elapsed, duration, last, requests: 7_700, failures: 3, ..Progress::default() };
+        let open = Progress {
             asked_per_s: Some(650.0),
             waited: 12,
             dropped: 1,
@@ -170,7 +155,7 @@ mod tests {
         expect![[r#"
             12.0 s of 1m00s  1 300 users  642/s  p50 12.0 ms  p95 60.0 ms  p99 98.0 ms  7 700 requests, 3 failed
             12.0 s of 1m00s  1 300 users  642 of 650/s asked  p50 12.0 ms  p95 60.0 ms  p99 98.0 ms  7 700 requests, 3 failed, starts 12 late, 1 dropped  ! generator-bound, connection-churn
-        "#]].assert_eq(&format!("{line}\n{open}\n"));
+        "#]].assert_eq(&format!("{}\n{}\n", Line(&line), Line(&open)));
     }
 
     #[test]

@@ -33,6 +33,6 @@ pub use options::table::OPTIONS;
 pub use options::{Notes, Span, Tier};
 pub use program::{Entry, IterationEnd, ScenarioSpec, ScriptProgram, ScriptWorkload, Watcher};
 pub use session::{Began, GivenOptions, Part, Session, SessionError};
-pub use source::{Check, Main, Sources};
+pub use source::{Check, Main, SourceError, Sources};
 pub use vm::{Builtin, Ended, Fault, Machine, Modules, Native, Script};
 pub use wire::Wire;

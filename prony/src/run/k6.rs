@@ -2,25 +2,23 @@
 //! as k6 does, and after it what Prony found.
 
 mod flags;
-mod given;
 
-use super::{display, result_path, show};
+use super::{display, show};
 use crate::interrupt;
 use anyhow::Context as _;
-use prony_experiments::k6::{Ended, Lived, handle_summary, live};
-use prony_experiments::observe;
 use prony_load::{Output, RunOptions};
 use prony_metrics::outputs::OutputSpec;
 use prony_model::Plan;
-use prony_script_k6::{Exit, MeasureSettings, Session, Style, SummaryMode};
+use prony_runs::k6::{Ended, GivenError, Lived, handle_summary, live};
+use prony_runs::{observe, result_path};
+use prony_script_k6::{Check, Exit, MeasureSettings, Session, Style, SummaryMode, builtins};
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
 
-pub(crate) use flags::{K6Arguments, is_script};
-pub(crate) use given::subject;
+pub(crate) use flags::K6Arguments;
 
 /// An error with the exit code that k6 has for it.
 #[derive(Debug)]
@@ -32,6 +30,12 @@ struct Stopped {
 impl Stopped {
     fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
         Self { exit, error: error.into() }
+    }
+}
+
+impl From<GivenError> for Stopped {
+    fn from(error: GivenError) -> Self {
+        Self::new(error.exit(), error)
     }
 }
 
@@ -55,7 +59,8 @@ pub(crate) fn execute(arguments: &K6Arguments) -> ExitCode {
 
 fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     if arguments.check {
-        let check = given::check(arguments)?;
+        let (_, main) = arguments.given().main()?;
+        let check = Check::of(main, &builtins());
         print(format!("{check}\n").as_bytes())?;
         return Ok(if check.is_whole() { Exit::Done.code() } else { crate::COULD_NOT_RUN });
     }
@@ -68,12 +73,12 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     if arguments.explain {
         return explain(arguments, &settings);
     }
-    let session = given::session(arguments, &settings)?;
+    let session = session(arguments, &settings)?;
     for warning in &session.warnings {
         warn(warning);
     }
     let plan = session.plan().map_err(|error| Stopped::new(error.exit(), error))?;
-    let path = result_path(&arguments.output, &plan);
+    let path = result_path(&arguments.output, plan.name());
     let options = options(arguments, &session, &plan, &path)?;
     if !arguments.quiet && !arguments.json {
         print(introduction(arguments, &session, &settings.outputs).as_bytes())?;
@@ -104,9 +109,15 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     })
 }
 
+fn session(arguments: &K6Arguments, settings: &MeasureSettings) -> Result<Session, Stopped> {
+    let given = arguments.given();
+    let (options, file) = (given.options()?, given.file()?);
+    Session::open(&file, options, settings).map_err(|error| Stopped::new(error.exit(), error))
+}
+
 /// What would be run. No output is opened, because nothing is written.
 fn explain(arguments: &K6Arguments, settings: &MeasureSettings) -> Result<u8, Stopped> {
-    let session = given::session(arguments, &MeasureSettings { outputs: Vec::new(), ..settings.clone() })?;
+    let session = session(arguments, &MeasureSettings { outputs: Vec::new(), ..settings.clone() })?;
     session.measure.log().flush();
     for warning in &session.warnings {
         warn(warning);

@@ -108,9 +108,15 @@ const RULES: &[Rule] = &[
     },
     Rule { name: "report", half: Half::Lab, may_know: &["model"], refuses: RUNTIMES },
     Rule {
+        name: "runs",
+        half: Half::Lab,
+        may_know: &["model", "script-k6", "script-wrk", "load", "observe"],
+        refuses: &["clap", "anyhow"],
+    },
+    Rule {
         name: "experiments",
         half: Half::Lab,
-        may_know: &["model", "script-k6", "load", "observe", "report"],
+        may_know: &["model", "script-k6", "load", "observe", "report", "runs"],
         refuses: &["clap", "anyhow"],
     },
     Rule {
@@ -127,6 +133,7 @@ const RULES: &[Rule] = &[
             "script-wrk",
             "load",
             "report",
+            "runs",
             "experiments",
         ],
         refuses: &["apollo-compiler", "rusqlite", "tokio-postgres", "hyper"],

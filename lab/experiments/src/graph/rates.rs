@@ -1,7 +1,8 @@
 //! Reads of random nodes: as fast as a closed loop goes, then at constant rates: the highest that holds, the lowest at
 //! which latency collapses, and the first of them for longer.
 
-use prony_load::{Event, ManyOptions, Output, Progress, RunError, SearchSettings, find};
+use prony_load::{Output, RunError};
+use prony_model::result::Progress;
 use prony_model::search::{Answer, SearchFile, SearchPlan, SearchStep, StepShape, StepVerdict, Vary};
 use prony_model::{LoadModel, Nanos, ResultFile, Threshold, WindowKind};
 use prony_model::{
@@ -11,6 +12,7 @@ use prony_model::{
     },
     result::RunState,
 };
+use prony_runs::{Event, ManyOptions, SearchSettings, find, observe};
 use serde::Serialize;
 
 use super::{
@@ -196,7 +198,7 @@ fn search(
         output: Output::File(file),
         command_line: runs.command_line.to_vec(),
         stop: runs.stop.clone(),
-        observe: Some(Box::new(|_| crate::observe::open(&[]).map_err(|error| error.to_string()))),
+        observe: Some(Box::new(|_| observe::open(&[]).map_err(|error| error.to_string()))),
         watch: Box::new(watch(surroundings.display.clone(), *pace)),
     };
     Ok(find(&plan, &settings, options)?)

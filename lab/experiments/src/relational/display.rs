@@ -1,7 +1,7 @@
 //! What the user sees of this experiment while it runs: the texts of its cells and steps.
 
-use prony_load::Progress;
 use prony_model::Nanos;
+use prony_model::result::Progress;
 
 use super::{
     measure::Step,

@@ -2,7 +2,8 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use prony_load::{Progress, RunError, RunOptions};
+use prony_load::{RunError, RunOptions};
+use prony_model::result::Progress;
 use prony_model::{
     Nanos, Plan, ResultFile, WindowKind, measurement::figures::Figures, result::RunState,
     verdict::threshold::Metric,

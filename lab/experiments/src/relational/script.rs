@@ -8,10 +8,10 @@ use std::{
 
 use prony_load::{RunError, RunOptions};
 use prony_model::{Nanos, Plan, ResultFile, program::ProgramError};
+use prony_runs::k6::{Lived, handle_summary, live};
 use prony_script_k6::{Exit, GivenOptions, Main, MeasureSettings, ScriptFile, Session};
 
 use super::study::{Operation, Pace, Workload};
-use crate::k6::{Lived, handle_summary, live};
 
 /// What all of them import.
 const SHARED: (&str, &str) = ("study.js", include_str!("../../scripts/study.js"));

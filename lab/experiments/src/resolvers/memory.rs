@@ -2,7 +2,8 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use prony_load::{Progress, RunError};
+use prony_load::RunError;
+use prony_model::result::Progress;
 use prony_model::{Nanos, Plan};
 use prony_observe::usage::Usage;
 use serde::Serialize;

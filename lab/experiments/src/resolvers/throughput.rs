@@ -3,7 +3,8 @@
 
 use std::{cell::RefCell, rc::Rc, time::Duration, time::Instant};
 
-use prony_load::{Progress, RunError, RunOptions};
+use prony_load::{RunError, RunOptions};
+use prony_model::result::Progress;
 use prony_model::{Nanos, result::SecondRow};
 use prony_observe::usage::Usage;
 use serde::Serialize;

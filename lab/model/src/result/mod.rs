@@ -2,7 +2,10 @@
 //!
 //! `docs/run.md` describes it for people. Fields are only added within a version; a reader ignores unknown ones.
 
+mod progress;
 pub(crate) mod series;
+
+pub use progress::Progress;
 
 use crate::data::variable::Order;
 use crate::load::windows::{Window, WindowKind, Windows};

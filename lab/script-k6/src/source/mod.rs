@@ -15,7 +15,7 @@ mod text;
 mod typescript;
 
 pub use check::Check;
-pub(crate) use error::SourceError;
+pub use error::SourceError;
 pub(crate) use native::{MODULES, NATIVES};
 pub use sources::{Main, Sources};
 

@@ -4,9 +4,11 @@ use anyhow::bail;
 use clap::builder::ArgAction;
 use clap::{Arg, ArgMatches, CommandFactory as _, FromArgMatches as _, Parser};
 use prony_metrics::outputs::{OutputError, OutputSpec};
+use prony_runs::k6::Given;
+use prony_runs::{Flags, Kind};
 use prony_script_k6::{OPTIONS, SummaryMode};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const HEADING: &str = "k6's options";
 
@@ -77,27 +79,24 @@ pub(crate) struct K6Arguments {
     pub options: Vec<(&'static str, Vec<String>)>,
 }
 
-/// True for what is a script by its name, or standard input.
-pub(crate) fn is_script(text: &str) -> bool {
-    let extension = Path::new(text).extension().and_then(|extension| extension.to_str());
-    let is_file = extension.is_some_and(|extension| ["js", "mjs", "cjs", "ts", "mts"].contains(&extension));
-    text == "-" || is_file && !text.contains("://") && !text.contains('=') && !text.starts_with('-')
-}
-
 impl K6Arguments {
     /// Something where a command line is `prony run` with a script.
     pub(crate) fn read(line: &[OsString]) -> Option<Result<Self, clap::Error>> {
         let (command, rest) = line.get(1..)?.split_first()?;
+        let is_script = |text: &str| Kind::of(text).flags == Flags::K6;
         let has_script = || rest.iter().any(|argument| argument.to_str().is_some_and(is_script));
         (command == "run" && has_script()).then(|| Self::parse_all(rest))
     }
 
-    /// No flags but these variables of `__ENV`.
-    pub(crate) fn plain(script: &str, environment: &[String]) -> Self {
-        let line = ["--".into(), script.into()];
-        let mut arguments = Self::parse_all(&line).expect("a script alone is a command line");
-        arguments.environment = environment.to_vec();
-        arguments
+    /// What the script is run with.
+    pub(crate) fn given(&self) -> Given {
+        Given {
+            script: self.script.clone(),
+            environment: self.environment.clone(),
+            include_system_env_vars: self.include_system_env_vars,
+            configuration: self.config.clone(),
+            options: self.options.clone(),
+        }
     }
 
     fn parse_all(rest: &[OsString]) -> Result<Self, clap::Error> {
@@ -209,10 +208,5 @@ mod tests {
             ("A=1 B=2=3".into(), "json=a.gz csv".into())
         );
         assert!(arguments.quiet && arguments.script == "a.js");
-    }
-
-    #[test]
-    fn a_script_alone_is_a_command_line() {
-        assert_eq!(K6Arguments::plain("-", &["A=b".to_owned()]).environment, ["A=b"]);
     }
 }

@@ -1,8 +1,7 @@
 //! The search for the largest load that meets its objectives: run after run, until the interval is narrow.
 
-use crate::error::RunError;
-use crate::many::{Event, ManyError, ManyOptions, Runs, Subject};
-use prony_client::ClientError;
+use crate::many::{Event, ManyError, ManyOptions, Runs};
+use crate::subject::Subject;
 use prony_model::result::{Origin, RunState};
 use prony_model::search::{
     SCHEMA, SCHEMA_VERSION, Search, SearchFile, SearchPlan, SearchRun, SearchStep, StepShape, Trial, judge,
@@ -42,9 +41,7 @@ pub fn find(
         match step(&runs, subject, &draft, settings, load) {
             Ok(result) if result.state == RunState::Stopped => break,
             Ok(result) => record(&runs, &mut search, &mut file, settings, load, result),
-            Err(ManyError::Run(
-                error @ RunError::Client(ClientError::Descriptors { .. } | ClientError::Ports { .. }),
-            )) => {
+            Err(ManyError::Run(error)) if error.is_limit() => {
                 record_limit(&runs, &mut search, &mut file, load, &error.to_string());
             }
             Err(error) => {

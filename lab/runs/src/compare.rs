@@ -1,20 +1,21 @@
 //! Runs of A and B in the order A B B A, and what they show together.
 
-use crate::many::{self, Event, ManyError, ManyOptions, Runs};
-use prony_model::comparison::{ComparedRun, ComparisonFile, FailIf, Side, Subject};
+use crate::many::{Event, ManyError, ManyOptions, Runs};
+use crate::subject::Subject;
+use prony_model::comparison::{self, ComparedRun, ComparisonFile, FailIf, Side};
 use prony_model::result::{Origin, RunState};
 
 /// A plan or a script, and what the user called it.
 #[derive(Debug)]
 pub struct Compared {
     pub given: String,
-    pub subject: Box<dyn many::Subject>,
+    pub subject: Box<dyn Subject>,
 }
 
 impl Compared {
-    fn describe(&self) -> Subject {
+    fn describe(&self) -> comparison::Subject {
         let plan = self.subject.plan();
-        Subject {
+        comparison::Subject {
             given: self.given.clone(),
             name: plan.name().to_owned(),
             target: plan.target().map(ToString::to_string).unwrap_or_default(),

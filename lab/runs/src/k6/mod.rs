@@ -1,18 +1,22 @@
 //! The life of a k6 script: setup, the load, teardown, and what is said at the end, each a run of its own under one
 //! clock of the summary. Knows threads and sockets through `load` alone; files and the terminal are the caller's.
 
+mod given;
+mod subject;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use prony_load::{Progress, RunError, RunOptions, StopFlag, Subject, run_workload};
-use prony_model::program::ProgramError;
+use prony_load::{RunError, RunOptions, StopFlag, run_workload};
+use prony_model::result::Progress;
 use prony_model::{Nanos, Plan, ResultFile};
-use prony_script_k6::{
-    Began, Exit, Fault, GivenOptions, MeasureSettings, Part, ScriptFile, Session, SessionError, Summary, Wire,
-};
+use prony_script_k6::{Began, Exit, Fault, Part, Session, Summary};
 use serde_json::Value;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
+
+pub use given::{Given, GivenError, is_named};
+pub(crate) use subject::KIND;
 
 /// How a script's life ended.
 #[derive(Debug)]
@@ -207,48 +211,4 @@ fn interrupted() -> Ended {
 fn failed(error: &RunError) -> Ended {
     let exit = if matches!(error, RunError::Program(_)) { Exit::Exception } else { Exit::Timeout };
     Ended::new(exit, error.to_string())
-}
-
-/// A script that is run again and again, as `find` and `compare` do: each run a life of its own.
-#[derive(Debug)]
-pub struct ScriptSubject {
-    file: ScriptFile,
-    given: GivenOptions,
-    plan: Plan,
-    /// What the plan names is there while this is.
-    _wire: Wire,
-}
-
-impl ScriptSubject {
-    pub fn open(file: ScriptFile, given: GivenOptions) -> Result<Self, SessionError> {
-        let session = Session::open(&file, given.clone(), &MeasureSettings::default())?;
-        Ok(Self { plan: session.plan()?, _wire: session.wire, file, given })
-    }
-
-    /// The same users with another load.
-    #[must_use]
-    pub fn with_plan(self, plan: Plan) -> Self {
-        Self { plan, ..self }
-    }
-}
-
-impl Subject for ScriptSubject {
-    fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    /// The script's own thresholds do not count, and do not end a run: what is searched has objectives of its own.
-    fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
-        let failed = |message: String| RunError::Program(ProgramError(message));
-        let settings = MeasureSettings { no_thresholds: true, ..MeasureSettings::default() };
-        let session = Session::open(&self.file, self.given.clone(), &settings)
-            .map_err(|error| failed(error.to_string()))?;
-        let stop = options.stop.clone();
-        let lived = live(&session, plan, options);
-        session.measure.log().flush();
-        match lived.result {
-            Some(result) if lived.ended.exit == Exit::Done || stop.is_stopped() => Ok(result),
-            _ => Err(failed(lived.ended.message)),
-        }
-    }
 }

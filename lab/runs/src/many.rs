@@ -1,11 +1,10 @@
 //! What searches and comparisons have in common: many runs under one stop flag, told to one watcher, kept in one file.
 
-use crate::error::RunError;
-use crate::options::{Observe, Output, Progress, RunOptions, StopFlag};
-use crate::runner;
-use crate::store;
+use crate::subject::Subject;
+use prony_load::{Observe, Output, RunError, RunOptions, StopFlag, replace_file};
 use prony_model::comparison::Side;
 use prony_model::plan::PlanFaults;
+use prony_model::result::Progress;
 use prony_model::search::{SearchRun, ShapeError, StepVerdict};
 use prony_model::{Plan, ResultFile};
 use serde::Serialize;
@@ -30,25 +29,6 @@ pub struct ManyOptions {
 
 /// What is to be watched in a run; or why it cannot be, for people.
 pub type OpenObservers = Box<dyn Fn(&[String]) -> Result<Box<dyn Observe>, String>>;
-
-/// What is run again and again: a plan, or a script with the plan that its options make.
-pub trait Subject: fmt::Debug {
-    /// As the user gave it; runs are made of it with another load or seed.
-    fn plan(&self) -> &Plan;
-
-    /// One run of a plan that was made of [`Self::plan`], with whatever belongs before and after it.
-    fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError>;
-}
-
-impl Subject for Plan {
-    fn plan(&self) -> &Plan {
-        self
-    }
-
-    fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
-        runner::run(plan, options)
-    }
-}
 
 /// What happens meanwhile.
 #[derive(Debug)]
@@ -150,7 +130,7 @@ impl Runs {
     /// Replaces the file. A full disk is told and does not end the measurement.
     pub(crate) fn keep(&self, file: &impl Serialize) {
         let Output::File(path) = &self.output else { return };
-        if let Err(cause) = store::replace(path, file) {
+        if let Err(cause) = replace_file(path, file) {
             let path = path.display();
             self.tell(&Event::Warning(&format!(
                 "cannot write the result to {path}: {cause}; the measurement goes on, free space or end it with Ctrl-C"

@@ -1,0 +1,142 @@
+//! What a k6 script is run with: its text, `__ENV`, and options from `config.json`, variables and flags.
+
+use prony_script_k6::{Exit, GivenOptions, Main, Notes, ScriptFile, SourceError, Tier};
+use std::collections::BTreeMap;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// The name of standard input, and that of results of a script from there.
+const STANDARD_INPUT: &str = "-";
+const STANDARD_INPUT_NAME: &str = "stdin";
+/// Endings of files that are scripts.
+const EXTENSIONS: [&str; 5] = ["js", "mjs", "cjs", "ts", "mts"];
+
+/// True for what is a script by its name, or standard input.
+pub fn is_named(text: &str) -> bool {
+    let extension = Path::new(text).extension().and_then(|extension| extension.to_str());
+    let is_file = extension.is_some_and(|extension| EXTENSIONS.contains(&extension));
+    text == STANDARD_INPUT
+        || is_file && !text.contains("://") && !text.contains('=') && !text.starts_with('-')
+}
+
+/// A script as a command line gives it.
+#[derive(Debug, Clone, Default)]
+pub struct Given {
+    /// A file, or `-` for standard input.
+    pub script: String,
+    /// `NAME=VALUE` of `__ENV`.
+    pub environment: Vec<String>,
+    /// Whether `__ENV` has the system's variables; k6's variable decides where it is not given, and else it has them.
+    pub include_system_env_vars: Option<bool>,
+    /// A file of options in JSON; k6's own where it is not given.
+    pub configuration: Option<PathBuf>,
+    /// Flags of options, by the options' names.
+    pub options: Vec<(&'static str, Vec<String>)>,
+}
+
+/// Why a script cannot be run with what it was given.
+#[derive(Debug, thiserror::Error)]
+pub enum GivenError {
+    #[error("cannot find the working folder: {0}")]
+    Folder(io::Error),
+    #[error("cannot read the script from standard input: {0}")]
+    StandardInput(io::Error),
+    #[error("--env {given}: `{name}` is no name of a variable; use letters, digits and `_`")]
+    Variable { given: String, name: String },
+    #[error("cannot read {path}: {cause}")]
+    Unreadable { path: String, cause: io::Error },
+    #[error("{path} is no JSON: {cause}")]
+    NoJson { path: String, cause: serde_json::Error },
+    #[error(transparent)]
+    Source(#[from] SourceError),
+}
+
+impl GivenError {
+    /// The code that k6 has for it.
+    pub const fn exit(&self) -> Exit {
+        match self {
+            Self::Source(_) => Exit::Exception,
+            _ => Exit::Configuration,
+        }
+    }
+}
+
+impl Given {
+    pub fn file(&self) -> Result<ScriptFile, GivenError> {
+        let (name, main) = self.main()?;
+        Ok(ScriptFile::load(&name, main, self.all_variables()?)?)
+    }
+
+    /// The script's name and its text.
+    pub fn main(&self) -> Result<(String, Main), GivenError> {
+        let folder = env::current_dir().map_err(GivenError::Folder)?;
+        if self.script == STANDARD_INPUT {
+            let mut text = String::new();
+            io::stdin().read_to_string(&mut text).map_err(GivenError::StandardInput)?;
+            return Ok((STANDARD_INPUT_NAME.to_owned(), Main::standard_input(text, &folder)));
+        }
+        let path = Path::new(&self.script);
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok((name, Main::read(path, &folder)?))
+    }
+
+    /// `__ENV`: the system's variables, where they are asked for, and those of flags.
+    fn all_variables(&self) -> Result<BTreeMap<String, String>, GivenError> {
+        let from_variable =
+            || variable("K6_INCLUDE_SYSTEM_ENV_VARS").map(|text| text == "true" || text == "1");
+        let with_system = self.include_system_env_vars.or_else(from_variable).unwrap_or(true);
+        let mut all = if with_system { variables() } else { BTreeMap::new() };
+        for given in &self.environment {
+            let (name, value) = given.split_once('=').unwrap_or((given, ""));
+            let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(is_word)
+            {
+                return Err(GivenError::Variable { given: given.clone(), name: name.to_owned() });
+            }
+            all.insert(name.to_owned(), value.to_owned());
+        }
+        Ok(all)
+    }
+
+    pub fn options(&self) -> Result<GivenOptions, GivenError> {
+        let mut notes = Notes::default();
+        let configuration = self.configuration(&mut notes)?;
+        let all = variables();
+        let variables =
+            Tier::of_variables(all.iter().map(|(name, text)| (name.as_str(), text.as_str())), &mut notes);
+        let flags = Tier::of_flags(self.options.iter().cloned(), &mut notes);
+        Ok(GivenOptions { configuration, variables, flags, notes })
+    }
+
+    /// The file that was named, or k6's own where there is one.
+    fn configuration(&self, notes: &mut Notes) -> Result<Tier, GivenError> {
+        let named = self.configuration.clone().or_else(|| variable("K6_CONFIG").map(PathBuf::from));
+        let Some(path) = named.or_else(|| default_configuration().filter(|path| path.is_file())) else {
+            return Ok(Tier::default());
+        };
+        let shown = path.display().to_string();
+        let unreadable = |cause| GivenError::Unreadable { path: shown.clone(), cause };
+        let text = fs::read_to_string(&path).map_err(unreadable)?;
+        let no_json = |cause| GivenError::NoJson { path: shown.clone(), cause };
+        let json = serde_json::from_str(&text).map_err(no_json)?;
+        Ok(Tier::of_configuration(&shown, &json, notes))
+    }
+}
+
+/// Those that are text.
+fn variables() -> BTreeMap<String, String> {
+    let texts = env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    texts.collect()
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok()
+}
+
+fn default_configuration() -> Option<PathBuf> {
+    let folder = variable("XDG_CONFIG_HOME").map(PathBuf::from);
+    let folder = folder.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".config")))?;
+    Some(folder.join("k6/config.json"))
+}

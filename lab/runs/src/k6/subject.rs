@@ -1,0 +1,54 @@
+//! A k6 script that is run again and again, as searches and comparisons do: each run is a life of its own.
+
+use super::{Given, is_named, live};
+use crate::kind::{Argument, Flags, Kind, OpenError, OpenSettings};
+use crate::subject::Subject;
+use prony_load::{RunError, RunOptions};
+use prony_model::program::ProgramError;
+use prony_model::{Plan, ResultFile};
+use prony_script_k6::{Exit, GivenOptions, MeasureSettings, ScriptFile, Session, Wire};
+
+pub(crate) static KIND: Kind =
+    Kind { name: "a k6 script", flags: Flags::K6, needs_url: false, is_named, open };
+
+fn open(argument: &Argument, settings: &OpenSettings) -> Result<Box<dyn Subject>, OpenError> {
+    let environment = settings.environment.clone();
+    let given = Given { script: argument.text.clone(), environment, ..Given::default() };
+    let (options, file) = (given.options()?, given.file()?);
+    let session = Session::open(&file, options.clone(), &MeasureSettings::default())?;
+    Ok(Box::new(K6Subject { plan: session.plan()?, _wire: session.wire, file, options }))
+}
+
+#[derive(Debug)]
+struct K6Subject {
+    file: ScriptFile,
+    options: GivenOptions,
+    plan: Plan,
+    /// What the plan names is there while this is.
+    _wire: Wire,
+}
+
+impl Subject for K6Subject {
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn with_plan(self: Box<Self>, plan: Plan) -> Box<dyn Subject> {
+        Box::new(Self { plan, ..*self })
+    }
+
+    /// The script's own thresholds do not count, and do not end a run: what is searched has objectives of its own.
+    fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
+        let failed = |message: String| RunError::Program(ProgramError(message));
+        let settings = MeasureSettings { no_thresholds: true, ..MeasureSettings::default() };
+        let session = Session::open(&self.file, self.options.clone(), &settings)
+            .map_err(|error| failed(error.to_string()))?;
+        let stop = options.stop.clone();
+        let lived = live(&session, plan, options);
+        session.measure.log().flush();
+        match lived.result {
+            Some(result) if lived.ended.exit == Exit::Done || stop.is_stopped() => Ok(result),
+            _ => Err(failed(lived.ended.message)),
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! What `prony run`, `find` and `compare` do: says what an argument is, makes it ready, and runs it once or many times.
+//!
+//! [`Argument`] decides what an argument is by the one table of [`KINDS`]; a [`Subject`] is what can be run again and
+//! again with another load. Knows no command line and prints nothing: flags and texts are the binary's.
+
+mod compare;
+mod find;
+pub mod k6;
+mod kind;
+mod many;
+pub mod observe;
+mod place;
+mod plan;
+mod subject;
+mod url;
+pub mod wrk;
+
+pub use compare::{Compared, compare};
+pub use find::{SearchSettings, find};
+pub use kind::{Argument, ArgumentError, Flags, KINDS, Kind, OpenError, OpenSettings};
+pub use many::{Event, ManyError, ManyOptions, OpenObservers};
+pub use place::result_path;
+pub use subject::Subject;

@@ -1,0 +1,148 @@
+//! wrk scripts as arguments: made ready for a URL, once for `prony run` and anew for each run of many.
+
+use crate::kind::{Argument, Flags, Kind, OpenError, OpenSettings};
+use crate::subject::Subject;
+use prony_load::{RunError, RunOptions, Url, run_workload};
+use prony_model::plan::target::Endpoint;
+use prony_model::program::ProgramError;
+use prony_model::{Plan, ResultFile};
+use prony_script_wrk::{Limits, ScriptError, Settings, WrkScript, WrkUrl};
+use std::path::Path;
+use std::time::Duration;
+
+pub(crate) static KIND: Kind =
+    Kind { name: "a wrk script", flags: Flags::Wrk, needs_url: true, is_named, open };
+
+/// Of `wrk.connect`, where no flag says it: wrk's own.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Called when a script hangs in a way that cannot be cut: nothing but the end of the process ends it.
+pub type OnStuck = fn(&ScriptError);
+
+/// What a script is given beside its file and the number of threads.
+#[derive(Debug, Clone)]
+pub struct WrkGiven {
+    pub url: Url,
+    /// Names and values.
+    pub headers: Vec<(String, String)>,
+    pub method: String,
+    pub body: Option<String>,
+    /// For `init`, without the URL.
+    pub arguments: Vec<String>,
+    /// Of `wrk.connect`.
+    pub connect_timeout: Duration,
+    pub on_stuck: OnStuck,
+}
+
+impl WrkGiven {
+    /// A GET of the URL, as wrk has it without flags.
+    pub fn get(url: Url, on_stuck: OnStuck) -> Self {
+        Self {
+            url,
+            headers: Vec::new(),
+            method: "GET".to_owned(),
+            body: None,
+            arguments: Vec::new(),
+            connect_timeout: CONNECT_TIMEOUT,
+            on_stuck,
+        }
+    }
+}
+
+/// True for the name of a script's file.
+pub fn is_named(text: &str) -> bool {
+    !Url::is_one(text)
+        && Path::new(text).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("lua"))
+}
+
+/// Loads the script and calls its `setup` and `init` for each thread.
+pub fn prepare(path: &Path, given: &WrkGiven, threads: u32) -> Result<WrkScript, ScriptError> {
+    let settings = Settings {
+        path: path.to_owned(),
+        source: Settings::read_source(path)?,
+        url: parts(&given.url),
+        headers: given.headers.clone(),
+        method: given.method.clone(),
+        body: given.body.clone().map(String::into_bytes),
+        arguments: given.arguments.clone(),
+        threads,
+        connect_timeout: given.connect_timeout,
+        limits: Limits::default(),
+    };
+    WrkScript::prepare(settings, given.on_stuck)
+}
+
+/// The URL as scripts see it: a port only where one was typed.
+fn parts(url: &Url) -> WrkUrl {
+    let authority = url.text.split("://").nth(1).unwrap_or_default();
+    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+    let after_host = authority.rsplit(']').next().unwrap_or_default();
+    let port = match url.target.endpoint {
+        Endpoint::Tcp { .. } => after_host.split_once(':').map(|(_, port)| port.to_owned()),
+        Endpoint::Unix { .. } => None,
+    };
+    WrkUrl {
+        text: url.text.clone(),
+        scheme: url.target.scheme.as_str().to_owned(),
+        host: url.target.host().to_owned(),
+        port,
+        path: url.path.clone(),
+    }
+}
+
+fn open(argument: &Argument, settings: &OpenSettings) -> Result<Box<dyn Subject>, OpenError> {
+    let url = Url::parse(argument.url.as_deref().unwrap_or_default())?;
+    let plan = url.plan(settings.load.clone()).check()?;
+    let script = argument.text.clone();
+    // What is wrong with the script is said before anything is measured.
+    let given = WrkGiven::get(url, settings.on_stuck);
+    prepare(Path::new(&script), &given, 1)?;
+    Ok(Box::new(WrkSubject { script, given, plan }))
+}
+
+/// A script that is run again and again: each run has states of its own. `done` is not called, because what it prints
+/// is of one run.
+#[derive(Debug)]
+struct WrkSubject {
+    script: String,
+    given: WrkGiven,
+    plan: Plan,
+}
+
+impl Subject for WrkSubject {
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn with_plan(self: Box<Self>, plan: Plan) -> Box<dyn Subject> {
+        Box::new(Self { plan, ..*self })
+    }
+
+    fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
+        // A thread without a user has no states.
+        let threads = (options.threads.get() as u32).clamp(1, plan.users().max(1));
+        let failed = |error: ScriptError| RunError::Program(ProgramError(error.to_string()));
+        let script = prepare(Path::new(&self.script), &self.given, threads).map_err(failed)?;
+        let result = run_workload(plan, &script, options)?;
+        script.flush().map_err(failed)?;
+        Ok(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_see_a_port_where_one_was_typed() {
+        let shown = |text: &str| {
+            let parts = parts(&Url::parse(text).unwrap());
+            format!("{} {} {:?} {}", parts.scheme, parts.host, parts.port, parts.path)
+        };
+        assert_eq!(shown("http://host"), "http host None /");
+        assert_eq!(shown("http://host:80/a?b=c:d"), "http host Some(\"80\") /a?b=c:d");
+        assert_eq!(shown("https://[::1]:8443"), "https ::1 Some(\"8443\") /");
+        assert_eq!(shown("http://[::1]/"), "http ::1 None /");
+        assert_eq!(shown("http://unix:/run/x.sock:/a"), "http localhost None /a");
+    }
+}

@@ -4,14 +4,25 @@
 //! Knows no users, no tallies and no scripts. Of `prony-model` it takes the words that programs and plans use for targets,
 //! requests and failures.
 
+mod client;
+mod connection;
 mod error;
+pub mod event;
 pub mod fault;
 pub mod http1;
 pub mod http2;
+mod ids;
 pub mod poller;
+mod pool;
+mod request;
 pub mod targets;
 pub mod timers;
 pub mod transport;
 pub mod websocket;
 
+pub use client::{Client, ClientSettings, SendError};
 pub use error::ClientError;
+pub use event::{ClientEvent, EventKind, Failure, Finished};
+pub use ids::RequestId;
+pub use pool::{PoolId, Pooling};
+pub use request::{Part, RequestOptions, Route};

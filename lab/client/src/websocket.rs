@@ -3,7 +3,7 @@
 
 use crate::fault;
 use prony_model::program::call::{
-    AskId, CallBytes, CallFault, CallFaultKind, CallTimes, SocketClose, SocketMessage,
+    CallBytes, CallFault, CallFaultKind, CallTimes, SocketClose, SocketMessage,
 };
 use prony_model::response::answer::header;
 use std::io::{self, Read, Write};
@@ -27,8 +27,7 @@ const NO_CODE: u16 = 1005;
 const ABNORMAL: u16 = 1006;
 pub const GOING_AWAY: u16 = 1001;
 
-pub struct Socket {
-    pub id: AskId,
+pub struct OpenWebSocket {
     /// Of its opening.
     pub times: CallTimes,
     /// Not told of yet.
@@ -37,11 +36,11 @@ pub struct Socket {
     pipe: Pipe,
     pub is_closing: bool,
     /// It is gone; its user has not heard of it yet.
-    pub end: Option<End>,
+    pub end: Option<WebSocketEnd>,
 }
 
 #[derive(Debug)]
-pub enum End {
+pub enum WebSocketEnd {
     Closed(SocketClose),
     Failed(CallFault),
 }
@@ -49,7 +48,7 @@ pub enum End {
 #[derive(Debug)]
 pub enum Received {
     Message(SocketMessage),
-    End(End),
+    End(WebSocketEnd),
 }
 
 /// What has come and was not read, and what was written and not sent.
@@ -60,16 +59,23 @@ struct Pipe {
     output: Vec<u8>,
 }
 
-impl Socket {
-    /// `bytes`: of its opening.
-    pub fn new(id: AskId, times: CallTimes, bytes: CallBytes) -> Self {
+impl OpenWebSocket {
+    /// `times`: of its opening.
+    pub fn new(times: CallTimes) -> Self {
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_BYTES)
             .write_buffer_size(0)
             .max_message_size(Some(MESSAGE_BYTES_MAX))
             .max_frame_size(Some(MESSAGE_BYTES_MAX));
         let frames = WebSocketContext::new(Role::Client, Some(config));
-        Self { id, times, bytes, frames, pipe: Pipe::default(), is_closing: false, end: None }
+        Self {
+            times,
+            bytes: CallBytes::default(),
+            frames,
+            pipe: Pipe::default(),
+            is_closing: false,
+            end: None,
+        }
     }
 
     /// Takes what came over the connection.
@@ -78,11 +84,11 @@ impl Socket {
         self.pipe.input.extend_from_slice(bytes);
     }
 
-    /// The next message within what came. Pings and closes are answered by the way: see [`Socket::output`].
+    /// The next message within what came. Pings and closes are answered by the way: see [`OpenWebSocket::output`].
     pub fn receive(&mut self) -> Option<Received> {
         let failed = |error: &dyn ToString| {
             let fault = fault::new(CallFaultKind::Protocol, error.to_string());
-            Some(Received::End(End::Failed(fault)))
+            Some(Received::End(WebSocketEnd::Failed(fault)))
         };
         let read = self.frames.read(&mut self.pipe);
         match read {
@@ -93,16 +99,19 @@ impl Socket {
             Ok(Message::Close(frame)) => {
                 // Our answer to it is written along.
                 let _ = self.frames.flush(&mut self.pipe);
-                Some(Received::End(End::Closed(frame.map_or_else(Self::closed_without_code, |frame| {
-                    SocketClose { code: frame.code.into(), reason: frame.reason.as_str().to_owned() }
-                }))))
+                Some(Received::End(WebSocketEnd::Closed(frame.map_or_else(
+                    Self::closed_without_code,
+                    |frame| SocketClose { code: frame.code.into(), reason: frame.reason.as_str().to_owned() },
+                ))))
             }
             Ok(Message::Frame(_)) => failed(&"a frame outside of all messages"),
             Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.pipe.rest();
                 None
             }
-            Err(Error::ConnectionClosed | Error::AlreadyClosed) => Some(Received::End(End::abnormal())),
+            Err(Error::ConnectionClosed | Error::AlreadyClosed) => {
+                Some(Received::End(WebSocketEnd::abnormal()))
+            }
             Err(error) => failed(&error),
         }
     }
@@ -159,13 +168,13 @@ impl Socket {
     }
 }
 
-impl std::fmt::Debug for Socket {
+impl std::fmt::Debug for OpenWebSocket {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Socket").field("id", &self.id).field("end", &self.end).finish_non_exhaustive()
+        f.debug_struct("OpenWebSocket").field("end", &self.end).finish_non_exhaustive()
     }
 }
 
-impl End {
+impl WebSocketEnd {
     /// The connection ended without a close.
     pub fn abnormal() -> Self {
         Self::Closed(SocketClose { code: ABNORMAL, reason: String::new() })
@@ -269,7 +278,7 @@ mod tests {
     }
 
     fn heard(bytes: &[u8], piece: usize) -> String {
-        let mut socket = Socket::new(1, CallTimes::default(), CallBytes::default());
+        let mut socket = OpenWebSocket::new(CallTimes::default());
         let mut lines = Vec::new();
         'all: for piece in bytes.chunks(piece) {
             socket.take(piece);

@@ -1,12 +1,9 @@
-//! Runs load: reads plans, drives users against a target over HTTP/1.1, and collects what happened into a result.
+//! Runs load: reads plans, drives users against targets, and collects what happened into a result.
 //!
-//! Knows sockets, files and the clock; knows nothing of the engine that it may be measuring. What a load test
-//! *is* (scenarios, schedules, histograms, findings) lives in `prony-load-model`.
+//! Knows files and the clock, and sockets by `prony-client`; knows nothing of the engine that it may be measuring. What a load test
+//! *is* (scenarios, schedules, histograms, findings) lives in `prony-model`.
 
-mod alarm;
-mod calls;
 mod collector;
-mod connection;
 mod error;
 mod explain;
 mod flow;
@@ -15,11 +12,12 @@ mod machine;
 mod options;
 mod plan;
 mod prepared;
+mod recorder;
 mod runner;
 mod store;
 mod subscriptions;
 mod url;
-mod user;
+mod users;
 mod worker;
 
 pub use error::RunError;

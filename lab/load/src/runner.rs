@@ -49,20 +49,21 @@ fn measure(
     subscriber_threads: u32,
     options: RunOptions,
 ) -> Result<ResultFile, RunError> {
-    let network = Targets::prepare(&target_settings(plan, workload))?;
+    let targets = Targets::prepare(&target_settings(plan, workload))?;
     let windows = plan.windows();
-    let pots: Vec<_> =
-        plan.scenarios().iter().map(|scenario| AtomicU64::new(pot_of(&scenario.load))).collect();
+    let budgets: Vec<_> =
+        plan.scenarios().iter().map(|scenario| AtomicU64::new(budget_of(&scenario.load))).collect();
     // A thread without a user would only wait.
     let threads = (options.threads.get() as u32).clamp(1, plan.users().max(1));
     let stop = options.stop.clone();
-    let (gate, pots) = (Gate::default(), &pots);
-    let shared = Shared { plan, windows: &windows, workload, pots, network: &network, stop: &stop, threads };
+    let (gate, budgets) = (Gate::default(), &budgets);
+    let shared =
+        Shared { plan, windows: &windows, workload, budgets, targets: &targets, stop: &stop, threads };
     let users_running = AtomicU32::new(threads);
     let subscribed = subscriptions::thread::Shared {
         plan,
         windows: &windows,
-        network: &network,
+        targets: &targets,
         board,
         stop: &stop,
         users_running: &users_running,
@@ -83,7 +84,7 @@ fn target_settings<'a>(plan: &'a Plan, workload: &'a dyn Workload) -> TargetSett
 }
 
 /// The iterations that all users of a scenario share.
-fn pot_of(load: &LoadModel) -> u64 {
+fn budget_of(load: &LoadModel) -> u64 {
     match load {
         LoadModel::SharedIterations { iterations, .. } => *iterations,
         _ => 0,
@@ -177,10 +178,10 @@ fn gather(
         shared.workload.tables(),
         shared.windows,
         origin(&options),
-        machine::place_of(shared.network),
+        machine::place_of(shared.targets),
         threads,
     )
-    .with_spoken(shared.network.all_spoken());
+    .with_spoken(shared.targets.all_spoken());
     let mut store = Store::new(options.output);
     let mut looks = 0;
     collector.look_at_clocks(machine::clocks(epoch));
@@ -213,9 +214,9 @@ fn gather(
     let lost = join(handles);
     collector.close();
     collector.look_at_clocks(machine::clocks(epoch));
-    if shared.network.has_dynamic() {
+    if shared.targets.has_dynamic() {
         // The first target was not known before.
-        collector.set_place(machine::place_of(shared.network));
+        collector.set_place(machine::place_of(shared.targets));
     }
     let was_stopped = shared.stop.is_stopped() && now < shared.plan.duration();
     let state = if was_stopped { RunState::Stopped } else { RunState::Completed };

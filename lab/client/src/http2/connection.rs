@@ -1,4 +1,4 @@
-//! One HTTP/2 connection that several users share: requests in, events out, driven by the worker's loop.
+//! One HTTP/2 connection: requests in, events out, driven by its event loop.
 
 use super::io::{Io, ReadBuffer, Shared};
 use super::streams::{self, ConnectionWaker, Interest, Phase, Stream, Streams};
@@ -24,31 +24,35 @@ use std::task::{Context, Poll, Waker};
 const STREAM_WINDOW_BYTES: u32 = 16 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 1 << 30;
 
-/// What happened to a user's request.
+/// By which its caller knows a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamKey(pub u64);
+
+/// What happened on a stream.
 #[derive(Debug)]
-pub enum Event {
-    /// The final head, for a user that is interested in everything.
-    Head { user: u32, head: Box<Response<()>> },
-    /// Some of the body, for the same users.
-    Data { user: u32, bytes: Bytes },
-    /// The final head has come, and the answer is not whole yet; for users that are interested in its status.
-    Begun { user: u32 },
+pub enum StreamEvent {
+    /// The final head, for a stream whose caller is interested in everything.
+    Head { key: StreamKey, head: Box<Response<()>> },
+    /// Some of the body, for the same streams.
+    Data { key: StreamKey, bytes: Bytes },
+    /// The final head has come, and the answer is not whole yet; for streams of which only the status is of interest.
+    Begun { key: StreamKey },
     /// The answer is whole. `received_bytes`: of the connection, since the last answer was.
-    End { user: u32, status: u16, received_bytes: u64 },
+    End { key: StreamKey, status: u16, received_bytes: u64 },
     /// No answer comes any more.
-    Failed { user: u32, error: TransportError },
+    Failed { key: StreamKey, error: TransportError },
     /// The peer has done nothing with the request, and says so (RFC 9113, 6.8 and 8.7): it can be sent again.
-    Unprocessed { user: u32, request: Rc<Translated> },
+    Unprocessed { key: StreamKey, request: Rc<Translated> },
 }
 
 /// Whether a connection takes requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Life {
-    Takes,
-    /// It was told to go away; streams that are open come to their end.
-    Drains,
+pub enum Http2State {
+    Accepting,
+    /// The peer has sent GOAWAY; streams that are open come to their end.
+    Draining,
     /// No event comes from it any more.
-    Over,
+    Closed,
 }
 
 pub struct Http2Connection {
@@ -65,7 +69,7 @@ pub struct Http2Connection {
 
 #[derive(Debug)]
 struct Queued {
-    user: u32,
+    key: StreamKey,
     request: Rc<Translated>,
     interest: Interest,
 }
@@ -107,20 +111,20 @@ impl Http2Connection {
     }
 
     /// Takes a request, which the next [`Http2Connection::drive`] writes.
-    pub fn send(&mut self, user: u32, request: Rc<Translated>, interest: Interest) {
-        self.queue.push_back(Queued { user, request, interest });
+    pub fn send(&mut self, key: StreamKey, request: Rc<Translated>, interest: Interest) {
+        self.queue.push_back(Queued { key, request, interest });
     }
 
-    /// Gives up the user's request; its stream is reset.
-    pub fn cancel(&mut self, user: u32) {
-        if !self.streams.cancel(user) {
-            self.queue.retain(|queued| queued.user != user);
+    /// Gives up a request; its stream is reset.
+    pub fn cancel(&mut self, key: StreamKey) {
+        if !self.streams.cancel(key) {
+            self.queue.retain(|queued| queued.key != key);
         }
     }
 
     /// Of a connection that could not be opened: those that wait for it.
-    pub fn take_users(&mut self) -> std::vec::IntoIter<u32> {
-        self.queue.drain(..).map(|queued| queued.user).collect::<Vec<_>>().into_iter()
+    pub fn take_queued(&mut self) -> std::vec::IntoIter<StreamKey> {
+        self.queue.drain(..).map(|queued| queued.key).collect::<Vec<_>>().into_iter()
     }
 
     /// What came since this, or an answer's end, last told of it.
@@ -128,7 +132,7 @@ impl Http2Connection {
         self.shared.bytes_read.take()
     }
 
-    /// True where no user waits for anything.
+    /// True where nobody waits for anything.
     pub fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.streams.is_empty()
     }
@@ -144,11 +148,11 @@ impl Http2Connection {
 
     /// Writes what waits, reads what came, and tells what happened. Has to be called again while
     /// [`Http2Connection::has_work`]. A fault is one of opening the connection; later ones are events of all streams.
-    pub fn drive(&mut self, events: &mut Vec<Event>) -> Result<Life, Fault> {
+    pub fn drive(&mut self, events: &mut Vec<StreamEvent>) -> Result<Http2State, Fault> {
         if matches!(self.stage, Stage::Opening) {
             // Before the first event the socket is still connecting.
             if !self.has_event || self.shared.transport.borrow_mut().progress()? == Progress::Waiting {
-                return Ok(Life::Takes);
+                return Ok(Http2State::Accepting);
             }
             self.stage = Stage::Open(Box::new(self.greet()?));
         }
@@ -156,7 +160,7 @@ impl Http2Connection {
             let flushed = self.shared.transport.borrow_mut().flush();
             if let Err(fault) = flushed {
                 self.fail_all(fault.kind, events);
-                return Ok(Life::Over);
+                return Ok(Http2State::Closed);
             }
             self.has_work.set();
         }
@@ -164,7 +168,7 @@ impl Http2Connection {
         if self.has_work.take() {
             self.round(events);
         }
-        Ok(self.life())
+        Ok(self.state())
     }
 
     /// True where driving it once more has an effect without another event.
@@ -172,11 +176,11 @@ impl Http2Connection {
         self.is_open() && self.has_work.is_set()
     }
 
-    fn life(&self) -> Life {
+    fn state(&self) -> Http2State {
         match &self.stage {
-            Stage::Open(engine) if engine.drains => Life::Drains,
-            Stage::Opening | Stage::Open(_) => Life::Takes,
-            Stage::Over => Life::Over,
+            Stage::Open(engine) if engine.drains => Http2State::Draining,
+            Stage::Opening | Stage::Open(_) => Http2State::Accepting,
+            Stage::Over => Http2State::Closed,
         }
     }
 
@@ -198,7 +202,7 @@ impl Http2Connection {
     }
 
     /// Opens streams for requests that wait, as many as the peer allows.
-    fn start_queued(&mut self, events: &mut Vec<Event>) {
+    fn start_queued(&mut self, events: &mut Vec<StreamEvent>) {
         let Stage::Open(engine) = &mut self.stage else { return };
         let mut context = Context::from_waker(&self.waker);
         while !self.queue.is_empty() {
@@ -215,8 +219,8 @@ impl Http2Connection {
             let Some(queued) = self.queue.pop_front() else { break };
             match start(&mut engine.sender, &queued) {
                 Ok(phase) => {
-                    let Queued { user, request, interest } = queued;
-                    self.streams.add(Stream { user, request, interest, phase });
+                    let Queued { key, request, interest } = queued;
+                    self.streams.add(Stream { key, request, interest, phase });
                 }
                 Err(_) => events.push(queued.unprocessed()),
             }
@@ -225,7 +229,7 @@ impl Http2Connection {
     }
 
     /// Drives the connection, then each stream that it has news of.
-    fn round(&mut self, events: &mut Vec<Event>) {
+    fn round(&mut self, events: &mut Vec<StreamEvent>) {
         let Stage::Open(engine) = &mut self.stage else { return };
         let polled = pin!(&mut engine.connection).poll(&mut Context::from_waker(&self.waker));
         let shared = &self.shared;
@@ -235,16 +239,16 @@ impl Http2Connection {
         }
     }
 
-    fn fail_all(&mut self, error: TransportError, events: &mut Vec<Event>) {
+    fn fail_all(&mut self, error: TransportError, events: &mut Vec<StreamEvent>) {
         self.stage = Stage::Over;
-        events.extend(self.streams.take_all().map(|stream| Event::Failed { user: stream.user, error }));
+        events.extend(self.streams.take_all().map(|stream| StreamEvent::Failed { key: stream.key, error }));
         events.extend(self.queue.drain(..).map(Queued::unprocessed));
     }
 }
 
 impl Queued {
-    fn unprocessed(self) -> Event {
-        Event::Unprocessed { user: self.user, request: self.request }
+    fn unprocessed(self) -> StreamEvent {
+        StreamEvent::Unprocessed { key: self.key, request: self.request }
     }
 }
 
@@ -262,16 +266,16 @@ fn advance(
     stream: &mut Stream,
     waker: &Waker,
     bytes_read: &Cell<u64>,
-    events: &mut Vec<Event>,
+    events: &mut Vec<StreamEvent>,
 ) -> streams::Progress {
-    let (user, interest) = (stream.user, stream.interest);
+    let (key, interest) = (stream.key, stream.interest);
     let mut context = Context::from_waker(waker);
     let mut is_new = false;
     if let Phase::AwaitsHead(response) = &mut stream.phase {
         let (head, body) = match pin!(response).poll(&mut context) {
             Poll::Pending => return streams::Progress::GoesOn,
             Poll::Ready(Err(error)) => {
-                events.push(failed(user, &stream.request, &error));
+                events.push(failed(key, &stream.request, &error));
                 return streams::Progress::Over;
             }
             Poll::Ready(Ok(response)) => response.into_parts(),
@@ -279,23 +283,23 @@ fn advance(
         stream.phase = Phase::Body { status: head.status.as_u16(), body };
         is_new = true;
         if interest == Interest::Everything {
-            events.push(Event::Head { user, head: Box::new(Response::from_parts(head, ())) });
+            events.push(StreamEvent::Head { key, head: Box::new(Response::from_parts(head, ())) });
         }
     }
     let Phase::Body { status, body } = &mut stream.phase else { return streams::Progress::GoesOn };
     let taken = take_body(body, &mut context, |bytes| {
         if interest == Interest::Everything {
-            events.push(Event::Data { user, bytes });
+            events.push(StreamEvent::Data { key, bytes });
         }
     });
     let is_over = taken.is_ready();
     match taken {
-        Poll::Pending if is_new && interest == Interest::Status => events.push(Event::Begun { user }),
+        Poll::Pending if is_new && interest == Interest::Status => events.push(StreamEvent::Begun { key }),
         Poll::Pending => {}
         Poll::Ready(Ok(())) => {
-            events.push(Event::End { user, status: *status, received_bytes: bytes_read.take() });
+            events.push(StreamEvent::End { key, status: *status, received_bytes: bytes_read.take() });
         }
-        Poll::Ready(Err(error)) => events.push(Event::Failed { user, error: kind_of(Some(&error)) }),
+        Poll::Ready(Err(error)) => events.push(StreamEvent::Failed { key, error: kind_of(Some(&error)) }),
     }
     if is_over { streams::Progress::Over } else { streams::Progress::GoesOn }
 }
@@ -324,14 +328,14 @@ fn take_body(
 }
 
 /// A refused stream, and one past the last that a GOAWAY names, were not looked at.
-fn failed(user: u32, request: &Rc<Translated>, error: &h2::Error) -> Event {
+fn failed(key: StreamKey, request: &Rc<Translated>, error: &h2::Error) -> StreamEvent {
     let is_refused = error.is_remote() && error.reason() == Some(Reason::REFUSED_STREAM);
     let is_past_the_last =
         error.is_remote() && error.is_go_away() && error.reason() == Some(Reason::NO_ERROR);
     if is_refused || is_past_the_last {
-        Event::Unprocessed { user, request: Rc::clone(request) }
+        StreamEvent::Unprocessed { key, request: Rc::clone(request) }
     } else {
-        Event::Failed { user, error: kind_of(Some(error)) }
+        StreamEvent::Failed { key, error: kind_of(Some(error)) }
     }
 }
 
@@ -345,6 +349,6 @@ fn kind_of(error: Option<&h2::Error>) -> TransportError {
 
 impl std::fmt::Debug for Http2Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Http2Connection").field("life", &self.life()).finish_non_exhaustive()
+        f.debug_struct("Http2Connection").field("state", &self.state()).finish_non_exhaustive()
     }
 }

@@ -1,5 +1,6 @@
 //! The streams of one connection: each is a request on its way, and which of them the h2 crate has news of.
 
+use super::connection::StreamKey;
 use super::translate::Translated;
 use h2::RecvStream;
 use h2::client::ResponseFuture;
@@ -11,7 +12,7 @@ use std::task::{Wake, Waker};
 /// A request that was given to the connection.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    pub(crate) user: u32,
+    pub(crate) key: StreamKey,
     pub(crate) request: Rc<Translated>,
     pub(crate) interest: Interest,
     pub(crate) phase: Phase,
@@ -104,10 +105,10 @@ impl Streams {
         self.batch = batch;
     }
 
-    /// Drops the user's stream, which resets it. False where it has none.
-    pub(crate) fn cancel(&mut self, user: u32) -> bool {
-        let is_users = |slot: &Slot| slot.stream.as_ref().is_some_and(|stream| stream.user == user);
-        let Some(slot) = self.slots.iter().position(is_users) else { return false };
+    /// Drops a stream, which resets it. False where it has none.
+    pub(crate) fn cancel(&mut self, key: StreamKey) -> bool {
+        let is_it = |slot: &Slot| slot.stream.as_ref().is_some_and(|stream| stream.key == key);
+        let Some(slot) = self.slots.iter().position(is_it) else { return false };
         self.slots[slot].stream = None;
         self.free.push(slot as u32);
         true

@@ -38,7 +38,7 @@ const SLEEP_MIN: Nanos = Nanos::from_micros(20);
 pub(crate) struct Shared<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) windows: &'a Windows,
-    pub(crate) network: &'a Targets,
+    pub(crate) targets: &'a Targets,
     pub(crate) board: &'a Board,
     pub(crate) stop: &'a StopFlag,
     /// Threads of users that have not ended.

@@ -1,56 +1,40 @@
-//! One thread of the lab: its users, their connections and one event loop.
+//! One thread of the load generator: wires what its users do ([`crate::users`]), what is sent for them
+//! ([`prony_client::Client`]) and what is counted ([`crate::recorder`]) to the program, and reads the clock for all of them.
 //!
-//! The road of a request: due ([`users`], [`starts`]) → its program writes it → (connect) → send → read → judge →
-//! record ([`exchange`]) → what comes next. Programs that wait ask for [`calls`] and hear of them ([`listen`]). Nothing
-//! waits anywhere but in [`Poller::wait`].
+//! [`events`] takes what the client tells, [`commands`] what waiting programs ask for.
 
-mod calls;
-mod exchange;
-mod http2;
-mod listen;
-mod sockets;
-mod starts;
-mod streams;
-mod users;
+mod commands;
+mod events;
 
-use crate::alarm::Alarm;
-use crate::calls::Calls;
-use crate::connection::Slots;
 use crate::options::StopFlag;
-use crate::user::{State, User};
-use prony_client::http1::head::HeadMemo;
-use prony_client::http1::sink::Kept;
-use prony_client::http2::pool::Http2Pool;
-use prony_client::poller::Poller;
-use prony_client::targets::{Destination, TargetId, Targets, Waker};
-use prony_client::timers::Timers;
-use prony_model::measurement::tally::{Tally, TallyShape};
-use prony_model::program::{Outgoing, Program, ProgramError, ThreadPlace, Workload};
-use prony_model::{LoadModel, Nanos, Plan, Windows};
+use crate::recorder::Recorder;
+use crate::users::{Action, UserIndex, UserMachine};
+use commands::Open;
+use events::{Context, Purpose};
+use prony_client::targets::{TargetId, Targets};
+use prony_client::{Client, ClientSettings, Part, PoolId, Pooling, RequestOptions, Route, SendError};
+use prony_model::measurement::tally::Tally;
+use prony_model::plan::wire::{Connections, Spoken};
+use prony_model::program::call::News;
+use prony_model::program::{Event, Outgoing, Program, ProgramError, Step, ThreadPlace, Workload};
+use prony_model::{Nanos, Plan, Windows};
 use rustix::time::{ClockId, clock_gettime};
-use starts::OpenStarts;
 use std::io;
-use std::mem;
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
-const SECOND: Nanos = Nanos::from_secs(1);
-/// How often the flag to stop is looked at when nothing else happens.
+/// How often the flag to stop is read when nothing else happens.
 const STOP_CHECK: Nanos = Nanos::from_millis(100);
-/// Shared by all connections of a thread, so that a user costs no buffer of its own.
-const READ_BUFFER_BYTES: usize = 256 * 1024;
 
 /// What all threads of a run share.
 pub(crate) struct Shared<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) windows: &'a Windows,
     pub(crate) workload: &'a dyn Workload,
-    /// By scenario: iterations that nobody has taken yet, where the load model has a pot of them.
-    pub(crate) pots: &'a [AtomicU64],
-    pub(crate) network: &'a Targets,
+    /// By scenario: iterations that nobody has taken yet, where the load model has a budget that its users share.
+    pub(crate) budgets: &'a [AtomicU64],
+    pub(crate) targets: &'a Targets,
     pub(crate) stop: &'a StopFlag,
     pub(crate) threads: u32,
 }
@@ -76,44 +60,39 @@ pub(crate) enum WorkerError {
     Program(#[from] ProgramError),
 }
 
+impl From<SendError> for WorkerError {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::System(error) => Self::System(error),
+            SendError::UnknownTarget(target) => {
+                let message = format!("a program asked for target {target}, which is not there");
+                Self::Program(ProgramError(message))
+            }
+            error => Self::Program(ProgramError(error.to_string())),
+        }
+    }
+}
+
 pub(crate) struct Worker<'a> {
     shared: &'a Shared<'a>,
-    /// The start of the run, from which all times are counted.
-    epoch: Instant,
     place: ThreadPlace,
     program: Box<dyn Program + 'a>,
-    /// Where this thread's connections go instead of the targets' addresses.
-    address: Option<SocketAddr>,
-    users: Vec<User>,
-    slots: Slots,
-    http2: Http2Pool,
-    calls: Calls,
-    /// By index: targets that this thread has used.
-    places: Vec<Option<Arc<Destination>>>,
-    waker: Waker,
-    /// By scenario; those of other load models never have any.
-    open: Vec<OpenStarts>,
-    poller: Poller,
-    timers: Timers<(Alarm, u32)>,
-    tally: Tally,
+    machine: UserMachine<'a>,
+    client: Client<'a, Context>,
+    recorder: Recorder<'a>,
+    /// By user: what its program has asked for and waits for.
+    open: Vec<Vec<Open>>,
+    /// By the plan's targets: HTTP/2 is spoken with it.
+    is_http2: Vec<bool>,
+    outgoing: Outgoing,
+    seconds: Seconds,
+}
+
+/// The seconds that a thread hands over.
+struct Seconds {
     hand_over: Sender<Handover>,
-    /// When nothing is started any more.
-    end: Nanos,
     second: u64,
     busy_before: Nanos,
-    in_flight: u32,
-    /// Users within an iteration of a program that waits.
-    listening: u32,
-    /// Users that have something left to do.
-    alive: u32,
-    /// The program wants no more starts on this thread.
-    is_stopping: bool,
-    /// The last moment at which an answer came or the first request after none began to wait.
-    last_sign: Nanos,
-    outgoing: Outgoing,
-    heads: HeadMemo,
-    spare: Vec<Kept>,
-    buffer: Vec<u8>,
 }
 
 impl<'a> Worker<'a> {
@@ -124,174 +103,192 @@ impl<'a> Worker<'a> {
     ) -> Result<Self, WorkerError> {
         let plan = shared.plan;
         let place = ThreadPlace { number, threads: shared.threads };
-        let places = plan.user_places().filter(|user| place.has(user.number));
-        let users: Vec<User> = places.map(|user| User::new(plan.seed(), user)).collect();
-        let scenarios = plan.scenarios().iter().enumerate();
-        let open = scenarios.map(|(index, scenario)| OpenStarts::new(scenario, index, plan.seed(), place));
-        let mut worker = Self {
+        let named = shared.workload.tables().map(|tables| &tables.targets);
+        let settings = ClientSettings {
+            pooling: if named.is_some() { Pooling::Many } else { Pooling::One },
+            keeps_connections: plan.connections() == Connections::Kept,
+            address: shared.workload.address(place),
+        };
+        let machine = UserMachine::new(plan, shared.budgets, place);
+        Ok(Self {
             shared,
-            epoch: Instant::now(),
             place,
             program: shared.workload.program(place)?,
-            address: shared.workload.address(place),
-            slots: Slots::new(users.len(), plan.targets().len()),
-            http2: Http2Pool::new(
-                users.len(),
-                plan.wire().streams,
-                (0..plan.targets().len())
-                    .map(|target| shared.network.planned(TargetId(target as u32)).is_tls()),
-            ),
-            calls: Calls::default(),
-            places: Vec::new(),
-            waker: Waker::new()?,
-            alive: users.len() as u32,
-            users,
-            open: open.collect(),
-            poller: Poller::new()?,
-            timers: Timers::default(),
-            tally: Tally::new(shared.windows, TallyShape::of(plan)),
-            hand_over,
-            end: plan.duration(),
-            second: 0,
-            busy_before: Nanos::ZERO,
-            in_flight: 0,
-            listening: 0,
-            is_stopping: false,
-            last_sign: Nanos::ZERO,
+            open: machine.users().map(|_| Vec::new()).collect(),
+            machine,
+            client: Client::new(shared.targets, named, settings)?,
+            recorder: Recorder::new(plan, shared.windows),
+            is_http2: shared.targets.all_spoken().into_iter().map(|spoken| spoken == Spoken::Http2).collect(),
             outgoing: Outgoing::default(),
-            heads: HeadMemo::default(),
-            spare: Vec::new(),
-            buffer: vec![0; READ_BUFFER_BYTES],
-        };
-        worker.poller.add_waker(worker.waker.descriptor())?;
-        (0..worker.users.len() as u32).for_each(|user| worker.admit(user));
-        Ok(worker)
+            seconds: Seconds { hand_over, second: 0, busy_before: Nanos::ZERO },
+        })
     }
 
-    /// Gets a user ready for its scenario's load model.
-    fn admit(&mut self, user: u32) {
-        let scenario = self.users[user as usize].place.scenario;
-        match &self.shared.plan.scenarios()[scenario].load {
-            LoadModel::Open { .. } => {
-                self.users[user as usize].state = State::Free;
-                self.open[scenario].free.push_back(user);
-                self.alive -= 1;
-            }
-            LoadModel::PerUserIterations { iterations, .. } => {
-                self.users[user as usize].iterations_left = *iterations;
-                self.plan_activity(user, Nanos::ZERO);
-            }
-            LoadModel::SharedIterations { .. } | LoadModel::Closed { .. } => {
-                self.plan_activity(user, Nanos::ZERO);
-            }
-        }
-    }
-
-    /// Runs until the last answer, the last timeout, the end of all grace, or the stop.
+    /// Runs until the last response, the last timeout, the end of all grace, or the stop.
     pub(crate) fn run(mut self, epoch: Instant) -> Result<(), WorkerError> {
-        self.epoch = epoch;
-        self.busy_before = processor_time();
+        self.client.start(epoch);
+        self.seconds.busy_before = processor_time();
         self.connect_early()?;
-        let last_moment = self.last_moment();
+        let last_moment = self.machine.last_moment();
         loop {
-            let now = self.now();
+            let mut now = self.client.now();
             self.hand_over_seconds(now);
-            if self.is_over(now) || now >= last_moment || self.shared.stop.is_stopped() {
+            let is_over = self.recorder.in_flight() == 0 && self.machine.is_over(now);
+            if is_over || now >= last_moment || self.shared.stop.is_stopped() {
                 return self.finish();
             }
-            self.fire_alarms(now)?;
-            self.serve_starts(now)?;
-            self.drive_http2()?;
-            self.drive_streams()?;
-            self.tell_failed()?;
-            self.wait()?;
-            let mut index = 0;
-            while let Some(ready) = self.poller.ready(index) {
-                self.handle(ready)?;
-                index += 1;
+            while self.machine.on_time(now, &mut self.recorder) {
+                self.act()?;
+                now = self.client.now();
             }
-            self.drive_http2()?;
-            self.drive_streams()?;
+            let second = Nanos::from_secs(self.seconds.second + 1);
+            let until = now.plus(STOP_CHECK).min(second).min(self.machine.next_moment(now));
+            self.client.wait(now, until)?;
+            while let Some(event) = self.client.next_event()? {
+                self.on_client_event(event)?;
+            }
         }
     }
 
-    /// By then the last answer has come or was given up, and the last iteration of a script was interrupted.
-    fn last_moment(&self) -> Nanos {
-        let scripts = self.shared.plan.scenarios().iter().filter(|scenario| scenario.is_script());
-        let grace = scripts.map(|scenario| scenario.end().plus(scenario.grace.stop)).max();
-        let answers = self.end.plus(self.shared.plan.timeout());
-        answers.max(grace.unwrap_or_default()).plus(SECOND)
-    }
+    // ---- act
 
-    fn is_over(&self, now: Nanos) -> bool {
-        // A thread that was kept from its work near the end owes the starts that were due meanwhile: late, not unseen.
-        let owes_starts = || self.open.iter().any(|starts| starts.next_due().is_some_and(|due| due <= now));
-        let starts_no_more = self.is_stopping || now >= self.end && !owes_starts();
-        let has_nothing_left = || self.alive == 0 && self.open.iter().all(|starts| starts.is_done(now));
-        self.in_flight == 0 && self.listening == 0 && (starts_no_more || has_nothing_left())
-    }
-
-    fn now(&self) -> Nanos {
-        Nanos(self.epoch.elapsed().as_nanos() as u64)
-    }
-
-    fn wait(&mut self) -> io::Result<()> {
-        let now = self.now();
-        let second = Nanos::from_secs(self.second + 1);
-        let end = if now < self.end { self.end } else { Nanos::MAX };
-        let alarm = self.timers.next().unwrap_or(Nanos::MAX);
-        let start = self.open.iter().filter_map(OpenStarts::next_due).min().unwrap_or(Nanos::MAX);
-        let soon = if self.calls.has_work() { now } else { now.plus(STOP_CHECK) };
-        let until = soon.min(second).min(alarm).min(start).min(end);
-        self.poller.wait(now, until)
-    }
-
-    fn fire_alarms(&mut self, now: Nanos) -> Result<(), WorkerError> {
-        while let Some((at, (alarm, user))) = self.timers.pop_due(now) {
-            match alarm {
-                Alarm::Act => self.act(user, at)?,
-                Alarm::Timeout => self.check_timeout(user, now)?,
-                Alarm::Wake => self.wake(user, at, now)?,
-                Alarm::Interrupt => self.check_grace(user, at, now)?,
-                Alarm::Call => self.check_call(user, at, now),
-                Alarm::Close => self.check_close(user, at, now),
+    /// Does what the machine wants, until it wants nothing more.
+    fn act(&mut self) -> Result<(), WorkerError> {
+        while let Some(action) = self.machine.next_action() {
+            match action {
+                Action::Ask { user, event, due, now } => self.ask(user, event, due, now)?,
+                Action::Wake { user } => self.notify(user, News::Woken)?,
+                Action::Interrupt { user } => {
+                    self.outgoing.clear();
+                    let place = self.machine.place_of(user);
+                    self.program.hear(place, News::Interrupted, &mut self.outgoing)?;
+                }
+                Action::Abandon { user } => self.abandon(user),
+                Action::Leave { user } => self.client.close_idle(PoolId(user.0)),
             }
         }
         Ok(())
     }
 
+    fn ask(&mut self, user: UserIndex, event: Event, due: Nanos, now: Nanos) -> Result<(), WorkerError> {
+        self.outgoing.clear();
+        let step = self.program.next(self.machine.place_of(user), event, &mut self.outgoing)?;
+        self.take_step(user, step, due, now)
+    }
+
+    /// Tells the user's program of something, if it waits for events.
+    fn notify(&mut self, user: UserIndex, news: News<'_>) -> Result<(), WorkerError> {
+        let Some(due) = self.machine.begin_event(user) else { return Ok(()) };
+        self.outgoing.clear();
+        let step = self.program.hear(self.machine.place_of(user), news, &mut self.outgoing)?;
+        let now = self.client.now();
+        self.take_step(user, step, due, now)
+    }
+
+    fn take_step(&mut self, user: UserIndex, step: Step, due: Nanos, now: Nanos) -> Result<(), WorkerError> {
+        self.begin_commands(user, step)?;
+        let requests = self.outgoing.requests.len() as u32;
+        self.machine.on_step(user, step, requests, now, &mut self.recorder);
+        if step == Step::Send {
+            self.send(user, due, now)?;
+        }
+        Ok(())
+    }
+
+    // ---- send
+
+    /// Sends the requests that the program wrote.
+    fn send(&mut self, user: UserIndex, scheduled: Nanos, started: Nanos) -> Result<(), WorkerError> {
+        let (requests, timeout) = (&self.outgoing.requests, self.shared.plan.timeout());
+        let Some(first) = requests.first() else {
+            return Err(ProgramError("a program sent a step without a request".to_owned()).into());
+        };
+        self.recorder.sent(requests.len() as u32, started);
+        let route = route(self.shared, &self.machine, &self.is_http2, user, first.target);
+        let mut text_begin = 0;
+        let parts = requests.iter().map(|sent| {
+            let bytes_sent = (sent.text_end - text_begin) as u64;
+            text_begin = sent.text_end;
+            let options = RequestOptions {
+                is_head: sent.is_head,
+                keep: sent.keep,
+                timeout,
+                is_fresh: false,
+                is_repeatable: false,
+                wants_times: false,
+            };
+            let purpose = Purpose::Step { bytes_sent };
+            let context = Context { user, request: sent.request, scheduled, purpose };
+            Part { text_end: sent.text_end, options, context }
+        });
+        self.client.send_all(route, &self.outgoing.text, parts, started)?;
+        Ok(())
+    }
+
+    /// Users that only serve starts connect before the first is due, as they would have long before.
+    fn connect_early(&mut self) -> Result<(), WorkerError> {
+        let plan = self.shared.plan;
+        if plan.connections() == Connections::Fresh || plan.targets().is_empty() {
+            return Ok(());
+        }
+        for user in self.machine.users() {
+            let scenario = self.machine.place_of(user).scenario;
+            if plan.scenarios()[scenario].start == Nanos::ZERO && self.machine.is_free(user) {
+                self.client.connect(route(self.shared, &self.machine, &self.is_http2, user, 0))?;
+            }
+        }
+        Ok(())
+    }
+
+    // ---- hand over
+
     fn finish(&mut self) -> Result<(), WorkerError> {
-        let interrupted = self.interrupt_all();
-        self.tally.unfinished += u64::from(self.in_flight);
-        self.drop_waiting_starts();
+        self.machine.finish(&mut self.recorder);
+        let interrupted = self.act();
+        self.recorder.abandon_all();
         self.send_tally(true);
         interrupted
     }
 
     fn hand_over_seconds(&mut self, now: Nanos) {
-        while now >= Nanos::from_secs(self.second + 1) {
+        while now >= Nanos::from_secs(self.seconds.second + 1) {
             self.send_tally(false);
         }
     }
 
     fn send_tally(&mut self, is_last: bool) {
-        let fresh = Tally::new(self.shared.windows, TallyShape::of(self.shared.plan));
-        let mut tally = mem::replace(&mut self.tally, fresh);
-        tally.users_active = self.users_active();
-        tally.counts = self.program.take_counts();
-        let busy = processor_time();
+        let users_active = self.machine.users_active(self.client.now());
+        let counts = self.program.take_counts();
+        let tally = self.recorder.take(users_active, counts, self.client.take_counts());
+        let (busy, seconds) = (processor_time(), &mut self.seconds);
         let handover = Handover {
             thread: self.place.number,
-            second: self.second,
+            second: seconds.second,
             is_last,
             tally,
-            busy: busy.since(self.busy_before),
+            busy: busy.since(seconds.busy_before),
         };
-        self.busy_before = busy;
-        self.second += 1;
+        seconds.busy_before = busy;
+        seconds.second += 1;
         // The collector only goes away when the run is being given up.
-        let _ = self.hand_over.send(handover);
+        let _ = seconds.hand_over.send(handover);
     }
+}
+
+/// Users have connections of their own; over HTTP/2 as many share one as the plan says.
+fn route(
+    shared: &Shared<'_>,
+    machine: &UserMachine<'_>,
+    is_http2: &[bool],
+    user: UserIndex,
+    target: usize,
+) -> Route {
+    let pool = if is_http2.get(target).copied().unwrap_or(false) {
+        machine.users().len() as u32 + user.0 / shared.plan.wire().streams.max(1)
+    } else {
+        user.0
+    };
+    Route { pool: PoolId(pool), target: TargetId(target as u32), user: machine.place_of(user).number }
 }
 
 pub(crate) fn processor_time() -> Nanos {

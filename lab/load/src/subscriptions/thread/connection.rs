@@ -139,7 +139,7 @@ impl Subscribers<'_> {
         let before = groups.iter().map(|group| group.draft.connections()).sum::<u64>();
         let user = plan.users().wrapping_add((before + slot.number) as u32);
         let target = TargetId(plan.subscriptions()[slot.group].target as u32);
-        self.shared.network.planned(target).open(user, user, None, false).1
+        self.shared.targets.planned(target).open(user, user, None, false).1
     }
 
     pub(super) fn handle(&mut self, ready: Ready, since: Nanos) {

@@ -5,7 +5,7 @@ use super::connection::{Carrier, Live, connect_reason};
 use crate::subscriptions::link::{Heard, Link};
 use crate::subscriptions::requests::Speaker;
 use http::header::CONTENT_TYPE;
-use prony_client::http2::connection::{Event, Http2Connection, Life};
+use prony_client::http2::connection::{Http2Connection, Http2State, StreamEvent, StreamKey};
 use prony_client::http2::streams::Interest;
 use prony_client::http2::translate::{TranslateError, Translator};
 use prony_client::poller::Ready;
@@ -25,12 +25,12 @@ impl Subscribers<'_> {
         let subscription = &plan.subscriptions()[slot.group];
         let mut connection = Box::new(Http2Connection::new(transport, Rc::clone(&self.http2_buffer)));
         let mut translator =
-            Translator::new(self.shared.network.planned(TargetId(subscription.target as u32)).is_tls());
+            Translator::new(self.shared.targets.planned(TargetId(subscription.target as u32)).is_tls());
         for number in 0..slot.subscriptions {
             let values = self.values_of(index, number);
             let first = Speaker { plan, subscription, values: &values }.opening();
             let request = translator.translate(&[&first.head, &b"\r\n"[..], &first.body].concat())?;
-            connection.send(number, request, Interest::Everything);
+            connection.send(StreamKey(u64::from(number)), request, Interest::Everything);
         }
         Ok((Carrier::Http2(connection), Link::of_streams(slot.subscriptions)))
     }
@@ -55,12 +55,14 @@ impl Subscribers<'_> {
             self.tally.subscribers.read_lateness.record(at.since(since));
             let ended: u64 = events.iter().map(ended_bytes).sum();
             self.count_bytes(index, (received + ended) as usize, self.window_at(at));
-            if found == Life::Over {
+            if found == Http2State::Closed {
                 // All streams end for the same reason.
-                events.retain(|event| !matches!(event, Event::Failed { .. } | Event::Unprocessed { .. }));
+                events.retain(|event| {
+                    !matches!(event, StreamEvent::Failed { .. } | StreamEvent::Unprocessed { .. })
+                });
             }
             let is_repeated = self.hear_streams(index, live, &mut events, found, at);
-            if found == Life::Over && !live.link.is_over() {
+            if found == Http2State::Closed && !live.link.is_over() {
                 return Err("the connection ended".to_owned());
             }
             if live.link.is_over() || !has_work && !is_repeated {
@@ -75,8 +77,8 @@ impl Subscribers<'_> {
         &mut self,
         index: usize,
         live: &mut Live,
-        events: &mut Vec<Event>,
-        found: Life,
+        events: &mut Vec<StreamEvent>,
+        found: Http2State,
         at: Nanos,
     ) -> bool {
         // Whatever mutation an event is of was told of before it was written.
@@ -89,26 +91,30 @@ impl Subscribers<'_> {
         };
         for event in events.drain(..) {
             match event {
-                Event::Head { user, head } => {
+                StreamEvent::Head { key, head } => {
                     let kind = head.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-                    link.take_head(user, head.status().as_u16(), kind.unwrap_or_default(), hear);
+                    link.take_head(key.0 as u32, head.status().as_u16(), kind.unwrap_or_default(), hear);
                 }
-                Event::Data { user, bytes } => link.take_data(user, &bytes, hear),
-                Event::Begun { .. } => {}
-                Event::End { user, .. } => link.end_stream(user, "the stream ended", hear),
-                Event::Failed { user, error: TransportError::Protocol } => {
-                    link.end_stream(user, "the stream broke the protocol", hear);
+                StreamEvent::Data { key, bytes } => link.take_data(key.0 as u32, &bytes, hear),
+                StreamEvent::Begun { .. } => {}
+                StreamEvent::End { key, .. } => link.end_stream(key.0 as u32, "the stream ended", hear),
+                StreamEvent::Failed { key, error: TransportError::Protocol } => {
+                    link.end_stream(key.0 as u32, "the stream broke the protocol", hear);
                 }
-                Event::Failed { user, .. } => link.end_stream(user, "the target reset the stream", hear),
+                StreamEvent::Failed { key, .. } => {
+                    link.end_stream(key.0 as u32, "the target reset the stream", hear);
+                }
                 // Before its settings are known, more may be asked for than the target allows.
-                Event::Unprocessed { user, request } if found == Life::Takes && link.may_repeat(user) => {
+                StreamEvent::Unprocessed { key, request }
+                    if found == Http2State::Accepting && link.may_repeat(key.0 as u32) =>
+                {
                     if let Carrier::Http2(connection) = carrier {
-                        connection.send(user, request, Interest::Everything);
+                        connection.send(key, request, Interest::Everything);
                         is_repeated = true;
                     }
                 }
-                Event::Unprocessed { user, .. } => {
-                    link.end_stream(user, "the target did not take the stream", hear);
+                StreamEvent::Unprocessed { key, .. } => {
+                    link.end_stream(key.0 as u32, "the target did not take the stream", hear);
                 }
             }
         }
@@ -121,9 +127,9 @@ impl Subscribers<'_> {
 }
 
 /// Of the connection, since the answer before.
-fn ended_bytes(event: &Event) -> u64 {
+fn ended_bytes(event: &StreamEvent) -> u64 {
     match event {
-        Event::End { received_bytes, .. } => *received_bytes,
+        StreamEvent::End { received_bytes, .. } => *received_bytes,
         _ => 0,
     }
 }

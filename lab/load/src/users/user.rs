@@ -1,14 +1,15 @@
 //! One user: what it is doing, and its own stream of random numbers for its waits.
 
-use prony_client::http1::sink::Sink;
 use prony_client::timers::LazyAlarm;
-use prony_model::program::{Sent, UserPlace};
+use prony_model::program::UserPlace;
 use prony_model::{Nanos, TransportError};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
-use std::collections::VecDeque;
 
-/// About 700 bytes with its connection; the socket's buffers are the kernel's.
+/// A user among those of its thread, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct UserIndex(pub(crate) u32);
+
 #[derive(Debug)]
 pub(crate) struct User {
     pub(crate) place: UserPlace,
@@ -23,10 +24,11 @@ pub(crate) struct User {
     pub(crate) iteration_due: Nanos,
     /// The present iteration has sent something; one that never does must not spin.
     pub(crate) has_sent: bool,
-    pub(crate) timeout_is_set: bool,
+    /// Its program may have asked for something that has not come to its end.
+    pub(crate) has_open: bool,
     /// How late an iteration of an open model began, until its first call takes that into account.
     pub(crate) start_lag: Nanos,
-    /// When a listening user is woken if nothing else comes.
+    /// When a waiting user's program is woken if nothing else comes.
     pub(crate) wake_at: Nanos,
     pub(crate) wake_alarm: LazyAlarm,
     pub(crate) interrupt_alarm: LazyAlarm,
@@ -34,7 +36,7 @@ pub(crate) struct User {
     pub(crate) random: ChaCha8Rng,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     /// Ready to serve a start of an open model.
     Free,
@@ -44,33 +46,14 @@ pub(crate) enum State {
     Paused,
     /// Could not connect; its program hears of it when the alarm comes.
     Failed(TransportError),
-    Exchanging(Exchange),
-    /// Within an iteration of a program that waits for news.
+    /// Within an iteration, until so many responses have come or failed.
+    Requesting { open: u32, failure: Option<TransportError> },
+    /// Within an iteration of a program that waits for events.
     Listening,
     /// It has nothing left to do but to leave when its scenario's time is over; among the timers.
     Departing,
     /// It has nothing left to do.
     Gone,
-}
-
-/// Requests that were sent together, from their start to the last answer.
-#[derive(Debug)]
-pub(crate) struct Exchange {
-    /// The connection that carries it.
-    pub(crate) slot: u32,
-    /// The one whose answer is awaited.
-    pub(crate) present: Sent,
-    /// Those pipelined behind it.
-    pub(crate) following: VecDeque<Sent>,
-    pub(crate) scheduled: Nanos,
-    pub(crate) started: Nanos,
-    pub(crate) deadline: Nanos,
-    /// Of the present answer.
-    pub(crate) first_byte: Option<Nanos>,
-    pub(crate) bytes_received: u64,
-    /// Where the text of the request before the present one ended.
-    pub(crate) text_begin: usize,
-    pub(crate) sink: Sink,
 }
 
 impl User {
@@ -86,28 +69,12 @@ impl User {
             iterations_left: u64::MAX,
             iteration_due: Nanos::ZERO,
             has_sent: false,
-            timeout_is_set: false,
+            has_open: false,
             start_lag: Nanos::ZERO,
             wake_at: Nanos::MAX,
             wake_alarm: LazyAlarm::default(),
             interrupt_alarm: LazyAlarm::default(),
             random,
         }
-    }
-}
-
-impl Exchange {
-    pub(crate) fn bytes_sent(&self) -> u64 {
-        (self.present.text_end - self.text_begin) as u64
-    }
-
-    /// Awaits the next of the pipelined answers; false where that was the last.
-    pub(crate) fn turn_to_next(&mut self) -> bool {
-        let Some(next) = self.following.pop_front() else { return false };
-        self.text_begin = self.present.text_end;
-        self.present = next;
-        self.first_byte = None;
-        self.bytes_received = 0;
-        true
     }
 }

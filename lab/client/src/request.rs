@@ -1,0 +1,200 @@
+//! One request from the moment it is sent until its owner has heard what became of it.
+
+use crate::event::Failure;
+use crate::http1::sink::Sink;
+use crate::http2::translate::Translated;
+use crate::ids::{ConnectionId, RequestId};
+use crate::pool::PoolId;
+use crate::targets::TargetId;
+use crate::timers::LazyAlarm;
+use prony_model::Nanos;
+use prony_model::program::Keep;
+use prony_model::program::call::{CallBytes, CallTimes, Peer};
+use std::rc::Rc;
+
+/// Memory for a longer text is given back when its request is over.
+const TEXT_BYTES_KEPT: usize = 16 * 1024;
+/// How often a request is sent again that peers have not processed (RFC 9113, 8.7).
+const RESENDS_MAX: u8 = 3;
+/// What may be sent twice without harm (RFC 9110, 9.2.2), as far as Go's transport, and with it k6, does so.
+const REPEATABLE: [&[u8]; 4] = [b"GET ", b"HEAD ", b"OPTIONS ", b"TRACE "];
+
+/// Where requests go, and whose they are.
+#[derive(Debug, Clone, Copy)]
+pub struct Route {
+    pub pool: PoolId,
+    pub target: TargetId,
+    /// Decides the source address on the loopback and the first of the target's addresses.
+    pub user: u32,
+}
+
+/// How a request is sent and what of its response is kept.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing, and any may hold with any")]
+pub struct RequestOptions {
+    /// A response to HEAD has no body, whatever its headers say.
+    pub is_head: bool,
+    pub keep: Keep,
+    /// From `asked` to the last byte of the response.
+    pub timeout: Nanos,
+    /// Over a connection that carries nothing else.
+    pub is_fresh: bool,
+    /// Sent once more where a kept connection turns out to be dead, as far as that does no harm.
+    pub is_repeatable: bool,
+    /// All of [`CallTimes`] are taken, and not only those of the first and the last byte.
+    pub wants_times: bool,
+}
+
+/// One of the requests that are written together.
+#[derive(Debug)]
+pub struct Part<C> {
+    /// Where its text ends within that of all.
+    pub text_end: usize,
+    pub options: RequestOptions,
+    pub context: C,
+}
+
+#[derive(Debug)]
+pub(crate) struct Request<C> {
+    pub(crate) context: Option<C>,
+    pub(crate) route: Route,
+    pub(crate) options: RequestOptions,
+    pub(crate) deadline: Nanos,
+    pub(crate) times: CallTimes,
+    pub(crate) peer: Peer,
+    pub(crate) bytes: CallBytes,
+    /// Of its text.
+    pub(crate) length: u64,
+    /// For a connection that is not open yet, and for another one where it may be repeated. Those behind it in a pipeline
+    /// have theirs here too.
+    pub(crate) text: Vec<u8>,
+    /// For HTTP/2.
+    pub(crate) translated: Option<Rc<Translated>>,
+    pub(crate) sink: Sink,
+    pub(crate) stage: Stage,
+    /// The connection that carries it, or is being opened for it.
+    pub(crate) connection: Option<ConnectionId>,
+    /// It is a stream of that connection, which others may share.
+    pub(crate) is_stream: bool,
+    /// Of the response, where its body is searched as a whole.
+    pub(crate) content_length: Option<u64>,
+    resends: u8,
+    /// Over a connection that has served before.
+    pub(crate) is_reused: bool,
+    pub(crate) alarm: LazyAlarm,
+    /// It opens a WebSocket, and this is what the response has to accept it with.
+    pub(crate) accept: Option<String>,
+    /// The one behind it in a pipeline.
+    pub(crate) next: Option<RequestId>,
+}
+
+/// What a request waits for.
+#[derive(Debug, Default)]
+pub(crate) enum Stage {
+    /// For the addresses of its target.
+    #[default]
+    Resolving,
+    /// For its connection.
+    Opening,
+    /// For its response, or for that of the one before it in a pipeline.
+    Underway,
+    /// It is a WebSocket now.
+    WebSocket,
+    /// For its owner to hear of the response.
+    Finished(u16),
+    /// For its owner to hear of this.
+    Failing(Failure),
+}
+
+impl<C> Default for Request<C> {
+    fn default() -> Self {
+        let options = RequestOptions {
+            is_head: false,
+            keep: Keep::Status,
+            timeout: Nanos::ZERO,
+            is_fresh: false,
+            is_repeatable: false,
+            wants_times: false,
+        };
+        Self {
+            context: None,
+            route: Route { pool: PoolId(0), target: TargetId(0), user: 0 },
+            options,
+            deadline: Nanos::ZERO,
+            times: CallTimes::default(),
+            peer: Peer::default(),
+            bytes: CallBytes::default(),
+            length: 0,
+            text: Vec::new(),
+            translated: None,
+            sink: Sink::Ignore,
+            stage: Stage::Resolving,
+            connection: None,
+            is_stream: false,
+            content_length: None,
+            resends: 0,
+            is_reused: false,
+            alarm: LazyAlarm::default(),
+            accept: None,
+            next: None,
+        }
+    }
+}
+
+impl<C> Request<C> {
+    pub(crate) fn begin(&mut self, route: Route, part: Part<C>, asked: Nanos, length: u64, sink: Sink) {
+        (self.context, self.route, self.options) = (Some(part.context), route, part.options);
+        self.deadline = asked.plus(part.options.timeout);
+        self.times = CallTimes { asked, ..CallTimes::default() };
+        (self.peer, self.bytes, self.length) = (Peer::default(), CallBytes::default(), length);
+        (self.sink, self.stage) = (sink, Stage::Underway);
+        (self.connection, self.is_stream, self.content_length) = (None, false, None);
+        (self.resends, self.is_reused, self.next) = (0, false, None);
+    }
+
+    /// Gives back what the next tenant of its place does not need.
+    pub(crate) fn end(&mut self) {
+        self.text.clear();
+        self.text.shrink_to(TEXT_BYTES_KEPT);
+        (self.context, self.translated, self.accept) = (None, None, None);
+        (self.stage, self.connection, self.next) = (Stage::Resolving, None, None);
+    }
+
+    /// An idle connection is used again; times of connecting are zero.
+    pub(crate) fn reuse(&mut self, connection: ConnectionId, now: Nanos) {
+        (self.connection, self.is_reused) = (Some(connection), true);
+        (self.times.resolved, self.times.connected, self.times.ready) = (now, now, now);
+        (self.times.sent, self.times.is_new_connection) = (Nanos::ZERO, false);
+    }
+
+    /// Moments that never came are the end too.
+    pub(crate) fn end_times(&mut self, now: Nanos) {
+        let times = &mut self.times;
+        times.ended = now;
+        if !self.options.wants_times {
+            return;
+        }
+        for moment in [&mut times.resolved, &mut times.connected, &mut times.ready, &mut times.sent] {
+            if *moment < times.asked {
+                *moment = now;
+            }
+        }
+    }
+
+    /// True where a stream may be tried again that its peer has not processed.
+    pub(crate) fn may_be_resent(&mut self) -> bool {
+        self.resends += 1;
+        self.resends <= RESENDS_MAX
+    }
+
+    /// True where it may go over another connection, as its own was kept for too long.
+    pub(crate) fn may_be_repeated(&self, nothing_was_sent: bool) -> bool {
+        let is_harmless = || REPEATABLE.iter().any(|method| self.text.starts_with(method));
+        let is_stale = self.is_reused && self.times.first_byte.is_none();
+        self.options.is_repeatable && is_stale && (nothing_was_sent || is_harmless())
+    }
+
+    pub(crate) const fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Finished(_) | Stage::Failing(_))
+    }
+}

@@ -1,0 +1,196 @@
+//! What the users of one thread do and when, as a state machine: moments and what came of requests go in, actions come out.
+//! It knows neither sockets nor clocks.
+//!
+//! [`iterations`] are a user's iterations under its load model and pacing and its steps within one, [`arrivals`] the starts of
+//! open models, [`waits`] users whose program waits for events.
+
+mod arrivals;
+mod iterations;
+mod user;
+mod waits;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use user::UserIndex;
+
+use crate::recorder::Recorder;
+use arrivals::Arrivals;
+use prony_client::timers::Timers;
+use prony_model::program::{Event, ThreadPlace, UserPlace};
+use prony_model::{LoadModel, Nanos, Plan};
+use std::collections::VecDeque;
+use std::sync::atomic::AtomicU64;
+use user::{State, User};
+
+/// What has to be done for a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Its program is asked for the next step, and [`UserMachine::on_step`] hears of it.
+    Ask { user: UserIndex, event: Event, due: Nanos, now: Nanos },
+    /// Its program is told that the time of its wait is over, and asked for the next step.
+    Wake { user: UserIndex },
+    /// Its program is told that its iteration ends at once; it does not count as completed.
+    Interrupt { user: UserIndex },
+    /// What it has open is abandoned.
+    Abandon { user: UserIndex },
+    /// It takes part no more: its idle connections are closed.
+    Leave { user: UserIndex },
+}
+
+#[derive(Debug)]
+pub(crate) struct UserMachine<'a> {
+    plan: &'a Plan,
+    /// By scenario: iterations that nobody has taken yet, where the load model has a budget that its users share.
+    budgets: &'a [AtomicU64],
+    users: Vec<User>,
+    /// By scenario; those of other load models never have any.
+    arrivals: Vec<Arrivals>,
+    timers: Timers<(Alarm, UserIndex)>,
+    actions: VecDeque<Action>,
+    /// When nothing is started any more.
+    end: Nanos,
+    /// Users within an iteration of a program that waits.
+    listening: u32,
+    /// Users that have something left to do.
+    alive: u32,
+    /// The program wants no more starts on this thread.
+    is_stopping: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Alarm {
+    /// The user goes on: with an iteration, after a pause, or after a failure.
+    Act,
+    /// The time for which a program wants its user to wait is over.
+    Wake,
+    /// An iteration of a script may have no more time.
+    Interrupt,
+}
+
+impl<'a> UserMachine<'a> {
+    pub(crate) fn new(plan: &'a Plan, budgets: &'a [AtomicU64], thread: ThreadPlace) -> Self {
+        let places = plan.user_places().filter(|user| thread.has(user.number));
+        let users: Vec<User> = places.map(|user| User::new(plan.seed(), user)).collect();
+        let scenarios = plan.scenarios().iter().enumerate();
+        let arrivals = scenarios.map(|(index, scenario)| Arrivals::new(scenario, index, plan.seed(), thread));
+        let mut machine = Self {
+            plan,
+            budgets,
+            alive: users.len() as u32,
+            arrivals: arrivals.collect(),
+            users,
+            timers: Timers::default(),
+            actions: VecDeque::new(),
+            end: plan.duration(),
+            listening: 0,
+            is_stopping: false,
+        };
+        (0..machine.users.len() as u32).for_each(|user| machine.admit(UserIndex(user)));
+        machine
+    }
+
+    /// Gets a user ready for its scenario's load model.
+    fn admit(&mut self, user: UserIndex) {
+        let scenario = self.user(user).place.scenario;
+        match &self.plan.scenarios()[scenario].load {
+            LoadModel::Open { .. } => {
+                self.user(user).state = State::Free;
+                self.arrivals[scenario].release(user);
+                self.alive -= 1;
+            }
+            LoadModel::PerUserIterations { iterations, .. } => {
+                self.user(user).iterations_left = *iterations;
+                self.plan_activity(user, Nanos::ZERO, Nanos::ZERO);
+            }
+            LoadModel::SharedIterations { .. } | LoadModel::Closed { .. } => {
+                self.plan_activity(user, Nanos::ZERO, Nanos::ZERO);
+            }
+        }
+    }
+
+    fn user(&mut self, user: UserIndex) -> &mut User {
+        &mut self.users[user.0 as usize]
+    }
+
+    pub(crate) fn place_of(&self, user: UserIndex) -> UserPlace {
+        self.users[user.0 as usize].place
+    }
+
+    pub(crate) fn users(&self) -> impl ExactSizeIterator<Item = UserIndex> + use<> {
+        (0..self.users.len() as u32).map(UserIndex)
+    }
+
+    /// True where the user only serves starts, and none is under way.
+    pub(crate) fn is_free(&self, user: UserIndex) -> bool {
+        self.users[user.0 as usize].state == State::Free
+    }
+
+    pub(crate) fn is_listening(&self, user: UserIndex) -> bool {
+        self.users[user.0 as usize].state == State::Listening
+    }
+
+    /// Users in an iteration or between two; of those that serve starts, the busy ones.
+    pub(crate) fn users_active(&self, now: Nanos) -> u32 {
+        let is_active = |user: &&User| {
+            !matches!(user.state, State::Gone | State::Departing | State::Free) && user.active_from <= now
+        };
+        self.users.iter().filter(is_active).count() as u32
+    }
+
+    /// What has to be done next.
+    pub(crate) fn next_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// When [`UserMachine::on_time`] has something to do.
+    pub(crate) fn next_moment(&self, now: Nanos) -> Nanos {
+        let end = if now < self.end { self.end } else { Nanos::MAX };
+        let alarm = self.timers.next().unwrap_or(Nanos::MAX);
+        let start = self.arrivals.iter().filter_map(Arrivals::next_due).min().unwrap_or(Nanos::MAX);
+        alarm.min(start).min(end)
+    }
+
+    /// Time has passed: handles one alarm or start that is due; false where none is. What comes of one has to be done before
+    /// the next, since it may free a user.
+    pub(crate) fn on_time(&mut self, now: Nanos, recorder: &mut Recorder<'_>) -> bool {
+        let Some((at, (alarm, user))) = self.timers.pop_due(now) else {
+            return self.serve_start(now, recorder);
+        };
+        match alarm {
+            Alarm::Act => self.act(user, at, now, recorder),
+            Alarm::Wake => self.wake(user, at, now, recorder),
+            Alarm::Interrupt => self.check_grace(user, at, now),
+        }
+        true
+    }
+
+    /// True where no user has anything left to do but to wait for responses.
+    pub(crate) fn is_over(&self, now: Nanos) -> bool {
+        // A thread that was kept from its work near the end owes the starts that were due meanwhile: late, not unseen.
+        let owes_starts =
+            || self.arrivals.iter().any(|starts| starts.next_due().is_some_and(|due| due <= now));
+        let starts_no_more = self.is_stopping || now >= self.end && !owes_starts();
+        let has_nothing_left = || self.alive == 0 && self.arrivals.iter().all(|starts| starts.is_done(now));
+        self.listening == 0 && (starts_no_more || has_nothing_left())
+    }
+
+    /// By then the last response has come or was given up, and the last iteration of a script was interrupted.
+    pub(crate) fn last_moment(&self) -> Nanos {
+        let scripts = self.plan.scenarios().iter().filter(|scenario| scenario.is_script());
+        let grace = scripts.map(|scenario| scenario.end().plus(scenario.grace.stop)).max();
+        let responses = self.end.plus(self.plan.timeout());
+        responses.max(grace.unwrap_or_default()).plus(Nanos::from_secs(1))
+    }
+
+    /// The run is over: iterations that wait for events are interrupted, starts that wait are dropped.
+    pub(crate) fn finish(&mut self, recorder: &mut Recorder<'_>) {
+        for user in self.users() {
+            if self.is_listening(user) {
+                self.actions.push_back(Action::Interrupt { user });
+                self.leave(user);
+            }
+        }
+        self.drop_waiting(recorder);
+    }
+}

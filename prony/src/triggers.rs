@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
-use prony_sources::relational::postgres::triggers::{Triggers, TriggersRequest};
+use prony_postgres::changes::triggers::{Triggers, TriggersRequest};
 
 use crate::print;
 

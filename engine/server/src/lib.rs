@@ -106,7 +106,7 @@ mod service;
 mod subscriptions;
 
 pub use ::http::request::Parts as RequestParts;
-pub use prony_sources::{outputs, resolvers};
+pub use prony_resolvers::{self as resolvers, outputs};
 
 pub use self::{
     http::Route,

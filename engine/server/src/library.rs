@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use prony_sources::resolvers::Resolvers;
+use prony_resolvers::Resolvers;
 
 use crate::{
     config::Settings,

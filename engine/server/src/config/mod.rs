@@ -12,7 +12,7 @@ mod value;
 
 use std::{collections::BTreeMap, path::Path};
 
-use prony_sources::relational::settings::TableSettings;
+use prony_sql::settings::TableSettings;
 
 pub use crate::subscriptions::SubscriptionSettings;
 

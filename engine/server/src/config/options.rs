@@ -3,7 +3,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use prony_sources::relational::settings::RelationalSettings;
+use prony_sql::settings::RelationalSettings;
 
 use super::{
     settings::{

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use prony_sources::relational::settings::RelationalSettings;
+use prony_sql::settings::RelationalSettings;
 
 use super::{
     Given, GraphSettings, Settings, SourceSettings, SourceUrl, Typed, TypedSource,

@@ -10,10 +10,8 @@ use std::{
 use ::http::request::Parts;
 use prony_graph_store::{Durability, Kind, Side};
 use prony_graphql::{document::limits::Limits, request::Asked};
-use prony_sources::{
-    relational::settings::{RelationalSettings, ResolverModel},
-    resolvers::Resolvers,
-};
+use prony_resolvers::Resolvers;
+use prony_sql::settings::{RelationalSettings, ResolverModel};
 
 use crate::{graphql::DocumentSettings, http::Route, subscriptions::SubscriptionSettings};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use prony_sources::relational::settings::{ColumnSettings, RelationSettings, TableSettings};
+use prony_sql::settings::{ColumnSettings, RelationSettings, TableSettings};
 use serde::Deserialize;
 use toml::{
     Spanned,

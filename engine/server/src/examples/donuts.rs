@@ -14,10 +14,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use prony_sources::{
-    outputs,
-    resolvers::{Error, Events, Faults, Resolvers, Schema},
-};
+use prony_resolvers::{Error, Events, Faults, Resolvers, Schema, outputs};
 use serde::{Deserialize, Serialize};
 
 use crate::{config::Settings, http::percent, library::Server};

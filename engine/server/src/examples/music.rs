@@ -5,10 +5,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
-use prony_sources::{
-    outputs,
-    resolvers::{Error, Faults, Resolvers, Schema},
-};
+use prony_resolvers::{Error, Faults, Resolvers, Schema, outputs};
 use serde::{Deserialize, Serialize};
 
 use crate::{config::Settings, library::Server};

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashSet,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -11,13 +12,13 @@ use std::{
 
 use arc_swap::ArcSwap;
 use futures_util::future::select_all;
+use prony_graph::GraphSource;
 use prony_graphql::{
     document::{Operation, limits::Limits},
     response::Detail,
     schema::{Schema, SchemaFault, SourceId},
 };
 use prony_source::{Source, SourceSchema};
-use prony_sources::{graph::GraphSource, relational};
 
 use super::{
     documents::{Documents, DocumentsError},
@@ -237,9 +238,15 @@ fn check_documents(documents: &Documents, schema: &Schema, limits: &Limits) {
 }
 
 async fn open_source(settings: &SourceSettings) -> Result<NamedSource, OpenError> {
-    let source: Arc<dyn Source> = relational::open(&settings.url.0, &settings.relational)
-        .await
-        .map_err(|source| OpenError::Source { name: settings.name.clone(), source })?;
+    let failed = |source| OpenError::Source { name: settings.name.clone(), source };
+    let (url, relational) = (&settings.url.0, &settings.relational);
+    let source: Arc<dyn Source> = if let Some(path) = url.strip_prefix("sqlite:") {
+        let path = Path::new(path.strip_prefix("//").unwrap_or(path));
+        Arc::new(prony_sqlite::open(path, relational).map_err(|error| failed(error.into()))?)
+    } else {
+        let opened = prony_postgres::open(url, relational).await;
+        Arc::new(opened.map_err(|error| failed(error.into()))?)
+    };
     Ok(NamedSource { name: settings.name.clone(), source, address: settings.url.without_secrets() })
 }
 

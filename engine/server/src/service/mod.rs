@@ -22,8 +22,8 @@ use hyper_util::rt::TokioIo;
 use prony_graphql::{
     request::RequestParameters, response::FieldResult, schema::SourceId, variables::Variables,
 };
+use prony_resolvers::Resolvers;
 use prony_source::PreparedField;
-use prony_sources::resolvers::Resolvers;
 use tokio::sync::{mpsc, oneshot};
 
 use self::staying::Threads;

@@ -6,11 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use prony_postgres::changes::triggers::{Triggers, TriggersRequest};
 use prony_server::{
     config::{self, CommandLine, CoreChoice, Settings},
     runtime::{self, Running},
 };
-use prony_sources::relational::postgres::triggers::{Triggers, TriggersRequest};
 use prony_testkit::{
     chinook::{SqliteCopy, postgres_database, postgres_path, sqlite_copy},
     postgres::{Cluster, TestDatabase},

@@ -1,0 +1,174 @@
+//! Changes of the graph as subscriptions. Whoever changed it and how, the store tells of each change once it is durable
+//! (`Store::listen`), in order, on the log's thread: there it is kept for the readers that want it ([`Readers`]), each with
+//! a bounded [`queue`]. On a reader's core it is filtered and answered like a query whose node is known already
+//! ([`stream`]). While nobody reads, the store tells nobody.
+
+mod change;
+mod interest;
+mod queue;
+mod stream;
+mod watch;
+
+use std::{
+    collections::HashMap,
+    future::poll_fn,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use prony_graph_store::{Event, Registration, Side, Store, Type};
+
+use crate::events::{
+    change::Seen,
+    interest::{Entries, Entry},
+    queue::{Bounds, Queue, Told},
+    watch::{TypeNames, Watcher},
+};
+pub(super) use crate::events::{
+    change::{Change, Operation, Operations},
+    interest::Interest,
+    stream::events,
+    watch::{Dependencies, GraphSignal, depends_on},
+};
+
+/// All who read the changes of one graph.
+#[derive(Debug, Default)]
+pub(super) struct Readers(Arc<Mutex<Register>>);
+
+#[derive(Debug, Default)]
+struct Register {
+    by_type: HashMap<(Side, Arc<str>), Entries>,
+    /// Live queries.
+    watchers: Vec<Arc<Watcher>>,
+    /// While there is anyone.
+    listening: Option<Registration>,
+}
+
+/// One who reads; dropping it ends that.
+#[derive(Debug)]
+pub(super) struct Reader {
+    readers: Arc<Mutex<Register>>,
+    entry: Arc<Entry>,
+}
+
+impl Readers {
+    /// Hears of what is changed after this returns.
+    pub(super) fn add(&self, store: &Store, interest: Interest) -> Reader {
+        let entry = Arc::new(Entry { interest, queue: Queue::new(Bounds::USUAL) });
+        let mut register = lock(&self.0);
+        let of = (entry.interest.side, Arc::clone(&entry.interest.type_name));
+        register.by_type.entry(of).or_default().add(Arc::clone(&entry));
+        self.listen(&mut register, store);
+        drop(register);
+        Reader { readers: Arc::clone(&self.0), entry }
+    }
+
+    /// Hears when what is changed after this returns may be part of an answer.
+    pub(super) fn watch(&self, store: &Store, wanted: Dependencies) -> GraphSignal {
+        let news = GraphSignal::new(Arc::clone(&self.0), wanted);
+        let mut register = lock(&self.0);
+        register.watchers.push(Arc::clone(news.watcher()));
+        self.listen(&mut register, store);
+        drop(register);
+        news
+    }
+
+    fn listen(&self, register: &mut Register, store: &Store) {
+        if register.listening.is_none() {
+            let (readers, types) = (Arc::clone(&self.0), Mutex::default());
+            register.listening = Some(store.listen(move |events| {
+                tell(&lock(&readers), &mut types.lock().unwrap_or_else(PoisonError::into_inner), events);
+            }));
+        }
+    }
+
+    /// Whether the store tells nobody.
+    #[cfg(test)]
+    pub(super) fn are_idle(&self) -> bool {
+        lock(&self.0).listening.is_none()
+    }
+}
+
+impl Reader {
+    async fn next(&self) -> Told {
+        poll_fn(|context| self.entry.queue.poll(context)).await
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let mut register = lock(&self.readers);
+        let of = (self.entry.interest.side, Arc::clone(&self.entry.interest.type_name));
+        if let Some(entries) = register.by_type.get_mut(&of) {
+            entries.remove(&self.entry);
+            if entries.is_empty() {
+                register.by_type.remove(&of);
+            }
+        }
+        register.rest();
+    }
+}
+
+impl Register {
+    /// Listens no more where nobody is left.
+    fn rest(&mut self) {
+        if self.by_type.is_empty() && self.watchers.is_empty() {
+            self.listening = None;
+        }
+    }
+}
+
+fn lock(register: &Mutex<Register>) -> MutexGuard<'_, Register> {
+    // Nothing panics while it is held.
+    register.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Types as they were told of last, so that what is kept of one type shares it.
+type Types = HashMap<(Side, u16), Arc<Type>>;
+
+/// On the log's thread, which all writes wait for: changes are copied and handed over, nothing more.
+fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
+    let mut changes: HashMap<(Side, Arc<str>), Vec<Told>> = HashMap::new();
+    let to_all = |changes: &mut HashMap<_, Vec<Told>>, told: Told| {
+        for of in register.by_type.keys() {
+            changes.entry(of.clone()).or_default().push(told.clone());
+        }
+    };
+    let (mut touched, mut is_unknown) = (TypeNames::new(), false);
+    for event in events {
+        let seen = match *event {
+            Event::Node { before, after } => Seen::node(before, after),
+            Event::Relationship { before, after } => Seen::relationship(before, after),
+            Event::Schema { side, number, schema } => {
+                types.remove(&(side, number));
+                to_all(&mut changes, Told::Schema(Arc::clone(schema)));
+                is_unknown = true;
+                None
+            }
+            Event::Cleared => {
+                types.clear();
+                to_all(&mut changes, Told::Cleared);
+                is_unknown = true;
+                None
+            }
+        };
+        let Some(seen) = seen else { continue };
+        let of = types.entry((seen.side(), seen.at().type_number())).or_insert_with(|| seen.keep_type());
+        let wanted = (seen.side(), Arc::clone(&of.name));
+        if !register.watchers.is_empty() && !touched.contains(&wanted) {
+            touched.insert(wanted.clone());
+        }
+        let Some(entries) = register.by_type.get(&wanted) else { continue };
+        if entries.want(&seen) {
+            let change = Arc::new(seen.keep(Arc::clone(of)));
+            changes.entry(wanted).or_default().push(Told::Changed(change));
+        }
+    }
+    for watcher in &register.watchers {
+        watcher.tell(&touched, is_unknown);
+    }
+    for (of, told) in changes {
+        if let Some(entries) = register.by_type.get(&of) {
+            entries.tell(&told);
+        }
+    }
+}

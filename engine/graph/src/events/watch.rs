@@ -1,0 +1,159 @@
+//! Live queries: which types the answer of a root field depends on, and when it may have become another.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex},
+};
+
+use futures_util::{FutureExt as _, future::LocalBoxFuture};
+use prony_graph_store::Side;
+use prony_source::ChangeSignal;
+use tokio::sync::Notify;
+
+use crate::events::{Register, lock};
+use crate::{
+    planning::plan::{AroundPlan, Candidates, Filter, OutputKind, Plan, Root},
+    schema::model::TypeId,
+};
+
+/// Types by their names in the store.
+pub(super) type TypeNames = HashSet<(Side, Arc<str>)>;
+
+/// What an answer depends on.
+#[derive(Debug, Default)]
+pub(crate) struct Dependencies {
+    /// All types of a side, whatever they are called.
+    nodes: bool,
+    relationships: bool,
+    types: TypeNames,
+}
+
+impl Dependencies {
+    fn concern(&self, changed: &TypeNames) -> bool {
+        changed.iter().any(|of| match of.0 {
+            Side::Nodes => self.nodes || self.types.contains(of),
+            Side::Relationships => self.relationships || self.types.contains(of),
+        })
+    }
+
+    fn add(&mut self, plan: &Plan, side: Side, only: Option<TypeId>) {
+        match (side, only) {
+            (_, Some(id)) => {
+                self.types.insert((side, Arc::clone(&plan.model.side(side).get(id).name)));
+            }
+            (Side::Nodes, None) => self.nodes = true,
+            (Side::Relationships, None) => self.relationships = true,
+        }
+    }
+
+    fn around(&mut self, around: &AroundPlan) {
+        match &around.types {
+            Some(types) => {
+                self.types.extend(types.iter().map(|name| (Side::Relationships, Arc::clone(name))));
+            }
+            None => self.relationships = true,
+        }
+    }
+
+    fn candidates(&mut self, plan: &Plan, candidates: &Candidates) {
+        match (&candidates.around, candidates.side) {
+            (Some(around), Side::Relationships) => self.around(around),
+            (Some(around), Side::Nodes) => {
+                self.around(around);
+                self.add(plan, Side::Nodes, candidates.only);
+            }
+            (None, side) => self.add(plan, side, candidates.only),
+        }
+    }
+
+    /// Filters look at the thing itself, and at the nodes at its ends.
+    fn filter(&mut self, filter: &Filter) {
+        match filter {
+            Filter::All(parts) | Filter::Any(parts) => parts.iter().for_each(|part| self.filter(part)),
+            Filter::Not(part) => self.filter(part),
+            Filter::From(_) | Filter::To(_) => self.nodes = true,
+            Filter::Test { .. } | Filter::IsNull { .. } | Filter::Like { .. } => {}
+        }
+    }
+}
+
+/// What the answer of a query depends on; none for the events of changes.
+pub(crate) fn depends_on(plan: &Plan) -> Option<Dependencies> {
+    let mut found = Dependencies::default();
+    match &plan.root {
+        Root::Node { of, .. } => found.add(plan, Side::Nodes, Some(*of)),
+        Root::ById { side, .. } => found.add(plan, *side, None),
+        Root::List(_) => {}
+        _ => return None,
+    }
+    for list in &plan.lists {
+        found.candidates(plan, &list.candidates);
+        found.filter(&list.filter);
+        if !list.other.is_everything() {
+            // Of the other side: a filter of neighbours by their relationship is around them already.
+            found.nodes |= list.candidates.side == Side::Relationships;
+            found.filter(&list.other);
+        }
+    }
+    for output in plan.shapes.iter().flat_map(|shape| &shape.classes).flatten() {
+        match &output.kind {
+            OutputKind::From(_) | OutputKind::To(_) | OutputKind::Other(_) => found.nodes = true,
+            OutputKind::Degree(around) => found.around(around),
+            _ => {}
+        }
+    }
+    Some(found)
+}
+
+/// One who waits to ask anew.
+#[derive(Debug)]
+pub(super) struct Watcher {
+    dependencies: Dependencies,
+    /// Keeps one call for who is not waiting.
+    call: Notify,
+}
+
+impl Watcher {
+    /// `is_unknown` where anything may have changed.
+    pub(super) fn tell(&self, changed: &TypeNames, is_unknown: bool) {
+        if is_unknown || self.dependencies.concern(changed) {
+            self.call.notify_one();
+        }
+    }
+}
+
+/// Tells when an answer may have become another; dropping it ends that.
+#[derive(Debug)]
+pub(crate) struct GraphSignal {
+    register: Arc<Mutex<Register>>,
+    watcher: Arc<Watcher>,
+}
+
+impl GraphSignal {
+    /// `register` is told of it by the caller.
+    pub(super) fn new(register: Arc<Mutex<Register>>, dependencies: Dependencies) -> Self {
+        Self { register, watcher: Arc::new(Watcher { dependencies, call: Notify::new() }) }
+    }
+
+    pub(super) fn watcher(&self) -> &Arc<Watcher> {
+        &self.watcher
+    }
+}
+
+impl ChangeSignal for GraphSignal {
+    fn changed(&mut self) -> LocalBoxFuture<'_, ()> {
+        Box::pin(self.watcher.call.notified())
+    }
+
+    fn mark_seen(&mut self) {
+        let _ = self.watcher.call.notified().now_or_never();
+    }
+}
+
+impl Drop for GraphSignal {
+    fn drop(&mut self) {
+        let mut register = lock(&self.register);
+        register.watchers.retain(|watcher| !Arc::ptr_eq(watcher, &self.watcher));
+        register.rest();
+    }
+}

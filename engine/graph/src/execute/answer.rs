@@ -1,0 +1,289 @@
+//! Answering one root field: at once on its core where that is short, else on a thread that may take its time.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+use prony_graph_store::{Kind, Read, Ref, Side, Value};
+use prony_graphql::{
+    error::{ErrorCode, GraphqlError, PathSegment},
+    response::FieldResult,
+    variables::Variables,
+};
+
+use crate::{
+    events::Change,
+    execute::{
+        bind::{BoundLists, Item},
+        find::{Search, Stop, Watch},
+        json_value,
+        walk::Walk,
+    },
+    planning::plan::{Plan, Root, ShapeId},
+    schema::model::TypeId,
+    source::Graph,
+};
+use prony_source::CommonSettings;
+
+/// What an answer begins with.
+#[derive(Debug, Clone)]
+pub(crate) enum Begin {
+    /// What the plan's root finds.
+    Root,
+    /// What a mutation has created.
+    Created(Ref, ShapeId),
+    /// What a subscription is told of.
+    Changed(Arc<Change>),
+}
+
+/// Answers at once, or on another thread where that would hold up this one. Dropping the future stops the work.
+pub(crate) async fn answer(
+    source: &Arc<Graph>,
+    plan: &Arc<Plan>,
+    variables: &Variables,
+    begin: Begin,
+) -> FieldResult {
+    let read = source.store().read();
+    if let Some(result) = at_once(source, plan, variables, &read, Watch::in_place(1), &begin) {
+        return result;
+    }
+    drop(read);
+    on_thread(source, &[Arc::clone(plan)], variables, begin).await.pop().expect("one answer for each plan")
+}
+
+/// As [`answer`], all from one look at the graph.
+pub(crate) async fn answer_all(
+    source: &Arc<Graph>,
+    plans: &[Arc<Plan>],
+    variables: &Variables,
+) -> Vec<FieldResult> {
+    let results: Option<Vec<FieldResult>> = {
+        let read = source.store().read();
+        let watch = || Watch::in_place(plans.len());
+        plans.iter().map(|plan| at_once(source, plan, variables, &read, watch(), &Begin::Root)).collect()
+    };
+    match results {
+        Some(results) => results,
+        None => on_thread(source, plans, variables, Begin::Root).await,
+    }
+}
+
+/// None where it takes too long for a core.
+fn at_once(
+    source: &Graph,
+    plan: &Plan,
+    variables: &Variables,
+    read: &Read,
+    watch: Watch,
+    begin: &Begin,
+) -> Option<FieldResult> {
+    match run(plan, variables, source.settings(), read, watch, begin) {
+        Ok(data) => Some(FieldResult::data(data)),
+        Err(Unfinished::Stopped(Stop::Later)) => None,
+        Err(unfinished) => Some(failed(plan, unfinished.error(source.settings()))),
+    }
+}
+
+/// Tells the thread when the request is gone.
+struct Cancel(Arc<AtomicBool>);
+
+impl Drop for Cancel {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+async fn on_thread(
+    source: &Arc<Graph>,
+    plans: &[Arc<Plan>],
+    variables: &Variables,
+    begin: Begin,
+) -> Vec<FieldResult> {
+    let settings = source.settings();
+    let all_failed = |error: &GraphqlError| plans.iter().map(|plan| failed(plan, error.clone())).collect();
+    let time = Duration::from_millis(settings.statement_timeout_ms.into());
+    let deadline = Instant::now() + time;
+    let place = tokio::time::timeout(time, Arc::clone(source.places()).acquire_owned()).await;
+    let Ok(Ok(place)) = place else {
+        return all_failed(&Unfinished::Stopped(Stop::Timeout).error(settings));
+    };
+    let cancel = Cancel(Arc::default());
+    let cancelled = Arc::clone(&cancel.0);
+    let own_plans = plans.to_vec();
+    let (source, variables) = (Arc::clone(source), variables.clone());
+    let work = tokio::task::spawn_blocking(move || {
+        let read = source.store().read();
+        let watch = || Watch::Thread { visits: 0, deadline, cancelled: Arc::clone(&cancelled) };
+        let each = own_plans.iter().map(|plan| {
+            let result = at_once(&source, plan, &variables, &read, watch(), &begin);
+            result.expect("a thread is never asked to stop for others")
+        });
+        let results = each.collect();
+        drop(place);
+        results
+    });
+    let done = work.await;
+    drop(cancel);
+    done.unwrap_or_else(|_| {
+        all_failed(&GraphqlError::new(ErrorCode::SourceFailed, "the answer could not be made"))
+    })
+}
+
+enum Unfinished {
+    Stopped(Stop),
+    Failed(GraphqlError),
+}
+
+impl From<Stop> for Unfinished {
+    fn from(stop: Stop) -> Self {
+        Self::Stopped(stop)
+    }
+}
+
+impl Unfinished {
+    fn error(self, settings: &CommonSettings) -> GraphqlError {
+        let stop = match self {
+            Self::Failed(error) => return error,
+            Self::Stopped(stop) => stop,
+        };
+        let (code, message) = match stop {
+            Stop::Timeout => (
+                ErrorCode::Timeout,
+                format!(
+                    "it took longer than {} ms (statement_timeout_ms) to look at the nodes and relationships that this asks \
+                     for: name their types, lower the limits, or begin at fewer nodes",
+                    settings.statement_timeout_ms
+                ),
+            ),
+            Stop::TooLong => (
+                ErrorCode::LimitExceeded,
+                format!(
+                    "the answer has more than {} bytes (max_response_bytes): lower the limits of its lists",
+                    settings.max_response_bytes
+                ),
+            ),
+            Stop::TooDeep { offset } => (
+                ErrorCode::LimitExceeded,
+                format!(
+                    "an `offset` of {offset} is too deep for a list that is put in order: page with a filter"
+                ),
+            ),
+            Stop::Later | Stop::Cancelled => {
+                (ErrorCode::SourceUnavailable, "the request was cancelled".to_owned())
+            }
+        };
+        GraphqlError::new(code, message)
+    }
+}
+
+/// An error of the whole field.
+pub(crate) fn failed(plan: &Plan, mut error: GraphqlError) -> FieldResult {
+    if error.path.is_empty() {
+        error.path.push(PathSegment::Key(plan.response_key.clone()));
+    }
+    if error.positions.is_empty() {
+        error.positions.push(plan.position);
+    }
+    FieldResult::failed(error)
+}
+
+/// The whole answer from one look at the graph.
+fn run(
+    plan: &Plan,
+    variables: &Variables,
+    settings: &CommonSettings,
+    read: &Read,
+    watch: Watch,
+    begin: &Begin,
+) -> Result<Vec<u8>, Unfinished> {
+    let bound = BoundLists::new(plan, variables, settings).map_err(Unfinished::Failed)?;
+    let search = Search { read, model: &plan.model, watch };
+    let mut walk = Walk {
+        plan,
+        bound: &bound,
+        search,
+        out: Vec::with_capacity(256),
+        max_bytes: settings.max_response_bytes,
+        gone: None,
+    };
+    let (item, shape) = match (&plan.root, begin) {
+        (Root::List(id), _) => {
+            walk.list(*id, None)?;
+            return Ok(walk.out);
+        }
+        (Root::Node { of, key, id, shape }, _) => {
+            (node(plan, variables, read, *of, key.as_ref(), id.as_ref()).map(Item::Node), *shape)
+        }
+        (Root::ById { side, id, shape }, _) => (by_id(variables, read, *side, id), *shape),
+        (Root::Change(wanted), Begin::Changed(change)) => {
+            walk.change(wanted, change)?;
+            return Ok(walk.out);
+        }
+        (Root::CreateRelationship { .. }, Begin::Created(at, shape)) => (relationship(read, *at), *shape),
+        (_, Begin::Created(at, shape)) => (Some(Item::Node(*at)), *shape),
+        (_, Begin::Root | Begin::Changed(_)) => (None, ShapeId(0)),
+    };
+    let is_there = match item {
+        Some(item) => walk.object(item, shape)?,
+        None => false,
+    };
+    if !is_there {
+        walk.out.extend_from_slice(b"null");
+    }
+    Ok(walk.out)
+}
+
+pub(crate) fn id_of(value: &prony_graphql::selection::Value, variables: &Variables) -> Option<Ref> {
+    match json_value::read(Kind::Integer, value, variables)? {
+        Value::Integer(id) => Ref::from_id(u64::try_from(id).ok()?),
+        _ => None,
+    }
+}
+
+/// The node of a type that has the key and the id, as far as they are given.
+fn node(
+    plan: &Plan,
+    variables: &Variables,
+    read: &Read,
+    of: TypeId,
+    key: Option<&prony_graphql::selection::Value>,
+    id: Option<&prony_graphql::selection::Value>,
+) -> Option<Ref> {
+    let type_name = &plan.model.nodes.get(of).name;
+    let by_id = match id {
+        Some(id) => Some(read.node(id_of(id, variables)?).filter(|node| node.of.name == *type_name)?.at),
+        None => None,
+    };
+    let by_key = match key {
+        Some(key) => match json_value::read(Kind::String, key, variables)? {
+            Value::String(key) => Some(read.find(type_name, &key)?.at),
+            _ => None,
+        },
+        None => None,
+    };
+    match (by_key, by_id) {
+        (Some(by_key), Some(by_id)) => (by_key == by_id).then_some(by_id),
+        (by_key, by_id) => by_key.or(by_id),
+    }
+}
+
+fn by_id(
+    variables: &Variables,
+    read: &Read,
+    side: Side,
+    id: &prony_graphql::selection::Value,
+) -> Option<Item> {
+    let at = id_of(id, variables)?;
+    match side {
+        Side::Nodes => Some(Item::Node(at)),
+        Side::Relationships => relationship(read, at),
+    }
+}
+
+fn relationship(read: &Read, at: Ref) -> Option<Item> {
+    Some(Item::Relationship { at, other: read.relationship(at)?.to })
+}

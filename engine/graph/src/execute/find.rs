@@ -1,0 +1,287 @@
+//! Finding what a list holds: candidates looked at one by one, filtered, and the first of their order kept. How much is
+//! looked at is watched.
+
+use std::{
+    cmp::Ordering,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Instant,
+};
+
+use prony_graph_store::{Direction, Node, Read, Ref, Relationship, Side, Value};
+
+use crate::{
+    execute::{
+        bind::{BoundList, Item},
+        filter::Thing,
+    },
+    planning::plan::{Candidates, ListAnswer, ListPlan, SortKey},
+    schema::model::{Model, TypeId},
+};
+
+/// Why an answer is not finished.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// It takes longer than a core may be held up: a thread that may block can finish.
+    Later,
+    Timeout,
+    /// Nobody waits for it any more.
+    Cancelled,
+    /// The answer has more bytes than it may have.
+    TooLong,
+    /// A list behind this offset cannot be put in order within bounds.
+    TooDeep {
+        offset: usize,
+    },
+}
+
+/// Nodes and relationships that a core looks at before it hands an answer to another thread: well below a millisecond.
+const IN_PLACE_VISITS: u64 = 4096;
+/// After so many, clock and cancellation are looked at.
+const VISITS_PER_CHECK: u64 = 1024;
+/// Candidates that one list keeps while it is put in order; each takes about 100 bytes.
+const MAX_KEPT: usize = 1_000_000;
+
+/// How long an answer may take.
+#[derive(Debug)]
+pub(crate) enum Watch {
+    InPlace { left: u64 },
+    Thread { visits: u64, deadline: Instant, cancelled: Arc<AtomicBool> },
+}
+
+impl Watch {
+    /// For one of so many answers.
+    pub(crate) const fn in_place(answers: usize) -> Self {
+        Self::InPlace { left: IN_PLACE_VISITS / answers as u64 }
+    }
+
+    pub(crate) fn visit(&mut self) -> Result<(), Stop> {
+        match self {
+            Self::InPlace { left: 0 } => Err(Stop::Later),
+            Self::InPlace { left } => {
+                *left -= 1;
+                Ok(())
+            }
+            Self::Thread { visits, deadline, cancelled } => {
+                *visits += 1;
+                if !visits.is_multiple_of(VISITS_PER_CHECK) {
+                    Ok(())
+                } else if cancelled.load(Relaxed) {
+                    Err(Stop::Cancelled)
+                } else if Instant::now() >= *deadline {
+                    Err(Stop::Timeout)
+                } else {
+                    Ok(())
+                }
+            }
+        }
+    }
+
+    /// Whether so many may be looked at in one go.
+    fn foresee(&self, visits: u64) -> Result<(), Stop> {
+        match self {
+            Self::InPlace { left } if visits > *left => Err(Stop::Later),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What lists are looked up in.
+#[derive(Debug)]
+pub(crate) struct Search<'r> {
+    pub(crate) read: &'r Read,
+    pub(crate) model: &'r Model,
+    pub(crate) watch: Watch,
+}
+
+/// The order of a list that names none: by type, shard and index; around a node by shard, direction, type, the other
+/// node's id and the relationship's own.
+type Place = (u64, u64, u64);
+
+struct Candidate<'r> {
+    keys: Vec<Option<Value<'r>>>,
+    place: Place,
+    item: Item,
+}
+
+impl<'r> Search<'r> {
+    /// The type of something, where the request's schema has it.
+    pub(crate) fn type_of(&self, thing: &Thing<'_>) -> Option<TypeId> {
+        match thing {
+            Thing::Node(node) => self.model.nodes.find(node.at.type_number(), &node.of.name),
+            Thing::Relationship(of) => self.model.relationships.find(of.at.type_number(), &of.of.name),
+        }
+    }
+
+    /// What passes, in order. `parent` is the node above.
+    pub(crate) fn items(
+        &mut self,
+        list: &ListPlan,
+        bound: &BoundList<'_>,
+        parent: Option<Ref>,
+    ) -> Result<Vec<Item>, Stop> {
+        let ListAnswer::Items { sort, .. } = &list.answer else { return Ok(Vec::new()) };
+        let (limit, offset) = (bound.limit, bound.offset);
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        let wanted = offset.saturating_add(limit);
+        let comes_in_order = sort.is_empty() && parent.is_none();
+        let mut kept: Vec<Candidate<'r>> = Vec::new();
+        self.each(list, bound, parent, |thing, item, place| {
+            let keys = sort.iter().map(|key| thing.value(&key.subject)).collect();
+            kept.push(Candidate { keys, place, item });
+            if comes_in_order {
+                return Ok(kept.len() < wanted);
+            }
+            if kept.len() >= wanted.saturating_mul(2).max(256) {
+                kept.select_nth_unstable_by(wanted, |a, b| compare(sort, a, b));
+                kept.truncate(wanted);
+            }
+            if kept.len() > MAX_KEPT { Err(Stop::TooDeep { offset }) } else { Ok(true) }
+        })?;
+        if !comes_in_order {
+            kept.sort_unstable_by(|a, b| compare(sort, a, b));
+        }
+        Ok(kept.into_iter().skip(offset).take(limit).map(|candidate| candidate.item).collect())
+    }
+
+    /// Calls `take` with what passes until it says that it has enough.
+    pub(crate) fn each(
+        &mut self,
+        list: &ListPlan,
+        bound: &BoundList<'_>,
+        parent: Option<Ref>,
+        mut take: impl FnMut(Thing<'r>, Item, Place) -> Result<bool, Stop>,
+    ) -> Result<(), Stop> {
+        match (parent, bound.around()) {
+            (Some(parent), Some(around)) => {
+                self.watch.foresee(self.read.degree(parent, around))?;
+                let mut outcome = Ok(true);
+                let read = self.read;
+                read.each_around(parent, around, |direction, relationship| {
+                    if matches!(outcome, Ok(true)) {
+                        outcome = self.reached(list, bound, direction, relationship, &mut take);
+                    }
+                });
+                outcome.map(|_| ())
+            }
+            _ => self.scan(list, bound, &mut take),
+        }
+    }
+
+    /// One relationship around the node above.
+    fn reached(
+        &mut self,
+        list: &ListPlan,
+        bound: &BoundList<'_>,
+        direction: Direction,
+        relationship: Relationship<'r>,
+        take: &mut impl FnMut(Thing<'r>, Item, Place) -> Result<bool, Stop>,
+    ) -> Result<bool, Stop> {
+        self.watch.visit()?;
+        let other = relationship.other(direction);
+        let at = relationship.at;
+        let group = u64::from(at.shard()) << 32 | (direction as u64) << 16 | u64::from(at.type_number());
+        let place = (group, other.id(), at.id());
+        let link = Thing::Relationship(relationship);
+        if list.candidates.side == Side::Relationships {
+            let is_wanted = self.is_wanted(&list.candidates, &link)
+                && bound.filter.passes(&link, self.read)
+                && (bound.other.is_everything()
+                    || self
+                        .read
+                        .node(other)
+                        .is_some_and(|node| bound.other.passes(&Thing::Node(node), self.read)));
+            return if is_wanted { take(link, Item::Relationship { at, other }, place) } else { Ok(true) };
+        }
+        if !bound.other.passes(&link, self.read) {
+            return Ok(true);
+        }
+        let Some(node) = self.read.node(other).map(Thing::Node) else { return Ok(true) };
+        if self.is_wanted(&list.candidates, &node) && bound.filter.passes(&node, self.read) {
+            return take(node, Item::Node(other), place);
+        }
+        Ok(true)
+    }
+
+    fn is_wanted(&self, candidates: &Candidates, thing: &Thing<'_>) -> bool {
+        self.type_of(thing).is_some_and(|id| candidates.only.is_none_or(|only| only == id))
+    }
+
+    /// All of a type, or of a side.
+    fn scan(
+        &mut self,
+        list: &ListPlan,
+        bound: &BoundList<'_>,
+        take: &mut impl FnMut(Thing<'r>, Item, Place) -> Result<bool, Stop>,
+    ) -> Result<(), Stop> {
+        let Candidates { side, only, .. } = list.candidates;
+        let number = match only {
+            None => None,
+            Some(id) => {
+                let number = self.read.schema().side(side).number(&self.model.side(side).get(id).name);
+                // The type is gone since the request's schema was made.
+                let Some(number) = number else { return Ok(()) };
+                Some(number)
+            }
+        };
+        let read = self.read;
+        let things: Box<dyn Iterator<Item = Thing<'r>>> = match (side, number) {
+            (Side::Nodes, Some(number)) => match bound.filter.keys() {
+                Some(keys) => Box::new(self.keyed(number, keys).into_iter().map(Thing::Node)),
+                None => Box::new(read.candidate_nodes(number, &bound.filter.conditions()).map(Thing::Node)),
+            },
+            (Side::Relationships, Some(number)) => {
+                let found = read.candidate_relationships(number, &bound.filter.conditions());
+                Box::new(found.map(Thing::Relationship))
+            }
+            (Side::Nodes, None) => Box::new(read.nodes(None).map(Thing::Node)),
+            (Side::Relationships, None) => Box::new(read.relationships(None).map(Thing::Relationship)),
+        };
+        for thing in things {
+            self.watch.visit()?;
+            if !self.is_wanted(&list.candidates, &thing) || !bound.filter.passes(&thing, read) {
+                continue;
+            }
+            let at = thing.at();
+            let item = match &thing {
+                Thing::Node(_) => Item::Node(at),
+                Thing::Relationship(of) => Item::Relationship { at, other: of.to },
+            };
+            let place = (u64::from(at.type_number()), u64::from(at.shard()), u64::from(at.index()));
+            if !take(thing, item, place)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'r> Search<'r> {
+    /// The nodes of a type with these keys, in the order of a list that names none.
+    fn keyed(&self, number: u16, keys: Vec<&str>) -> Vec<Node<'r>> {
+        let Some(of) = self.read.schema().side(Side::Nodes).get(number) else { return Vec::new() };
+        let mut found: Vec<Node<'r>> =
+            keys.into_iter().filter_map(|key| self.read.find(&of.name, key)).collect();
+        found.sort_unstable_by_key(|node| (node.at.shard(), node.at.index()));
+        found.dedup_by_key(|node| node.at);
+        found
+    }
+}
+
+fn compare(sort: &[SortKey], a: &Candidate<'_>, b: &Candidate<'_>) -> Ordering {
+    let mut keys = sort.iter().zip(a.keys.iter().zip(&b.keys));
+    let decided = keys.find_map(|(key, (a, b))| {
+        let order = match (a, b) {
+            (Some(a), Some(b)) => a.order(b).unwrap_or(Ordering::Equal),
+            // What is missing is the greatest.
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        };
+        let order = if key.descending { order.reverse() } else { order };
+        (order != Ordering::Equal).then_some(order)
+    });
+    decided.unwrap_or_else(|| a.place.cmp(&b.place))
+}

@@ -1,0 +1,10 @@
+//! Running plans on the store, and writing what they find.
+
+pub(crate) mod aggregate;
+pub(crate) mod answer;
+pub(crate) mod bind;
+pub(crate) mod filter;
+pub(crate) mod find;
+pub(crate) mod json_value;
+pub(crate) mod mutate;
+pub(crate) mod walk;

@@ -1,0 +1,15 @@
+//! A property graph as a source: its declared types as GraphQL types, neighbours as nested fields, writes as mutations.
+//!
+//! [`model`] says what is served of the store's types and under which names, [`contribution`] writes the GraphQL types of
+//! it, `lower` makes a [`plan`] of a root field, `bind` fills in the variables, and `walk` writes the answer as JSON
+//! straight from the store. `mutate` writes. How values compare is the store's business alone.
+
+mod events;
+mod execute;
+mod planning;
+mod schema;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub use crate::source::GraphSource;

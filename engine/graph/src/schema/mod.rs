@@ -1,0 +1,5 @@
+//! What is served of a graph's types, and under which names.
+
+pub(crate) mod contribution;
+pub(crate) mod model;
+pub(crate) mod naming;

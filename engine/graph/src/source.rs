@@ -1,0 +1,241 @@
+//! One graph as a source.
+
+use std::{
+    rc::Rc,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use futures_util::future::{BoxFuture, LocalBoxFuture};
+use prony_graph_store::{Registration, Store};
+use prony_graphql::{error::GraphqlError, response::FieldResult, schema::Contribution, variables::Variables};
+use prony_source::{
+    ChangeSignal, CommonSettings, Events, FieldPlan, FieldRequest, PreparedField, ReservedNames, Source,
+    SourceSchema, SourceSession,
+};
+use tokio::sync::{Notify, Semaphore};
+
+use crate::{
+    events::{Readers, depends_on, events},
+    execute::{
+        answer::{Begin, answer, answer_all},
+        mutate::mutate,
+    },
+    planning::{
+        lower::{RootIndex, lower},
+        plan::Plan,
+    },
+    schema::{contribution::contribution, model::Model},
+};
+
+/// Long answers at a time, for each processor: they compete with the cores for it.
+const THREADS_PER_PROCESSOR: usize = 1;
+
+/// An open graph: shared by all cores and by what they do with it.
+#[derive(Debug)]
+pub(super) struct Graph {
+    store: Arc<Store>,
+    settings: CommonSettings,
+    /// What was offered last, and beside what.
+    offered: Mutex<(Arc<GraphSchema>, ReservedNames)>,
+    /// Told of each batch of writes, some of which change types.
+    written: Arc<Notify>,
+    _registration: Registration,
+    /// For answers that are made on other threads.
+    places: Arc<Semaphore>,
+    readers: Readers,
+}
+
+impl Graph {
+    fn new(store: Arc<Store>, settings: CommonSettings) -> Self {
+        let written = Arc::new(Notify::new());
+        let for_log = Arc::clone(&written);
+        let registration = store.watch(move |_| for_log.notify_one());
+        let taken = ReservedNames::default();
+        let schema = GraphSchema::new(Model::new(store.read().schema(), &taken), &settings);
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            store,
+            settings,
+            offered: Mutex::new((Arc::new(schema), taken)),
+            written,
+            _registration: registration,
+            places: Arc::new(Semaphore::new(processors * THREADS_PER_PROCESSOR)),
+            readers: Readers::default(),
+        }
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(super) fn settings(&self) -> &CommonSettings {
+        &self.settings
+    }
+
+    /// Of changes.
+    pub(super) fn readers(&self) -> &Readers {
+        &self.readers
+    }
+
+    pub(super) fn places(&self) -> &Arc<Semaphore> {
+        &self.places
+    }
+
+    fn is_as_offered(&self) -> bool {
+        let last = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
+        last.0.model.is_of(self.store.read().schema())
+    }
+}
+
+/// A served graph.
+#[derive(Debug)]
+pub struct GraphSource {
+    graph: Arc<Graph>,
+}
+
+impl GraphSource {
+    pub fn new(store: Arc<Store>, settings: CommonSettings) -> Self {
+        Self { graph: Arc::new(Graph::new(store, settings)) }
+    }
+
+    #[cfg(test)]
+    pub(super) fn readers(&self) -> &Readers {
+        &self.graph.readers
+    }
+}
+
+impl Source for GraphSource {
+    fn product(&self) -> &'static str {
+        "graph"
+    }
+
+    fn yields_names(&self) -> bool {
+        true
+    }
+
+    fn schema(&self, reserved: &ReservedNames) -> Arc<dyn SourceSchema> {
+        let graph = &self.graph;
+        let mut last = graph.offered.lock().unwrap_or_else(PoisonError::into_inner);
+        let (schema, beside) = &mut *last;
+        let read = graph.store.read();
+        if beside != reserved || !schema.model.is_of(read.schema()) {
+            *schema = Arc::new(GraphSchema::new(Model::new(read.schema(), reserved), &graph.settings));
+            beside.clone_from(reserved);
+        }
+        Arc::<GraphSchema>::clone(schema)
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            while self.graph.is_as_offered() {
+                self.graph.written.notified().await;
+            }
+        })
+    }
+
+    fn attach(&self) -> Rc<dyn SourceSession> {
+        Rc::new(GraphSession { graph: Arc::clone(&self.graph) })
+    }
+}
+
+/// What a graph offers at one moment.
+#[derive(Debug)]
+pub(super) struct GraphSchema {
+    model: Arc<Model>,
+    roots: RootIndex,
+    has_subscriptions: bool,
+}
+
+impl GraphSchema {
+    fn new(model: Model, settings: &CommonSettings) -> Self {
+        let has_subscriptions = settings.subscriptions;
+        Self { roots: RootIndex::new(&model), model: Arc::new(model), has_subscriptions }
+    }
+}
+
+impl SourceSchema for GraphSchema {
+    fn contribution(&self) -> Contribution {
+        let mut contribution = contribution(&self.model);
+        if !self.has_subscriptions {
+            contribution.subscription.clear();
+        }
+        contribution
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.model.notes
+    }
+
+    fn collisions(&self) -> &[String] {
+        &self.model.collisions
+    }
+
+    fn contents(&self) -> String {
+        self.model.contents()
+    }
+
+    fn list_fields(&self) -> Vec<&str> {
+        self.model.nodes.types.iter().map(|of| &*of.list_name).collect()
+    }
+
+    fn example(&self) -> Option<String> {
+        Some(self.model.example())
+    }
+
+    fn plan(&self, request: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {
+        lower(&self.model, &self.roots, request.kind, request.field).map(PreparedField::new)
+    }
+}
+
+impl FieldPlan for Plan {
+    fn weight_bytes(&self) -> usize {
+        self.weight_bytes()
+    }
+}
+
+/// One core's part of a graph.
+#[derive(Debug)]
+struct GraphSession {
+    graph: Arc<Graph>,
+}
+
+fn plans(fields: &[&PreparedField]) -> Vec<Arc<Plan>> {
+    fields.iter().map(|field| field.shared()).collect()
+}
+
+impl SourceSession for GraphSession {
+    fn query<'a>(
+        &'a self,
+        field: &'a PreparedField,
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, FieldResult> {
+        Box::pin(async { answer(&self.graph, &field.shared(), variables, Begin::Root).await })
+    }
+
+    /// From one snapshot of the graph.
+    fn query_all<'a>(
+        &'a self,
+        fields: &'a [&'a PreparedField],
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, Vec<FieldResult>> {
+        Box::pin(async { answer_all(&self.graph, &plans(fields), variables).await })
+    }
+
+    /// Makes the changes of all root fields in one write, and answers when it is durable.
+    fn mutate<'a>(
+        &'a self,
+        fields: &'a [&'a PreparedField],
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, Vec<FieldResult>> {
+        Box::pin(async { mutate(&self.graph, &plans(fields), variables).await })
+    }
+
+    fn subscribe(&self, field: &PreparedField, variables: &Variables) -> Result<Events, GraphqlError> {
+        events(&self.graph, &field.shared(), variables)
+    }
+
+    fn change_signal(&self, field: &PreparedField) -> Option<Box<dyn ChangeSignal>> {
+        let wanted = depends_on(field.plan::<Plan>())?;
+        Some(Box::new(self.graph.readers.watch(&self.graph.store, wanted)))
+    }
+}

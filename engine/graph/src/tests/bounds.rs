@@ -1,0 +1,51 @@
+//! Answers that are long: made on another thread, within bounds of time and bytes, and dropped when nobody waits.
+
+use prony_graph_store::Side;
+
+use crate::tests::harness::Served;
+use prony_source::CommonSettings;
+
+/// More than a core looks at in place.
+const MANY: usize = 6000;
+
+/// A node with many neighbours, each of which has it alone.
+fn hub(settings: CommonSettings) -> Served {
+    let served = Served::with(settings);
+    served.write(|write| {
+        write.make_type(Side::Nodes, "Hub")?;
+        let hub = write.create_node("Hub", "hub", &[])?;
+        for index in 0..MANY {
+            let leaf = write.create_node("Leaf", &format!("{index:05}"), &[])?;
+            write.create_relationship("HAS", hub, leaf, &[])?;
+        }
+        Ok(())
+    });
+    served
+}
+
+#[test]
+fn a_long_answer_is_the_same_as_a_short_one() {
+    let served = hub(CommonSettings::default());
+    let long = r#"{ hub(_key: "hub") { degree leafs(sort: {_key: desc}, limit: 3, offset: 10) { _key neighbors { _key } } } }"#;
+    let expected = r#"{"data":{"hub":{"degree":6000,"leafs":[{"_key":"05989","neighbors":[{"_key":"hub"}]},{"_key":"05988","neighbors":[{"_key":"hub"}]},{"_key":"05987","neighbors":[{"_key":"hub"}]}]}}}"#;
+    assert_eq!(served.answer(long, "{}"), expected);
+    let whole = served.answer(
+        "{ leafs(limit: 10000) { _key } leafs_aggregate(where: {_key: {gt: \"0\"}}) { count } }",
+        "{}",
+    );
+    assert_eq!(whole.matches("_key").count(), MANY);
+    assert!(whole.ends_with(r#""leafs_aggregate":{"count":6000}}}"#), "{}", &whole[whole.len() - 60..]);
+}
+
+#[test]
+fn an_answer_takes_no_longer_than_it_may() {
+    // From each leaf to the hub and to all leaves again, three times.
+    let level = |below: &str| format!("leafs(limit: 10000) {{ hubs {{ {below} }} }}");
+    let query = format!("{{ {} }}", level(&level(&level("_key"))));
+    let served = hub(CommonSettings { statement_timeout_ms: 50, ..CommonSettings::default() });
+    let answer = served.answer(&query, "{}");
+    assert!(answer.contains(r#""code":"TIMEOUT""#) && answer.contains("longer than 50 ms"), "{answer}");
+    let served = hub(CommonSettings { max_response_bytes: 100_000, ..CommonSettings::default() });
+    let answer = served.answer(&query, "{}");
+    assert!(answer.contains("more than 100000 bytes (max_response_bytes)"), "{answer}");
+}

@@ -1,0 +1,159 @@
+//! A graph in a temporary directory, and requests against it.
+
+use std::sync::Arc;
+
+use prony_graph_store::{Durability, Kind, Options, Refusal, Side, Store, Value, Write};
+use prony_graphql::{
+    document::{Operation, limits::Limits},
+    error::GraphqlError,
+    response::{Detail, assemble, refuse},
+    schema::{Schema, SourceId},
+    selection::OperationKind,
+};
+use prony_source::{CommonSettings, FieldRequest, PreparedField, ReservedNames, Source as _, SourceSchema};
+use tempfile::TempDir;
+
+use crate::GraphSource;
+
+/// An open graph as a source.
+pub(super) struct Served {
+    pub(super) store: Arc<Store>,
+    pub(super) source: GraphSource,
+    _directory: TempDir,
+}
+
+/// The schema of one moment.
+pub(super) struct Offered {
+    pub(super) schema: Schema,
+    pub(super) source: Arc<dyn SourceSchema>,
+}
+
+impl Served {
+    pub(super) fn empty() -> Self {
+        Self::with(CommonSettings::default())
+    }
+
+    pub(super) fn with(settings: CommonSettings) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options::new(Durability::Sync);
+        let store = Arc::new(Store::open(directory.path(), options).unwrap());
+        let source = GraphSource::new(Arc::clone(&store), settings);
+        Self { store, source, _directory: directory }
+    }
+
+    pub(super) fn write<T>(&self, operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>) -> T {
+        self.store.write_and_wait(operate).unwrap()
+    }
+
+    pub(super) fn offered(&self) -> Offered {
+        let source = self.source.schema(&ReservedNames::default());
+        let schema = Schema::merge(vec![(SourceId(0), source.contribution())]).unwrap();
+        Offered { schema, source }
+    }
+
+    /// The response to a request.
+    pub(super) fn answer(&self, text: &str, variables: &str) -> String {
+        self.answer_by(&self.offered(), text, variables)
+    }
+
+    /// As [`Self::answer`], by a schema that may be older than the graph.
+    pub(super) fn answer_by(&self, offered: &Offered, text: &str, variables: &str) -> String {
+        let body = match self.try_answer(offered, text, variables) {
+            Ok(body) => body,
+            Err(errors) => refuse(&errors, Detail::Shown),
+        };
+        String::from_utf8(body).unwrap()
+    }
+
+    fn try_answer(
+        &self,
+        offered: &Offered,
+        text: &str,
+        variables: &str,
+    ) -> Result<Vec<u8>, Vec<GraphqlError>> {
+        let schema = &offered.schema;
+        let operation = Operation::parse(schema, text, None, &Limits::default())?;
+        let (variables, _) = operation.coerce(schema, serde_json::from_str(variables).unwrap())?;
+        let selection = operation.select(schema, &variables)?;
+        let planned = selection
+            .fields
+            .iter()
+            .map(|field| offered.source.plan(&FieldRequest { kind: selection.kind, field }));
+        let roots: Vec<PreparedField> = planned.collect::<Result<_, _>>().map_err(|error| vec![error])?;
+        let handle = self.source.attach();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let results = runtime.block_on(async {
+            if selection.kind == OperationKind::Mutation {
+                return handle.mutate(&roots.iter().collect::<Vec<_>>(), &variables).await;
+            }
+            match roots.as_slice() {
+                [only] => vec![handle.query(only, &variables).await],
+                roots => handle.query_all(&roots.iter().collect::<Vec<_>>(), &variables).await,
+            }
+        });
+        Ok(assemble(&selection.fields, &results, Detail::Shown))
+    }
+}
+
+/// Users who are friends and like products.
+pub(super) fn friends() -> Served {
+    let served = Served::empty();
+    served.write(|write| {
+        declare_friends(write)?;
+        for (key, name, age, score) in
+            [("Max", "max", 42, Some(1.5)), ("Helene", "helene", 37, None), ("Ada", "Ada", 28, Some(230.0))]
+        {
+            let mut given = vec![("name", Value::String(name.into())), ("age", Value::Integer(age))];
+            given.extend(score.map(|score| ("score", Value::Double(score))));
+            write.create_node("User", key, &given)?;
+        }
+        write.create_node("User", "Bob", &[("tags", Value::StringList(vec!["a".into(), "b".into()]))])?;
+        for (key, name, price) in [("p1", "Lamp", 20), ("p2", "Desk", 300), ("p3", "Pen", 2)] {
+            let given = [("name", Value::String(name.into())), ("price", Value::Integer(price))];
+            write.create_node("Product", key, &given)?;
+        }
+        let node = |write: &Write<'_>, of, key| write.find(of, key).unwrap();
+        for (of, from, to, number) in [
+            ("FRIEND", ("User", "Max"), ("User", "Helene"), 2011),
+            ("FRIEND", ("User", "Helene"), ("User", "Ada"), 2015),
+            ("FRIEND", ("User", "Ada"), ("User", "Max"), 2020),
+            ("FRIEND", ("User", "Bob"), ("User", "Bob"), 1990),
+            ("LIKES", ("User", "Max"), ("Product", "p1"), 5),
+            ("LIKES", ("User", "Helene"), ("Product", "p1"), 3),
+            ("LIKES", ("User", "Helene"), ("Product", "p2"), 4),
+            ("LIKES", ("User", "Ada"), ("Product", "p3"), 1),
+        ] {
+            let (from, to) = (node(write, from.0, from.1), node(write, to.0, to.1));
+            let property = if of == "FRIEND" { "since" } else { "stars" };
+            write.create_relationship(of, from, to, &[(property, Value::Integer(number))])?;
+        }
+        Ok(())
+    });
+    served
+}
+
+fn declare_friends(write: &mut Write<'_>) -> Result<(), Refusal> {
+    let declared = [
+        (
+            Side::Nodes,
+            "User",
+            vec![
+                ("name", Kind::String),
+                ("age", Kind::Integer),
+                ("score", Kind::Double),
+                ("active", Kind::Boolean),
+                ("tags", Kind::StringList),
+            ],
+        ),
+        (Side::Nodes, "Product", vec![("name", Kind::String), ("price", Kind::Integer)]),
+        (Side::Relationships, "FRIEND", vec![("since", Kind::Integer)]),
+        (Side::Relationships, "LIKES", vec![("stars", Kind::Integer)]),
+    ];
+    for (side, of, properties) in declared {
+        write.make_type(side, of)?;
+        for (name, kind) in properties {
+            write.declare(side, of, name, kind)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! Names that GraphQL cannot take, and names that collide.
+
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect, expect_file};
+use prony_graph_store::{Kind, Side, Value};
+use prony_graphql::schema::{Schema, SourceId};
+
+use crate::schema::{contribution::contribution, model::Model};
+use crate::tests::harness::{Served, friends};
+use prony_source::ReservedNames;
+
+/// The types and properties of one side, as they are served, and what is noted of them.
+fn check(side: Side, declared: &[(&str, &[(&str, Kind)])], expected: &Expect) {
+    let served = Served::empty();
+    served.write(|write| {
+        for (of, properties) in declared {
+            write.make_type(side, of)?;
+            for (name, kind) in *properties {
+                write.declare(side, of, name, *kind)?;
+            }
+        }
+        Ok(())
+    });
+    let model = Model::new(served.store.read().schema(), &ReservedNames::default());
+    let mut text = String::new();
+    for of in &model.side(side).types {
+        let fields: Vec<&str> = of.properties.iter().map(|property| &*property.field).collect();
+        let names = [&of.type_name, &of.list_name, &of.single_name, &of.mutation_stem].map(|name| &**name);
+        writeln!(text, "{:?}: {} {fields:?}", of.name, names.join(" ")).unwrap();
+    }
+    for note in &model.notes {
+        writeln!(text, "note: {note}").unwrap();
+    }
+    Schema::merge(vec![(SourceId(0), contribution(&model))]).expect("the names make a schema");
+    expected.assert_eq(&text);
+}
+
+#[test]
+fn types_keep_their_names_where_they_can() {
+    let none: &[(&str, Kind)] = &[];
+    check(
+        Side::Nodes,
+        &[("User", none), ("person", none), ("Node", none), ("Sheep", none), ("Category", none)],
+        &expect![[r#"
+            "User": User users user User []
+            "person": person people person Person []
+            "Node": Node nodes node Node []
+            "Sheep": Sheep sheep sheep_by_key Sheep []
+            "Category": Category categories category Category []
+        "#]],
+    );
+    check(
+        Side::Nodes,
+        &[
+            ("a/b", none),
+            ("a_b", none),
+            ("a b", none),
+            ("", none),
+            ("7", none),
+            ("Größe", none),
+            ("__schema", none),
+            ("Query", none),
+            ("String", none),
+            ("GraphNode", none),
+            ("User", none),
+            ("user", none),
+            ("Users", none),
+            ("UserClauses", none),
+        ],
+        &expect![[r#"
+            "a/b": a_bNode a_b_nodes a_b_node A_bNode []
+            "a_b": a_b a_bs a_b A_b []
+            "a b": a_b_2 a_b_2s a_b_2 A_b_2 []
+            "": _ _rows _ _ []
+            "7": _7 _7s _7 _7 []
+            "Größe": Grosse grosses grosse Grosse []
+            "__schema": _schema _schemas _schema _schema []
+            "Query": QueryNode query_nodes query_node QueryNode []
+            "String": StringNode string_nodes string_node StringNode []
+            "GraphNode": GraphNodeNode graph_node_nodes graph_node_node GraphNodeNode []
+            "User": User users user User []
+            "user": user users_2 user_by_key user []
+            "Users": Users users_3 user_2 Users []
+            "UserClauses": UserClausesNode user_clauses_nodes user_clauses_node UserClausesNode []
+            note: type `Query` of nodes is served as `QueryNode`
+            note: type `String` of nodes is served as `StringNode`
+            note: type `GraphNode` of nodes is served as `GraphNodeNode`
+            note: type `UserClauses` of nodes is served as `UserClausesNode`
+            note: type `a/b` of nodes is served as `a_bNode`
+            note: type `a b` of nodes is served as `a_b_2`
+            note: type `` of nodes is served as `_`
+            note: type `7` of nodes is served as `_7`
+            note: type `Größe` of nodes is served as `Grosse`
+            note: type `__schema` of nodes is served as `_schema`
+        "#]],
+    );
+    check(
+        Side::Relationships,
+        &[("FRIEND", none), ("FRIEND_OF", none), ("knows", none), ("100%", none), ("true", none)],
+        &expect![[r#"
+            "FRIEND": FRIEND friend_relationships  FRIEND []
+            "FRIEND_OF": FRIEND_OF friend_of_relationships  FRIEND_OF []
+            "knows": knows knows_relationships  Knows []
+            "100%": _100 _100_relationships  _100 []
+            "true": trueRelationship true_relationship_relationships  TrueRelationship []
+            note: type `true` of relationships is served as `trueRelationship`
+            note: type `100%` of relationships is served as `_100`
+        "#]],
+    );
+}
+
+#[test]
+fn properties_give_way_to_what_nodes_have() {
+    check(
+        Side::Nodes,
+        &[
+            (
+                "User",
+                &[
+                    ("id", Kind::String),
+                    ("type", Kind::String),
+                    ("key", Kind::String),
+                    ("_id", Kind::Integer),
+                    ("degree", Kind::String),
+                    ("neighbors", Kind::String),
+                    ("users", Kind::String),
+                    ("and", Kind::String),
+                    ("first name", Kind::String),
+                    ("first_name", Kind::String),
+                ],
+            ),
+            ("Animal", &[("id", Kind::Integer), ("weight", Kind::Double)]),
+            ("Stone", &[("weight", Kind::Integer)]),
+        ],
+        &expect![[r#"
+            "User": User users user User ["id_property", "and_property", "degree_property", "first_name_property", "first_name", "id", "key", "neighbors_property", "type", "users"]
+            "Animal": Animal animals animal Animal ["id", "weight"]
+            "Stone": Stone stones stone Stone ["weight"]
+            note: property `_id` is served as `id_property`
+            note: property `and` is served as `and_property`
+            note: property `degree` is served as `degree_property`
+            note: property `neighbors` is served as `neighbors_property`
+            note: property `first name` is served as `first_name_property`
+            note: types of nodes declare property `id` differently: it can be asked for and filtered by in each type, not in GraphNodeClauses
+        "#]],
+    );
+    check(
+        Side::Relationships,
+        &[("KNOWS", &[("from", Kind::Integer), ("to", Kind::Integer), ("since", Kind::Integer)])],
+        &expect![[r#"
+            "KNOWS": KNOWS knows_relationships  KNOWS ["from_property", "since", "to_property"]
+            note: property `from` is served as `from_property`
+            note: property `to` is served as `to_property`
+        "#]],
+    );
+}
+
+#[test]
+fn a_property_hides_the_neighbours_of_its_name() {
+    let served = friends();
+    served.write(|write| {
+        write.declare(Side::Nodes, "User", "users", Kind::Integer)?;
+        let max = write.find("User", "Max").unwrap();
+        write.set_node(max, &[("users", Value::Integer(9))], prony_graph_store::Keep::Others)
+    });
+    let answer =
+        served.answer(r#"{ user(_key: "Max") { users } product(_key: "p1") { users { _key } } }"#, "{}");
+    expect![[r#"{"data":{"user":{"users":9},"product":{"users":[{"_key":"Helene"},{"_key":"Max"}]}}}"#]]
+        .assert_eq(&answer);
+}
+
+#[test]
+fn the_schema_of_a_small_graph() {
+    let served = Served::empty();
+    expect_file!["empty.graphql"].assert_eq(&served.offered().schema.sdl());
+    served.write(|write| {
+        write.make_type(Side::Nodes, "User")?;
+        write.declare(Side::Nodes, "User", "age", Kind::Integer)?;
+        write.make_type(Side::Relationships, "FRIEND")?;
+        write.declare(Side::Relationships, "FRIEND", "since", Kind::Integer)
+    });
+    expect_file!["small.graphql"].assert_eq(&served.offered().schema.sdl());
+}

@@ -1,0 +1,6 @@
+//! Changes that others make: triggers that write them down, and listening to them.
+
+pub(crate) mod change_table;
+pub(crate) mod listen;
+mod trigger_forms;
+pub mod triggers;

@@ -1,0 +1,317 @@
+//! One connection of one core: its prepared statements, its pipeline of statements under way, and the
+//! cancelling of the one that the backend is running. It does not reconnect; see `pool`.
+//!
+//! PostgreSQL answers in order, so two counters describe the pipeline: statements sent and statements done.
+//! The backend is running statement number `done`.
+
+use std::{
+    cell::{Cell, RefCell},
+    future::Future,
+    pin::Pin,
+    rc::Rc,
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant},
+};
+
+use futures_util::{StreamExt, pin_mut};
+use quick_cache::unsync::Cache;
+use tokio::sync::{OnceCell, mpsc};
+use tokio_postgres::{CancelToken, Client, NoTls, Row, Statement, types::Type};
+
+use crate::{
+    error::{Failure, FailureKind},
+    statement::bound::Bound,
+};
+
+/// Prepared statements that one connection keeps; each costs its backend some 50 to 100 kB.
+const STATEMENTS_PER_CONNECTION: usize = 256;
+/// A cancel request that takes longer than this is given up; the statement's own timeout ends it.
+const CANCEL_LIMIT: Duration = Duration::from_secs(5);
+/// How long after a cancel request was sent the server may still act on it: it does so in a new process.
+const CANCEL_ECHO: Duration = Duration::from_secs(5);
+/// A cancelled statement that ran for at least this share of its time limit is taken to have reached it:
+/// completions are seen a little late, so the measured time can fall short of the backend's.
+const TIMEOUT_SHARE: f64 = 0.9;
+
+/// The text of a statement under a number of its own, by which connections know it.
+#[derive(Debug)]
+pub(crate) struct StatementText {
+    pub(crate) number: u64,
+    pub(crate) sql: Box<str>,
+    pub(crate) types: Box<[Type]>,
+}
+
+impl StatementText {
+    pub(crate) fn new(sql: String, types: Vec<Type>) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self { number: NEXT.fetch_add(1, Ordering::Relaxed), sql: sql.into(), types: types.into() }
+    }
+}
+
+/// Takes the rows of one statement.
+pub(crate) trait Answer: 'static {
+    fn row(&mut self, row: &Row) -> Result<(), Failure>;
+    /// For statements that return no rows.
+    fn rows_affected(&mut self, _count: u64) {}
+}
+
+/// How far a statement has come, seen by whoever waits for it.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// The pipeline's number of what is under way.
+    pub(crate) number: Cell<Option<u64>>,
+    /// Nobody waits any more: do not begin with anything.
+    pub(crate) is_unwanted: Cell<bool>,
+}
+
+/// What a statement gave, and how long the backend was busy with it.
+#[derive(Debug)]
+pub(crate) struct Executed<A> {
+    pub(crate) result: Result<A, Failure>,
+    /// From when the backend could begin until the answer was complete; without waiting in the pipeline.
+    pub(crate) service: Duration,
+    /// The statement was prepared for this execution, so that its first planning is in the time.
+    pub(crate) is_first: bool,
+}
+
+/// Work that outlives the request that began it.
+pub(crate) type Chore = Pin<Box<dyn Future<Output = ()>>>;
+
+/// An open connection.
+pub(crate) struct Link {
+    client: Client,
+    cancel_token: CancelToken,
+    statement_timeout: Duration,
+    statements: RefCell<Cache<u64, Rc<OnceCell<Statement>>>>,
+    sent: Cell<u64>,
+    done: Cell<u64>,
+    /// When the backend could begin with the statement that it is running.
+    busy_since: Cell<Instant>,
+    /// Numbers of sent statements whose answer nobody wants.
+    unwanted: RefCell<Vec<u64>>,
+    /// Cancel requests under way.
+    cancelling: Cell<u32>,
+    /// When the last cancel request was sent: the server acts on it some time later, and may hit another
+    /// statement than the one that was meant.
+    last_cancel: Cell<Option<Instant>>,
+    chores: mpsc::UnboundedSender<Chore>,
+}
+
+impl Link {
+    pub(crate) fn new(
+        client: Client,
+        statement_timeout: Duration,
+        chores: mpsc::UnboundedSender<Chore>,
+    ) -> Self {
+        Self {
+            cancel_token: client.cancel_token(),
+            client,
+            statement_timeout,
+            statements: RefCell::new(Cache::new(STATEMENTS_PER_CONNECTION)),
+            sent: Cell::new(0),
+            done: Cell::new(0),
+            busy_since: Cell::new(Instant::now()),
+            unwanted: RefCell::new(Vec::new()),
+            cancelling: Cell::new(0),
+            last_cancel: Cell::new(None),
+            chores,
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    pub(crate) fn is_cancelling(&self) -> bool {
+        self.cancelling.get() > 0
+    }
+
+    /// For how long the backend has been at its present statement; `None` while it has none.
+    pub(crate) fn busy_for(&self) -> Option<Duration> {
+        (self.sent.get() > self.done.get()).then(|| self.busy_since.get().elapsed())
+    }
+
+    /// For how much longer than its time limit the backend has been silent about a statement; `None` while it
+    /// is not, and without a time limit.
+    pub(crate) fn overdue(&self) -> Option<Duration> {
+        let limit = Some(self.statement_timeout).filter(|limit| !limit.is_zero())?;
+        self.busy_for()?.checked_sub(limit)
+    }
+
+    /// Runs commands without parameters.
+    pub(crate) async fn batch(self: &Rc<Self>, commands: &str) -> Result<(), Failure> {
+        let number = self.send();
+        let result = self.client.batch_execute(commands).await;
+        let service = self.complete(number);
+        result.map_err(|error| self.failure(error, service))
+    }
+
+    /// Runs a statement, prepared here if it is not yet.
+    pub(crate) async fn execute<A: Answer>(
+        self: &Rc<Self>,
+        text: &StatementText,
+        parameters: &[Bound],
+        answer: A,
+        progress: &Progress,
+    ) -> Executed<A> {
+        let (statement, is_first) = match self.statement(text, progress).await {
+            Ok(prepared) => prepared,
+            Err(failure) => {
+                return Executed { result: Err(failure), service: Duration::ZERO, is_first: true };
+            }
+        };
+        if progress.is_unwanted.get() {
+            let failure = Failure::new(FailureKind::Cancelled, "nobody waits for the answer");
+            return Executed { result: Err(failure), service: Duration::ZERO, is_first: true };
+        }
+        let sent = self.send();
+        progress.number.set(Some(sent));
+        let result = self.collect(&statement, parameters, answer, sent).await;
+        progress.number.set(None);
+        let service = self.complete(sent);
+        let result = result.and_then(|inner| inner.map_err(|error| self.failure(error, service)));
+        if result.as_ref().is_err_and(|failure| failure.kind == FailureKind::StalePlan) {
+            self.statements.borrow_mut().remove(&text.number);
+        }
+        Executed { result, service, is_first }
+    }
+
+    /// Reads all rows. The outer error is the answer's own, the inner one the database's.
+    async fn collect<A: Answer>(
+        self: &Rc<Self>,
+        statement: &Statement,
+        parameters: &[Bound],
+        mut answer: A,
+        sent: u64,
+    ) -> Result<Result<A, tokio_postgres::Error>, Failure> {
+        let stream = match self.client.query_raw(statement, parameters).await {
+            Ok(stream) => stream,
+            Err(error) => return Ok(Err(error)),
+        };
+        pin_mut!(stream);
+        let mut refused = None;
+        while let Some(row) = stream.next().await {
+            match row {
+                Ok(_) if refused.is_some() => {}
+                Ok(row) => {
+                    if let Err(failure) = answer.row(&row) {
+                        refused = Some(failure);
+                        self.request_cancel(sent);
+                    }
+                }
+                Err(error) => return refused.map_or(Ok(Err(error)), Err),
+            }
+        }
+        answer.rows_affected(stream.rows_affected().unwrap_or(0));
+        refused.map_or(Ok(Ok(answer)), Err)
+    }
+
+    /// The prepared statement, and whether it was prepared just now.
+    async fn statement(
+        self: &Rc<Self>,
+        text: &StatementText,
+        progress: &Progress,
+    ) -> Result<(Statement, bool), Failure> {
+        let cell = self.statement_cell(text.number);
+        if let Some(statement) = cell.get() {
+            return Ok((statement.clone(), false));
+        }
+        let statement = cell
+            .get_or_try_init(|| async {
+                let sent = self.send();
+                progress.number.set(Some(sent));
+                let result = self.client.prepare_typed(&text.sql, &text.types).await;
+                progress.number.set(None);
+                let service = self.complete(sent);
+                result.map_err(|error| self.failure(error, service))
+            })
+            .await?;
+        Ok((statement.clone(), true))
+    }
+
+    fn statement_cell(&self, number: u64) -> Rc<OnceCell<Statement>> {
+        let mut statements = self.statements.borrow_mut();
+        if let Some(cell) = statements.get(&number) {
+            return Rc::clone(cell);
+        }
+        let cell = Rc::new(OnceCell::new());
+        statements.insert(number, Rc::clone(&cell));
+        cell
+    }
+
+    fn send(&self) -> u64 {
+        let number = self.sent.get();
+        if number == self.done.get() {
+            self.busy_since.set(Instant::now());
+        }
+        self.sent.set(number + 1);
+        number
+    }
+
+    fn complete(self: &Rc<Self>, number: u64) -> Duration {
+        let now = Instant::now();
+        let service = now.duration_since(self.busy_since.get());
+        if number >= self.done.get() {
+            self.done.set(number + 1);
+            self.busy_since.set(now);
+        }
+        let mut unwanted = self.unwanted.borrow_mut();
+        if !unwanted.is_empty() {
+            unwanted.retain(|other| *other > number);
+            if unwanted.contains(&(number + 1)) {
+                drop(unwanted);
+                self.request_cancel(number + 1);
+            }
+        }
+        service
+    }
+
+    fn failure(&self, error: tokio_postgres::Error, service: Duration) -> Failure {
+        let mut failure = Failure::from(error);
+        if failure.kind == FailureKind::Cancelled {
+            let has_limit = !self.statement_timeout.is_zero();
+            if has_limit && service >= self.statement_timeout.mul_f64(TIMEOUT_SHARE) {
+                failure.kind = FailureKind::Timeout;
+            } else if self.is_cancelling() || self.last_cancel.get().is_some_and(is_recent) {
+                failure.kind = FailureKind::Bystander;
+            }
+        }
+        failure
+    }
+
+    /// The answer of a statement is no longer wanted: cancels it when the backend is running it, else when
+    /// its turn comes.
+    pub(crate) fn give_up(self: &Rc<Self>, number: u64) {
+        if self.done.get() > number {
+            return;
+        }
+        self.unwanted.borrow_mut().push(number);
+        if self.done.get() == number {
+            self.request_cancel(number);
+        }
+    }
+
+    fn request_cancel(self: &Rc<Self>, number: u64) {
+        let link = Rc::clone(self);
+        // Fails only when the core is being torn down, and then the connection is closed anyway.
+        let _ = self.chores.send(Box::pin(async move { link.cancel(number).await }));
+    }
+
+    /// Asks the database to cancel, unless another statement has had its turn meanwhile.
+    async fn cancel(&self, number: u64) {
+        if self.done.get() != number {
+            return;
+        }
+        self.cancelling.set(self.cancelling.get() + 1);
+        let request = self.cancel_token.cancel_query(NoTls);
+        if !matches!(tokio::time::timeout(CANCEL_LIMIT, request).await, Ok(Ok(()))) {
+            tracing::debug!("a cancel request did not reach the database");
+        }
+        self.cancelling.set(self.cancelling.get() - 1);
+        self.last_cancel.set(Some(Instant::now()));
+    }
+}
+
+fn is_recent(cancel: Instant) -> bool {
+    cancel.elapsed() < CANCEL_ECHO
+}

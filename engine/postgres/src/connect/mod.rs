@@ -1,0 +1,5 @@
+//! Connections: where they lead, their pool, and statements pipelined over them.
+
+pub(crate) mod config;
+pub(crate) mod link;
+pub(crate) mod pool;

@@ -1,0 +1,150 @@
+//! PostgreSQL's types as discovery needs them: domains resolved, arrays taken apart, enums with their labels.
+
+use std::collections::HashMap;
+
+use tokio_postgres::{
+    Client, Error,
+    types::{Oid, Type},
+};
+
+use prony_sql::catalog::{CatalogEnum, ColumnKind};
+
+/// The types that columns of the served schemas have, and those that these are made of.
+pub(super) struct Types {
+    by_oid: HashMap<Oid, Entry>,
+    enums: Vec<CatalogEnum>,
+}
+
+struct Entry {
+    /// Ready for a cast: without length or precision, which in a cast would cut values silently.
+    name: Box<str>,
+    structure: Structure,
+}
+
+enum Structure {
+    Base,
+    Domain {
+        of: Oid,
+        refuses_null: bool,
+    },
+    Array {
+        of: Oid,
+    },
+    /// Index into [`Types::enums`].
+    Enum(usize),
+}
+
+/// What a column's type comes to.
+pub(super) struct Described {
+    pub(super) kind: ColumnKind,
+    pub(super) name: Box<str>,
+    /// A domain of it is NOT NULL.
+    pub(super) refuses_null: bool,
+}
+
+impl Types {
+    pub(super) async fn read(client: &Client, schemas: &[Oid]) -> Result<Self, Error> {
+        let rows = client
+            .query(
+                "WITH RECURSIVE used (oid) AS (
+                     SELECT a.atttypid FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
+                     WHERE c.relnamespace = ANY ($1) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+                       AND a.attnum > 0 AND NOT a.attisdropped
+                     UNION
+                     SELECT CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.typelem END
+                     FROM used JOIN pg_type AS t USING (oid) WHERE t.typtype = 'd' OR t.typcategory = 'A'
+                 )
+                 SELECT t.oid, t.typname::text, n.nspname::text, format_type(t.oid, -1) AS name,
+                        t.typtype::text, t.typcategory::text, t.typbasetype, t.typelem, t.typnotnull
+                 FROM used JOIN pg_type AS t USING (oid) JOIN pg_namespace AS n ON n.oid = t.typnamespace
+                 ORDER BY array_position($1, n.oid), n.nspname, t.typname",
+                &[&schemas],
+            )
+            .await?;
+        let mut types = Self { by_oid: HashMap::with_capacity(rows.len()), enums: Vec::new() };
+        let mut enum_oids = Vec::new();
+        for row in &rows {
+            let structure = match (row.get("typtype"), row.get("typcategory")) {
+                ("d", _) => {
+                    Structure::Domain { of: row.get("typbasetype"), refuses_null: row.get("typnotnull") }
+                }
+                ("e", _) => {
+                    types.enums.push(CatalogEnum {
+                        schema: Some(row.get::<_, &str>("nspname").into()),
+                        name: row.get::<_, &str>("typname").into(),
+                        labels: Vec::new(),
+                    });
+                    enum_oids.push(row.get::<_, Oid>("oid"));
+                    Structure::Enum(types.enums.len() - 1)
+                }
+                (_, "A") => Structure::Array { of: row.get("typelem") },
+                _ => Structure::Base,
+            };
+            let name = row.get::<_, &str>("name").into();
+            types.by_oid.insert(row.get("oid"), Entry { name, structure });
+        }
+        types.read_labels(client, &enum_oids).await?;
+        Ok(types)
+    }
+
+    async fn read_labels(&mut self, client: &Client, enum_oids: &[Oid]) -> Result<(), Error> {
+        if enum_oids.is_empty() {
+            return Ok(());
+        }
+        let rows = client
+            .query(
+                "SELECT enumtypid, enumlabel::text FROM pg_enum WHERE enumtypid = ANY ($1)
+                 ORDER BY enumtypid, enumsortorder",
+                &[&enum_oids],
+            )
+            .await?;
+        for row in &rows {
+            let oid: Oid = row.get(0);
+            if let Some(index) = enum_oids.iter().position(|known| *known == oid) {
+                self.enums[index].labels.push(row.get::<_, &str>(1).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows domains down to the type that they restrict.
+    pub(super) fn describe(&self, oid: Oid) -> Described {
+        let Some(entry) = self.by_oid.get(&oid) else {
+            return Described { kind: ColumnKind::OtherText, name: "text".into(), refuses_null: false };
+        };
+        let kind = match entry.structure {
+            Structure::Domain { of, refuses_null } => {
+                let below = self.describe(of);
+                return Described { refuses_null: refuses_null || below.refuses_null, ..below };
+            }
+            Structure::Array { of } => ColumnKind::Array(Box::new(self.describe(of).kind)),
+            Structure::Enum(index) => ColumnKind::Enum(index),
+            Structure::Base => base_kind(oid, &entry.name),
+        };
+        Described { kind, name: entry.name.clone(), refuses_null: false }
+    }
+
+    pub(super) fn into_enums(self) -> Vec<CatalogEnum> {
+        self.enums
+    }
+}
+
+fn base_kind(oid: Oid, name: &str) -> ColumnKind {
+    let Some(known) = Type::from_oid(oid) else {
+        // `citext` is an extension's type, so its oid differs between databases.
+        return if name.ends_with("citext") { ColumnKind::Text } else { ColumnKind::OtherText };
+    };
+    match known {
+        Type::INT2 | Type::INT4 => ColumnKind::Int,
+        Type::INT8 | Type::OID => ColumnKind::BigInt,
+        Type::FLOAT4 | Type::FLOAT8 => ColumnKind::Float,
+        Type::NUMERIC => ColumnKind::Numeric,
+        Type::BOOL => ColumnKind::Boolean,
+        Type::TEXT | Type::VARCHAR | Type::BPCHAR | Type::NAME => ColumnKind::Text,
+        Type::TIMESTAMP | Type::TIMESTAMPTZ => ColumnKind::Timestamp,
+        Type::UUID => ColumnKind::Uuid,
+        Type::JSON | Type::JSONB => ColumnKind::Json,
+        Type::BYTEA => ColumnKind::Bytes,
+        _ => ColumnKind::OtherText,
+    }
+}

@@ -1,0 +1,298 @@
+//! What PostgreSQL and the way to it can answer instead of rows, sorted by SQLSTATE (PostgreSQL manual,
+//! appendix A) and never by message texts, and how clients are told.
+
+use prony_graphql::error::{ErrorCode, GraphqlError};
+use tokio_postgres::error::DbError;
+
+use crate::discover::DiscoverError;
+
+/// Why a source could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot open postgres database {target}: {reason}")]
+pub struct OpenError {
+    pub kind: OpenErrorKind,
+    /// Host, port and database; never a password.
+    pub target: String,
+    reason: String,
+    #[source]
+    cause: Option<tokio_postgres::Error>,
+}
+
+/// What kept the database from being opened, to match on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenErrorKind {
+    /// The URL or key=value text cannot be used.
+    Config,
+    /// Refused, unknown host, no route, or no answer in time.
+    Unreachable,
+    /// Wrong password, unknown role, or a role that may not connect.
+    Rejected,
+    NoSuchDatabase,
+    /// Starting up, shutting down, or no connection left.
+    NotReady,
+    /// Connected, and then a statement of discovery failed.
+    Discovery,
+}
+
+impl OpenError {
+    pub(super) fn new(kind: OpenErrorKind, target: &str, reason: impl Into<String>) -> Self {
+        Self { kind, target: target.into(), reason: reason.into(), cause: None }
+    }
+
+    /// The text cannot be parsed; it is not repeated, as it may hold a password.
+    pub(super) fn unreadable(cause: &tokio_postgres::Error) -> Self {
+        let reason = format!("{}; write postgres://user:password@host:port/database", describe(cause));
+        Self::new(OpenErrorKind::Config, "of this URL", reason)
+    }
+
+    pub(super) fn discovery(target: &str, cause: &DiscoverError) -> Self {
+        let reason = match cause {
+            DiscoverError::Postgres(error) => format!("{cause}: {}", describe(error)),
+            _ => cause.to_string(),
+        };
+        Self::new(OpenErrorKind::Discovery, target, reason)
+    }
+
+    /// Sorts an error of a connection attempt and says what to try.
+    pub(super) fn connecting(target: &str, cause: tokio_postgres::Error) -> Self {
+        let (kind, advice) = match cause.code().map(tokio_postgres::error::SqlState::code) {
+            Some("3D000") => (OpenErrorKind::NoSuchDatabase, "create it, or correct the name in the URL"),
+            Some("28P01" | "28000" | "42501") => {
+                (OpenErrorKind::Rejected, "check user and password, and the server's pg_hba.conf")
+            }
+            Some("57P03" | "57P01" | "57P02" | "53300") => (OpenErrorKind::NotReady, "try again in a moment"),
+            Some(_) => (OpenErrorKind::Rejected, "see the server's log"),
+            None if is_about_credentials(&cause) => (
+                OpenErrorKind::Rejected,
+                "give user and password in the URL: postgres://user:password@host/database",
+            ),
+            None => {
+                (OpenErrorKind::Unreachable, "check that the server runs and that host and port are right")
+            }
+        };
+        let reason = format!("{}; {advice}", describe(&cause));
+        Self { kind, target: target.into(), reason, cause: Some(cause) }
+    }
+}
+
+/// The driver has no kind for "the server wants a password and none was given"; it is the only error of an
+/// attempt with neither an SQLSTATE nor an input/output error beneath that is not about TLS.
+fn is_about_credentials(error: &tokio_postgres::Error) -> bool {
+    use std::error::Error as _;
+    let source = error.source();
+    !error.is_closed() && source.is_some_and(|source| !source.is::<std::io::Error>())
+}
+
+/// The error with its causes in one line, for logs and start-up messages.
+pub(super) fn describe(error: &tokio_postgres::Error) -> String {
+    use std::error::Error as _;
+    if let Some(database) = error.as_db_error() {
+        return format!("{} (SQLSTATE {})", database.message(), database.code().code());
+    }
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+/// What became of a statement that gave no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FailureKind {
+    /// No connection, and none within the bound.
+    Unavailable,
+    /// More statements wait than the bound allows.
+    Overloaded,
+    /// The connection broke while the statement was under way.
+    ConnectionLost,
+    /// The connection broke after COMMIT was sent, or in a statement that commits by itself.
+    OutcomeUnknown,
+    /// It ran longer than `statement_timeout_ms`.
+    Timeout,
+    /// Cancelled by somebody else, such as an administrator.
+    Cancelled,
+    /// Hit by a cancel request of ours that was meant for another statement of the connection.
+    Bystander,
+    /// The prepared statement no longer fits the tables.
+    StalePlan,
+    /// A value that the type of its column refuses.
+    BadValue,
+    /// A number beyond the range of its type: a given one in a write, a stored one in a read.
+    OutOfRange,
+    /// More than PostgreSQL takes in one statement: columns, arguments, nesting.
+    TooComplex,
+    Constraint(Constraint),
+    /// Lost against a concurrent transaction; nothing was written.
+    Conflict,
+    ReadOnly,
+    /// The answer is larger than `max_response_bytes`.
+    TooLarge,
+    Failed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Constraint {
+    Unique,
+    ForeignKey,
+    NotNull,
+    Check,
+    Exclusion,
+}
+
+/// A failed statement; names of table, column and constraint where PostgreSQL gives them.
+#[derive(Debug, Clone)]
+pub(super) struct Failure {
+    pub(super) kind: FailureKind,
+    /// The database's own text, for the log.
+    pub(super) detail: Option<String>,
+    pub(super) column: Option<String>,
+}
+
+impl Failure {
+    pub(super) fn new(kind: FailureKind, detail: impl Into<String>) -> Self {
+        Self { kind, detail: Some(detail.into()), column: None }
+    }
+
+    /// Whether a read may be tried once more on another connection.
+    pub(super) fn is_worth_another_try(&self) -> bool {
+        matches!(self.kind, FailureKind::ConnectionLost | FailureKind::Bystander | FailureKind::StalePlan)
+    }
+
+    /// For the client. `values` names what the statement compared or wrote as text, for bad values.
+    pub(super) fn to_graphql(&self, values: &[Box<str>], statement_timeout_ms: u32) -> GraphqlError {
+        let (code, message) = self.client_message(values, statement_timeout_ms);
+        let error = GraphqlError::new(code, message);
+        match &self.detail {
+            Some(detail) => error.with_detail(detail.clone()),
+            None => error,
+        }
+    }
+
+    fn client_message(&self, values: &[Box<str>], statement_timeout_ms: u32) -> (ErrorCode, String) {
+        let (code, message) = match self.kind {
+            FailureKind::Unavailable => {
+                (ErrorCode::SourceUnavailable, "the database cannot be reached; try again in a moment")
+            }
+            FailureKind::Overloaded => (
+                ErrorCode::SourceUnavailable,
+                "too many statements wait for the database; try again in a moment",
+            ),
+            FailureKind::ConnectionLost => {
+                (ErrorCode::SourceUnavailable, "the connection to the database broke; nothing was changed")
+            }
+            FailureKind::OutcomeUnknown => (
+                ErrorCode::SourceUnavailable,
+                "the connection to the database broke while the change was being committed: whether it was made \
+                 is unknown; look before you repeat it",
+            ),
+            FailureKind::Timeout => {
+                let message = format!(
+                    "the statement ran longer than {statement_timeout_ms} ms and was cancelled; ask for fewer \
+                     rows, or raise statement_timeout_ms"
+                );
+                return (ErrorCode::Timeout, message);
+            }
+            FailureKind::Cancelled | FailureKind::Bystander => {
+                (ErrorCode::Timeout, "the statement was cancelled at the database")
+            }
+            FailureKind::OutOfRange => {
+                (ErrorCode::ValueOutOfRange, "a stored number is beyond the range of its field's type")
+            }
+            FailureKind::TooComplex => (
+                ErrorCode::LimitExceeded,
+                "the field asks for more than one statement can hold; ask for less",
+            ),
+            FailureKind::BadValue => return (ErrorCode::BadUserInput, bad_value_message(values)),
+            FailureKind::Constraint(constraint) => {
+                return (ErrorCode::ConstraintViolation, self.constraint_message(constraint));
+            }
+            FailureKind::Conflict => (
+                ErrorCode::SourceFailed,
+                "a concurrent transaction got in the way; nothing was changed, try again",
+            ),
+            FailureKind::ReadOnly => {
+                (ErrorCode::SourceFailed, "the database is read-only; nothing was changed")
+            }
+            FailureKind::TooLarge => {
+                (ErrorCode::LimitExceeded, "the answer is larger than max_response_bytes; ask for fewer rows")
+            }
+            FailureKind::StalePlan => {
+                (ErrorCode::SourceFailed, "the tables have changed since the server started; restart it")
+            }
+            FailureKind::Failed => (ErrorCode::SourceFailed, "the database refused the statement"),
+        };
+        (code, message.to_owned())
+    }
+
+    fn constraint_message(&self, constraint: Constraint) -> String {
+        match (constraint, &self.column) {
+            (Constraint::Unique, _) => "a row with this value of a unique key exists already".into(),
+            (Constraint::ForeignKey, _) => {
+                "the row refers to a row that does not exist, or another row refers to it".into()
+            }
+            (Constraint::NotNull, Some(column)) => format!("column {column} must not be null"),
+            (Constraint::NotNull, None) => "a column that must not be null has no value".into(),
+            (Constraint::Check | Constraint::Exclusion, _) => "a check of the table refuses the row".into(),
+        }
+    }
+}
+
+fn bad_value_message(values: &[Box<str>]) -> String {
+    match values {
+        [] => "a value does not fit the type of its column".into(),
+        [only] => format!("the value of {only} does not fit the type of its column"),
+        many => format!("the value of one of {} does not fit the type of its column", many.join(", ")),
+    }
+}
+
+impl From<tokio_postgres::Error> for Failure {
+    fn from(error: tokio_postgres::Error) -> Self {
+        let Some(database) = error.as_db_error() else {
+            return Self::new(FailureKind::ConnectionLost, describe(&error));
+        };
+        Self {
+            kind: kind_of(database),
+            detail: Some(describe_database_error(database)),
+            column: database.column().map(Into::into),
+        }
+    }
+}
+
+fn describe_database_error(error: &DbError) -> String {
+    let mut text = format!("{} (SQLSTATE {})", error.message(), error.code().code());
+    for (label, part) in
+        [("detail", error.detail()), ("hint", error.hint()), ("constraint", error.constraint())]
+    {
+        if let Some(part) = part {
+            text.push_str("; ");
+            text.push_str(label);
+            text.push_str(": ");
+            text.push_str(part);
+        }
+    }
+    text
+}
+
+fn kind_of(error: &DbError) -> FailureKind {
+    let code = error.code().code();
+    match code {
+        "23505" => FailureKind::Constraint(Constraint::Unique),
+        "23503" => FailureKind::Constraint(Constraint::ForeignKey),
+        "23502" => FailureKind::Constraint(Constraint::NotNull),
+        "23514" | "44000" => FailureKind::Constraint(Constraint::Check),
+        "23P01" => FailureKind::Constraint(Constraint::Exclusion),
+        "57014" => FailureKind::Cancelled,
+        // Feature not supported (cached plan must not change result type), no such prepared statement.
+        "0A000" | "26000" => FailureKind::StalePlan,
+        "40001" | "40P01" => FailureKind::Conflict,
+        "22003" => FailureKind::OutOfRange,
+        "25006" => FailureKind::ReadOnly,
+        // Admin shutdown, crash shutdown, database dropped, idle-session timeout.
+        "57P01" | "57P02" | "57P03" | "57P04" | "57P05" => FailureKind::ConnectionLost,
+        _ => match &code[..2] {
+            "22" => FailureKind::BadValue,
+            "54" => FailureKind::TooComplex,
+            "08" => FailureKind::ConnectionLost,
+            _ => FailureKind::Failed,
+        },
+    }
+}

@@ -1,0 +1,24 @@
+//! PostgreSQL as a relational source: pipelined connections per core, and statements whose rows become JSON
+//! with little work on either side. Discovery is in [`discover`].
+//!
+//! The road of a root field: `select` or `levels` write its statement, `prepared` keeps it, `session` runs it
+//! on a connection of `pool`, `link` sends it and receives rows, `rows` writes them. `plan_choice` decides
+//! between held plans and plans for each execution.
+
+pub mod changes;
+mod connect;
+mod database;
+pub mod discover;
+mod error;
+mod run;
+mod source;
+mod statement;
+#[cfg(test)]
+mod tests;
+
+pub use crate::changes::listen::ListenerState;
+pub use crate::database::PostgresDatabase;
+pub use crate::error::{OpenError, OpenErrorKind};
+pub use crate::run::session::Session;
+pub use crate::source::{PostgresSource, PostgresSourceError, open};
+pub use crate::statement::prepared::Prepared;

@@ -1,0 +1,6 @@
+//! Running statements on one core, and writing their rows.
+
+pub(crate) mod plan_choice;
+pub(crate) mod rows;
+pub(crate) mod running;
+pub(crate) mod session;

@@ -1,0 +1,124 @@
+//! JSON text made by the database: one SQL expression per kind of column, and objects as concatenations.
+//!
+//! `concat` and `string_agg` over text beat `json_build_object`, `row_to_json` and `json_agg` (see the
+//! decision record on PostgreSQL and JSON); what `to_json` does to single values is kept.
+
+use prony_sql::{builder::push_literal, catalog::ColumnKind, model::Column};
+
+/// PostgreSQL's functions take at most 100 arguments; `concat` of more is nested.
+const MAX_ARGUMENTS: usize = 90;
+
+/// A piece of JSON text: known now, or an SQL expression of type text that is never null.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Literal(String),
+    Expression(String),
+}
+
+/// JSON text under construction. Neighbouring literals are merged.
+#[derive(Debug, Default)]
+pub(crate) struct JsonText {
+    pieces: Vec<Piece>,
+}
+
+impl JsonText {
+    pub(crate) fn literal(&mut self, text: &str) {
+        if let Some(Piece::Literal(last)) = self.pieces.last_mut() {
+            last.push_str(text);
+        } else {
+            self.pieces.push(Piece::Literal(text.to_owned()));
+        }
+    }
+
+    /// `{` or `,`, then the key as a JSON string, then `:`.
+    pub(crate) fn key(&mut self, index: usize, response_key: &str) {
+        let prefix = prony_graphql::json::member_prefix(response_key);
+        self.literal(if index == 0 { "{" } else { "," });
+        self.literal(&String::from_utf8_lossy(&prefix));
+    }
+
+    /// Ends an object; `is_empty` where it has no member.
+    pub(crate) fn end(&mut self, is_empty: bool) {
+        self.literal(if is_empty { "{}" } else { "}" });
+    }
+
+    /// A string value that is known now.
+    pub(crate) fn string(&mut self, value: &str) {
+        let mut text = Vec::with_capacity(value.len() + 2);
+        prony_graphql::json::write_string(&mut text, value);
+        self.literal(&String::from_utf8_lossy(&text));
+    }
+
+    pub(crate) fn expression(&mut self, sql: String) {
+        self.pieces.push(Piece::Expression(sql));
+    }
+
+    /// The whole as one SQL expression of type text, never null.
+    pub(crate) fn into_sql(self) -> String {
+        let arguments: Vec<String> = self
+            .pieces
+            .into_iter()
+            .map(|piece| match piece {
+                Piece::Expression(sql) => sql,
+                Piece::Literal(text) => {
+                    let mut literal = String::with_capacity(text.len() + 2);
+                    push_literal(&mut literal, &text);
+                    literal
+                }
+            })
+            .collect();
+        concatenation(arguments)
+    }
+}
+
+fn concatenation(mut arguments: Vec<String>) -> String {
+    while arguments.len() > MAX_ARGUMENTS {
+        arguments =
+            arguments.chunks(MAX_ARGUMENTS).map(|chunk| format!("concat({})", chunk.join(","))).collect();
+    }
+    format!("concat({})", arguments.join(","))
+}
+
+/// The JSON text of a column's value, `null` included.
+pub(crate) fn value(kind: &ColumnKind, nullable: bool, operand: &str) -> String {
+    let text = text_of(kind, operand);
+    // A value that is no JSON number (NaN, Infinity) becomes null also where the column is not nullable.
+    if nullable || matches!(kind, ColumnKind::Float | ColumnKind::Numeric) {
+        format!("coalesce({text},'null')")
+    } else {
+        text
+    }
+}
+
+/// The JSON text of a value; SQL null for null.
+fn text_of(kind: &ColumnKind, operand: &str) -> String {
+    match kind {
+        ColumnKind::Int => format!("{operand}::int4::text"),
+        ColumnKind::BigInt => format!("{operand}::int8::text"),
+        ColumnKind::Boolean | ColumnKind::Json => format!("{operand}::text"),
+        // Infinity minus itself and NaN are no zero.
+        ColumnKind::Float | ColumnKind::Numeric => {
+            format!("CASE WHEN {operand} - {operand} = 0 THEN {operand}::text END")
+        }
+        ColumnKind::Decimal => format!("'\"'||{operand}::text||'\"'"),
+        ColumnKind::Text | ColumnKind::Uuid | ColumnKind::Enum(_) | ColumnKind::OtherText => {
+            format!("to_json({operand}::text)::text")
+        }
+        ColumnKind::Timestamp => format!("to_json({operand})::text"),
+        ColumnKind::Bytes => format!("'\"'||translate(encode({operand},'base64'),E'\\n','')||'\"'"),
+        ColumnKind::Array(element) => array(element, operand),
+    }
+}
+
+fn array(element: &ColumnKind, operand: &str) -> String {
+    format!(
+        "CASE WHEN {operand} IS NOT NULL THEN (SELECT concat('[',string_agg({},',' ORDER BY n),']') FROM \
+         unnest({operand}) WITH ORDINALITY AS u(e,n)) END",
+        value(element, true, "u.e"),
+    )
+}
+
+/// The JSON text of a column of a row under an alias.
+pub(crate) fn column(column: &Column, operand: &str) -> String {
+    value(&column.kind, column.nullable, operand)
+}

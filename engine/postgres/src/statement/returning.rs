@@ -1,0 +1,183 @@
+//! What mutations of this server tell of the rows that they change: the row, and where in the database's log that was.
+
+use std::{fmt::Write as _, rc::Rc, sync::Arc};
+
+use tokio_postgres::Row;
+
+use crate::{
+    error::{Failure, FailureKind},
+    run::rows::{Form, column_text},
+    statement::{
+        dialect::Postgres,
+        mutation::{Step, StepFailure, StepOutcome},
+        select::SelectList,
+        text::Statement,
+    },
+};
+use prony_sql::{
+    builder::{Dialect as _, push_identifier},
+    changes::{
+        Operation, RowChange, RowValues,
+        order::{Order, Turn},
+    },
+    model::{Table, TableId},
+};
+
+/// A mutation that returns the row that it has changed, or deleted.
+#[derive(Debug)]
+pub(crate) struct Telling {
+    pub(crate) statement: Arc<Statement>,
+    pub(crate) operation: Operation,
+    /// By the table's columns: where each is in the returned row.
+    pub(crate) columns: Vec<(usize, Form)>,
+    /// Where the log's position is in the returned row.
+    pub(crate) position: usize,
+    /// Of an update that writes a column of the key.
+    pub(crate) moved_key: Option<MovedKey>,
+}
+
+/// Where the key that an update starts from is in the returned row, and whether it was another.
+#[derive(Debug)]
+pub(crate) struct MovedKey {
+    is_moved: usize,
+    columns: Vec<(usize, Form)>,
+}
+
+/// A change that waits for its commit.
+#[derive(Debug)]
+pub(crate) struct Told {
+    change: RowChange,
+    position: u64,
+}
+
+/// Read after the row is locked and before the commit; see `changes::order`.
+const POSITION: &str = "(pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::int8";
+
+impl Telling {
+    /// Adds all columns and the log's position to what is returned.
+    pub(crate) fn columns(table: &Table, select: &mut SelectList) -> (Vec<(usize, Form)>, usize) {
+        let columns = table.columns.iter().map(|column| {
+            let mut operand = String::new();
+            push_identifier(&mut operand, &column.name);
+            let (form, sql) = Form::of(column, &operand);
+            (select.position(sql), form)
+        });
+        let columns = columns.collect();
+        (columns, select.position(POSITION.to_owned()))
+    }
+
+    /// Adds the key before, which the statement's last parameters hold: written as rows write it, and compared as the
+    /// database compares.
+    pub(crate) fn moved_key(table: &Table, parameters: usize, select: &mut SelectList) -> MovedKey {
+        let first = parameters - table.primary_key.len();
+        let (mut moved, mut columns) = (String::new(), Vec::new());
+        for (place, id) in table.primary_key.iter().enumerate() {
+            let column = table.column(*id);
+            let mut before = String::new();
+            Postgres.placeholder(&mut before, first + place + 1, column);
+            moved.push_str(if place == 0 { "(" } else { " OR " });
+            push_identifier(&mut moved, &column.name);
+            let _ = write!(moved, " IS DISTINCT FROM {before}");
+            let (form, sql) = Form::of(column, &format!("({before})"));
+            // Parameters have no smaller integers.
+            let form = if form == Form::Int2 { Form::Int4 } else { form };
+            columns.push((select.position(sql), form));
+        }
+        MovedKey { is_moved: select.position(moved + ")"), columns }
+    }
+
+    pub(crate) fn read(&self, table: TableId, row: &Row) -> Result<Told, Failure> {
+        let values = |columns: &[(usize, Form)]| {
+            let texts = columns.iter().map(|&(column, form)| column_text(row, column, form));
+            texts.collect::<Result<_, _>>().map(RowValues)
+        };
+        let position: i64 = row.try_get(self.position)?;
+        let previous_key = match &self.moved_key {
+            Some(key) if row.try_get(key.is_moved)? => Some(values(&key.columns)?),
+            _ => None,
+        };
+        let row = Some(values(&self.columns)?);
+        let change = RowChange { table, operation: self.operation, row, previous_key };
+        Ok(Told { change, position: position as u64 })
+    }
+
+    pub(crate) fn weight_bytes(&self) -> usize {
+        self.statement.weight_bytes() + self.columns.len() * size_of::<(usize, Form)>()
+    }
+}
+
+/// One attempt at a transaction, as far as others want to hear of it.
+pub(crate) struct Telltale {
+    order: Arc<Order>,
+    steps: Rc<[Step]>,
+    /// By step: whether its table is wanted, so that it tells. Empty where nobody listens.
+    tells: Vec<bool>,
+    turn: Option<Turn>,
+}
+
+impl Telltale {
+    pub(crate) fn begin(order: &Arc<Order>, steps: &Rc<[Step]>) -> Self {
+        let feed = order.feed();
+        let tells: Vec<bool> = if feed.is_read() {
+            steps.iter().map(|step| feed.is_told_of(step.mutation.table)).collect()
+        } else {
+            Vec::new()
+        };
+        let turn = tells.contains(&true).then(|| order.begin());
+        Self { order: Arc::clone(order), steps: Rc::clone(steps), tells, turn }
+    }
+
+    pub(crate) fn tells(&self, step: usize) -> bool {
+        self.tells.get(step).copied().unwrap_or(false)
+    }
+
+    /// Publishes what has been committed, before the client is answered.
+    pub(crate) fn end(
+        self,
+        outcome: Result<Vec<StepOutcome>, StepFailure>,
+    ) -> Result<Vec<Vec<u8>>, StepFailure> {
+        match outcome {
+            Ok(outcomes) => Ok(self.committed(outcomes)),
+            Err(failed) => {
+                if failed.failure.kind == FailureKind::OutcomeUnknown {
+                    self.lose(|_| true);
+                }
+                Err(failed)
+            }
+        }
+    }
+
+    fn committed(mut self, outcomes: Vec<StepOutcome>) -> Vec<Vec<u8>> {
+        let mut changes = Vec::new();
+        let mut last = 0;
+        let mut data = Vec::with_capacity(outcomes.len());
+        for outcome in outcomes {
+            data.push(outcome.data);
+            if let Some(Told { change, position }) = outcome.told {
+                last = last.max(position);
+                changes.push(change);
+            }
+        }
+        // Triggers that have come meanwhile may tell of it too.
+        let feed = self.order.feed();
+        let (changes, untold): (Vec<_>, Vec<_>) =
+            changes.into_iter().partition(|change| feed.is_told_of(change.table));
+        feed.lose(&untold.iter().map(|change| change.table).collect::<Vec<_>>());
+        if let Some(turn) = self.turn.take() {
+            turn.committed(last, changes);
+        }
+        if self.order.feed().is_read() {
+            // Somebody has begun to listen meanwhile.
+            self.lose(|step| !self.tells(step));
+        }
+        data
+    }
+
+    fn lose(&self, which: impl Fn(usize) -> bool) {
+        let feed = self.order.feed();
+        let steps = self.steps.iter().enumerate().filter(|(index, _)| which(*index));
+        let tables: Vec<TableId> =
+            steps.map(|(_, step)| step.mutation.table).filter(|table| feed.is_told_of(*table)).collect();
+        feed.lose(&tables);
+    }
+}

@@ -1,0 +1,124 @@
+//! PostgreSQL as a source against a temporary server: GraphQL text in, JSON out.
+
+mod answers;
+mod cancel;
+mod models;
+mod mutations;
+mod outage;
+mod skew;
+mod types;
+
+use std::{future::Future, sync::Arc};
+
+use prony_graphql::{
+    document::{Operation, limits::Limits},
+    error::ErrorCode,
+    response::{Detail, FieldResult, assemble},
+    schema::{Schema, SourceId},
+    selection::{OperationKind, Selection},
+    variables::Variables,
+};
+use serde_json::{Value as Json, json};
+use tokio::task::LocalSet;
+
+use crate::{OpenError, PostgresDatabase, Prepared, Session};
+use prony_sql::{
+    contribution::contribution,
+    lower::{RootIndex, lower},
+    model::Model,
+    settings::{RelationalSettings, ResolverModel},
+};
+
+/// An open database with its schema.
+struct Served {
+    database: PostgresDatabase,
+    model: Arc<Model>,
+    roots: RootIndex,
+    schema: Schema,
+}
+
+/// An operation down to its statements.
+struct Planned {
+    selection: Selection,
+    prepared: Vec<Arc<Prepared>>,
+    variables: Variables,
+}
+
+impl Served {
+    async fn try_open(url: &str, settings: &RelationalSettings) -> Result<Self, OpenError> {
+        let (database, catalog) = PostgresDatabase::open(url, settings).await?;
+        let model = Model::build(&catalog, settings).unwrap();
+        let schema = Schema::merge(vec![(SourceId(0), contribution(&model))]).unwrap();
+        Ok(Self { database, roots: RootIndex::new(&model), model: Arc::new(model), schema })
+    }
+
+    async fn open(url: &str, settings: &RelationalSettings) -> Self {
+        Self::try_open(url, settings).await.unwrap()
+    }
+
+    fn plan(&self, text: &str, variables: Json) -> Planned {
+        let operation = Operation::parse(&self.schema, text, None, &Limits::default())
+            .unwrap_or_else(|errors| panic!("{text}: {errors:?}"));
+        let Json::Object(given) = variables else { panic!("variables are an object") };
+        let (variables, _) = operation.coerce(&self.schema, given).unwrap();
+        let selection = operation.select(&self.schema, &variables).unwrap();
+        let prepared = selection.fields.iter().map(|field| {
+            let plan = lower(&self.model, &self.roots, selection.kind, field).unwrap();
+            Arc::new(self.database.statements(&self.model, plan).unwrap())
+        });
+        let prepared = prepared.collect();
+        Planned { selection, prepared, variables }
+    }
+
+    /// The whole response.
+    async fn ask(&self, session: &Session, text: &str, variables: Json) -> String {
+        let planned = self.plan(text, variables);
+        let results = planned.results(session).await;
+        String::from_utf8(assemble(&planned.selection.fields, &results, Detail::Hidden)).unwrap()
+    }
+
+    /// `data`, where there must be no errors.
+    async fn data(&self, session: &Session, text: &str, variables: Json) -> Json {
+        let response: Json = serde_json::from_str(&self.ask(session, text, variables).await).unwrap();
+        assert_eq!(response.get("errors"), None, "{text}");
+        response["data"].clone()
+    }
+}
+
+impl Planned {
+    async fn results(&self, session: &Session) -> Vec<FieldResult> {
+        if self.selection.kind == OperationKind::Mutation {
+            return session.mutate(&self.prepared, &self.variables).await;
+        }
+        let mut results = Vec::new();
+        for prepared in &self.prepared {
+            results.push(session.query(prepared, &self.variables).await);
+        }
+        results
+    }
+
+    /// The code of the first error, or the data.
+    async fn outcome(&self, session: &Session) -> Result<String, ErrorCode> {
+        let result = self.results(session).await.remove(0);
+        match result.errors.first() {
+            Some(error) => Err(error.code),
+            None => Ok(String::from_utf8(result.data.unwrap()).unwrap()),
+        }
+    }
+}
+
+/// Runs a test as the server does: one thread, one `LocalSet`.
+fn on_a_core<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    LocalSet::new().block_on(&runtime, test)
+}
+
+fn settings(resolver: ResolverModel) -> RelationalSettings {
+    RelationalSettings { resolver, connections_per_core: 2, ..RelationalSettings::default() }
+}
+
+const MODELS: [ResolverModel; 3] = [ResolverModel::Subquery, ResolverModel::PerNest, ResolverModel::Bucket];
+
+fn none() -> Json {
+    json!({})
+}

@@ -1,0 +1,158 @@
+//! Mutations: what they answer, what they leave behind, and what refuses them.
+
+use prony_testkit::postgres::{Cluster, TestDatabase};
+
+use crate::tests::*;
+
+const SHOP: &str = "
+    create table shelf (id serial primary key, label text not null unique, size int check (size > 0));
+    create table item (shelf_id int not null references shelf, place int, note text, primary key (shelf_id, place));
+    create table deferred (id int primary key, other int references shelf deferrable initially deferred);
+    create table log (line text);
+    insert into shelf (label, size) values ('a', 1), ('b', 2);
+    insert into item values (1, 1, 'x'), (1, 2, 'y');";
+
+/// Each request's response, then what the query sees.
+fn check(cases: &[(&str, &str)], query: &str, wanted: &[&str]) {
+    let database = TestDatabase::create();
+    database.execute(SHOP);
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let session = served.database.session();
+        for (text, response) in cases {
+            assert_eq!(served.ask(&session, text, none()).await, *response, "{text}");
+        }
+    });
+    let rows: Vec<String> = database
+        .query(query)
+        .into_iter()
+        .map(|row| row.into_iter().map(|value| value.unwrap_or("null".into())).collect::<Vec<_>>().join(","))
+        .collect();
+    assert_eq!(rows, wanted);
+}
+
+#[test]
+fn rows_are_created_changed_and_deleted() {
+    check(
+        &[
+            (
+                "mutation { createShelf(label: \"c'\", size: null) { id __typename } }",
+                r#"{"data":{"createShelf":{"id":3,"__typename":"ShelfPks"}}}"#,
+            ),
+            (
+                "mutation { createItem(shelf_id: 3, place: 7) { p: place shelf_id } }",
+                r#"{"data":{"createItem":{"p":7,"shelf_id":3}}}"#,
+            ),
+            (
+                "mutation { updateItem(pk_columns: {shelf_id: 1, place: 2}, note: \"z\") { result __typename } }",
+                r#"{"data":{"updateItem":{"result":true,"__typename":"Result"}}}"#,
+            ),
+            (
+                "mutation { updateItem(pk_columns: {shelf_id: 1, place: 9}, note: \"z\") { result } }",
+                r#"{"data":{"updateItem":{"result":false}}}"#,
+            ),
+            (
+                "mutation { a: deleteItem(pk_columns: {shelf_id: 1, place: 1}) { result }
+                 b: deleteItem(pk_columns: {shelf_id: 1, place: 1}) { result }
+                 c: updateShelf(pk_columns: {id: 2}) { result } }",
+                r#"{"data":{"a":{"result":true},"b":{"result":false},"c":{"result":true}}}"#,
+            ),
+        ],
+        "select i.*, label from item i join shelf on id = shelf_id order by 1, 2",
+        &["1,2,z,a", "3,7,null,c'"],
+    );
+}
+
+#[test]
+fn a_request_is_written_whole_or_not_at_all() {
+    let refused = "{\"data\":{\"a\":null,\"b\":null},\"errors\":[{\"message\":";
+    let database = TestDatabase::create();
+    database.execute(SHOP);
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let session = served.database.session();
+        for (second, code, message) in [
+            ("createShelf(label: \"a\") { id }", "CONSTRAINT_VIOLATION", "unique key"),
+            ("createItem(shelf_id: 99, place: 1) { place }", "CONSTRAINT_VIOLATION", "refers to a row"),
+            ("createShelf(label: \"e\", size: -1) { id }", "CONSTRAINT_VIOLATION", "a check of the table"),
+            (
+                "updateShelf(pk_columns: {id: 1}, label: null) { result }",
+                "CONSTRAINT_VIOLATION",
+                "column label",
+            ),
+            ("deleteShelf(pk_columns: {id: 1}) { result }", "CONSTRAINT_VIOLATION", "another row refers"),
+            ("createDeferred(id: 1, other: 99) { id }", "CONSTRAINT_VIOLATION", "refers to a row"),
+        ] {
+            let text = format!("mutation {{ a: createShelf(label: \"new\") {{ id }} b: {second} }}");
+            let response = served.ask(&session, &text, none()).await;
+            assert!(response.starts_with(refused), "{response}");
+            assert!(response.contains(code) && response.contains(message), "{response}");
+            assert!(response.contains("\"path\":[\"b\"]"), "{response}");
+            assert!(!response.contains("SQLSTATE") && !response.contains("violates"), "{response}");
+        }
+        let single = served.ask(&session, "mutation { b: createShelf(label: \"a\") { id } }", none()).await;
+        assert!(single.contains("CONSTRAINT_VIOLATION"), "{single}");
+    });
+    assert_eq!(database.query("select count(*) from shelf")[0][0].as_deref(), Some("2"));
+}
+
+#[test]
+fn a_read_only_server_says_so() {
+    let database = TestDatabase::create();
+    database.execute(SHOP);
+    database.execute(&format!("alter database {} set default_transaction_read_only = on", database.name()));
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let session = served.database.session();
+        let response = served.ask(&session, "mutation { createShelf(label: \"x\") { id } }", none()).await;
+        assert!(response.contains("the database is read-only"), "{response}");
+    });
+}
+
+#[test]
+fn an_invalid_value_names_its_column() {
+    let database = TestDatabase::create();
+    database.execute("create table t (id smallint primary key, at timestamp, label varchar(3))");
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let session = served.database.session();
+        for (values, message) in [
+            ("id: 1, at: \"never again\"", "the value of at does not fit"),
+            ("id: 1, label: \"four\"", "the value of label does not fit"),
+            ("id: 70000", "a value does not fit the type of its column"),
+        ] {
+            let text = format!("mutation {{ createT({values}) {{ id }} }}");
+            let response = served.ask(&session, &text, none()).await;
+            assert!(response.contains(message) && response.contains("BAD_USER_INPUT"), "{response}");
+        }
+    });
+}
+
+/// The server dies while a statement that commits by itself runs: nobody can know whether it was written.
+#[test]
+fn a_connection_lost_in_a_write_leaves_the_outcome_open() {
+    let cluster = Cluster::start_new().unwrap();
+    cluster
+        .execute(
+            "postgres",
+            "create table slow (id int primary key);
+             create function wait() returns trigger language plpgsql as
+             $$ begin perform pg_sleep(30); return new; end $$;
+             create trigger wait before insert on slow for each row execute function wait();",
+        )
+        .unwrap();
+    on_a_core(async {
+        let served = Served::open(&cluster.url("postgres"), &settings(ResolverModel::Subquery)).await;
+        let session = served.database.session();
+        let single = served.plan("mutation { createSlow(id: 1) { id } }", none());
+        let both =
+            served.plan("mutation { a: createSlow(id: 1) { id } b: createSlow(id: 2) { id } }", none());
+        let stop = async {
+            tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+            cluster.kill().unwrap();
+        };
+        let (single, both, ()) = tokio::join!(single.results(&session), both.results(&session), stop);
+        assert!(single[0].errors[0].message.contains("is unknown"), "{:?}", single[0]);
+        assert!(both[0].errors[0].message.contains("nothing was changed"), "{:?}", both[0]);
+    });
+}

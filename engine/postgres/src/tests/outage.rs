@@ -1,0 +1,201 @@
+//! The database is wrong, away, restarted, or changed under the engine.
+
+use std::time::Duration;
+
+use prony_testkit::{
+    port::free_port,
+    postgres::{Cluster, TestDatabase},
+};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::{OpenErrorKind, error::FailureKind, tests::*};
+
+/// Nothing may wait longer than this for an answer, whatever the database does.
+const NEVER_LONGER: Duration = Duration::from_secs(20);
+
+#[test]
+fn a_database_that_cannot_be_opened_says_why() {
+    let database = TestDatabase::create();
+    let here = database.url();
+    let nowhere = format!("postgres://postgres:secret@127.0.0.1:{}/postgres", free_port());
+    on_a_core(async {
+        for (url, kind, text) in [
+            (nowhere.as_str(), OpenErrorKind::Unreachable, "check that the server runs"),
+            (&here.replace(database.name(), "no_such"), OpenErrorKind::NoSuchDatabase, "no_such"),
+            (
+                &here.replace("postgres@", "nobody:secret@"),
+                OpenErrorKind::Rejected,
+                "check user and password",
+            ),
+            ("postgres://u:secret@host:port/db", OpenErrorKind::Config, "postgres://user:password@host"),
+            ("postgres://u:secret@127.0.0.1/db?sslmode=require", OpenErrorKind::Config, "sslmode"),
+        ] {
+            let settings = RelationalSettings::default();
+            let opened = timeout(NEVER_LONGER, Served::try_open(url, &settings));
+            let Err(error) = opened.await.expect("opening ends") else { panic!("{url} was opened") };
+            assert_eq!(error.kind, kind, "{error}");
+            assert!(error.to_string().contains(text), "{error}");
+            assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
+        }
+        let settings = RelationalSettings { schemas: vec!["nope".into()], ..RelationalSettings::default() };
+        let Err(error) = Served::try_open(&here, &settings).await else { panic!("no such schema") };
+        assert_eq!(error.kind, OpenErrorKind::Discovery);
+        assert!(error.to_string().contains("nope"), "{error}");
+    });
+}
+
+#[test]
+fn unix_sockets_and_key_value_texts_are_understood() {
+    let cluster = Cluster::start_new().unwrap();
+    cluster.execute("postgres", "create table t (id int primary key); insert into t values (7)").unwrap();
+    let pairs = format!("host=127.0.0.1 port={} user=postgres dbname=postgres", cluster.port());
+    on_a_core(async {
+        for url in [cluster.socket_url("postgres"), pairs] {
+            let served = Served::open(&url, &settings(ResolverModel::Subquery)).await;
+            let session = served.database.session();
+            assert_eq!(served.data(&session, "{ ts { id } }", none()).await, json!({"ts": [{"id": 7}]}));
+        }
+    });
+}
+
+/// Asks until the outcome is as wanted; every answer in between must come within the bound.
+async fn until(
+    planned: &Planned,
+    session: &Session,
+    mut is_wanted: impl FnMut(&Result<String, ErrorCode>) -> bool,
+) {
+    let started = Instant::now();
+    loop {
+        let outcome = timeout(NEVER_LONGER, planned.outcome(session)).await.expect("a request ends");
+        if is_wanted(&outcome) {
+            return;
+        }
+        assert!(matches!(outcome, Ok(_) | Err(ErrorCode::SourceUnavailable)), "{outcome:?}");
+        assert!(started.elapsed() < NEVER_LONGER, "still {outcome:?}");
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[test]
+fn a_restart_is_survived_and_requests_meanwhile_are_told() {
+    let cluster = Cluster::start_new().unwrap();
+    cluster.execute("postgres", "create table t (id int primary key); insert into t values (7)").unwrap();
+    for model in MODELS {
+        on_a_core(async {
+            let served = Served::open(&cluster.url("postgres"), &settings(model)).await;
+            let session = served.database.session();
+            let read = served.plan("{ ts { id } }", none());
+            let write = served.plan("mutation { updateT(pk_columns: {id: 7}) { result } }", none());
+            assert_eq!(read.outcome(&session).await, Ok("[{\"id\":7}]".into()));
+            assert!(write.outcome(&session).await.is_ok());
+            assert_eq!(session.health(), Ok(()));
+            cluster.stop().unwrap();
+            until(&read, &session, |outcome| *outcome == Err(ErrorCode::SourceUnavailable)).await;
+            until(&write, &session, |outcome| *outcome == Err(ErrorCode::SourceUnavailable)).await;
+            assert!(session.health().is_err());
+            cluster.start().unwrap();
+            until(&read, &session, Result::is_ok).await;
+            until(&write, &session, Result::is_ok).await;
+            assert_eq!(session.health(), Ok(()));
+        });
+    }
+}
+
+#[test]
+fn a_single_broken_connection_is_not_noticed() {
+    let database = TestDatabase::create();
+    database.execute("create table t (id int primary key); insert into t values (7)");
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let session = served.database.session();
+        let read = served.plan("{ ts { id } }", none());
+        for _ in 0..10 {
+            assert_eq!(read.results(&session).await[0].errors, []);
+            database.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity
+                 where application_name = 'prony' and datname = current_database() limit 1",
+            );
+        }
+        assert!(read.outcome(&session).await.is_ok());
+    });
+}
+
+#[test]
+fn changed_tables_are_prepared_anew() {
+    let database = TestDatabase::create();
+    database.execute("create table t (id int primary key, v text); insert into t values (7, '1')");
+    for model in MODELS {
+        on_a_core(async {
+            let served = Served::open(&database.url(), &settings(model)).await;
+            let session = served.database.session();
+            let read = served.plan("{ ts { v } }", none());
+            for _ in 0..4 {
+                assert_eq!(read.outcome(&session).await, Ok("[{\"v\":\"1\"}]".into()));
+            }
+            // The result's type changes: prepared statements refuse to run.
+            database.execute("alter table t alter v type varchar(10)");
+            for _ in 0..4 {
+                assert_eq!(read.outcome(&session).await, Ok("[{\"v\":\"1\"}]".into()));
+            }
+            database.execute("alter table t alter v type text");
+            let gone = served.plan("{ ts { v } }", none());
+            database.execute("alter table t rename v to w");
+            assert_eq!(gone.outcome(&session).await, Err(ErrorCode::SourceFailed));
+            database.execute("alter table t rename w to v");
+            assert_eq!(read.outcome(&session).await, Ok("[{\"v\":\"1\"}]".into()));
+        });
+    }
+}
+
+#[test]
+fn sqlstates_are_sorted_into_kinds() {
+    let kinds = [
+        (FailureKind::Unavailable, ErrorCode::SourceUnavailable),
+        (FailureKind::Overloaded, ErrorCode::SourceUnavailable),
+        (FailureKind::Timeout, ErrorCode::Timeout),
+        (FailureKind::BadValue, ErrorCode::BadUserInput),
+        (FailureKind::TooLarge, ErrorCode::LimitExceeded),
+        (FailureKind::ReadOnly, ErrorCode::SourceFailed),
+    ];
+    for (kind, code) in kinds {
+        let error = crate::error::Failure::new(kind, "inside").to_graphql(&[], 1000);
+        assert_eq!(error.code, code);
+        assert!(!error.message.contains("inside"));
+        assert_eq!(error.detail.as_deref(), Some("inside"));
+    }
+}
+
+#[test]
+fn passwords_are_asked_for_and_never_shown() {
+    let cluster = Cluster::start_new().unwrap();
+    cluster
+        .execute(
+            "postgres",
+            "create role app login password 'right-secret'; create table t (id int primary key)",
+        )
+        .unwrap();
+    cluster.execute("postgres", "grant select on t to app").unwrap();
+    let file = cluster.query("postgres", "show hba_file").unwrap()[0][0].clone().unwrap();
+    let rules = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("host all app 127.0.0.1/32 scram-sha-256\n{rules}")).unwrap();
+    cluster.restart().unwrap();
+    let url = |user: &str| cluster.url("postgres").replace("postgres@", &format!("{user}@"));
+    on_a_core(async {
+        let served = Served::open(&url("app:right-secret"), &settings(ResolverModel::Subquery)).await;
+        let session = served.database.session();
+        assert_eq!(served.data(&session, "{ ts { id } }", none()).await, json!({"ts": []}));
+        for user in ["app", "app:wrong-secret"] {
+            let opened = Served::try_open(&url(user), &RelationalSettings::default()).await;
+            let Err(error) = opened else { panic!("{user} was let in") };
+            assert_eq!(error.kind, OpenErrorKind::Rejected, "{error}");
+            assert!(error.to_string().contains("password"), "{error}");
+            assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
+        }
+        // What was right is wrong from now on: requests are told so at once.
+        cluster.execute("postgres", "alter role app password 'other'").unwrap();
+        cluster.restart().unwrap();
+        let read = served.plan("{ ts { id } }", none());
+        until(&read, &session, |outcome| *outcome == Err(ErrorCode::SourceUnavailable)).await;
+        assert!(!session.health().unwrap_err().contains("secret"));
+    });
+}

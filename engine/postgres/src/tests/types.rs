@@ -1,0 +1,198 @@
+//! Every kind of column there and back, at the root, nested, per level, and as a filter.
+
+use expect_test::{Expect, expect};
+use prony_testkit::postgres::TestDatabase;
+
+use crate::tests::*;
+use prony_sql::settings::{ColumnSettings, ColumnTypeOverride, TableSettings};
+
+const EVERYTHING: &str = r#"
+create type mood as enum ('sad', 'happy');
+create type "odd mood" as enum ('so-so', 'a b');
+create domain email as text check (value like '%@%');
+create table owner (id int primary key);
+create table thing (
+    id int primary key, owner_id int references owner,
+    small smallint, big bigint, r real, f float8, n numeric(20,4), b boolean,
+    t text, v varchar(20), c char(5), e email, m mood, om "odd mood", u uuid, j json, jb jsonb, raw bytea,
+    ts timestamp, tz timestamptz, d date, ti time, iv interval, ip inet, p point,
+    ints int[], texts text[], floats float8[], moods mood[], stamps timestamp[], blobs bytea[], nums numeric[]);
+insert into owner values (1);
+insert into thing values
+ (1, 1, -32768, 9223372036854775807, 0.1, 1e300, 12345678901234.5678, true,
+  E'q"\\ \n ü\u0001', 'x', 'ab', 'a@b', 'happy', 'a b', '123e4567-e89b-12d3-a456-426614174000',
+  '{"a": [1, 2]}', '{"b":null}', '\x00ff10',
+  '2021-01-01 18:00:00', '2021-01-01 18:00:00.25+02', '2021-12-31', '23:59:59', '1 day 2 hours', '10.0.0.1/8',
+  '(1,2)', '{1,null,3}', '{a,"b\"c",null}', '{1.5,NaN,Infinity}', '{happy,sad}', '{2021-01-01 18:00:00}',
+  '{"\\x0a"}', '{1.10,null}'),
+ (2, 1, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
+  null, null, null, null, null, null, null, null, null, null, null, null),
+ (3, 1, 1, 1, 'NaN', '-Infinity', 'NaN', false, '', '', '', '@', 'sad', 'so-so',
+  '00000000-0000-0000-0000-000000000000', 'null', '0', '', 'infinity', '-infinity', '0044-03-15 BC', '00:00', '0',
+  '::1', '(0,0)', '{}', '{}', '{}', '{}', '{}', '{}', '{}');
+"#;
+
+const ALL: &str = "id small big r f n b t v c e m om u j jb raw ts tz d ti iv ip p ints texts floats moods stamps \
+                   blobs nums";
+
+/// The rows as they are served, the same at the root, below a parent, and with all resolver models.
+fn check(expected: &Expect) {
+    let database = TestDatabase::create();
+    database.execute(EVERYTHING);
+    let mut answers = Vec::new();
+    for model in MODELS {
+        on_a_core(async {
+            let served = Served::open(&database.url(), &settings(model)).await;
+            let session = served.database.session();
+            let root = served.plan(&format!("{{ things {{ {ALL} }} }}"), none());
+            answers.push(root.outcome(&session).await.unwrap());
+            let nested = served.plan(&format!("{{ owners {{ things {{ {ALL} }} }} }}"), none());
+            let nested = nested.outcome(&session).await.unwrap();
+            let inner = nested.strip_prefix("[{\"things\":").unwrap().strip_suffix("}]").unwrap();
+            answers.push(inner.to_owned());
+        });
+    }
+    for answer in &answers[1..] {
+        assert_eq!(*answer, answers[0]);
+    }
+    let _: Json = serde_json::from_str(&answers[0]).unwrap();
+    expected.assert_eq(&answers[0].replace("},{", "},\n{"));
+}
+
+#[test]
+fn every_type_is_served_in_one_form() {
+    check(&expect![[r#"
+        [{"id":1,"small":-32768,"big":9223372036854775807,"r":0.1,"f":1e+300,"n":12345678901234.5678,"b":true,"t":"q\"\\ \n ü\u0001","v":"x","c":"ab","e":"a@b","m":"happy","om":"a b","u":"123e4567-e89b-12d3-a456-426614174000","j":{"a": [1, 2]},"jb":{"b": null},"raw":"AP8Q","ts":"2021-01-01T18:00:00","tz":"2021-01-01T16:00:00.25+00:00","d":"2021-12-31","ti":"23:59:59","iv":"1 day 02:00:00","ip":"10.0.0.1/8","p":"(1,2)","ints":[1,null,3],"texts":["a","b\"c",null],"floats":[1.5,null,null],"moods":["happy","sad"],"stamps":["2021-01-01T18:00:00"],"blobs":["Cg=="],"nums":[1.10,null]},
+        {"id":2,"small":null,"big":null,"r":null,"f":null,"n":null,"b":null,"t":null,"v":null,"c":null,"e":null,"m":null,"om":null,"u":null,"j":null,"jb":null,"raw":null,"ts":null,"tz":null,"d":null,"ti":null,"iv":null,"ip":null,"p":null,"ints":null,"texts":null,"floats":null,"moods":null,"stamps":null,"blobs":null,"nums":null},
+        {"id":3,"small":1,"big":1,"r":null,"f":null,"n":null,"b":false,"t":"","v":"","c":"","e":"@","m":"sad","om":"so-so","u":"00000000-0000-0000-0000-000000000000","j":null,"jb":0,"raw":"","ts":"infinity","tz":"-infinity","d":"0044-03-15 BC","ti":"00:00:00","iv":"00:00:00","ip":"::1/128","p":"(0,0)","ints":[],"texts":[],"floats":[],"moods":[],"stamps":[],"blobs":[],"nums":[]}]"#]]);
+}
+
+#[test]
+fn every_type_can_be_filtered_by() {
+    let database = TestDatabase::create();
+    database.execute(EVERYTHING);
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let session = served.database.session();
+        let filters = [
+            ("small: {eq: -32768}", vec![1]),
+            ("small: {lt: 100000}", vec![1, 3]),
+            ("big: {eq: 9223372036854775807}", vec![1]),
+            ("big: {in: [1, 2]}", vec![3]),
+            ("r: {eq: 0.1}", vec![1]),
+            ("f: {gt: 1e299}", vec![1]),
+            ("n: {gt: 12345678901234.5}", vec![1, 3]),
+            ("n: {lt: 12345678901234.6}", vec![1]),
+            ("b: {eq: false}", vec![3]),
+            ("b: {ne: false}", vec![1]),
+            ("t: {like: \"q%\"}", vec![1]),
+            ("v: {ilike: \"X\"}", vec![1]),
+            ("c: {eq: \"ab\"}", vec![1]),
+            ("c: {eq: \"abcdefgh\"}", vec![]),
+            ("e: {in: [\"@\", \"x\"]}", vec![3]),
+            ("m: {eq: happy}", vec![1]),
+            ("m: {in: [happy, sad]}", vec![1, 3]),
+            ("om: {eq: \"so-so\"}", vec![3]),
+            ("u: {eq: \"123E4567-e89b-12d3-a456-426614174000\"}", vec![1]),
+            ("u: {not_in: [\"123e4567-e89b-12d3-a456-426614174000\"]}", vec![3]),
+            ("ts: {lte: \"2021-01-01T18:00:00\"}", vec![1]),
+            ("tz: {gt: \"2021-01-01T16:00:00.2Z\"}", vec![1]),
+            ("d: {lt: \"2000-01-01\"}", vec![3]),
+            ("small: {is_null: true}", vec![2]),
+            ("not: {small: {eq: 1}}", vec![1]),
+        ];
+        for (filter, ids) in filters {
+            let text = format!("{{ things(where: {{{filter}}}) {{ id }} }}");
+            let data = served.data(&session, &text, none()).await;
+            let wanted: Vec<Json> = ids.iter().map(|id| json!({"id": id})).collect();
+            assert_eq!(data["things"], json!(wanted), "{filter}");
+        }
+    });
+}
+
+#[test]
+fn wrong_values_name_their_column() {
+    let database = TestDatabase::create();
+    database.execute(EVERYTHING);
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let session = served.database.session();
+        for (filter, message) in [
+            ("ts: {eq: \"yesterday evening\"}", "the value of ts does not fit the type of its column"),
+            (
+                "ts: {eq: \"no\"}, d: {eq: \"no\"}",
+                "the value of one of ts, d does not fit the type of its column",
+            ),
+            ("t: {like: \"\\\\\"}", "the value of t does not fit the type of its column"),
+        ] {
+            let planned = served.plan(&format!("{{ things(where: {{{filter}}}) {{ id }} }}"), none());
+            let result = planned.results(&session).await.remove(0);
+            assert_eq!(result.errors[0].message, message, "{filter}");
+            assert_eq!(result.errors[0].code, ErrorCode::BadUserInput, "{filter}");
+        }
+    });
+}
+
+#[test]
+fn every_type_is_written_as_it_is_read() {
+    let database = TestDatabase::create();
+    database.execute(EVERYTHING);
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let session = served.database.session();
+        let create = r#"mutation { createThing(id: 10, small: 7, big: "9007199254740993", r: 0.5, f: 2.25,
+            n: 1.2345, b: true, t: "x'y", v: "v", c: "c", e: "a@b", m: happy, om: "a b",
+            u: "123e4567-e89b-12d3-a456-426614174000", j: {a: [1, null]}, jb: [true], raw: "AP8Q",
+            ts: "2021-01-01T18:00:00", tz: "2021-01-01T18:00:00Z", d: "2021-12-31", ti: "23:59", iv: "1 day",
+            ip: "10.0.0.1", p: "(1,2)", ints: [1, null], texts: ["a\"b", "{,}"], floats: [1.5], moods: [sad],
+            stamps: ["2021-01-01T18:00:00"], blobs: ["AP8Q"], nums: [1.10]) { id } }"#;
+        let data = served.data(&session, create, none()).await;
+        assert_eq!(data, json!({"createThing": {"id": 10}}));
+        let text = format!("{{ things(where: {{id: {{eq: 10}}}}) {{ {ALL} }} }}");
+        let row = served.plan(&text, none()).outcome(&session).await.unwrap();
+        expect![[r#"[{"id":10,"small":7,"big":9007199254740993,"r":0.5,"f":2.25,"n":1.2345,"b":true,"t":"x'y","v":"v","c":"c","e":"a@b","m":"happy","om":"a b","u":"123e4567-e89b-12d3-a456-426614174000","j":{"a":[1,null]},"jb":[true],"raw":"AP8Q","ts":"2021-01-01T18:00:00","tz":"2021-01-01T18:00:00+00:00","d":"2021-12-31","ti":"23:59:00","iv":"1 day","ip":"10.0.0.1/32","p":"(1,2)","ints":[1,null],"texts":["a\"b","{,}"],"floats":[1.5],"moods":["sad"],"stamps":["2021-01-01T18:00:00"],"blobs":["AP8Q"],"nums":[1.1]}]"#]].assert_eq(&row);
+    });
+}
+
+#[test]
+fn a_stored_number_beyond_its_field_is_told() {
+    let database = TestDatabase::create();
+    database.execute(
+        "create table t (id int primary key, big bigint); insert into t values (1, 5), (2, 5000000000)",
+    );
+    for resolver in MODELS {
+        on_a_core(async {
+            let mut settings = settings(resolver);
+            let column =
+                ColumnSettings { r#type: Some(ColumnTypeOverride::Int), ..ColumnSettings::default() };
+            let table =
+                TableSettings { columns: [("big".into(), column)].into(), ..TableSettings::default() };
+            settings.tables.insert("t".into(), table);
+            let served = Served::open(&database.url(), &settings).await;
+            let session = served.database.session();
+            let fits = served.plan("{ ts(where: {id: {eq: 1}}) { big } }", none());
+            assert_eq!(fits.outcome(&session).await, Ok("[{\"big\":5}]".into()));
+            let beyond = served.plan("{ ts { big } }", none());
+            assert_eq!(beyond.outcome(&session).await, Err(ErrorCode::ValueOutOfRange));
+        });
+    }
+}
+
+#[test]
+fn wide_tables_and_many_aliases_fit_one_statement() {
+    let database = TestDatabase::create();
+    let columns: Vec<String> = (0..400).map(|number| format!("c{number} int default {number}")).collect();
+    database.execute(&format!(
+        "create table wide (id int primary key, wide_id int references wide, {}); insert into wide values (1, 1)",
+        columns.join(", ")
+    ));
+    on_a_core(async {
+        let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
+        let session = served.database.session();
+        let all: Vec<String> = (0..400).map(|number| format!("c{number} a{number}: c{number}")).collect();
+        let all = all.join(" ");
+        let data = served.data(&session, &format!("{{ wides {{ {all} wide {{ {all} }} }} }}"), none()).await;
+        assert_eq!(data["wides"][0]["c399"], json!(399));
+        assert_eq!(data["wides"][0]["wide"]["a399"], json!(399));
+    });
+}

@@ -1,0 +1,7 @@
+//! A schema with its functions, put together and checked.
+
+pub(crate) mod check;
+pub(crate) mod contribution;
+pub(crate) mod directive;
+pub(crate) mod example;
+pub(crate) mod schema;

@@ -1,0 +1,7 @@
+//! Planning and calling functions for a selection.
+
+pub(crate) mod event_field;
+pub(crate) mod input;
+pub(crate) mod plan;
+pub(crate) mod rows;
+pub(crate) mod run;

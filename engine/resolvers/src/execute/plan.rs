@@ -1,0 +1,331 @@
+//! The compiled plan of one root field: which functions to call with what, and what to write of their answers.
+
+use std::{fmt, sync::Arc};
+
+use prony_graphql::{
+    Name,
+    compiler::{
+        ast::Type,
+        schema::{ExtendedType, Implementers},
+    },
+    error::{ErrorCode, GraphqlError, Position},
+    json,
+    selection::{AppliedDirective, Field, Value},
+};
+
+use crate::{
+    api::function::Resolve,
+    definition::{directive::Apply, schema::Catalog},
+    source::ExpectedBytes,
+};
+
+/// One call of a function, or of one function for each parent.
+pub(crate) struct CallPlan {
+    pub(crate) function: Arc<dyn Resolve>,
+    pub(crate) response_key: Box<str>,
+    pub(crate) position: Position,
+    /// An object.
+    pub(crate) arguments: Value,
+    pub(crate) output: OutputPlan,
+    /// Whether a function waits, here or anywhere below.
+    pub(crate) waits: bool,
+    expected: ExpectedBytes,
+}
+
+/// How a value of one type is written.
+pub struct OutputPlan {
+    pub(crate) non_null: bool,
+    pub(crate) position: Position,
+    pub(crate) kind: OutputKind,
+}
+
+pub(crate) enum OutputKind {
+    List(Box<OutputPlan>),
+    Leaf(LeafPlan),
+    Object(ObjectPlan),
+    /// One plan for each object type that it may be.
+    Abstract(Vec<ObjectPlan>),
+}
+
+pub(crate) struct LeafPlan {
+    pub(crate) leaf: Leaf,
+    pub(crate) directives: Box<[DirectivePlan]>,
+}
+
+/// What a leaf must look like.
+pub(crate) enum Leaf {
+    Int,
+    Float,
+    String,
+    Boolean,
+    Id,
+    Enum(Name, Box<[Name]>),
+    /// Scalars of the schema's own: any JSON.
+    Custom,
+}
+
+pub(crate) struct DirectivePlan {
+    pub(crate) function: Arc<dyn Apply>,
+    /// An object.
+    pub(crate) arguments: Value,
+}
+
+pub(crate) struct ObjectPlan {
+    pub(crate) type_name: Name,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) calls: Vec<CallPlan>,
+    /// Whether a member is written under several response keys.
+    pub(crate) repeats: bool,
+}
+
+/// One member of the response.
+pub(crate) struct Slot {
+    /// `{"key":` for the first, `,"key":` for the others.
+    pub(crate) prefix: Box<[u8]>,
+    pub(crate) response_key: Box<str>,
+    pub(crate) content: Content,
+}
+
+pub(crate) enum Content {
+    /// `"Name"`.
+    Typename(Box<[u8]>),
+    /// What serde has under this name.
+    Member(Box<str>, OutputPlan),
+    /// What a function answers; an index into the object's calls.
+    Call(usize),
+}
+
+impl LeafPlan {
+    pub(crate) fn is_custom(&self) -> bool {
+        matches!(self.leaf, Leaf::Custom)
+    }
+}
+
+impl OutputKind {
+    /// The object types that a value may have, none for leaves.
+    pub(crate) fn objects(&self) -> &[ObjectPlan] {
+        match self {
+            Self::List(item) => item.kind.objects(),
+            Self::Leaf(_) => &[],
+            Self::Object(object) => std::slice::from_ref(object),
+            Self::Abstract(objects) => objects,
+        }
+    }
+}
+
+impl fmt::Debug for OutputPlan {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("OutputPlan").field("non_null", &self.non_null).finish_non_exhaustive()
+    }
+}
+
+/// Compiles fields of a selection.
+pub(crate) struct Planner<'a> {
+    pub(crate) catalog: &'a Catalog,
+}
+
+impl Planner<'_> {
+    /// A field that a function answers.
+    pub(crate) fn call(&self, field: &Field) -> Result<CallPlan, GraphqlError> {
+        let function = self.catalog.function(&field.parent_type, &field.name).ok_or_else(|| {
+            let message = format!("{}.{} is answered by no function", field.parent_type, field.name);
+            GraphqlError::new(ErrorCode::SourceFailed, message).at(field.position)
+        })?;
+        let output = self.output(&field.output, &[field])?;
+        let output = self.declared(&field.parent_type, field, output)?;
+        let below = output.kind.objects().iter().flat_map(|object| &object.calls).any(|call| call.waits);
+        Ok(CallPlan {
+            waits: below || function.waits(),
+            function: Arc::clone(function),
+            response_key: field.response_key.as_str().into(),
+            position: field.position,
+            arguments: Value::Object(field.arguments.clone()),
+            output,
+            expected: ExpectedBytes::default(),
+        })
+    }
+
+    /// All fields of one response key: several where fragments of an interface or union select it.
+    fn output(&self, ty: &Type, group: &[&Field]) -> Result<OutputPlan, GraphqlError> {
+        let position = group[0].position;
+        let kind = if ty.is_list() {
+            OutputKind::List(Box::new(self.output(ty.item_type(), group)?))
+        } else {
+            self.named(ty.inner_named_type(), group)?
+        };
+        Ok(OutputPlan { non_null: ty.is_non_null(), position, kind })
+    }
+
+    fn named(&self, name: &Name, group: &[&Field]) -> Result<OutputKind, GraphqlError> {
+        if let (Some(directive), true) = (group[0].directives.first(), !group[0].selections.is_empty()) {
+            let message =
+                format!("@{} applies to values, not to objects; put it on their fields", directive.name);
+            return Err(GraphqlError::new(ErrorCode::ValidationFailed, message).at(group[0].position));
+        }
+        let below: Vec<&Field> = group.iter().flat_map(|field| &field.selections).collect();
+        let leaf = match self.catalog.schema.types.get(name) {
+            Some(ExtendedType::Object(_)) => return Ok(OutputKind::Object(self.object(name, &below)?)),
+            Some(ExtendedType::Interface(_)) => {
+                let none = Implementers::default();
+                let known = self.catalog.implementers.get(name).unwrap_or(&none);
+                let objects = known.objects.iter().map(|object| self.object(object, &below));
+                return Ok(OutputKind::Abstract(objects.collect::<Result<_, _>>()?));
+            }
+            Some(ExtendedType::Union(union)) => {
+                let objects = union.members.iter().map(|member| self.object(&member.name, &below));
+                return Ok(OutputKind::Abstract(objects.collect::<Result<_, _>>()?));
+            }
+            Some(ExtendedType::Enum(definition)) => {
+                Leaf::Enum(name.clone(), definition.values.keys().cloned().collect())
+            }
+            _ => Leaf::of_scalar(name),
+        };
+        let directives = group[0].directives.iter().map(|directive| self.directive(directive, group[0]));
+        Ok(OutputKind::Leaf(LeafPlan { leaf, directives: directives.collect::<Result<_, _>>()? }))
+    }
+
+    fn directive(&self, directive: &AppliedDirective, field: &Field) -> Result<DirectivePlan, GraphqlError> {
+        let function = self.catalog.directives.get(&directive.name).ok_or_else(|| {
+            let message = format!("@{} is applied by no function", directive.name);
+            GraphqlError::new(ErrorCode::SourceFailed, message).at(field.position)
+        })?;
+        Ok(DirectivePlan {
+            function: Arc::clone(function),
+            arguments: Value::Object(directive.arguments.clone()),
+        })
+    }
+
+    fn object(&self, type_name: &Name, below: &[&Field]) -> Result<ObjectPlan, GraphqlError> {
+        let mut object =
+            ObjectPlan { type_name: type_name.clone(), slots: Vec::new(), calls: Vec::new(), repeats: false };
+        let mut members: Vec<&Name> = Vec::new();
+        for (response_key, group) in self.groups(type_name, below) {
+            let field = group[0];
+            let content = if field.name == "__typename" {
+                let mut text = Vec::new();
+                json::write_string(&mut text, type_name);
+                Content::Typename(text.into())
+            } else if self.catalog.function(type_name, &field.name).is_some() {
+                object.calls.push(self.call_of(type_name, &group)?);
+                Content::Call(object.calls.len() - 1)
+            } else {
+                object.repeats |= members.contains(&&field.name);
+                members.push(&field.name);
+                let output = self.output(&field.output, &group)?;
+                Content::Member(field.name.as_str().into(), self.declared(type_name, field, output)?)
+            };
+            let separator = if object.slots.is_empty() { b'{' } else { b',' };
+            let prefix = [&[separator], &*json::member_prefix(response_key)].concat().into();
+            object.slots.push(Slot { prefix, response_key: response_key.as_str().into(), content });
+        }
+        Ok(object)
+    }
+
+    /// Fields that apply to an object type, by response key, in the order in which they were met.
+    fn groups<'f>(&self, type_name: &Name, below: &[&'f Field]) -> Vec<(&'f Name, Vec<&'f Field>)> {
+        let mut groups: Vec<(&Name, Vec<&Field>)> = Vec::new();
+        for field in below {
+            let parent = &field.parent_type;
+            if parent != type_name && !self.catalog.schema.is_subtype(parent, type_name) {
+                continue;
+            }
+            match groups.iter_mut().find(|(key, _)| **key == field.response_key) {
+                Some((_, group)) => group.push(field),
+                None => groups.push((&field.response_key, vec![field])),
+            }
+        }
+        groups
+    }
+
+    /// A call under an object type; the field may have been selected through an interface.
+    fn call_of(&self, type_name: &Name, group: &[&Field]) -> Result<CallPlan, GraphqlError> {
+        let mut field = group[0].clone();
+        field.parent_type = type_name.clone();
+        field.selections = group.iter().flat_map(|field| field.selections.iter().cloned()).collect();
+        self.call(&field)
+    }
+
+    /// Directives that stand in the schema come before those of the request.
+    fn declared(
+        &self,
+        type_name: &Name,
+        field: &Field,
+        mut output: OutputPlan,
+    ) -> Result<OutputPlan, GraphqlError> {
+        let declared = self.catalog.declared_directives(type_name, &field.name);
+        if declared.is_empty() {
+            return Ok(output);
+        }
+        let mut kind = &mut output.kind;
+        while let OutputKind::List(item) = kind {
+            kind = &mut item.kind;
+        }
+        if let OutputKind::Leaf(plan) = kind {
+            let declared = declared.iter().map(|directive| self.directive(directive, field));
+            let mut all = declared.collect::<Result<Vec<_>, _>>()?;
+            all.extend(std::mem::take(&mut plan.directives));
+            plan.directives = all.into();
+        }
+        Ok(output)
+    }
+}
+
+impl Leaf {
+    fn of_scalar(name: &str) -> Self {
+        match name {
+            "Int" => Self::Int,
+            "Float" => Self::Float,
+            "String" => Self::String,
+            "Boolean" => Self::Boolean,
+            "ID" => Self::Id,
+            _ => Self::Custom,
+        }
+    }
+
+    pub(crate) fn describe(&self) -> &str {
+        match self {
+            Self::Int => "an Int",
+            Self::Float => "a Float",
+            Self::String => "a String",
+            Self::Boolean => "a Boolean",
+            Self::Id => "an ID",
+            Self::Enum(name, _) => name,
+            Self::Custom => "JSON",
+        }
+    }
+}
+
+impl CallPlan {
+    /// Room that an answer is given.
+    pub(crate) fn expected_bytes(&self) -> usize {
+        self.expected.get()
+    }
+
+    pub(crate) fn expect_bytes(&self, bytes: usize) {
+        self.expected.set(bytes);
+    }
+
+    /// Bytes that the plan cache accounts for it.
+    pub(crate) fn weight_bytes(&self) -> usize {
+        /// For the arguments of a call.
+        const ARGUMENTS_BYTES: usize = 256;
+        size_of::<Self>()
+            + ARGUMENTS_BYTES
+            + self.output.kind.objects().iter().map(object_bytes).sum::<usize>()
+    }
+}
+
+fn object_bytes(object: &ObjectPlan) -> usize {
+    let slots = object.slots.iter().map(|slot| {
+        let inner = match &slot.content {
+            Content::Member(name, output) => {
+                name.len() + output.kind.objects().iter().map(object_bytes).sum::<usize>()
+            }
+            Content::Typename(text) => text.len(),
+            Content::Call(_) => 0,
+        };
+        size_of::<Slot>() + slot.prefix.len() + slot.response_key.len() + inner
+    });
+    let calls = object.calls.iter().map(CallPlan::weight_bytes);
+    slots.sum::<usize>() + calls.sum::<usize>()
+}

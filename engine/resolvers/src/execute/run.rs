@@ -1,0 +1,202 @@
+//! Running a plan: functions are called level by level, each once for all parents of its level where it can be,
+//! and what they answer is written when everything below it is there.
+//!
+//! A plan in which nothing waits runs without a future; the others await the functions of one level together.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    time::Duration,
+};
+
+use futures_util::future::{FutureExt, join_all};
+use prony_graphql::{
+    error::{ErrorCode, GraphqlError},
+    response::FieldResult,
+    variables::Variables,
+};
+
+use crate::{
+    api::{
+        answer::{Answer, Concrete},
+        error::Error,
+    },
+    execute::{
+        plan::{CallPlan, ObjectPlan},
+        rows::Column,
+    },
+    write::{Level, Path, Writer},
+};
+
+/// What holds for all calls of one root field.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    pub(crate) variables: &'a Variables,
+    /// For each function that waits.
+    pub(crate) timeout: Duration,
+}
+
+/// An answer for one parent, or why there is none.
+pub(crate) type Row<A> = Result<A, Box<GraphqlError>>;
+
+/// An answer for each parent; one without a list for root fields.
+pub(crate) enum Rows<A> {
+    One([Row<A>; 1]),
+    Many(Vec<Row<A>>),
+}
+
+impl<A> Rows<A> {
+    fn as_slice(&self) -> &[Row<A>] {
+        match self {
+            Self::One(row) => row,
+            Self::Many(rows) => rows,
+        }
+    }
+
+    /// The same error for each of the parents.
+    pub(crate) fn failed(parents: usize, error: &GraphqlError) -> Self {
+        Self::Many((0..parents).map(|_| Err(Box::new(error.clone()))).collect())
+    }
+}
+
+pub(crate) type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Runs what the user wrote; a panic becomes an error, and its message goes to the log.
+pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Row<T> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| Box::new(panicked(&*panic)))
+}
+
+/// The same for what waits, which also gets a limit of time.
+pub(crate) async fn guarded_later<T>(scope: Scope<'_>, call: impl Future<Output = T> + Send) -> Row<T> {
+    let call = AssertUnwindSafe(call).catch_unwind();
+    match tokio::time::timeout(scope.timeout, call).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(panic)) => Err(Box::new(panicked(&*panic))),
+        Err(_) => {
+            let message = format!("the field was not answered within {} ms", scope.timeout.as_millis());
+            Err(Box::new(GraphqlError::new(ErrorCode::Timeout, message)))
+        }
+    }
+}
+
+pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> GraphqlError {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+    Error::masked(format!("a function panicked: {text}")).to_graphql()
+}
+
+/// Objects of one level, by the object plans of its answer.
+type Parents<'a> = Vec<Vec<&'a dyn Concrete>>;
+
+fn calls_below(call: &CallPlan) -> bool {
+    call.output.kind.objects().iter().any(|object| !object.calls.is_empty())
+}
+
+fn parents<'a, A: Answer>(rows: &'a [Row<A>], objects: &[ObjectPlan]) -> Parents<'a> {
+    let mut parents: Parents<'_> = objects.iter().map(|_| Vec::new()).collect();
+    for answer in rows.iter().flatten() {
+        answer.objects(&mut |object| {
+            if let Some(index) = objects.iter().position(|plan| plan.type_name == object.name()) {
+                parents[index].push(object);
+            }
+        });
+    }
+    parents
+}
+
+fn levels<A: Answer>(rows: &[Row<A>], scope: Scope<'_>, call: &CallPlan) -> Vec<Level> {
+    if !calls_below(call) {
+        return Vec::new();
+    }
+    let objects = call.output.kind.objects();
+    let level = |(object, parents): (&ObjectPlan, Vec<&dyn Concrete>)| {
+        let columns = object.calls.iter().map(|call| call.function.column(scope, call, &parents));
+        Level { columns: columns.collect(), begun: 0 }
+    };
+    objects.iter().zip(parents(rows, objects)).map(level).collect()
+}
+
+async fn levels_later<A: Answer>(rows: &[Row<A>], scope: Scope<'_>, call: &CallPlan) -> Vec<Level> {
+    if !calls_below(call) {
+        return Vec::new();
+    }
+    let objects = call.output.kind.objects();
+    let parents = parents(rows, objects);
+    let mut levels = Vec::with_capacity(objects.len());
+    for (object, parents) in objects.iter().zip(&parents) {
+        let columns = object.calls.iter().map(|call| column_later(scope, call, parents));
+        levels.push(Level { columns: join_all(columns).await, begun: 0 });
+    }
+    levels
+}
+
+fn column_later<'a>(
+    scope: Scope<'a>,
+    call: &'a CallPlan,
+    parents: &'a [&'a dyn Concrete],
+) -> Later<'a, Column> {
+    if call.waits {
+        call.function.column_later(scope, call, parents)
+    } else {
+        Box::pin(std::future::ready(call.function.column(scope, call, parents)))
+    }
+}
+
+fn write_root<A: Answer>(writer: Writer<'_>, row: &Row<A>, call: &CallPlan) -> FieldResult {
+    let mut writer = writer;
+    let written = write_row(&mut writer, row, call);
+    FieldResult { data: written.then_some(writer.out), errors: writer.errors }
+}
+
+fn write_row<A: Answer>(writer: &mut Writer<'_>, row: &Row<A>, call: &CallPlan) -> bool {
+    let path = Path::root(&call.response_key);
+    let written = match row {
+        Ok(answer) => answer.write(&call.output, path, writer),
+        Err(error) => writer.fail((**error).clone(), &call.output, path),
+    };
+    written.is_ok()
+}
+
+fn write_column<A: Answer>(mut writer: Writer<'_>, rows: &[Row<A>], call: &CallPlan) -> Column {
+    let mut column = Column::with_capacity(rows.len());
+    for row in rows {
+        let written = write_row(&mut writer, row, call);
+        column.end_row(writer.out.len(), writer.errors.len(), !written);
+    }
+    column.finish(writer.out, writer.errors)
+}
+
+/// Bytes that a row's answer is expected to take; a better guess saves copying, nothing else.
+const ROW_BYTES: usize = 64;
+
+pub(crate) fn finish_root<A: Answer>(rows: &Rows<A>, scope: Scope<'_>, call: &CallPlan) -> FieldResult {
+    let rows = rows.as_slice();
+    let writer = Writer::new(scope, call.expected_bytes(), levels(rows, scope, call));
+    write_root(writer, &rows[0], call)
+}
+
+pub(crate) async fn finish_root_later<A: Answer>(
+    rows: &Rows<A>,
+    scope: Scope<'_>,
+    call: &CallPlan,
+) -> FieldResult {
+    let rows = rows.as_slice();
+    let levels = levels_later(rows, scope, call).await;
+    write_root(Writer::new(scope, call.expected_bytes(), levels), &rows[0], call)
+}
+
+pub(crate) fn finish_column<A: Answer>(rows: &Rows<A>, scope: Scope<'_>, call: &CallPlan) -> Column {
+    let rows = rows.as_slice();
+    let writer = Writer::new(scope, rows.len() * ROW_BYTES, levels(rows, scope, call));
+    write_column(writer, rows, call)
+}
+
+pub(crate) async fn finish_column_later<A: Answer>(
+    rows: &Rows<A>,
+    scope: Scope<'_>,
+    call: &CallPlan,
+) -> Column {
+    let rows = rows.as_slice();
+    let levels = levels_later(rows, scope, call).await;
+    write_column(Writer::new(scope, rows.len() * ROW_BYTES, levels), rows, call)
+}

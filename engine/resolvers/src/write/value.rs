@@ -1,0 +1,261 @@
+//! Serde's calls for one value, checked against its plan: what does not fit is told and becomes null.
+
+use serde::{
+    Serialize, Serializer,
+    ser::{self, Impossible},
+};
+
+use crate::execute::plan::{OutputKind, OutputPlan};
+use crate::write::{
+    Nulled, Path, Writer, leaf,
+    members::{Members, Object, Place},
+};
+
+/// Takes one value.
+pub(super) struct ValueWriter<'w, 's, 'p> {
+    pub(super) writer: &'w mut Writer<'s>,
+    pub(super) plan: &'p OutputPlan,
+    pub(super) path: Path<'p>,
+    pub(super) place: Place,
+}
+
+impl<'w, 's, 'p> ValueWriter<'w, 's, 'p> {
+    #[cold]
+    fn unfit(&mut self, found: &str) -> Nulled {
+        let expected = match &self.plan.kind {
+            OutputKind::List(_) => "a list".to_owned(),
+            OutputKind::Leaf(plan) => plan.leaf.describe().to_owned(),
+            OutputKind::Object(object) => format!("an object of {}", object.type_name),
+            OutputKind::Abstract(_) => "an object whose type is known".to_owned(),
+        };
+        let detail = format!("expected {expected}, found {found}");
+        // The outcome of nonsense is always this.
+        let _ = self.writer.nonsense(&detail, self.plan.position, self.path);
+        Nulled
+    }
+
+    fn leaf(mut self, given: leaf::Given<'_>) -> Result<(), Nulled> {
+        let OutputKind::Leaf(plan) = &self.plan.kind else { return Err(self.unfit(&given.describe())) };
+        if given.write(&plan.leaf, &mut self.writer.out) {
+            Ok(())
+        } else {
+            Err(self.unfit(&given.describe()))
+        }
+    }
+
+    fn items(mut self) -> Result<Items<'w, 's, 'p>, Nulled> {
+        match &self.plan.kind {
+            OutputKind::List(item_plan) => {
+                self.writer.out.push(b'[');
+                Ok(Items { writer: self.writer, item_plan, path: self.path, index: 0 })
+            }
+            _ => Err(self.unfit("a list")),
+        }
+    }
+
+    fn members(mut self) -> Result<Members<'w, 's, 'p>, Nulled> {
+        let object = match &self.plan.kind {
+            OutputKind::Object(object) => Some(object),
+            OutputKind::Abstract(objects) => objects.get(self.place.level),
+            _ => None,
+        };
+        let Some(plan) = object else { return Err(self.unfit("an object")) };
+        let (place, path, position) = (self.place, self.path, self.plan.position);
+        Object { writer: self.writer, plan, position, place, path }.begin()
+    }
+}
+
+macro_rules! leaves {
+    ($($method:ident: $ty:ty => $given:expr;)+) => { $(
+        fn $method(self, value: $ty) -> Result<(), Nulled> {
+            self.leaf($given(value.into()))
+        }
+    )+ };
+}
+
+impl<'w, 's, 'p> Serializer for ValueWriter<'w, 's, 'p> {
+    type Ok = ();
+    type Error = Nulled;
+    type SerializeSeq = Items<'w, 's, 'p>;
+    type SerializeTuple = Items<'w, 's, 'p>;
+    type SerializeTupleStruct = Items<'w, 's, 'p>;
+    type SerializeTupleVariant = Impossible<(), Nulled>;
+    type SerializeMap = Members<'w, 's, 'p>;
+    type SerializeStruct = Members<'w, 's, 'p>;
+    type SerializeStructVariant = Impossible<(), Nulled>;
+
+    leaves! {
+        serialize_bool: bool => leaf::Given::Boolean;
+        serialize_i8: i8 => leaf::Given::Integer;
+        serialize_i16: i16 => leaf::Given::Integer;
+        serialize_i32: i32 => leaf::Given::Integer;
+        serialize_i64: i64 => leaf::Given::Integer;
+        serialize_u8: u8 => leaf::Given::Integer;
+        serialize_u16: u16 => leaf::Given::Integer;
+        serialize_u32: u32 => leaf::Given::Integer;
+        serialize_u64: u64 => leaf::Given::Integer;
+        serialize_f32: f32 => leaf::Given::Float;
+        serialize_f64: f64 => leaf::Given::Float;
+    }
+
+    fn serialize_char(self, value: char) -> Result<(), Nulled> {
+        self.leaf(leaf::Given::Text(value.encode_utf8(&mut [0; 4])))
+    }
+
+    fn serialize_str(self, value: &str) -> Result<(), Nulled> {
+        self.leaf(leaf::Given::Text(value))
+    }
+
+    fn serialize_bytes(mut self, _value: &[u8]) -> Result<(), Nulled> {
+        Err(self.unfit("bytes"))
+    }
+
+    fn serialize_none(self) -> Result<(), Nulled> {
+        self.writer.null(self.plan, self.path)
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Nulled> {
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Result<(), Nulled> {
+        self.writer.null(self.plan, self.path)
+    }
+
+    /// Without members of its own, which is fine where functions answer them all.
+    fn serialize_unit_struct(self, _name: &'static str) -> Result<(), Nulled> {
+        ser::SerializeStruct::end(self.members()?)
+    }
+
+    fn serialize_unit_variant(
+        self,
+        _name: &'static str,
+        _index: u32,
+        variant: &'static str,
+    ) -> Result<(), Nulled> {
+        self.leaf(leaf::Given::Text(variant))
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _name: &'static str,
+        value: &T,
+    ) -> Result<(), Nulled> {
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        mut self,
+        _name: &'static str,
+        _index: u32,
+        variant: &'static str,
+        _value: &T,
+    ) -> Result<(), Nulled> {
+        Err(self.unfit(&format!("the variant {variant} with a value")))
+    }
+
+    fn serialize_seq(self, _length: Option<usize>) -> Result<Items<'w, 's, 'p>, Nulled> {
+        self.items()
+    }
+
+    fn serialize_tuple(self, _length: usize) -> Result<Items<'w, 's, 'p>, Nulled> {
+        self.items()
+    }
+
+    fn serialize_tuple_struct(
+        self,
+        _name: &'static str,
+        _length: usize,
+    ) -> Result<Items<'w, 's, 'p>, Nulled> {
+        self.items()
+    }
+
+    fn serialize_tuple_variant(
+        mut self,
+        _name: &'static str,
+        _index: u32,
+        variant: &'static str,
+        _length: usize,
+    ) -> Result<Self::SerializeTupleVariant, Nulled> {
+        Err(self.unfit(&format!("the variant {variant} with values")))
+    }
+
+    fn serialize_map(self, _length: Option<usize>) -> Result<Members<'w, 's, 'p>, Nulled> {
+        self.members()
+    }
+
+    fn serialize_struct(self, _name: &'static str, _length: usize) -> Result<Members<'w, 's, 'p>, Nulled> {
+        self.members()
+    }
+
+    fn serialize_struct_variant(
+        mut self,
+        _name: &'static str,
+        _index: u32,
+        variant: &'static str,
+        _length: usize,
+    ) -> Result<Self::SerializeStructVariant, Nulled> {
+        Err(self.unfit(&format!("the variant {variant} with members")))
+    }
+}
+
+/// Items of a list.
+pub(super) struct Items<'w, 's, 'p> {
+    writer: &'w mut Writer<'s>,
+    item_plan: &'p OutputPlan,
+    path: Path<'p>,
+    index: usize,
+}
+
+impl Items<'_, '_, '_> {
+    fn item<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Nulled> {
+        if self.index > 0 {
+            self.writer.out.push(b',');
+        }
+        self.writer.value(value, self.item_plan, self.path.index(self.index))?;
+        self.index += 1;
+        Ok(())
+    }
+
+    fn finish(self) {
+        self.writer.out.push(b']');
+    }
+}
+
+macro_rules! items {
+    ($($compound:ident::$method:ident),+) => { $(
+        impl ser::$compound for Items<'_, '_, '_> {
+            type Ok = ();
+            type Error = Nulled;
+
+            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Nulled> {
+                self.item(value)
+            }
+
+            fn end(self) -> Result<(), Nulled> {
+                self.finish();
+                Ok(())
+            }
+        }
+    )+ };
+}
+
+items!(
+    SerializeSeq::serialize_element,
+    SerializeTuple::serialize_element,
+    SerializeTupleStruct::serialize_field
+);
+
+impl std::fmt::Display for Nulled {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("the value cannot be written")
+    }
+}
+
+impl std::error::Error for Nulled {}
+
+impl ser::Error for Nulled {
+    fn custom<T: std::fmt::Display>(_message: T) -> Self {
+        Self
+    }
+}

@@ -1,6 +1,0 @@
-//! Row changes against both databases.
-
-mod events;
-mod feed;
-mod harness;
-mod listen;

@@ -1,0 +1,109 @@
+//! Filters as SQL conditions: the same text for both dialects except for placeholders, memberships and LIKE.
+
+use prony_graphql::selection::Value;
+
+use crate::builder::{Dialect, Parameter, SqlBuilder, column_operand};
+use crate::{
+    model::{ColumnId, Model, RelationId, Table, TableId},
+    plan::{Comparison, Filter},
+};
+
+/// The rows that a filter looks at: a table under an alias.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rows<'m> {
+    pub(super) id: TableId,
+    pub(super) table: &'m Table,
+    pub(super) alias: &'m str,
+}
+
+impl<D: Dialect> SqlBuilder<'_, D> {
+    /// The filter as one condition that can stand beside `AND`.
+    pub fn condition(&mut self, model: &Model, table: TableId, alias: &str, filter: &Filter) {
+        let rows = Rows { id: table, table: model.table(table), alias };
+        self.filter(model, rows, filter);
+    }
+
+    fn filter(&mut self, model: &Model, rows: Rows<'_>, filter: &Filter) {
+        match filter {
+            Filter::All(parts) => self.joined(model, rows, parts, " AND ", "TRUE"),
+            Filter::Any(parts) => self.joined(model, rows, parts, " OR ", "FALSE"),
+            Filter::Not(part) => {
+                self.push("NOT (");
+                self.filter(model, rows, part);
+                self.push(")");
+            }
+            Filter::Compare { column, comparison } => self.comparison(rows, *column, comparison),
+            Filter::Exists { relation, filter } => self.exists(model, rows, *relation, filter),
+        }
+    }
+
+    fn joined(&mut self, model: &Model, rows: Rows<'_>, parts: &[Filter], joint: &str, empty: &str) {
+        match parts {
+            [] => self.push(empty),
+            [only] => self.filter(model, rows, only),
+            several => {
+                for (index, part) in several.iter().enumerate() {
+                    self.push(if index == 0 { "(" } else { joint });
+                    self.filter(model, rows, part);
+                }
+                self.push(")");
+            }
+        }
+    }
+
+    fn comparison(&mut self, rows: Rows<'_>, id: ColumnId, comparison: &Comparison) {
+        let column = rows.table.column(id);
+        let operand = column_operand(rows.alias, column);
+        let dialect = self.dialect();
+        match comparison {
+            Comparison::Equal(value) => self.binary(rows, id, &operand, " = ", value),
+            Comparison::NotEqual(value) => self.binary(rows, id, &operand, " <> ", value),
+            Comparison::Greater(value) => self.binary(rows, id, &operand, " > ", value),
+            Comparison::GreaterOrEqual(value) => self.binary(rows, id, &operand, " >= ", value),
+            Comparison::Less(value) => self.binary(rows, id, &operand, " < ", value),
+            Comparison::LessOrEqual(value) => self.binary(rows, id, &operand, " <= ", value),
+            Comparison::IsNull(is_null) => {
+                self.push(&operand);
+                self.push(if *is_null { " IS NULL" } else { " IS NOT NULL" });
+            }
+            Comparison::In(value) | Comparison::NotIn(value) => {
+                let list = Parameter::Column { table: rows.id, column: id, value: value.clone(), list: true };
+                let number = self.parameter(list);
+                let negated = matches!(comparison, Comparison::NotIn(_));
+                dialect.membership(&mut self.text, &operand, number, column, negated);
+            }
+            Comparison::Like(value) | Comparison::InsensitiveLike(value) => {
+                let pattern =
+                    Parameter::Column { table: rows.id, column: id, value: value.clone(), list: false };
+                let number = self.parameter(pattern);
+                let insensitive = matches!(comparison, Comparison::InsensitiveLike(_));
+                dialect.like(&mut self.text, &operand, number, column, insensitive);
+            }
+        }
+    }
+
+    fn binary(&mut self, rows: Rows<'_>, id: ColumnId, operand: &str, operator: &str, value: &Value) {
+        self.push(operand);
+        self.push(operator);
+        self.column_value((rows.id, rows.table), id, value.clone());
+    }
+
+    fn exists(&mut self, model: &Model, rows: Rows<'_>, id: RelationId, filter: &Filter) {
+        let relation = rows.table.relation(id);
+        let target = model.table(relation.target);
+        let alias = self.new_alias();
+        self.push("EXISTS (SELECT 1 FROM ");
+        self.table_name(target);
+        self.push(" AS ");
+        self.push(&alias);
+        self.push(" WHERE ");
+        for &(own, theirs) in &relation.pairs {
+            self.column(&alias, target.column(theirs));
+            self.push(" = ");
+            self.column(rows.alias, rows.table.column(own));
+            self.push(" AND ");
+        }
+        self.filter(model, Rows { id: relation.target, table: target, alias: &alias }, filter);
+        self.push(")");
+    }
+}

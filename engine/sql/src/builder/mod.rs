@@ -1,0 +1,144 @@
+//! Writing SQL that both dialects share: identifiers, filters, orders, mutations and the list of parameters.
+//! What a statement selects, and how rows become JSON, is each dialect's own.
+//!
+//! Values never enter a statement's text: they are [`Parameter`]s, bound at execution by [`bind`].
+//! Identifiers come from the catalog only and are always quoted.
+
+pub mod bind;
+mod filter;
+mod mutation;
+
+use prony_graphql::selection::Value;
+use prony_source::dialect::RowCount;
+
+use crate::{
+    model::{Column, ColumnId, Table, TableId},
+    plan::OrderKey,
+};
+
+/// What differs between databases within shared statements. Each method appends to the builder's text.
+pub trait Dialect {
+    /// A placeholder for the parameter with this number (from 1), typed for comparing with or writing to
+    /// the column.
+    fn placeholder(&self, text: &mut String, number: usize, column: &Column);
+
+    /// Whether `operand` is (not) among the list that the parameter holds; an empty list has no members.
+    fn membership(&self, text: &mut String, operand: &str, number: usize, column: &Column, negated: bool);
+
+    /// LIKE with `\` as the escape, case-sensitive or not.
+    fn like(&self, text: &mut String, operand: &str, number: usize, column: &Column, insensitive: bool);
+
+    /// One key of ORDER BY: nulls last ascending, first descending.
+    fn order_key(&self, text: &mut String, operand: &str, column: &Column, key: OrderKey);
+}
+
+/// A value that a statement takes at execution.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Parameter {
+    /// For one column: a scalar, a slot, or (for memberships) a list.
+    Column { table: TableId, column: ColumnId, value: Value, list: bool },
+    /// The effective LIMIT: the client's, checked against the highest, or the default.
+    Limit(Option<RowCount>),
+    /// The effective OFFSET: the client's, or 0.
+    Offset(Option<RowCount>),
+    /// A column of the row above, where nested rows are fetched by statements of their own: the index of the
+    /// pair in the relation.
+    Parent(usize),
+}
+
+/// A statement under construction.
+#[derive(Debug)]
+pub struct SqlBuilder<'d, D> {
+    pub text: String,
+    pub parameters: Vec<Parameter>,
+    dialect: &'d D,
+    aliases: usize,
+}
+
+impl<'d, D: Dialect> SqlBuilder<'d, D> {
+    pub fn new(dialect: &'d D) -> Self {
+        Self { text: String::new(), parameters: Vec::new(), dialect, aliases: 0 }
+    }
+
+    pub fn dialect(&self) -> &'d D {
+        self.dialect
+    }
+
+    pub fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// A table alias that no other part of the statement uses: `t0`, `t1`, …
+    pub fn new_alias(&mut self) -> String {
+        let alias = format!("t{}", self.aliases);
+        self.aliases += 1;
+        alias
+    }
+
+    /// Registers a parameter and gives its number, from 1.
+    pub fn parameter(&mut self, parameter: Parameter) -> usize {
+        self.parameters.push(parameter);
+        self.parameters.len()
+    }
+
+    /// The table's name with its schema, quoted.
+    pub fn table_name(&mut self, table: &Table) {
+        if let Some(schema) = &table.schema {
+            push_identifier(&mut self.text, schema);
+            self.text.push('.');
+        }
+        push_identifier(&mut self.text, &table.name);
+    }
+
+    /// `alias."column"`.
+    pub fn column(&mut self, alias: &str, column: &Column) {
+        let operand = column_operand(alias, column);
+        self.text.push_str(&operand);
+    }
+
+    /// A placeholder for a value of a column.
+    pub fn column_value(&mut self, table: (TableId, &Table), column: ColumnId, value: Value) {
+        let number = self.parameter(Parameter::Column { table: table.0, column, value, list: false });
+        self.dialect.placeholder(&mut self.text, number, table.1.column(column));
+    }
+
+    /// ` ORDER BY …`, or nothing without keys.
+    pub fn order_by(&mut self, table: &Table, alias: &str, order: &[OrderKey]) {
+        for (index, &key) in order.iter().enumerate() {
+            self.push(if index == 0 { " ORDER BY " } else { ", " });
+            let column = table.column(key.column);
+            self.dialect.order_key(&mut self.text, &column_operand(alias, column), column, key);
+        }
+    }
+}
+
+/// `alias."column"` as text, for dialect methods that take an operand.
+pub fn column_operand(alias: &str, column: &Column) -> String {
+    let mut operand = String::with_capacity(alias.len() + column.name.len() + 3);
+    operand.push_str(alias);
+    operand.push('.');
+    push_identifier(&mut operand, &column.name);
+    operand
+}
+
+/// A quoted identifier, its quotes doubled (SQL-92, section 5.2; the same in SQLite and PostgreSQL).
+pub fn push_identifier(text: &mut String, name: &str) {
+    push_quoted(text, name, '"');
+}
+
+/// A string literal, its quotes doubled. Sound for SQLite, and for PostgreSQL with
+/// `standard_conforming_strings` on, its default.
+pub fn push_literal(text: &mut String, value: &str) {
+    push_quoted(text, value, '\'');
+}
+
+fn push_quoted(text: &mut String, inner: &str, quote: char) {
+    text.push(quote);
+    for character in inner.chars() {
+        if character == quote {
+            text.push(quote);
+        }
+        text.push(character);
+    }
+    text.push(quote);
+}

@@ -1,0 +1,63 @@
+//! The subscription fields of a model's tables, and the types of their events.
+
+use apollo_compiler::{
+    Name, Node,
+    ast::{FieldDefinition, InputValueDefinition},
+    collections::HashMap,
+    name,
+};
+use prony_graphql::schema::{
+    Contribution,
+    build::{Pool, field_with_arguments, input, list, named, non_null, object},
+};
+
+use crate::changes::names::{ChangeIndex, KEY, OPERATION, PREVIOUS_KEY};
+use prony_source::dialect::shared_type;
+
+use crate::model::Model;
+
+/// Adds to what the model contributes, whose names and arguments are used again: there are as many changes as tables.
+pub fn add(model: &Model, index: &ChangeIndex, contribution: &mut Contribution) {
+    if index.tables.is_empty() {
+        return;
+    }
+    let known: HashMap<&str, Name> =
+        contribution.types.iter().map(|(name, _)| (name.as_str(), name.clone())).collect();
+    let filters = filters(&contribution.query);
+    let operation = name!("ChangeOperation");
+    let operations = input(&name!("operations"), list(&operation));
+    let member = |name: &Name, ty| field_with_arguments(name, Vec::new(), ty);
+    let operation_member = member(&name_of(OPERATION), non_null(&operation));
+    let (key_name, previous_key_name) = (name_of(KEY), name_of(PREVIOUS_KEY));
+    let (mut types, mut fields) = (Vec::new(), Vec::new());
+    for names in &index.tables {
+        let type_name = &*model.table(names.table).type_name;
+        let clauses = format!("{type_name}Clauses");
+        // A table with a key contributes all three: the types of its rows and keys, and a list of rows with a filter.
+        let (row, key) = (&known[type_name], &known[&*format!("{type_name}Pks")]);
+        let change = name_of(&names.type_name);
+        let members = [
+            operation_member.clone(),
+            member(&key_name, non_null(key)),
+            member(&previous_key_name, named(key)),
+            member(&name_of(&names.row), named(row)),
+        ];
+        types.push(object(&change, None, members));
+        let arguments = vec![operations.clone(), filters[&*clauses].clone()];
+        fields.push(field_with_arguments(&name_of(&names.field), arguments, non_null(&change)));
+    }
+    types.extend(shared_type(&operation, &mut Pool::default()));
+    contribution.types.extend(types);
+    contribution.subscription.extend(fields);
+}
+
+/// The argument `where` of fields, by the name of its type.
+fn filters(fields: &[Node<FieldDefinition>]) -> HashMap<&str, Node<InputValueDefinition>> {
+    let arguments = fields.iter().filter_map(|field| field.arguments.first());
+    let filters = arguments.filter(|argument| argument.name == "where");
+    filters.map(|argument| (argument.ty.inner_named_type().as_str(), argument.clone())).collect()
+}
+
+fn name_of(text: &str) -> Name {
+    Name::new(text).expect("the model holds only GraphQL names")
+}

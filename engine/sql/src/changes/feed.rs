@@ -1,0 +1,357 @@
+//! The ring between those who commit changes and those who read them. Nobody waits for a reader: one that falls behind
+//! is told that it has lost something.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst},
+    },
+};
+
+use tokio::sync::Notify;
+
+use crate::changes::{RowChange, Transaction};
+use crate::model::TableId;
+
+/// Transactions that are kept for readers which are behind.
+pub const KEPT_TRANSACTIONS: usize = 1024;
+/// Bytes of transactions that are kept; the newest is kept whatever its size.
+pub const KEPT_BYTES: usize = 16 << 20;
+
+/// Why a reader does not know what has changed. Anything in its tables may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Lost {
+    /// It was too slow: so many transactions of its source are lost to it.
+    #[error(
+        "{0} transactions are lost to this subscription, which is behind by more than {KEPT_TRANSACTIONS} of them or \
+         {KEPT_BYTES} bytes; ask for the state again"
+    )]
+    Behind(u64),
+    /// Somebody could not say what was changed: the connection broke during a commit, a gap at the database could not be
+    /// healed, or the change was under way as the reader began.
+    #[error("what was changed in the meantime is not known; ask for the state again")]
+    Unknown,
+}
+
+/// The changes of one source.
+#[derive(Debug)]
+pub struct Feed {
+    /// By table: how many readers want to hear of it.
+    wanted: Box<[AtomicU32]>,
+    /// By table: whether the database's triggers tell of it, also what this server changes.
+    told_by_database: Box<[AtomicBool]>,
+    /// Readers of any table.
+    readers: AtomicU32,
+    /// How often a table has become wanted or unwanted.
+    turns: AtomicU64,
+    ring: Mutex<Ring>,
+    news: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Ring {
+    entries: VecDeque<Entry>,
+    /// Sum over `entries`.
+    bytes: usize,
+    /// Number of the first entry that is kept.
+    first: u64,
+}
+
+#[derive(Debug, Clone)]
+enum Entry {
+    Changes(Arc<Transaction>, usize),
+    Lost(Arc<[TableId]>),
+}
+
+impl Entry {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Changes(_, bytes) => *bytes,
+            Self::Lost(tables) => size_of_val::<[TableId]>(tables),
+        }
+    }
+
+    fn concerns(&self, wanted: &[TableId]) -> bool {
+        match self {
+            Self::Changes(transaction, _) => transaction.touches(wanted),
+            Self::Lost(tables) => tables.iter().any(|table| wanted.contains(table)),
+        }
+    }
+}
+
+impl Ring {
+    fn push(&mut self, entry: Entry) {
+        self.bytes += entry.bytes();
+        self.entries.push_back(entry);
+        while self.entries.len() > KEPT_TRANSACTIONS || (self.bytes > KEPT_BYTES && self.entries.len() > 1) {
+            let Some(oldest) = self.entries.pop_front() else { return };
+            self.bytes -= oldest.bytes();
+            self.first += 1;
+        }
+    }
+
+    fn end(&self) -> u64 {
+        self.first + self.entries.len() as u64
+    }
+}
+
+impl Feed {
+    /// For a source with so many tables.
+    pub fn new(tables: usize) -> Arc<Self> {
+        let wanted = std::iter::repeat_with(AtomicU32::default).take(tables).collect();
+        let told_by_database = std::iter::repeat_with(AtomicBool::default).take(tables).collect();
+        Arc::new(Self {
+            told_by_database,
+            wanted,
+            readers: AtomicU32::new(0),
+            turns: AtomicU64::new(0),
+            ring: Mutex::default(),
+            news: Notify::new(),
+        })
+    }
+
+    /// Hears of all transactions that change rows of these tables and are committed after this returns. Of one that is
+    /// under way by now, it may hear [`Lost::Unknown`] instead.
+    pub fn subscribe(self: &Arc<Self>, tables: &[TableId]) -> Reader {
+        let mut tables = tables.to_vec();
+        tables.sort_unstable();
+        tables.dedup();
+        let ring = self.lock();
+        self.readers.fetch_add(1, SeqCst);
+        let next = ring.end();
+        drop(ring);
+        for table in &tables {
+            if self.wanted(*table).fetch_add(1, SeqCst) == 0 {
+                self.turns.fetch_add(1, SeqCst);
+            }
+        }
+        Reader { feed: Arc::clone(self), tables: tables.into(), next }
+    }
+
+    /// Whether there is a reader: all that is looked at where there is none.
+    pub fn is_read(&self) -> bool {
+        self.readers.load(SeqCst) > 0
+    }
+
+    /// Whether somebody wants to hear of the table.
+    pub fn is_wanted(&self, table: TableId) -> bool {
+        self.wanted(table).load(SeqCst) > 0
+    }
+
+    /// Whether those who change the table's rows must tell of it.
+    pub fn is_told_of(&self, table: TableId) -> bool {
+        self.is_wanted(table) && !self.told_by_database[table.0 as usize].load(SeqCst)
+    }
+
+    /// From now on the database's triggers tell of these tables and of no others. Since when they do not tell of a table any
+    /// more is not known, so that something is lost.
+    pub fn set_told_by_database(&self, tables: &[TableId]) {
+        let mut left = Vec::new();
+        for (index, told) in self.told_by_database.iter().enumerate() {
+            let id = TableId(index as u32);
+            let is_told = tables.contains(&id);
+            if told.swap(is_told, SeqCst) && !is_told {
+                left.push(id);
+            }
+        }
+        self.lose(&left);
+    }
+
+    /// Changes when other tables than before are wanted.
+    pub fn turns(&self) -> u64 {
+        self.turns.load(SeqCst)
+    }
+
+    /// All tables that somebody wants to hear of.
+    pub fn wanted_tables(&self) -> Vec<TableId> {
+        let ids = (0..self.wanted.len()).map(|index| TableId(index as u32));
+        ids.filter(|table| self.is_wanted(*table)).collect()
+    }
+
+    /// Tells what a transaction has changed, after its commit. Those who publish keep to the order of commits.
+    pub fn publish(&self, changes: Vec<RowChange>) {
+        if changes.iter().any(|change| self.is_wanted(change.table)) {
+            let transaction = Transaction { changes: changes.into() };
+            let bytes = transaction.size_bytes();
+            self.push(Entry::Changes(Arc::new(transaction), bytes));
+        }
+    }
+
+    /// Tells that rows of these tables may have changed, and that nobody knows which.
+    pub fn lose(&self, tables: &[TableId]) {
+        let tables: Vec<TableId> = tables.iter().copied().filter(|table| self.is_wanted(*table)).collect();
+        if !tables.is_empty() {
+            self.push(Entry::Lost(tables.into()));
+        }
+    }
+
+    fn push(&self, entry: Entry) {
+        let mut ring = self.lock();
+        if self.is_read() {
+            ring.push(entry);
+            drop(ring);
+            self.news.notify_waiters();
+        }
+    }
+
+    fn wanted(&self, table: TableId) -> &AtomicU32 {
+        &self.wanted[table.0 as usize]
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ring> {
+        // Nothing panics while it is held.
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One who hears of changes until it is dropped.
+#[derive(Debug)]
+pub struct Reader {
+    feed: Arc<Feed>,
+    tables: Box<[TableId]>,
+    /// Number of the entry that it reads next.
+    next: u64,
+}
+
+impl Reader {
+    /// The tables that it hears of.
+    pub fn tables(&self) -> &[TableId] {
+        &self.tables
+    }
+
+    /// The next transaction that changes one of the tables; it may hold changes of others too. Dropping the future loses
+    /// nothing.
+    pub async fn next(&mut self) -> Result<Arc<Transaction>, Lost> {
+        let feed = Arc::clone(&self.feed);
+        loop {
+            let news = feed.news.notified();
+            if let Some(heard) = self.try_next() {
+                return heard;
+            }
+            news.await;
+        }
+    }
+
+    /// What can be heard without waiting.
+    pub fn try_next(&mut self) -> Option<Result<Arc<Transaction>, Lost>> {
+        let ring = self.feed.lock();
+        if self.next < ring.first {
+            let behind = ring.first - self.next;
+            self.next = ring.first;
+            return Some(Err(Lost::Behind(behind)));
+        }
+        while let Some(entry) = ring.entries.get((self.next - ring.first) as usize) {
+            self.next += 1;
+            if !entry.concerns(&self.tables) {
+                continue;
+            }
+            return Some(match entry {
+                Entry::Changes(transaction, _) => Ok(Arc::clone(transaction)),
+                Entry::Lost(_) => Err(Lost::Unknown),
+            });
+        }
+        None
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        for table in &self.tables {
+            if self.feed.wanted(*table).fetch_sub(1, SeqCst) == 1 {
+                self.feed.turns.fetch_add(1, SeqCst);
+            }
+        }
+        let mut ring = self.feed.lock();
+        if self.feed.readers.fetch_sub(1, SeqCst) == 1 {
+            ring.first = ring.end();
+            ring.entries = VecDeque::new();
+            ring.bytes = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+    use crate::changes::{Operation, RowValues};
+
+    fn change(table: u32, value: &str) -> RowChange {
+        let row = RowValues(vec![value.into()].into());
+        RowChange { table: TableId(table), operation: Operation::Insert, row: Some(row), previous_key: None }
+    }
+
+    fn heard(reader: &mut Reader) -> Option<Result<String, Lost>> {
+        let value =
+            |change: &RowChange| change.row.as_ref().map(|row| row.0[0].to_string()).unwrap_or_default();
+        let texts = |found: Arc<Transaction>| found.changes.iter().map(value).collect::<Vec<_>>().join(",");
+        reader.try_next().map(|heard| heard.map(texts))
+    }
+
+    #[test]
+    fn readers_hear_of_their_tables_from_when_they_begin() {
+        let feed = Feed::new(3);
+        feed.publish(vec![change(0, "before")]);
+        let mut zero = feed.subscribe(&[TableId(0)]);
+        let mut both = feed.subscribe(&[TableId(1), TableId(0), TableId(0)]);
+        feed.publish(vec![change(0, "a")]);
+        feed.publish(vec![change(1, "b"), change(0, "c")]);
+        feed.publish(vec![change(2, "nobody wants it")]);
+        feed.publish(vec![change(1, "d")]);
+        feed.lose(&[TableId(1), TableId(2)]);
+        let text = |text: &str| Some(Ok(text.to_owned()));
+        assert_eq!([heard(&mut zero), heard(&mut zero), heard(&mut zero)], [text("a"), text("b,c"), None]);
+        assert_eq!(
+            [heard(&mut both), heard(&mut both), heard(&mut both)],
+            [text("a"), text("b,c"), text("d")]
+        );
+        assert_eq!(heard(&mut both), Some(Err(Lost::Unknown)));
+        assert!(!feed.is_wanted(TableId(2)) && feed.is_wanted(TableId(1)));
+        let turns = feed.turns();
+        drop(both);
+        assert!(!feed.is_wanted(TableId(1)) && feed.is_wanted(TableId(0)) && feed.turns() > turns);
+        drop(zero);
+        assert_eq!(feed.lock().entries.len(), 0, "nothing is kept for nobody");
+    }
+
+    #[test]
+    fn one_that_falls_behind_is_told() {
+        let feed = Feed::new(1);
+        let mut slow = feed.subscribe(&[TableId(0)]);
+        for number in 0..KEPT_TRANSACTIONS + 3 {
+            feed.publish(vec![change(0, &number.to_string())]);
+        }
+        assert_eq!(heard(&mut slow), Some(Err(Lost::Behind(3))));
+        assert_eq!(heard(&mut slow), Some(Ok("3".to_owned())));
+        let mut slow = feed.subscribe(&[TableId(0)]);
+        let large = "x".repeat(KEPT_BYTES / 2);
+        for _ in 0..4 {
+            feed.publish(vec![change(0, &large)]);
+        }
+        assert_eq!(heard(&mut slow), Some(Err(Lost::Behind(3))));
+        assert!(heard(&mut slow).is_some_and(|heard| heard.is_ok()));
+        assert_eq!(heard(&mut slow), None);
+        feed.publish(vec![change(0, &"x".repeat(KEPT_BYTES * 2))]);
+        assert!(
+            heard(&mut slow).is_some_and(|heard| heard.is_ok()),
+            "a single one is kept whatever its size"
+        );
+    }
+
+    #[tokio::test]
+    async fn waiting_readers_are_woken() {
+        let feed = Feed::new(1);
+        let mut reader = feed.subscribe(&[TableId(0)]);
+        assert!(reader.next().now_or_never().is_none());
+        let (published, heard) = tokio::join!(async { feed.publish(vec![change(0, "a")]) }, async {
+            reader.next().await.map(|found| found.changes.len())
+        });
+        assert_eq!((published, heard), ((), Ok(1)));
+        let other = Arc::clone(&feed);
+        let thread = std::thread::spawn(move || other.publish(vec![change(0, "b")]));
+        assert!(reader.next().await.is_ok());
+        thread.join().unwrap();
+    }
+}

@@ -1,0 +1,151 @@
+//! From a subscription field to what each of its events needs: which changes pass, what is known from the change itself,
+//! and what the database is asked for.
+
+use prony_graphql::{
+    error::{GraphqlError, Position},
+    selection::{Field, Value},
+};
+
+use crate::changes::{
+    Operation,
+    names::{ChangeNames, KEY, OPERATION, PREVIOUS_KEY},
+};
+use crate::{
+    lower::{row_outputs, unknown_field},
+    lower_filter,
+    model::{Model, TableId},
+    plan::{ListPlan, Output, OutputKind, Root, RootPlan},
+};
+
+/// One subscription field; `P` is a prepared statement.
+#[derive(Debug)]
+pub struct ChangesPlan<P> {
+    pub table: TableId,
+    pub response_key: Box<str>,
+    pub position: Position,
+    /// By [`Operation`].
+    operations: [bool; 3],
+    pub outputs: Vec<ChangeOutput<P>>,
+    /// Answers with a row where the change's row passes the filter; `None` where another statement says so, or nothing
+    /// has to.
+    pub filter: Option<P>,
+}
+
+/// One member of an event.
+#[derive(Debug)]
+pub struct ChangeOutput<P> {
+    pub response_key: Box<str>,
+    pub kind: ChangeKind<P>,
+}
+
+#[derive(Debug)]
+pub enum ChangeKind<P> {
+    Typename(Box<str>),
+    Operation,
+    /// Columns of the primary key.
+    Key(Vec<Output>),
+    PreviousKey(Vec<Output>),
+    /// Columns of the row, which the change holds.
+    Row(Vec<Output>),
+    /// What a statement makes of the change's row; no row where the filter does not let it pass.
+    Asked(P),
+}
+
+impl<P> ChangesPlan<P> {
+    pub fn wants(&self, operation: Operation) -> bool {
+        self.operations[operation as usize]
+    }
+
+    /// All statements.
+    pub fn statements(&self) -> impl Iterator<Item = &P> {
+        let asked = self.outputs.iter().filter_map(|output| match &output.kind {
+            ChangeKind::Asked(statement) => Some(statement),
+            _ => None,
+        });
+        self.filter.iter().chain(asked)
+    }
+
+    /// Lowers a field of a valid operation; `prepare` makes a statement of a list of the one row that is given.
+    pub fn lower(
+        model: &Model,
+        names: &ChangeNames,
+        field: &Field,
+        prepare: impl Fn(&RootPlan, &ListPlan) -> Result<P, GraphqlError>,
+    ) -> Result<Self, GraphqlError> {
+        let filter = lower_filter::clauses(model, model.table(names.table), field)?;
+        let ask = |response_key: &str, position: Position, outputs: Vec<Output>| {
+            let list = ListPlan {
+                table: names.table,
+                outputs,
+                filter: filter.clone(),
+                order: Vec::new(),
+                limit: None,
+                offset: None,
+            };
+            let root =
+                RootPlan { response_key: response_key.into(), position, root: Root::List(list.clone()) };
+            prepare(&root, &list)
+        };
+        let mut outputs = Vec::with_capacity(field.selections.len());
+        for selected in &field.selections {
+            let below = || row_outputs(model, names.table, &selected.selections);
+            let kind = match selected.name.as_str() {
+                "__typename" => ChangeKind::Typename(selected.parent_type.as_str().into()),
+                OPERATION => ChangeKind::Operation,
+                KEY => ChangeKind::Key(below()?),
+                PREVIOUS_KEY => ChangeKind::PreviousKey(below()?),
+                row if *row == *names.row => {
+                    let outputs = below()?;
+                    if filter.is_everything() && outputs.iter().all(is_in_the_change) {
+                        ChangeKind::Row(outputs)
+                    } else {
+                        ChangeKind::Asked(ask(&selected.response_key, selected.position, outputs)?)
+                    }
+                }
+                _ => return Err(unknown_field(selected)),
+            };
+            outputs.push(ChangeOutput { response_key: selected.response_key.as_str().into(), kind });
+        }
+        let is_filtered = outputs.iter().any(|output| matches!(output.kind, ChangeKind::Asked(_)));
+        let filter = if is_filtered || filter.is_everything() {
+            None
+        } else {
+            Some(ask(&field.response_key, field.position, Vec::new())?)
+        };
+        Ok(Self {
+            table: names.table,
+            response_key: field.response_key.as_str().into(),
+            position: field.position,
+            operations: operations(field.argument("operations")),
+            outputs,
+            filter,
+        })
+    }
+}
+
+fn is_in_the_change(output: &Output) -> bool {
+    matches!(output.kind, OutputKind::Typename(_) | OutputKind::Column(_))
+}
+
+/// All of them where none are named.
+fn operations(argument: Option<&Value>) -> [bool; 3] {
+    let named = |value: &Value| match value {
+        Value::Enum(name) => match name.as_str() {
+            "INSERT" => Some(Operation::Insert),
+            "UPDATE" => Some(Operation::Update),
+            "DELETE" => Some(Operation::Delete),
+            _ => None,
+        },
+        _ => None,
+    };
+    let items = match argument {
+        None | Some(Value::Null) => return [true; 3],
+        Some(Value::List(items)) => items.as_slice(),
+        Some(item) => std::slice::from_ref(item),
+    };
+    let mut wanted = [false; 3];
+    for operation in items.iter().filter_map(named) {
+        wanted[operation as usize] = true;
+    }
+    wanted
+}

@@ -1,0 +1,17 @@
+//! Relational databases behind GraphQL, for every dialect: what is served of a catalog, under which names; plans of root
+//! fields that know neither dialect nor resolver model; what all dialects write alike; changes and live queries. Drivers are
+//! other crates, each a [`source::Database`].
+
+pub mod builder;
+pub mod catalog;
+pub mod changes;
+pub mod contribution;
+mod example;
+mod live;
+pub mod lower;
+mod lower_filter;
+pub mod model;
+pub mod nest;
+pub mod plan;
+pub mod settings;
+pub mod source;

@@ -1,0 +1,184 @@
+//! Live queries: which tables the answer of a root field depends on, and when it may have become another. Asking anew and
+//! comparing answers is the server's business.
+
+use std::{collections::HashMap, sync::Arc};
+
+use futures_util::future::LocalBoxFuture;
+use prony_source::ChangeSignal;
+
+use crate::{
+    catalog::TableKind,
+    changes::{Feed, Operation, Reader, Transaction},
+    model::{Cardinality, Model, Table, TableId},
+    plan::{AggregatePlan, Filter, ListPlan, Output, OutputKind, Root},
+};
+
+/// What the answer of a root field depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Dependencies {
+    /// Tables that it selects from or filters by, sorted.
+    tables: Box<[TableId]>,
+    /// Tables from which a deletion, or a change of what is referenced, may come to `tables` by a foreign key, sorted. Not
+    /// every database says what its cascades do.
+    above: Box<[(TableId, Referenced)]>,
+}
+
+/// What of a row foreign keys lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Referenced {
+    /// The primary key alone, of which a change says when it is another.
+    Key,
+    /// Other unique columns: any update may be of them.
+    Columns,
+}
+
+impl Dependencies {
+    pub(super) fn of(model: &Model, root: &Root) -> Self {
+        let mut finder = Finder { model, found: vec![false; model.tables.len()], referenced: HashMap::new() };
+        match root {
+            Root::List(list) => finder.list(list),
+            Root::Aggregate(aggregate) => finder.aggregate(aggregate),
+            Root::Create(_) | Root::Update(_) | Root::Delete(_) => {}
+        }
+        let tables = finder.ids();
+        // What a view shows is the database's secret.
+        if tables.iter().any(|id| model.table(*id).kind != TableKind::Table) {
+            finder.found.fill(true);
+            return Self { tables: finder.ids(), above: Box::default() };
+        }
+        finder.add_above(&tables);
+        let referenced = |id: TableId| finder.referenced.get(&id).map(|referenced| (id, *referenced));
+        let above =
+            finder.ids().into_iter().filter(|id| !tables.contains(id)).filter_map(referenced).collect();
+        Self { tables, above }
+    }
+
+    /// Signals what may change the answer, from now on.
+    pub(super) fn signal(&self, feed: &Arc<Feed>) -> TableSignal {
+        let all: Vec<TableId> =
+            self.tables.iter().copied().chain(self.above.iter().map(|(id, _)| *id)).collect();
+        TableSignal { reader: feed.subscribe(&all), dependencies: self.clone() }
+    }
+
+    fn concern(&self, transaction: &Transaction) -> bool {
+        transaction.changes.iter().any(|change| {
+            self.tables.binary_search(&change.table).is_ok()
+                || self.above.binary_search_by_key(&change.table, |(id, _)| *id).is_ok_and(|place| {
+                    match change.operation {
+                        Operation::Insert => false,
+                        Operation::Delete => true,
+                        Operation::Update => {
+                            change.previous_key.is_some() || self.above[place].1 == Referenced::Columns
+                        }
+                    }
+                })
+        })
+    }
+
+    pub(super) fn weight_bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(&*self.tables) + size_of_val(&*self.above)
+    }
+}
+
+struct Finder<'m> {
+    model: &'m Model,
+    /// By table.
+    found: Vec<bool>,
+    /// Of tables that foreign keys lead to.
+    referenced: HashMap<TableId, Referenced>,
+}
+
+impl Finder<'_> {
+    fn ids(&self) -> Box<[TableId]> {
+        let found = self.found.iter().enumerate().filter(|(_, found)| **found);
+        found.map(|(index, _)| TableId(index as u32)).collect()
+    }
+
+    fn add(&mut self, id: TableId) -> bool {
+        !std::mem::replace(&mut self.found[id.0 as usize], true)
+    }
+
+    fn list(&mut self, list: &ListPlan) {
+        self.add(list.table);
+        self.filter(self.model.table(list.table), &list.filter);
+        self.outputs(&list.outputs);
+    }
+
+    fn aggregate(&mut self, aggregate: &AggregatePlan) {
+        self.add(aggregate.table);
+        self.filter(self.model.table(aggregate.table), &aggregate.filter);
+    }
+
+    fn outputs(&mut self, outputs: &[Output]) {
+        for output in outputs {
+            match &output.kind {
+                OutputKind::Typename(_) | OutputKind::Column(_) => {}
+                OutputKind::One(_, row) => {
+                    self.add(row.table);
+                    self.outputs(&row.outputs);
+                }
+                OutputKind::Many(_, list) => self.list(list),
+                OutputKind::Aggregate(_, aggregate) => self.aggregate(aggregate),
+            }
+        }
+    }
+
+    fn filter(&mut self, table: &Table, filter: &Filter) {
+        match filter {
+            Filter::All(parts) | Filter::Any(parts) => {
+                for part in parts {
+                    self.filter(table, part);
+                }
+            }
+            Filter::Not(part) => self.filter(table, part),
+            Filter::Compare { .. } => {}
+            Filter::Exists { relation, filter } => {
+                let target = table.relation(*relation).target;
+                self.add(target);
+                self.filter(self.model.table(target), filter);
+            }
+        }
+    }
+
+    /// Tables that foreign keys lead to, over any number of steps.
+    fn add_above(&mut self, tables: &[TableId]) {
+        let mut to_do = tables.to_vec();
+        while let Some(id) = to_do.pop() {
+            for relation in &self.model.table(id).relations {
+                if relation.cardinality != Cardinality::One {
+                    continue;
+                }
+                let key = &self.model.table(relation.target).primary_key;
+                let is_key = relation.pairs.iter().all(|(_, column)| key.contains(column));
+                let referenced = self.referenced.entry(relation.target).or_insert(Referenced::Key);
+                if !is_key {
+                    *referenced = Referenced::Columns;
+                }
+                if self.add(relation.target) {
+                    to_do.push(relation.target);
+                }
+            }
+        }
+    }
+}
+
+/// Tells when an answer may have become another.
+#[derive(Debug)]
+pub(super) struct TableSignal {
+    reader: Reader,
+    dependencies: Dependencies,
+}
+
+impl ChangeSignal for TableSignal {
+    fn changed(&mut self) -> LocalBoxFuture<'_, ()> {
+        Box::pin(async {
+            while let Ok(transaction) = self.reader.next().await
+                && !self.dependencies.concern(&transaction)
+            {}
+        })
+    }
+
+    fn mark_seen(&mut self) {
+        while self.reader.try_next().is_some() {}
+    }
+}

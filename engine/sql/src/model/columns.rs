@@ -1,0 +1,207 @@
+//! The columns of a served table: which, under which field, of which kind; and the primary key.
+
+use prony_source::dialect::names::{graphql_name, is_graphql_name};
+use std::collections::HashSet;
+
+use crate::model::{
+    Column, ColumnId, Table,
+    build::Served,
+    faults::{Faults, suggestion},
+    naming::described,
+};
+use crate::{
+    catalog::{CatalogColumn, CatalogTable, ColumnKind, TableKind},
+    settings::{ColumnSettings, ColumnTypeOverride, TableSettings},
+};
+
+/// The table without names and relations; tells `served` which column became which.
+pub(super) fn table(served: &mut Served<'_>, faults: &mut Faults, notes: &mut Vec<String>) -> Table {
+    let source = served.source;
+    if let Some((key, settings)) = served.overrides {
+        check_column_names(source, key, settings, faults);
+    }
+    let fields = fields(served, faults, notes);
+    let mut columns = Vec::with_capacity(source.columns.len());
+    served.column_ids = fields
+        .into_iter()
+        .zip(&source.columns)
+        .map(|(field, column)| {
+            let field = field?;
+            columns.push(served_column(field, column, column_settings(served, column)));
+            Some(ColumnId((columns.len() - 1) as u16))
+        })
+        .collect();
+    note_text_columns(source, &columns, notes);
+    note_hiding_columns(source, &columns, notes);
+    Table {
+        schema: source.schema.clone(),
+        name: source.name.clone(),
+        kind: source.kind,
+        type_name: Box::default(),
+        list_name: Box::default(),
+        columns,
+        primary_key: primary_key(served, faults, notes),
+        relations: Vec::new(),
+    }
+}
+
+fn served_column(field: Box<str>, column: &CatalogColumn, settings: Option<&ColumnSettings>) -> Column {
+    let kind = settings.and_then(|s| s.r#type).map_or_else(|| column.kind.clone(), ColumnTypeOverride::kind);
+    Column {
+        name: column.name.clone(),
+        field,
+        kind,
+        database_type: column.database_type.clone(),
+        nullable: column.nullable,
+        has_default: column.has_default,
+        writable: column.writable,
+    }
+}
+
+fn column_settings<'a>(served: &Served<'a>, column: &CatalogColumn) -> Option<&'a ColumnSettings> {
+    served.overrides.and_then(|(_, settings)| settings.columns.get(&*column.name))
+}
+
+/// Fields by the catalog's column index; names that the user gave come first, then names that are valid as
+/// they are, then names that had to be changed.
+fn fields(served: &Served<'_>, faults: &mut Faults, notes: &mut Vec<String>) -> Vec<Option<Box<str>>> {
+    let columns = &served.source.columns;
+    let excluded = |column: &CatalogColumn| {
+        served.overrides.is_some_and(|(_, s)| s.exclude_columns.iter().any(|name| **name == *column.name))
+    };
+    let mut taken: HashSet<Box<str>> = HashSet::with_capacity(columns.len());
+    let mut fields: Vec<Option<Box<str>>> = vec![None; columns.len()];
+    for (index, column) in columns.iter().enumerate() {
+        let given = column_settings(served, column).and_then(|settings| settings.name.as_deref());
+        let (Some(name), Some((key, _))) = (given, served.overrides) else { continue };
+        let path = ["tables", key, "columns", &column.name, "name"];
+        if !is_graphql_name(name) {
+            faults.add(&path, invalid_name(name));
+        } else if !taken.insert(name.into()) {
+            faults.add(&path, format!("another column is already called `{name}`"));
+        }
+        fields[index] = Some(name.into());
+    }
+    for valid in [true, false] {
+        for (index, column) in columns.iter().enumerate() {
+            if fields[index].is_some() || excluded(column) || is_graphql_name(&column.name) != valid {
+                continue;
+            }
+            let field = free_name(&graphql_name(&column.name), |name| !taken.contains(name));
+            taken.insert(field.clone());
+            if *field != *column.name {
+                let table = described(served.source);
+                notes.push(format!("column `{}` of {table} is served as `{field}`", column.name));
+            }
+            fields[index] = Some(field);
+        }
+    }
+    for (index, column) in columns.iter().enumerate() {
+        if excluded(column) {
+            fields[index] = None;
+        }
+    }
+    fields
+}
+
+/// `name`, or with the first number from 2 that makes it free.
+pub(super) fn free_name(name: &str, is_free: impl Fn(&str) -> bool) -> Box<str> {
+    if is_free(name) {
+        return name.into();
+    }
+    let numbered = |number: u32| graphql_name(&format!("{name}_{number}"));
+    (2..=u32::MAX).map(numbered).find(|name| is_free(name)).expect("numbers do not run out").into()
+}
+
+pub(super) fn invalid_name(name: &str) -> String {
+    format!(
+        "`{name}` is no GraphQL name: letters, digits and `_`, no digit first, and not `__` first; \
+         try `{}`",
+        graphql_name(name)
+    )
+}
+
+/// Every column that the settings speak of must exist.
+fn check_column_names(source: &CatalogTable, key: &str, settings: &TableSettings, faults: &mut Faults) {
+    let mut check = |path: &[&str], name: &str| {
+        if !source.columns.iter().any(|column| *column.name == *name) {
+            faults.add(path, unknown_column(source, name));
+        }
+    };
+    for (index, name) in settings.exclude_columns.iter().enumerate() {
+        check(&["tables", key, "exclude_columns", &index.to_string()], name);
+    }
+    for name in settings.columns.keys() {
+        check(&["tables", key, "columns", name], name);
+    }
+    for (index, name) in settings.primary_key.iter().enumerate() {
+        check(&["tables", key, "primary_key", &index.to_string()], name);
+    }
+}
+
+pub(super) fn unknown_column(source: &CatalogTable, name: &str) -> String {
+    let hint = suggestion(name, source.columns.iter().map(|column| &*column.name));
+    format!("{} has no column `{name}`{hint}", described(source))
+}
+
+fn primary_key(served: &Served<'_>, faults: &mut Faults, notes: &mut Vec<String>) -> Vec<ColumnId> {
+    let source = served.source;
+    let given = served.overrides.filter(|(_, settings)| !settings.primary_key.is_empty());
+    let columns: Vec<usize> = match given {
+        Some((key, _)) if !source.primary_key.is_empty() => {
+            let message = format!("{} has a primary key of its own in the database", described(source));
+            faults.add(&["tables", key, "primary_key"], message);
+            return Vec::new();
+        }
+        Some((_, settings)) => {
+            let position = |name: &String| source.columns.iter().position(|c| *c.name == **name);
+            settings.primary_key.iter().filter_map(position).collect()
+        }
+        None => source.primary_key.clone(),
+    };
+    let key: Vec<ColumnId> = columns.iter().filter_map(|&column| served.column_ids[column]).collect();
+    if key.len() < columns.len() {
+        let table = described(source);
+        notes.push(format!("a column of the primary key of {table} is left out: it is served without a key"));
+        return Vec::new();
+    }
+    key
+}
+
+fn note_text_columns(source: &CatalogTable, columns: &[Column], notes: &mut Vec<String>) {
+    for column in columns {
+        // Columns of views that are no plain columns have no type in SQLite: nothing worth a word.
+        let expected = column.kind != ColumnKind::OtherText
+            || (source.kind == TableKind::View && column.database_type.is_empty())
+            || is_time(&column.database_type);
+        if !expected {
+            let declared = match &*column.database_type {
+                "" => "no declared type and".to_owned(),
+                declared => format!("the type `{declared}`, which"),
+            };
+            let table = described(source);
+            notes.push(format!("column `{}` of {table} has {declared} is served as text", column.name));
+        }
+    }
+}
+
+/// Names that a table's inputs give a meaning of their own; a column hides them.
+fn note_hiding_columns(source: &CatalogTable, columns: &[Column], notes: &mut Vec<String>) {
+    for column in columns {
+        let table = described(source);
+        match &*column.field {
+            operator @ ("and" | "or" | "not") => notes.push(format!(
+                "column `{operator}` of {table} takes the place of the operator `{operator}` in its filter"
+            )),
+            "pk_columns" => notes.push(format!(
+                "column `pk_columns` of {table} cannot be updated: the key's argument has that name"
+            )),
+            _ => {}
+        }
+    }
+}
+
+/// PostgreSQL's date and time types besides timestamps: served as text on purpose.
+fn is_time(database_type: &str) -> bool {
+    ["date", "time", "interval"].iter().any(|prefix| database_type.starts_with(prefix))
+}

@@ -1,0 +1,191 @@
+//! What one root field needs from a relational database, free of dialect and resolver model: which rows, in
+//! which order, and what is written of each. The `lower` module makes it from a GraphQL selection.
+
+use prony_graphql::{error::Position, selection::Value};
+use prony_source::dialect::{AggregateFunction, ResultOutput, RowCount};
+
+use crate::model::{ColumnId, RelationId, TableId};
+
+/// One root field, checked and ready to be turned into statements.
+#[derive(Debug, Clone)]
+pub struct RootPlan {
+    /// The first segment of every error's path.
+    pub response_key: Box<str>,
+    pub position: Position,
+    pub root: Root,
+}
+
+#[derive(Debug, Clone)]
+pub enum Root {
+    List(ListPlan),
+    Aggregate(AggregatePlan),
+    Create(CreatePlan),
+    Update(UpdatePlan),
+    Delete(DeletePlan),
+}
+
+/// Rows of a table: a root list or, below a parent, the rows of a has-many relation.
+#[derive(Debug, Clone)]
+pub struct ListPlan {
+    pub table: TableId,
+    pub outputs: Vec<Output>,
+    pub filter: Filter,
+    /// The client's keys, then the primary key's columns that are not among them: a total order wherever the
+    /// table has a primary key.
+    pub order: Vec<OrderKey>,
+    /// The client's limit; `None` stands for the default limit.
+    pub limit: Option<RowCount>,
+    pub offset: Option<RowCount>,
+}
+
+/// The one row of a has-one relation.
+#[derive(Debug, Clone)]
+pub struct RowPlan {
+    pub table: TableId,
+    pub outputs: Vec<Output>,
+}
+
+/// One member of an object in the response.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// Chosen by the client: any GraphQL name.
+    pub response_key: Box<str>,
+    pub position: Position,
+    pub kind: OutputKind,
+}
+
+#[derive(Debug, Clone)]
+pub enum OutputKind {
+    /// The type's name.
+    Typename(Box<str>),
+    Column(ColumnId),
+    One(RelationId, RowPlan),
+    Many(RelationId, ListPlan),
+    Aggregate(RelationId, AggregatePlan),
+}
+
+/// `…_aggregate`: one object over all rows that the filter lets pass.
+#[derive(Debug, Clone)]
+pub struct AggregatePlan {
+    pub table: TableId,
+    pub filter: Filter,
+    pub outputs: Vec<AggregateOutput>,
+}
+
+#[derive(Debug, Clone)]
+pub struct AggregateOutput {
+    pub response_key: Box<str>,
+    pub position: Position,
+    pub kind: AggregateKind,
+}
+
+#[derive(Debug, Clone)]
+pub enum AggregateKind {
+    Typename(Box<str>),
+    Count,
+    /// Null when no row has passed.
+    Fields(AggregateFunction, Vec<AggregateField>),
+}
+
+/// One member of `sum { … }` and its siblings.
+#[derive(Debug, Clone)]
+pub struct AggregateField {
+    pub response_key: Box<str>,
+    pub position: Position,
+    /// `Err` holds the answer of `__typename`.
+    pub column: Result<ColumnId, Box<str>>,
+}
+
+/// Which rows pass. Three-valued as in SQL: an unknown comparison lets no row pass, negated or not.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Filter {
+    All(Vec<Filter>),
+    Any(Vec<Filter>),
+    Not(Box<Filter>),
+    Compare {
+        column: ColumnId,
+        comparison: Comparison,
+    },
+    /// A row of the relation's target passes the filter.
+    Exists {
+        relation: RelationId,
+        filter: Box<Filter>,
+    },
+}
+
+impl Filter {
+    /// Lets every row pass.
+    pub fn everything() -> Self {
+        Self::All(Vec::new())
+    }
+
+    /// Lets no row pass.
+    pub fn nothing() -> Self {
+        Self::Any(Vec::new())
+    }
+
+    pub fn is_everything(&self) -> bool {
+        matches!(self, Self::All(parts) if parts.is_empty())
+    }
+}
+
+/// One comparison of a column; values are scalars or slots, never null.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Comparison {
+    Equal(Value),
+    NotEqual(Value),
+    Greater(Value),
+    GreaterOrEqual(Value),
+    Less(Value),
+    LessOrEqual(Value),
+    /// A slot that holds a list, or a list of scalars and slots.
+    In(Value),
+    NotIn(Value),
+    IsNull(bool),
+    /// SQL LIKE, case-sensitive on both databases.
+    Like(Value),
+    /// LIKE without regard to case.
+    InsensitiveLike(Value),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OrderKey {
+    pub column: ColumnId,
+    pub direction: Direction,
+}
+
+/// Nulls come last ascending and first descending, on both databases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    Ascending,
+    Descending,
+}
+
+/// Inserts one row; the answer is the primary key of the row.
+#[derive(Debug, Clone)]
+pub struct CreatePlan {
+    pub table: TableId,
+    /// Given columns in the client's order; `Value::Null` writes NULL.
+    pub values: Vec<(ColumnId, Value)>,
+    /// Members of the answer: key columns and `__typename`.
+    pub outputs: Vec<Output>,
+}
+
+/// Changes the row with the key; the answer says whether there was one.
+#[derive(Debug, Clone)]
+pub struct UpdatePlan {
+    pub table: TableId,
+    /// All columns of the primary key.
+    pub key: Vec<(ColumnId, Value)>,
+    /// May be empty: then nothing is changed and the answer says whether the row exists.
+    pub values: Vec<(ColumnId, Value)>,
+    pub outputs: Vec<ResultOutput>,
+}
+
+/// Deletes the row with the key; the answer says whether there was one.
+#[derive(Debug, Clone)]
+pub struct DeletePlan {
+    pub table: TableId,
+    pub key: Vec<(ColumnId, Value)>,
+    pub outputs: Vec<ResultOutput>,
+}

@@ -1,0 +1,146 @@
+//! What a user can set for a relational source, already checked for form; where it was written is the
+//! server's business.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use prony_source::CommonSettings;
+
+use crate::catalog::ColumnKind;
+
+/// How nested fields reach the database (the published study compares the three).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResolverModel {
+    /// The whole root field in one statement.
+    #[default]
+    Subquery,
+    /// One statement per nest level and set of parents.
+    PerNest,
+    /// As per-nest, and the same level of concurrent operations is gathered into one statement.
+    Bucket,
+}
+
+/// Settings of one relational source; every field has a safe default.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RelationalSettings {
+    #[serde(flatten)]
+    pub common: CommonSettings,
+    pub resolver: ResolverModel,
+    /// PostgreSQL's schemas; empty means `current_schema()`.
+    pub schemas: Vec<String>,
+    /// PostgreSQL connections per core.
+    pub connections_per_core: u16,
+    /// Only these tables, as `name` or `schema.name`, `*` standing for any text; empty means all.
+    pub include_tables: Vec<String>,
+    /// Not these tables. Names that contain `migration` are left out too, unless an entry of `include_tables`
+    /// that itself contains `migration` lets them in.
+    pub exclude_tables: Vec<String>,
+    /// Whether changes made by others are heard of: PostgreSQL, with the triggers of `prony triggers install`.
+    pub listen: bool,
+    /// By table name (`name` or `schema.name`).
+    pub tables: BTreeMap<String, TableSettings>,
+}
+
+impl Default for RelationalSettings {
+    fn default() -> Self {
+        Self {
+            common: CommonSettings::default(),
+            resolver: ResolverModel::default(),
+            schemas: Vec::new(),
+            connections_per_core: 4,
+            include_tables: Vec::new(),
+            exclude_tables: Vec::new(),
+            listen: false,
+            tables: BTreeMap::new(),
+        }
+    }
+}
+
+/// Overrides for one table or view.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TableSettings {
+    /// PascalCase type name instead of the inflected one.
+    pub type_name: Option<String>,
+    /// List field instead of the inflected one.
+    pub list_name: Option<String>,
+    pub exclude_columns: Vec<String>,
+    pub columns: BTreeMap<String, ColumnSettings>,
+    /// Primary key of a view or of a table without one, for ordering and for changes by key.
+    pub primary_key: Vec<String>,
+    /// Relations beside those of foreign keys (for views), or renamed ones.
+    pub relations: Vec<RelationSettings>,
+    /// Fields of foreign keys' relations that are not served.
+    pub exclude_relations: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ColumnSettings {
+    /// GraphQL field instead of the column's name.
+    pub name: Option<String>,
+    /// Another GraphQL type.
+    pub r#type: Option<ColumnTypeOverride>,
+}
+
+/// GraphQL types that a column may be given instead of the mapped one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ColumnTypeOverride {
+    Int,
+    BigInt,
+    Float,
+    Decimal,
+    Boolean,
+    String,
+    #[serde(rename = "UUID")]
+    Uuid,
+    #[serde(rename = "JSON")]
+    Json,
+}
+
+impl ColumnTypeOverride {
+    /// The kind that the override stands for.
+    pub fn kind(self) -> ColumnKind {
+        match self {
+            Self::Int => ColumnKind::Int,
+            Self::BigInt => ColumnKind::BigInt,
+            Self::Float => ColumnKind::Float,
+            Self::Decimal => ColumnKind::Decimal,
+            Self::Boolean => ColumnKind::Boolean,
+            Self::String => ColumnKind::Text,
+            Self::Uuid => ColumnKind::Uuid,
+            Self::Json => ColumnKind::Json,
+        }
+    }
+}
+
+/// A relation from `columns` of this table to `target_columns` of `target`. The reverse has-many is added
+/// too, under `reverse_name` where that is given. Where a foreign key is the same, its relations are renamed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationSettings {
+    pub columns: Vec<String>,
+    pub target: String,
+    pub target_columns: Vec<String>,
+    #[serde(default)]
+    pub name: Option<String>,
+    #[serde(default)]
+    pub reverse_name: Option<String>,
+}
+
+/// One thing in the settings that does not fit the database or another setting.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {message}", path.join("."))]
+pub struct SettingsFault {
+    /// Keys and list indexes from [`RelationalSettings`] downwards: `tables`, `members`, `columns`, `nme`.
+    pub path: Vec<String>,
+    pub message: String,
+}
+
+/// All that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+pub struct SettingsFaults(pub Vec<SettingsFault>);

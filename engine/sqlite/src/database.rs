@@ -1,0 +1,104 @@
+//! An open database file: checked, its catalog read, shared by all cores.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use prony_graphql::{error::GraphqlError, response::FieldResult, variables::Variables};
+use prony_sql::{
+    catalog::Catalog, changes::Feed, model::Model, plan::RootPlan, settings::RelationalSettings,
+};
+
+use crate::{
+    OpenError, Prepared, Reader,
+    error::unavailable,
+    file::{
+        discover::discover,
+        open::{Opener, open},
+    },
+    read::{
+        pool::{Pool, Work},
+        slot::{Role, Slot},
+    },
+    write::writer::{Writer, all_failed},
+};
+
+/// How long a lock of another program is waited for, where waiting holds up no core.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// An open database file: shared by all cores.
+#[derive(Debug)]
+pub struct SqliteDatabase {
+    opener: Arc<Opener>,
+    settings: Arc<RelationalSettings>,
+    changes: Arc<Feed>,
+    pool: Arc<Pool>,
+    /// The reason where nothing can be written.
+    writer: Result<Writer, String>,
+}
+
+impl SqliteDatabase {
+    /// Opens a file that exists, switches it to WAL where it can be written, and reads its catalog, which is the caller's: of
+    /// many tables it is large.
+    ///
+    /// # Errors
+    /// When the file is missing, locked, no database, or cannot be read.
+    pub fn open(path: &Path, settings: &RelationalSettings) -> Result<(Self, Catalog), OpenError> {
+        Self::open_waiting(path, settings, BUSY_TIMEOUT)
+    }
+
+    pub(crate) fn open_waiting(
+        path: &Path,
+        settings: &RelationalSettings,
+        busy_timeout: Duration,
+    ) -> Result<(Self, Catalog), OpenError> {
+        let found = open(path, busy_timeout)?;
+        let catalog = discover(&found.connection)
+            .map_err(|source| OpenError::Discover { path: path.to_owned(), source })?;
+        let (opener, settings) = (Arc::new(found.opener), Arc::new(settings.clone()));
+        let threads = |source| OpenError::Threads { path: path.to_owned(), source };
+        let changes = Feed::new(catalog.tables.len());
+        let pool = Arc::new(Pool::start(&opener, &settings).map_err(threads)?);
+        let writer = match found.read_only {
+            Some(reason) => {
+                tracing::info!(path = %path.display(), reason, "the database is served for reading only");
+                Err(reason)
+            }
+            None => Ok(Writer::start(&opener, &settings, &changes).map_err(threads)?),
+        };
+        Ok((Self { opener, settings, changes, pool, writer }, catalog))
+    }
+
+    /// What mutations change.
+    pub fn changes(&self) -> &Arc<Feed> {
+        &self.changes
+    }
+
+    /// Makes the statements of one root field.
+    pub fn statements(&self, model: &Arc<Model>, plan: &RootPlan) -> Prepared {
+        Prepared::new(model, plan, self.settings.resolver)
+    }
+
+    /// Opens this core's reader; call it on the core's thread.
+    pub fn reader(&self) -> Reader {
+        let slot = Slot::new(Arc::clone(&self.opener), Role::Inline);
+        Reader::new(slot, Arc::clone(&self.pool), Arc::clone(&self.settings))
+    }
+
+    /// Runs the mutations of one request in order and in one transaction: all or nothing. One result for each.
+    pub async fn mutate(&self, mutations: Vec<Arc<Prepared>>, variables: Arc<Variables>) -> Vec<FieldResult> {
+        match &self.writer {
+            Ok(writer) => writer.mutate(mutations, variables).await,
+            Err(reason) => {
+                let message = format!("the database is served for reading only: {reason}");
+                all_failed(&mutations, &unavailable(&message))
+            }
+        }
+    }
+
+    /// Reads something from the file.
+    ///
+    /// # Errors
+    /// What a request would get now: the file is gone, locked or damaged.
+    pub async fn health(&self) -> Result<(), GraphqlError> {
+        self.pool.run(Work::Health, None, Variables::default()).await.map(|_| ())
+    }
+}

@@ -1,0 +1,114 @@
+//! SQLite's errors as clients see them. Its own text goes to the log only; names of columns that a constraint
+//! is about are in the schema anyway and help the client.
+
+use prony_graphql::error::{ErrorCode, GraphqlError, PathSegment, Position};
+use rusqlite::ffi;
+
+use crate::{file::raw::SqliteError, read::watch::Interruption};
+use prony_sql::settings::RelationalSettings;
+
+pub(super) fn unavailable(message: &str) -> GraphqlError {
+    GraphqlError::new(ErrorCode::SourceUnavailable, message)
+}
+
+/// The error of a statement that SQLite refused or gave up.
+pub(super) fn of_sqlite(error: &SqliteError) -> GraphqlError {
+    let (code, message) = match error.code() {
+        ffi::SQLITE_CONSTRAINT => (ErrorCode::ConstraintViolation, constraint(error)),
+        ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => {
+            (ErrorCode::SourceUnavailable, "the database is locked by another program: try again".to_owned())
+        }
+        ffi::SQLITE_READONLY => (
+            ErrorCode::SourceFailed,
+            "the database can only be read: its file or disk is read-only".to_owned(),
+        ),
+        ffi::SQLITE_FULL => (ErrorCode::SourceFailed, "the disk of the database is full".to_owned()),
+        ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB => {
+            (ErrorCode::SourceFailed, "the database file is damaged or no longer a database".to_owned())
+        }
+        ffi::SQLITE_IOERR | ffi::SQLITE_CANTOPEN => {
+            (ErrorCode::SourceUnavailable, "the database file cannot be read".to_owned())
+        }
+        ffi::SQLITE_TOOBIG => {
+            (ErrorCode::LimitExceeded, "a value or statement is larger than SQLite allows".to_owned())
+        }
+        ffi::SQLITE_MISMATCH => {
+            (ErrorCode::BadUserInput, "a value does not fit the type of its column".to_owned())
+        }
+        ffi::SQLITE_ERROR | ffi::SQLITE_SCHEMA if is_unknown_name(&error.text) => (
+            ErrorCode::SourceFailed,
+            "the database's schema has changed since the start: restart to serve it".to_owned(),
+        ),
+        _ => (ErrorCode::SourceFailed, "the database refused the statement".to_owned()),
+    };
+    GraphqlError::new(code, message).with_detail(error.to_string())
+}
+
+/// SQLite has no code of its own for names that are gone; only the wording of a message hangs on this.
+fn is_unknown_name(text: &str) -> bool {
+    text.starts_with("no such") || text.contains("has no column")
+}
+
+fn constraint(error: &SqliteError) -> String {
+    let about =
+        error.text.split_once("failed: ").map(|(_, columns)| columns).filter(|_| names_columns(error));
+    let columns = about.map(|columns| {
+        columns.split(", ").map(|column| format!("`{column}`")).collect::<Vec<_>>().join(", ")
+    });
+    let columns = columns.as_deref();
+    match error.extended_code {
+        ffi::SQLITE_CONSTRAINT_UNIQUE => {
+            format!("another row has the same value in {}", columns.unwrap_or("a unique column"))
+        }
+        ffi::SQLITE_CONSTRAINT_PRIMARYKEY | ffi::SQLITE_CONSTRAINT_ROWID => {
+            format!("another row has the same primary key ({})", columns.unwrap_or("rowid"))
+        }
+        ffi::SQLITE_CONSTRAINT_NOTNULL => {
+            format!("{} must have a value (not null)", columns.unwrap_or("a column"))
+        }
+        ffi::SQLITE_CONSTRAINT_FOREIGNKEY => {
+            "a foreign key does not fit: the row it refers to is missing, or other rows refer to this one"
+                .into()
+        }
+        ffi::SQLITE_CONSTRAINT_CHECK => "a check constraint refuses the values".into(),
+        ffi::SQLITE_CONSTRAINT_DATATYPE => "a value does not fit the type of its column".into(),
+        ffi::SQLITE_CONSTRAINT_TRIGGER => "a trigger of the database refuses the change".into(),
+        _ => "a constraint of the database refuses the change".into(),
+    }
+}
+
+/// Whether the text ends in names of columns, and not in a constraint's or index's name or expression.
+fn names_columns(error: &SqliteError) -> bool {
+    let code = error.extended_code;
+    [ffi::SQLITE_CONSTRAINT_UNIQUE, ffi::SQLITE_CONSTRAINT_PRIMARYKEY, ffi::SQLITE_CONSTRAINT_NOTNULL]
+        .contains(&code)
+        && !error.text.contains("index '")
+}
+
+/// The error of a statement that the watch ended.
+pub(super) fn of_interruption(reason: Interruption, settings: &RelationalSettings) -> GraphqlError {
+    match reason {
+        Interruption::Timeout => GraphqlError::new(
+            ErrorCode::Timeout,
+            format!(
+                "the statement took longer than {} ms (statement_timeout_ms) and was cancelled: ask for fewer \
+                 rows, or filter by an indexed column",
+                settings.common.statement_timeout_ms
+            ),
+        ),
+        Interruption::Cancelled | Interruption::Budget => {
+            GraphqlError::new(ErrorCode::SourceUnavailable, "the statement was cancelled")
+        }
+    }
+}
+
+/// Gives an error of a whole field its place and path.
+pub(super) fn at_root(mut error: GraphqlError, response_key: &str, position: Position) -> GraphqlError {
+    if error.path.is_empty() {
+        error.path.push(PathSegment::Key(response_key.into()));
+    }
+    if error.positions.is_empty() {
+        error.positions.push(position);
+    }
+    error
+}

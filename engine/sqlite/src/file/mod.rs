@@ -1,0 +1,6 @@
+//! The file: opening it, its catalog, functions that statements call, and SQLite's C interface.
+
+pub mod discover;
+pub(crate) mod functions;
+pub(crate) mod open;
+pub(crate) mod raw;

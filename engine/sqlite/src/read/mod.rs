@@ -1,0 +1,7 @@
+//! Running statements that read: in place on a core, or by a pool of blocking readers.
+
+pub(crate) mod pool;
+pub(crate) mod reader;
+pub(crate) mod session;
+pub(crate) mod slot;
+pub(crate) mod watch;

@@ -1,0 +1,287 @@
+//! One connection with its prepared statements: runs root fields, levels and mutations to the end on the
+//! thread that it lives on.
+
+use std::{collections::HashMap, rc::Rc, sync::Arc};
+
+use prony_graphql::{error::GraphqlError, response::FieldResult};
+use rusqlite::{Connection, ffi};
+
+use crate::{
+    error::{self, unavailable},
+    file::{
+        open::{Identity, Opener},
+        raw::{SqliteError, Statement, Stored},
+    },
+    read::watch::{INSTRUCTIONS_PER_CHECK, Interruption, Watch},
+    rows::{
+        write_level,
+        write_rows::{self, Stop},
+    },
+    statement::{
+        bind::{self, BindError, Values},
+        program::{LevelProgram, MutationAnswer, MutationProgram, RowsProgram, StatementText},
+    },
+    write::capture::Capture,
+};
+use prony_sql::{
+    model::{Model, TableId},
+    nest::{Key, LevelRows},
+};
+
+/// Prepared statements that one connection keeps; each takes some kilobytes.
+const MAX_STATEMENTS: usize = 512;
+
+/// Tells programs apart in the caches of sessions: each prepared root field and each level has its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ProgramId(pub(crate) u64);
+
+/// Why a session did not finish.
+#[derive(Debug)]
+pub(crate) enum Unfinished {
+    /// The inline budget is used up, or another connection holds a lock: a thread that may block can finish.
+    Later,
+    Failed(GraphqlError),
+}
+
+impl Unfinished {
+    /// Where nobody else can finish.
+    pub(crate) fn into_error(self) -> GraphqlError {
+        match self {
+            Self::Failed(error) => error,
+            Self::Later => unavailable("the database is locked by another program: try again"),
+        }
+    }
+}
+
+pub(crate) struct Session {
+    // Before the connection, which they keep open anyway.
+    statements: Cache,
+    connection: Rc<Connection>,
+    watch: Arc<Watch>,
+    identity: Option<Identity>,
+    capture: Capture,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Session").field("identity", &self.identity).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    pub(crate) fn new(mut connection: Connection, opener: &Opener) -> Result<Self, rusqlite::Error> {
+        let watch = Arc::new(Watch::new());
+        let asked = Arc::clone(&watch);
+        connection.progress_handler(INSTRUCTIONS_PER_CHECK, Some(move || asked.expired()))?;
+        Ok(Self {
+            statements: Cache::default(),
+            connection: Rc::new(connection),
+            watch,
+            identity: Identity::of(&opener.path),
+            capture: Capture::default(),
+        })
+    }
+
+    /// What was opened, to be compared with what is there.
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        self.identity
+    }
+
+    pub(crate) fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    /// What is seen of the changes that it makes.
+    pub(crate) fn capture(&self) -> &Capture {
+        &self.capture
+    }
+
+    /// Has changes of these tables seen, and of no others.
+    pub(crate) fn turn_capture(&mut self, model: &Model, wanted: &[TableId]) -> Result<(), SqliteError> {
+        self.capture.turn(&self.connection, model, wanted)
+    }
+
+    /// Answers a root field of the `subquery` model.
+    pub(crate) fn rows(
+        &mut self,
+        id: ProgramId,
+        program: &RowsProgram,
+        response_key: &str,
+        values: Values<'_>,
+    ) -> Result<FieldResult, Unfinished> {
+        let max = values.settings.common.max_response_bytes;
+        let watch = Arc::clone(&self.watch);
+        let written = self.statements(id, &program.statements).map_err(Stop::Sqlite).and_then(|statements| {
+            for (statement, text) in statements.iter_mut().zip(&program.statements) {
+                bind::bind(statement, text, values).map_err(bind_stop)?;
+            }
+            write_rows::write(program, response_key, statements, &watch, max)
+        });
+        self.finish(written, values)
+    }
+
+    /// Answers one level for these keys.
+    pub(crate) fn level(
+        &mut self,
+        id: ProgramId,
+        program: &LevelProgram,
+        keys: &[Key],
+        values: Values<'_>,
+    ) -> Result<LevelRows, Unfinished> {
+        let max = values.settings.common.max_response_bytes;
+        let watch = Arc::clone(&self.watch);
+        let texts = std::slice::from_ref(&program.statement);
+        let read = self.statements(id, texts).map_err(Stop::Sqlite).and_then(|statements| {
+            let statement = &mut statements[0];
+            bind::bind(statement, &program.statement, values).map_err(bind_stop)?;
+            if let Some(number) = program.statement.keys_parameter {
+                statement.bind(number, Stored::Text(&bind::keys_text(keys)))?;
+            }
+            write_level::read(program, statement, &watch, max)
+        });
+        self.finish(read, values)
+    }
+
+    /// Runs one mutation within the open transaction.
+    pub(crate) fn mutate(
+        &mut self,
+        id: ProgramId,
+        program: &MutationProgram,
+        response_key: &str,
+        values: Values<'_>,
+    ) -> Result<FieldResult, Unfinished> {
+        let watch = Arc::clone(&self.watch);
+        let connection = Rc::clone(&self.connection);
+        let texts = std::slice::from_ref(&program.statement);
+        let done = self.statements(id, texts).map_err(Stop::Sqlite).and_then(|statements| {
+            let statement = &mut statements[0];
+            bind::bind(statement, &program.statement, values).map_err(bind_stop)?;
+            let result = run_mutation(program, response_key, statement, &connection, &watch);
+            statement.reset();
+            result
+        });
+        self.finish(done, values)
+    }
+
+    /// Runs a statement without parameters and rows: BEGIN, COMMIT, ROLLBACK.
+    pub(crate) fn execute(&mut self, sql: &str) -> Result<(), SqliteError> {
+        self.connection.execute_batch(sql).map_err(SqliteError::from)
+    }
+
+    /// Whether a transaction is open.
+    pub(crate) fn in_transaction(&self) -> bool {
+        !self.connection.is_autocommit()
+    }
+
+    fn statements(
+        &mut self,
+        id: ProgramId,
+        texts: &[StatementText],
+    ) -> Result<&mut [Statement], SqliteError> {
+        self.statements.get(&self.connection, id, texts)
+    }
+
+    fn finish<T>(&self, done: Result<T, Stop>, values: Values<'_>) -> Result<T, Unfinished> {
+        let sqlite_error = match done {
+            Ok(value) => return Ok(value),
+            Err(Stop::Failed(error)) => return Err(Unfinished::Failed(error)),
+            Err(Stop::Null) => unreachable!("the writers turn a missing root into a result"),
+            Err(Stop::Interrupted) => None,
+            Err(Stop::Sqlite(error)) if error.code() == ffi::SQLITE_INTERRUPT => None,
+            Err(Stop::Sqlite(error)) => Some(error),
+        };
+        match (sqlite_error, self.watch.reason()) {
+            (None, Some(Interruption::Budget)) => Err(Unfinished::Later),
+            (None, reason) => {
+                let reason = reason.unwrap_or(Interruption::Cancelled);
+                Err(Unfinished::Failed(error::of_interruption(reason, values.settings)))
+            }
+            (Some(error), _) if self.may_wait(&error) => Err(Unfinished::Later),
+            (Some(error), _) => Err(Unfinished::Failed(error::of_sqlite(&error))),
+        }
+    }
+
+    /// A lock that a core must not wait for; sessions that may block have waited already.
+    fn may_wait(&self, error: &SqliteError) -> bool {
+        error.code() == ffi::SQLITE_BUSY && self.watch.is_inline()
+    }
+}
+
+fn bind_stop(error: BindError) -> Stop {
+    match error {
+        BindError::Input(error) => Stop::Failed(error),
+        BindError::Sqlite(error) => Stop::Sqlite(error),
+    }
+}
+
+fn run_mutation(
+    program: &MutationProgram,
+    response_key: &str,
+    statement: &mut Statement,
+    connection: &Connection,
+    watch: &Watch,
+) -> Result<FieldResult, Stop> {
+    match &program.answer {
+        MutationAnswer::Key(pieces) => {
+            if !statement.step()? {
+                // A trigger or a conflict clause of the schema left the row out.
+                return Ok(FieldResult::data(b"null".to_vec()));
+            }
+            let result = write_rows::write_object(pieces, response_key, statement, watch)?;
+            // RETURNING gives its rows before the statement has ended.
+            while statement.step()? {}
+            Ok(result)
+        }
+        MutationAnswer::Changed { yes, no } => {
+            while statement.step()? {}
+            let text = if connection.changes() > 0 { yes } else { no };
+            Ok(FieldResult::data(text.to_vec()))
+        }
+    }
+}
+
+/// Prepared statements by program; the least recently used go first.
+#[derive(Debug, Default)]
+struct Cache {
+    programs: HashMap<ProgramId, Cached>,
+    /// Sum over `programs`.
+    statements: usize,
+    uses: u64,
+}
+
+#[derive(Debug)]
+struct Cached {
+    statements: Vec<Statement>,
+    last_use: u64,
+}
+
+impl Cache {
+    fn get(
+        &mut self,
+        connection: &Rc<Connection>,
+        id: ProgramId,
+        texts: &[StatementText],
+    ) -> Result<&mut [Statement], SqliteError> {
+        self.uses += 1;
+        if !self.programs.contains_key(&id) {
+            self.make_room(texts.len());
+            let statements = texts
+                .iter()
+                .map(|text| Statement::prepare(connection, &text.sql))
+                .collect::<Result<Vec<_>, _>>()?;
+            self.statements += statements.len();
+            self.programs.insert(id, Cached { statements, last_use: 0 });
+        }
+        let cached = self.programs.get_mut(&id).expect("inserted where it was missing");
+        cached.last_use = self.uses;
+        Ok(&mut cached.statements)
+    }
+
+    fn make_room(&mut self, wanted: usize) {
+        while self.statements + wanted > MAX_STATEMENTS && !self.programs.is_empty() {
+            let oldest = self.programs.iter().min_by_key(|(_, cached)| cached.last_use).map(|(&id, _)| id);
+            let Some(removed) = oldest.and_then(|id| self.programs.remove(&id)) else { return };
+            self.statements -= removed.statements.len();
+        }
+    }
+}

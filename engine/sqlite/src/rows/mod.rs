@@ -1,0 +1,5 @@
+//! From rows to JSON.
+
+pub(crate) mod value;
+pub(crate) mod write_level;
+pub(crate) mod write_rows;

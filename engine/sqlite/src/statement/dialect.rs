@@ -1,0 +1,49 @@
+//! SQLite's side of the shared SQL: placeholders, memberships, LIKE and the order of nulls.
+
+use std::fmt::Write as _;
+
+use prony_sql::{
+    builder::Dialect,
+    catalog::ColumnKind,
+    model::Column,
+    plan::{Direction, OrderKey},
+};
+
+/// SQLite's SQL.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sqlite;
+
+impl Dialect for Sqlite {
+    fn placeholder(&self, text: &mut String, number: usize, _column: &Column) {
+        text.push('?');
+        text.push_str(&number.to_string());
+    }
+
+    /// The list is one JSON text, so that the statement does not depend on its length. JSON has no blobs:
+    /// they come as hexadecimal.
+    fn membership(&self, text: &mut String, operand: &str, number: usize, column: &Column, negated: bool) {
+        let item = if column.kind == ColumnKind::Bytes { "unhex(value)" } else { "value" };
+        let negation = if negated { " NOT" } else { "" };
+        text.push_str(operand);
+        text.push_str(negation);
+        write!(text, " IN (SELECT {item} FROM json_each(?{number}))").expect("writing to memory");
+    }
+
+    /// Functions of our own: SQLite's LIKE knows no case, and has no escape unless told.
+    fn like(&self, text: &mut String, operand: &str, number: usize, _column: &Column, insensitive: bool) {
+        let function = if insensitive { "prony_ilike" } else { "prony_like" };
+        write!(text, "{function}({operand}, ?{number})").expect("writing to memory");
+    }
+
+    /// SQLite sorts nulls first ascending and last descending. The explicit order keeps it from using an
+    /// index to the full, so columns without nulls do without.
+    fn order_key(&self, text: &mut String, operand: &str, column: &Column, key: OrderKey) {
+        text.push_str(operand);
+        text.push_str(match (key.direction, column.nullable) {
+            (Direction::Ascending, false) => "",
+            (Direction::Ascending, true) => " NULLS LAST",
+            (Direction::Descending, false) => " DESC",
+            (Direction::Descending, true) => " DESC NULLS FIRST",
+        });
+    }
+}

@@ -1,0 +1,8 @@
+//! From the plan of a root field to statements, and the values that they are bound to.
+
+pub(crate) mod bind;
+pub(crate) mod compile;
+pub(crate) mod compile_levels;
+pub(crate) mod dialect;
+pub(crate) mod prepare;
+pub(crate) mod program;

@@ -1,0 +1,235 @@
+//! Queries on a small database, answered the same by the three models.
+
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect};
+
+use crate::tests::harness::{MEETUPS, Made, same_answer};
+
+fn check(query: &str, expected: &Expect) {
+    check_with(query, "{}", expected);
+}
+
+fn check_with(query: &str, variables: &str, expected: &Expect) {
+    expected.assert_eq(&same_answer(&Made::new(MEETUPS), query, variables));
+}
+
+#[test]
+fn nested_lists_and_has_ones() {
+    check(
+        "{ venues { __typename id name meetups { id venue { postal_code } meetups_members { member { email } } } } }",
+        &expect![[
+            r#"{"data":{"venues":[{"__typename":"Venue","id":1,"name":"Hall","meetups":[{"id":1,"venue":{"postal_code":"10115"},"meetups_members":[{"member":{"email":"ada@x"}},{"member":{"email":"bob@x"}}]},{"id":2,"venue":{"postal_code":"10115"},"meetups_members":[{"member":{"email":"ada@x"}}]},{"id":5,"venue":{"postal_code":"10115"},"meetups_members":[{"member":{"email":"ada@x"}},{"member":{"email":"dee@x"}}]}]},{"__typename":"Venue","id":2,"name":"Loft","meetups":[{"id":3,"venue":{"postal_code":null},"meetups_members":[{"member":{"email":"cy@x"}}]}]},{"__typename":"Venue","id":3,"name":"Empty","meetups":[]}]}}"#
+        ]],
+    );
+}
+
+#[test]
+fn a_missing_has_one_is_null_and_an_empty_has_many_is_a_list() {
+    check(
+        "{ meetups(where: {id: {gte: 4}}) { id venue { id name } meetups_members { member_id } } }",
+        &expect![[
+            r#"{"data":{"meetups":[{"id":4,"venue":null,"meetups_members":[]},{"id":5,"venue":{"id":1,"name":"Hall"},"meetups_members":[{"member_id":1},{"member_id":4}]}]}}"#
+        ]],
+    );
+}
+
+#[test]
+fn the_same_relation_twice_under_aliases() {
+    check(
+        "{ v: venues(limit: 1) { first: meetups(limit: 1) { id } last: meetups(limit: 1, sort: {id: desc}) { id }
+             all: meetups_aggregate { count max { title } } } }",
+        &expect![[
+            r#"{"data":{"v":[{"first":[{"id":1}],"last":[{"id":5}],"all":{"count":3,"max":{"title":"Zig"}}}]}}"#
+        ]],
+    );
+}
+
+#[test]
+fn limit_and_offset_hold_for_each_parent() {
+    check(
+        "{ venues { id meetups(limit: 1, offset: 1) { id } } }",
+        &expect![[
+            r#"{"data":{"venues":[{"id":1,"meetups":[{"id":2}]},{"id":2,"meetups":[]},{"id":3,"meetups":[]}]}}"#
+        ]],
+    );
+    check(
+        "{ venues(limit: 1, offset: 2) { id meetups(offset: 1) { id } } }",
+        &expect![[r#"{"data":{"venues":[{"id":3,"meetups":[]}]}}"#]],
+    );
+}
+
+#[test]
+fn self_references_both_ways() {
+    check(
+        "{ members { id recruiter { id recruiter { email } } members { id members { id } } } }",
+        &expect![[
+            r#"{"data":{"members":[{"id":1,"recruiter":null,"members":[{"id":2,"members":[{"id":4}]},{"id":3,"members":[]}]},{"id":2,"recruiter":{"id":1,"recruiter":null},"members":[{"id":4,"members":[]}]},{"id":3,"recruiter":{"id":1,"recruiter":null},"members":[]},{"id":4,"recruiter":{"id":2,"recruiter":{"email":"ada@x"}},"members":[]}]}}"#
+        ]],
+    );
+}
+
+#[test]
+fn filters_across_relations() {
+    check(
+        r#"{ venues(where: {meetups: {title: {like: "%u%"}}}) { id } }"#,
+        &expect![[r#"{"data":{"venues":[{"id":1}]}}"#]],
+    );
+    check(
+        r#"{ meetups(where: {not: {venue: {name: {eq: "Hall"}}}}) { id } }"#,
+        &expect![[r#"{"data":{"meetups":[{"id":3},{"id":4}]}}"#]],
+    );
+    check(
+        r#"{ venues { id meetups(where: {meetups_members: {member: {email: {in: ["ada@x", "cy@x"]}}}}) { id } } }"#,
+        &expect![[
+            r#"{"data":{"venues":[{"id":1,"meetups":[{"id":1},{"id":2},{"id":5}]},{"id":2,"meetups":[{"id":3}]},{"id":3,"meetups":[]}]}}"#
+        ]],
+    );
+}
+
+#[test]
+fn operators() {
+    let ids = |filter: &str| format!("{{ members(where: {{{filter}}}) {{ id }} }}");
+    let made = Made::new(MEETUPS);
+    let mut table = String::new();
+    for filter in [
+        "score: {gt: 1.5}",
+        "score: {gte: 1.5, lt: 2}",
+        "score: {lte: 0}",
+        "score: {eq: null}",
+        "score: {ne: 2}",
+        "score: {is_null: false}",
+        "score: {in: [2, 1.5]}",
+        "score: {not_in: [2]}",
+        "id: {in: []}",
+        "id: {not_in: []}",
+        "active: {eq: true}",
+        "active: {ne: true}",
+        r#"email: {like: "%A%"}"#,
+        r#"email: {ilike: "%A%"}"#,
+        r#"email: {like: "_o%"}"#,
+        "or: [{id: {eq: 1}}, {id: {eq: 4}}]",
+        "or: []",
+        "and: []",
+        "and: [{id: {gt: 1}}, {id: {lt: 4}}], id: {ne: 2}",
+        "not: {score: {gt: 0}}",
+    ] {
+        let answer = same_answer(&made, &ids(filter), "{}");
+        writeln!(table, "{filter}: {answer}").unwrap();
+    }
+    expect![[r#"
+        score: {gt: 1.5}: {"data":{"members":[{"id":2}]}}
+        score: {gte: 1.5, lt: 2}: {"data":{"members":[{"id":1}]}}
+        score: {lte: 0}: {"data":{"members":[{"id":4}]}}
+        score: {eq: null}: {"data":{"members":[{"id":3}]}}
+        score: {ne: 2}: {"data":{"members":[{"id":1},{"id":4}]}}
+        score: {is_null: false}: {"data":{"members":[{"id":1},{"id":2},{"id":4}]}}
+        score: {in: [2, 1.5]}: {"data":{"members":[{"id":1},{"id":2}]}}
+        score: {not_in: [2]}: {"data":{"members":[{"id":1},{"id":4}]}}
+        id: {in: []}: {"data":{"members":[]}}
+        id: {not_in: []}: {"data":{"members":[{"id":1},{"id":2},{"id":3},{"id":4}]}}
+        active: {eq: true}: {"data":{"members":[{"id":1},{"id":4}]}}
+        active: {ne: true}: {"data":{"members":[{"id":2}]}}
+        email: {like: "%A%"}: {"data":{"members":[]}}
+        email: {ilike: "%A%"}: {"data":{"members":[{"id":1}]}}
+        email: {like: "_o%"}: {"data":{"members":[{"id":2}]}}
+        or: [{id: {eq: 1}}, {id: {eq: 4}}]: {"data":{"members":[{"id":1},{"id":4}]}}
+        or: []: {"data":{"members":[]}}
+        and: []: {"data":{"members":[{"id":1},{"id":2},{"id":3},{"id":4}]}}
+        and: [{id: {gt: 1}}, {id: {lt: 4}}], id: {ne: 2}: {"data":{"members":[{"id":3}]}}
+        not: {score: {gt: 0}}: {"data":{"members":[{"id":4}]}}
+    "#]]
+    .assert_eq(&table);
+}
+
+#[test]
+fn nulls_come_last_ascending_and_first_descending() {
+    check(
+        "{ members(sort: {score: asc}) { id score } }",
+        &expect![[
+            r#"{"data":{"members":[{"id":4,"score":-0.25},{"id":1,"score":1.5},{"id":2,"score":2},{"id":3,"score":null}]}}"#
+        ]],
+    );
+    check(
+        "{ members(sort: {score: desc}) { id score } }",
+        &expect![[
+            r#"{"data":{"members":[{"id":3,"score":null},{"id":2,"score":2},{"id":1,"score":1.5},{"id":4,"score":-0.25}]}}"#
+        ]],
+    );
+    check(
+        "{ members(sort: [{active: asc}, {id: desc}]) { id } }",
+        &expect![[r#"{"data":{"members":[{"id":2},{"id":4},{"id":1},{"id":3}]}}"#]],
+    );
+}
+
+#[test]
+fn aggregates() {
+    check(
+        "{ members_aggregate { count sum { score id } avg { id score } max { email } min { score __typename } } }",
+        &expect![[
+            r#"{"data":{"members_aggregate":{"count":4,"sum":{"score":3.25,"id":10},"avg":{"id":2.5,"score":1.0833333333333333},"max":{"email":"dee@x"},"min":{"score":-0.25,"__typename":"MemberFields"}}}}"#
+        ]],
+    );
+    check(
+        "{ members_aggregate(where: {id: {gt: 9}}) { __typename count max { id } } }",
+        &expect![[r#"{"data":{"members_aggregate":{"__typename":"MemberAggregate","count":0,"max":null}}}"#]],
+    );
+    check(
+        "{ venues { id meetups_aggregate(where: {id: {lt: 3}}) { count sum { id } } } meetups { id venue { meetups_aggregate { count } } } }",
+        &expect![[
+            r#"{"data":{"venues":[{"id":1,"meetups_aggregate":{"count":2,"sum":{"id":3}}},{"id":2,"meetups_aggregate":{"count":0,"sum":null}},{"id":3,"meetups_aggregate":{"count":0,"sum":null}}],"meetups":[{"id":1,"venue":{"meetups_aggregate":{"count":3}}},{"id":2,"venue":{"meetups_aggregate":{"count":3}}},{"id":3,"venue":{"meetups_aggregate":{"count":1}}},{"id":4,"venue":null},{"id":5,"venue":{"meetups_aggregate":{"count":3}}}]}}"#
+        ]],
+    );
+}
+
+#[test]
+fn views_are_read_and_aggregated() {
+    check(
+        "{ busies(sort: {meetup_id: desc}, limit: 2) { meetup_id attendance } busies_aggregate { sum { attendance } } }",
+        &expect![[
+            r#"{"data":{"busies":[{"meetup_id":5,"attendance":"2"},{"meetup_id":3,"attendance":"1"}],"busies_aggregate":{"sum":{"attendance":6}}}}"#
+        ]],
+    );
+}
+
+#[test]
+fn variables_fill_slots() {
+    check_with(
+        "query ($g: Int, $n: Int, $o: Int, $t: [Int!]) {
+           venues(where: {id: {gt: $g}}, limit: $n, offset: $o) { id meetups(where: {id: {in: $t}}) { id } } }",
+        r#"{"g": 0, "n": 2, "o": 1, "t": [3, 4]}"#,
+        &expect![[r#"{"data":{"venues":[{"id":2,"meetups":[{"id":3}]},{"id":3,"meetups":[]}]}}"#]],
+    );
+}
+
+#[test]
+fn limits_and_wrong_values_are_errors() {
+    check(
+        "{ venues(limit: 10001) { id } }",
+        &expect![[
+            r#"{"data":null,"errors":[{"message":"`limit` is 10001, above the highest of 10000 (max_limit): page with `offset` or a filter on the key","locations":[{"line":1,"column":3}],"path":["venues"],"extensions":{"code":"LIMIT_EXCEEDED"}}]}"#
+        ]],
+    );
+    check(
+        "{ venues { meetups(limit: -1) { id } } }",
+        &expect![[
+            r#"{"data":null,"errors":[{"message":"`limit` is -1, it must be a whole number from 0","locations":[{"line":1,"column":12}],"path":["venues"],"extensions":{"code":"BAD_USER_INPUT"}}]}"#
+        ]],
+    );
+    check(
+        "{ a: venues(offset: -1) { id } b: venues { id } }",
+        &expect![[
+            r#"{"data":null,"errors":[{"message":"`offset` is -1, it must be a whole number from 0","locations":[{"line":1,"column":3}],"path":["a"],"extensions":{"code":"BAD_USER_INPUT"}}]}"#
+        ]],
+    );
+}
+
+#[test]
+fn aliases_and_values_cannot_inject() {
+    check(
+        r#"{ a: venues(where: {name: {eq: "' OR 1=1 --"}}) { id }
+             b: venues(where: {name: {like: "%'); DROP TABLE venues; --"}}) { id }
+             c: venues(where: {name: {in: ["\"]') --", "Hall"]}}) { x: id _: name __a: id } }"#,
+        &expect![[r#"{"data":{"a":[],"b":[],"c":[{"x":1,"_":"Hall","__a":1}]}}"#]],
+    );
+}

@@ -1,0 +1,308 @@
+//! The one connection that writes, on a thread of its own. A request's mutations are one transaction for its
+//! client; requests that wait share a commit, each in a savepoint of its own, as a commit waits for the disk.
+
+use std::{
+    io,
+    sync::{Arc, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use prony_graphql::{
+    error::{ErrorCode, GraphqlError},
+    response::FieldResult,
+    variables::Variables,
+};
+use tokio::sync::oneshot;
+
+use crate::{
+    error::{self, unavailable},
+    file::open::Opener,
+    read::{
+        session::{Session, Unfinished},
+        slot::{Role, Slot},
+    },
+    statement::{
+        bind::Values,
+        prepare::{Prepared, Program},
+    },
+};
+use prony_sql::{
+    changes::{Feed, RowChange},
+    model::TableId,
+    settings::RelationalSettings,
+};
+
+/// Requests that wait for the writer; more are refused.
+const MAX_WAITING: usize = 4096;
+
+/// Requests that share one commit.
+const MAX_BATCH: usize = 64;
+
+/// A batch takes no more requests after this long.
+const BATCH_TIME: Duration = Duration::from_millis(5);
+
+struct Request {
+    mutations: Vec<Arc<Prepared>>,
+    variables: Arc<Variables>,
+    answer: oneshot::Sender<Vec<FieldResult>>,
+}
+
+/// The writing thread; it ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    requests: mpsc::SyncSender<Request>,
+}
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Request").field("mutations", &self.mutations).finish_non_exhaustive()
+    }
+}
+
+impl Writer {
+    pub(crate) fn start(
+        opener: &Arc<Opener>,
+        settings: &Arc<RelationalSettings>,
+        changes: &Arc<Feed>,
+    ) -> io::Result<Self> {
+        let (requests, received) = mpsc::sync_channel(MAX_WAITING);
+        let (opener, settings, changes) = (Arc::clone(opener), Arc::clone(settings), Arc::clone(changes));
+        thread::Builder::new().name("sqlite-writer".into()).spawn(move || {
+            let mut thread = WriterThread { slot: Slot::new(opener, Role::Writer), settings, changes };
+            while let Ok(first) = received.recv() {
+                thread.serve(first, &received);
+            }
+        })?;
+        Ok(Self { requests })
+    }
+
+    /// Runs a request's mutations in order, all or nothing. A request whose future is dropped before its turn
+    /// is not begun; one that has begun is finished.
+    pub(crate) async fn mutate(
+        &self,
+        mutations: Vec<Arc<Prepared>>,
+        variables: Arc<Variables>,
+    ) -> Vec<FieldResult> {
+        let (answer, answered) = oneshot::channel();
+        let fields = mutations.clone();
+        if self.requests.try_send(Request { mutations, variables, answer }).is_err() {
+            return all_failed(&fields, &unavailable("too many mutations wait for the database: try again"));
+        }
+        let ended = |_| all_failed(&fields, &unavailable("the database's writing thread has ended"));
+        answered.await.unwrap_or_else(ended)
+    }
+}
+
+struct WriterThread {
+    slot: Slot,
+    settings: Arc<RelationalSettings>,
+    changes: Arc<Feed>,
+}
+
+/// A request and what became of it; the answer is given after the commit.
+struct Handled {
+    request: Request,
+    results: Result<Vec<FieldResult>, Vec<FieldResult>>,
+    changes: Vec<RowChange>,
+    /// Tables with changes beside these, of which nobody knows.
+    lost: Vec<TableId>,
+}
+
+impl WriterThread {
+    fn serve(&mut self, first: Request, received: &mpsc::Receiver<Request>) {
+        let started = Instant::now();
+        let mut handled = Vec::new();
+        let committed = self.batch(first, received, started, &mut handled);
+        match committed {
+            Ok(()) => handled.into_iter().for_each(Handled::answer),
+            Err(error) if handled.len() == 1 => {
+                let only = handled.remove(0);
+                let results = only.results.and_then(|_| Err(all_failed(&only.request.mutations, &error)));
+                Handled::new(only.request, results).answer();
+            }
+            // One request took the others down with it: each on its own.
+            Err(_) => {
+                for each in handled {
+                    self.again(each);
+                }
+            }
+        }
+    }
+
+    fn again(&mut self, handled: Handled) {
+        if handled.results.is_err() {
+            handled.answer();
+            return;
+        }
+        let (_closed, nothing) = mpsc::sync_channel(1);
+        self.serve(handled.request, &nothing);
+    }
+
+    /// Runs requests in one transaction. After an error nothing of it is in the database.
+    fn batch(
+        &mut self,
+        first: Request,
+        received: &mpsc::Receiver<Request>,
+        started: Instant,
+        handled: &mut Vec<Handled>,
+    ) -> Result<(), GraphqlError> {
+        let settings = Arc::clone(&self.settings);
+        let mut next = Some(first);
+        let feed = Arc::clone(&self.changes);
+        let turns = feed.turns();
+        let session = match self.begin(next.as_ref()) {
+            Ok(session) => session,
+            Err(error) => {
+                let request = next.take().expect("the first request is there");
+                handled.push(Handled::new(request, Ok(Vec::new())));
+                return Err(error);
+            }
+        };
+        while let Some(request) = next {
+            if request.answer.is_closed() {
+                next = received.try_recv().ok();
+                continue;
+            }
+            handled.push(told_request(session, request, &settings));
+            if !session.in_transaction() {
+                // SQLite has rolled back everything: after an interruption, or out of disk or memory.
+                return Err(unavailable("the transaction was rolled back by the database"));
+            }
+            let is_full = handled.len() >= MAX_BATCH || started.elapsed() >= BATCH_TIME;
+            next = if is_full { None } else { received.try_recv().ok() };
+        }
+        let committed = session.execute("COMMIT");
+        if let Err(error) = committed {
+            if session.in_transaction() {
+                let _already_failed = session.execute("ROLLBACK");
+            }
+            self.slot.discard();
+            return Err(error::of_sqlite(&error));
+        }
+        publish(&feed, turns, session, handled);
+        Ok(())
+    }
+
+    /// Begins a transaction whose changes are seen as far as somebody wants to hear of them.
+    fn begin(&mut self, first: Option<&Request>) -> Result<&mut Session, GraphqlError> {
+        let session = self.slot.session().map_err(Unfinished::into_error)?;
+        session.watch().stop();
+        let failed = |error| error::of_sqlite(&error);
+        if let Some(mutation) = first.and_then(|request| request.mutations.first())
+            && (self.changes.is_read() || session.capture().is_on())
+        {
+            let wanted = self.changes.wanted_tables();
+            session.turn_capture(&mutation.0.model, &wanted).map_err(failed)?;
+        }
+        session.execute("BEGIN IMMEDIATE").map_err(failed)?;
+        Ok(session)
+    }
+}
+
+impl Handled {
+    /// One that has changed nothing that anybody wants to hear of.
+    fn new(request: Request, results: Result<Vec<FieldResult>, Vec<FieldResult>>) -> Self {
+        Self { request, results, changes: Vec::new(), lost: Vec::new() }
+    }
+
+    fn answer(self) {
+        let (Ok(results) | Err(results)) = self.results;
+        // Nobody listens when the client is gone.
+        let _unheard = self.request.answer.send(results);
+    }
+}
+
+/// Tells what was committed, before its clients are answered.
+fn publish(feed: &Feed, turns: u64, session: &Session, handled: &mut [Handled]) {
+    for each in handled {
+        feed.publish(std::mem::take(&mut each.changes));
+        feed.lose(&each.lost);
+    }
+    if feed.turns() != turns || session.capture().is_blind() {
+        let is_unseen = |table: &TableId| !session.capture().sees(*table);
+        let unseen: Vec<TableId> = feed.wanted_tables().into_iter().filter(is_unseen).collect();
+        feed.lose(&unseen);
+    }
+}
+
+/// One request with what it has changed, as far as that is wanted.
+fn told_request(session: &mut Session, request: Request, settings: &RelationalSettings) -> Handled {
+    let results = one_request(session, &request, settings);
+    let mut handled = Handled::new(request, results);
+    if session.capture().is_on() {
+        let captured = session.capture().take();
+        if let (Ok(_), Some(mutation)) = (&handled.results, handled.request.mutations.first()) {
+            (handled.changes, handled.lost) = captured.into_changes(&mutation.0.model);
+        }
+    }
+    handled
+}
+
+/// One request in its savepoint; `Err` holds the answer of one whose changes were taken back.
+fn one_request(
+    session: &mut Session,
+    request: &Request,
+    settings: &RelationalSettings,
+) -> Result<Vec<FieldResult>, Vec<FieldResult>> {
+    let fail = |error: &GraphqlError| all_failed(&request.mutations, error);
+    session.execute("SAVEPOINT request").map_err(|error| fail(&error::of_sqlite(&error)))?;
+    let mut results = Vec::with_capacity(request.mutations.len());
+    for (index, mutation) in request.mutations.iter().enumerate() {
+        let result = one_mutation(session, mutation, &request.variables, settings);
+        let failed = result.data.is_none();
+        results.push(result);
+        if failed {
+            if session.in_transaction() {
+                let taken_back = session.execute("ROLLBACK TO request; RELEASE request");
+                taken_back.map_err(|error| fail(&error::of_sqlite(&error)))?;
+            }
+            return Err(after_failure(&request.mutations, results, index));
+        }
+    }
+    session.execute("RELEASE request").map_err(|error| fail(&error::of_sqlite(&error)))?;
+    Ok(results)
+}
+
+fn one_mutation(
+    session: &mut Session,
+    mutation: &Prepared,
+    variables: &Variables,
+    settings: &RelationalSettings,
+) -> FieldResult {
+    let shared = &mutation.0;
+    let Program::Mutation(program) = &shared.program else {
+        let error = GraphqlError::new(ErrorCode::SourceFailed, "a query must go through a reader");
+        return FieldResult::failed(shared.fail(error));
+    };
+    let values = Values { model: &shared.model, variables, settings };
+    let limit = Duration::from_millis(u64::from(settings.common.statement_timeout_ms));
+    session.watch().start_blocking(Instant::now() + limit, None);
+    let done = session.mutate(shared.first_id, program, &shared.response_key, values);
+    session.watch().stop();
+    done.unwrap_or_else(|unfinished| FieldResult::failed(shared.fail(unfinished.into_error())))
+}
+
+/// The failed mutation keeps its errors; the others say that nothing of them is left.
+fn after_failure(
+    mutations: &[Arc<Prepared>],
+    mut results: Vec<FieldResult>,
+    failed: usize,
+) -> Vec<FieldResult> {
+    let culprit = results.swap_remove(failed);
+    let code = culprit.errors.first().map_or(ErrorCode::SourceFailed, |error| error.code);
+    let message =
+        format!("nothing was changed: `{}` failed, and a request's mutations are all done or none", {
+            &mutations[failed].0.response_key
+        });
+    let mut culprit = Some(culprit);
+    let each = mutations.iter().enumerate().map(|(index, mutation)| {
+        let own = if index == failed { culprit.take() } else { None };
+        own.unwrap_or_else(|| FieldResult::failed(mutation.0.fail(GraphqlError::new(code, message.clone()))))
+    });
+    each.collect()
+}
+
+pub(crate) fn all_failed(mutations: &[Arc<Prepared>], error: &GraphqlError) -> Vec<FieldResult> {
+    mutations.iter().map(|mutation| FieldResult::failed(mutation.0.fail(error.clone()))).collect()
+}

@@ -10,9 +10,7 @@ use std::{
 };
 
 use prony_graphql::schema::{Schema, SourceId};
-use prony_postgres;
 use prony_sql::{catalog::Catalog, contribution::contribution, model::Model, settings::RelationalSettings};
-use prony_sqlite;
 use prony_testkit::TestDatabase;
 use rusqlite::Connection;
 use tokio_postgres::NoTls;
@@ -51,7 +49,7 @@ fn main() {
     drop(filling);
     report("sqlite", || {
         let connection = Connection::open(&path).expect("the file can be opened");
-        sqlite::discover::discover(&connection).expect("the catalog can be read")
+        prony_sqlite::file::discover::discover(&connection).expect("the catalog can be read")
     });
 
     let database = TestDatabase::create();
@@ -66,7 +64,7 @@ fn main() {
             let (client, connection) =
                 tokio_postgres::connect(&database.url(), NoTls).await.expect("the database answers");
             tokio::spawn(connection);
-            postgres::discover::discover(&client, &[]).await.expect("the catalog can be read")
+            prony_postgres::discover::discover(&client, &[]).await.expect("the catalog can be read")
         })
     });
 }

@@ -19,7 +19,7 @@ use crate::{
 /// [`concrete`](Output::concrete), an interface or a union. [`outputs!`](crate::outputs) implements it.
 ///
 /// ```
-/// # use crate::{Concrete, Output};
+/// # use prony_resolvers::{Concrete, Output};
 /// # #[derive(serde::Serialize)] struct Artist { name: String }
 /// # #[derive(serde::Serialize)] struct Record { title: String }
 /// # prony_resolvers::outputs!(Artist, Record);

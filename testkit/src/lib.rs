@@ -3,6 +3,8 @@
 
 pub mod certificates;
 pub mod chinook;
+#[cfg(feature = "source")]
+pub mod counters;
 pub mod peer;
 pub mod port;
 pub mod postgres;
@@ -12,6 +14,8 @@ pub mod seed;
 mod watchdog;
 
 pub use certificates::Certificates;
+#[cfg(feature = "source")]
+pub use counters::Counters;
 pub use port::free_port;
 pub use postgres::{Cluster, TestDatabase};
 pub use process::PronyProcess;

@@ -107,6 +107,8 @@ mod subscriptions;
 
 pub use ::http::request::Parts as RequestParts;
 pub use prony_resolvers::{self as resolvers, outputs};
+/// Traits to write a source of another kind with; [`Server::source`] serves it.
+pub use prony_source as source;
 
 pub use self::{
     http::Route,

@@ -1,13 +1,14 @@
 //! The engine as a library: a server for functions, in a few lines.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use bytes::Bytes;
 use http::{Request, Response};
 use prony_resolvers::Resolvers;
+use prony_source::Source;
 
 use crate::{
-    config::Settings,
+    config::{GivenSource, Settings},
     http::Route,
     runtime::{self, Running, StartError},
 };
@@ -30,6 +31,12 @@ impl Server {
     pub fn with_settings(mut settings: Settings, resolvers: Resolvers) -> Self {
         settings.functions.resolvers = Some(resolvers);
         Self { settings }
+    }
+
+    /// Serves a source of the program's own beside the others, under a name that no other has.
+    pub fn source(mut self, name: &str, source: Arc<dyn Source>) -> Self {
+        self.settings.functions.sources.push(GivenSource { name: name.to_owned(), source });
+        self
     }
 
     /// Listens at this address; port 0 becomes a free one.

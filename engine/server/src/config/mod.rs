@@ -21,8 +21,8 @@ pub use self::{
     options::{OPTIONS, OptionSpec, Section},
     reference::reference,
     settings::{
-        CoreChoice, Functions, GraphIndex, GraphSettings, LogFormat, Settings, SourceSettings, SourceUrl,
-        durability_text,
+        CoreChoice, Functions, GivenSource, GraphIndex, GraphSettings, LogFormat, Settings, SourceSettings,
+        SourceUrl, durability_text,
     },
     value::{Kind, TypedValue},
 };

@@ -4,6 +4,7 @@ use std::{
     fmt,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::Path,
+    sync::Arc,
     time::Duration,
 };
 
@@ -11,6 +12,7 @@ use ::http::request::Parts;
 use prony_graph_store::{Durability, Kind, Side};
 use prony_graphql::{document::limits::Limits, request::Asked};
 use prony_resolvers::Resolvers;
+use prony_source::Source;
 use prony_sql::settings::{RelationalSettings, ResolverModel};
 
 use crate::{graphql::DocumentSettings, http::Route, subscriptions::SubscriptionSettings};
@@ -61,11 +63,21 @@ pub struct Settings {
 #[derive(Debug, Clone, Default)]
 pub struct Functions {
     pub resolvers: Option<Resolvers>,
+    /// Sources that the program has opened itself, each under a name that no other has.
+    pub sources: Vec<GivenSource>,
     /// Paths beside the server's own; of several that fit, the first answers.
     pub routes: Vec<Route>,
     /// Whether a GraphQL request by POST may come without a content type. A page of another origin can send such
     /// a request without being asked first, so only an API without cookies should allow it.
     pub lenient_content_type: bool,
+}
+
+/// A source that the program has opened itself, whatever its kind.
+#[derive(Debug, Clone)]
+pub struct GivenSource {
+    /// For logs, metrics and `/health`.
+    pub name: String,
+    pub source: Arc<dyn Source>,
 }
 
 impl Functions {

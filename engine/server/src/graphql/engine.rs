@@ -25,7 +25,7 @@ use super::{
     served::Served,
 };
 use crate::{
-    config::{Settings, SourceSettings},
+    config::{Functions, Settings, SourceSettings},
     graph::Databases,
     http::Site,
 };
@@ -122,11 +122,7 @@ impl Engine {
                 None => sources.push(open_source(source).await?),
             }
         }
-        if let Some(resolvers) = &settings.functions.resolvers {
-            let source = Arc::new(resolvers.clone());
-            let (name, address) = ("functions".to_owned(), "this program".to_owned());
-            sources.push(NamedSource { name, source, address });
-        }
+        sources.extend(of_program(&settings.functions));
         let plan_cache_bytes = settings.plan_cache_bytes as usize;
         let served = Served::make(0, &sources, plan_cache_bytes)
             .map_err(|faults| OpenError::Schema { message: joined(&faults, &sources) })?;
@@ -235,6 +231,17 @@ fn check_documents(documents: &Documents, schema: &Schema, limits: &Limits) {
             );
         }
     }
+}
+
+/// What the program serves of its own.
+fn of_program(functions: &Functions) -> impl Iterator<Item = NamedSource> {
+    let named = |name: &str, source| {
+        let (name, address) = (name.to_owned(), "this program".to_owned());
+        NamedSource { name, source, address }
+    };
+    let resolvers = functions.resolvers.iter();
+    let resolvers = resolvers.map(move |resolvers| named("functions", Arc::new(resolvers.clone())));
+    resolvers.chain(functions.sources.iter().map(move |given| named(&given.name, Arc::clone(&given.source))))
 }
 
 async fn open_source(settings: &SourceSettings) -> Result<NamedSource, OpenError> {

@@ -73,6 +73,7 @@ impl Service {
     /// that they name are not opened.
     pub fn with_settings(mut settings: Settings, resolvers: Resolvers) -> Result<Self, OpenError> {
         settings.sources.clear();
+        settings.functions.sources.clear();
         settings.functions.resolvers = Some(resolvers.clone());
         let engine = Engine::open(&settings).now_or_never().expect("only databases are waited for")?;
         let threads = settings.cores.threads();

@@ -3,6 +3,7 @@
 mod asking;
 
 mod connections;
+mod counters;
 mod differential;
 mod documents;
 mod endpoints;

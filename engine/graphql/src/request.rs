@@ -62,8 +62,6 @@ pub struct RequestParameters {
     pub operation_name: Option<String>,
     pub variables: Map<String, Json>,
     pub extensions: Map<String, Json>,
-    /// Not of the request's text: the server adds it where functions want to know it.
-    pub caller: Option<Asked>,
 }
 
 /// Why a request has no parameters.
@@ -104,7 +102,6 @@ impl RequestParameters {
             operation_name: string("operationName", members.operation_name)?,
             variables: members.variables.members("variables")?,
             extensions: members.extensions.members("extensions")?,
-            caller: None,
         }
         .with_a_document()
     }
@@ -127,15 +124,8 @@ impl RequestParameters {
             operation_name: operation_name.filter(|name| !name.is_empty()),
             variables: object("variables", variables)?,
             extensions: object("extensions", extensions)?,
-            caller: None,
         }
         .with_a_document()
-    }
-
-    /// The same, with who asks.
-    #[must_use]
-    pub fn asked_by(self, caller: Option<Asked>) -> Self {
-        Self { caller, ..self }
     }
 
     fn with_a_document(self) -> Result<Self, RequestFault> {

@@ -90,7 +90,7 @@
 //! # Inside
 //!
 //! [`config`] turns what was typed into [`config::Settings`]; [`runtime`] owns sockets, threads and stopping;
-//! [`http`] owns paths, limits and headers; [`graphql`] holds the road of a request, [`graph`] the calls on graphs;
+//! [`http`] owns paths, limits and headers; [`graphql`] holds the pipeline of a request, [`graph`] the calls on graphs;
 //! [`observe`] holds logs' references, metrics and process figures; [`resolvers`] are functions as a source, and
 //! [`examples`] two servers of them.
 

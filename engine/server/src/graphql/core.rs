@@ -5,7 +5,7 @@ use std::{cell::RefCell, ops::Deref, rc::Rc, sync::Arc};
 use prony_graphql::{response::FieldResult, schema::SourceId, variables::Variables};
 use prony_source::{PreparedField, SourceSession};
 
-use super::{engine::Engine, served::Served};
+use super::{context::RequestContext, engine::Engine, served::Served};
 use crate::{config::Settings, http::Site, observe::CoreMetrics, subscriptions::Hub};
 
 /// Lives on its core's thread.
@@ -15,7 +15,7 @@ pub(crate) struct CoreEngine {
     site: Arc<Site>,
     current: RefCell<CoreServed>,
     /// By `SourceId`.
-    pub(crate) sessions: Vec<Rc<dyn SourceSession>>,
+    sessions: Vec<Rc<dyn SourceSession>>,
     pub(crate) hub: Rc<Hub>,
 }
 
@@ -36,36 +36,39 @@ impl Deref for CoreServed {
     }
 }
 
-/// What the road of a request needs: a core's part of the engine, or the engine inside another program's server.
-pub(crate) trait Lane {
+/// What the pipeline of a request needs: a core's part of the engine, or the engine inside another program's server.
+pub(crate) trait ExecutionContext {
     type Served: Deref<Target = Served>;
 
     fn site(&self) -> &Site;
 
-    /// What is served now; a request asks once and uses that to its end.
-    fn served(&self) -> Self::Served;
+    /// What is served now to those who ask so; a request asks once and uses that to its end.
+    fn served(&self, context: &RequestContext) -> Self::Served;
 
     fn metrics(&self) -> &CoreMetrics;
 
-    fn query_source(
+    /// Answers a root field that does not [wait](PreparedField::waits).
+    fn answer(&self, source: SourceId, field: &PreparedField, variables: &Variables) -> FieldResult;
+
+    fn query(
         &self,
         source: SourceId,
-        root: &PreparedField,
+        field: &PreparedField,
         variables: &Variables,
     ) -> impl Future<Output = FieldResult>;
 
     /// All root fields of one source.
-    fn query_all_of(
+    fn query_all(
         &self,
         source: SourceId,
-        roots: &[&PreparedField],
+        fields: &[&PreparedField],
         variables: &Variables,
     ) -> impl Future<Output = Vec<FieldResult>>;
 
-    fn mutate_source(
+    fn mutate(
         &self,
         source: SourceId,
-        roots: &[&PreparedField],
+        fields: &[&PreparedField],
         variables: &Variables,
     ) -> impl Future<Output = Vec<FieldResult>>;
 
@@ -78,6 +81,9 @@ pub(crate) trait Lane {
     }
 }
 
+/// Why [`ExecutionContext::answer`] has an answer.
+pub(crate) const DOES_NOT_WAIT: &str = "a field that does not wait has its answer";
+
 impl CoreEngine {
     /// Opens this core's part of each source; call it on the core's thread, inside its `LocalSet`.
     pub(crate) fn attach(index: usize, site: Arc<Site>) -> Self {
@@ -87,20 +93,8 @@ impl CoreEngine {
         Self { index, site, current, sessions, hub }
     }
 
-    pub(crate) fn site(&self) -> &Site {
-        &self.site
-    }
-
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.site.settings
-    }
-
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.site.engine
-    }
-
-    /// What is served now; a request asks once and uses that to its end.
-    pub(crate) fn served(&self) -> CoreServed {
+    /// What is served now, whoever asks: the health of sources and the console are the same for all.
+    pub(crate) fn current(&self) -> CoreServed {
         let mut current = self.current.borrow_mut();
         if current.generation != self.engine().generation() {
             *current = CoreServed(Rc::new(self.engine().served()));
@@ -108,105 +102,49 @@ impl CoreEngine {
         current.clone()
     }
 
-    pub(crate) fn metrics(&self) -> &CoreMetrics {
-        self.site.metrics.core(self.index)
-    }
-
-    /// The answer of a root field that does not wait.
-    pub(crate) fn answer_at_once(
-        &self,
-        source: SourceId,
-        root: &PreparedField,
-        variables: &Variables,
-    ) -> FieldResult {
-        let answered = self.sessions[usize::from(source.0)].try_answer(root, variables);
-        answered.expect("the caller has asked whether it waits")
+    pub(crate) fn session(&self, source: SourceId) -> &dyn SourceSession {
+        &*self.sessions[usize::from(source.0)]
     }
 }
 
-impl Lane for CoreEngine {
+impl ExecutionContext for CoreEngine {
     type Served = CoreServed;
 
     fn site(&self) -> &Site {
-        self.site()
+        &self.site
     }
 
-    fn served(&self) -> CoreServed {
-        self.served()
-    }
-
-    fn metrics(&self) -> &CoreMetrics {
-        self.metrics()
-    }
-
-    async fn query_source(
-        &self,
-        source: SourceId,
-        root: &PreparedField,
-        variables: &Variables,
-    ) -> FieldResult {
-        self.sessions[usize::from(source.0)].query(root, variables).await
-    }
-
-    async fn query_all_of(
-        &self,
-        source: SourceId,
-        roots: &[&PreparedField],
-        variables: &Variables,
-    ) -> Vec<FieldResult> {
-        self.sessions[usize::from(source.0)].query_all(roots, variables).await
-    }
-
-    async fn mutate_source(
-        &self,
-        source: SourceId,
-        roots: &[&PreparedField],
-        variables: &Variables,
-    ) -> Vec<FieldResult> {
-        self.sessions[usize::from(source.0)].mutate(roots, variables).await
-    }
-}
-
-/// Subscriptions hold on to their core.
-impl<L: Lane> Lane for Rc<L> {
-    type Served = L::Served;
-
-    fn site(&self) -> &Site {
-        (**self).site()
-    }
-
-    fn served(&self) -> L::Served {
-        (**self).served()
+    fn served(&self, _context: &RequestContext) -> CoreServed {
+        self.current()
     }
 
     fn metrics(&self) -> &CoreMetrics {
-        (**self).metrics()
+        self.site.metrics.core(self.index)
     }
 
-    async fn query_source(
-        &self,
-        source: SourceId,
-        root: &PreparedField,
-        variables: &Variables,
-    ) -> FieldResult {
-        (**self).query_source(source, root, variables).await
+    fn answer(&self, source: SourceId, field: &PreparedField, variables: &Variables) -> FieldResult {
+        self.session(source).try_answer(field, variables).expect(DOES_NOT_WAIT)
     }
 
-    async fn query_all_of(
-        &self,
-        source: SourceId,
-        roots: &[&PreparedField],
-        variables: &Variables,
-    ) -> Vec<FieldResult> {
-        (**self).query_all_of(source, roots, variables).await
+    async fn query(&self, source: SourceId, field: &PreparedField, variables: &Variables) -> FieldResult {
+        self.session(source).query(field, variables).await
     }
 
-    async fn mutate_source(
+    async fn query_all(
         &self,
         source: SourceId,
-        roots: &[&PreparedField],
+        fields: &[&PreparedField],
         variables: &Variables,
     ) -> Vec<FieldResult> {
-        (**self).mutate_source(source, roots, variables).await
+        self.session(source).query_all(fields, variables).await
+    }
+
+    async fn mutate(
+        &self,
+        source: SourceId,
+        fields: &[&PreparedField],
+        variables: &Variables,
+    ) -> Vec<FieldResult> {
+        self.session(source).mutate(fields, variables).await
     }
 }

@@ -1,17 +1,20 @@
-//! GraphQL in the server: what is served ([`Engine`]), one core's part of it ([`CoreEngine`]), and the road that
-//! each request travels ([`road`]). It knows nothing of HTTP but the answer's kind.
+//! GraphQL in the server: what is served ([`Engine`]), one core's part of it ([`CoreEngine`]), and the pipeline of a request
+//! ([`pipeline`]) from its [`RequestContext`] to its [`outcome`].
 
+mod context;
 mod core;
 mod documents;
 mod engine;
 mod export;
+pub(crate) mod outcome;
+pub(crate) mod pipeline;
 pub(crate) mod plan;
-pub(crate) mod road;
 mod served;
 mod stages;
 
 pub(crate) use self::{
-    core::{CoreEngine, Lane},
+    context::RequestContext,
+    core::{CoreEngine, DOES_NOT_WAIT, ExecutionContext},
     engine::follow,
     served::Served,
     stages::{STAGES, StageClock, StageTimes},

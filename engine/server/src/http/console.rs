@@ -40,7 +40,7 @@ fn page(path: &str) -> Option<&'static Page> {
 
 pub(super) fn answer(core: &CoreEngine, path: &str, headers: &HeaderMap) -> Reply {
     if path == DESCRIPTION_PATH {
-        return reply(StatusCode::OK, JSON, core.served().description.clone());
+        return reply(StatusCode::OK, JSON, core.current().description.clone());
     }
     page(path).map_or_else(|| empty(StatusCode::NOT_FOUND), |page| send(page, headers))
 }

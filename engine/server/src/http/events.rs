@@ -17,10 +17,10 @@ use super::{
 };
 use crate::{
     graphql::{
-        CoreEngine,
-        road::{Permission, check},
+        CoreEngine, ExecutionContext as _, RequestContext,
+        pipeline::{AllowedKinds, check},
     },
-    subscriptions::{EventStream, OrderFault, Refusal},
+    subscriptions::{EventStream, OrderFault},
 };
 
 pub(super) const ALLOW: &str = "GET, POST, PUT, DELETE, OPTIONS";
@@ -32,15 +32,13 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 /// Distinct connections mode: the answer is a stream of the results of this one operation.
 pub(super) fn distinct(
     core: &Rc<CoreEngine>,
+    context: RequestContext,
     parameters: RequestParameters,
-    permission: Permission,
+    allowed: AllowedKinds,
 ) -> Reply {
-    match EventStream::distinct(core, parameters, permission) {
-        Ok(stream) => streaming(stream),
-        Err(Refusal::Forbidden) => {
-            not_allowed("POST, OPTIONS", "GET may only query and subscribe; send mutations with POST")
-        }
-        Err(Refusal::Errors(_)) => unreachable!("errors are events of the stream"),
+    match EventStream::distinct(core, context, parameters, allowed) {
+        Some(stream) => streaming(stream),
+        None => not_allowed("POST, OPTIONS", "GET may only query and subscribe; send mutations with POST"),
     }
 }
 
@@ -102,13 +100,13 @@ where
     let settings = &core.settings().subscriptions;
     let Some(reservation) = core.site().reservations.find(&token, settings) else { return not_found() };
     let (head, body) = request.into_parts();
-    let caller = core.settings().functions.caller(&head);
-    let body = match over_http::read_body(core, head.headers, body, Media::Json).await {
+    let context = RequestContext::of(core.settings(), &head);
+    let body = match over_http::read_body(&**core, head.headers, body, Media::Json).await {
         Ok(body) => body,
         Err(response) => return response,
     };
     let parameters = match RequestParameters::from_json(&body) {
-        Ok(parameters) => parameters.asked_by(caller),
+        Ok(parameters) => parameters,
         Err(fault) => return refusal(StatusCode::BAD_REQUEST, JSON, &fault.to_string()),
     };
     let id = match parameters.extensions.get("operationId") {
@@ -122,10 +120,10 @@ where
             );
         }
     };
-    if let Err(body) = check(core, parameters.clone(), Permission::All) {
+    if let Err(body) = check(&**core, context.clone(), parameters.clone(), AllowedKinds::All) {
         return reply(StatusCode::BAD_REQUEST, JSON, body);
     }
-    match reservation.start(&id, parameters, settings.max_operations) {
+    match reservation.start(&id, context, parameters, settings.max_operations) {
         Ok(()) => empty(StatusCode::ACCEPTED),
         Err(fault) => refused(fault, settings.max_operations),
     }

@@ -20,8 +20,9 @@ use super::{
 use crate::{
     config::Settings,
     graphql::{
-        CoreEngine, Lane, StageTimes,
-        road::{Answer, Arrival, Permission, travel},
+        CoreEngine, ExecutionContext, RequestContext, StageTimes,
+        outcome::{Outcome, RequestError, Response},
+        pipeline::{self, AllowedKinds},
     },
     observe::OutcomeKind,
 };
@@ -42,7 +43,7 @@ where
 }
 
 /// One request, one answer.
-pub(crate) async fn answer_once<B>(core: &impl Lane, request: Request<B>) -> Reply
+pub(crate) async fn answer_once<B>(core: &impl ExecutionContext, request: Request<B>) -> Reply
 where
     B: Body<Data = Bytes, Error: Display>,
 {
@@ -52,20 +53,19 @@ where
     };
     let wants_timing = request.headers().contains_key(TIMING_HEADER)
         || request.uri().query().is_some_and(|query| query::has(query, "timing"));
-    let traveled = match *request.method() {
+    let responded = match *request.method() {
         Method::POST => post(core, request, media).await,
         Method::GET | Method::HEAD => {
             let (head, _) = request.into_parts();
-            let caller = core.settings().functions.caller(&head);
-            let query = head.uri.query().unwrap_or_default();
-            let parse = || Ok(from_query(query)?.asked_by(caller));
-            Ok(travel(core, parse, Permission::Queries).await)
+            let context = RequestContext::of(core.settings(), &head);
+            let parse = || from_query(head.uri.query().unwrap_or_default());
+            Ok(pipeline::respond(core, context, parse, AllowedKinds::Queries).await)
         }
         ref method => Err(not_allowed(ALLOW, &format!("{method} is not allowed here; use POST or GET"))),
     };
-    match traveled {
-        Ok(answer) => respond(core, answer, media, wants_timing),
-        Err(response) => bad(core, response),
+    match responded {
+        Ok(response) => to_http(core, response, media, wants_timing),
+        Err(reply) => bad(core, reply),
     }
 }
 
@@ -75,15 +75,15 @@ where
     B: Body<Data = Bytes, Error: Display>,
 {
     let (head, body) = request.into_parts();
-    let caller = core.settings().functions.caller(&head);
-    let (parameters, permission) = match head.method {
+    let context = RequestContext::of(core.settings(), &head);
+    let (parameters, allowed) = match head.method {
         Method::POST => match read_body(&**core, head.headers, body, Media::Json).await {
-            Ok(body) => (RequestParameters::from_json(&body), Permission::All),
+            Ok(body) => (RequestParameters::from_json(&body), AllowedKinds::All),
             Err(response) => return bad(&**core, response),
         },
         Method::GET => {
             let query = head.uri.query().unwrap_or_default();
-            (from_query(query), Permission::QueriesAndSubscriptions)
+            (from_query(query), AllowedKinds::QueriesAndSubscriptions)
         }
         method => {
             let message = format!("{method} is not allowed here; use POST or GET");
@@ -91,25 +91,25 @@ where
         }
     };
     match parameters {
-        Ok(parameters) => events::distinct(core, parameters.asked_by(caller), permission),
+        Ok(parameters) => events::distinct(core, context, parameters, allowed),
         Err(fault) => bad(&**core, refusal(StatusCode::BAD_REQUEST, JSON, &explained(&fault))),
     }
 }
 
-async fn post<B>(core: &impl Lane, request: Request<B>, media: Media) -> Result<Answer, Reply>
+async fn post<B>(core: &impl ExecutionContext, request: Request<B>, media: Media) -> Result<Response, Reply>
 where
     B: Body<Data = Bytes, Error: Display>,
 {
     let (head, body) = request.into_parts();
-    let caller = core.settings().functions.caller(&head);
+    let context = RequestContext::of(core.settings(), &head);
     let body = read_body(core, head.headers, body, media).await?;
-    let parse = || Ok(RequestParameters::from_json(&body)?.asked_by(caller));
-    Ok(travel(core, parse, Permission::QueriesAndMutations).await)
+    let parse = || RequestParameters::from_json(&body);
+    Ok(pipeline::respond(core, context, parse, AllowedKinds::QueriesAndMutations).await)
 }
 
 /// Only JSON is taken, so that a page of another origin cannot send mutations as a form does.
 pub(super) async fn read_body<B>(
-    core: &impl Lane,
+    core: &impl ExecutionContext,
     headers: HeaderMap,
     body: B,
     media: Media,
@@ -158,41 +158,41 @@ fn from_query(query: &str) -> Result<RequestParameters, RequestFault> {
     )
 }
 
-fn respond(core: &impl Lane, answer: Answer, media: Media, wants_timing: bool) -> Reply {
-    let Answer { arrival, body, kind, times } = answer;
-    let (outcome, mut response) = match arrival {
-        Arrival::Executed { errors: false } => {
-            (OutcomeKind::Success, reply(StatusCode::OK, media.header(), body))
+fn to_http(core: &impl ExecutionContext, response: Response, media: Media, wants_timing: bool) -> Reply {
+    let Response { outcome, body, kind, times } = response;
+    core.metrics().request_ended(kind, outcome.counted(), &times);
+    let status = status(&outcome, media);
+    let mut http = match outcome {
+        Outcome::Executed { .. } | Outcome::Refused(RequestError::Invalid(_)) => {
+            reply(status, media.header(), body)
         }
-        Arrival::Executed { errors: true } => {
-            (OutcomeKind::FieldErrors, reply(StatusCode::OK, media.header(), body))
+        Outcome::Refused(RequestError::Unreadable(fault)) => {
+            refusal(status, media.header(), &explained(&fault))
         }
-        Arrival::Refused => (OutcomeKind::Refused, reply(refused_status(media), media.header(), body)),
-        Arrival::Unreadable(fault) => {
-            (OutcomeKind::BadRequest, refusal(StatusCode::BAD_REQUEST, media.header(), &explained(&fault)))
-        }
-        Arrival::Forbidden if kind == Some(OperationKind::Subscription) => {
+        Outcome::Refused(RequestError::NotAllowed) if kind == Some(OperationKind::Subscription) => {
             let message = "a subscription is answered with many results: send `accept: text/event-stream`, \
                 or open a WebSocket here";
-            (OutcomeKind::BadRequest, refusal(StatusCode::NOT_ACCEPTABLE, media.header(), message))
+            refusal(StatusCode::NOT_ACCEPTABLE, media.header(), message)
         }
-        Arrival::Forbidden => {
-            let message = "GET may only query; send mutations with POST";
-            (OutcomeKind::BadRequest, not_allowed("POST, OPTIONS", message))
+        Outcome::Refused(RequestError::NotAllowed) => {
+            not_allowed("POST, OPTIONS", "GET may only query; send mutations with POST")
         }
     };
-    core.metrics().request_ended(kind, outcome, &times);
     if wants_timing {
-        add_timing(response.headers_mut(), &times);
+        add_timing(http.headers_mut(), &times);
     }
-    response
+    http
 }
 
-/// Older clients take any other status than 200 for a failure of the transport and never read the errors.
-pub(super) fn refused_status(media: Media) -> StatusCode {
-    match media {
-        Media::Json => StatusCode::OK,
-        Media::GraphqlResponse => StatusCode::BAD_REQUEST,
+/// The status of an outcome. Older clients take any other status than 200 for a failure of the transport and never read the
+/// errors of an invalid document.
+pub(super) fn status(outcome: &Outcome, media: Media) -> StatusCode {
+    match (outcome, media) {
+        (Outcome::Executed { .. }, _) | (Outcome::Refused(RequestError::Invalid(_)), Media::Json) => {
+            StatusCode::OK
+        }
+        (Outcome::Refused(RequestError::NotAllowed), _) => StatusCode::METHOD_NOT_ALLOWED,
+        (Outcome::Refused(RequestError::Invalid(_) | RequestError::Unreadable(_)), _) => StatusCode::BAD_REQUEST,
     }
 }
 
@@ -211,8 +211,8 @@ fn add_timing(headers: &mut HeaderMap, times: &StageTimes) {
     }
 }
 
-/// Counts a request that has not reached the road.
-fn bad(core: &impl Lane, response: Reply) -> Reply {
+/// Counts a request that has not come to the pipeline.
+fn bad(core: &impl ExecutionContext, response: Reply) -> Reply {
     core.metrics().request_ended(None, OutcomeKind::BadRequest, &StageTimes::default());
     response
 }

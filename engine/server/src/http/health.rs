@@ -33,7 +33,7 @@ struct SourceHealth<'a> {
 pub(super) async fn answer(core: &CoreEngine) -> Reply {
     // The database's own text, as in the errors of requests.
     let shown = core.engine().detail() == Detail::Shown;
-    let served = core.served();
+    let served = core.current();
     let all = core.engine().sources().iter().zip(&core.sessions).zip(&served.sources);
     let sources = all.map(|((source, session), schema)| async {
         let failure = session.health().await.err();

@@ -188,7 +188,7 @@ fn unknown(path: &str) -> Reply {
 fn metrics(core: &CoreEngine) -> Reply {
     const OPEN_METRICS: HeaderValue =
         HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-    let cache = &core.served().cache;
+    let cache = &core.current().cache;
     let graphs = core.engine().databases().map(|databases| databases.states()).unwrap_or_default();
     let sources = core.engine().sources().iter();
     let of_sources = sources.flat_map(|source| source.source.metrics(&source.name)).collect();

@@ -286,12 +286,12 @@ mod tests {
         // The sender goes first, also where the test fails.
         let (_listening, go_on) = take_room(&store);
         // Beside hyper, and with a header that is hyper's.
-        let roads = [("plain", ""), ("hyper", "connection: any\r\n")];
+        let paths = [("simple", ""), ("hyper", "connection: any\r\n")];
         let mut waiting =
-            roads.map(|(key, headers)| core.send(&format!("POST /db/rage/node/N/{key}"), headers));
+            paths.map(|(key, headers)| core.send(&format!("POST /db/rage/node/N/{key}"), headers));
         // Both, and the one that asks.
         core.until_in_flight(3);
-        for (key, status) in [("first", "200 OK"), ("plain", "404 Not Found"), ("hyper", "404 Not Found")] {
+        for (key, status) in [("first", "200 OK"), ("simple", "404 Not Found"), ("hyper", "404 Not Found")] {
             let answer = answer(&mut core.send(&format!("GET /db/rage/node/N/{key}"), ""));
             assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{key}: {answer}");
         }
@@ -302,7 +302,7 @@ mod tests {
             stream.set_nonblocking(false).expect("sockets have it");
         }
         drop(go_on);
-        for (stream, (key, _)) in waiting.iter_mut().zip(roads) {
+        for (stream, (key, _)) in waiting.iter_mut().zip(paths) {
             let answer = answer(stream);
             assert!(
                 answer.starts_with("HTTP/1.1 201 Created") && answer.contains(&format!("\"key\": \"{key}\""))

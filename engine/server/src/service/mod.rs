@@ -30,8 +30,9 @@ use self::staying::Threads;
 use crate::{
     config::Settings,
     graphql::{
-        Engine, Lane, OpenError, Served,
-        road::{Arrival, Permission, travel},
+        DOES_NOT_WAIT, Engine, ExecutionContext, OpenError, RequestContext, Served,
+        outcome::{Outcome, RequestError},
+        pipeline::{AllowedKinds, respond},
     },
     http::{self as web, Reply, Site, reply::ReplyBody},
     observe::CoreMetrics,
@@ -92,13 +93,15 @@ impl Service {
 
     /// The same for functions that want to know who asks.
     pub async fn execute_for(&self, head: &Parts, request: &[u8]) -> Vec<u8> {
-        let caller = self.site().settings.functions.caller(head);
-        let parse = || Ok(RequestParameters::from_json(request)?.asked_by(caller));
-        let answer = travel(self, parse, Permission::QueriesAndMutations).await;
-        match answer.arrival {
-            Arrival::Executed { .. } | Arrival::Refused => answer.body,
-            Arrival::Unreadable(fault) => web::reply::refusal_text(&fault.to_string()),
-            Arrival::Forbidden => web::reply::refusal_text("subscriptions have more than one answer"),
+        let context = RequestContext::of(self.settings(), head);
+        let parse = || RequestParameters::from_json(request);
+        let response = respond(self, context, parse, AllowedKinds::QueriesAndMutations).await;
+        match response.outcome {
+            Outcome::Executed { .. } | Outcome::Refused(RequestError::Invalid(_)) => response.body,
+            Outcome::Refused(RequestError::Unreadable(fault)) => web::reply::refusal_text(&fault.to_string()),
+            Outcome::Refused(RequestError::NotAllowed) => {
+                web::reply::refusal_text("subscriptions have more than one answer")
+            }
         }
     }
 
@@ -232,14 +235,14 @@ impl fmt::Debug for Service {
     }
 }
 
-impl Lane for Service {
+impl ExecutionContext for Service {
     type Served = Arc<Served>;
 
     fn site(&self) -> &Site {
         &self.shared.site
     }
 
-    fn served(&self) -> Arc<Served> {
+    fn served(&self, _context: &RequestContext) -> Arc<Served> {
         self.site().engine.served()
     }
 
@@ -247,31 +250,30 @@ impl Lane for Service {
         self.site().metrics.core(0)
     }
 
-    async fn query_source(
-        &self,
-        _source: SourceId,
-        root: &PreparedField,
-        variables: &Variables,
-    ) -> FieldResult {
-        self.shared.resolvers.query(root, variables).await
+    fn answer(&self, _source: SourceId, field: &PreparedField, variables: &Variables) -> FieldResult {
+        self.shared.resolvers.try_answer(field, variables).expect(DOES_NOT_WAIT)
     }
 
-    async fn query_all_of(
-        &self,
-        _source: SourceId,
-        roots: &[&PreparedField],
-        variables: &Variables,
-    ) -> Vec<FieldResult> {
-        join_all(roots.iter().map(|root| self.shared.resolvers.query(root, variables))).await
+    async fn query(&self, _source: SourceId, field: &PreparedField, variables: &Variables) -> FieldResult {
+        self.shared.resolvers.query(field, variables).await
     }
 
-    async fn mutate_source(
+    async fn query_all(
         &self,
         _source: SourceId,
-        roots: &[&PreparedField],
+        fields: &[&PreparedField],
         variables: &Variables,
     ) -> Vec<FieldResult> {
-        self.shared.resolvers.mutate(roots, variables).await
+        join_all(fields.iter().map(|field| self.shared.resolvers.query(field, variables))).await
+    }
+
+    async fn mutate(
+        &self,
+        _source: SourceId,
+        fields: &[&PreparedField],
+        variables: &Variables,
+    ) -> Vec<FieldResult> {
+        self.shared.resolvers.mutate(fields, variables).await
     }
 }
 

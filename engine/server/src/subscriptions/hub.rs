@@ -33,7 +33,7 @@ use super::{
 use crate::graphql::{
     CoreEngine,
     plan::{Plan, Step},
-    road::{self, Prepared},
+    pipeline::{self, Prepared},
 };
 
 /// All feeds and outboxes of a core.
@@ -178,7 +178,7 @@ fn open(core: &Rc<CoreEngine>, prepared: &Prepared, key: Key) -> Result<Rc<Feed>
         let message = "a subscription selects one field of a source, and no field of the schema itself";
         return Err(GraphqlError::new(ErrorCode::ValidationFailed, message));
     };
-    let (variables, session) = (&prepared.variables, &core.sessions[usize::from(source.0)]);
+    let (variables, session) = (&prepared.variables, core.session(*source));
     let (events, live) = match session.change_signal(root) {
         Some(signal) => {
             let shared = Rc::new(live::Shared::default());
@@ -241,7 +241,7 @@ impl Drop for End {
 
 impl Feed {
     fn publish(&self, core: &CoreEngine, result: FieldResult) {
-        let (_, body) = road::assemble(core, &self.plan, &mut [result]);
+        let (_, body) = pipeline::assemble(core, &self.plan, &mut [result]);
         let payload = on_one_line(body);
         let subscribers = self.subscribers.borrow();
         core.metrics().event_sent(subscribers.len());
@@ -255,7 +255,7 @@ impl Feed {
     fn publish_answer(&self, core: &CoreEngine, live: &LiveFeed, result: FieldResult) {
         let data = if result.errors.is_empty() { None } else { result.data.clone() };
         let errors: Vec<_> = result.errors.iter().map(|error| (error.code, error.message.clone())).collect();
-        let (_, body) = road::assemble(core, &self.plan, &mut [result]);
+        let (_, body) = pipeline::assemble(core, &self.plan, &mut [result]);
         let payload = on_one_line(body);
         let answer =
             if errors.is_empty() { Answer::Whole(payload.clone()) } else { Answer::Failed(data, errors) };

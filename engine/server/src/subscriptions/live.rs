@@ -13,7 +13,7 @@ use tokio::{
 };
 
 use crate::graphql::{
-    CoreEngine, Lane as _,
+    CoreEngine, ExecutionContext as _,
     plan::{Plan, Step},
 };
 
@@ -107,7 +107,7 @@ impl Live {
         let [Step::Source(_, root)] = self.plan.steps.as_slice() else {
             unreachable!("a live query has one field of a source")
         };
-        let result = self.core.query_source(self.source, root, &self.variables).await;
+        let result = self.core.query(self.source, root, &self.variables).await;
         self.retry = if may_pass(&result) {
             Some(self.retry.map_or(RETRY_FIRST, |before| (before * 2).min(RETRY_LAST)))
         } else {

@@ -1,5 +1,5 @@
 //! Subscriptions, and operations of any kind over connections that stay: WebSockets ([`socket`]) in two sub-protocols
-//! ([`protocol`]), and server-sent events ([`stream`]). What operations mean is the road's; what connections cost before
+//! ([`protocol`]), and server-sent events ([`stream`]). What operations mean is the pipeline's; what connections cost before
 //! they come here is `runtime`'s and `http`'s.
 //!
 //! An event travels: source → [`hub`], which writes it once for all who asked the same → each client's [`outbox`], which is

@@ -16,7 +16,7 @@ use futures_util::{
     stream::FuturesUnordered,
 };
 use prony_graphql::{
-    error::{ErrorCode, GraphqlError},
+    error::GraphqlError,
     request::RequestParameters,
     response,
     selection::OperationKind,
@@ -29,8 +29,9 @@ use super::{
 };
 use crate::{
     graphql::{
-        CoreEngine, StageClock,
-        road::{self, Obstacle, Permission, Prepared},
+        CoreEngine, ExecutionContext as _, RequestContext, StageClock,
+        outcome::RequestError,
+        pipeline::{self, AllowedKinds, Prepared},
     },
     observe::OutcomeKind,
 };
@@ -74,26 +75,8 @@ impl Drop for Operation {
     }
 }
 
-/// Why an operation has not begun.
-#[derive(Debug)]
-pub(crate) enum Refusal {
-    Errors(Vec<GraphqlError>),
-    /// The way it came does not allow its kind.
-    Forbidden,
-}
-
-impl Refusal {
-    /// For protocols that have no other way of saying it.
-    pub(crate) fn errors(self) -> Vec<GraphqlError> {
-        match self {
-            Self::Errors(errors) => errors,
-            Self::Forbidden => {
-                let message = "operations of this kind are not taken here; send it with POST";
-                vec![GraphqlError::new(ErrorCode::BadUserInput, message)]
-            }
-        }
-    }
-}
+/// What protocols say that have no other way of saying it.
+pub(crate) const NOT_ALLOWED: &str = "operations of this kind are not taken here; send it with POST";
 
 impl Operations {
     pub(crate) fn new(core: Rc<CoreEngine>, outbox: Rc<Outbox>) -> Self {
@@ -104,19 +87,16 @@ impl Operations {
     pub(crate) fn start(
         &mut self,
         id: Rc<str>,
+        context: RequestContext,
         parameters: RequestParameters,
-        permission: Permission,
+        allowed: AllowedKinds,
         wrap: Wrap,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RequestError> {
         let mut clock = StageClock::start();
         let mut kind = None;
-        let prepared = road::prepare(&self.core, || Ok(parameters), permission, &mut clock, &mut kind);
-        let begun = match prepared {
-            Ok(prepared) => self.begin(id, prepared, wrap, clock.clone()),
-            Err(Obstacle::Refused(errors)) => Err(Refusal::Errors(errors)),
-            Err(Obstacle::Unreadable(fault)) => Err(Refusal::Errors(vec![fault.into()])),
-            Err(Obstacle::Forbidden) => Err(Refusal::Forbidden),
-        };
+        let parse = || Ok(parameters);
+        let prepared = pipeline::prepare(&*self.core, context, parse, allowed, &mut clock, &mut kind);
+        let begun = prepared.and_then(|prepared| self.begin(id, prepared, wrap, clock.clone()));
         if begun.is_err() {
             self.core.metrics().request_ended(kind, OutcomeKind::Refused, &clock.times());
         }
@@ -129,7 +109,7 @@ impl Operations {
         prepared: Prepared,
         wrap: Wrap,
         clock: StageClock,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RequestError> {
         let serial = self.core.hub.next_serial();
         let work = if prepared.kind() == OperationKind::Subscription {
             let subscriber = Subscriber {
@@ -140,7 +120,7 @@ impl Operations {
                 comes_after: Cell::default(),
             };
             let subscription = hub::subscribe(&self.core, &prepared, subscriber)
-                .map_err(|error| Refusal::Errors(vec![error]))?;
+                .map_err(|error| RequestError::Invalid(vec![error]))?;
             let times = clock.times();
             self.core.metrics().request_ended(
                 Some(OperationKind::Subscription),
@@ -216,7 +196,7 @@ async fn single(
     id: Rc<str>,
 ) {
     let kind = prepared.kind();
-    let finished = AssertUnwindSafe(road::finish(&core, &prepared, &mut clock)).catch_unwind().await;
+    let finished = AssertUnwindSafe(pipeline::finish(&*core, &prepared, &mut clock)).catch_unwind().await;
     let Ok((errors, body)) = finished else {
         outbox.stop(Stop::Broken);
         return;

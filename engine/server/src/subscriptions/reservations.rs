@@ -15,7 +15,7 @@ use super::settings::SubscriptionSettings;
 /// What requests of other connections want of a stream.
 #[derive(Debug)]
 pub(crate) enum Order {
-    Start { id: Box<str>, parameters: Box<RequestParameters> },
+    Start { id: Box<str>, request: Box<(RequestContext, RequestParameters)> },
     Stop { id: Box<str> },
 }
 
@@ -113,6 +113,7 @@ impl Reservation {
     pub(crate) fn start(
         &self,
         id: &str,
+        context: RequestContext,
         parameters: RequestParameters,
         max_operations: usize,
     ) -> Result<(), OrderFault> {
@@ -123,7 +124,7 @@ impl Reservation {
         if inner.operations.len() >= max_operations {
             return Err(OrderFault::TooMany);
         }
-        let order = Order::Start { id: id.into(), parameters: Box::new(parameters) };
+        let order = Order::Start { id: id.into(), request: Box::new((context, parameters)) };
         self.orders.try_send(order).map_err(OrderFault::from)?;
         inner.operations.insert(id.into());
         Ok(())

@@ -43,7 +43,7 @@ use super::{
 };
 use crate::graphql::{
     CoreEngine,
-    road::{self, Permission},
+    pipeline::{self, AllowedKinds},
 };
 
 /// The payload of a WebSocket's `connection_init`, among the extensions of the head that a context is made of. Pages put
@@ -282,7 +282,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         head.extensions.insert(ConnectionInit(payload));
         let Some(asked) = self.core.settings().functions.caller(&head) else { return Ok(()) };
         self.caller = Some(asked.map_err(|error| {
-            let error = road::for_the_client(&self.core, *error);
+            let error = pipeline::for_the_client(&*self.core, *error);
             if error.detail.is_some() { Close::internal() } else { Close::forbidden(error.message) }
         })?);
         Ok(())
@@ -298,9 +298,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             return;
         }
         let wrap = self.session.wrap(id);
-        let parameters = parameters.asked_by(self.caller.clone().map(Ok));
-        if let Err(refusal) = self.operations.start(Rc::clone(id), parameters, Permission::All, wrap) {
-            let errors = self.operations.error_list(&refusal.errors());
+        let context = RequestContext { caller: self.caller.clone().map(Ok) };
+        let started = self.operations.start(Rc::clone(id), context, parameters, AllowedKinds::All, wrap);
+        if let Err(error) = started {
+            let errors = self.operations.error_list(&error.into_errors(NOT_ALLOWED));
             for text in self.session.refused(id, &errors) {
                 self.push(text);
             }

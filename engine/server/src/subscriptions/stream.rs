@@ -20,7 +20,9 @@ use super::{
     wrap::Wrap,
 };
 use crate::{
-    graphql::{CoreEngine, road::Permission},
+    graphql::{
+        CoreEngine, ExecutionContext as _, RequestContext, outcome::RequestError, pipeline::AllowedKinds,
+    },
     observe::Counted,
 };
 
@@ -52,22 +54,24 @@ enum Mode {
 }
 
 impl EventStream {
-    /// A stream for one operation. Errors from before its execution are events too; only what the method forbids is not.
+    /// A stream for one operation. Errors from before its execution are events too; none only where the method does not allow
+    /// its kind.
     pub(crate) fn distinct(
         core: &Rc<CoreEngine>,
+        context: RequestContext,
         parameters: RequestParameters,
-        permission: Permission,
-    ) -> Result<Self, Refusal> {
+        allowed: AllowedKinds,
+    ) -> Option<Self> {
         let mut stream = Self::new(core, Mode::Distinct);
-        match stream.operations.start("".into(), parameters, permission, wrap(None)) {
+        match stream.operations.start("".into(), context, parameters, allowed, wrap(None)) {
             Ok(()) => {}
-            Err(Refusal::Forbidden) => return Err(Refusal::Forbidden),
-            Err(refusal) => {
-                stream.refuse("", refusal);
+            Err(RequestError::NotAllowed) => return None,
+            Err(error) => {
+                stream.refuse("", error);
                 stream.ended = true;
             }
         }
-        Ok(stream)
+        Some(stream)
     }
 
     /// A reserved stream.
@@ -130,11 +134,12 @@ impl EventStream {
             let Poll::Ready(Some(order)) = claim.inbox.poll_recv(context) else { return };
             match order {
                 Order::Stop { id } => self.operations.stop(&id),
-                Order::Start { id, parameters } => {
-                    let started =
-                        self.operations.start((&*id).into(), *parameters, Permission::All, wrap(Some(&id)));
-                    if let Err(refusal) = started {
-                        self.refuse(&id, refusal);
+                Order::Start { id, request } => {
+                    let (context, parameters) = *request;
+                    let (wrap, allowed) = (wrap(Some(&id)), AllowedKinds::All);
+                    let started = self.operations.start((&*id).into(), context, parameters, allowed, wrap);
+                    if let Err(error) = started {
+                        self.refuse(&id, error);
                     }
                 }
             }
@@ -142,8 +147,8 @@ impl EventStream {
     }
 
     /// The errors of an operation that has not begun, and its end.
-    fn refuse(&mut self, id: &str, refusal: Refusal) {
-        let errors = self.operations.error_list(&refusal.errors());
+    fn refuse(&mut self, id: &str, error: RequestError) {
+        let errors = self.operations.error_list(&error.into_errors(NOT_ALLOWED));
         let out = self.opening.get_or_insert_default();
         match &self.mode {
             Mode::Distinct => write_errors(out, None, &errors),

@@ -1,19 +1,19 @@
 //! Simple GraphQL requests by POST, responded to straight into bytes where nothing in them waits. What is unusual about a
 //! request (events are wanted, a fault) is for `http::graphql`.
 
-use http::{Method, StatusCode};
+use http::Method;
 
 use super::{SimpleRequest, response};
 use crate::{
     graphql::{
-        CoreEngine,
-        road::{Answer, Arrival, Permission, travel_at_once},
+        CoreEngine, ExecutionContext as _, RequestContext,
+        outcome::{Outcome, Response},
+        pipeline::{AllowedKinds, try_respond},
     },
     http::{
-        graphql::refused_status,
+        graphql::status,
         media::{self, Media},
     },
-    observe::OutcomeKind,
 };
 
 pub(super) const PATH: &str = "/graphql";
@@ -26,27 +26,20 @@ pub(super) fn respond(core: &CoreEngine, request: &SimpleRequest<'_>, out: &mut 
         && request.content_type.is_some_and(media::is_json_type)
         && !request.is_timed;
     let Some(media) = is_usual.then(|| media(request.accept)).flatten() else { return false };
-    let functions = &core.settings().functions;
-    let caller = if functions.want_caller() {
+    let settings = core.settings();
+    let context = if settings.functions.want_caller() {
         let Some(request) = request.to_request() else { return false };
-        functions.caller(&request.into_parts().0)
+        RequestContext::of(settings, &request.into_parts().0)
     } else {
-        None
+        RequestContext::default()
     };
-    let begin = |out: &mut Vec<u8>, arrival: &Arrival, body_bytes: usize| {
-        let status = if matches!(arrival, Arrival::Refused) { refused_status(media) } else { StatusCode::OK };
-        response::begin(out, status, Some(media.text()), body_bytes);
+    let begin = |out: &mut Vec<u8>, outcome: &Outcome, body_bytes: usize| {
+        response::begin(out, status(outcome, media), Some(media.text()), body_bytes);
     };
-    let allowed = Permission::QueriesAndMutations;
-    let traveled = travel_at_once(core, request.body, caller, allowed, out, begin);
-    let Some(Answer { arrival, kind, times, .. }) = traveled else { return false };
-    let outcome = match arrival {
-        Arrival::Executed { errors: false } => OutcomeKind::Success,
-        Arrival::Executed { errors: true } => OutcomeKind::FieldErrors,
-        _ => OutcomeKind::Refused,
-    };
+    let responded = try_respond(core, context, request.body, AllowedKinds::QueriesAndMutations, out, begin);
+    let Some(Response { outcome, kind, times, .. }) = responded else { return false };
     drop(core.metrics().request_begins());
-    core.metrics().request_ended(kind, outcome, &times);
+    core.metrics().request_ended(kind, outcome.counted(), &times);
     true
 }
 

@@ -1,5 +1,5 @@
-//! The road of a request, parse, validate and plan in [`prepare`], execute and assemble in [`finish`],
-//! both in [`travel`]. What comes over a socket goes the same way.
+//! The pipeline of a request: parse, validate and plan in [`prepare`], execute and assemble in [`finish`], both in
+//! [`respond`]. What comes over a socket goes through the same stages.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use prony_graphql::{
     document::{Operation, limits::Limits},
     error::{ErrorCode, GraphqlError},
     introspection,
-    request::{Asked, RequestFault, RequestParameters},
+    request::{RequestFault, RequestParameters},
     response::{self, FieldResult},
     schema::SourceId,
     selection::{Field, OperationKind},
@@ -17,15 +17,17 @@ use prony_graphql::{
 use prony_source::PreparedField;
 
 use super::{
-    core::{CoreEngine, CoreServed, Lane},
+    context::RequestContext,
+    core::{CoreServed, ExecutionContext},
+    outcome::{Outcome, RequestError, Response},
     plan::{AboutSchema, Plan, Step},
     served::Served,
-    stages::{Stage, StageClock, StageTimes},
+    stages::{Stage, StageClock},
 };
 
 /// What the request's method (GraphQL over HTTP, section 5.3) and the form of its answer allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Permission {
+pub(crate) enum AllowedKinds {
     /// GET: it must be safe to repeat.
     Queries,
     /// POST with one answer.
@@ -36,36 +38,14 @@ pub(crate) enum Permission {
     All,
 }
 
-impl Permission {
-    fn allows(self, kind: OperationKind) -> bool {
+impl AllowedKinds {
+    fn include(self, kind: OperationKind) -> bool {
         match kind {
             OperationKind::Query => true,
             OperationKind::Mutation => matches!(self, Self::QueriesAndMutations | Self::All),
             OperationKind::Subscription => matches!(self, Self::QueriesAndSubscriptions | Self::All),
         }
     }
-}
-
-/// How the journey ended.
-#[derive(Debug)]
-pub(crate) enum Arrival {
-    /// The body holds `data`.
-    Executed { errors: bool },
-    /// The body holds only errors: nothing was executed.
-    Refused,
-    /// The request is no GraphQL request; there is no body yet.
-    Unreadable(RequestFault),
-    /// The method does not allow this kind of operation; there is no body yet.
-    Forbidden,
-}
-
-/// A response body with what HTTP needs to know of it.
-#[derive(Debug)]
-pub(crate) struct Answer<B = Vec<u8>> {
-    pub(crate) arrival: Arrival,
-    pub(crate) body: B,
-    pub(crate) kind: Option<OperationKind>,
-    pub(crate) times: StageTimes,
 }
 
 /// An operation of which nothing but its execution is left to do.
@@ -82,100 +62,97 @@ impl<S> Prepared<S> {
     }
 }
 
-/// Why an operation is not executed.
-#[derive(Debug)]
-pub(crate) enum Obstacle {
-    Unreadable(RequestFault),
-    Forbidden,
-    /// For the client; the log has been told.
-    Refused(Vec<GraphqlError>),
-}
-
 /// Takes a request from its text to the bytes of its response. Dropping the future cancels the request.
-pub(crate) async fn travel(
-    core: &impl Lane,
+pub(crate) async fn respond<C: ExecutionContext>(
+    core: &C,
+    context: RequestContext,
     parse: impl FnOnce() -> Result<RequestParameters, RequestFault>,
-    permission: Permission,
-) -> Answer {
+    allowed: AllowedKinds,
+) -> Response {
     let mut clock = StageClock::start();
     let mut kind = None;
-    let (arrival, body) = match prepare(core, parse, permission, &mut clock, &mut kind) {
+    let (outcome, body) = match prepare(core, context, parse, allowed, &mut clock, &mut kind) {
         Ok(prepared) => {
             let (errors, body) = finish(core, &prepared, &mut clock).await;
-            (Arrival::Executed { errors }, body)
+            (Outcome::Executed { errors }, body)
         }
-        Err(Obstacle::Unreadable(fault)) => (Arrival::Unreadable(fault), Vec::new()),
-        Err(Obstacle::Forbidden) => (Arrival::Forbidden, Vec::new()),
-        Err(Obstacle::Refused(errors)) => {
-            (Arrival::Refused, response::refuse(&errors, core.engine().detail()))
+        Err(error) => {
+            let body = error_body(core, &error);
+            (Outcome::Refused(error), body)
         }
     };
-    Answer { arrival, body, kind, times: clock.times() }
+    Response { outcome, body, kind, times: clock.times() }
 }
 
-/// As [`travel`], for the JSON of a request, where no step waits. `begin` writes what comes before the body, of which it is
+/// As [`respond`], for the JSON of a request, where no step waits. `begin` writes what comes before the body, of which it is
 /// told the length. None where a step may wait, or where the body is not one that is executed; nothing has been done then.
-pub(crate) fn travel_at_once(
-    core: &CoreEngine,
+pub(crate) fn try_respond<C: ExecutionContext>(
+    core: &C,
+    context: RequestContext,
     body: &[u8],
-    caller: Option<Asked>,
-    permission: Permission,
+    allowed: AllowedKinds,
     out: &mut Vec<u8>,
-    begin: impl Fn(&mut Vec<u8>, &Arrival, usize),
-) -> Option<Answer<()>> {
+    begin: impl Fn(&mut Vec<u8>, &Outcome, usize),
+) -> Option<Response<()>> {
     let mut clock = StageClock::start();
     let mut kind = None;
-    let parse = || Ok(RequestParameters::from_json(body)?.asked_by(caller));
-    let arrival = match prepare(core, parse, permission, &mut clock, &mut kind) {
-        Ok(prepared) => finish_at_once(core, &prepared, &mut clock, out, begin)?,
-        Err(Obstacle::Refused(errors)) => {
-            let body = response::refuse(&errors, core.engine().detail());
-            begin(out, &Arrival::Refused, body.len());
-            out.extend_from_slice(&body);
-            Arrival::Refused
+    let parse = || RequestParameters::from_json(body);
+    let outcome = match prepare(core, context, parse, allowed, &mut clock, &mut kind) {
+        Ok(prepared) => {
+            let mut results = try_execute(core, &prepared)?;
+            clock.ended(Stage::Execute);
+            let plan = &prepared.plan;
+            let outcome = Outcome::Executed { errors: note_errors(core, plan, results.as_mut_slice()) };
+            assemble_into(core, plan, results.as_mut_slice(), out, |out, length| begin(out, &outcome, length));
+            clock.ended(Stage::Assemble);
+            outcome
         }
-        Err(Obstacle::Unreadable(_) | Obstacle::Forbidden) => return None,
+        Err(error @ RequestError::Invalid(_)) => {
+            let body = error_body(core, &error);
+            let outcome = Outcome::Refused(error);
+            begin(out, &outcome, body.len());
+            out.extend_from_slice(&body);
+            outcome
+        }
+        Err(RequestError::Unreadable(_) | RequestError::NotAllowed) => return None,
     };
-    Some(Answer { arrival, body: (), kind, times: clock.times() })
+    Some(Response { outcome, body: (), kind, times: clock.times() })
 }
 
-/// Travels the first half only; what is in the way, as the body of an answer.
+/// Only the first half; what is wrong with the request, as the body of a response.
 pub(crate) fn check(
-    core: &impl Lane,
+    core: &impl ExecutionContext,
+    context: RequestContext,
     parameters: RequestParameters,
-    permission: Permission,
+    allowed: AllowedKinds,
 ) -> Result<(), Vec<u8>> {
-    let errors = match prepare(core, || Ok(parameters), permission, &mut StageClock::start(), &mut None) {
-        Ok(_) => return Ok(()),
-        Err(Obstacle::Refused(errors)) => errors,
-        Err(Obstacle::Unreadable(fault)) => vec![fault.into()],
-        Err(Obstacle::Forbidden) => {
-            vec![GraphqlError::new(ErrorCode::BadUserInput, "this kind is not taken here")]
-        }
-    };
+    let prepared = prepare(core, context, || Ok(parameters), allowed, &mut StageClock::start(), &mut None);
+    let Err(error) = prepared else { return Ok(()) };
+    let errors = error.into_errors("this kind is not taken here");
     Err(response::refuse(&errors, core.engine().detail()))
 }
 
-/// The first half of the road, which does not wait: parse, validate, plan. `kind` is told as soon as it is known.
-pub(crate) fn prepare<L: Lane>(
-    core: &L,
+/// The first half of the pipeline, which does not wait: parse, validate, plan. `kind` is told as soon as it is known.
+pub(crate) fn prepare<C: ExecutionContext>(
+    core: &C,
+    context: RequestContext,
     parse: impl FnOnce() -> Result<RequestParameters, RequestFault>,
-    permission: Permission,
+    allowed: AllowedKinds,
     clock: &mut StageClock,
     kind: &mut Option<OperationKind>,
-) -> Result<Prepared<L::Served>, Obstacle> {
-    let served = core.served();
+) -> Result<Prepared<C::Served>, RequestError> {
+    let served = core.served(&context);
     let limits = core.engine().limits();
-    let refused = |errors| refuse(core, errors);
-    let mut parameters = parse().map_err(Obstacle::Unreadable)?;
+    let refused = |errors| invalid(core, errors);
+    let mut parameters = parse().map_err(RequestError::Unreadable)?;
     core.engine().documents.resolve(&mut parameters).map_err(|error| refused(vec![error]))?;
     clock.ended(Stage::Parse);
 
-    let RequestParameters { query, operation_name, variables, caller, .. } = parameters;
+    let RequestParameters { query, operation_name, variables, .. } = parameters;
     let operation = find_operation(&served, limits, &query, operation_name.as_deref()).map_err(refused)?;
     *kind = Some(operation.kind());
-    if !permission.allows(operation.kind()) {
-        return Err(Obstacle::Forbidden);
+    if !allowed.include(operation.kind()) {
+        return Err(RequestError::NotAllowed);
     }
     let (variables, shape) = operation.coerce(&served.schema, variables).map_err(refused)?;
     clock.ended(Stage::Validate);
@@ -187,7 +164,7 @@ pub(crate) fn prepare<L: Lane>(
         served.cache.insert_plan(operation.id(), shape, plan)
     };
     plan.complexity.check(&variables, limits.max_complexity).map_err(|error| refused(vec![error]))?;
-    let variables = match caller {
+    let variables = match context.caller {
         None => variables,
         Some(caller) => variables.asked_by(caller.map_err(|error| refused(vec![*error]))?),
     };
@@ -196,66 +173,60 @@ pub(crate) fn prepare<L: Lane>(
 }
 
 /// The second half: execute, assemble. The body, and whether it holds errors.
-pub(crate) async fn finish<L: Lane>(
-    core: &L,
-    prepared: &Prepared<L::Served>,
+pub(crate) async fn finish<C: ExecutionContext>(
+    core: &C,
+    prepared: &Prepared<C::Served>,
     clock: &mut StageClock,
 ) -> (bool, Vec<u8>) {
-    let Prepared { served, plan, variables } = prepared;
-    let mut results = execute(core, served, plan, variables).await;
+    let mut results = match try_execute(core, prepared) {
+        Some(results) => results,
+        None => execute(core, prepared).await,
+    };
     clock.ended(Stage::Execute);
 
-    let finished = assemble(core, plan, &mut results);
+    let finished = assemble(core, &prepared.plan, results.as_mut_slice());
     clock.ended(Stage::Assemble);
     finished
 }
 
-/// As [`finish`], where no step waits. Fields are answered in their order.
-fn finish_at_once(
-    core: &CoreEngine,
-    prepared: &Prepared,
-    clock: &mut StageClock,
-    out: &mut Vec<u8>,
-    begin: impl Fn(&mut Vec<u8>, &Arrival, usize),
-) -> Option<Arrival> {
-    let Prepared { served, plan, variables } = prepared;
-    let fields = &plan.selection.fields;
-    if plan.steps.iter().any(Step::waits) {
-        return None;
-    }
-    let answer = |(field, step): (&Field, &Step)| match step {
-        Step::Source(source, root) => core.answer_at_once(*source, root, variables),
-        Step::Schema(about) => about_schema(core, served, field, about, variables),
-    };
-    let (mut one, mut many);
-    let results: &mut [FieldResult] = if let [only] = plan.steps.as_slice() {
-        one = [answer((&fields[0], only))];
-        &mut one
-    } else {
-        many = fields.iter().zip(&plan.steps).map(answer).collect::<Vec<_>>();
-        &mut many
-    };
-    clock.ended(Stage::Execute);
+/// The body of a plan's results, and whether it holds errors, which are counted and logged here.
+pub(crate) fn assemble(
+    core: &impl ExecutionContext,
+    plan: &Plan,
+    results: &mut [FieldResult],
+) -> (bool, Vec<u8>) {
+    let errors = note_errors(core, plan, results);
+    (errors, response::assemble(&plan.selection.fields, results, core.engine().detail()))
+}
 
-    let arrival = Arrival::Executed { errors: note_errors(core, plan, results) };
+/// Writes the body of a plan's results behind what `begin` writes for a body of its length.
+fn assemble_into(
+    core: &impl ExecutionContext,
+    plan: &Plan,
+    results: &mut [FieldResult],
+    out: &mut Vec<u8>,
+    begin: impl Fn(&mut Vec<u8>, usize),
+) {
+    let fields = &plan.selection.fields;
     let (start, expected) = (out.len(), response::expected_bytes(fields, results));
-    begin(out, &arrival, expected);
+    begin(out, expected);
     let body_start = out.len();
     response::assemble_into(out, fields, results, core.engine().detail());
     if out.len() - body_start != expected {
+        // There are errors, whose length is not known before.
         let body = out.split_off(body_start);
         out.truncate(start);
-        begin(out, &arrival, body.len());
+        begin(out, body.len());
         out.extend_from_slice(&body);
     }
-    clock.ended(Stage::Assemble);
-    Some(arrival)
 }
 
-/// The body of a plan's results, and whether it holds errors, which are counted and logged here.
-pub(crate) fn assemble(core: &impl Lane, plan: &Plan, results: &mut [FieldResult]) -> (bool, Vec<u8>) {
-    let errors = note_errors(core, plan, results);
-    (errors, response::assemble(&plan.selection.fields, results, core.engine().detail()))
+/// What protocols that answer with a GraphQL body send; empty where each has its own words.
+fn error_body(core: &impl ExecutionContext, error: &RequestError) -> Vec<u8> {
+    match error {
+        RequestError::Invalid(errors) => response::refuse(errors, core.engine().detail()),
+        RequestError::Unreadable(_) | RequestError::NotAllowed => Vec::new(),
+    }
 }
 
 fn find_operation(
@@ -271,25 +242,58 @@ fn find_operation(
     Ok(served.cache.insert_operation(text, name, operation))
 }
 
-fn refuse(core: &impl Lane, mut errors: Vec<GraphqlError>) -> Obstacle {
+fn invalid(core: &impl ExecutionContext, mut errors: Vec<GraphqlError>) -> RequestError {
     for error in &mut errors {
         refer(core, "", error);
     }
-    Obstacle::Refused(errors)
+    RequestError::Invalid(errors)
+}
+
+/// The results of root fields. One is so usual that it has no list.
+enum Results {
+    One(FieldResult),
+    Many(Vec<FieldResult>),
+}
+
+impl Results {
+    fn as_mut_slice(&mut self) -> &mut [FieldResult] {
+        match self {
+            Self::One(result) => std::slice::from_mut(result),
+            Self::Many(results) => results,
+        }
+    }
+}
+
+/// Executes root fields in their order where none of them waits; none where one does, and nothing has been done.
+fn try_execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) -> Option<Results> {
+    let Prepared { served, plan, variables } = prepared;
+    if plan.steps.iter().any(Step::waits) {
+        return None;
+    }
+    let answer = |(field, step): (&Field, &Step)| match step {
+        Step::Source(source, root) => core.answer(*source, root, variables),
+        Step::Schema(about) => about_schema(core, served, field, about, variables),
+    };
+    let fields = &plan.selection.fields;
+    Some(match plan.steps.as_slice() {
+        [only] => Results::One(answer((&fields[0], only))),
+        steps => Results::Many(fields.iter().zip(steps).map(answer).collect()),
+    })
 }
 
 /// Root fields of a query at the same time, those of a mutation one after the other.
-async fn execute(core: &impl Lane, served: &Served, plan: &Plan, variables: &Variables) -> Vec<FieldResult> {
+async fn execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) -> Results {
+    let Prepared { served, plan, variables } = prepared;
     match (plan.selection.kind, plan.steps.as_slice()) {
-        (OperationKind::Mutation, _) => mutate(core, served, plan, variables).await,
-        (_, [only]) => vec![query(core, served, &plan.selection.fields[0], only, variables).await],
-        _ => query_all(core, served, plan, variables).await,
+        (OperationKind::Mutation, _) => Results::Many(mutate(core, served, plan, variables).await),
+        (_, [only]) => Results::One(query(core, served, &plan.selection.fields[0], only, variables).await),
+        _ => Results::Many(query_all(core, served, plan, variables).await),
     }
 }
 
 /// All sources at the same time, each with all its fields.
 async fn query_all(
-    core: &impl Lane,
+    core: &impl ExecutionContext,
     served: &Served,
     plan: &Plan,
     variables: &Variables,
@@ -297,7 +301,7 @@ async fn query_all(
     let groups = by_source(plan);
     let answers = join_all(groups.iter().map(|(source, members)| {
         let roots: Vec<&PreparedField> = members.iter().map(|&(_, root)| root).collect();
-        async move { core.query_all_of(*source, &roots, variables).await }
+        async move { core.query_all(*source, &roots, variables).await }
     }));
     let mut results: Vec<Option<FieldResult>> = plan.steps.iter().map(|_| None).collect();
     for ((_, members), answers) in groups.iter().zip(answers.await) {
@@ -307,20 +311,20 @@ async fn query_all(
 }
 
 async fn query(
-    core: &impl Lane,
+    core: &impl ExecutionContext,
     served: &Served,
     field: &Field,
     step: &Step,
     variables: &Variables,
 ) -> FieldResult {
     match step {
-        Step::Source(source, prepared) => core.query_source(*source, prepared, variables).await,
+        Step::Source(source, prepared) => core.query(*source, prepared, variables).await,
         Step::Schema(about) => about_schema(core, served, field, about, variables),
     }
 }
 
 fn about_schema(
-    core: &impl Lane,
+    core: &impl ExecutionContext,
     served: &Served,
     field: &Field,
     about: &AboutSchema,
@@ -335,11 +339,11 @@ fn about_schema(
 }
 
 /// All fields of one source in one transaction, in their order; sources in the order of their first field.
-async fn mutate(core: &impl Lane, served: &Served, plan: &Plan, variables: &Variables) -> Vec<FieldResult> {
+async fn mutate(core: &impl ExecutionContext, served: &Served, plan: &Plan, variables: &Variables) -> Vec<FieldResult> {
     let mut results: Vec<Option<FieldResult>> = plan.steps.iter().map(|_| None).collect();
     for (source, members) in by_source(plan) {
         let roots: Vec<&PreparedField> = members.iter().map(|&(_, root)| root).collect();
-        let answers = core.mutate_source(source, &roots, variables).await;
+        let answers = core.mutate(source, &roots, variables).await;
         place(&mut results, &members, answers);
     }
     with_the_rest(core, served, plan, variables, results).await
@@ -353,7 +357,7 @@ fn place(results: &mut [Option<FieldResult>], members: &Members<'_>, answers: Ve
 
 /// Answers what belongs to no source too.
 async fn with_the_rest(
-    core: &impl Lane,
+    core: &impl ExecutionContext,
     served: &Served,
     plan: &Plan,
     variables: &Variables,
@@ -383,7 +387,7 @@ fn by_source(plan: &Plan) -> Vec<(SourceId, Members<'_>)> {
 }
 
 /// Counts fields and gives references; whether there are errors.
-fn note_errors(core: &impl Lane, plan: &Plan, results: &mut [FieldResult]) -> bool {
+fn note_errors(core: &impl ExecutionContext, plan: &Plan, results: &mut [FieldResult]) -> bool {
     let mut any = false;
     for (step, result) in plan.steps.iter().zip(results) {
         let failed = !result.errors.is_empty();
@@ -399,13 +403,13 @@ fn note_errors(core: &impl Lane, plan: &Plan, results: &mut [FieldResult]) -> bo
 }
 
 /// An error of a connection, as its client may see it.
-pub(crate) fn for_the_client(core: &impl Lane, mut error: GraphqlError) -> GraphqlError {
+pub(crate) fn for_the_client(core: &impl ExecutionContext, mut error: GraphqlError) -> GraphqlError {
     refer(core, "", &mut error);
     error
 }
 
 /// Joins an error that has a detail with a line of the log. What the client's own values caused is no failure of ours.
-fn refer(core: &impl Lane, source: &str, error: &mut GraphqlError) {
+fn refer(core: &impl ExecutionContext, source: &str, error: &mut GraphqlError) {
     let Some(detail) = &error.detail else { return };
     let references = &core.site().references;
     let reference = references.next();

@@ -1,0 +1,64 @@
+//! How a request ended, in terms that every protocol can say in its own way: HTTP by a status and headers, WebSockets by a
+//! message, a host program by a text.
+
+use prony_graphql::{
+    error::{ErrorCode, GraphqlError},
+    request::RequestFault,
+    selection::OperationKind,
+};
+
+use super::stages::StageTimes;
+use crate::observe::OutcomeKind;
+
+/// A response body with what protocols need to know of it.
+#[derive(Debug)]
+pub(crate) struct Response<B = Vec<u8>> {
+    pub(crate) outcome: Outcome,
+    /// Empty where the outcome is a [`RequestError`] that each protocol words in its own way.
+    pub(crate) body: B,
+    /// None where the request did not come so far that it was known.
+    pub(crate) kind: Option<OperationKind>,
+    pub(crate) times: StageTimes,
+}
+
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The body holds `data`.
+    Executed { errors: bool },
+    /// Nothing was executed.
+    Refused(RequestError),
+}
+
+/// Why nothing was executed.
+#[derive(Debug)]
+pub(crate) enum RequestError {
+    /// The request is no GraphQL request.
+    Unreadable(RequestFault),
+    /// This kind of operation does not come in this way.
+    NotAllowed,
+    /// The document, its variables, or who asks; in words for the client, the log has been told.
+    Invalid(Vec<GraphqlError>),
+}
+
+impl Outcome {
+    /// How the metrics count it.
+    pub(crate) fn counted(&self) -> OutcomeKind {
+        match self {
+            Self::Executed { errors: false } => OutcomeKind::Success,
+            Self::Executed { errors: true } => OutcomeKind::FieldErrors,
+            Self::Refused(RequestError::Invalid(_)) => OutcomeKind::Refused,
+            Self::Refused(RequestError::Unreadable(_) | RequestError::NotAllowed) => OutcomeKind::BadRequest,
+        }
+    }
+}
+
+impl RequestError {
+    /// In the form of errors, for protocols that have no other way of saying it. `not_allowed` says what to do instead.
+    pub(crate) fn into_errors(self, not_allowed: &str) -> Vec<GraphqlError> {
+        match self {
+            Self::Invalid(errors) => errors,
+            Self::Unreadable(fault) => vec![fault.into()],
+            Self::NotAllowed => vec![GraphqlError::new(ErrorCode::BadUserInput, not_allowed)],
+        }
+    }
+}

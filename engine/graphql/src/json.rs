@@ -1,5 +1,5 @@
 //! Writing JSON text (RFC 8259) for bytes that are spliced: strings escaped the way PostgreSQL's `to_json`
-//! escapes them, so that every road to a response gives the same bytes.
+//! escapes them, so that every way to a response gives the same bytes.
 
 /// Appends `text` as a JSON string with its quotes. Escaped are `"`, `\`, and U+0000 to U+001F (`\b`, `\f`,
 /// `\n`, `\r`, `\t` by their short forms, the others as `\u00xx` in lower-case hexadecimal).

@@ -1,7 +1,7 @@
 //! GraphQL without input or output: from request text to a selection that sources can plan, and from their
 //! bytes to a response. It leaves sockets, databases, files, clocks and threads to other crates.
 //!
-//! The road of a request, one module a stage: [`request`] reads the parameters, [`document`] parses and
+//! The pipeline of a request, one module a stage: [`request`] reads the parameters, [`document`] parses and
 //! validates, [`variables`] coerces and takes their shape, [`selection`] holds the fields collected for one
 //! shape, a source plans and executes, and [`response`] assembles. [`cache`] keeps operations and plans,
 //! [`introspection`] answers from the schema, and [`schema`] merges what sources contribute.

@@ -1,4 +1,4 @@
-//! Calls on a graph whose request is simple: answered straight into bytes, on the same road as the
+//! Calls on a graph whose request is simple: answered straight into bytes, through the same stages as the
 //! others from the path on. Reading and writing them is `runtime`'s.
 
 use std::{
@@ -17,7 +17,10 @@ use super::{
     split,
     write::{self, Begun},
 };
-use crate::{graphql::CoreEngine, http::simple::SimpleRequest};
+use crate::{
+    graphql::{CoreEngine, ExecutionContext as _},
+    http::simple::SimpleRequest,
+};
 
 /// One connection's calls, one after the other.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! A property graph over HTTP: the databases of a graph source, and RageDB's calls on them. What a graph holds, and when
 //! a write is durable, is the store's; which paths lead here is decided in `http`.
 //!
-//! The road of a call: path → [`path::Call`] → what the store says → JSON text. A read is answered at once; a write
+//! The pipeline of a call: path → [`path::Call`] → what the store says → JSON text. A read is answered at once; a write
 //! waits, without holding up its core, until the store has told that it is durable.
 
 mod answer;

@@ -102,6 +102,11 @@ impl CoreEngine {
         current.clone()
     }
 
+    /// By [`SourceId`].
+    pub(crate) fn sessions(&self) -> impl Iterator<Item = &dyn SourceSession> {
+        self.sessions.iter().map(|session| &**session)
+    }
+
     pub(crate) fn session(&self, source: SourceId) -> &dyn SourceSession {
         &*self.sessions[usize::from(source.0)]
     }

@@ -103,7 +103,9 @@ pub(crate) fn try_respond<C: ExecutionContext>(
             clock.ended(Stage::Execute);
             let plan = &prepared.plan;
             let outcome = Outcome::Executed { errors: note_errors(core, plan, results.as_mut_slice()) };
-            assemble_into(core, plan, results.as_mut_slice(), out, |out, length| begin(out, &outcome, length));
+            assemble_into(core, plan, results.as_mut_slice(), out, |out, length| {
+                begin(out, &outcome, length)
+            });
             clock.ended(Stage::Assemble);
             outcome
         }
@@ -339,7 +341,12 @@ fn about_schema(
 }
 
 /// All fields of one source in one transaction, in their order; sources in the order of their first field.
-async fn mutate(core: &impl ExecutionContext, served: &Served, plan: &Plan, variables: &Variables) -> Vec<FieldResult> {
+async fn mutate(
+    core: &impl ExecutionContext,
+    served: &Served,
+    plan: &Plan,
+    variables: &Variables,
+) -> Vec<FieldResult> {
     let mut results: Vec<Option<FieldResult>> = plan.steps.iter().map(|_| None).collect();
     for (source, members) in by_source(plan) {
         let roots: Vec<&PreparedField> = members.iter().map(|&(_, root)| root).collect();

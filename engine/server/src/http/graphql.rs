@@ -192,7 +192,9 @@ pub(super) fn status(outcome: &Outcome, media: Media) -> StatusCode {
             StatusCode::OK
         }
         (Outcome::Refused(RequestError::NotAllowed), _) => StatusCode::METHOD_NOT_ALLOWED,
-        (Outcome::Refused(RequestError::Invalid(_) | RequestError::Unreadable(_)), _) => StatusCode::BAD_REQUEST,
+        (Outcome::Refused(RequestError::Invalid(_) | RequestError::Unreadable(_)), _) => {
+            StatusCode::BAD_REQUEST
+        }
     }
 }
 

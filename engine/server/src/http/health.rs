@@ -6,7 +6,10 @@ use prony_graphql::response::Detail;
 use serde::Serialize;
 
 use super::reply::{JSON, Reply, reply};
-use crate::{graph::DatabaseState, graphql::CoreEngine};
+use crate::{
+    graph::DatabaseState,
+    graphql::{CoreEngine, ExecutionContext as _},
+};
 
 #[derive(Debug, Serialize)]
 struct Health<'a> {
@@ -34,7 +37,7 @@ pub(super) async fn answer(core: &CoreEngine) -> Reply {
     // The database's own text, as in the errors of requests.
     let shown = core.engine().detail() == Detail::Shown;
     let served = core.current();
-    let all = core.engine().sources().iter().zip(&core.sessions).zip(&served.sources);
+    let all = core.engine().sources().iter().zip(core.sessions()).zip(&served.sources);
     let sources = all.map(|((source, session), schema)| async {
         let failure = session.health().await.err();
         SourceHealth {

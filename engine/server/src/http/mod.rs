@@ -31,7 +31,7 @@ pub(crate) use self::{
 use crate::{
     config::Settings,
     graph,
-    graphql::{CoreEngine, Engine},
+    graphql::{CoreEngine, Engine, ExecutionContext as _},
     observe::{Metrics, References},
     subscriptions::{self, Reservations},
 };

@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     config::Settings,
-    graphql::CoreEngine,
+    graphql::{CoreEngine, ExecutionContext as _},
     http::{self, reply::ReplyBody, simple::Responder},
     subscriptions::{self, Upgrade},
 };

@@ -24,7 +24,10 @@ use super::{
     connection, cpus,
     stop::{Phase, Stopping},
 };
-use crate::{graphql::CoreEngine, http::Site};
+use crate::{
+    graphql::{CoreEngine, ExecutionContext as _},
+    http::Site,
+};
 
 /// A socket on its way to a core, with its place among the counted connections.
 #[derive(Debug)]

@@ -251,7 +251,7 @@ impl ExecutionContext for Service {
     }
 
     fn answer(&self, _source: SourceId, field: &PreparedField, variables: &Variables) -> FieldResult {
-        self.shared.resolvers.try_answer(field, variables).expect(DOES_NOT_WAIT)
+        self.shared.resolvers.answer_now(field, variables).expect(DOES_NOT_WAIT)
     }
 
     async fn query(&self, _source: SourceId, field: &PreparedField, variables: &Variables) -> FieldResult {

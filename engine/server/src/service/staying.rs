@@ -17,7 +17,10 @@ use tokio::{
     task::{JoinSet, LocalSet},
 };
 
-use crate::{graphql::CoreEngine, http::Site};
+use crate::{
+    graphql::{CoreEngine, ExecutionContext as _},
+    http::Site,
+};
 
 type Work = Pin<Box<dyn Future<Output = ()>>>;
 type Job = Box<dyn FnOnce(Rc<CoreEngine>) -> Work + Send>;

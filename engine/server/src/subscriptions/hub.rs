@@ -31,9 +31,9 @@ use super::{
     wrap::Wrap,
 };
 use crate::graphql::{
-    CoreEngine,
-    plan::{Plan, Step},
+    CoreEngine, ExecutionContext as _,
     pipeline::{self, Prepared},
+    plan::{Plan, Step},
 };
 
 /// All feeds and outboxes of a core.

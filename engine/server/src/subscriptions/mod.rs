@@ -20,7 +20,6 @@ mod wrap;
 pub(crate) use self::{
     handshake::{Upgrade, answer as open_socket, is_wanted as wants_socket},
     hub::Hub,
-    operations::Refusal,
     reservations::{OrderFault, Reservations},
     socket::serve as serve_socket,
     stream::EventStream,

@@ -15,12 +15,7 @@ use futures_util::{
     future::{AbortHandle, Abortable, Aborted},
     stream::FuturesUnordered,
 };
-use prony_graphql::{
-    error::GraphqlError,
-    request::RequestParameters,
-    response,
-    selection::OperationKind,
-};
+use prony_graphql::{error::GraphqlError, request::RequestParameters, response, selection::OperationKind};
 
 use super::{
     hub::{self, Subscriber, Subscription, on_one_line},

@@ -11,6 +11,7 @@ use prony_graphql::request::RequestParameters;
 use tokio::sync::mpsc;
 
 use super::settings::SubscriptionSettings;
+use crate::graphql::RequestContext;
 
 /// What requests of other connections want of a stream.
 #[derive(Debug)]
@@ -215,7 +216,7 @@ mod tests {
         let (streams, settings) = (Arc::new(Reservations::default()), settings());
         let token = streams.reserve(&settings).unwrap().unwrap();
         let stream = streams.find(&token, &settings).unwrap();
-        let start = |id| stream.start(id, RequestParameters::default(), 2);
+        let start = |id| stream.start(id, RequestContext::default(), RequestParameters::default(), 2);
         assert_eq!(start("a"), Ok(()));
         assert_eq!(start("a"), Err(OrderFault::Doubled));
         assert_eq!(start("b"), Ok(()));
@@ -245,11 +246,11 @@ mod tests {
         let (streams, settings) = (Arc::new(Reservations::default()), settings());
         let token = streams.reserve(&settings).unwrap().unwrap();
         let stream = streams.find(&token, &settings).unwrap();
-        let start = || stream.start("a", RequestParameters::default(), 2);
+        let start = || stream.start("a", RequestContext::default(), RequestParameters::default(), 2);
         for _ in 1..MAX_ORDERS / 2 {
             assert_eq!((start(), stream.stop("a")), (Ok(()), Ok(())));
         }
-        stream.start("b", RequestParameters::default(), 2).unwrap();
+        stream.start("b", RequestContext::default(), RequestParameters::default(), 2).unwrap();
         assert_eq!(start(), Ok(()));
         assert_eq!(stream.stop("a"), Err(OrderFault::TooMany), "nobody takes orders");
         assert_eq!(start(), Err(OrderFault::Doubled), "it is still to be begun");

@@ -36,13 +36,13 @@ use serde_json::Value as Json;
 
 use super::{
     handshake::Upgrade,
-    operations::Operations,
+    operations::{NOT_ALLOWED, Operations},
     outbox::{Bounds, Item, Outbox, Stop},
     protocol::{Action, Close, Dialect, Session},
     settings::SubscriptionSettings,
 };
 use crate::graphql::{
-    CoreEngine,
+    CoreEngine, ExecutionContext as _, RequestContext,
     pipeline::{self, AllowedKinds},
 };
 

@@ -13,7 +13,7 @@ use prony_graphql::request::RequestParameters;
 use tokio::time::{Instant, Sleep};
 
 use super::{
-    operations::{Operations, Refusal},
+    operations::{NOT_ALLOWED, Operations},
     outbox::{Bounds, Item, Outbox, Stop},
     protocol,
     reservations::{Claim, Order},

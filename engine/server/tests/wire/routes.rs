@@ -16,7 +16,7 @@ use crate::support::{Server, Wire, get, query};
 /// Keeps a request from being answered on the fast path, and asks for nothing.
 const BY_HYPER: &str = "connection: any\r\n";
 
-/// What a function saw of its request but the header that chose the road.
+/// What a function saw of its request but the header that chose the parser.
 fn echo(request: Request<Bytes>) -> String {
     let (head, body) = request.into_parts();
     let mut text =
@@ -176,7 +176,7 @@ fn an_answer_that_ends_its_connection_or_has_no_length_is_hypers() {
 }
 
 #[test]
-fn requests_are_counted_on_both_roads() {
+fn requests_are_counted_by_both_parsers() {
     let server = Server::route("/api/", answer);
     let all = requests();
     for (head, body) in &all {

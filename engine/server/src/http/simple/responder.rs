@@ -13,7 +13,7 @@ use super::{Handover, SimpleRequest, graphql, response};
 use crate::{
     config::Settings,
     graph::{self, Served},
-    graphql::CoreEngine,
+    graphql::{CoreEngine, ExecutionContext as _},
     http::{
         cors,
         routes::{self, AtOnce},

@@ -1,4 +1,4 @@
-//! Changes of the graph at subscribers, whichever road they were made by, over sockets and streams.
+//! Changes of the graph at subscribers, however they were made by, over sockets and streams.
 
 use std::time::Instant;
 
@@ -50,7 +50,7 @@ fn stream(graph: &Graph, query: &str) -> Wire {
 }
 
 #[test]
-fn changes_by_every_road_reach_subscribers_of_every_protocol_in_order() {
+fn changes_in_every_way_reach_subscribers_of_every_protocol_in_order() {
     let mut graph = Graph::of_users();
     let mut socket = Socket::ready_at(graph.address());
     socket.send(&subscribe("a", USERS));

@@ -1,4 +1,4 @@
-//! The same graph by GraphQL: types that are declared while it is served, neighbours, writes by one road and reads by the
+//! The same graph by GraphQL: types that are declared while it is served, neighbours, writes in one way and reads by the
 //! other.
 
 use std::time::{Duration, Instant};

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use prony_graphql::document::limits::Limits;
 
-use crate::fixture::{from_sdl, lines, parameters, road};
+use crate::fixture::{from_sdl, lines, parameters, pipeline};
 
 const SDL: &str = r#"
     scalar BigInt scalar Decimal scalar UUID scalar Bytes scalar JSON scalar Date
@@ -21,7 +21,7 @@ const SDL: &str = r#"
 "#;
 
 fn check(query: &str, variables: &str, expected: &Expect) {
-    let outcome = road(&from_sdl(SDL), parameters(query, variables), &Limits::default());
+    let outcome = pipeline(&from_sdl(SDL), parameters(query, variables), &Limits::default());
     expected.assert_eq(&outcome.unwrap_or_else(|errors| lines(&errors)));
 }
 

@@ -3,10 +3,10 @@
 use expect_test::{Expect, expect};
 use prony_graphql::document::limits::Limits;
 
-use crate::fixture::{from_sdl, lines, parameters, road, shared_schema};
+use crate::fixture::{from_sdl, lines, parameters, pipeline, shared_schema};
 
 fn check(query: &str, variables: &str, expected: &Expect) {
-    let outcome = road(shared_schema(), parameters(query, variables), &Limits::default());
+    let outcome = pipeline(shared_schema(), parameters(query, variables), &Limits::default());
     expected.assert_eq(&outcome.unwrap_or_else(|errors| lines(&errors)));
 }
 
@@ -112,7 +112,7 @@ fn directives_of_the_schema_come_with_their_arguments() {
         a @cut a @cut(at: 1) @skip(if: false)
         b @cut(at: $at, mark: "x") ... on Query { b @cut(at: $at, mark: "x") }
     }"#;
-    let outcome = road(&schema, parameters(query, r#"{"at": 5}"#), &Limits::default());
+    let outcome = pipeline(&schema, parameters(query, r#"{"at": 5}"#), &Limits::default());
     expect![[r#"
         query
           Query.a @cut(at: 3) @cut(at: 1) String @2:9

@@ -7,14 +7,14 @@ use prony_graphql::{
     request::RequestParameters,
 };
 
-use crate::fixture::{lines, parameters, road, shared_schema};
+use crate::fixture::{lines, parameters, pipeline, shared_schema};
 
 fn check(query: &str, expected: &Expect) {
     check_with(parameters(query, "{}"), expected);
 }
 
 fn check_with(parameters: RequestParameters, expected: &Expect) {
-    let outcome = road(shared_schema(), parameters, &Limits::default());
+    let outcome = pipeline(shared_schema(), parameters, &Limits::default());
     expected.assert_eq(&outcome.unwrap_or_else(|errors| lines(&errors)));
 }
 
@@ -153,10 +153,10 @@ fn what_was_probably_meant() {
     );
     // Names are the schema, which is nobody's to know where it is not told.
     let secretive = Limits { introspection: false, ..Limits::default() };
-    let refusal = road(shared_schema(), parameters(query, "{}"), &secretive).unwrap_err();
+    let refusal = pipeline(shared_schema(), parameters(query, "{}"), &secretive).unwrap_err();
     assert!(!lines(&refusal).contains("did you mean"), "{refusal:?}");
     let long = "v".repeat(100_000);
-    let refusal = road(shared_schema(), parameters(&format!("{{ {long} }}"), "{}"), &Limits::default());
+    let refusal = pipeline(shared_schema(), parameters(&format!("{{ {long} }}"), "{}"), &Limits::default());
     assert!(!lines(&refusal.unwrap_err()).contains("did you mean"));
 }
 
@@ -285,7 +285,10 @@ fn depth() {
         format!("{{ venues {{ {open} id {} }} }}", "} }".repeat(levels))
     };
     let limits = Limits::default();
-    assert!(road(shared_schema(), parameters(&nested(7), "{}"), &limits).is_ok(), "15 levels are allowed");
+    assert!(
+        pipeline(shared_schema(), parameters(&nested(7), "{}"), &limits).is_ok(),
+        "15 levels are allowed"
+    );
     check(
         &nested(8),
         &expect![[r#"
@@ -300,13 +303,13 @@ fn depth() {
     );
     let through_fragments = "{ venues { ...A } } fragment A on Venue { meetups { ...B } } fragment B on Meetup { members { id } }";
     let limits = Limits { max_depth: 2, ..limits };
-    let errors = road(shared_schema(), parameters(through_fragments, "{}"), &limits).unwrap_err();
+    let errors = pipeline(shared_schema(), parameters(through_fragments, "{}"), &limits).unwrap_err();
     assert_eq!(errors[0].message, "Exceeded maximum nest level.");
     assert_eq!(errors[0].code, ErrorCode::LimitExceeded);
     let introspection =
         "{ __schema { types { fields { type { ofType { ofType { name } } } } } } venues { id } }";
     assert!(
-        road(shared_schema(), parameters(introspection, "{}"), &limits).is_ok(),
+        pipeline(shared_schema(), parameters(introspection, "{}"), &limits).is_ok(),
         "introspection is exempt"
     );
 }
@@ -316,8 +319,11 @@ fn depth() {
 fn commas_and_blanks_are_no_tokens() {
     let (commas, blanks) = (", ".repeat(20_000), " ".repeat(20_000));
     let limits = Limits::default();
-    let outcome =
-        road(shared_schema(), parameters(&format!("{{ {commas} venues {blanks} {{ id }} }}"), "{}"), &limits);
+    let outcome = pipeline(
+        shared_schema(),
+        parameters(&format!("{{ {commas} venues {blanks} {{ id }} }}"), "{}"),
+        &limits,
+    );
     assert!(outcome.is_ok(), "{outcome:?}");
 }
 

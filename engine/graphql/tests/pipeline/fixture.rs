@@ -1,4 +1,4 @@
-//! A schema of the shape that relational sources contribute, and the stages of the road in one call.
+//! A schema of the shape that relational sources contribute, and the stages of the pipeline in one call.
 
 use std::sync::LazyLock;
 
@@ -133,7 +133,7 @@ pub(crate) fn parameters(query: &str, variables: &str) -> RequestParameters {
 }
 
 /// Every stage up to the selection; its text, or the errors'.
-pub(crate) fn road(
+pub(crate) fn pipeline(
     schema: &Schema,
     parameters: RequestParameters,
     limits: &Limits,

@@ -104,7 +104,7 @@ pub(crate) fn try_respond<C: ExecutionContext>(
             let plan = &prepared.plan;
             let outcome = Outcome::Executed { errors: note_errors(core, plan, results.as_mut_slice()) };
             assemble_into(core, plan, results.as_mut_slice(), out, |out, length| {
-                begin(out, &outcome, length)
+                begin(out, &outcome, length);
             });
             clock.ended(Stage::Assemble);
             outcome

@@ -48,7 +48,7 @@ enum Command {
     /// Have a PostgreSQL database tell of changes made by others.
     Triggers(triggers::Arguments),
     /// Run a load test.
-    Run(run::Arguments),
+    Run(Box<run::Arguments>),
     /// Show saved results in the terminal, as a page, or as files.
     Report(report::Arguments),
     /// Find the largest load that keeps its objectives.

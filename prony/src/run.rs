@@ -6,9 +6,11 @@ mod url;
 
 use anyhow::{Context as _, bail};
 use prony_load::{Output, RunOptions, StopFlag, Url, explain, plan_schema, read_plan, run, run_workload};
+use prony_metrics::outputs::{OutputEnd, OutputSpec};
 use prony_model::result::Progress;
 use prony_model::{Plan, ResultFile};
 use prony_report::{ProgressDisplay, WrkShown};
+use prony_runs::samples::SampleOutputs;
 use prony_runs::wrk::{self, WrkGiven};
 use prony_runs::{Argument, Flags, observe, result_path};
 use prony_script_wrk::{ScriptError, WrkScript};
@@ -56,6 +58,9 @@ pub(crate) struct Arguments {
     /// What to watch meanwhile: pid:N, name:NAME, prom:URL[#METRIC,METRIC], pg:URL, gc:FILE; can be given several times. docs/observers.md describes it.
     #[arg(long, value_name = "SPEC")]
     observe: Vec<String>,
+    /// Write each sample to a file: json=FILE or csv=FILE; can be given several times. docs/run.md describes it.
+    #[arg(long, value_name = "OUTPUT")]
+    out: Vec<String>,
     /// Folder that the result file is written to.
     #[arg(long, value_name = "DIR", default_value = "results")]
     output: PathBuf,
@@ -85,11 +90,14 @@ pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return say(&explain(&work.plan));
     }
     let path = result_path(&arguments.output, work.plan.name());
-    let options = options(arguments, &work, &path, stop)?;
+    let specs = arguments.out.iter().map(|text| OutputSpec::parse(text, None, None));
+    let samples = SampleOutputs::open(&specs.collect::<Result<Vec<_>, _>>()?)?;
+    let options = samples.listen(&work.plan, options(arguments, &work, &path, stop)?);
     let result = match &work.script {
         Some(script) => run_workload(&work.plan, script, options)?,
         None => run(&work.plan, options)?,
     };
+    warn_of_outputs(&samples.finish());
     if let Some(script) = &work.script {
         script.flush()?;
     }
@@ -100,6 +108,24 @@ pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let is_void = arguments.strict && result.findings.iter().any(|finding| finding.voids_claim);
     let is_good = result.keeps_thresholds() && !is_void;
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::from(THRESHOLD_FAILED) })
+}
+
+/// Samples that outputs could not write.
+fn warn_of_outputs(ends: &[OutputEnd]) {
+    for end in ends {
+        if end.lost > 0 {
+            let message = "samples are missing: they came faster than they could be written";
+            warn(&format!("{}: {} {message}", end.name, end.lost));
+        }
+        if let Some(error) = &end.error {
+            warn(&format!("{} could not be written to its end: {error}", end.name));
+        }
+    }
+}
+
+fn warn(message: &str) {
+    // A warning that cannot be shown is no reason to end.
+    let _ = writeln!(std::io::stderr(), "warning: {message}");
 }
 
 fn say(text: &str) -> anyhow::Result<ExitCode> {

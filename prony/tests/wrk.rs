@@ -283,3 +283,36 @@ fn done_gets_all_that_wrk_gives_it() {
     assert_eq!((error.as_str(), code), ("", Some(0)));
     assert!(out.ends_with("all there\n"), "{out}");
 }
+
+/// A URL's and a script's samples are written like those of a k6 script, beside the same result.
+#[test]
+fn samples_are_written_one_by_one() {
+    let (peer, directory) = (ScriptedPeer::answering(OK), tempfile::tempdir().unwrap());
+    std::fs::write(directory.path().join("w.lua"), "wrk.method = 'PUT'\n").unwrap();
+    let url = format!("{}/path", peer.url());
+    for first in [&["w.lua", url.as_str()][..], &[&url]] {
+        let flags =
+            ["-c2", "-t1", "-d1s", "--json", "--out", "json=samples.json", "--out", "csv=samples.csv"];
+        let output = prony_run(directory.path(), &[first, &flags].concat());
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+        let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let whole = result["windows"].as_array().unwrap().last().unwrap();
+        let requests = whole["all"]["requests"].as_u64().unwrap();
+        assert!(requests > 0);
+        let samples = std::fs::read_to_string(directory.path().join("samples.json")).unwrap();
+        let lines = samples.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let points: Vec<_> = lines.filter(|line| line["type"] == "Point").collect();
+        let count = |metric: &str| points.iter().filter(|point| point["metric"] == metric).count() as u64;
+        assert_eq!((count("http_reqs"), count("http_req_duration")), (requests, requests));
+        assert!(count("vus") >= 1);
+        let of_request = points.iter().find(|point| point["metric"] == "http_reqs").unwrap();
+        assert_eq!(of_request["data"]["tags"]["expected_response"], "true");
+        assert_eq!(of_request["data"]["tags"]["name"], "GET /path");
+        let csv = std::fs::read_to_string(directory.path().join("samples.csv")).unwrap();
+        let of_requests = csv.lines().filter(|line| line.starts_with("http_reqs,")).count() as u64;
+        assert_eq!(of_requests, requests);
+    }
+    let (_, error, code) = run(&[&url, "--out", "influx=x"]);
+    assert!(error.contains("'influx' is not an output that is supported"), "{error}");
+    assert_eq!(code, Some(2));
+}

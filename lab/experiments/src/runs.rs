@@ -108,6 +108,7 @@ impl Runs<'_> {
             // The lab itself only: nothing in that can fail.
             observe: prony_runs::observe::open(&[]).ok(),
             stop: self.stop.clone(),
+            ..RunOptions::default()
         }
     }
 }

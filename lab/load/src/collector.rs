@@ -1,9 +1,11 @@
 //! Gathers what the threads hand over each second into totals, the series and the result.
 
+use crate::options::SnapshotListener;
 use crate::worker::Handover;
 use prony_model::load::asked_per_s;
 use prony_model::measurement::clock::{ClockSample, ClockWatch};
 use prony_model::measurement::figures::LatencyFigures;
+use prony_model::measurement::snapshot::{IntervalSnapshot, RequestNames};
 use prony_model::measurement::tally::{StartCounts, Tally, TallyShape};
 use prony_model::plan::wire::Spoken;
 use prony_model::program::table::Tables;
@@ -16,7 +18,6 @@ use prony_model::verdict::findings::{FindingKind, TargetPlace, judge};
 use prony_model::{Nanos, Plan, WindowKind, Windows};
 use std::collections::BTreeMap;
 
-#[derive(Debug)]
 pub(crate) struct Collector<'a> {
     plan: &'a Plan,
     /// What a script asks for while the run goes.
@@ -37,6 +38,7 @@ pub(crate) struct Collector<'a> {
     clocks: ClockWatch,
     /// As of the last result.
     findings: Vec<FindingKind>,
+    listeners: Vec<SnapshotListener>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -70,7 +72,13 @@ impl<'a> Collector<'a> {
             ended: Vec::new(),
             clocks: ClockWatch::default(),
             findings: Vec::new(),
+            listeners: Vec::new(),
         }
+    }
+
+    /// Who is given each second.
+    pub(crate) fn with_listeners(self, listeners: Vec<SnapshotListener>) -> Self {
+        Self { listeners, ..self }
     }
 
     /// What was settled with each of the plan's targets.
@@ -120,12 +128,22 @@ impl<'a> Collector<'a> {
             && *entry.key() <= second
         {
             let (second, (_, tally)) = entry.remove_entry();
+            self.tell_listeners(second, &tally);
             self.series.push(SecondRow::of(second, &tally));
             if !self.plan.subscriptions().is_empty() {
                 self.subscriber_series.push(SubscriberRow::of(second, &tally.subscribers));
             }
             self.total.merge(&tally);
         }
+    }
+
+    fn tell_listeners(&mut self, second: u64, tally: &Tally) {
+        if self.listeners.is_empty() {
+            return;
+        }
+        let names = RequestNames { plan: self.plan, found: self.found };
+        let snapshot = IntervalSnapshot::of(second, tally, names);
+        self.listeners.iter_mut().for_each(|listener| listener(&snapshot));
     }
 
     fn count_busy(&mut self, handover: &Handover) {
@@ -224,5 +242,97 @@ impl<'a> Collector<'a> {
             unfinished: self.total.unfinished,
             clock: self.clocks.events().to_vec(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prony_model::{LoadModel, Outcome, PlanDraft, Record, RequestDraft, Target};
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    fn plan() -> Plan {
+        let load = LoadModel::constant(2, Nanos::from_secs(4));
+        let mut draft = PlanDraft::new("p", Target::new("test", 80), load);
+        draft.requests = vec![RequestDraft::get("a", "/")];
+        draft.check().unwrap()
+    }
+
+    /// So many requests, each of them 5 ms long, that ended in a second on a thread.
+    fn handover(plan: &Plan, thread: u32, second: u64, requests: u64) -> Handover {
+        let windows = plan.windows();
+        let mut tally = Tally::new(&windows, TallyShape::of(plan));
+        for number in 0..requests {
+            let scheduled = Nanos::from_secs(second).plus(Nanos::from_millis(number * 7));
+            let record = Record {
+                request: 0,
+                scheduled,
+                started: scheduled,
+                first_byte: None,
+                ended: scheduled.plus(Nanos::from_millis(5)),
+                outcome: Outcome::Success,
+                bytes_sent: 1,
+                bytes_received: 2,
+            };
+            tally.record(&windows, &record);
+            tally.started += 1;
+        }
+        tally.users_active = 1;
+        Handover { thread, second, is_last: false, tally, busy: Nanos::from_millis(200) }
+    }
+
+    fn check(threads: u32, steps: impl FnOnce(&Plan, &mut Collector<'_>)) -> (ResultFile, Vec<u64>) {
+        let plan = plan();
+        let windows = plan.windows();
+        let told = Rc::new(RefCell::new(Vec::new()));
+        let seconds = Rc::clone(&told);
+        let listener: SnapshotListener = Box::new(move |snapshot| seconds.borrow_mut().push(snapshot.second));
+        let mut collector =
+            Collector::new(&plan, None, &windows, Origin::default(), TargetPlace::OtherMachine, threads)
+                .with_listeners(vec![listener]);
+        steps(&plan, &mut collector);
+        let result = collector.result(RunState::Completed, Nanos::from_secs(4));
+        (result, told.take())
+    }
+
+    #[test]
+    fn a_second_is_complete_once_every_thread_has_handed_it_over() {
+        let (result, told) = check(2, |plan, collector| {
+            assert!(!collector.take(handover(plan, 0, 0, 3)));
+            assert!(!collector.take(handover(plan, 0, 1, 2)));
+            assert!(collector.take(handover(plan, 1, 0, 4)));
+            assert_eq!(collector.progress(Nanos::from_secs(1), None).requests, 7);
+            assert!(collector.take(handover(plan, 1, 1, 1)));
+        });
+        assert_eq!(result.series.iter().map(|row| row.successes).collect::<Vec<_>>(), [7, 3]);
+        assert_eq!((result.headline().all.requests, result.series[0].users, told), (10, 2, vec![0, 1]));
+    }
+
+    #[test]
+    fn a_thread_that_has_ended_is_not_waited_for() {
+        let (result, told) = check(2, |plan, collector| {
+            collector.take(Handover { is_last: true, ..handover(plan, 0, 0, 1) });
+            assert!(collector.take(handover(plan, 1, 0, 1)));
+            assert!(collector.take(handover(plan, 1, 1, 5)));
+            // Nobody hands this one over to its end.
+            collector.take(Handover { thread: 0, ..handover(plan, 0, 3, 2) });
+            collector.close();
+        });
+        assert_eq!(result.series.iter().map(|row| row.second).collect::<Vec<_>>(), [0, 1, 3]);
+        assert_eq!((result.headline().all.requests, told), (9, vec![0, 1, 3]));
+    }
+
+    #[test]
+    fn processor_time_is_that_of_the_busiest_thread_and_of_all() {
+        let (result, _) = check(2, |plan, collector| {
+            for second in 0..4 {
+                collector.take(handover(plan, 0, second, 1));
+                let busy = Nanos::from_millis(700);
+                collector.take(Handover { busy, ..handover(plan, 1, second, 1) });
+            }
+        });
+        assert!((result.lab.busiest_thread_share - 0.7).abs() < 1e-9, "{}", result.lab.busiest_thread_share);
+        assert_eq!(result.lab.processor_time_ns, Nanos::from_millis(3_600));
     }
 }

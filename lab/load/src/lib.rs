@@ -23,7 +23,7 @@ mod worker;
 pub use error::RunError;
 pub use explain::explain;
 pub use machine::describe as describe_machine;
-pub use options::{Observe, Output, RunOptions, StopFlag};
+pub use options::{Observe, Output, RecordBatch, RecordListener, RunOptions, SnapshotListener, StopFlag};
 pub use plan::{Mistake, Mistakes, PlanError, plan_keys_markdown, plan_schema, read_plan};
 pub use runner::{run, run_workload};
 pub use store::replace as replace_file;

@@ -1,6 +1,8 @@
 //! How a scenario is run, apart from what it is: threads, where results go, who is told, how it is stopped.
 
 use prony_model::measurement::observation::Observation;
+use prony_model::measurement::record::Record;
+use prony_model::measurement::snapshot::IntervalSnapshot;
 use prony_model::result::Progress;
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -18,9 +20,28 @@ pub struct RunOptions {
     pub command_line: Vec<String>,
     /// Called each second, and once at the end, from the thread that called [`crate::run`].
     pub progress: Box<dyn FnMut(&Progress)>,
+    /// Each is given every second of the run, once all threads have handed it over.
+    pub snapshots: Vec<SnapshotListener>,
+    /// Is given each request once it is over. Without it requests are only counted, which is faster.
+    pub records: Option<RecordListener>,
     /// What watches processes, databases and the lab itself meanwhile.
     pub observe: Option<Box<dyn Observe>>,
     pub stop: StopFlag,
+}
+
+/// Takes the seconds of a run, for a file, a page or another machine. Called from the thread that runs the load test.
+pub type SnapshotListener = Box<dyn FnMut(&IntervalSnapshot)>;
+
+/// Takes requests one by one. Called from the thread that runs the load test.
+pub type RecordListener = Box<dyn FnMut(&RecordBatch<'_>)>;
+
+/// Requests that ended on one thread in one second.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordBatch<'a> {
+    /// The start of the run, from which records count their times.
+    pub epoch: Instant,
+    /// In the order in which they ended.
+    pub records: &'a [Record],
 }
 
 /// Watches while a run goes; what it saw is kept in the result. Called from the thread that runs the load test.
@@ -50,6 +71,8 @@ impl Default for RunOptions {
             output: Output::Nowhere,
             command_line: Vec::new(),
             progress: Box::new(|_| {}),
+            snapshots: Vec::new(),
+            records: None,
             observe: None,
             stop: StopFlag::default(),
         }

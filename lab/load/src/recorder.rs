@@ -3,12 +3,12 @@
 use prony_client::event::ConnectionCounts;
 use prony_model::measurement::counts::Counts;
 use prony_model::measurement::tally::{StartCounts, Tally, TallyShape};
-use prony_model::{Nanos, Plan, Record, Windows};
+use prony_model::{Nanos, Record, Windows};
 use std::mem;
 
 #[derive(Debug)]
 pub(crate) struct Recorder<'a> {
-    plan: &'a Plan,
+    shape: TallyShape,
     windows: &'a Windows,
     tally: Tally,
     in_flight: u32,
@@ -17,9 +17,9 @@ pub(crate) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    pub(crate) fn new(plan: &'a Plan, windows: &'a Windows) -> Self {
-        let tally = Tally::new(windows, TallyShape::of(plan));
-        Self { plan, windows, tally, in_flight: 0, last_sign: Nanos::ZERO }
+    pub(crate) fn new(windows: &'a Windows, shape: TallyShape) -> Self {
+        let tally = Tally::new(windows, shape);
+        Self { shape, windows, tally, in_flight: 0, last_sign: Nanos::ZERO }
     }
 
     // ---- starts
@@ -83,7 +83,7 @@ impl<'a> Recorder<'a> {
 
     /// What was counted since this was last taken.
     pub(crate) fn take(&mut self, users_active: u32, counts: Counts, connections: ConnectionCounts) -> Tally {
-        let fresh = Tally::new(self.windows, TallyShape::of(self.plan));
+        let fresh = Tally::new(self.windows, self.shape);
         let mut tally = mem::replace(&mut self.tally, fresh);
         (tally.users_active, tally.counts) = (users_active, counts);
         tally.interval_bytes_received += connections.websocket_bytes_received;

@@ -5,16 +5,18 @@ use crate::error::RunError;
 use crate::flow::FlowWorkload;
 use crate::gate::Gate;
 use crate::machine;
-use crate::options::RunOptions;
+use crate::options::{RecordBatch, RunOptions};
 use crate::store::Store;
 use crate::subscriptions::board::Board;
 use crate::subscriptions::thread::Subscribers;
 use crate::subscriptions::{self, threads_for};
 use crate::worker::{Handover, Shared, Worker, WorkerError};
 use prony_client::targets::{TargetSettings, Targets};
+use prony_model::measurement::tally::TallyShape;
 use prony_model::program::{Look, Workload};
 use prony_model::result::{Origin, Progress, RunState};
 use prony_model::{LoadModel, Nanos, Plan, ResultFile};
+use std::mem;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, ScopedJoinHandle};
@@ -57,15 +59,16 @@ fn measure(
     let threads = (options.threads.get() as u32).clamp(1, plan.users().max(1));
     let stop = options.stop.clone();
     let (gate, budgets) = (Gate::default(), &budgets);
-    let shared =
-        Shared { plan, windows: &windows, workload, budgets, targets: &targets, stop: &stop, threads };
+    let shape = TallyShape { keeps_records: options.records.is_some(), ..TallyShape::of(plan) };
+    let (windows, targets, stop) = (&windows, &targets, &stop);
+    let shared = Shared { plan, windows, workload, budgets, targets, stop, threads, shape };
     let users_running = AtomicU32::new(threads);
     let subscribed = subscriptions::thread::Shared {
         plan,
-        windows: &windows,
-        targets: &targets,
+        windows,
+        targets,
         board,
-        stop: &stop,
+        stop,
         users_running: &users_running,
         threads: subscriber_threads,
     };
@@ -120,7 +123,7 @@ fn drive(
                         }
                     }
                 }
-                std::mem::forget(guard);
+                mem::forget(guard);
                 Ok(())
             };
             let name = if number < shared.threads { "load" } else { "subs" };
@@ -181,11 +184,16 @@ fn gather(
         machine::place_of(shared.targets),
         threads,
     )
-    .with_spoken(shared.targets.all_spoken());
+    .with_spoken(shared.targets.all_spoken())
+    .with_listeners(mem::take(&mut options.snapshots));
     let mut store = Store::new(options.output);
     let mut looks = 0;
     collector.look_at_clocks(machine::clocks(epoch));
-    while let Ok(handover) = receiver.recv() {
+    while let Ok(mut handover) = receiver.recv() {
+        let records = mem::take(&mut handover.tally.records);
+        if let Some(listener) = options.records.as_mut().filter(|_| !records.is_empty()) {
+            listener(&RecordBatch { epoch, records: &records });
+        }
         // Whichever thread ends a second first.
         if handover.second >= looks {
             looks = handover.second + 1;

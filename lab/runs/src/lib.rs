@@ -11,6 +11,7 @@ mod many;
 pub mod observe;
 mod place;
 mod plan;
+pub mod samples;
 mod subject;
 mod url;
 pub mod wrk;

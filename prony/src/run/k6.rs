@@ -3,7 +3,7 @@
 
 mod flags;
 
-use super::{display, show};
+use super::{display, show, warn, warn_of_outputs};
 use crate::interrupt;
 use anyhow::Context as _;
 use prony_load::{Output, RunOptions};
@@ -89,17 +89,7 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     if mode != SummaryMode::Disabled {
         summarise(arguments, &session, &lived, mode)?;
     }
-    for end in session.measure.close_outputs() {
-        if end.lost > 0 {
-            warn(&format!(
-                "{}: {} samples are missing: they came faster than they could be written",
-                end.name, end.lost
-            ));
-        }
-        if let Some(error) = end.error {
-            warn(&format!("{} could not be written to its end: {error}", end.name));
-        }
-    }
+    warn_of_outputs(&session.measure.close_outputs());
     session.measure.log().flush();
     say_end(&lived.ended);
     let is_void = tell_findings(arguments, &lived, &path)?;
@@ -243,9 +233,4 @@ fn print(text: &[u8]) -> anyhow::Result<()> {
 
 fn eprint(text: &[u8]) -> anyhow::Result<()> {
     std::io::stderr().write_all(text).context("cannot print to standard error")
-}
-
-fn warn(message: &str) {
-    // A warning that cannot be shown is no reason to end.
-    let _ = writeln!(std::io::stderr(), "warning: {message}");
 }

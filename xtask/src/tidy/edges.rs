@@ -134,7 +134,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "runs",
         half: Half::Lab,
-        may_know: &["model", "script-k6", "script-wrk", "load", "observe"],
+        may_know: &["model", "metrics", "script-k6", "script-wrk", "load", "observe"],
         refuses: &["clap", "anyhow"],
     },
     Rule {

@@ -6,7 +6,7 @@ use crate::recorder::Recorder;
 use expect_test::{Expect, expect};
 use prony_client::event::ConnectionCounts;
 use prony_model::measurement::counts::Counts;
-use prony_model::measurement::tally::StartCounts;
+use prony_model::measurement::tally::{StartCounts, TallyShape};
 use prony_model::plan::scenario::Grace;
 use prony_model::program::{Event, Step, ThreadPlace};
 use prony_model::{
@@ -59,7 +59,7 @@ impl<'a> World<'a> {
             plan,
             windows: windows.all().len(),
             machine: UserMachine::new(plan, budgets, thread),
-            recorder: Recorder::new(plan, windows),
+            recorder: Recorder::new(windows, TallyShape::of(plan)),
             scripts,
             begun: 0,
             users: BTreeMap::new(),

@@ -13,7 +13,7 @@ use commands::Open;
 use events::{Context, Purpose};
 use prony_client::targets::{TargetId, Targets};
 use prony_client::{Client, ClientSettings, Part, PoolId, Pooling, RequestOptions, Route, SendError};
-use prony_model::measurement::tally::Tally;
+use prony_model::measurement::tally::{Tally, TallyShape};
 use prony_model::plan::wire::{Connections, Spoken};
 use prony_model::program::call::News;
 use prony_model::program::{Event, Outgoing, Program, ProgramError, Step, ThreadPlace, Workload};
@@ -37,6 +37,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) targets: &'a Targets,
     pub(crate) stop: &'a StopFlag,
     pub(crate) threads: u32,
+    /// Of each tally that is handed over.
+    pub(crate) shape: TallyShape,
 }
 
 /// A second of one thread's work.
@@ -117,7 +119,7 @@ impl<'a> Worker<'a> {
             open: machine.users().map(|_| Vec::new()).collect(),
             machine,
             client: Client::new(shared.targets, named, settings)?,
-            recorder: Recorder::new(plan, shared.windows),
+            recorder: Recorder::new(shared.windows, shared.shape),
             is_http2: shared.targets.all_spoken().into_iter().map(|spoken| spoken == Spoken::Http2).collect(),
             outgoing: Outgoing::default(),
             seconds: Seconds { hand_over, second: 0, busy_before: Nanos::ZERO },

@@ -1,21 +1,63 @@
 //! Lines of CSV: a column for each system tag of the run, the other tags and the metadata in one column each.
 
 use super::time::TimeFormat;
-use super::{LineFormat, Point};
+use super::{Asked, LineFormat, OutputContext, OutputError, OutputFormat, OutputSpec, Point, file_of};
 use crate::system_tag::{SystemTag, SystemTags};
 use crate::tags::TagSet;
 use csv::{QuoteStyle, WriterBuilder};
 use std::io::Write as _;
+use std::sync::Arc;
+
+/// k6's own default for a `csv` without a file.
+const FILE_DEFAULT: &str = "file.csv";
 
 #[derive(Debug)]
-pub(super) struct CsvLines {
+pub(super) struct Csv {
+    pub(super) time: TimeFormat,
+}
+
+impl OutputFormat for Csv {
+    fn name(&self) -> &'static str {
+        "csv"
+    }
+
+    fn lines(&self, context: &OutputContext) -> Box<dyn LineFormat> {
+        Box::new(CsvLines::new(context.system_tags, self.time))
+    }
+}
+
+/// `FILE`, or `fileName=FILE,timeFormat=rfc3339`.
+pub(super) fn parse(asked: &Asked<'_>) -> Result<OutputSpec, OutputError> {
+    let text = asked.text;
+    let mut file = asked.csv_file.unwrap_or(FILE_DEFAULT);
+    let mut time = asked.csv_time.unwrap_or(TimeFormat::NAMES[0]);
+    if asked.argument.contains('=') {
+        for part in asked.argument.split(',') {
+            match part.split_once('=') {
+                Some(("fileName", value)) => file = value,
+                Some(("timeFormat", value)) => time = value,
+                // Lines are written as they come.
+                Some(("saveInterval", _)) => {}
+                _ => return Err(OutputError::Part { text: text.to_owned(), part: part.to_owned() }),
+            }
+        }
+    } else if !asked.argument.is_empty() {
+        file = asked.argument;
+    }
+    let time = TimeFormat::from_name(time)
+        .ok_or_else(|| OutputError::TimeFormat { text: text.to_owned(), format: time.to_owned() })?;
+    Ok(OutputSpec { format: Arc::new(Csv { time }), file: file_of(file) })
+}
+
+#[derive(Debug)]
+struct CsvLines {
     /// Sorted.
     columns: Vec<&'static str>,
     time: TimeFormat,
 }
 
 impl CsvLines {
-    pub(super) fn new(system_tags: SystemTags, time: TimeFormat) -> Self {
+    fn new(system_tags: SystemTags, time: TimeFormat) -> Self {
         let mut columns: Vec<&str> =
             system_tags.iter().filter(|tag| !tag.is_metadata()).map(SystemTag::as_str).collect();
         columns.sort_unstable();

@@ -1,20 +1,40 @@
 //! Lines of JSON: one for each metric before its first point, one for each point.
 
 use super::time::write_rfc3339;
-use super::{LineFormat, Point};
+use super::{Asked, LineFormat, OutputContext, OutputError, OutputFormat, OutputSpec, Point, file_of};
 use crate::registry::{Definition, Registry};
 use crate::tags::TagSet;
 use crate::thresholds::{Condition, MetricConditions};
 use serde_json::{Map, Value, json};
 use std::io::Write as _;
+use std::sync::Arc;
 
 #[derive(Debug)]
-pub(super) struct JsonLines {
+pub(super) struct Json;
+
+impl OutputFormat for Json {
+    fn name(&self) -> &'static str {
+        "json"
+    }
+
+    fn lines(&self, context: &OutputContext) -> Box<dyn LineFormat> {
+        Box::new(JsonLines::new(context.thresholds.clone()))
+    }
+}
+
+/// `FILE`
+#[expect(clippy::unnecessary_wraps, reason = "others of FORMATS can be written wrongly")]
+pub(super) fn parse(asked: &Asked<'_>) -> Result<OutputSpec, OutputError> {
+    Ok(OutputSpec { format: Arc::new(Json), file: file_of(asked.argument) })
+}
+
+#[derive(Debug)]
+struct JsonLines {
     thresholds: Vec<MetricConditions>,
 }
 
 impl JsonLines {
-    pub(super) fn new(thresholds: Vec<MetricConditions>) -> Self {
+    fn new(thresholds: Vec<MetricConditions>) -> Self {
         Self { thresholds }
     }
 }

@@ -1,5 +1,5 @@
 //! `--out json=FILE` and `--out csv=FILE`: each sample as a line, written by a thread of its own. A slow or full disk
-//! costs lines, which are counted, and never holds up the load.
+//! costs lines, which are counted, and never holds up the load. A new format is a file here and a line in [`FORMATS`].
 
 mod csv;
 mod json;
@@ -13,6 +13,7 @@ use crate::registry::{Definition, Registry};
 use crate::system_tag::SystemTags;
 use crate::tags::TagSet;
 use crate::thresholds::MetricConditions;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -20,18 +21,37 @@ use std::time::SystemTime;
 /// The name of the standard output, as in k6.
 const STDOUT: &str = "-";
 
-/// An output as the command line asks for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OutputSpec {
-    pub format: OutputFormat,
-    /// The standard output where there is none. Compressed where it ends in `.gz`.
-    pub file: Option<PathBuf>,
+/// All formats by the names that `--out NAME=…` has for them.
+const FORMATS: [(&str, Parse); 2] = [("json", json::parse), ("csv", csv::parse)];
+
+/// Reads what stands behind the name of a format.
+type Parse = fn(&Asked<'_>) -> Result<OutputSpec, OutputError>;
+
+/// What a user says of an output.
+#[derive(Debug, Clone, Copy)]
+struct Asked<'a> {
+    /// All of it, for messages.
+    text: &'a str,
+    /// Behind the `=`.
+    argument: &'a str,
+    /// What `K6_CSV_TIME_FORMAT` and `K6_CSV_FILENAME` say.
+    csv_time: Option<&'a str>,
+    csv_file: Option<&'a str>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutputFormat {
-    Json,
-    Csv { time: TimeFormat },
+/// An output as the command line asks for it.
+#[derive(Debug, Clone)]
+pub struct OutputSpec {
+    format: Arc<dyn OutputFormat>,
+    /// The standard output where there is none. Compressed where it ends in `.gz`.
+    file: Option<PathBuf>,
+}
+
+/// How an output writes samples.
+trait OutputFormat: fmt::Debug + Send + Sync {
+    /// As [`FORMATS`] has it.
+    fn name(&self) -> &'static str;
+    fn lines(&self, context: &OutputContext) -> Box<dyn LineFormat>;
 }
 
 /// What all outputs of a run have in common.
@@ -64,52 +84,21 @@ impl OutputSpec {
     /// `K6_CSV_TIME_FORMAT` and `K6_CSV_FILENAME` say.
     pub fn parse(text: &str, csv_time: Option<&str>, csv_file: Option<&str>) -> Result<Self, OutputError> {
         let (kind, argument) = text.split_once('=').unwrap_or((text, ""));
-        match kind {
-            "json" => Ok(Self { format: OutputFormat::Json, file: file_of(argument) }),
-            "csv" => parse_csv(text, argument, csv_time, csv_file),
-            _ => Err(OutputError::Kind { text: text.to_owned(), kind: kind.to_owned() }),
-        }
+        let Some((_, parse)) = FORMATS.into_iter().find(|(name, _)| *name == kind) else {
+            return Err(OutputError::Kind { text: text.to_owned(), kind: kind.to_owned() });
+        };
+        parse(&Asked { text, argument, csv_time, csv_file })
     }
 
     /// `json (FILE)`
     pub fn name(&self) -> String {
-        let format = match self.format {
-            OutputFormat::Json => "json",
-            OutputFormat::Csv { .. } => "csv",
-        };
         let file = self.file.as_ref().map_or("stdout".to_owned(), |file| file.display().to_string());
-        format!("{format} ({file})")
+        format!("{} ({file})", self.format.name())
     }
 }
 
 fn file_of(text: &str) -> Option<PathBuf> {
     (!text.is_empty() && text != STDOUT).then(|| PathBuf::from(text))
-}
-
-fn parse_csv(
-    text: &str,
-    argument: &str,
-    time: Option<&str>,
-    file: Option<&str>,
-) -> Result<OutputSpec, OutputError> {
-    // k6's own default for a `csv` without a file.
-    let (mut file, mut time) = (file.unwrap_or("file.csv"), time.unwrap_or(TimeFormat::NAMES[0]));
-    if argument.contains('=') {
-        for part in argument.split(',') {
-            match part.split_once('=') {
-                Some(("fileName", value)) => file = value,
-                Some(("timeFormat", value)) => time = value,
-                // Lines are written as they come.
-                Some(("saveInterval", _)) => {}
-                _ => return Err(OutputError::Part { text: text.to_owned(), part: part.to_owned() }),
-            }
-        }
-    } else if !argument.is_empty() {
-        file = argument;
-    }
-    let time = TimeFormat::from_name(time)
-        .ok_or_else(|| OutputError::TimeFormat { text: text.to_owned(), format: time.to_owned() })?;
-    Ok(OutputSpec { format: OutputFormat::Csv { time }, file: file_of(file) })
 }
 
 /// One point of a metric, ready to be written.
@@ -135,15 +124,6 @@ trait LineFormat: Send {
     fn tags(&self, tags: &TagSet) -> Vec<u8>;
     fn metadata(&self, metadata: &TagSet) -> Vec<u8>;
     fn point(&self, point: &Point<'_>, out: &mut Vec<u8>);
-}
-
-impl OutputFormat {
-    fn lines(self, context: &OutputContext) -> Box<dyn LineFormat> {
-        match self {
-            Self::Json => Box::new(json::JsonLines::new(context.thresholds.clone())),
-            Self::Csv { time } => Box::new(csv::CsvLines::new(context.system_tags, time)),
-        }
-    }
 }
 
 #[cfg(test)]

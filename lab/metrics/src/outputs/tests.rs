@@ -1,5 +1,7 @@
 //! Outputs from samples to bytes.
 
+use super::csv::Csv;
+use super::json::Json;
 use super::*;
 use crate::engine::Engine;
 use crate::recorder::{Recorder, RecorderOptions, RequestSample};
@@ -69,10 +71,10 @@ fn record(recorder: &mut Recorder) {
     recorder.record_at(waited, tagged, Nanos::from_secs(2), 0.25);
 }
 
-fn run(format: OutputFormat, is_full: bool) -> (String, OutputEnd) {
+fn run(format: impl OutputFormat + 'static, is_full: bool) -> (String, OutputEnd) {
     let (bytes, written) = channel();
     let context = context();
-    let spec = OutputSpec { format, file: Some("out".into()) };
+    let spec = OutputSpec { format: Arc::new(format), file: Some("out".into()) };
     let options = RecorderOptions {
         registry: Arc::clone(&context.registry),
         system_tags: context.system_tags,
@@ -91,7 +93,7 @@ fn run(format: OutputFormat, is_full: bool) -> (String, OutputEnd) {
     (String::from_utf8(bytes).expect("text"), end)
 }
 
-fn check(format: OutputFormat, keep: &[&str], expected: &Expect) {
+fn check(format: impl OutputFormat + 'static, keep: &[&str], expected: &Expect) {
     let (text, end) = run(format, false);
     assert_eq!((end.lines, end.lost), (text.lines().count() as u64, 0));
     let kept: Vec<&str> = text.lines().filter(|line| keep.iter().any(|part| line.contains(part))).collect();
@@ -101,7 +103,7 @@ fn check(format: OutputFormat, keep: &[&str], expected: &Expect) {
 #[test]
 fn json_has_a_line_for_each_metric_and_each_sample() {
     check(
-        OutputFormat::Json,
+        Json,
         &["http_reqs", "waited", "http_req_failed"],
         &expect![[r#"
         {"type":"Metric","data":{"name":"http_reqs","type":"counter","contains":"default","thresholds":[],"submetrics":[{"name":"http_reqs{status:200}","suffix":"status:200","tags":{"status":"200"}}]},"metric":"http_reqs"}
@@ -115,7 +117,7 @@ fn json_has_a_line_for_each_metric_and_each_sample() {
 
 #[test]
 fn csv_has_a_column_for_each_system_tag() {
-    let format = OutputFormat::Csv { time: TimeFormat::Rfc3339Nano };
+    let format = Csv { time: TimeFormat::Rfc3339Nano };
     check(
         format,
         &["metric_name", "http_reqs", "waited"],
@@ -128,7 +130,7 @@ fn csv_has_a_column_for_each_system_tag() {
 
 #[test]
 fn a_full_disk_loses_lines_and_says_how_many() {
-    let (text, end) = run(OutputFormat::Json, true);
+    let (text, end) = run(Json, true);
     assert_eq!(text, "");
     assert_eq!((end.lines, end.lost), (0, 10));
     expect!["output json (out): no storage space; 10 samples are missing after 0 lines"]
@@ -141,7 +143,7 @@ fn a_queue_that_is_full_loses_samples_and_no_tag_sets() {
     use crate::samples::{Event, SampleBatch};
     use crate::tags::{MetadataId, TagSetId};
     let (bytes, _written) = channel();
-    let spec = OutputSpec { format: OutputFormat::Json, file: None };
+    let spec = OutputSpec { format: Arc::new(Json), file: None };
     let (output, mut sink) =
         FileOutput::to(Box::new(Memory { bytes, is_full: false }), &spec, context()).expect("a thread");
     let sample = Event::Sample {
@@ -169,7 +171,7 @@ fn a_queue_that_is_full_loses_samples_and_no_tag_sets() {
 fn a_name_that_ends_in_gz_is_compressed() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("samples.csv.gz");
-    let spec = OutputSpec { format: OutputFormat::Csv { time: TimeFormat::Unix }, file: Some(path.clone()) };
+    let spec = OutputSpec { format: Arc::new(Csv { time: TimeFormat::Unix }), file: Some(path.clone()) };
     let (output, sink) = FileOutput::open(&spec, context()).expect("a file");
     drop(sink);
     assert_eq!(output.finish().lines, 1);
@@ -210,7 +212,7 @@ fn arguments_of_out_are_read() {
             "--out influxdb=http://localhost: 'influxdb' is not an output that is supported; json and csv are"
         ],
     );
-    let missing = OutputSpec { format: OutputFormat::Json, file: Some("/nonexistent/a.json".into()) };
+    let missing = OutputSpec { format: Arc::new(Json), file: Some("/nonexistent/a.json".into()) };
     let error = FileOutput::open(&missing, context()).map(|_| ()).expect_err("no such directory");
     assert!(error.to_string().starts_with("cannot create /nonexistent/a.json: No such file"), "{error}");
 }

@@ -17,7 +17,7 @@ pub struct FeederCount {
 }
 
 /// Of one program since it was last asked, or of a whole run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// By the plan's checks: those of the first request, then those of the second, and so on.
     pub checks: Vec<CheckCount>,
@@ -29,17 +29,18 @@ pub struct Counts {
 
 impl Counts {
     pub fn merge(&mut self, other: &Self) {
-        self.checks.resize(self.checks.len().max(other.checks.len()), CheckCount::default());
-        self.feeders.resize(self.feeders.len().max(other.feeders.len()), FeederCount::default());
-        for (sum, count) in self.checks.iter_mut().zip(&other.checks) {
-            sum.passed += count.passed;
-            sum.failed += count.failed;
+        let Self { checks, feeders, iterations_cut } = other;
+        self.checks.resize(self.checks.len().max(checks.len()), CheckCount::default());
+        self.feeders.resize(self.feeders.len().max(feeders.len()), FeederCount::default());
+        for (sum, CheckCount { passed, failed }) in self.checks.iter_mut().zip(checks) {
+            sum.passed += passed;
+            sum.failed += failed;
         }
-        for (sum, count) in self.feeders.iter_mut().zip(&other.feeders) {
-            sum.rows_taken += count.rows_taken;
-            sum.users_stopped += count.users_stopped;
+        for (sum, FeederCount { rows_taken, users_stopped }) in self.feeders.iter_mut().zip(feeders) {
+            sum.rows_taken += rows_taken;
+            sum.users_stopped += users_stopped;
         }
-        self.iterations_cut += other.iterations_cut;
+        self.iterations_cut += iterations_cut;
     }
 }
 

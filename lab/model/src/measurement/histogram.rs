@@ -5,6 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use serde::{Deserialize, Serialize};
 
 const HIGHEST_US: u64 = 3_600_000_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
@@ -12,7 +13,8 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 pub const SAMPLES_BEYOND_MIN: f64 = 5.0;
 
 /// Times of one kind. Takes no memory for buckets until the first is recorded, and never more than 200 kB.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Whole", into = "Whole")]
 pub struct Latencies {
     buckets: Option<Box<Histogram<u64>>>,
     min: Nanos,
@@ -32,10 +34,10 @@ impl Latencies {
     }
 
     pub fn merge(&mut self, other: &Self) {
-        let Some(others) = &other.buckets else { return };
-        self.min = if self.is_empty() { other.min } else { self.min.min(other.min) };
-        self.max = self.max.max(other.max);
-        self.sum_ns += other.sum_ns;
+        let Self { buckets: Some(others), min, max, sum_ns } = other else { return };
+        self.min = if self.is_empty() { *min } else { self.min.min(*min) };
+        self.max = self.max.max(*max);
+        self.sum_ns += sum_ns;
         let buckets = self.buckets.get_or_insert_with(|| Box::new(new_buckets()));
         buckets.add(&**others).expect("the histogram grows to any value up to its clamp");
     }
@@ -134,6 +136,31 @@ impl Latencies {
     }
 }
 
+/// Latencies as snapshots carry them: the buckets as [`Latencies::to_base64`] writes them, and what they do not keep.
+#[derive(Serialize, Deserialize)]
+struct Whole {
+    buckets: String,
+    min_ns: Nanos,
+    max_ns: Nanos,
+    /// In decimal digits: the sum of a long run has more of them than numbers in JSON keep.
+    sum_ns: String,
+}
+
+impl From<Latencies> for Whole {
+    fn from(of: Latencies) -> Self {
+        Self { buckets: of.to_base64(), min_ns: of.min, max_ns: of.max, sum_ns: of.sum_ns.to_string() }
+    }
+}
+
+impl TryFrom<Whole> for Latencies {
+    type Error = HistogramError;
+
+    fn try_from(whole: Whole) -> Result<Self, HistogramError> {
+        let sum_ns = whole.sum_ns.parse().map_err(|_| HistogramError(format!("sum `{}`", whole.sum_ns)))?;
+        Ok(Self { min: whole.min_ns, max: whole.max_ns, sum_ns, ..Self::from_base64(&whole.buckets)? })
+    }
+}
+
 /// One row of a percentile spectrum.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SpectrumRow {
@@ -204,6 +231,15 @@ mod tests {
             }
             prop_assert_eq!(merged.count(), all.count());
             prop_assert_eq!((merged.min(), merged.max(), merged.mean()), (all.min(), all.max(), all.mean()));
+        }
+
+        #[test]
+        fn the_whole_form_keeps_extremes_and_sum_exactly(times in prop::collection::vec(0_u64..1 << 45, 0..50)) {
+            let latencies = of(&times);
+            let text = serde_json::to_string(&latencies).unwrap();
+            let again: Latencies = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(&again, &latencies);
+            prop_assert_eq!(again.mean(), latencies.mean());
         }
 
         #[test]

@@ -6,5 +6,6 @@ pub mod figures;
 pub mod histogram;
 pub mod observation;
 pub mod record;
+pub mod snapshot;
 pub mod statistics;
 pub mod tally;

@@ -7,11 +7,14 @@ use crate::measurement::record::{Outcome, OutcomeKind, Record};
 use crate::plan::Plan;
 use crate::subscription::tally::SubscriptionTally;
 use crate::units::Nanos;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Requests of one name that were scheduled in one window.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
+    /// By [`OutcomeKind`]; named where it is written.
+    #[serde(with = "outcomes")]
     outcomes: [u64; OutcomeKind::ALL.len()],
     /// Answered requests by unexpected status; a status has three digits, so this stays small.
     pub statuses: BTreeMap<u16, u64>,
@@ -75,25 +78,58 @@ impl Cell {
     }
 
     pub fn merge(&mut self, other: &Self) {
-        for (sum, count) in self.outcomes.iter_mut().zip(other.outcomes) {
+        let Self {
+            outcomes,
+            statuses,
+            delivered,
+            bytes_sent,
+            bytes_received,
+            response,
+            service,
+            first_byte,
+            errors,
+            timeouts,
+        } = other;
+        for (sum, count) in self.outcomes.iter_mut().zip(outcomes) {
             *sum += count;
         }
-        for (status, count) in &other.statuses {
+        for (status, count) in statuses {
             *self.statuses.entry(*status).or_default() += count;
         }
-        self.delivered += other.delivered;
-        self.bytes_sent += other.bytes_sent;
-        self.bytes_received += other.bytes_received;
-        self.response.merge(&other.response);
-        self.service.merge(&other.service);
-        self.first_byte.merge(&other.first_byte);
-        self.errors.merge(&other.errors);
-        self.timeouts.merge(&other.timeouts);
+        self.delivered += delivered;
+        self.bytes_sent += bytes_sent;
+        self.bytes_received += bytes_received;
+        self.response.merge(response);
+        self.service.merge(service);
+        self.first_byte.merge(first_byte);
+        self.errors.merge(errors);
+        self.timeouts.merge(timeouts);
+    }
+}
+
+/// Counts of outcomes by their names, in the place of positions.
+mod outcomes {
+    use super::{BTreeMap, Deserialize, OutcomeKind};
+    use serde::{Deserializer, Serialize as _, Serializer};
+
+    type Counts = [u64; OutcomeKind::ALL.len()];
+
+    pub(super) fn serialize<S: Serializer>(counts: &Counts, to: S) -> Result<S::Ok, S::Error> {
+        let named = OutcomeKind::ALL.into_iter().map(|kind| (kind, counts[kind as usize]));
+        named.filter(|(_, count)| *count > 0).collect::<BTreeMap<_, _>>().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Counts, D::Error> {
+        let mut counts = Counts::default();
+        for (kind, count) in BTreeMap::<OutcomeKind, u64>::deserialize(from)? {
+            counts[kind as usize] = count;
+        }
+        Ok(counts)
     }
 }
 
 /// Connections over a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionCounts {
     pub opened: u64,
     /// Opened in place of one that the target had closed or that had failed.
@@ -110,7 +146,7 @@ pub struct ConnectionCounts {
 }
 
 /// Iterations of one scenario that were due in one window.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartCounts {
     /// Asked for by the load model: `started` and `dropped` together, once all have had their time.
     pub due: u64,
@@ -123,13 +159,26 @@ pub struct StartCounts {
     pub completed: u64,
 }
 
+impl ConnectionCounts {
+    fn merge(&mut self, other: &Self) {
+        let Self { opened, reopened, refused, ports_exhausted, tls_full_handshakes, tls_resumed } = other;
+        self.opened += opened;
+        self.reopened += reopened;
+        self.refused += refused;
+        self.ports_exhausted += ports_exhausted;
+        self.tls_full_handshakes += tls_full_handshakes;
+        self.tls_resumed += tls_resumed;
+    }
+}
+
 impl StartCounts {
     pub fn merge(&mut self, other: &Self) {
-        self.due += other.due;
-        self.started += other.started;
-        self.waited += other.waited;
-        self.dropped += other.dropped;
-        self.completed += other.completed;
+        let Self { due, started, waited, dropped, completed } = other;
+        self.due += due;
+        self.started += started;
+        self.waited += waited;
+        self.dropped += dropped;
+        self.completed += completed;
     }
 }
 
@@ -141,6 +190,8 @@ pub struct TallyShape {
     pub subscriptions: usize,
     /// False where requests always begin when they are due.
     pub keeps_service: bool,
+    /// True where somebody wants requests one by one.
+    pub keeps_records: bool,
 }
 
 impl TallyShape {
@@ -150,20 +201,21 @@ impl TallyShape {
             scenarios: plan.scenarios().len(),
             subscriptions: plan.subscriptions().len(),
             keeps_service: plan.is_open(),
+            keeps_records: false,
         }
     }
 }
 
 /// What one thread saw since its last hand-over, all windows and names.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Tally {
     /// By request, then by window. Requests that are named while the run goes are added behind.
-    cells: Vec<Cell>,
+    pub(super) cells: Vec<Cell>,
     /// Of a request that has no cells yet.
     empty: Cell,
     windows: usize,
     /// By window, then by scenario.
-    starts: Vec<StartCounts>,
+    pub(super) starts: Vec<StartCounts>,
     shape: TallyShape,
     pub interval_failures: u64,
     pub interval_timeouts: u64,
@@ -183,6 +235,9 @@ pub struct Tally {
     /// What the program counted.
     pub counts: Counts,
     pub subscribers: SubscriptionTally,
+    /// Requests one by one in the order in which they ended, where somebody wants them so: as many as a thread makes
+    /// in a second.
+    pub records: Vec<Record>,
 }
 
 impl Tally {
@@ -205,6 +260,7 @@ impl Tally {
             unfinished: 0,
             counts: Counts::default(),
             subscribers: SubscriptionTally::new(shape.subscriptions, windows.all().len()),
+            records: Vec::new(),
         }
     }
 
@@ -213,6 +269,9 @@ impl Tally {
         let last = windows.all().len() - 1;
         let due = windows.index_at(record.scheduled).unwrap_or(last);
         let keeps_service = self.shape.keeps_service;
+        if self.shape.keeps_records {
+            self.records.push(*record);
+        }
         self.cell_mut(due, record.request).record(record, keeps_service);
         self.interval_bytes_received += record.bytes_received;
         match record.outcome.kind() {
@@ -226,7 +285,7 @@ impl Tally {
         }
     }
 
-    fn cell_mut(&mut self, window: usize, request: usize) -> &mut Cell {
+    pub(super) fn cell_mut(&mut self, window: usize, request: usize) -> &mut Cell {
         self.make_room(request + 1);
         &mut self.cells[request * self.windows + window]
     }
@@ -263,30 +322,46 @@ impl Tally {
     }
 
     pub fn merge(&mut self, other: &Self) {
-        self.make_room(other.shape.requests);
-        for (cell, others) in self.cells.iter_mut().zip(&other.cells) {
+        let Self {
+            cells,
+            empty: _,
+            windows: _,
+            starts,
+            shape,
+            interval_failures,
+            interval_timeouts,
+            interval_bytes_received,
+            started,
+            interval_dropped,
+            users_active,
+            lateness,
+            connections,
+            longest_silence,
+            unfinished,
+            counts,
+            subscribers,
+            records,
+        } = other;
+        self.make_room(shape.requests);
+        for (cell, others) in self.cells.iter_mut().zip(cells) {
             cell.merge(others);
         }
-        for (counts, others) in self.starts.iter_mut().zip(&other.starts) {
-            counts.merge(others);
+        for (sum, others) in self.starts.iter_mut().zip(starts) {
+            sum.merge(others);
         }
-        self.interval_dropped += other.interval_dropped;
-        self.users_active += other.users_active;
-        self.interval_failures += other.interval_failures;
-        self.interval_timeouts += other.interval_timeouts;
-        self.interval_bytes_received += other.interval_bytes_received;
-        self.started += other.started;
-        self.lateness.merge(&other.lateness);
-        self.connections.opened += other.connections.opened;
-        self.connections.reopened += other.connections.reopened;
-        self.connections.refused += other.connections.refused;
-        self.connections.ports_exhausted += other.connections.ports_exhausted;
-        self.connections.tls_full_handshakes += other.connections.tls_full_handshakes;
-        self.connections.tls_resumed += other.connections.tls_resumed;
-        self.longest_silence = self.longest_silence.max(other.longest_silence);
-        self.unfinished += other.unfinished;
-        self.counts.merge(&other.counts);
-        self.subscribers.merge(&other.subscribers);
+        self.interval_failures += interval_failures;
+        self.interval_timeouts += interval_timeouts;
+        self.interval_bytes_received += interval_bytes_received;
+        self.started += started;
+        self.interval_dropped += interval_dropped;
+        self.users_active += users_active;
+        self.lateness.merge(lateness);
+        self.connections.merge(connections);
+        self.longest_silence = self.longest_silence.max(*longest_silence);
+        self.unfinished += unfinished;
+        self.counts.merge(counts);
+        self.subscribers.merge(subscribers);
+        self.records.extend_from_slice(records);
     }
 
     /// Response times of all successes that it holds, for the second's row in the series: records come when a request
@@ -326,7 +401,13 @@ mod tests {
     use crate::load::LoadModel;
     use crate::measurement::record::TransportError;
 
-    const ONE: TallyShape = TallyShape { requests: 1, scenarios: 1, subscriptions: 0, keeps_service: false };
+    const ONE: TallyShape = TallyShape {
+        requests: 1,
+        scenarios: 1,
+        subscriptions: 0,
+        keeps_service: false,
+        keeps_records: false,
+    };
 
     fn record(scheduled: u64, ended: u64, outcome: Outcome) -> Record {
         let at = Nanos::from_millis;

@@ -11,7 +11,7 @@ const OTHER_REASONS: &str = "for other reasons";
 
 /// One group of subscribers in one window: events by when they came, and what became of them by when their mutation was
 /// sent.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SubscriptionCell {
     pub counts: EventCounts,
     /// From the sending of a mutation to each receipt.
@@ -56,29 +56,47 @@ pub struct EventCounts {
 
 impl EventCounts {
     pub fn merge(&mut self, other: &Self) {
-        self.events += other.events;
-        self.events_with_errors += other.events_with_errors;
-        self.without_token += other.without_token;
-        self.bytes += other.bytes;
-        self.published += other.published;
-        self.acknowledged += other.acknowledged;
-        self.not_due += other.not_due;
-        self.due += other.due;
-        self.missed += other.missed;
-        self.cut_off += other.cut_off;
-        self.late += other.late;
-        self.duplicated += other.duplicated;
-        self.out_of_order += other.out_of_order;
-        self.unexpected += other.unexpected;
-        self.before_acknowledgement += other.before_acknowledgement;
+        let Self {
+            events,
+            events_with_errors,
+            without_token,
+            bytes,
+            published,
+            acknowledged,
+            not_due,
+            due,
+            missed,
+            cut_off,
+            late,
+            duplicated,
+            out_of_order,
+            unexpected,
+            before_acknowledgement,
+        } = other;
+        self.events += events;
+        self.events_with_errors += events_with_errors;
+        self.without_token += without_token;
+        self.bytes += bytes;
+        self.published += published;
+        self.acknowledged += acknowledged;
+        self.not_due += not_due;
+        self.due += due;
+        self.missed += missed;
+        self.cut_off += cut_off;
+        self.late += late;
+        self.duplicated += duplicated;
+        self.out_of_order += out_of_order;
+        self.unexpected += unexpected;
+        self.before_acknowledgement += before_acknowledgement;
     }
 }
 
 impl SubscriptionCell {
     pub fn merge(&mut self, other: &Self) {
-        self.counts.merge(&other.counts);
-        self.from_send.merge(&other.from_send);
-        self.from_acknowledgement.merge(&other.from_acknowledgement);
+        let Self { counts, from_send, from_acknowledgement } = other;
+        self.counts.merge(counts);
+        self.from_send.merge(from_send);
+        self.from_acknowledgement.merge(from_acknowledgement);
     }
 }
 
@@ -86,7 +104,7 @@ impl SubscriptionCell {
 pub type Reasons = BTreeMap<String, u64>;
 
 /// The connections of one group over a run.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkCell {
     pub counts: LinkCounts,
     /// From the beginning to the answer that opens the WebSocket or the stream.
@@ -140,18 +158,30 @@ impl LinkCounts {
     }
 
     fn merge(&mut self, other: &Self) {
-        self.attempted += other.attempted;
-        self.made += other.made;
-        merge_reasons(&mut self.refused, &other.refused);
-        merge_reasons(&mut self.lost, &other.lost);
-        self.asked += other.asked;
-        self.subscribed += other.subscribed;
-        merge_reasons(&mut self.rejected, &other.rejected);
-        self.completed += other.completed;
-        let first = self.first_attempt_ns.into_iter().chain(other.first_attempt_ns);
-        self.first_attempt_ns = first.min();
-        self.last_made_ns = self.last_made_ns.max(other.last_made_ns);
-        self.last_subscribed_ns = self.last_subscribed_ns.max(other.last_subscribed_ns);
+        let Self {
+            attempted,
+            made,
+            refused,
+            lost,
+            asked,
+            subscribed,
+            rejected,
+            completed,
+            first_attempt_ns,
+            last_made_ns,
+            last_subscribed_ns,
+        } = other;
+        self.attempted += attempted;
+        self.made += made;
+        merge_reasons(&mut self.refused, refused);
+        merge_reasons(&mut self.lost, lost);
+        self.asked += asked;
+        self.subscribed += subscribed;
+        merge_reasons(&mut self.rejected, rejected);
+        self.completed += completed;
+        self.first_attempt_ns = self.first_attempt_ns.into_iter().chain(*first_attempt_ns).min();
+        self.last_made_ns = self.last_made_ns.max(*last_made_ns);
+        self.last_subscribed_ns = self.last_subscribed_ns.max(*last_subscribed_ns);
     }
 }
 
@@ -178,15 +208,16 @@ fn merge_reasons(reasons: &mut Reasons, other: &Reasons) {
 
 impl LinkCell {
     fn merge(&mut self, other: &Self) {
-        self.counts.merge(&other.counts);
-        self.connect.merge(&other.connect);
-        self.acknowledge.merge(&other.acknowledge);
-        self.subscribe.merge(&other.subscribe);
+        let Self { counts, connect, acknowledge, subscribe } = other;
+        self.counts.merge(counts);
+        self.connect.merge(connect);
+        self.acknowledge.merge(acknowledge);
+        self.subscribe.merge(subscribe);
     }
 }
 
 /// What one thread's subscribers saw since its last hand-over, all groups and windows.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SubscriptionTally {
     /// By group, then by window.
     cells: Vec<SubscriptionCell>,
@@ -226,16 +257,17 @@ impl SubscriptionTally {
     }
 
     pub fn merge(&mut self, other: &Self) {
-        for (cell, others) in self.cells.iter_mut().zip(&other.cells) {
+        let Self { cells, windows: _, links, interval, interval_from_send, active, read_lateness } = other;
+        for (cell, others) in self.cells.iter_mut().zip(cells) {
             cell.merge(others);
         }
-        for (link, others) in self.links.iter_mut().zip(&other.links) {
+        for (link, others) in self.links.iter_mut().zip(links) {
             link.merge(others);
         }
-        self.interval.merge(&other.interval);
-        self.interval_from_send.merge(&other.interval_from_send);
-        self.active += other.active;
-        self.read_lateness.merge(&other.read_lateness);
+        self.interval.merge(interval);
+        self.interval_from_send.merge(interval_from_send);
+        self.active += active;
+        self.read_lateness.merge(read_lateness);
     }
 }
 

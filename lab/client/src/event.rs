@@ -6,48 +6,41 @@ use crate::transport::Fault;
 use prony_model::TransportError;
 use prony_model::program::call::{CallBytes, CallFault, CallTimes, Peer, SocketClose, SocketMessage};
 
-/// Something that happened to a request, with the context that its owner gave it.
+/// Something that happened to a request. What is known of it is read with [`crate::Client::get`]; after its last event its
+/// owner ends it with [`crate::Client::take`] or [`crate::Client::release`].
 #[derive(Debug)]
-pub struct ClientEvent<C> {
+pub struct ClientEvent {
     pub request: RequestId,
-    pub context: C,
-    /// Of the request; of a WebSocket since its last event.
-    pub bytes: CallBytes,
     pub kind: EventKind,
 }
 
 #[derive(Debug)]
 pub enum EventKind {
-    /// The response is whole; no further event follows.
-    Response(Finished),
-    /// No response comes; no further event follows.
-    Failed {
-        failure: Failure,
-        times: CallTimes,
-        peer: Peer,
-    },
+    /// The response of this status is whole; the last event.
+    Response(u16),
+    /// No response comes; the last event.
+    Failed(Failure),
     /// The target has agreed to the WebSocket.
-    Opened(Finished),
-    /// The target has answered something else than 101; no further event follows.
-    Refused(Finished),
+    Opened,
+    /// The target has answered something else than 101; the last event.
+    Refused(u16),
     Message(SocketMessage),
-    /// The WebSocket is closed; no further event follows.
+    /// The WebSocket is closed; the last event.
     Closed(SocketClose),
-    /// The WebSocket is gone, or was never opened; no further event follows.
-    Lost {
-        failure: Failure,
-        times: CallTimes,
-    },
+    /// The WebSocket is gone, or was never opened; the last event.
+    Lost(Failure),
 }
 
-/// A whole response.
+/// What is known of a request that has come to its end.
 #[derive(Debug)]
-pub struct Finished {
-    pub status: u16,
-    /// What was kept of it; [`crate::Client::recycle`] takes it back.
-    pub sink: Sink,
+pub struct Ended<C> {
+    pub context: C,
     pub times: CallTimes,
     pub peer: Peer,
+    /// Of the request; of a WebSocket since they were last taken.
+    pub bytes: CallBytes,
+    /// What was kept of the response; [`crate::Client::recycle`] takes it back.
+    pub sink: Sink,
 }
 
 /// Why a request has no response.

@@ -22,7 +22,7 @@ pub mod websocket;
 
 pub use client::{Client, ClientSettings, SendError};
 pub use error::ClientError;
-pub use event::{ClientEvent, EventKind, Failure, Finished};
+pub use event::{ClientEvent, Ended, EventKind, Failure};
 pub use ids::RequestId;
 pub use pool::{PoolId, Pooling};
-pub use request::{Part, RequestOptions, Route};
+pub use request::{Part, Request, RequestOptions, Route};

@@ -8,8 +8,8 @@ use crate::pool::PoolId;
 use crate::targets::TargetId;
 use crate::timers::LazyAlarm;
 use prony_model::Nanos;
-use prony_model::program::Keep;
 use prony_model::program::call::{CallBytes, CallTimes, Peer};
+use prony_model::program::{Answer, Keep};
 use std::rc::Rc;
 
 /// Memory for a longer text is given back when its request is over.
@@ -54,8 +54,9 @@ pub struct Part<C> {
     pub context: C,
 }
 
+/// One request, or the WebSocket that it has become.
 #[derive(Debug)]
-pub(crate) struct Request<C> {
+pub struct Request<C> {
     pub(crate) context: Option<C>,
     pub(crate) route: Route,
     pub(crate) options: RequestOptions,
@@ -142,6 +143,28 @@ impl<C> Default for Request<C> {
 }
 
 impl<C> Request<C> {
+    /// What its owner gave with it.
+    pub fn context(&self) -> Option<&C> {
+        self.context.as_ref()
+    }
+
+    /// The response as far as it is kept.
+    pub fn response(&self, status: u16) -> Answer<'_> {
+        self.sink.answer(status)
+    }
+
+    pub const fn times(&self) -> &CallTimes {
+        &self.times
+    }
+
+    pub const fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    pub const fn bytes(&self) -> CallBytes {
+        self.bytes
+    }
+
     pub(crate) fn begin(&mut self, route: Route, part: Part<C>, asked: Nanos, length: u64, sink: Sink) {
         (self.context, self.route, self.options) = (Some(part.context), route, part.options);
         self.deadline = asked.plus(part.options.timeout);
@@ -154,8 +177,10 @@ impl<C> Request<C> {
 
     /// Gives back what the next tenant of its place does not need.
     pub(crate) fn end(&mut self) {
-        self.text.clear();
-        self.text.shrink_to(TEXT_BYTES_KEPT);
+        if !self.text.is_empty() {
+            self.text.clear();
+            self.text.shrink_to(TEXT_BYTES_KEPT);
+        }
         (self.context, self.translated, self.accept) = (None, None, None);
         (self.stage, self.connection, self.next) = (Stage::Resolving, None, None);
     }

@@ -1,11 +1,12 @@
 //! Ends requests, and tells their owner how.
 
 use super::{Client, Pending};
-use crate::event::{ClientEvent, EventKind, Failure, Finished};
+use crate::event::{ClientEvent, Ended, EventKind, Failure};
+use crate::http1::sink::Sink;
 use crate::ids::{ConnectionId, RequestId};
 use crate::request::{Request, Stage};
 use prony_model::Nanos;
-use prony_model::program::call::{CallBytes, CallFault};
+use prony_model::program::call::{CallBytes, CallFault, CallTimes, Peer};
 use std::mem;
 
 impl<C: Clone> Client<'_, C> {
@@ -67,17 +68,45 @@ impl<C: Clone> Client<'_, C> {
         }
     }
 
-    fn release(&mut self, id: RequestId) {
-        if let Some(request) = self.requests.release(id) {
+    /// Ends a request after its last event.
+    pub fn release(&mut self, id: RequestId) {
+        let Some(request) = self.requests.release(id) else { return };
+        if !matches!(request.sink, Sink::Ignore) {
             mem::take(&mut request.sink).recycle(&mut self.spare);
-            request.end();
         }
+        request.end();
+    }
+
+    /// What is known of a request that has come to its end, which is over with this.
+    pub fn take(&mut self, id: RequestId) -> Option<Ended<C>> {
+        let request = self.requests.get_mut(id)?;
+        let context = request.context.take()?;
+        let (times, peer, bytes) = (request.times, request.peer, request.bytes);
+        let sink = mem::take(&mut request.sink);
+        self.release(id);
+        Some(Ended { context, times, peer, bytes, sink })
+    }
+
+    /// How a WebSocket was opened, and the response that did it.
+    pub fn take_opening(&mut self, id: RequestId) -> Option<(CallTimes, Peer, Sink)> {
+        let request = self.requests.get_mut(id)?;
+        Some((request.times, request.peer, mem::take(&mut request.sink)))
+    }
+
+    /// A request whose last event has not been handled yet, or an open WebSocket.
+    pub fn get(&self, id: RequestId) -> Option<&Request<C>> {
+        self.requests.get(id)
+    }
+
+    /// The bytes of a WebSocket since they were last taken.
+    pub fn take_bytes_of(&mut self, id: RequestId) -> CallBytes {
+        self.requests.get_mut(id).map(|request| mem::take(&mut request.bytes)).unwrap_or_default()
     }
 
     // ---- tell
 
     /// The event that is pending; nothing where it is of something that was abandoned.
-    pub(super) fn tell(&mut self, pending: Pending) -> Option<ClientEvent<C>> {
+    pub(super) fn tell(&mut self, pending: Pending) -> Option<ClientEvent> {
         match pending {
             Pending::Request(id) => self.tell_request(id),
             Pending::Messages(id) => self.tell_message(id),
@@ -85,47 +114,22 @@ impl<C: Clone> Client<'_, C> {
         }
     }
 
-    fn tell_request(&mut self, id: RequestId) -> Option<ClientEvent<C>> {
-        let now = self.requests.get(id).filter(|request| matches!(request.stage, Stage::Failing(_)));
-        let now = now.map(|_| self.now());
+    fn tell_request(&mut self, id: RequestId) -> Option<ClientEvent> {
         let request = self.requests.get_mut(id)?;
         let is_websocket = request.accept.is_some();
-        let (bytes, times, peer) = (mem::take(&mut request.bytes), request.times, request.peer);
-        let (status, is_open) = match &mut request.stage {
-            Stage::Finished(status) => (*status, false),
-            Stage::WebSocket => (101, true),
+        let kind = match &mut request.stage {
+            Stage::Finished(status) if is_websocket => EventKind::Refused(*status),
+            Stage::Finished(status) => EventKind::Response(*status),
+            Stage::WebSocket => EventKind::Opened,
             stage @ Stage::Failing(_) => {
-                let Stage::Failing(failure) = mem::take(stage) else { return None };
-                request.end_times(now.unwrap_or_default());
-                let times = request.times;
-                let kind = if is_websocket {
-                    EventKind::Lost { failure, times }
-                } else {
-                    EventKind::Failed { failure, times, peer }
-                };
-                return self.last_event(id, bytes, kind);
+                let Stage::Failing(failure) = mem::replace(stage, Stage::Finished(0)) else { return None };
+                let now = Nanos(self.epoch.elapsed().as_nanos() as u64);
+                request.end_times(now);
+                if is_websocket { EventKind::Lost(failure) } else { EventKind::Failed(failure) }
             }
             Stage::Resolving | Stage::Opening | Stage::Underway => return None,
         };
-        let finished = Finished { status, sink: mem::take(&mut request.sink), times, peer };
-        if is_open {
-            let context = request.context.clone()?;
-            return Some(ClientEvent { request: id, context, bytes, kind: EventKind::Opened(finished) });
-        }
-        let kind = if is_websocket { EventKind::Refused(finished) } else { EventKind::Response(finished) };
-        self.last_event(id, bytes, kind)
-    }
-
-    /// Nothing follows for the request.
-    pub(super) fn last_event(
-        &mut self,
-        id: RequestId,
-        bytes: CallBytes,
-        kind: EventKind,
-    ) -> Option<ClientEvent<C>> {
-        let context = self.requests.get_mut(id)?.context.take()?;
-        self.release(id);
-        Some(ClientEvent { request: id, context, bytes, kind })
+        Some(ClientEvent { request: id, kind })
     }
 
     pub(super) fn request_of(&mut self, connection: ConnectionId) -> Option<(RequestId, &mut Request<C>)> {

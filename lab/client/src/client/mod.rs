@@ -181,7 +181,7 @@ impl<'a, C: Clone> Client<'a, C> {
 
     /// The next event of those that are there; nothing where it has to be waited for. What its owner sends meanwhile is
     /// written at once.
-    pub fn next_event(&mut self) -> io::Result<Option<ClientEvent<C>>> {
+    pub fn next_event(&mut self) -> io::Result<Option<ClientEvent>> {
         loop {
             if let Some(pending) = self.next_pending() {
                 if let Some(event) = self.tell(pending) {

@@ -69,7 +69,7 @@ impl<C: Clone> Client<'_, C> {
             begin = part.text_end;
             let translated = if is_http2 { Some(self.translate(route.target, own)?) } else { None };
             let id = self.begin(route, part, own, asked);
-            if let Some(request) = self.requests.get_mut(id) {
+            if let Some(request) = self.requests.get_mut(id).filter(|_| is_http2) {
                 request.translated = translated;
             }
             match last.and_then(|last| self.requests.get_mut(last)) {

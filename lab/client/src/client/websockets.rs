@@ -119,7 +119,7 @@ impl<C: Clone> Client<'_, C> {
     }
 
     /// The next message; each is told before the next is read, since its owner may close the WebSocket.
-    pub(super) fn tell_message(&mut self, id: ConnectionId) -> Option<ClientEvent<C>> {
+    pub(super) fn tell_message(&mut self, id: ConnectionId) -> Option<ClientEvent> {
         let entry = self.connections.get_mut(id);
         let (_, socket) = entry.and_then(Connection::websocket)?;
         if socket.end.is_some() {
@@ -134,15 +134,21 @@ impl<C: Clone> Client<'_, C> {
             }
             Received::Message(message) => {
                 self.pending.push_front(Pending::Messages(id));
-                let entry = self.connections.get_mut(id);
-                let bytes =
-                    entry.and_then(Connection::websocket).map(|(_, socket)| mem::take(&mut socket.bytes));
-                let (request, entry) = self.request_of(id)?;
-                let context = entry.context.clone()?;
-                let bytes = bytes.unwrap_or_default();
-                Some(ClientEvent { request, context, bytes, kind: EventKind::Message(message) })
+                let request = self.note_bytes(id)?;
+                Some(ClientEvent { request, kind: EventKind::Message(message) })
             }
         }
+    }
+
+    /// Adds the bytes that came and went since the last event to those of the request.
+    fn note_bytes(&mut self, id: ConnectionId) -> Option<RequestId> {
+        let entry = self.connections.get_mut(id);
+        let (_, socket) = entry.and_then(Connection::websocket)?;
+        let bytes = mem::take(&mut socket.bytes);
+        let (request, entry) = self.request_of(id)?;
+        entry.bytes.sent += bytes.sent;
+        entry.bytes.received += bytes.received;
+        Some(request)
     }
 
     // ---- end
@@ -166,17 +172,19 @@ impl<C: Clone> Client<'_, C> {
         }
     }
 
-    pub(super) fn tell_ended(&mut self, id: ConnectionId) -> Option<ClientEvent<C>> {
+    pub(super) fn tell_ended(&mut self, id: ConnectionId) -> Option<ClientEvent> {
+        let request = self.note_bytes(id)?;
         let entry = self.connections.get_mut(id);
         let (_, socket) = entry.and_then(Connection::websocket)?;
-        let (bytes, times, end) = (socket.bytes, socket.times, socket.end.take()?);
-        let (request, _) = self.request_of(id)?;
-        self.close(id);
-        let kind = match end {
+        let kind = match socket.end.take()? {
             WebSocketEnd::Closed(close) => EventKind::Closed(close),
-            WebSocketEnd::Failed(fault) => EventKind::Lost { failure: Failure::of(fault), times },
+            WebSocketEnd::Failed(fault) => EventKind::Lost(Failure::of(fault)),
         };
-        self.last_event(request, bytes, kind)
+        self.close(id);
+        if let Some(request) = self.requests.get_mut(request) {
+            (request.connection, request.stage) = (None, Stage::Finished(0));
+        }
+        Some(ClientEvent { request, kind })
     }
 
     /// A peer that was told of the close has had its time to answer it.

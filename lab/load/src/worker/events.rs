@@ -2,9 +2,8 @@
 
 use super::{Worker, WorkerError};
 use crate::users::UserIndex;
-use prony_client::event::{Failure, Finished};
-use prony_client::{ClientEvent, EventKind};
-use prony_model::program::call::{AskId, CallBytes, CallTimes, News, Peer, SocketNews};
+use prony_client::{ClientEvent, Ended, EventKind, Failure, Request, RequestId};
+use prony_model::program::call::{AskId, CallBytes, CallTimes, News, SocketNews};
 use prony_model::{Nanos, Outcome, Record};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -33,19 +32,15 @@ pub(super) enum Purpose {
 }
 
 impl Worker<'_> {
-    pub(super) fn on_client_event(&mut self, event: ClientEvent<Context>) -> Result<(), WorkerError> {
-        let ClientEvent { request, context, bytes, kind } = event;
+    pub(super) fn on_client_event(&mut self, event: ClientEvent) -> Result<(), WorkerError> {
+        let ClientEvent { request, kind } = event;
+        let Some(context) = self.client.get(request).and_then(Request::context) else { return Ok(()) };
         match context.purpose {
-            Purpose::Step { bytes_sent } => self.on_step_event(&context, bytes_sent, bytes.received, kind)?,
-            Purpose::Call { id, ref expects } => {
-                self.forget(context.user, request);
-                self.on_call_event(&context, id, expects.as_deref(), bytes, kind)?;
-            }
+            Purpose::Step { bytes_sent } => self.on_step_event(request, bytes_sent, &kind)?,
+            Purpose::Call { id, .. } => self.on_call_event(request, id, kind)?,
             Purpose::WebSocket { id } => {
-                if !matches!(kind, EventKind::Opened(_) | EventKind::Message(_)) {
-                    self.forget(context.user, request);
-                }
-                self.on_websocket_event(context.user, id, bytes, kind)?;
+                let user = context.user;
+                self.on_websocket_event(user, request, id, kind)?;
             }
         }
         self.act()
@@ -55,80 +50,52 @@ impl Worker<'_> {
 
     fn on_step_event(
         &mut self,
-        context: &Context,
+        request: RequestId,
         bytes_sent: u64,
-        bytes_received: u64,
-        kind: EventKind,
+        kind: &EventKind,
     ) -> Result<(), WorkerError> {
-        let place = self.machine.place_of(context.user);
-        let (outcome, error, times) = match kind {
-            EventKind::Response(Finished { status, sink, times, .. }) => {
-                let judged = self.program.judge(place, context.request, &sink.answer(status));
-                self.client.recycle(sink);
-                (judged?, None, times)
+        let Some(ended) = self.client.get(request) else { return Ok(()) };
+        let Some(context) = ended.context() else { return Ok(()) };
+        let (user, times) = (context.user, ended.times());
+        let (outcome, error) = match kind {
+            EventKind::Response(status) => {
+                let place = self.machine.place_of(user);
+                (self.program.judge(place, context.request, &ended.response(*status))?, None)
             }
-            EventKind::Failed { failure, times, .. } => {
-                (Outcome::Transport(failure.error), Some(failure.error), times)
-            }
+            EventKind::Failed(Failure { error, .. }) => (Outcome::Transport(*error), Some(*error)),
             _ => return Ok(()),
         };
-        self.recorder.ended(&Record {
-            request: context.request,
-            scheduled: context.scheduled,
-            started: times.asked,
-            first_byte: times.first_byte,
-            ended: times.ended,
-            outcome,
-            bytes_sent,
-            bytes_received,
-        });
-        self.machine.on_request_end(context.user, error, times.ended);
+        self.recorder.ended(&record(context, outcome, times, bytes_sent, ended.bytes().received));
+        let now = times.ended;
+        self.client.release(request);
+        self.machine.on_request_end(user, error, now);
         Ok(())
     }
 
     // ---- calls
 
-    fn on_call_event(
-        &mut self,
-        context: &Context,
-        id: AskId,
-        expects: Option<&[RangeInclusive<u16>]>,
-        bytes: CallBytes,
-        kind: EventKind,
-    ) -> Result<(), WorkerError> {
-        match kind {
-            EventKind::Response(Finished { status, sink, times, peer }) => {
-                let is_expected = match expects {
-                    None => EXPECTED.contains(&status),
-                    Some(ranges) => ranges.iter().any(|range| range.contains(&status)),
-                };
-                let outcome = if is_expected { Outcome::Success } else { Outcome::Status(status) };
-                self.record_call(context, outcome, &times, bytes);
+    fn on_call_event(&mut self, request: RequestId, id: AskId, kind: EventKind) -> Result<(), WorkerError> {
+        let Some(Ended { context, times, peer, bytes, sink }) = self.client.take(request) else {
+            return Ok(());
+        };
+        let user = context.user;
+        self.forget(user, request);
+        let told = match kind {
+            EventKind::Response(status) => {
+                let outcome = outcome(&context, status);
+                self.recorder.ended(&record(&context, outcome, &times, bytes.sent, bytes.received));
                 let answer = sink.answer(status);
-                let told = self.notify(context.user, News::Answered { call: id, answer, times, peer, bytes });
-                self.client.recycle(sink);
-                told
+                self.notify(user, News::Answered { call: id, answer, times, peer, bytes })
             }
-            EventKind::Failed { failure, times, peer } => {
-                let Failure { fault, .. } = failure;
-                self.record_call(context, Outcome::Transport(fault.kind.transport()), &times, bytes);
-                self.notify(context.user, News::Failed { call: id, fault, times, peer, bytes })
+            EventKind::Failed(Failure { fault, .. }) => {
+                let outcome = Outcome::Transport(fault.kind.transport());
+                self.recorder.ended(&record(&context, outcome, &times, bytes.sent, bytes.received));
+                self.notify(user, News::Failed { call: id, fault, times, peer, bytes })
             }
             _ => Ok(()),
-        }
-    }
-
-    fn record_call(&mut self, context: &Context, outcome: Outcome, times: &CallTimes, bytes: CallBytes) {
-        self.recorder.ended(&Record {
-            request: context.request,
-            scheduled: context.scheduled,
-            started: times.asked,
-            first_byte: times.first_byte,
-            ended: times.ended,
-            outcome,
-            bytes_sent: bytes.sent,
-            bytes_received: bytes.received,
-        });
+        };
+        self.client.recycle(sink);
+        told
     }
 
     // ---- WebSockets
@@ -136,39 +103,74 @@ impl Worker<'_> {
     fn on_websocket_event(
         &mut self,
         user: UserIndex,
+        request: RequestId,
         socket: AskId,
-        bytes: CallBytes,
         kind: EventKind,
     ) -> Result<(), WorkerError> {
-        let news = match kind {
-            EventKind::Opened(Finished { status, sink, times, peer }) => {
-                let answer = sink.answer(status);
-                let news = SocketNews::Opened { answer, times, peer };
-                let told = self.notify(user, News::Socket { socket, news, bytes });
-                self.client.recycle(sink);
-                return told;
+        let bytes = self.client.take_bytes_of(request);
+        match kind {
+            EventKind::Message(message) => {
+                self.notify_of_websocket(user, socket, bytes, SocketNews::Message(message))
             }
-            EventKind::Refused(finished) => return self.refused(user, socket, bytes, finished),
-            EventKind::Message(message) => SocketNews::Message(message),
-            EventKind::Closed(close) => SocketNews::Closed(close),
-            EventKind::Lost { failure, times } => SocketNews::Failed { fault: failure.fault, times },
-            EventKind::Response(_) | EventKind::Failed { .. } => return Ok(()),
-        };
-        self.notify(user, News::Socket { socket, news, bytes })
+            EventKind::Opened => {
+                let Some((times, peer, sink)) = self.client.take_opening(request) else { return Ok(()) };
+                let news = SocketNews::Opened { answer: sink.answer(101), times, peer };
+                let told = self.notify_of_websocket(user, socket, bytes, news);
+                self.client.recycle(sink);
+                told
+            }
+            end => {
+                self.forget(user, request);
+                let Some(Ended { times, peer, sink, .. }) = self.client.take(request) else { return Ok(()) };
+                let news = match end {
+                    EventKind::Refused(status) => {
+                        SocketNews::Refused { answer: sink.answer(status), times, peer }
+                    }
+                    EventKind::Closed(close) => SocketNews::Closed(close),
+                    EventKind::Lost(failure) => SocketNews::Failed { fault: failure.fault, times },
+                    _ => return Ok(()),
+                };
+                let told = self.notify_of_websocket(user, socket, bytes, news);
+                self.client.recycle(sink);
+                told
+            }
+        }
     }
 
-    fn refused(
+    fn notify_of_websocket(
         &mut self,
         user: UserIndex,
         socket: AskId,
         bytes: CallBytes,
-        finished: Finished,
+        news: SocketNews<'_>,
     ) -> Result<(), WorkerError> {
-        let Finished { status, sink, times, peer } = finished;
-        let peer: Peer = peer;
-        let news = SocketNews::Refused { answer: sink.answer(status), times, peer };
-        let told = self.notify(user, News::Socket { socket, news, bytes });
-        self.client.recycle(sink);
-        told
+        self.notify(user, News::Socket { socket, news, bytes })
+    }
+}
+
+fn outcome(context: &Context, status: u16) -> Outcome {
+    let is_expected = match &context.purpose {
+        Purpose::Call { expects: Some(ranges), .. } => ranges.iter().any(|range| range.contains(&status)),
+        _ => EXPECTED.contains(&status),
+    };
+    if is_expected { Outcome::Success } else { Outcome::Status(status) }
+}
+
+fn record(
+    context: &Context,
+    outcome: Outcome,
+    times: &CallTimes,
+    bytes_sent: u64,
+    bytes_received: u64,
+) -> Record {
+    Record {
+        request: context.request,
+        scheduled: context.scheduled,
+        started: times.asked,
+        first_byte: times.first_byte,
+        ended: times.ended,
+        outcome,
+        bytes_sent,
+        bytes_received,
     }
 }

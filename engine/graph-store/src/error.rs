@@ -38,12 +38,12 @@ pub enum FileFault {
     Foreign,
     #[error(
         "it was written by a later version (format {version}); this one reads up to format {}",
-        crate::FORMAT_VERSION
+        crate::log::format::VERSION
     )]
     Newer { version: u32 },
     #[error(
         "its first {} bytes are damaged; --recover leaves the file out and says what is lost",
-        crate::log::frames::HEAD_BYTES
+        crate::log::format::HEAD_BYTES
     )]
     Head,
     #[error(

@@ -5,6 +5,7 @@ use crate::error::{OpenError, Refusal, WriteError};
 use crate::events::Event;
 use crate::log::commit::{Queue, Shared};
 use crate::log::settle::{Settled, Ticket, Unwritten};
+use crate::options::Options;
 use crate::read::Read;
 use crate::register::Registration;
 use crate::snapshot::check::{CheckReport, check_memory};
@@ -20,26 +21,6 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
-
-/// Reading this much of a log takes about a second.
-pub const SNAPSHOT_AT_LOG_BYTES: u64 = 256 * 1024 * 1024;
-
-/// How a store is opened.
-#[derive(Debug, Clone, Copy)]
-pub struct Options {
-    pub durability: Durability,
-    /// Goes on without what is damaged, and says what that was.
-    pub recover: bool,
-    /// A snapshot is taken by itself when the log has grown to this, and to twice the last snapshot; with none, only
-    /// when asked for.
-    pub snapshot_at_log_bytes: Option<u64>,
-}
-
-impl Options {
-    pub const fn new(durability: Durability) -> Self {
-        Self { durability, recover: false, snapshot_at_log_bytes: Some(SNAPSHOT_AT_LOG_BYTES) }
-    }
-}
 
 /// How an open store fares.
 #[derive(Debug, Clone)]
@@ -147,7 +128,8 @@ impl Store {
         done: impl FnOnce(Result<(), WriteError>) + Send + 'static,
     ) -> Result<T, Refusal> {
         let mut queue = self.shared.lock_with_room();
-        let result = queue.writer.operate(&self.shared.memory, operate)?;
+        let result =
+            queue.writer.operate(&self.shared.memory, |pending| operate(&mut Write::new(pending)))?;
         if self.shared.is_acknowledged_at_once(&queue) {
             self.shared.submit(queue);
             done(Ok(()));
@@ -174,7 +156,8 @@ impl Store {
         mut queue: MutexGuard<'_, Queue>,
         operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
     ) -> Result<(T, Ticket), Refusal> {
-        let result = queue.writer.operate(&self.shared.memory, operate)?;
+        let result =
+            queue.writer.operate(&self.shared.memory, |pending| operate(&mut Write::new(pending)))?;
         let ticket = if self.shared.is_acknowledged_at_once(&queue) {
             Ticket::SETTLED
         } else {

@@ -8,7 +8,7 @@ use crate::types::change::{Change, Side};
 use crate::types::id::Ref;
 use crate::types::schema::{Property, Schema, Type};
 use crate::types::value::{Kind, Properties, Value, find_property, write_properties};
-use crate::writer::Place;
+use crate::writer::PendingWrite;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub struct Write<'a> {
     memory: Arc<Memory>,
     /// As it is after the changes so far.
     schema: Arc<Schema>,
-    place: Place<'a>,
+    pending: PendingWrite<'a>,
 }
 
 impl std::fmt::Debug for Write<'_> {
@@ -44,12 +44,13 @@ impl std::fmt::Debug for Write<'_> {
 }
 
 impl<'a> Write<'a> {
-    pub(crate) fn at(memory: Arc<Memory>, place: Place<'a>) -> Self {
-        Self { schema: memory.schema.load_full(), memory, place }
+    pub(crate) fn new(pending: PendingWrite<'a>) -> Self {
+        let memory = pending.memory();
+        Self { schema: memory.schema.load_full(), memory, pending }
     }
 
     fn change(&mut self, change: &Change<'_>) {
-        self.place.change(&self.memory, change);
+        self.pending.change(&self.memory, change);
         if change.is_of_schema() {
             self.schema = self.memory.schema.load_full();
         }
@@ -150,7 +151,7 @@ impl<'a> Write<'a> {
 
     /// Nothing is left, types included.
     pub fn clear(&mut self) {
-        self.memory = self.place.clear();
+        self.memory = self.pending.clear();
         self.schema = self.memory.schema.load_full();
     }
 
@@ -168,7 +169,7 @@ impl<'a> Write<'a> {
         }
         let properties = encode(of, given, &[])?;
         let (_, shard) = place;
-        let free = self.memory.free_node(number, shard, self.place.state(), &guard);
+        let free = self.memory.free_node(number, shard, self.pending.state(), &guard);
         let at =
             free.ok_or(Refusal::TooMany { what: "nodes", limit: u64::from(crate::types::id::INDEX_MAX) })?;
         self.change(&Change::PutNode { at, key, properties: &properties });
@@ -228,7 +229,7 @@ impl<'a> Write<'a> {
         }
         let number = self.make_type(Side::Relationships, type_name)?;
         let properties = encode(self.type_of(Side::Relationships, number)?, given, &[])?;
-        let free = self.memory.free_relationship(number, from.shard(), self.place.state(), &guard);
+        let free = self.memory.free_relationship(number, from.shard(), self.pending.state(), &guard);
         let limit = u64::from(crate::types::id::INDEX_MAX);
         let at = free.ok_or(Refusal::TooMany { what: "relationships", limit })?;
         self.change(&Change::PutRelationship { at, from, to, properties: &properties });

@@ -1,13 +1,12 @@
 //! The one writer: makes changes in memory, and gathers them for the log with what takes them back.
 
 use crate::error::{Refusal, WriteError};
-use crate::log::frames::FRAME_HEAD_BYTES;
+use crate::log::format::FRAME_HEAD_BYTES;
 use crate::memory::Memory;
 use crate::memory::free::WriterState;
 use crate::memory::undo::Undo;
 use crate::types::change::Change;
 use crate::types::schema::Schema;
-use crate::write::Write;
 use arc_swap::ArcSwap;
 use std::fmt;
 use std::sync::Arc;
@@ -51,7 +50,7 @@ impl Writer {
     pub(crate) fn operate<T>(
         &mut self,
         memory: &ArcSwap<Memory>,
-        operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
+        operate: impl FnOnce(PendingWrite<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         if self.pending.frame.is_empty() {
             self.pending.frame.resize(FRAME_HEAD_BYTES, 0);
@@ -60,7 +59,7 @@ impl Writer {
             }
         }
         let (frame_before, steps_before) = (self.pending.frame.len(), self.pending.undo.len());
-        let result = operate(&mut Write::new(self, memory));
+        let result = operate(PendingWrite { writer: self, memory });
         if result.is_err() {
             self.pending.frame.truncate(frame_before);
             let later = self.pending.undo.split_off(steps_before);
@@ -87,19 +86,17 @@ impl Writer {
     }
 }
 
-/// What [`Write`] works on.
-pub(crate) struct Place<'a> {
+/// What an operation changes: the memory, and what is queued for the log.
+pub(crate) struct PendingWrite<'a> {
     writer: &'a mut Writer,
     memory: &'a ArcSwap<Memory>,
 }
 
-impl<'a> Write<'a> {
-    fn new(writer: &'a mut Writer, memory: &'a ArcSwap<Memory>) -> Self {
-        Self::at(memory.load_full(), Place { writer, memory })
+impl PendingWrite<'_> {
+    pub(crate) fn memory(&self) -> Arc<Memory> {
+        self.memory.load_full()
     }
-}
 
-impl Place<'_> {
     pub(crate) const fn state(&mut self) -> &mut WriterState {
         &mut self.writer.state
     }

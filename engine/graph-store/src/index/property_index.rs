@@ -245,7 +245,7 @@ const NOTHING: (u64, u64) = (u64::MAX, 0);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::condition::order;
+    use crate::types::order::order;
     use proptest::prelude::*;
 
     #[test]

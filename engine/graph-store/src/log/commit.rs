@@ -5,12 +5,12 @@ use crate::Durability;
 use crate::error::WriteError;
 use crate::events::{self, Listener};
 use crate::log::company::{Company, WAITED_FOR};
-use crate::log::frames::FRAME_HEAD_BYTES;
+use crate::log::format::FRAME_HEAD_BYTES;
 use crate::log::settle::{Settled, Ticket};
 use crate::log::{LogFile, NextFile};
 use crate::memory::Memory;
 use crate::register::Register;
-use crate::snapshot::keeper::Alarm;
+use crate::snapshot::trigger::SnapshotTrigger;
 use crate::writer::{Batch, Waiter, Writer};
 use arc_swap::ArcSwap;
 use std::io;
@@ -44,7 +44,7 @@ pub(crate) struct Shared {
     pub(crate) log_bytes: AtomicU64,
     /// Of the file that is appended to.
     pub(crate) log_number: AtomicU64,
-    pub(crate) alarm: Alarm,
+    pub(crate) trigger: SnapshotTrigger,
     pub(crate) listeners: Register<Listener>,
     pub(crate) watchers: Register<dyn Fn(&Settled) + Send + Sync>,
 }
@@ -113,7 +113,7 @@ impl Shared {
             rollbacks: AtomicU64::new(0),
             log_bytes: AtomicU64::new(log_bytes),
             log_number: AtomicU64::new(log_number),
-            alarm: Alarm::default(),
+            trigger: SnapshotTrigger::default(),
             listeners: Register::default(),
             watchers: Register::default(),
         }
@@ -228,7 +228,7 @@ impl Shared {
                 return Err(error);
             }
             let more = batch.frame.len() as u64;
-            self.alarm.look(self.log_bytes.fetch_add(more, Ordering::Relaxed) + more);
+            self.trigger.note_log_bytes(self.log_bytes.fetch_add(more, Ordering::Relaxed) + more);
         }
         let mut queue = self.lock();
         let undo = queue.writer.in_flight.take().unwrap_or_default();

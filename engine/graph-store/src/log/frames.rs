@@ -6,6 +6,7 @@
 
 use crate::disk::DiskFile;
 use crate::error::{FileFault, OpenError};
+use crate::log::format::{FRAME_HEAD_BYTES, HEAD_BYTES, VERSION};
 use crate::types::codec::Input;
 use std::fs;
 use std::io;
@@ -14,11 +15,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const MAGIC: [u8; 8] = *b"PRONYGRF";
-/// Of the format. A reader reads its own and all earlier ones.
-/// 2 has indexes of properties. 3 says of the frames of a log whether those before them were on the disk.
-pub const VERSION: u32 = 3;
-pub(crate) const HEAD_BYTES: usize = 24;
-pub(crate) const FRAME_HEAD_BYTES: usize = 16;
 /// No file has more frames: what claims to be so far ahead is no frame.
 const SEQUENCES_MAX: u64 = 1 << 40;
 /// The sequence number of the frame that ends a snapshot, or a log that was closed: all before it is on the disk.

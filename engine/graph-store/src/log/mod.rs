@@ -3,13 +3,15 @@
 
 pub(crate) mod commit;
 pub(crate) mod company;
+pub(crate) mod format;
 pub(crate) mod frames;
 pub(crate) mod settle;
 
 use crate::Durability;
 use crate::disk::{DiskFile, sync_directory};
 use crate::error::{OpenError, WriteError};
-use crate::log::frames::{FRAME_HEAD_BYTES, FileKind, HEAD_BYTES, LAST, LOOSE, head, seal};
+use crate::log::format::{FRAME_HEAD_BYTES, HEAD_BYTES};
+use crate::log::frames::{FileKind, LAST, LOOSE, head, seal};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};

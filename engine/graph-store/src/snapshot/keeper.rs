@@ -3,12 +3,12 @@
 
 use crate::log::NextFile;
 use crate::log::commit::Shared;
-use crate::log::frames::HEAD_BYTES;
+use crate::log::format::HEAD_BYTES;
 use crate::snapshot::pace::{Pace, Share, yield_to_others};
 use crate::snapshot::{self, SnapshotError, SnapshotReport};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 /// After one that failed, the next is tried when the log has grown by this part of what makes one due.
@@ -54,49 +54,6 @@ pub(crate) struct Keeper {
     bytes_needless: AtomicU64,
     bytes_last: AtomicU64,
     is_closing: AtomicBool,
-}
-
-/// How the log's thread tells that the log is long.
-#[derive(Debug)]
-pub(crate) struct Alarm {
-    at: AtomicU64,
-    is_closing: Mutex<bool>,
-    rings: Condvar,
-}
-
-impl Default for Alarm {
-    fn default() -> Self {
-        Self { at: AtomicU64::new(u64::MAX), is_closing: Mutex::new(false), rings: Condvar::new() }
-    }
-}
-
-impl Alarm {
-    pub(crate) fn look(&self, log_bytes: u64) {
-        if log_bytes >= self.at.load(Ordering::Relaxed) {
-            self.at.store(u64::MAX, Ordering::Relaxed);
-            drop(self.lock());
-            self.rings.notify_one();
-        }
-    }
-
-    fn close(&self) {
-        *self.lock() = true;
-        self.rings.notify_one();
-    }
-
-    /// False where the store is being closed.
-    fn wait(&self, at: u64, log_bytes: &AtomicU64) -> bool {
-        let mut is_closing = self.lock();
-        self.at.store(at, Ordering::Relaxed);
-        while !*is_closing && log_bytes.load(Ordering::Relaxed) < at {
-            is_closing = self.rings.wait(is_closing).unwrap_or_else(PoisonError::into_inner);
-        }
-        !*is_closing
-    }
-
-    fn lock(&self) -> MutexGuard<'_, bool> {
-        self.is_closing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Keeper {
@@ -160,7 +117,7 @@ impl Keeper {
         let Some(at_log_bytes) = self.at_log_bytes else { return };
         yield_to_others();
         let mut due = self.due(at_log_bytes);
-        while self.shared.alarm.wait(due, &self.shared.log_bytes) {
+        while self.shared.trigger.wait(due, &self.shared.log_bytes) {
             due = if self.take(Share::BESIDE).is_ok() {
                 self.due(at_log_bytes)
             } else {
@@ -171,7 +128,7 @@ impl Keeper {
 
     pub(crate) fn close(&self) {
         self.is_closing.store(true, Ordering::Relaxed);
-        self.shared.alarm.close();
+        self.shared.trigger.close();
     }
 
     /// A graph of many gigabytes is not written anew for every few megabytes of its log.

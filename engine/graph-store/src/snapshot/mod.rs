@@ -7,6 +7,7 @@ pub(crate) mod check;
 pub(crate) mod keeper;
 pub(crate) mod pace;
 pub(crate) mod recover;
+pub(crate) mod trigger;
 
 use crate::disk::{self, DiskFile, sync_directory};
 use crate::error::{WriteError, is_disk_full};

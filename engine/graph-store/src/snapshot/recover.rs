@@ -2,13 +2,14 @@
 
 use crate::disk::{self, sync_directory};
 use crate::error::{FileFault, OpenError};
-use crate::log::frames::{End, FileKind, Frames, HEAD_BYTES, LAST, VERSION};
+use crate::log::format::{HEAD_BYTES, VERSION};
+use crate::log::frames::{End, FileKind, Frames, LAST};
 use crate::log::{LogFile, NextFile};
 use crate::memory::Memory;
 use crate::memory::bulk;
 use crate::memory::free::WriterState;
+use crate::options::Options;
 use crate::snapshot::{remove_before, temporary_path};
-use crate::store::Options;
 use crate::types::change::Change;
 use crate::types::codec::Input;
 use crate::types::value::check_properties;

@@ -4,9 +4,8 @@
 //! the test does not hold; a value of another kind is different, and neither less nor greater. Which nodes are looked at
 //! is decided in `read.rs`.
 
-use crate::index::property_index::{Lookup, PropertyIndex, lookup};
-use crate::types::schema::Type;
-use crate::types::value::{Value, find_property};
+use crate::types::order::{elements, order};
+use crate::types::value::Value;
 use std::cmp::Ordering;
 
 /// What a property is asked for.
@@ -114,97 +113,12 @@ impl Condition<'_> {
     }
 }
 
-/// Conditions on the properties of one type, by their numbers.
-#[derive(Debug)]
-pub(crate) struct Filter<'c>(Vec<(Option<u16>, &'c Condition<'c>)>);
-
-impl<'c> Filter<'c> {
-    /// None where nothing of this type can fulfil them.
-    pub(crate) fn new(of: &Type, conditions: &'c [Condition<'c>]) -> Option<Self> {
-        let number = |condition: &Condition<'_>| Some(of.properties.get(condition.property)?.number);
-        let by_number: Vec<_> = conditions.iter().map(|condition| (number(condition), condition)).collect();
-        let is_possible = by_number.iter().all(|(number, of)| number.is_some() || of.holds(None));
-        is_possible.then_some(Self(by_number))
-    }
-
-    /// The best of the type's indexes, and what it is asked for.
-    pub(crate) fn lookup<'t>(&self, of: &'t Type) -> Option<(&'t PropertyIndex, Lookup)> {
-        let mut best = None;
-        for (number, kind, index) in of.indexes() {
-            let own: Vec<_> =
-                self.0.iter().filter(|(of, _)| *of == Some(number)).map(|(_, of)| *of).collect();
-            match lookup(kind, &own) {
-                Some(point @ Lookup::Point(_)) => return Some((index, point)),
-                Some(spans) if best.is_none() => best = Some((index, spans)),
-                _ => {}
-            }
-        }
-        best
-    }
-
-    /// Whether all of them hold for properties as they are kept.
-    pub(crate) fn holds(&self, properties: &[u8]) -> bool {
-        self.0.iter().all(|(number, condition)| {
-            let found = number.and_then(|number| find_property(properties, number));
-            condition.holds(found.as_ref())
-        })
-    }
-}
-
 pub(crate) fn is_equal(a: &Value<'_>, b: &Value<'_>) -> bool {
     order(a, b) == Some(Ordering::Equal)
 }
 
 fn is_at(list: &Value<'_>, place: usize, value: &Value<'_>) -> bool {
     list.element(place).is_some_and(|element| is_equal(&element, value))
-}
-
-fn elements<'v>(list: &'v Value<'_>) -> Option<impl Iterator<Item = Value<'v>>> {
-    Some((0..list.len()?).map_while(|place| list.element(place)))
-}
-
-/// None where neither comes before the other and they are not the same.
-pub(crate) fn order(a: &Value<'_>, b: &Value<'_>) -> Option<Ordering> {
-    match (a, b) {
-        (Value::Boolean(a), Value::Boolean(b)) => Some(a.cmp(b)),
-        (Value::Integer(a), Value::Integer(b)) => Some(a.cmp(b)),
-        (Value::Double(a), Value::Double(b)) => a.partial_cmp(b),
-        (Value::Integer(a), Value::Double(b)) => order_numbers(*a, *b),
-        (Value::Double(a), Value::Integer(b)) => order_numbers(*b, *a).map(Ordering::reverse),
-        (Value::String(a), Value::String(b)) => Some(a.as_bytes().cmp(b.as_bytes())),
-        (a, b) => order_lists(a, b),
-    }
-}
-
-fn order_lists(a: &Value<'_>, b: &Value<'_>) -> Option<Ordering> {
-    let (lengths, values) = ((a.len()?, b.len()?), elements(a)?.zip(elements(b)?));
-    for (a, b) in values {
-        match order(&a, &b)? {
-            Ordering::Equal => {}
-            other => return Some(other),
-        }
-    }
-    Some(lengths.0.cmp(&lengths.1))
-}
-
-/// As the real numbers that they stand for: turning one into the other's kind would round it.
-fn order_numbers(integer: i64, double: f64) -> Option<Ordering> {
-    /// 2^63, the first double beyond all integers.
-    const BEYOND: f64 = 9_223_372_036_854_775_808.0;
-    if double.is_nan() {
-        return None;
-    }
-    if double >= BEYOND {
-        return Some(Ordering::Less);
-    }
-    if double < -BEYOND {
-        return Some(Ordering::Greater);
-    }
-    let whole = double.trunc();
-    match integer.cmp(&(whole as i64)) {
-        Ordering::Equal => 0.0.partial_cmp(&(double - whole)),
-        other => Some(other),
-    }
 }
 
 #[cfg(test)]
@@ -316,7 +230,7 @@ mod tests {
             let near = (integer as f64) + step as f64 * 1024.0 + if half { 0.5 } else { 0.0 };
             let fraction = near - near.trunc();
             let (a, b) = (i128::from(integer) << 11, ((near.trunc() as i128) << 11) + (fraction * 2048.0) as i128);
-            prop_assert_eq!(order_numbers(integer, near), Some(a.cmp(&b)));
+            prop_assert_eq!(crate::types::order::order_numbers(integer, near), Some(a.cmp(&b)));
         }
     }
 }

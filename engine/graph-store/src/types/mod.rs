@@ -3,7 +3,9 @@
 pub(crate) mod change;
 pub(crate) mod codec;
 pub(crate) mod condition;
+pub(crate) mod filter;
 pub(crate) mod id;
 pub(crate) mod kept;
+pub(crate) mod order;
 pub(crate) mod schema;
 pub(crate) mod value;

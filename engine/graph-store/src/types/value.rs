@@ -118,11 +118,6 @@ impl Value<'_> {
         }
     }
 
-    /// As conditions compare them; none where neither comes before the other and they are not the same.
-    pub fn order(&self, other: &Value<'_>) -> Option<std::cmp::Ordering> {
-        crate::types::condition::order(self, other)
-    }
-
     /// How many values a list has; none for what is no list.
     pub(crate) fn len(&self) -> Option<usize> {
         match self {

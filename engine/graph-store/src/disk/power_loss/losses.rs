@@ -2,7 +2,7 @@
 //! goes on. `PRONY_GRAPH_LOSSES` for more of them.
 
 use super::{Change, Disk, Done, Event, Journal, Lie, is_called};
-use crate::log::frames::HEAD_BYTES;
+use crate::log::format::HEAD_BYTES;
 use crate::types::value::{Kind, Value};
 use crate::write::{Keep, Write};
 use crate::{Around, Durability, Options, Refusal, Side, Store};

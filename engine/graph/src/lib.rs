@@ -4,12 +4,15 @@
 //! it, `lower` makes a [`plan`] of a root field, `bind` fills in the variables, and `walk` writes the answer as JSON
 //! straight from the store. `mutate` writes. How values compare is the store's business alone.
 
+pub mod databases;
 mod events;
 mod execute;
 mod planning;
 mod schema;
+mod settings;
 mod source;
 #[cfg(test)]
 mod tests;
 
+pub use crate::settings::{GraphIndex, GraphSettings, durability, durability_text, graph_index};
 pub use crate::source::GraphSource;

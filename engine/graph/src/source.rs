@@ -9,11 +9,13 @@ use futures_util::future::{BoxFuture, LocalBoxFuture};
 use prony_graph_store::{Registration, Store};
 use prony_graphql::{error::GraphqlError, response::FieldResult, schema::Contribution, variables::Variables};
 use prony_source::{
-    ChangeSignal, CommonSettings, Events, FieldPlan, FieldRequest, PreparedField, ReservedNames, Source,
-    SourceSchema, SourceSession,
+    ChangeSignal, CommonSettings, Events, FieldPlan, FieldRequest, Metric, PreparedField, ReservedNames,
+    Source, SourceSchema, SourceSession,
 };
+use serde_json::Value;
 use tokio::sync::{Notify, Semaphore};
 
+use crate::databases::{Databases, state};
 use crate::{
     events::{Readers, depends_on, events},
     execute::{
@@ -90,12 +92,16 @@ impl Graph {
 /// A served graph.
 #[derive(Debug)]
 pub struct GraphSource {
+    /// The default one.
     graph: Arc<Graph>,
+    databases: Arc<Databases>,
 }
 
 impl GraphSource {
-    pub fn new(store: Arc<Store>, settings: CommonSettings) -> Self {
-        Self { graph: Arc::new(Graph::new(store, settings)) }
+    /// GraphQL serves the default database; the others have calls alone.
+    pub fn new(databases: Arc<Databases>, settings: CommonSettings) -> Self {
+        let store = Arc::clone(&databases.default().store);
+        Self { graph: Arc::new(Graph::new(store, settings)), databases }
     }
 
     #[cfg(test)]
@@ -135,6 +141,20 @@ impl Source for GraphSource {
 
     fn attach(&self) -> Rc<dyn SourceSession> {
         Rc::new(GraphSession { graph: Arc::clone(&self.graph) })
+    }
+
+    fn metrics(&self, _name: &str) -> Vec<Metric> {
+        state::metrics(&self.databases)
+    }
+
+    fn health_details(&self) -> Option<(&'static str, Value)> {
+        let states = serde_json::to_value(self.databases.states()).expect("plain texts and numbers are JSON");
+        Some(("graphs", states))
+    }
+
+    /// Tells the log of failures.
+    fn run(&self) -> BoxFuture<'_, ()> {
+        Box::pin(state::report_failures(&self.databases))
     }
 }
 

@@ -17,6 +17,7 @@ use prony_graphql::{
     selection::{Field, OperationKind},
     variables::Variables,
 };
+use serde_json::Value;
 
 use crate::{Metric, PreparedField, ReservedNames};
 
@@ -51,6 +52,16 @@ pub trait Source: Debug + Send + Sync {
 
     /// Opens one core's part of it; called on the core's thread, inside its `LocalSet`.
     fn attach(&self) -> Rc<dyn SourceSession>;
+
+    /// What `/health` tells of it beside the source's own line: a key of the answer, and its value.
+    fn health_details(&self) -> Option<(&'static str, Value)> {
+        None
+    }
+
+    /// Work of its own that belongs to no request, as long as the server runs; started once, on the control thread.
+    fn run(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 
     /// For `/metrics`; `name` is the source's name in the configuration.
     fn metrics(&self, name: &str) -> Vec<Metric> {

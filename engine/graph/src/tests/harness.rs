@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prony_graph_store::{Durability, Kind, Options, Refusal, Side, Store, Value, Write};
+use prony_graph_store::{Kind, Refusal, Side, Store, Value, Write};
 use prony_graphql::{
     document::{Operation, limits::Limits},
     error::GraphqlError,
@@ -13,7 +13,7 @@ use prony_graphql::{
 use prony_source::{CommonSettings, FieldRequest, PreparedField, ReservedNames, Source as _, SourceSchema};
 use tempfile::TempDir;
 
-use crate::GraphSource;
+use crate::{GraphSettings, GraphSource, databases::Databases};
 
 /// An open graph as a source.
 pub(super) struct Served {
@@ -35,9 +35,9 @@ impl Served {
 
     pub(super) fn with(settings: CommonSettings) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let options = Options::new(Durability::Sync);
-        let store = Arc::new(Store::open(directory.path(), options).unwrap());
-        let source = GraphSource::new(Arc::clone(&store), settings);
+        let databases = Arc::new(Databases::open(directory.path(), &GraphSettings::default()).unwrap());
+        let store = Arc::clone(&databases.default().store);
+        let source = GraphSource::new(databases, settings);
         Self { store, source, _directory: directory }
     }
 

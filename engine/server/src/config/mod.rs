@@ -14,16 +14,15 @@ use std::{collections::BTreeMap, path::Path};
 
 use prony_sql::settings::TableSettings;
 
+pub use prony_graph::{GraphIndex, GraphSettings};
+
 pub use crate::subscriptions::SubscriptionSettings;
 
 pub use self::{
     fault::{Fault, Faults, Origin},
     options::{OPTIONS, OptionSpec, Section},
     reference::reference,
-    settings::{
-        CoreChoice, Functions, GivenSource, GraphIndex, GraphSettings, LogFormat, Settings, SourceSettings,
-        SourceUrl, durability_text,
-    },
+    settings::{CoreChoice, Functions, GivenSource, LogFormat, Settings, SourceSettings, SourceUrl},
     value::{Kind, TypedValue},
 };
 

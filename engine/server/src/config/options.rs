@@ -1,14 +1,13 @@
 //! The table of options. Flags, help, the keys of the file and the reference in `docs/configuration.md` come
 //! from it.
 
+use prony_graph::{GraphSettings, durability, graph_index};
 use std::{net::SocketAddr, time::Duration};
 
 use prony_sql::settings::RelationalSettings;
 
 use super::{
-    settings::{
-        CoreChoice, GraphSettings, LogFormat, RESOLVERS, Settings, durability, graph_index, resolver,
-    },
+    settings::{CoreChoice, LogFormat, RESOLVERS, Settings, resolver},
     value::{Kind, TypedValue},
 };
 

@@ -1,12 +1,13 @@
 //! From what was typed to settings: flags over the file over defaults, variables of the environment filled in,
 //! and checks that need more than one value.
 
+use prony_graph::GraphSettings;
 use std::collections::BTreeSet;
 
 use prony_sql::settings::RelationalSettings;
 
 use super::{
-    Given, GraphSettings, Settings, SourceSettings, SourceUrl, Typed, TypedSource,
+    Given, Settings, SourceSettings, SourceUrl, Typed, TypedSource,
     fault::{Faults, Origin},
     options::Effect,
     settings::{GRAPH_HEADER_BYTES, GRAPH_LISTEN, GRAPH_URI_BYTES},

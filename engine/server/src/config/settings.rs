@@ -9,7 +9,7 @@ use std::{
 };
 
 use ::http::request::Parts;
-use prony_graph_store::{Durability, Kind, Side};
+use prony_graph::GraphSettings;
 use prony_graphql::{document::limits::Limits, request::Asked};
 use prony_resolvers::Resolvers;
 use prony_source::Source;
@@ -144,94 +144,12 @@ pub struct SourceSettings {
     pub graph: GraphSettings,
 }
 
-/// How a graph is opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GraphSettings {
-    pub durability: Durability,
-    /// Whether to go on without what is damaged.
-    pub recover: bool,
-    /// Length of the log at which a snapshot is due.
-    pub snapshot_at_log_bytes: u64,
-    /// Made at the start where they are not there.
-    pub indexes: Vec<GraphIndex>,
-}
-
-/// An index of a graph: the property is declared with it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GraphIndex {
-    pub side: Side,
-    pub type_name: String,
-    pub property: String,
-    pub kind: Kind,
-}
-
-impl Default for GraphSettings {
-    fn default() -> Self {
-        Self {
-            durability: Durability::Sync,
-            recover: false,
-            snapshot_at_log_bytes: prony_graph_store::SNAPSHOT_AT_LOG_BYTES,
-            indexes: Vec::new(),
-        }
-    }
-}
-
 /// Where a graph listens when nothing else is served: its clients' port.
 pub(super) const GRAPH_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7243);
 
 /// The longest path that HTTP's types hold, and a head that has room for one.
 pub(super) const GRAPH_URI_BYTES: usize = 65_534;
 pub(super) const GRAPH_HEADER_BYTES: usize = 96 << 10;
-
-/// `sync`, `interval=MS` or `off`.
-pub(super) fn durability(text: &str) -> Result<Durability, String> {
-    const INTERVAL_MS_MAX: u64 = 3_600_000;
-    let wrong = || {
-        format!(
-            "`{text}` is unknown; write sync, off, or interval=MS with 1 to {INTERVAL_MS_MAX} milliseconds"
-        )
-    };
-    match text {
-        "sync" => Ok(Durability::Sync),
-        "off" => Ok(Durability::Off),
-        _ => {
-            let interval = text.strip_prefix("interval=").and_then(|number| number.parse().ok());
-            let interval = interval.filter(|number| (1..=INTERVAL_MS_MAX).contains(number));
-            interval.map(|number| Durability::Interval(Duration::from_millis(number))).ok_or_else(wrong)
-        }
-    }
-}
-
-/// `nodes/TYPE/PROPERTY/KIND` or `relationships/…`; a type's own name may have slashes.
-pub(super) fn graph_index(text: &str) -> Result<GraphIndex, String> {
-    const KINDS: [Kind; 4] = [Kind::Boolean, Kind::Integer, Kind::Double, Kind::String];
-    let wrong = || {
-        format!(
-            "`{text}` is no index; write \"nodes/TYPE/PROPERTY/KIND\" or \"relationships/…\", with the kind boolean, \
-             integer, double or string"
-        )
-    };
-    let (side, rest) = text.split_once('/').ok_or_else(wrong)?;
-    let side = match side {
-        "nodes" => Side::Nodes,
-        "relationships" => Side::Relationships,
-        _ => return Err(wrong()),
-    };
-    let mut parts = rest.rsplitn(3, '/');
-    let (kind, property, type_name) = (parts.next(), parts.next(), parts.next());
-    let kind = kind.and_then(Kind::parse).filter(|kind| KINDS.contains(kind)).ok_or_else(wrong)?;
-    let name = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned).ok_or_else(wrong);
-    Ok(GraphIndex { side, type_name: name(type_name)?, property: name(property)?, kind })
-}
-
-/// As [`durability`] reads it.
-pub fn durability_text(durability: Durability) -> String {
-    match durability {
-        Durability::Sync => "sync".to_owned(),
-        Durability::Interval(interval) => format!("interval={}", interval.as_millis()),
-        Durability::Off => "off".to_owned(),
-    }
-}
 
 /// The start of a graph's address.
 const GRAPH: &str = "graph:";

@@ -7,13 +7,11 @@ use std::{
 };
 
 use http::{HeaderValue, StatusCode, header};
+use prony_graph::databases::settle::Waiting;
 use prony_graph_store::{Read, Refusal, WriteError};
 use prony_graphql::json::write_string;
 
-use super::{
-    pieces::{Long, Pieces},
-    settle::Waiting,
-};
+use super::pieces::{Long, Pieces};
 use crate::http::{
     reply::{Reply, empty, in_pieces, reply},
     simple::response,

@@ -2,6 +2,7 @@
 //! another node. Of a node with few they are written at once; of one with many in passes, each of which takes the next of
 //! their order from all of them, so that what is kept has a bound.
 
+use prony_graph::databases::Database;
 use std::sync::Arc;
 
 use prony_graph_store::{Around as Wanted, Direction, Read, Ref, Relationship};
@@ -9,7 +10,6 @@ use tokio::sync::Semaphore;
 
 use super::{
     answer::Answer,
-    databases::Database,
     json::{write_integer, write_list, write_node, write_relationship},
     path::{Around, Aspect, NodeName},
     pieces::{Pieces, SLICE_VISITS, is_full},

@@ -2,13 +2,13 @@
 //! by virtual shard, then by type and index, as `RageDB` has them. A list is made in slices, so that one that looks at
 //! millions holds up nobody; who waits between them is the business of `pieces`.
 
+use prony_graph::databases::Database;
 use std::sync::Arc;
 
 use prony_graph_store::{Condition, Read, Ref, SHARDS, Side, Test, Value};
 
 use super::{
     answer::Answer,
-    databases::Database,
     given::{self, Given},
     json::{write_node, write_relationship},
     pieces::{Pieces, SLICE_VISITS, is_full},

@@ -3,15 +3,11 @@
 use std::{borrow::Cow, sync::Arc};
 
 use http::{Method, StatusCode};
+use prony_graph::databases::{ChangeError, Database, Databases};
 use prony_graph_store::Side;
 use prony_graphql::json::write_string;
 
-use super::{
-    answer::Answer,
-    databases::{ChangeError, Database, Databases},
-    json::write_list,
-    path, write,
-};
+use super::{answer::Answer, json::write_list, path, write};
 
 pub(super) async fn answer(databases: &Arc<Databases>, method: &Method, path: &str) -> Answer {
     let rest = path.strip_prefix("/dbs").unwrap_or_default();

@@ -7,7 +7,6 @@
 mod answer;
 mod around;
 mod bulk;
-mod databases;
 mod given;
 mod json;
 mod lane;
@@ -17,25 +16,18 @@ mod path;
 mod pieces;
 mod read;
 mod schema;
-mod settle;
-mod state;
 mod write;
 
+use prony_graph::databases::{DEFAULT_DATABASE, Database, Databases};
 use std::sync::Arc;
 
 use http::{Method, Request};
 use hyper::body::Incoming;
 
-pub use self::databases::DatabasesError;
+pub(crate) use self::lane::{Lane, Served};
 use self::{
     answer::Answer,
-    databases::Database,
     path::{BadPath, Call},
-};
-pub(crate) use self::{
-    databases::{DEFAULT_DATABASE, Databases},
-    lane::{Lane, Served},
-    state::{DatabaseState, report_failures},
 };
 use crate::{config::Settings, http::reply::Reply};
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use prony_graph_store::{Node, Read, Ref, Relationship};
 
+use prony_graph::databases::Database;
 use prony_graphql::json::write_string;
 
 use super::{
     answer::Answer,
     around,
-    databases::Database,
     json::{write_integer, write_list, write_member, write_node, write_properties, write_relationship},
     list,
     path::{Call, NodeName, Owner},

@@ -1,5 +1,7 @@
 //! Calls that change the graph. The store refuses or accepts at once; an accepted one is answered when it is durable.
 
+use prony_graph::databases::Database;
+use prony_graph::databases::settle::{self, NotWritten, Waiting};
 use std::{future::poll_fn, sync::Arc};
 
 use bytes::Bytes;
@@ -9,13 +11,11 @@ use prony_graph_store::{Keep, Kind, Node, Read, Ref, Refusal, Relationship, Side
 
 use super::{
     answer::{Accepted, Answer, not_changed, not_created, not_durable},
-    databases::Database,
     given::{self, Given, GivenProperties},
     json::{write_bare_node, write_bare_relationship, write_node, write_relationship},
     list::{self, Sought},
     path::{Call, NodeName, Owner},
     schema,
-    settle::{self, NotWritten, Waiting},
 };
 use crate::{config::Settings, http::body};
 

@@ -12,7 +12,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use futures_util::future::select_all;
-use prony_graph::GraphSource;
+use prony_graph::{GraphSource, databases::Databases};
 use prony_graphql::{
     document::{Operation, limits::Limits},
     response::Detail,
@@ -26,7 +26,6 @@ use super::{
 };
 use crate::{
     config::{Functions, Settings, SourceSettings},
-    graph::Databases,
     http::Site,
 };
 
@@ -258,9 +257,8 @@ async fn open_source(settings: &SourceSettings) -> Result<NamedSource, OpenError
 }
 
 /// GraphQL serves the default database.
-fn graph_source(settings: &SourceSettings, databases: &Databases) -> NamedSource {
-    let store = Arc::clone(&databases.default().store);
-    let source = Arc::new(GraphSource::new(store, settings.relational.common));
+fn graph_source(settings: &SourceSettings, databases: &Arc<Databases>) -> NamedSource {
+    let source = Arc::new(GraphSource::new(Arc::clone(databases), settings.relational.common));
     NamedSource { name: settings.name.clone(), source, address: settings.url.without_secrets() }
 }
 

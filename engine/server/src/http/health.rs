@@ -4,21 +4,19 @@ use futures_util::future::join_all;
 use http::StatusCode;
 use prony_graphql::response::Detail;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::reply::{JSON, Reply, reply};
-use crate::{
-    graph::DatabaseState,
-    graphql::{CoreEngine, ExecutionContext as _},
-};
+use crate::graphql::{CoreEngine, ExecutionContext as _};
 
 #[derive(Debug, Serialize)]
 struct Health<'a> {
     status: &'static str,
     version: &'static str,
     sources: Vec<SourceHealth<'a>>,
-    /// Of the graph, where one is served.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    graphs: Vec<DatabaseState>,
+    /// What sources tell beside that, by their keys.
+    #[serde(flatten)]
+    details: Map<String, Value>,
 }
 
 #[derive(Debug, Serialize)]
@@ -50,11 +48,13 @@ pub(super) async fn answer(core: &CoreEngine) -> Reply {
     });
     let sources = join_all(sources).await;
     let ok = sources.iter().all(|source| source.status == "ok");
+    let details = core.engine().sources().iter().filter_map(|source| source.source.health_details());
+    let details = details.map(|(key, value)| (key.to_owned(), value)).collect();
     let health = Health {
         status: if ok { "ok" } else { "unavailable" },
         version: env!("CARGO_PKG_VERSION"),
         sources,
-        graphs: core.engine().databases().map(|databases| databases.states()).unwrap_or_default(),
+        details,
     };
     let body = serde_json::to_vec(&health).expect("plain texts are JSON");
     reply(if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, JSON, body)

@@ -189,11 +189,9 @@ fn metrics(core: &CoreEngine) -> Reply {
     const OPEN_METRICS: HeaderValue =
         HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
     let cache = &core.current().cache;
-    let graphs = core.engine().databases().map(|databases| databases.states()).unwrap_or_default();
     let sources = core.engine().sources().iter();
     let of_sources = sources.flat_map(|source| source.source.metrics(&source.name)).collect();
-    let text =
-        core.site().metrics.text(cache.operation_statistics(), cache.plan_statistics(), &graphs, of_sources);
+    let text = core.site().metrics.text(cache.operation_statistics(), cache.plan_statistics(), of_sources);
     match text {
         Ok(text) => reply(StatusCode::OK, OPEN_METRICS, text),
         Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, &error.to_string()),

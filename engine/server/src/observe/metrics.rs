@@ -22,7 +22,6 @@ use super::{
     process,
 };
 use crate::{
-    graph::DatabaseState,
     graphql::{STAGES, StageTimes},
     http::simple::Handover,
     runtime::Load,
@@ -210,7 +209,6 @@ impl Metrics {
         &self,
         operations: CacheStatistics,
         plans: CacheStatistics,
-        graphs: &[DatabaseState],
         of_sources: Vec<Metric>,
     ) -> Result<String, fmt::Error> {
         let (gauges, counters) = families(of_sources);
@@ -218,12 +216,7 @@ impl Metrics {
         let snapshot = Snapshot {
             requests: self.requests(),
             stages: self.histograms(),
-            gauges: self
-                .gauges(operations, plans)
-                .into_iter()
-                .chain(graph_gauges(graphs))
-                .chain(gauges)
-                .collect(),
+            gauges: self.gauges(operations, plans).into_iter().chain(gauges).collect(),
             counters: self.counters(operations, plans).into_iter().chain(counters).collect(),
         };
         registry.register_collector(Box::new(snapshot));
@@ -335,38 +328,6 @@ impl Metrics {
             single("process_cpu_seconds", "User and system time", process::read().cpu_seconds),
         ]
     }
-}
-
-/// None where no graph is served.
-fn graph_gauges(graphs: &[DatabaseState]) -> Vec<Family<f64>> {
-    if graphs.is_empty() {
-        return Vec::new();
-    }
-    let each = |read: fn(&DatabaseState) -> f64| {
-        graphs.iter().map(|of| (labels(&[("graph", &of.name)]), read(of))).collect()
-    };
-    let snapshots = graphs
-        .iter()
-        .filter_map(|of| Some((labels(&[("graph", &of.name)]), of.last_snapshot.as_ref()?.at_seconds)));
-    vec![
-        Family::new("prony_graph_nodes", "Nodes", each(|of| of.nodes as f64)),
-        Family::new("prony_graph_relationships", "Relationships", each(|of| of.relationships as f64)),
-        Family::new(
-            "prony_graph_log_bytes",
-            "Bytes of the log since the last snapshot",
-            each(|of| of.log_bytes as f64),
-        ),
-        Family::new(
-            "prony_graph_waiting_writes",
-            "Requests whose writes are not durable yet",
-            each(|of| of.waiting_writes as f64),
-        ),
-        Family::new(
-            "prony_graph_snapshot_time_seconds",
-            "When the last snapshot since the start was whole, Unix time",
-            snapshots.collect(),
-        ),
-    ]
 }
 
 /// Gauges and counters of all sources; those of one name are one family.

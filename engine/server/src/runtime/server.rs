@@ -24,7 +24,6 @@ use super::{
 };
 use crate::{
     config::Settings,
-    graph,
     graphql::{self, Engine, OpenError},
     http::Site,
 };
@@ -231,8 +230,9 @@ async fn open(
     let engine = Engine::open(&settings).await?;
     let site = Arc::new(Site::new(settings, engine, cpus.len()));
     tokio::task::spawn_local(graphql::follow(Arc::clone(&site)));
-    if let Some(databases) = site.engine.databases() {
-        tokio::task::spawn_local(graph::report_failures(Arc::clone(databases)));
+    for source in site.engine.sources() {
+        let source = Arc::clone(&source.source);
+        tokio::task::spawn_local(async move { source.run().await });
     }
     let spawn =
         |(index, cpu): (usize, &Option<usize>)| core::spawn(index, *cpu, Arc::clone(&site), stopping.clone());

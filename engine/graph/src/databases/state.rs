@@ -7,10 +7,11 @@ use std::{
 };
 
 use prony_graph_store::{Health, Side};
+use prony_source::{Metric, Sample};
 use serde::Serialize;
 
-use super::databases::{Database, Databases, with_causes};
-use crate::config::durability_text;
+use super::{Database, Databases, with_causes};
+use crate::settings::durability_text;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct DatabaseState {
@@ -60,6 +61,36 @@ impl Databases {
     }
 }
 
+/// For `/metrics`.
+pub(crate) fn metrics(databases: &Databases) -> Vec<Metric> {
+    let states = databases.states();
+    let each = |read: fn(&DatabaseState) -> f64| {
+        states.iter().map(|of| Sample::labelled("graph", &of.name, read(of))).collect()
+    };
+    let snapshots = states
+        .iter()
+        .filter_map(|of| Some(Sample::labelled("graph", &of.name, of.last_snapshot.as_ref()?.at_seconds)));
+    vec![
+        Metric::gauge("prony_graph_nodes", "Nodes", each(|of| of.nodes as f64)),
+        Metric::gauge("prony_graph_relationships", "Relationships", each(|of| of.relationships as f64)),
+        Metric::gauge(
+            "prony_graph_log_bytes",
+            "Bytes of the log since the last snapshot",
+            each(|of| of.log_bytes as f64),
+        ),
+        Metric::gauge(
+            "prony_graph_waiting_writes",
+            "Requests whose writes are not durable yet",
+            each(|of| of.waiting_writes as f64),
+        ),
+        Metric::gauge(
+            "prony_graph_snapshot_time_seconds",
+            "When the last snapshot since the start was whole, Unix time",
+            snapshots.collect(),
+        ),
+    ]
+}
+
 impl DatabaseState {
     fn of(database: &Database) -> Self {
         let store = &database.store;
@@ -105,7 +136,7 @@ struct Told {
 }
 
 /// Tells the log when a log or a snapshot cannot be written, and when it can be again; never returns.
-pub(crate) async fn report_failures(databases: Arc<Databases>) {
+pub(crate) async fn report_failures(databases: &Databases) {
     let mut told: HashMap<String, Told> = HashMap::new();
     loop {
         tokio::time::sleep(LOOK_EVERY).await;

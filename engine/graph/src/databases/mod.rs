@@ -1,6 +1,9 @@
 //! The databases of a graph source: one directory and one store each, under the source's directory. Opens, lists,
 //! makes and drops them; what is in them is the store's.
 
+pub mod settle;
+pub(crate) mod state;
+
 use std::{
     collections::BTreeMap,
     fs, io,
@@ -12,11 +15,11 @@ use std::{
 use arc_swap::{ArcSwap, Guard};
 use prony_graph_store::{Options, Side, Store, WriteError, make_directory};
 
-use super::settle::Inbox;
-use crate::config::{GraphIndex, GraphSettings, durability_text};
+use self::settle::Inbox;
+use crate::settings::{GraphIndex, GraphSettings, durability_text};
 
 /// The database that is made where there is none, and that GraphQL serves.
-pub(crate) const DEFAULT_DATABASE: &str = "rage";
+pub const DEFAULT_DATABASE: &str = "rage";
 /// Of a directory's name.
 const NAME_BYTES_MAX: usize = 64;
 /// Stores have a thread and an open file each.
@@ -26,7 +29,7 @@ const DROPPED: &str = ".dropped-";
 
 /// All databases of a source.
 #[derive(Debug)]
-pub(crate) struct Databases {
+pub struct Databases {
     directory: PathBuf,
     options: Options,
     default: Arc<Database>,
@@ -37,24 +40,24 @@ pub(crate) struct Databases {
 
 /// An open database.
 #[derive(Debug)]
-pub(crate) struct Database {
-    pub(crate) name: String,
-    pub(crate) store: Arc<Store>,
+pub struct Database {
+    pub name: String,
+    pub store: Arc<Store>,
     /// Of each core that has written to it.
     inboxes: Mutex<Vec<Arc<Inbox>>>,
 }
 
 impl Database {
-    pub(super) fn new(name: &str, store: Store) -> Self {
+    pub fn new(name: &str, store: Store) -> Self {
         Self { name: name.to_owned(), store: Arc::new(store), inboxes: Mutex::default() }
     }
 
-    pub(super) fn joined(&self, inbox: Arc<Inbox>) {
+    pub(crate) fn joined(&self, inbox: Arc<Inbox>) {
         self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).push(inbox);
     }
 
     /// Requests whose writes are not durable yet.
-    pub(super) fn waiting_writes(&self) -> usize {
+    pub(crate) fn waiting_writes(&self) -> usize {
         let inboxes = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner);
         inboxes.iter().map(|inbox| inbox.waiting()).sum()
     }
@@ -76,7 +79,7 @@ pub enum DatabasesError {
 
 /// Why a database is not made or dropped.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ChangeError {
+pub enum ChangeError {
     #[error("Database already exists")]
     Exists,
     #[error("Database does not exist")]
@@ -98,7 +101,7 @@ pub(crate) enum ChangeError {
 }
 
 /// The error and what lies beneath it, in one line.
-pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(deeper) = cause {
@@ -116,7 +119,7 @@ fn is_name(name: &str) -> bool {
 
 impl Databases {
     /// Opens all that are in the directory, and makes the default one. Blocks while they are read.
-    pub(crate) fn open(directory: &Path, settings: &GraphSettings) -> Result<Self, DatabasesError> {
+    pub fn open(directory: &Path, settings: &GraphSettings) -> Result<Self, DatabasesError> {
         let &GraphSettings { durability, recover, snapshot_at_log_bytes, ref indexes } = settings;
         let options = Options { durability, recover, snapshot_at_log_bytes: Some(snapshot_at_log_bytes) };
         let failed = |source| DatabasesError::Directory { directory: directory.to_owned(), source };
@@ -142,20 +145,20 @@ impl Databases {
     }
 
     /// Never dropped while the source is open.
-    pub(crate) fn default(&self) -> &Arc<Database> {
+    pub fn default(&self) -> &Arc<Database> {
         &self.default
     }
 
-    pub(crate) fn all(&self) -> Guard<Arc<BTreeMap<String, Arc<Database>>>> {
+    pub fn all(&self) -> Guard<Arc<BTreeMap<String, Arc<Database>>>> {
         self.all.load()
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<Arc<Database>> {
+    pub fn get(&self, name: &str) -> Option<Arc<Database>> {
         self.all.load().get(name).cloned()
     }
 
     /// Makes a database. Blocks.
-    pub(crate) fn create(&self, name: &str) -> Result<(), ChangeError> {
+    pub fn create(&self, name: &str) -> Result<(), ChangeError> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = BTreeMap::clone(&self.all.load());
         if all.contains_key(name) {
@@ -177,7 +180,7 @@ impl Databases {
     }
 
     /// Drops a database with all that it holds. Blocks.
-    pub(crate) fn drop_one(&self, name: &str) -> Result<(), ChangeError> {
+    pub fn drop_one(&self, name: &str) -> Result<(), ChangeError> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = BTreeMap::clone(&self.all.load());
         if name == DEFAULT_DATABASE {

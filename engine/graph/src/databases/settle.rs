@@ -16,7 +16,7 @@ use std::{
 use futures_util::task::AtomicWaker;
 use prony_graph_store::{Refusal, Registration, Settled, Store, Ticket, Unwritten, Write, WriteError};
 
-use super::databases::Database;
+use super::Database;
 
 thread_local! {
     /// This core's lines, one for each database that it has written to.
@@ -33,7 +33,7 @@ struct Line {
 
 /// What the log's thread has told and the core has not heard yet.
 #[derive(Debug, Default)]
-pub(super) struct Inbox {
+pub struct Inbox {
     settled: Mutex<Vec<Settled>>,
     waker: AtomicWaker,
     /// The line's length; only its core writes it.
@@ -42,7 +42,7 @@ pub(super) struct Inbox {
 
 impl Inbox {
     /// Requests of the core that wait.
-    pub(super) fn waiting(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.waiting.load(Relaxed)
     }
 }
@@ -61,14 +61,14 @@ enum Progress {
 
 /// Why nothing was changed.
 #[derive(Debug)]
-pub(super) enum NotWritten {
+pub enum NotWritten {
     Refused(Refusal),
     /// Too much waits for the disk: to be tried again when there is [room](Store::room).
     NoRoom,
 }
 
 /// Makes changes, all or none; gives what is to be waited for. Call it on a core's thread, inside its `LocalSet`.
-pub(super) fn write<T>(
+pub fn write<T>(
     database: &Arc<Database>,
     operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
 ) -> Result<(T, Waiting), NotWritten> {
@@ -89,16 +89,16 @@ pub(super) fn write<T>(
 /// A write that was accepted.
 #[must_use]
 #[derive(Debug)]
-pub(super) struct Waiting(Option<Rc<Place>>);
+pub struct Waiting(Option<Rc<Place>>);
 
 impl Waiting {
     /// Whether there was nothing to wait for.
-    pub(super) const fn is_over(&self) -> bool {
+    pub const fn is_over(&self) -> bool {
         self.0.is_none()
     }
 
     /// Ready when it is as durable as the store keeps it, or was taken back.
-    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
+    pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
         let Some(place) = &self.0 else { return Poll::Ready(Ok(())) };
         let mut progress = place.0.borrow_mut();
         match &mut *progress {

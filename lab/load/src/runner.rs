@@ -3,11 +3,11 @@
 use crate::collector::Collector;
 use crate::error::RunError;
 use crate::flow::FlowWorkload;
-use crate::gate::Gate;
 use crate::machine;
 use crate::options::{RecordBatch, RunOptions};
+use crate::start_barrier::StartBarrier;
 use crate::store::Store;
-use crate::subscriptions::board::Board;
+use crate::subscriptions::publications::PublicationQueue;
 use crate::subscriptions::thread::Subscribers;
 use crate::subscriptions::{self, threads_for};
 use crate::worker::{Handover, Shared, Worker, WorkerError};
@@ -26,8 +26,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 /// measured. Blocks the calling thread.
 pub fn run(plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
     let subscribers = threads_for(plan, options.threads.get() as u32);
-    let board = Board::new(plan, subscribers, run_mark());
-    measure(plan, &FlowWorkload::new(plan, &board), &board, subscribers, options)
+    let publications = PublicationQueue::new(plan, subscribers, run_mark());
+    measure(plan, &FlowWorkload::new(plan, &publications), &publications, subscribers, options)
 }
 
 /// Tells the tokens of this run from those of others.
@@ -41,13 +41,13 @@ pub fn run_workload(
     workload: &dyn Workload,
     options: RunOptions,
 ) -> Result<ResultFile, RunError> {
-    measure(plan, workload, &Board::new(plan, 0, 0), 0, options)
+    measure(plan, workload, &PublicationQueue::new(plan, 0, 0), 0, options)
 }
 
 fn measure(
     plan: &Plan,
     workload: &dyn Workload,
-    board: &Board,
+    publications: &PublicationQueue,
     subscriber_threads: u32,
     options: RunOptions,
 ) -> Result<ResultFile, RunError> {
@@ -58,7 +58,7 @@ fn measure(
     // A thread without a user would only wait.
     let threads = (options.threads.get() as u32).clamp(1, plan.users().max(1));
     let stop = options.stop.clone();
-    let (gate, budgets) = (Gate::default(), &budgets);
+    let (barrier, budgets) = (StartBarrier::default(), &budgets);
     let shape = TallyShape { keeps_records: options.records.is_some(), ..TallyShape::of(plan) };
     let (windows, targets, stop) = (&windows, &targets, &stop);
     let shared = Shared { plan, windows, workload, budgets, targets, stop, threads, shape };
@@ -67,12 +67,12 @@ fn measure(
         plan,
         windows,
         targets,
-        board,
+        publications,
         stop,
         users_running: &users_running,
         threads: subscriber_threads,
     };
-    drive(&shared, &subscribed, &gate, options)
+    drive(&shared, &subscribed, &barrier, options)
 }
 
 fn target_settings<'a>(plan: &'a Plan, workload: &'a dyn Workload) -> TargetSettings<'a> {
@@ -97,7 +97,7 @@ fn budget_of(load: &LoadModel) -> u64 {
 fn drive(
     shared: &Shared<'_>,
     subscribed: &subscriptions::thread::Shared<'_>,
-    gate: &Gate,
+    barrier: &StartBarrier,
     mut options: RunOptions,
 ) -> Result<ResultFile, RunError> {
     let (sender, receiver) = mpsc::channel();
@@ -107,18 +107,18 @@ fn drive(
         for number in 0..threads {
             let sender = sender.clone();
             let work = move || {
-                let guard = StopOthers { shared, gate };
+                let guard = StopOthers { shared, barrier };
                 match number.checked_sub(shared.threads) {
                     None => {
                         let _ended = UsersEnd(subscribed.users_running);
                         let worker = Worker::new(shared, number, sender)?;
-                        if let Some(epoch) = gate.enter() {
+                        if let Some(epoch) = barrier.enter() {
                             worker.run(epoch)?;
                         }
                     }
                     Some(index) => {
                         let subscribers = Subscribers::new(subscribed, number, index, sender)?;
-                        if let Some(epoch) = gate.enter() {
+                        if let Some(epoch) = barrier.enter() {
                             subscribers.run(epoch)?;
                         }
                     }
@@ -131,13 +131,13 @@ fn drive(
                 thread::Builder::new().name(format!("prony-{name}-{number}")).spawn_scoped(scope, work);
             handles.push(handle.map_err(|cause| {
                 // The scope waits for the threads that already run.
-                drop(StopOthers { shared, gate });
+                drop(StopOthers { shared, barrier });
                 RunError::Thread(cause)
             })?);
         }
         drop(sender);
         // Without a start, one of the threads says why.
-        let epoch = gate.open(threads).unwrap_or_else(Instant::now);
+        let epoch = barrier.open(threads).unwrap_or_else(Instant::now);
         if let Some(observe) = &mut options.observe {
             observe.start(epoch);
         }
@@ -157,13 +157,13 @@ impl Drop for UsersEnd<'_> {
 /// Dropped by a thread that fails or panics: the others would go on with a part of the load only.
 struct StopOthers<'a> {
     shared: &'a Shared<'a>,
-    gate: &'a Gate,
+    barrier: &'a StartBarrier,
 }
 
 impl Drop for StopOthers<'_> {
     fn drop(&mut self) {
         self.shared.stop.stop();
-        self.gate.fail();
+        self.barrier.fail();
     }
 }
 

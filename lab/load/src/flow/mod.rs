@@ -7,7 +7,7 @@ mod judge;
 mod values;
 
 use crate::prepared::Prepared;
-use crate::subscriptions::board::{Board, Notice, Published};
+use crate::subscriptions::publications::{Notice, PublicationQueue, Published};
 use judge::Judge;
 use prony_model::data::rows::CellKind;
 use prony_model::data::variable::Exhausted;
@@ -35,7 +35,7 @@ const STREAMS: u64 = 1 << 32;
 pub(crate) struct FlowWorkload<'a> {
     plan: &'a Plan,
     /// Where subscribers hear of what users publish.
-    board: &'a Board,
+    publications: &'a PublicationQueue,
     prepared: Vec<Prepared>,
     judges: Vec<Judge<'a>>,
     /// By variable: how many rows all users together have taken.
@@ -45,10 +45,10 @@ pub(crate) struct FlowWorkload<'a> {
 }
 
 impl<'a> FlowWorkload<'a> {
-    pub(crate) fn new(plan: &'a Plan, board: &'a Board) -> Self {
+    pub(crate) fn new(plan: &'a Plan, publications: &'a PublicationQueue) -> Self {
         Self {
             plan,
-            board,
+            publications,
             prepared: Prepared::all(plan),
             judges: Judge::all(plan),
             positions: plan.variables().iter().map(|_| AtomicU64::new(0)).collect(),
@@ -91,7 +91,7 @@ impl<'a> FlowProgram<'a> {
             FlowUser { step: 0, has_failed: false, published: None, random }
         });
         let users: Vec<_> = users.collect();
-        let (variables, run) = (workload.plan.variables(), workload.board.run);
+        let (variables, run) = (workload.plan.variables(), workload.publications.run);
         let values = Values::new(variables, &workload.positions, users.len(), thread, run);
         Self { workload, thread, users, values, counts: Counts::default(), body: Vec::new() }
     }
@@ -154,7 +154,7 @@ impl<'a> FlowProgram<'a> {
     /// Writes a request, unless a value that it needs is not there.
     fn write(&mut self, user: usize, request: usize, out: &mut Outgoing) -> Step {
         let prepared = &self.workload.prepared[request];
-        let token = self.workload.board.token_of(self.workload.plan, request);
+        let token = self.workload.publications.token_of(self.workload.plan, request);
         let token = token.map(|variable| self.values.renew_token(user, variable));
         if !prepared.variables.is_empty() || self.workload.judges[request].has_variables() {
             let needed = prepared.variables.iter().chain(self.workload.judges[request].variables());
@@ -180,12 +180,12 @@ impl<'a> FlowProgram<'a> {
     fn publish(&mut self, user: usize, request: usize, token: Token) {
         self.users[user].published = Some((request, token));
         let (plan, values) = (self.workload.plan, self.values.of(user));
-        for group in self.workload.board.groups_of(request) {
+        for group in self.workload.publications.groups_of(request) {
             let Some(fan_out) = &plan.subscriptions()[*group].fan_out else { continue };
             let mut key = Vec::new();
             fan_out.request_key.render(&values, &mut key);
             let what = Published::Sent { key: key.into() };
-            self.workload.board.put(&Notice { group: *group, token, at: Instant::now(), what });
+            self.workload.publications.put(&Notice { group: *group, token, at: Instant::now(), what });
         }
     }
 
@@ -193,8 +193,8 @@ impl<'a> FlowProgram<'a> {
     fn acknowledge(&mut self, user: usize, what: &Published) {
         let Some((request, token)) = self.users[user].published.take() else { return };
         let at = Instant::now();
-        for group in self.workload.board.groups_of(request) {
-            self.workload.board.put(&Notice { group: *group, token, at, what: what.clone() });
+        for group in self.workload.publications.groups_of(request) {
+            self.workload.publications.put(&Notice { group: *group, token, at, what: what.clone() });
         }
     }
 }
@@ -239,11 +239,11 @@ impl Program for FlowProgram<'_> {
 
 /// The text of each request with the values that a first user would send; captured ones stand as their own names.
 pub(crate) fn example_texts(plan: &Plan) -> Vec<Vec<u8>> {
-    let board = Board::new(plan, 0, 0);
-    let workload = FlowWorkload::new(plan, &board);
+    let publications = PublicationQueue::new(plan, 0, 0);
+    let workload = FlowWorkload::new(plan, &publications);
     let mut random = ChaCha8Rng::seed_from_u64(plan.seed());
     let first = ThreadPlace { number: 0, threads: 1 };
-    let mut values = Values::new(plan.variables(), &workload.positions, 1, first, board.run);
+    let mut values = Values::new(plan.variables(), &workload.positions, 1, first, publications.run);
     for (index, variable) in
         plan.variables().iter().enumerate().filter(|(_, variable)| variable.is_captured())
     {

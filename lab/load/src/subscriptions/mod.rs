@@ -1,16 +1,16 @@
 //! Clients that subscribe while users publish, on threads of their own.
 //!
-//! The road of an event: read ([`thread`], stamped before anything looks at it) → frames ([`frames`]) or server-sent events
-//! ([`sse`]) → messages ([`messages`], [`link`]) → its token, and the mutation that it pays for ([`ledger`]). Users tell of
-//! their mutations on a [`board`]. [`requests`] opens connections; where a client has one stream for everything, its
-//! operations are started and stopped beside it ([`orders`]).
+//! An event passes: read ([`thread`], stamped before anything looks at it) → frames ([`frames`]) or server-sent events
+//! ([`sse`]) → messages ([`messages`], [`link`]) → its token, and the mutation that it belongs to ([`delivery`]). Users put
+//! their mutations into the queue of [`publications`]. [`requests`] opens connections; where a client has one stream for
+//! everything, its operations are started and stopped beside it ([`orders`]).
 
-pub(crate) mod board;
+mod delivery;
 mod frames;
-mod ledger;
 mod link;
 mod messages;
 mod orders;
+pub(crate) mod publications;
 mod requests;
 mod sse;
 pub(crate) mod thread;

@@ -1,4 +1,4 @@
-//! One thread of subscribers: its connections, one event loop, and the ledgers of what they are owed.
+//! One thread of subscribers: its connections, one event loop, and the trackers of what they are owed.
 
 mod connection;
 mod control;
@@ -6,8 +6,8 @@ mod events;
 mod operations;
 mod streams;
 
-use super::board::{Board, Notice};
-use super::ledger::{Counting, Ledger, Member};
+use super::delivery::{Counting, DeliveryTracker, Member};
+use super::publications::{Notice, PublicationQueue};
 use super::values::SubscriberValues;
 use crate::options::StopFlag;
 use crate::worker::{Handover, WorkerError, processor_time};
@@ -39,7 +39,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) windows: &'a Windows,
     pub(crate) targets: &'a Targets,
-    pub(crate) board: &'a Board,
+    pub(crate) publications: &'a PublicationQueue,
     pub(crate) stop: &'a StopFlag,
     /// Threads of users that have not ended.
     pub(crate) users_running: &'a AtomicU32,
@@ -61,7 +61,7 @@ enum State {
 
 /// What a group needs beside the plan.
 struct Group {
-    ledger: Ledger,
+    tracker: DeliveryTracker,
     finder: Option<TokenFinder>,
 }
 
@@ -111,7 +111,7 @@ impl<'a> Subscribers<'a> {
             groups: plan
                 .subscriptions()
                 .iter()
-                .map(|group| Group::new(plan, shared.board.run, group))
+                .map(|group| Group::new(plan, shared.publications.run, group))
                 .collect(),
             slots: Vec::new(),
             next_slot: 0,
@@ -152,7 +152,7 @@ impl<'a> Subscribers<'a> {
                         SubscriberValues::new(plan, group, subscription, number * u64::from(each) + at);
                     values.render(&fan_out.key)
                 });
-                let member = self.groups[group].ledger.join(&key.unwrap_or_default());
+                let member = self.groups[group].tracker.join(&key.unwrap_or_default());
                 self.subscriptions.push(Subscription { member, state: State::Waiting });
             }
             let due = draft.due(number);
@@ -227,12 +227,12 @@ impl<'a> Subscribers<'a> {
         self.settle_all(now);
         let longest = plan.subscriptions().iter().filter_map(|group| group.fan_out.as_ref());
         let longest = longest.map(|fan_out| fan_out.wait_max).max().unwrap_or(Nanos::ZERO);
-        now >= ended.plus(longest) || !self.groups.iter().any(|group| group.ledger.is_waiting())
+        now >= ended.plus(longest) || !self.groups.iter().any(|group| group.tracker.is_waiting())
     }
 
     fn finish(&mut self, now: Nanos) {
         for (group, entry) in self.groups.iter_mut().enumerate() {
-            entry.ledger.close(&mut Counting {
+            entry.tracker.close(&mut Counting {
                 tally: &mut self.tally.subscribers,
                 group,
                 counts_mutations: false,
@@ -281,6 +281,6 @@ impl Group {
             let prefix = plan.variables()[fan_out.variable].token_prefix().unwrap_or_default();
             TokenFinder::new(prefix, run)
         });
-        Self { ledger: Ledger::new(wait_max), finder }
+        Self { tracker: DeliveryTracker::new(wait_max), finder }
     }
 }

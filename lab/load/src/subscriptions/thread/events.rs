@@ -1,11 +1,11 @@
-//! What users publish and what subscribers hear, brought to the ledgers.
+//! What users publish and what subscribers hear, brought to the trackers.
 
 use super::Subscribers;
 use super::connection::Marks;
-use crate::subscriptions::board::{Notice, Published};
-use crate::subscriptions::ledger::Counting;
+use crate::subscriptions::delivery::Counting;
 use crate::subscriptions::link::Heard;
 use crate::subscriptions::messages::has_errors;
+use crate::subscriptions::publications::{Notice, Published};
 use prony_model::Nanos;
 use prony_model::subscription::tally::count_reason;
 use std::mem;
@@ -16,17 +16,17 @@ pub(super) const SETTLE_EVERY: Nanos = Nanos::from_millis(200);
 impl Subscribers<'_> {
     pub(super) fn take_notices(&mut self) {
         let mut notices = mem::take(&mut self.notices);
-        self.shared.board.take(self.index, &mut notices);
+        self.shared.publications.take(self.index, &mut notices);
         for Notice { group, token, at, what } in notices.drain(..) {
             let at = self.moment(at);
             let window = self.window_at(at);
-            let ledger = &mut self.groups[group].ledger;
+            let tracker = &mut self.groups[group].tracker;
             let counts_mutations = self.index == 0;
             let counting = &mut Counting { tally: &mut self.tally.subscribers, group, counts_mutations };
             match what {
-                Published::Sent { key } => ledger.sent(token, &key, at, window, counting),
-                Published::Acknowledged => ledger.answered(token, Some(at), counting),
-                Published::Failed => ledger.answered(token, None, counting),
+                Published::Sent { key } => tracker.sent(token, &key, at, window, counting),
+                Published::Acknowledged => tracker.answered(token, Some(at), counting),
+                Published::Failed => tracker.answered(token, None, counting),
             }
         }
         self.notices = notices;
@@ -41,7 +41,7 @@ impl Subscribers<'_> {
 
     pub(super) fn settle_all(&mut self, now: Nanos) {
         for (group, entry) in self.groups.iter_mut().enumerate() {
-            entry.ledger.settle(
+            entry.tracker.settle(
                 now,
                 &mut Counting { tally: &mut self.tally.subscribers, group, counts_mutations: false },
             );
@@ -116,7 +116,7 @@ impl Subscribers<'_> {
             return;
         };
         let member = self.subscriptions[self.slots[index].first + number as usize].member;
-        entry.ledger.received(
+        entry.tracker.received(
             member,
             token,
             at,

@@ -60,7 +60,7 @@ impl<'a> Subscribers<'a> {
             let subscription = &mut self.subscriptions[at];
             if subscription.state == State::Waiting {
                 subscription.state = State::InForce;
-                self.groups[slot.group].ledger.begin(subscription.member);
+                self.groups[slot.group].tracker.begin(subscription.member);
                 self.in_force += 1;
                 let counts = &mut self.tally.subscribers.links[slot.group].counts;
                 counts.subscribed += 1;
@@ -95,6 +95,6 @@ impl<'a> Subscribers<'a> {
         let subscription = &mut self.subscriptions[slot.first + number as usize];
         self.in_force -= u64::from(subscription.state == State::InForce);
         subscription.state = State::Over;
-        self.groups[slot.group].ledger.end(subscription.member);
+        self.groups[slot.group].tracker.end(subscription.member);
     }
 }

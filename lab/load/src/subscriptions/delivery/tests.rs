@@ -1,4 +1,4 @@
-//! Stories of mutations and events, told line by line, and what the ledger makes of them.
+//! Stories of mutations and events, told line by line, and what the tracker makes of them.
 
 use super::*;
 use expect_test::{Expect, expect};
@@ -14,7 +14,7 @@ fn token(publisher: u32, sequence: u32) -> Token {
 }
 
 struct Story {
-    ledger: Ledger,
+    tracker: DeliveryTracker,
     tally: SubscriptionTally,
     members: Vec<Member>,
 }
@@ -22,12 +22,12 @@ struct Story {
 impl Story {
     /// Subscriptions with these keys, all in force.
     fn new(keys: &[&str]) -> Self {
-        let mut ledger = Ledger::new(WAIT_MAX);
-        let members: Vec<_> = keys.iter().map(|key| ledger.join(key.as_bytes())).collect();
+        let mut tracker = DeliveryTracker::new(WAIT_MAX);
+        let members: Vec<_> = keys.iter().map(|key| tracker.join(key.as_bytes())).collect();
         for member in &members {
-            ledger.begin(*member);
+            tracker.begin(*member);
         }
-        Self { ledger, tally: SubscriptionTally::new(1, 1), members }
+        Self { tracker, tally: SubscriptionTally::new(1, 1), members }
     }
 
     /// `MS WHAT …`: `send P S KEY`, `ack P S`, `fail P S`, `get SUBSCRIPTION P S`, `end SUBSCRIPTION`, `settle`.
@@ -37,15 +37,15 @@ impl Story {
         let at = Nanos::from_millis(u64::from(number(0)));
         let counting = &mut Counting { tally: &mut self.tally, group: 0, counts_mutations: true };
         match words[1] {
-            "send" => self.ledger.sent(token(number(2), number(3)), words[4].as_bytes(), at, 0, counting),
-            "ack" => self.ledger.answered(token(number(2), number(3)), Some(at), counting),
-            "fail" => self.ledger.answered(token(number(2), number(3)), None, counting),
+            "send" => self.tracker.sent(token(number(2), number(3)), words[4].as_bytes(), at, 0, counting),
+            "ack" => self.tracker.answered(token(number(2), number(3)), Some(at), counting),
+            "fail" => self.tracker.answered(token(number(2), number(3)), None, counting),
             "get" => {
                 let member = self.members[number(2) as usize];
-                self.ledger.received(member, token(number(3), number(4)), at, 0, counting);
+                self.tracker.received(member, token(number(3), number(4)), at, 0, counting);
             }
-            "end" => self.ledger.end(self.members[number(2) as usize]),
-            "settle" => self.ledger.settle(at, counting),
+            "end" => self.tracker.end(self.members[number(2) as usize]),
+            "settle" => self.tracker.settle(at, counting),
             word => panic!("{word} is no part of a story"),
         }
     }
@@ -58,8 +58,8 @@ impl Story {
 fn check(keys: &[&str], lines: &str, expected: &Expect) {
     let mut story = Story::new(keys);
     lines.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| story.tell(line));
-    story.ledger.close(&mut Counting { tally: &mut story.tally, group: 0, counts_mutations: true });
-    assert!(!story.ledger.is_waiting());
+    story.tracker.close(&mut Counting { tally: &mut story.tally, group: 0, counts_mutations: true });
+    assert!(!story.tracker.is_waiting());
     let (counts, cell) = (story.counts(), story.tally.sum(0, &[0]));
     let mut text = String::new();
     for (name, count) in [
@@ -210,7 +210,7 @@ fn events_of_other_keys_and_of_nothing_are_unexpected() {
 #[test]
 fn who_is_not_in_force_yet_is_owed_nothing_but_may_get_it() {
     let mut story = Story::new(&[]);
-    let member = story.ledger.join(b"a");
+    let member = story.tracker.join(b"a");
     story.members.push(member);
     for line in ["0 send 0 0 a", "1 ack 0 0", "2 get 0 0 0", "3 get 0 0 0"] {
         story.tell(line);
@@ -262,7 +262,7 @@ proptest! {
                 story.tell(&format!("50 get {place} {publisher} {sequence}"));
             }
         }
-        story.ledger.close(&mut Counting { tally: &mut story.tally, group: 0, counts_mutations: true });
+        story.tracker.close(&mut Counting { tally: &mut story.tally, group: 0, counts_mutations: true });
         let counts = story.counts();
         prop_assert_eq!(
             (counts.missed, counts.duplicated, counts.out_of_order, counts.unexpected),
@@ -280,7 +280,7 @@ fn what_is_settled_is_forgotten_after_twice_the_wait() {
         story.tell(&format!("{sequence} get 0 0 {sequence}"));
     }
     story.tell("20050 settle");
-    assert_eq!(story.ledger.publishers[0].publications.len(), 49);
-    assert!(!story.ledger.is_waiting());
+    assert_eq!(story.tracker.publishers[0].publications.len(), 49);
+    assert!(!story.tracker.is_waiting());
     assert_eq!(story.counts().missed, 0);
 }

@@ -1,10 +1,10 @@
-//! Which mutation owes which subscription an event, and what came: pure bookkeeping of one group on one thread.
+//! Which subscription expects an event of which mutation, and which events came: pure, for one group on one thread.
 //!
-//! A mutation is known by its token: publisher and sequence. It owes an event to each subscription of its key that was in
-//! force when it was sent, provided that it is acknowledged. An event pays that debt once; paid again it is duplicated. One
-//! that comes after a later event of the same publisher and key, on the same subscription, is out of order: a publisher
-//! sends its next mutation only when the one before was answered, so their order is known. Debts that are not paid so long
-//! after the acknowledgement are missed, or cut off where the subscription was ended by the target meanwhile.
+//! A mutation is known by its token: publisher and sequence. An event of it is expected by each subscription of its key that
+//! was in force when it was sent, provided that it is acknowledged. The first matching event counts as received, further ones
+//! as duplicated. One that comes after a later event of the same publisher and key, on the same subscription, is out of
+//! order: a publisher sends its next mutation only when the one before was answered, so their order is known. Events that do
+//! not come so long after the acknowledgement are missed, or cut off where the target has ended the subscription meanwhile.
 
 use prony_model::Nanos;
 use prony_model::subscription::tally::{SubscriptionCell, SubscriptionTally};
@@ -17,7 +17,7 @@ const REMEMBERED_MIN: Nanos = Nanos::from_secs(10);
 /// Publishers are users of a plan, whose number is bounded. What each has published is remembered for twice the longest
 /// wait or [`REMEMBERED_MIN`], and no longer.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct DeliveryTracker {
     wait_max: Nanos,
     keys: HashMap<Box<[u8]>, u32>,
     audiences: Vec<Audience>,
@@ -37,7 +37,7 @@ struct Audience {
     ended: Bits,
 }
 
-/// A subscription's place in its ledger.
+/// A subscription's place in its tracker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Member {
     audience: u32,
@@ -71,7 +71,7 @@ enum Answer {
     Failed,
 }
 
-/// Where a ledger counts: one group's cells.
+/// Where a tracker counts: one group's cells.
 pub(crate) struct Counting<'a> {
     pub(crate) tally: &'a mut SubscriptionTally,
     pub(crate) group: usize,
@@ -85,7 +85,7 @@ impl Counting<'_> {
     }
 }
 
-impl Ledger {
+impl DeliveryTracker {
     pub(crate) fn new(wait_max: Nanos) -> Self {
         Self { wait_max, ..Self::default() }
     }

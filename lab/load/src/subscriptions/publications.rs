@@ -1,5 +1,5 @@
-//! How users tell subscribers of what they publish: notices, put into a box for each thread of subscribers before the
-//! request is written, so that whoever reads an event finds the notice of its mutation there.
+//! The queue in which users tell subscribers what they publish, one for each thread of subscribers. A mutation is put there
+//! before its request is written, so that whoever reads an event finds its mutation in the queue.
 
 use prony_model::Plan;
 use prony_model::subscription::FanOut;
@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 #[derive(Debug)]
-pub(crate) struct Board {
+pub(crate) struct PublicationQueue {
     /// Of all tokens of the run.
     pub(crate) run: u32,
     /// By request: the groups of subscribers whose events it makes.
@@ -36,7 +36,7 @@ pub(crate) enum Published {
     Failed,
 }
 
-impl Board {
+impl PublicationQueue {
     /// `run` has to differ from that of other runs against the same target.
     pub(crate) fn new(plan: &Plan, threads: u32, run: u32) -> Self {
         let groups = (0..plan.requests().len()).map(|request| {

@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 #[derive(Debug, Default)]
-pub(crate) struct Gate {
+pub(crate) struct StartBarrier {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -18,7 +18,7 @@ struct State {
     epoch: Option<Instant>,
 }
 
-impl Gate {
+impl StartBarrier {
     /// A thread is ready: waits for the others and returns the start of the run; nothing where one has failed.
     pub(crate) fn enter(&self) -> Option<Instant> {
         let mut state = self.lock();
@@ -62,21 +62,21 @@ mod tests {
     #[test]
     fn all_begin_together_or_none_does() {
         for fails in [false, true] {
-            let gate = Gate::default();
+            let barrier = StartBarrier::default();
             let begun = thread::scope(|scope| {
                 let threads: Vec<_> = (0..3)
                     .map(|number| {
-                        let gate = &gate;
+                        let barrier = &barrier;
                         scope.spawn(move || {
                             if fails && number == 1 {
-                                gate.fail();
+                                barrier.fail();
                                 return None;
                             }
-                            gate.enter()
+                            barrier.enter()
                         })
                     })
                     .collect();
-                let epoch = gate.open(3);
+                let epoch = barrier.open(3);
                 assert_eq!(epoch.is_none(), fails);
                 threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
             });

@@ -63,15 +63,7 @@ impl Table {
 
 /// 1234567 as `1,234,567`.
 pub fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    prony_model::units::grouped(number, ',')
 }
 
 /// Milliseconds with three digits or what stands before the point: `0.42 ms`, `7.1 ms`, `427 ms`, `1,069 ms`.

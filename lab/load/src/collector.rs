@@ -1,7 +1,7 @@
 //! Gathers what the threads hand over each second into totals, the series and the result.
 
 use crate::options::SnapshotListener;
-use crate::worker::Handover;
+use crate::worker::ThreadInterval;
 use prony_model::load::asked_per_s;
 use prony_model::measurement::clock::{ClockSample, ClockWatch};
 use prony_model::measurement::figures::LatencyFigures;
@@ -87,13 +87,13 @@ impl<'a> Collector<'a> {
     }
 
     /// Takes a thread's second; says so where that second is now complete.
-    pub(crate) fn take(&mut self, handover: Handover) -> bool {
-        self.count_busy(&handover);
-        let (second, is_last) = (handover.second, handover.is_last);
+    pub(crate) fn take(&mut self, interval: ThreadInterval) -> bool {
+        self.count_busy(&interval);
+        let (second, is_last) = (interval.second, interval.is_last);
         let (count, merged) = match self.open.remove(&second) {
-            None => (1, handover.tally),
+            None => (1, interval.tally),
             Some((count, mut tally)) => {
-                tally.merge(&handover.tally);
+                tally.merge(&interval.tally);
                 (count + 1, tally)
             }
         };
@@ -112,9 +112,9 @@ impl<'a> Collector<'a> {
         self.place = place;
     }
 
-    pub(crate) fn look_at_clocks(&mut self, sample: Option<ClockSample>) {
+    pub(crate) fn record_clocks(&mut self, sample: Option<ClockSample>) {
         if let Some(sample) = sample {
-            self.clocks.look(sample);
+            self.clocks.record(sample);
         }
     }
 
@@ -146,13 +146,13 @@ impl<'a> Collector<'a> {
         self.listeners.iter_mut().for_each(|listener| listener(&snapshot));
     }
 
-    fn count_busy(&mut self, handover: &Handover) {
-        let middle = Nanos::from_secs(handover.second).plus(Nanos::from_millis(500));
+    fn count_busy(&mut self, interval: &ThreadInterval) {
+        let middle = Nanos::from_secs(interval.second).plus(Nanos::from_millis(500));
         let window = self.windows.index_at(middle).map(|index| self.windows.all()[index].kind);
-        let busy = &mut self.busy[handover.thread as usize];
-        busy.whole = busy.whole.plus(handover.busy);
+        let busy = &mut self.busy[interval.thread as usize];
+        busy.whole = busy.whole.plus(interval.busy);
         if window == Some(WindowKind::Steady) {
-            busy.steady = busy.steady.plus(handover.busy);
+            busy.steady = busy.steady.plus(interval.busy);
             busy.steady_seconds += 1;
         }
     }
@@ -260,7 +260,7 @@ mod tests {
     }
 
     /// So many requests, each of them 5 ms long, that ended in a second on a thread.
-    fn handover(plan: &Plan, thread: u32, second: u64, requests: u64) -> Handover {
+    fn interval(plan: &Plan, thread: u32, second: u64, requests: u64) -> ThreadInterval {
         let windows = plan.windows();
         let mut tally = Tally::new(&windows, TallyShape::of(plan));
         for number in 0..requests {
@@ -279,7 +279,7 @@ mod tests {
             tally.started += 1;
         }
         tally.users_active = 1;
-        Handover { thread, second, is_last: false, tally, busy: Nanos::from_millis(200) }
+        ThreadInterval { thread, second, is_last: false, tally, busy: Nanos::from_millis(200) }
     }
 
     fn check(threads: u32, steps: impl FnOnce(&Plan, &mut Collector<'_>)) -> (ResultFile, Vec<u64>) {
@@ -299,11 +299,11 @@ mod tests {
     #[test]
     fn a_second_is_complete_once_every_thread_has_handed_it_over() {
         let (result, told) = check(2, |plan, collector| {
-            assert!(!collector.take(handover(plan, 0, 0, 3)));
-            assert!(!collector.take(handover(plan, 0, 1, 2)));
-            assert!(collector.take(handover(plan, 1, 0, 4)));
+            assert!(!collector.take(interval(plan, 0, 0, 3)));
+            assert!(!collector.take(interval(plan, 0, 1, 2)));
+            assert!(collector.take(interval(plan, 1, 0, 4)));
             assert_eq!(collector.progress(Nanos::from_secs(1), None).requests, 7);
-            assert!(collector.take(handover(plan, 1, 1, 1)));
+            assert!(collector.take(interval(plan, 1, 1, 1)));
         });
         assert_eq!(result.series.iter().map(|row| row.successes).collect::<Vec<_>>(), [7, 3]);
         assert_eq!((result.headline().all.requests, result.series[0].users, told), (10, 2, vec![0, 1]));
@@ -312,11 +312,11 @@ mod tests {
     #[test]
     fn a_thread_that_has_ended_is_not_waited_for() {
         let (result, told) = check(2, |plan, collector| {
-            collector.take(Handover { is_last: true, ..handover(plan, 0, 0, 1) });
-            assert!(collector.take(handover(plan, 1, 0, 1)));
-            assert!(collector.take(handover(plan, 1, 1, 5)));
+            collector.take(ThreadInterval { is_last: true, ..interval(plan, 0, 0, 1) });
+            assert!(collector.take(interval(plan, 1, 0, 1)));
+            assert!(collector.take(interval(plan, 1, 1, 5)));
             // Nobody hands this one over to its end.
-            collector.take(Handover { thread: 0, ..handover(plan, 0, 3, 2) });
+            collector.take(ThreadInterval { thread: 0, ..interval(plan, 0, 3, 2) });
             collector.close();
         });
         assert_eq!(result.series.iter().map(|row| row.second).collect::<Vec<_>>(), [0, 1, 3]);
@@ -327,9 +327,9 @@ mod tests {
     fn processor_time_is_that_of_the_busiest_thread_and_of_all() {
         let (result, _) = check(2, |plan, collector| {
             for second in 0..4 {
-                collector.take(handover(plan, 0, second, 1));
+                collector.take(interval(plan, 0, second, 1));
                 let busy = Nanos::from_millis(700);
-                collector.take(Handover { busy, ..handover(plan, 1, second, 1) });
+                collector.take(ThreadInterval { busy, ..interval(plan, 1, second, 1) });
             }
         });
         assert!((result.lab.busiest_thread_share - 0.7).abs() < 1e-9, "{}", result.lab.busiest_thread_share);

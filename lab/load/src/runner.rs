@@ -10,10 +10,10 @@ use crate::store::Store;
 use crate::subscriptions::publications::PublicationQueue;
 use crate::subscriptions::thread::Subscribers;
 use crate::subscriptions::{self, threads_for};
-use crate::worker::{Handover, Shared, Worker, WorkerError};
+use crate::worker::{Shared, ThreadInterval, Worker, WorkerError};
 use prony_client::targets::{TargetSettings, Targets};
 use prony_model::measurement::tally::TallyShape;
-use prony_model::program::{Look, Workload};
+use prony_model::program::{RunControl, Workload};
 use prony_model::result::{Origin, Progress, RunState};
 use prony_model::{LoadModel, Nanos, Plan, ResultFile};
 use std::mem;
@@ -172,7 +172,7 @@ fn gather(
     threads: u32,
     epoch: Instant,
     mut options: RunOptions,
-    receiver: &Receiver<Handover>,
+    receiver: &Receiver<ThreadInterval>,
     handles: Vec<ScopedJoinHandle<'_, Result<(), WorkerError>>>,
 ) -> Result<ResultFile, RunError> {
     let elapsed = || Nanos(epoch.elapsed().as_nanos() as u64);
@@ -187,24 +187,24 @@ fn gather(
     .with_spoken(shared.targets.all_spoken())
     .with_listeners(mem::take(&mut options.snapshots));
     let mut store = Store::new(options.output);
-    let mut looks = 0;
-    collector.look_at_clocks(machine::clocks(epoch));
-    while let Ok(mut handover) = receiver.recv() {
-        let records = mem::take(&mut handover.tally.records);
+    let mut next_tick = 0;
+    collector.record_clocks(machine::clocks(epoch));
+    while let Ok(mut interval) = receiver.recv() {
+        let records = mem::take(&mut interval.tally.records);
         if let Some(listener) = options.records.as_mut().filter(|_| !records.is_empty()) {
             listener(&RecordBatch { epoch, records: &records });
         }
         // Whichever thread ends a second first.
-        if handover.second >= looks {
-            looks = handover.second + 1;
-            if shared.workload.look(elapsed()) == Look::Stop {
+        if interval.second >= next_tick {
+            next_tick = interval.second + 1;
+            if shared.workload.tick(elapsed()) == RunControl::Stop {
                 shared.stop.stop();
             }
         }
-        if !collector.take(handover) {
+        if !collector.take(interval) {
             continue;
         }
-        collector.look_at_clocks(machine::clocks(epoch));
+        collector.record_clocks(machine::clocks(epoch));
         let now = elapsed();
         let due = store.is_due(now);
         let warning = if due {
@@ -221,7 +221,7 @@ fn gather(
     let now = elapsed();
     let lost = join(handles);
     collector.close();
-    collector.look_at_clocks(machine::clocks(epoch));
+    collector.record_clocks(machine::clocks(epoch));
     if shared.targets.has_dynamic() {
         // The first target was not known before.
         collector.set_place(machine::place_of(shared.targets));

@@ -8,7 +8,7 @@ mod waiting;
 use prony_load::{RunOptions, StopFlag, run_workload};
 use prony_model::load::Stage;
 use prony_model::plan::scenario::Grace;
-use prony_model::program::Look;
+use prony_model::program::RunControl;
 use prony_model::result::{ResultFile, RunState};
 use prony_model::{LoadModel, Nanos};
 use prony_testkit::peer::{ScriptedPeer, Step};
@@ -99,7 +99,7 @@ fn stopping_a_run_interrupts_its_users() {
 #[test]
 fn what_looks_at_the_run_can_stop_it() {
     let mut walk = Walk::new(vec![Act::Forever]);
-    walk.look = Look::Stop;
+    walk.control = RunControl::Stop;
     let result = run_with(&walk, LoadModel::constant(1, LONG), Grace { stop: LONG, ramp_down: None });
     assert_eq!((walk.heard(), result.state), (vec!["0: interrupted".to_owned()], RunState::Stopped));
 }

@@ -79,7 +79,7 @@ fn measure(
         engine.receive(0, recorder);
         recording += cpu_time().since(start).0;
         let start = cpu_time();
-        engine.look(Nanos::ZERO);
+        engine.tick(Nanos::ZERO);
         adding += cpu_time().since(start).0;
     }
     let count = f64::from((HAND_OVERS * REQUESTS_PER_HAND_OVER) as u32);

@@ -1,4 +1,4 @@
-//! The metrics of a whole run: takes what threads hand over, looks at thresholds, and knows the figures at the end.
+//! The metrics of a whole run: takes what threads hand over, evaluates thresholds, and knows the figures at the end.
 //!
 //! Threads queue their batches; whoever asks for figures adds them up, so that it costs no request anything.
 
@@ -13,7 +13,7 @@ use prony_model::units::Nanos;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How often thresholds are looked at.
+/// How often thresholds are evaluated.
 pub(crate) const THRESHOLDS_PERIOD: Nanos = Nanos::from_secs(2);
 /// Beyond this many tag sets a run is warned once: each is a series of its own for whoever stores them.
 pub(crate) const TAG_SETS_WARNING: u64 = 100_000;
@@ -55,7 +55,7 @@ struct State {
     sinks: Vec<Sink>,
     checks: Checks,
     thresholds: Thresholds,
-    next_look: Nanos,
+    next_evaluation: Nanos,
     tag_sets: u64,
     own: Recorder,
     outputs: Vec<Box<dyn SampleSink>>,
@@ -68,7 +68,7 @@ impl Engine {
             sinks: Vec::new(),
             checks: Checks::default(),
             thresholds,
-            next_look: THRESHOLDS_PERIOD,
+            next_evaluation: THRESHOLDS_PERIOD,
             tag_sets: 0,
             own: Recorder::new(options),
             outputs,
@@ -114,15 +114,15 @@ impl Engine {
         state.own.record_dropped(Tags { set, ..root }, at, count);
     }
 
-    /// Adds up what has come and, every [`THRESHOLDS_PERIOD`], looks at the thresholds of metrics that have samples.
+    /// Adds up what has come and, every [`THRESHOLDS_PERIOD`], evaluates the thresholds of metrics that have samples.
     /// Something only where the run is to end early.
-    pub fn look(&self, elapsed: Nanos) -> Option<Verdict> {
+    pub fn tick(&self, elapsed: Nanos) -> Option<Verdict> {
         let mut state = lock(&self.state);
         self.add_up(&mut state);
-        if elapsed < state.next_look || state.thresholds.is_empty() {
+        if elapsed < state.next_evaluation || state.thresholds.is_empty() {
             return None;
         }
-        state.next_look = elapsed.plus(THRESHOLDS_PERIOD);
+        state.next_evaluation = elapsed.plus(THRESHOLDS_PERIOD);
         let verdict = state.evaluate(elapsed, true);
         verdict.aborts.then_some(verdict)
     }
@@ -143,7 +143,7 @@ impl Engine {
         read(Totals { definitions: &definitions, sinks, thresholds, root })
     }
 
-    /// A figure as of the last look, for a display while the run goes.
+    /// A figure as of the last tick, for a display while the run goes.
     pub fn figure(&self, metric: MetricId, statistic: Statistic, elapsed: Nanos) -> Option<f64> {
         let mut state = lock(&self.state);
         state.sinks.get_mut(metric.index())?.figure(statistic, elapsed)
@@ -254,7 +254,7 @@ mod tests {
         for (thread, value) in [(0, 5.0), (1, 1.0), (2, 3.0), (0, 7.0)] {
             run.record(thread, builtin::HTTP_REQ_DURATION, value);
         }
-        assert_eq!(run.engine.look(Nanos::from_secs(1)), None);
+        assert_eq!(run.engine.tick(Nanos::from_secs(1)), None);
         let figure =
             |statistic| run.engine.figure(builtin::HTTP_REQ_DURATION, statistic, Nanos::from_secs(1));
         assert_eq!(figure(Statistic::Count), Some(4.0));
@@ -266,15 +266,15 @@ mod tests {
         let delayed = json!({"threshold": "count<2", "abortOnFail": true, "delayAbortEval": "5s"});
         let mut run = run(&json!({"iterations": [delayed], "http_reqs": ["count>100"]}), 1);
         run.record(0, builtin::ITERATIONS, 1.0);
-        assert_eq!(run.engine.look(Nanos::from_secs(2)), None);
+        assert_eq!(run.engine.tick(Nanos::from_secs(2)), None);
         run.record(0, builtin::ITERATIONS, 1.0);
-        assert_eq!(run.engine.look(Nanos::from_secs(4)), None, "its delay is not over");
-        let verdict = run.engine.look(Nanos::from_secs(6)).expect("an abort");
+        assert_eq!(run.engine.tick(Nanos::from_secs(4)), None, "its delay is not over");
+        let verdict = run.engine.tick(Nanos::from_secs(6)).expect("an abort");
         assert_eq!(
             verdict.to_string(),
             "crossed thresholds on iterations; one of them has abortOnFail, so the run ends early"
         );
-        assert_eq!(run.engine.look(Nanos::from_secs(7)), None, "looked at every two seconds");
+        assert_eq!(run.engine.tick(Nanos::from_secs(7)), None, "evaluated every two seconds");
         let at_end = run.engine.finish(Nanos::from_secs(7));
         assert_eq!(
             at_end.crossed,
@@ -287,7 +287,7 @@ mod tests {
     fn thresholds_of_metrics_without_samples_hold_where_there_is_nothing_to_divide() {
         let run =
             run(&json!({"checks": ["rate>0.9"], "http_req_duration": ["p(95)<1"], "vus": ["value>0"]}), 1);
-        assert_eq!(run.engine.look(Nanos::from_secs(3)), None);
+        assert_eq!(run.engine.tick(Nanos::from_secs(3)), None);
         assert_eq!(run.engine.finish(Nanos::from_secs(3)).crossed, ["vus".into()]);
     }
 }

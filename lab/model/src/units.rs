@@ -113,6 +113,19 @@ fn scaled(f: &mut fmt::Formatter<'_>, value: f64, unit: &str) -> fmt::Result {
     write!(f, "{value:.decimals$} {unit}")
 }
 
+/// A number with its digits in groups of three: `1 234 567`, `1,234,567`.
+pub fn grouped(number: u64, separator: char) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(separator);
+        }
+        text.push(digit);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -22,15 +22,7 @@ pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
 
 /// With a space between groups of three digits.
 pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
+    prony_model::units::grouped(number, ' ')
 }
 
 /// In the largest unit that is not below one; units of 1000, as networks count.

@@ -106,7 +106,7 @@ impl Stream {
             self.request(record, tags);
         }
         self.engine.receive(THREAD, &mut self.recorder);
-        self.engine.look(Nanos::ZERO);
+        self.engine.tick(Nanos::ZERO);
     }
 
     fn tags(&mut self, record: &Record) -> Tags {
@@ -148,7 +148,7 @@ impl Stream {
             self.recorder.record_dropped(root, at, snapshot.dropped);
             self.engine.receive(THREAD, &mut self.recorder);
         }
-        self.engine.look(Nanos::ZERO);
+        self.engine.tick(Nanos::ZERO);
     }
 }
 

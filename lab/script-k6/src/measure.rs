@@ -10,7 +10,7 @@ use prony_metrics::outputs::{FileOutput, OutputContext, OutputEnd, OutputError, 
 use prony_metrics::thresholds::{self, ThresholdError};
 use prony_metrics::{Batch, Engine, RecorderOptions, Registry, SystemTags, Thresholds, Verdict};
 use prony_model::Nanos;
-use prony_model::program::{Look, ThreadPlace};
+use prony_model::program::{RunControl, ThreadPlace};
 use serde_json::Value;
 use std::io::IsTerminal as _;
 use std::sync::atomic::Ordering;
@@ -146,17 +146,17 @@ impl Measure {
     }
 
     /// Whether the run goes on, this long after its part has begun.
-    pub fn look(&self, elapsed: Nanos) -> Look {
+    pub fn tick(&self, elapsed: Nanos) -> RunControl {
         if self.state.aborted().is_some() {
-            return Look::Stop;
+            return RunControl::Stop;
         }
         let at = lock(&self.offset).plus(elapsed);
-        match self.engine.look(at) {
-            None => Look::GoOn,
+        match self.engine.tick(at) {
+            None => RunControl::Continue,
             Some(verdict) => {
                 // The first one counts.
                 let _ = self.verdict.set(verdict);
-                Look::Stop
+                RunControl::Stop
             }
         }
     }

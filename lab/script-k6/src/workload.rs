@@ -11,7 +11,7 @@ use prony_model::plan::hosts::Hosts;
 use prony_model::program::call::News;
 use prony_model::program::table::Tables;
 use prony_model::program::{
-    Answer, Event, Look, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
+    Answer, Event, Outgoing, Program, ProgramError, RunControl, Step, ThreadPlace, UserPlace, Workload,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -58,10 +58,10 @@ impl Workload for Measured {
         Some(&self.hosts)
     }
 
-    fn look(&self, elapsed: Nanos) -> Look {
+    fn tick(&self, elapsed: Nanos) -> RunControl {
         match self.workload.entry {
-            Entry::Setup | Entry::Iterations => self.measure.look(elapsed),
-            Entry::Teardown | Entry::Summary(_) => Look::GoOn,
+            Entry::Setup | Entry::Iterations => self.measure.tick(elapsed),
+            Entry::Teardown | Entry::Summary(_) => RunControl::Continue,
         }
     }
 }

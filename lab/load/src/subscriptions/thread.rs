@@ -10,7 +10,7 @@ use super::delivery::{Counting, DeliveryTracker, Member};
 use super::publications::{Notice, PublicationQueue};
 use super::values::SubscriberValues;
 use crate::options::StopFlag;
-use crate::worker::{Handover, WorkerError, processor_time};
+use crate::worker::{ThreadInterval, WorkerError, processor_time};
 use connection::{Alarm, Slot};
 use events::SETTLE_EVERY;
 use prony_client::http1::head::HeadMemo;
@@ -79,7 +79,7 @@ pub(crate) struct Subscribers<'a> {
     poller: Poller,
     alarms: BinaryHeap<Reverse<(Nanos, Alarm, u32)>>,
     tally: Tally,
-    hand_over: Sender<Handover>,
+    hand_over: Sender<ThreadInterval>,
     second: u64,
     busy_before: Nanos,
     next_settling: Nanos,
@@ -100,7 +100,7 @@ impl<'a> Subscribers<'a> {
         shared: &'a Shared<'a>,
         number: u32,
         index: u32,
-        hand_over: Sender<Handover>,
+        hand_over: Sender<ThreadInterval>,
     ) -> Result<Self, WorkerError> {
         let plan = shared.plan;
         let mut thread = Self {
@@ -260,7 +260,7 @@ impl<'a> Subscribers<'a> {
         let mut tally = mem::replace(&mut self.tally, fresh);
         tally.subscribers.active = self.in_force;
         let busy = processor_time();
-        let handover = Handover {
+        let interval = ThreadInterval {
             thread: self.number,
             second: self.second,
             is_last,
@@ -270,7 +270,7 @@ impl<'a> Subscribers<'a> {
         self.busy_before = busy;
         self.second += 1;
         // The collector only goes away when the run is being given up.
-        let _ = self.hand_over.send(handover);
+        let _ = self.hand_over.send(interval);
     }
 }
 

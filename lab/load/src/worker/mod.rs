@@ -43,7 +43,7 @@ pub(crate) struct Shared<'a> {
 
 /// A second of one thread's work.
 #[derive(Debug)]
-pub(crate) struct Handover {
+pub(crate) struct ThreadInterval {
     pub(crate) thread: u32,
     pub(crate) second: u64,
     /// The thread hands over nothing more.
@@ -92,7 +92,7 @@ pub(crate) struct Worker<'a> {
 
 /// The seconds that a thread hands over.
 struct Seconds {
-    hand_over: Sender<Handover>,
+    hand_over: Sender<ThreadInterval>,
     second: u64,
     busy_before: Nanos,
 }
@@ -101,7 +101,7 @@ impl<'a> Worker<'a> {
     pub(crate) fn new(
         shared: &'a Shared<'a>,
         number: u32,
-        hand_over: Sender<Handover>,
+        hand_over: Sender<ThreadInterval>,
     ) -> Result<Self, WorkerError> {
         let plan = shared.plan;
         let place = ThreadPlace { number, threads: shared.threads };
@@ -263,7 +263,7 @@ impl<'a> Worker<'a> {
         let counts = self.program.take_counts();
         let tally = self.recorder.take(users_active, counts, self.client.take_counts());
         let (busy, seconds) = (processor_time(), &mut self.seconds);
-        let handover = Handover {
+        let interval = ThreadInterval {
             thread: self.place.number,
             second: seconds.second,
             is_last,
@@ -273,7 +273,7 @@ impl<'a> Worker<'a> {
         seconds.busy_before = busy;
         seconds.second += 1;
         // The collector only goes away when the run is being given up.
-        let _ = seconds.hand_over.send(handover);
+        let _ = seconds.hand_over.send(interval);
     }
 }
 

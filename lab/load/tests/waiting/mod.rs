@@ -11,7 +11,7 @@ use prony_model::program::call::{
 };
 use prony_model::program::table::Tables;
 use prony_model::program::{
-    Answer, Event, Keep, Look, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
+    Answer, Event, Keep, Outgoing, Program, ProgramError, RunControl, Step, ThreadPlace, UserPlace, Workload,
 };
 use prony_model::{FlowDraft, LoadModel, Nanos, Outcome, PlanDraft, ResultFile, Target, WindowKind};
 use std::collections::BTreeMap;
@@ -72,7 +72,7 @@ pub(crate) struct Walk {
     pub(crate) hosts: Hosts,
     /// The thread that cannot make its program.
     pub(crate) fails_on: Option<u32>,
-    pub(crate) look: Look,
+    pub(crate) control: RunControl,
     heard: Mutex<Vec<String>>,
 }
 
@@ -83,7 +83,7 @@ impl Walk {
             tables: Tables::default(),
             hosts: Hosts::default(),
             fails_on: None,
-            look: Look::GoOn,
+            control: RunControl::Continue,
             heard: Mutex::default(),
         }
     }
@@ -114,8 +114,8 @@ impl Workload for Walk {
         Some(&self.hosts)
     }
 
-    fn look(&self, _: Nanos) -> Look {
-        self.look
+    fn tick(&self, _: Nanos) -> RunControl {
+        self.control
     }
 }
 

@@ -47,7 +47,7 @@ pub struct ClockWatch {
 }
 
 impl ClockWatch {
-    pub fn look(&mut self, sample: ClockSample) {
+    pub fn record(&mut self, sample: ClockSample) {
         let Some(last) = self.last.replace(sample) else { return };
         let passed = sample.at.0.cast_signed() - last.at.0.cast_signed();
         let since_boot = sample.boot_ns - last.boot_ns;
@@ -81,11 +81,11 @@ mod tests {
     fn events_of(moves: &[(i64, i64)]) -> Vec<ClockEvent> {
         let mut watch = ClockWatch::default();
         let (mut wall_ns, mut boot_ns) = (1_700_000_000 * SECOND, 77 * SECOND);
-        watch.look(ClockSample { at: Nanos::ZERO, wall_ns, boot_ns });
+        watch.record(ClockSample { at: Nanos::ZERO, wall_ns, boot_ns });
         for (second, (step, sleep)) in (1..).zip(moves) {
             wall_ns += SECOND + sleep + step;
             boot_ns += SECOND + sleep;
-            watch.look(ClockSample { at: Nanos::from_secs(second), wall_ns, boot_ns });
+            watch.record(ClockSample { at: Nanos::from_secs(second), wall_ns, boot_ns });
         }
         watch.events().to_vec()
     }

@@ -36,16 +36,16 @@ pub trait Workload: Sync {
         None
     }
 
-    /// Looked at each second, from the thread that gathers what was measured.
-    fn look(&self, _elapsed: Nanos) -> Look {
-        Look::GoOn
+    /// Called each second, from the thread that gathers what was measured.
+    fn tick(&self, _elapsed: Nanos) -> RunControl {
+        RunControl::Continue
     }
 }
 
 /// Whether a run goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
-    GoOn,
+pub enum RunControl {
+    Continue,
     /// The run ends at once, as if its user had stopped it.
     Stop,
 }

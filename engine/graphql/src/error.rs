@@ -131,3 +131,9 @@ impl fmt::Display for GraphqlError {
 }
 
 impl std::error::Error for GraphqlError {}
+
+/// A text of the client, cut for a message.
+pub(crate) fn abridged(text: &str) -> &str {
+    const MAX_CHARACTERS: usize = 60;
+    text.char_indices().nth(MAX_CHARACTERS).map_or(text, |(end, _)| &text[..end])
+}

@@ -9,13 +9,10 @@ use apollo_compiler::{
 };
 
 use crate::{
-    document::limits::Limits,
+    document::limits::{Limits, MAX_REPORTED_ERRORS},
     error::{ErrorCode, GraphqlError, Position},
     schema::Schema,
 };
-
-/// Errors of one request that are reported; further ones rarely tell more.
-pub(crate) const MAX_REPORTED_ERRORS: usize = 20;
 
 pub(crate) fn of_syntax(errors: &DiagnosticList) -> Vec<GraphqlError> {
     clean(errors, ErrorCode::ParseFailed, spelled)

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Errors of one request that are reported; further ones rarely tell more.
+pub(crate) const MAX_REPORTED_ERRORS: usize = 20;
+
 /// What a request may cost before a source sees it. Counts of fields, aliases, root fields and directives are
 /// taken after fragments are expanded, over all operations of the document, because all are validated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

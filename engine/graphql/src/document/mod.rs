@@ -4,60 +4,27 @@ pub mod complexity;
 pub(crate) mod faults;
 pub(crate) mod lift;
 pub mod limits;
+pub mod operation;
 pub(crate) mod position;
 pub(crate) mod rules;
 pub(crate) mod scan;
 pub(crate) mod tally;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+pub use self::operation::{Operation, OperationId};
 
-use apollo_compiler::{
-    ExecutableDocument, Name, Node,
-    ast::{OperationType, Type},
-    executable,
-    parser::Parser,
-    validation::Valid,
-};
-use serde_json::Value as Json;
+use apollo_compiler::{ExecutableDocument, Name, Node, executable, parser::Parser};
 
 use crate::{
     document::{
         limits::Limits,
+        operation::{VariableDefinition, next_id},
         position::LineIndex,
         scan::{Scan, scan},
     },
-    error::{ErrorCode, GraphqlError, Position},
+    error::{ErrorCode, GraphqlError, abridged},
     schema::Schema,
-    selection::OperationKind,
     variables::literal::Literals,
 };
-
-/// Names an [`Operation`] as long as the process lives; part of the key of a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct OperationId(u64);
-
-/// One operation of a document, valid for the schema that it was parsed with, and for no other.
-#[derive(Debug)]
-pub struct Operation {
-    id: OperationId,
-    kind: OperationKind,
-    pub(crate) document: Valid<ExecutableDocument>,
-    pub(crate) definition: Node<executable::Operation>,
-    pub(crate) variables: Vec<VariableDefinition>,
-    pub(crate) lines: LineIndex,
-    pub(crate) max_shape_bytes: usize,
-    weight_bytes: usize,
-}
-
-/// A variable as the operation declares it.
-#[derive(Debug)]
-pub(crate) struct VariableDefinition {
-    pub(crate) name: Name,
-    pub(crate) ty: Type,
-    /// Coerced.
-    pub(crate) default: Option<Json>,
-    pub(crate) position: Position,
-}
 
 impl Operation {
     /// Parses a document and picks the operation with the given name, or the only one. Limits come first, so
@@ -96,29 +63,6 @@ impl Operation {
             weight_bytes,
         })
     }
-
-    pub fn id(&self) -> OperationId {
-        self.id
-    }
-
-    pub fn kind(&self) -> OperationKind {
-        self.kind
-    }
-
-    /// The operation's own name.
-    pub fn name(&self) -> Option<&Name> {
-        self.definition.name.as_ref()
-    }
-
-    /// Bytes that the operation occupies, estimated from its text.
-    pub fn weight_bytes(&self) -> usize {
-        self.weight_bytes
-    }
-}
-
-fn next_id() -> OperationId {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    OperationId(NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// The benchmark prints it beside what an allocator counts: 50 bytes a token, which is doubled for documents
@@ -192,12 +136,6 @@ fn names_of(operations: &executable::OperationMap) -> String {
     names.join(", ")
 }
 
-/// A text of the client, cut for a message.
-pub(crate) fn abridged(text: &str) -> &str {
-    const MAX_CHARACTERS: usize = 60;
-    text.char_indices().nth(MAX_CHARACTERS).map_or(text, |(end, _)| &text[..end])
-}
-
 fn variables(
     schema: &Schema,
     definition: &executable::Operation,
@@ -216,24 +154,4 @@ fn variables(
         .collect();
     literals.finish()?;
     Ok(variables)
-}
-
-impl From<OperationType> for OperationKind {
-    fn from(operation_type: OperationType) -> Self {
-        match operation_type {
-            OperationType::Query => Self::Query,
-            OperationType::Mutation => Self::Mutation,
-            OperationType::Subscription => Self::Subscription,
-        }
-    }
-}
-
-impl From<OperationKind> for OperationType {
-    fn from(kind: OperationKind) -> Self {
-        match kind {
-            OperationKind::Query => Self::Query,
-            OperationKind::Mutation => Self::Mutation,
-            OperationKind::Subscription => Self::Subscription,
-        }
-    }
 }

@@ -11,7 +11,7 @@ use apollo_compiler::{
 };
 
 use crate::{
-    document::{faults::MAX_REPORTED_ERRORS, position::LineIndex},
+    document::{limits::MAX_REPORTED_ERRORS, position::LineIndex},
     error::{ErrorCode, GraphqlError},
     schema::Schema,
 };

@@ -8,7 +8,10 @@ use apollo_compiler::{
 };
 
 use crate::{
-    document::{faults::MAX_REPORTED_ERRORS, limits::Limits, position::LineIndex},
+    document::{
+        limits::{Limits, MAX_REPORTED_ERRORS},
+        position::LineIndex,
+    },
     error::{ErrorCode, GraphqlError},
 };
 

@@ -14,7 +14,7 @@ use apollo_compiler::{
     validation::Valid,
 };
 
-use crate::selection::OperationKind;
+use crate::document::operation::OperationKind;
 
 /// Which source answers a root field; an index into the server's list of sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

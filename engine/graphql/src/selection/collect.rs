@@ -10,7 +10,7 @@ use apollo_compiler::{
 use serde_json::Value as Json;
 
 use crate::{
-    document::{Operation, rules::same_arguments},
+    document::{operation::Operation, rules::same_arguments},
     error::GraphqlError,
     schema::Schema,
     selection::{AppliedDirective, Field, Selection, Value},

@@ -9,10 +9,10 @@ use apollo_compiler::{
 use serde_json::{Map, Value as Json};
 
 use crate::{
-    document::{Operation, faults::MAX_REPORTED_ERRORS, position::LineIndex},
+    document::{limits::MAX_REPORTED_ERRORS, operation::Operation, position::LineIndex},
     error::{ErrorCode, GraphqlError},
     schema::Schema,
-    selection::{Slot, Step, Value},
+    variables::value::{Slot, Step, Value},
     variables::{Variables, scalar::Scalar},
 };
 

@@ -4,6 +4,7 @@
 pub(crate) mod literal;
 pub(crate) mod scalar;
 pub mod shape;
+pub(crate) mod value;
 
 use std::fmt;
 
@@ -14,15 +15,19 @@ use apollo_compiler::{
 use serde_json::{Map, Value as Json};
 
 use crate::{
-    document::{Operation, VariableDefinition, faults::MAX_REPORTED_ERRORS, position::LineIndex},
-    error::{ErrorCode, GraphqlError},
+    document::{
+        limits::MAX_REPORTED_ERRORS,
+        operation::{Operation, VariableDefinition},
+        position::LineIndex,
+    },
+    error::{ErrorCode, GraphqlError, abridged},
     request::Caller,
     schema::Schema,
-    selection::{Slot, Step},
     variables::{
         literal::Literals,
         scalar::{Scalar, describe},
         shape::{Shape, ShapeWriter},
+        value::{Slot, Step, Value},
     },
 };
 
@@ -82,6 +87,23 @@ impl Variables {
             };
         }
         Some(value)
+    }
+}
+
+impl Value {
+    /// The value with all slots filled.
+    pub fn resolve(&self, variables: &Variables) -> Json {
+        match self {
+            Self::Null => Json::Null,
+            Self::Boolean(value) => Json::Bool(*value),
+            Self::Enum(name) => Json::String(name.to_string()),
+            Self::Scalar(value) => value.clone(),
+            Self::Slot(slot) => variables.get(slot).cloned().unwrap_or(Json::Null),
+            Self::List(items) => Json::Array(items.iter().map(|item| item.resolve(variables)).collect()),
+            Self::Object(entries) => Json::Object(
+                entries.iter().map(|(key, value)| (key.to_string(), value.resolve(variables))).collect(),
+            ),
+        }
     }
 }
 
@@ -209,7 +231,7 @@ impl<'a> Coercion<'a, '_> {
                 self.value(&definition.ty, entry);
                 self.path.pop();
             } else {
-                let key = crate::document::abridged(key);
+                let key = abridged(key);
                 self.fault(&format!("type {} has no field {key:?}", object.name));
             }
         }

@@ -15,7 +15,7 @@
 
 use serde_json::{Number, Value as Json};
 
-use crate::document::abridged;
+use crate::error::abridged;
 
 /// A scalar by the rule that coerces it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -81,7 +81,7 @@ struct Worker {
 }
 
 /// The transaction that a notification names; others are of triggers that have come or gone, or of strangers.
-type News = Option<u64>;
+type Notified = Option<u64>;
 
 impl Listener {
     /// Returns after the first attempt to connect, so that what is told from then on is told once.
@@ -149,14 +149,14 @@ impl Worker {
             Err(_) => return format!("no answer within {} s", limit.as_secs()),
         };
         self.triggers_known = None;
-        let (tell, news) = mpsc::unbounded_channel();
+        let (tell, notified) = mpsc::unbounded_channel();
         let driver = tokio::spawn(drive(connection, tell));
-        let ended = self.listen(&client, news).await;
+        let ended = self.listen(&client, notified).await;
         driver.abort();
         ended
     }
 
-    async fn listen(&mut self, client: &Client, mut news: mpsc::UnboundedReceiver<News>) -> String {
+    async fn listen(&mut self, client: &Client, mut notified: mpsc::UnboundedReceiver<Notified>) -> String {
         let setup = format!(
             "{}; set statement_timeout = {}; listen {CHANNEL}",
             self.target.session_setup(PlanMode::Custom),
@@ -171,19 +171,19 @@ impl Worker {
                 Ok(Err(error)) => return self.explained(&error),
                 Err(_) => return format!("no answer within {} s", LOOK_LIMIT.as_secs()),
             }
-            match timeout(LOOK_EVERY, news.recv()).await {
+            match timeout(LOOK_EVERY, notified.recv()).await {
                 Ok(Some(notified)) => self.notified(notified),
                 Ok(None) => return "the connection was closed".to_owned(),
                 Err(_) => {}
             }
-            while let Ok(notified) = news.try_recv() {
+            while let Ok(notified) = notified.try_recv() {
                 self.notified(notified);
             }
         }
     }
 
-    fn notified(&mut self, news: News) {
-        match news {
+    fn notified(&mut self, notified: Notified) {
+        match notified {
             Some(transaction) => self.table.notified(transaction),
             None => self.triggers_known = None,
         }
@@ -227,7 +227,7 @@ impl Worker {
 }
 
 /// Carries the connection, and hands over the transactions that notifications name.
-async fn drive(mut connection: Connection<Socket, NoTlsStream>, tell: mpsc::UnboundedSender<News>) {
+async fn drive(mut connection: Connection<Socket, NoTlsStream>, tell: mpsc::UnboundedSender<Notified>) {
     loop {
         let message = std::future::poll_fn(|context| connection.poll_message(context)).await;
         match message {

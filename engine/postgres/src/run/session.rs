@@ -22,7 +22,7 @@ use crate::{
         levels::{LevelAnswer, bind_keys},
         mutation::{self, Step, StepFailure},
         prepared::{Levels, Prepared, Read, Work},
-        returning::Telltale,
+        returning::TransactionCapture,
         text::Statement,
     },
 };
@@ -266,11 +266,11 @@ impl Core {
             };
             let link = Rc::clone(&permit.link);
             let steps = Rc::clone(steps);
-            let telltale = Telltale::begin(&self.order, &steps);
+            let capture = TransactionCapture::begin(&self.order, &steps);
             let work = async move {
-                let outcome = mutation::run(&permit.link, &steps, &telltale).await;
+                let outcome = mutation::run(&permit.link, &steps, &capture).await;
                 drop(permit);
-                telltale.end(outcome)
+                capture.end(outcome)
             };
             let progress = Rc::default();
             let running =

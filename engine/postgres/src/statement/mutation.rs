@@ -12,7 +12,7 @@ use crate::{
     statement::{
         bound::Bound,
         dialect::Postgres,
-        returning::{Telling, Telltale, Told},
+        returning::{CapturedChange, ReturningClause, TransactionCapture},
         select::SelectList,
         text::Statement,
     },
@@ -30,7 +30,7 @@ pub(crate) struct Mutation {
     pub(crate) table: TableId,
     pub(crate) statement: Arc<Statement>,
     /// The same where somebody wants to hear what has changed.
-    pub(crate) telling: Telling,
+    pub(crate) returning: ReturningClause,
     outcome: Outcome,
 }
 
@@ -57,9 +57,9 @@ impl Mutation {
         let (mut select, outcome) = (SelectList::default(), Outcome::changed(&plan.outputs));
         let moves = plan.values.iter().any(|(column, _)| plan.key.iter().any(|(key, _)| key == column));
         let (table, parameters) = (model.table(plan.table), builder.parameters.len());
-        let moved_key = moves.then(|| Telling::moved_key(table, parameters, &mut select));
+        let moved_key = moves.then(|| ReturningClause::moved_key(table, parameters, &mut select));
         let mut mutation = Self::new(model, plan.table, &builder, Operation::Update, select, outcome);
-        mutation.telling.moved_key = moved_key;
+        mutation.returning.moved_key = moved_key;
         mutation
     }
 
@@ -84,15 +84,15 @@ impl Mutation {
             Statement::new(model, format!("{}{returning}", builder.text), builder.parameters.clone())
         };
         let quiet = statement(matches!(outcome, Outcome::Row(_)).then(|| select.clone().into_sql()));
-        let (columns, position) = Telling::columns(model.table(table), &mut select);
-        let telling = Telling {
+        let (columns, position) = ReturningClause::columns(model.table(table), &mut select);
+        let returning = ReturningClause {
             statement: statement(Some(select.into_sql())),
             operation,
             columns,
             position,
             moved_key: None,
         };
-        Self { table, statement: quiet, telling, outcome }
+        Self { table, statement: quiet, returning, outcome }
     }
 
     pub(crate) fn weight_bytes(&self) -> usize {
@@ -100,7 +100,7 @@ impl Mutation {
             Outcome::Row(shape) => shape.weight_bytes(),
             Outcome::Changed { yes, no } => yes.len() + no.len(),
         };
-        self.statement.weight_bytes() + self.telling.weight_bytes() + outcome
+        self.statement.weight_bytes() + self.returning.weight_bytes() + outcome
     }
 }
 
@@ -148,7 +148,7 @@ struct MutationAnswer {
     mutation: Arc<Mutation>,
     tells: bool,
     row: Option<Vec<u8>>,
-    told: Option<Told>,
+    captured: Option<CapturedChange>,
     affected: u64,
 }
 
@@ -160,7 +160,7 @@ impl Answer for MutationAnswer {
             self.row = Some(out);
         }
         if self.tells {
-            self.told = Some(self.mutation.telling.read(self.mutation.table, row)?);
+            self.captured = Some(self.mutation.returning.read(self.mutation.table, row)?);
         }
         Ok(())
     }
@@ -178,7 +178,7 @@ impl MutationAnswer {
             (Outcome::Changed { yes, .. }, _) if self.affected > 0 => yes.to_vec(),
             (Outcome::Changed { no, .. }, _) => no.to_vec(),
         };
-        StepOutcome { data, told: self.told }
+        StepOutcome { data, captured: self.captured }
     }
 }
 
@@ -186,7 +186,7 @@ impl MutationAnswer {
 pub(crate) struct StepOutcome {
     pub(crate) data: Vec<u8>,
     /// Where the step tells, and has changed a row.
-    pub(crate) told: Option<Told>,
+    pub(crate) captured: Option<CapturedChange>,
 }
 
 /// One mutation with its values.
@@ -202,33 +202,33 @@ pub(crate) struct StepFailure {
     pub(crate) failure: Failure,
 }
 
-/// Runs all steps: all of them are written, or none. Those of which the telltale wants it say what they have changed.
+/// Runs all steps: all of them are written, or none. Those of which the capture wants it say what they have changed.
 pub(crate) async fn run(
     link: &Rc<Link>,
     steps: &[Step],
-    telltale: &Telltale,
+    capture: &TransactionCapture,
 ) -> Result<Vec<StepOutcome>, StepFailure> {
     match steps {
         [] => Ok(Vec::new()),
-        [only] => match execute(link, only, telltale.tells(0)).await {
+        [only] => match execute(link, only, capture.tells(0)).await {
             Ok(outcome) => Ok(vec![outcome]),
             Err(failure) => Err(StepFailure { step: 0, failure: unknown_if_lost(failure) }),
         },
-        several => transaction(link, several, telltale).await,
+        several => transaction(link, several, capture).await,
     }
 }
 
 async fn transaction(
     link: &Rc<Link>,
     steps: &[Step],
-    telltale: &Telltale,
+    capture: &TransactionCapture,
 ) -> Result<Vec<StepOutcome>, StepFailure> {
     let mut outcomes = Vec::with_capacity(steps.len());
     if let Err(failure) = link.batch("BEGIN").await {
         return Err(StepFailure { step: 0, failure });
     }
     for (step, mutation) in steps.iter().enumerate() {
-        match execute(link, mutation, telltale.tells(step)).await {
+        match execute(link, mutation, capture.tells(step)).await {
             Ok(outcome) => outcomes.push(outcome),
             Err(failure) => {
                 // Fails only with the connection, and then the server rolls back by itself.
@@ -237,7 +237,7 @@ async fn transaction(
             }
         }
     }
-    // Constraints that are checked at the end belong to no single step; the last one is told.
+    // Constraints that are checked at the end belong to no single step; the last one reports them.
     let step = steps.len() - 1;
     let commit = link.batch("COMMIT").await;
     commit.map_err(|failure| StepFailure { step, failure: unknown_if_lost(failure) })?;
@@ -245,9 +245,14 @@ async fn transaction(
 }
 
 async fn execute(link: &Rc<Link>, step: &Step, tells: bool) -> Result<StepOutcome, Failure> {
-    let answer =
-        MutationAnswer { mutation: Arc::clone(&step.mutation), tells, row: None, told: None, affected: 0 };
-    let statement = if tells { &step.mutation.telling.statement } else { &step.mutation.statement };
+    let answer = MutationAnswer {
+        mutation: Arc::clone(&step.mutation),
+        tells,
+        row: None,
+        captured: None,
+        affected: 0,
+    };
+    let statement = if tells { &step.mutation.returning.statement } else { &step.mutation.statement };
     let Executed { result, .. } =
         link.execute(&statement.text, &step.values, answer, &Progress::default()).await;
     result.map(MutationAnswer::finish).map_err(|mut failure| {

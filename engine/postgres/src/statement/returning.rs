@@ -25,7 +25,7 @@ use prony_sql::{
 
 /// A mutation that returns the row that it has changed, or deleted.
 #[derive(Debug)]
-pub(crate) struct Telling {
+pub(crate) struct ReturningClause {
     pub(crate) statement: Arc<Statement>,
     pub(crate) operation: Operation,
     /// By the table's columns: where each is in the returned row.
@@ -45,7 +45,7 @@ pub(crate) struct MovedKey {
 
 /// A change that waits for its commit.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct CapturedChange {
     change: RowChange,
     position: u64,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Told {
 /// Read after the row is locked and before the commit; see `changes::order`.
 const POSITION: &str = "(pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::int8";
 
-impl Telling {
+impl ReturningClause {
     /// Adds all columns and the log's position to what is returned.
     pub(crate) fn columns(table: &Table, select: &mut SelectList) -> (Vec<(usize, Form)>, usize) {
         let columns = table.columns.iter().map(|column| {
@@ -86,7 +86,7 @@ impl Telling {
         MovedKey { is_moved: select.position(moved + ")"), columns }
     }
 
-    pub(crate) fn read(&self, table: TableId, row: &Row) -> Result<Told, Failure> {
+    pub(crate) fn read(&self, table: TableId, row: &Row) -> Result<CapturedChange, Failure> {
         let values = |columns: &[(usize, Form)]| {
             let texts = columns.iter().map(|&(column, form)| column_text(row, column, form));
             texts.collect::<Result<_, _>>().map(RowValues)
@@ -98,7 +98,7 @@ impl Telling {
         };
         let row = Some(values(&self.columns)?);
         let change = RowChange { table, operation: self.operation, row, previous_key };
-        Ok(Told { change, position: position as u64 })
+        Ok(CapturedChange { change, position: position as u64 })
     }
 
     pub(crate) fn weight_bytes(&self) -> usize {
@@ -107,7 +107,7 @@ impl Telling {
 }
 
 /// One attempt at a transaction, as far as others want to hear of it.
-pub(crate) struct Telltale {
+pub(crate) struct TransactionCapture {
     order: Arc<Order>,
     steps: Rc<[Step]>,
     /// By step: whether its table is wanted, so that it tells. Empty where nobody listens.
@@ -115,7 +115,7 @@ pub(crate) struct Telltale {
     turn: Option<Turn>,
 }
 
-impl Telltale {
+impl TransactionCapture {
     pub(crate) fn begin(order: &Arc<Order>, steps: &Rc<[Step]>) -> Self {
         let feed = order.feed();
         let tells: Vec<bool> = if feed.is_read() {
@@ -153,7 +153,7 @@ impl Telltale {
         let mut data = Vec::with_capacity(outcomes.len());
         for outcome in outcomes {
             data.push(outcome.data);
-            if let Some(Told { change, position }) = outcome.told {
+            if let Some(CapturedChange { change, position }) = outcome.captured {
                 last = last.max(position);
                 changes.push(change);
             }

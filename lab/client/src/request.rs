@@ -157,10 +157,6 @@ impl<C> Request<C> {
         &self.times
     }
 
-    pub const fn peer(&self) -> Peer {
-        self.peer
-    }
-
     pub const fn bytes(&self) -> CallBytes {
         self.bytes
     }

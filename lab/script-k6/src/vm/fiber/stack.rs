@@ -271,7 +271,8 @@ mod tests {
         // Other tests of this process map memory at the same time, most of it elsewhere.
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let begin = |line: &str| usize::from_str_radix(line.split('-').next()?, 16).ok();
-        let between = maps.lines().filter_map(begin).filter(|begin| (lowest..highest).contains(begin)).count();
+        let between =
+            maps.lines().filter_map(begin).filter(|begin| (lowest..highest).contains(begin)).count();
         assert!(between <= 2 * stacks.len() + 10, "{between}");
     }
 }

@@ -10,6 +10,7 @@ use crate::store::Store;
 use crate::subscriptions::publications::PublicationQueue;
 use crate::subscriptions::thread::Subscribers;
 use crate::subscriptions::{self, threads_for};
+use crate::users::StartExchange;
 use crate::worker::{Shared, ThreadInterval, Worker, WorkerError};
 use prony_client::targets::{TargetSettings, Targets};
 use prony_model::measurement::tally::TallyShape;
@@ -58,10 +59,12 @@ fn measure(
     // A thread without a user would only wait.
     let threads = (options.threads.get() as u32).clamp(1, plan.users().max(1));
     let stop = options.stop.clone();
+    let users = plan.scenarios().iter().map(|scenario| scenario.load.users_max());
+    let exchange = &StartExchange::new(users, threads);
     let (barrier, budgets) = (StartBarrier::default(), &budgets);
     let shape = TallyShape { keeps_records: options.records.is_some(), ..TallyShape::of(plan) };
     let (windows, targets, stop) = (&windows, &targets, &stop);
-    let shared = Shared { plan, windows, workload, budgets, targets, stop, threads, shape };
+    let shared = Shared { plan, windows, workload, budgets, exchange, targets, stop, threads, shape };
     let users_running = AtomicU32::new(threads);
     let subscribed = subscriptions::thread::Shared {
         plan,

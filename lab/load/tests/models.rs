@@ -59,7 +59,9 @@ fn each_user_makes_its_iterations_and_the_run_ends_with_the_last() {
     let load =
         LoadModel::PerUserIterations { users: 3, iterations: 5, max_duration_ns: Nanos::from_secs(600) };
     let (starts, successes) = counts(&run_draft(draft(&peer, load)));
-    assert_eq!(starts, StartCounts { due: 15, started: 15, waited: 0, dropped: 0, completed: 15 });
+    let users_busy_ns = starts.users_busy_ns;
+    let expected = StartCounts { due: 15, started: 15, waited: 0, dropped: 0, completed: 15, users_busy_ns };
+    assert_eq!(starts, expected);
     assert_eq!(successes, 15);
 }
 
@@ -80,6 +82,22 @@ fn a_rate_starts_as_many_as_it_asks_for() {
     assert_eq!((starts.due, starts.started, starts.dropped, successes), (500, 500, 0, 500));
     let all = &result.window(WindowKind::Whole).unwrap().all;
     assert_eq!(all.service_time.as_ref().unwrap().count, 500);
+}
+
+#[test]
+fn a_start_takes_the_free_user_of_any_thread() {
+    let peer = ScriptedPeer::answering(OK);
+    let load = |users| LoadModel::open(100.0, Nanos::from_secs(1), users);
+    for (users, threads) in [(1, 2), (3, 2), (3, 8)] {
+        let mut draft = draft(&peer, load(users));
+        draft.scenarios.push(ScenarioDraft::new("other", load(users)));
+        let threads = NonZeroUsize::new(threads).unwrap();
+        let result = run(&draft.check().unwrap(), RunOptions { threads, ..RunOptions::default() }).unwrap();
+        for scenario in &result.window(WindowKind::Whole).unwrap().by_scenario {
+            let StartCounts { due, started, dropped, .. } = scenario.starts;
+            assert_eq!((due, started, dropped), (100, 100, 0), "{users} users on {threads} threads");
+        }
+    }
 }
 
 /// A program whose thread is held, once, from its twentieth iteration until the run's time is over.

@@ -18,7 +18,7 @@ pub mod verdict;
 
 pub use data::variable::Variable;
 pub use load::windows::{WindowKind, Windows};
-pub use load::{LoadModel, Pacing, RateStage, Rates, Spacing, Stage, Starts, ThinkTime};
+pub use load::{LoadModel, Pacing, RateStage, Rates, Spacing, Stage, StartShare, Starts, ThinkTime};
 pub use measurement::record::{Outcome, Record, TransportError};
 pub use plan::request::{BodyDraft, ExpectedStatus, RequestDraft};
 pub use plan::scenario::{FlowDraft, ScenarioDraft, StepDraft};

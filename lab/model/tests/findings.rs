@@ -36,6 +36,8 @@ struct Run {
     thresholds: &'static str,
     /// Of 1,000 starts of an open model; a closed one where it is absent.
     dropped: Option<u64>,
+    /// How long an iteration keeps its user.
+    iteration: Nanos,
     heard: Option<Heard>,
 }
 
@@ -67,6 +69,7 @@ impl Default for Run {
             place: TargetPlace::OtherMachine,
             thresholds: "p95<1s",
             dropped: None,
+            iteration: Nanos::from_millis(150),
             heard: None,
         }
     }
@@ -145,7 +148,10 @@ impl Run {
             tally.record(&windows, &record);
         }
         let starts = tally.starts_at(&windows, Nanos::from_secs(1), 0);
-        (starts.due, starts.started) = (1_000, 1_000 - self.dropped.unwrap_or(0));
+        let dropped = self.dropped.unwrap_or(0);
+        (starts.due, starts.started, starts.dropped) = (1_000, 1_000 - dropped, dropped);
+        starts.completed = starts.started;
+        starts.users_busy_ns = Nanos(self.iteration.0 * starts.completed);
         let windows = window_results(plan, None, &windows, &tally, plan.duration());
         let subscribers = self.heard.map(|heard| heard.subscribers(plan)).unwrap_or_default();
         ResultFile {
@@ -282,12 +288,28 @@ fn offered_load_limited() {
 #[test]
 fn rate_not_reached() {
     let run = |dropped| Run { dropped: Some(dropped), ..Run::default() };
-    check(FindingKind::RateNotReached, "989 of the 1000 iterations", &run(11), &run(10));
-    assert!(run(11).findings()[0].cause.contains("none of the 10 users was free"));
+    check(FindingKind::RateNotReached, "989 of the 1000 iterations", &run(11), &run(0));
+    check(FindingKind::RateNotReached, "98.9 %; 11 were dropped", &run(11), &run(0));
+    let findings = run(11).findings();
+    let cause = "none of the 10 users was free in time: an iteration keeps its user for 150 ms, so 100/s keep 15.0 busy";
+    assert!(findings[0].cause.starts_with(cause), "{}", findings[0].cause);
+    assert!(findings[0].try_next.starts_with("18 users or more"), "{}", findings[0].try_next);
     let busy = Run { lab: LabFigures { busiest_thread_share: 0.9, ..LabFigures::default() }, ..run(11) };
     let findings = busy.findings();
     assert_eq!((findings.len(), findings[1].kind), (2, FindingKind::RateNotReached));
     assert!(findings[1].cause.contains("the lab's own"));
+}
+
+#[test]
+fn starts_dropped() {
+    let run = |dropped| Run { dropped: Some(dropped), ..Run::default() };
+    check(FindingKind::StartsDropped, "10 of the 1000 iterations", &run(10), &run(0));
+    check(FindingKind::StartsDropped, "dropped, 0.10 %: no user was free", &run(1), &run(0));
+    assert!(run(1).findings()[0].try_next.starts_with("18 users or more"));
+    let short = Run { iteration: Nanos::from_millis(80), ..run(1) };
+    let findings = short.findings();
+    assert!(findings[0].cause.contains("100/s keep 8.0 busy by Little's law; they are enough in the mean"));
+    assert!(findings[0].try_next.starts_with("some more users"));
 }
 
 fn heard(heard: Heard) -> Run {

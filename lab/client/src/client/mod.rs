@@ -161,6 +161,11 @@ impl<'a, C: Clone> Client<'a, C> {
         self.epoch = epoch;
     }
 
+    /// Ends its present or next [`Client::wait`] from another thread.
+    pub fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
     pub fn now(&self) -> Nanos {
         Nanos(self.epoch.elapsed().as_nanos() as u64)
     }

@@ -69,7 +69,7 @@ impl Waker {
         &self.0
     }
 
-    fn wake(&self) {
+    pub fn wake(&self) {
         // Fails only if the eventfd's counter is full, so that a wake-up is already pending.
         let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
     }

@@ -1,15 +1,22 @@
-//! Starts of open models, and which user takes them: one that is free when a start is due, else the first that becomes free,
-//! or none in time. Nothing else decides it.
+//! Starts of open models, and which user takes them: any that is free when a start is due, one of its own thread before those
+//! of others; else the first that becomes free on any thread, or none in time. Nothing else decides it.
+//!
+//! Each thread has its share of the starts. A start for which it has no free user goes to a thread that has one, by the
+//! [`super::StartExchange`]; the hand-over takes as long as it takes to wake that thread, and counts as the start's own lateness.
 
+#[cfg(test)]
+mod tests;
+
+use super::exchange::HandedStart;
 use super::{UserIndex, UserMachine};
 use crate::recorder::Recorder;
 use crate::users::user::State;
 use prony_model::plan::scenario::Scenario;
 use prony_model::program::ThreadPlace;
-use prony_model::{LoadModel, Nanos, Starts};
+use prony_model::{LoadModel, Nanos, StartShare, Starts};
 use std::collections::VecDeque;
 
-/// The starts of one scenario that one thread serves.
+/// The starts of one scenario that fall to one thread, and its users that are free to take some.
 #[derive(Debug)]
 pub(super) struct Arrivals {
     /// Due times are counted from here.
@@ -19,32 +26,32 @@ pub(super) struct Arrivals {
     wait_max: Nanos,
     starts: Option<Starts>,
     next: Option<Nanos>,
-    /// Users without a start, the longest idle first: all connections stay in use.
+    /// Users without a start, the longest idle first: all connections stay in use. As many as the exchange knows of, and
+    /// those that were claimed for starts on their way from other threads.
     free: VecDeque<UserIndex>,
-    /// Due times of starts that found no user free. Those that have waited too long are dropped, so it holds no more
-    /// than come in that time.
-    waiting: VecDeque<Nanos>,
 }
 
 impl Arrivals {
-    pub(super) fn new(scenario: &Scenario, index: usize, seed: u64, thread: ThreadPlace) -> Self {
+    /// `first_user`: the number of the scenario's first user.
+    pub(super) fn new(
+        scenario: &Scenario,
+        index: usize,
+        seed: u64,
+        thread: ThreadPlace,
+        first_user: u32,
+    ) -> Self {
         let (starts, wait_max) = match &scenario.load {
-            LoadModel::Open { wait_max_ns, .. } => {
+            LoadModel::Open { wait_max_ns, users, .. } => {
                 // Scenarios do not share their chance: two of the same rate would start in step.
                 let seed = seed.wrapping_add(index as u64);
-                (Some(Starts::new(&scenario.load, seed, thread.number, thread.threads)), *wait_max_ns)
+                let share = StartShare::of_users(thread.number, thread.threads, first_user, *users);
+                (Some(Starts::new(&scenario.load, seed, share)), *wait_max_ns)
             }
             _ => (None, Nanos::ZERO),
         };
-        let mut arrivals = Self {
-            begin: scenario.start,
-            end: if starts.is_some() { scenario.end() } else { Nanos::ZERO },
-            wait_max,
-            starts,
-            next: None,
-            free: VecDeque::new(),
-            waiting: VecDeque::new(),
-        };
+        let end = if starts.is_some() { scenario.end() } else { Nanos::ZERO };
+        let mut arrivals =
+            Self { begin: scenario.start, end, wait_max, starts, next: None, free: VecDeque::new() };
         arrivals.advance();
         arrivals
     }
@@ -53,10 +60,9 @@ impl Arrivals {
         self.starts.is_some()
     }
 
-    /// True where no start is left and the time for them is over, or (while no user is busy) nobody to serve one.
-    pub(super) fn is_done(&self, now: Nanos) -> bool {
-        let is_over = self.next.is_none() && self.waiting.is_empty() && now >= self.end;
-        is_over || self.is_open() && self.free.is_empty()
+    /// Until then the thread may have users without a start, and starts may come from other threads.
+    pub(super) fn end(&self) -> Nanos {
+        self.end
     }
 
     pub(super) fn next_due(&self) -> Option<Nanos> {
@@ -70,94 +76,159 @@ impl Arrivals {
         Some(due)
     }
 
-    /// No further start is served.
-    fn stop(&mut self) {
-        self.next = None;
-    }
-
     fn advance(&mut self) {
         let next = self.starts.as_mut().and_then(Iterator::next);
         self.next = next.map(|(_, due)| self.begin.plus(due));
     }
-
-    /// The user that takes a start now; without one the start waits, as long as it may.
-    fn assign(&mut self, due: Nanos) -> Assigned {
-        match self.free.pop_front() {
-            Some(user) => Assigned::To(user),
-            None if self.wait_max == Nanos::ZERO => Assigned::Never,
-            None => {
-                self.waiting.push_back(due);
-                Assigned::Later
-            }
-        }
-    }
-
-    /// The start that a user takes which has just become free; without one the user waits.
-    fn assign_to(&mut self, user: UserIndex) -> Option<Nanos> {
-        let due = self.waiting.pop_front();
-        if due.is_none() {
-            self.release(user);
-        }
-        due
-    }
-
-    /// The user is free.
-    pub(super) fn release(&mut self, user: UserIndex) {
-        self.free.push_back(user);
-    }
-
-    /// The next start that has waited for longer than it may.
-    fn take_expired(&mut self, now: Nanos) -> Option<Nanos> {
-        self.waiting.front().filter(|due| now.since(**due) > self.wait_max)?;
-        self.waiting.pop_front()
-    }
-}
-
-enum Assigned {
-    To(UserIndex),
-    Later,
-    Never,
 }
 
 impl UserMachine<'_> {
-    /// Serves the next start that is due; without one, drops those that have waited too long.
+    /// Serves a start that was handed over, or the next that is due; without one, drops those that have waited too long.
     pub(super) fn serve_start(&mut self, now: Nanos, recorder: &mut Recorder<'_>) -> bool {
-        for scenario in 0..self.arrivals.len() {
-            if self.is_stopping {
-                self.arrivals[scenario].stop();
-            }
-            let Some(due) = self.arrivals[scenario].take_due(now) else {
-                self.drop_expired(scenario, now, recorder);
-                continue;
-            };
-            recorder.starts_at(due, scenario).due += 1;
-            match self.arrivals[scenario].assign(due) {
-                Assigned::To(user) => {
-                    recorder.late(now.since(due));
-                    self.alive += 1;
-                    self.begin_iteration(user, due, now, recorder);
-                }
-                Assigned::Later => {}
-                Assigned::Never => recorder.dropped(due, scenario),
-            }
+        if let Some(start) = self.exchange.take_handed(self.thread) {
+            self.take_over(start, now, recorder);
             return true;
+        }
+        for scenario in 0..self.arrivals.len() {
+            if let Some(due) = self.arrivals[scenario].take_due(now) {
+                recorder.starts_at(due, scenario).due += 1;
+                self.assign(scenario, due, now, recorder);
+                if self.arrivals[scenario].next.is_none() {
+                    self.exchange.starts_over(scenario);
+                }
+                return true;
+            }
+            self.drop_expired(scenario, now, recorder);
         }
         false
     }
 
-    fn drop_expired(&mut self, scenario: usize, now: Nanos, recorder: &mut Recorder<'_>) {
-        while let Some(due) = self.arrivals[scenario].take_expired(now) {
-            recorder.dropped(due, scenario);
+    /// The thread's part in the starts of all scenarios begins.
+    pub(super) fn enter_exchange(&self) {
+        for (scenario, arrivals) in self.arrivals.iter().enumerate() {
+            if arrivals.next.is_none() {
+                self.exchange.starts_over(scenario);
+            }
         }
     }
 
-    /// The run is over: what has waited until now is not started any more.
-    pub(super) fn drop_waiting(&mut self, recorder: &mut Recorder<'_>) {
-        for (scenario, arrivals) in self.arrivals.iter_mut().enumerate() {
-            for due in arrivals.waiting.drain(..) {
-                recorder.dropped(due, scenario);
+    /// No further start falls to this thread, and it takes none from others.
+    pub(super) fn leave_exchange(&mut self, now: Nanos, recorder: &mut Recorder<'_>) {
+        for scenario in 0..self.arrivals.len() {
+            self.arrivals[scenario].free.clear();
+            if self.arrivals[scenario].next.take().is_some() {
+                self.exchange.starts_over(scenario);
             }
         }
+        for HandedStart { scenario, due, .. } in self.exchange.close(self.thread) {
+            self.assign(scenario, due, now, recorder);
+        }
+    }
+
+    /// True where nobody will take a start of this scenario any more.
+    pub(super) fn is_done(&self, scenario: usize, now: Nanos) -> bool {
+        let arrivals = &self.arrivals[scenario];
+        let is_over = self.exchange.has_no_starts(scenario)
+            && !self.exchange.has_waiting(scenario)
+            && now >= arrivals.end();
+        is_over || arrivals.is_open() && !self.exchange.has_users(scenario)
+    }
+
+    /// True where starts were due before the end that some thread was kept from: they are late, not unseen.
+    pub(super) fn owes_starts(&self) -> bool {
+        (0..self.arrivals.len()).any(|scenario| !self.exchange.has_no_starts(scenario))
+    }
+
+    // ---- who takes it
+
+    /// Finds a user for a start of this thread.
+    fn assign(&mut self, scenario: usize, due: Nanos, now: Nanos, recorder: &mut Recorder<'_>) {
+        if self.exchange.has_waiting(scenario) {
+            // It must not overtake those.
+            self.exchange.wait(scenario, due);
+            self.match_waiting(scenario, due, now, recorder);
+        } else if self.exchange.claim(self.thread, scenario) {
+            self.begin_claimed(scenario, due, false, now, recorder);
+        } else if !self.hand_over(HandedStart { scenario, due, has_waited: false }) {
+            if self.arrivals[scenario].wait_max == Nanos::ZERO {
+                recorder.dropped(due, scenario);
+                return;
+            }
+            self.exchange.wait(scenario, due);
+            // A user may have become free elsewhere in between.
+            self.match_waiting(scenario, due, now, recorder);
+        }
+    }
+
+    /// Gives starts that wait to users that are free; `newest` has only just begun to wait.
+    fn match_waiting(&mut self, scenario: usize, newest: Nanos, now: Nanos, recorder: &mut Recorder<'_>) {
+        while self.exchange.has_waiting(scenario) {
+            let is_own = self.exchange.claim(self.thread, scenario);
+            let thread = if is_own {
+                self.thread
+            } else {
+                match self.exchange.claim_elsewhere(self.thread, scenario) {
+                    Some(thread) => thread,
+                    None => return,
+                }
+            };
+            let Some(due) = self.exchange.take_waiting(scenario) else {
+                self.exchange.release(thread, scenario);
+                continue;
+            };
+            let has_waited = due != newest;
+            if !is_own && !self.exchange.hand_over(thread, HandedStart { scenario, due, has_waited }) {
+                self.exchange.wait(scenario, due);
+                continue;
+            }
+            recorder.starts_at(due, scenario).waited += u64::from(has_waited);
+            if is_own {
+                self.begin_claimed(scenario, due, has_waited, now, recorder);
+            }
+        }
+    }
+
+    /// Gives a start to a thread that has a free user; false where none has.
+    fn hand_over(&self, start: HandedStart) -> bool {
+        while let Some(thread) = self.exchange.claim_elsewhere(self.thread, start.scenario) {
+            if self.exchange.hand_over(thread, start) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A start has come from another thread, which has claimed a user here.
+    fn take_over(&mut self, start: HandedStart, now: Nanos, recorder: &mut Recorder<'_>) {
+        let HandedStart { scenario, due, has_waited } = start;
+        // The other thread's clock may have been read a moment later.
+        self.begin_claimed(scenario, due, has_waited, now.max(due), recorder);
+    }
+
+    /// Begins an iteration of a user that was claimed.
+    fn begin_claimed(
+        &mut self,
+        scenario: usize,
+        due: Nanos,
+        has_waited: bool,
+        now: Nanos,
+        recorder: &mut Recorder<'_>,
+    ) {
+        let user = self.arrivals[scenario].free.pop_front().expect("a claimed user is free");
+        if !has_waited {
+            recorder.late(now.since(due));
+        }
+        self.alive += 1;
+        self.begin_iteration(user, due, now, recorder);
+    }
+
+    /// The user is free.
+    pub(super) fn release(&mut self, user: UserIndex) {
+        let scenario = self.user(user).place.scenario;
+        self.user(user).state = State::Free;
+        self.alive -= 1;
+        self.arrivals[scenario].free.push_back(user);
+        self.exchange.release(self.thread, scenario);
     }
 
     /// A start that has waited for a user, if any has and the run is not over; else the user is free.
@@ -169,15 +240,47 @@ impl UserMachine<'_> {
     ) -> Option<Nanos> {
         let scenario = self.user(user).place.scenario;
         self.drop_expired(scenario, now, recorder);
-        let arrivals = &mut self.arrivals[scenario];
-        if now >= self.end || self.is_stopping {
-            arrivals.release(user);
-        } else if let Some(due) = arrivals.assign_to(user) {
-            recorder.starts_at(due, scenario).waited += 1;
-            return Some(due);
+        if self.is_stopping {
+            self.user(user).state = State::Free;
+            self.alive -= 1;
+            return None;
         }
-        self.user(user).state = State::Free;
-        self.alive -= 1;
-        None
+        loop {
+            if now < self.end
+                && let Some(due) = self.exchange.take_waiting(scenario)
+            {
+                recorder.starts_at(due, scenario).waited += 1;
+                return Some(due);
+            }
+            self.release(user);
+            // A start may have begun to wait meanwhile and not have seen this user.
+            if now >= self.end || !self.exchange.has_waiting(scenario) {
+                return None;
+            }
+            if !self.exchange.claim(self.thread, scenario) {
+                return None;
+            }
+            // Whichever user was claimed for another start, it is another one.
+            self.arrivals[scenario].free.pop_back();
+            self.alive += 1;
+        }
+    }
+
+    // ---- dropped
+
+    fn drop_expired(&mut self, scenario: usize, now: Nanos, recorder: &mut Recorder<'_>) {
+        let before = now.since(self.arrivals[scenario].wait_max);
+        while let Some(due) = self.exchange.take_expired(scenario, before) {
+            recorder.dropped(due, scenario);
+        }
+    }
+
+    /// The run is over: what has waited until now is not started any more.
+    pub(super) fn drop_waiting(&mut self, recorder: &mut Recorder<'_>) {
+        for scenario in 0..self.arrivals.len() {
+            while let Some(due) = self.exchange.take_waiting(scenario) {
+                recorder.dropped(due, scenario);
+            }
+        }
     }
 }

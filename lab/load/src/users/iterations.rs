@@ -61,8 +61,13 @@ impl UserMachine<'_> {
     pub(super) fn leave(&mut self, user: UserIndex) {
         self.abandon(user);
         self.actions.push_back(Action::Leave { user });
-        self.user(user).state = State::Gone;
+        let entry = self.user(user);
+        entry.state = State::Gone;
+        let scenario = entry.place.scenario;
         self.alive -= 1;
+        if self.arrivals[scenario].is_open() {
+            self.exchange.user_left(scenario);
+        }
     }
 
     /// The iteration is over: what its user has open is dropped.
@@ -122,7 +127,7 @@ impl UserMachine<'_> {
             return false;
         }
         let entry = self.user(user);
-        (entry.iteration_due, entry.has_sent) = (due, false);
+        (entry.iteration_due, entry.iteration_began, entry.has_sent) = (due, now, false);
         let counts = recorder.starts_at(due, scenario);
         counts.started += 1;
         if is_open {
@@ -179,6 +184,7 @@ impl UserMachine<'_> {
             Step::StopThread => {
                 self.is_stopping = true;
                 self.leave(user);
+                self.leave_exchange(now, recorder);
             }
         }
     }
@@ -216,9 +222,12 @@ impl UserMachine<'_> {
         self.abandon(user);
         let entry = self.user(user);
         let (scenario, iteration_due) = (entry.place.scenario, entry.iteration_due);
+        let took = now.since(entry.iteration_began);
         entry.iterations_left = entry.iterations_left.saturating_sub(1);
         let is_last = entry.iterations_left == 0;
-        recorder.starts_at(iteration_due, scenario).completed += 1;
+        let counts = recorder.starts_at(iteration_due, scenario);
+        counts.completed += 1;
+        counts.users_busy_ns = counts.users_busy_ns.plus(took);
         let due = if self.arrivals[scenario].is_open() {
             self.take_waiting(user, now, recorder)
         } else if is_last {

@@ -2,9 +2,10 @@
 //! It knows neither sockets nor clocks.
 //!
 //! [`iterations`] are a user's iterations under its load model and pacing and its steps within one, [`arrivals`] the starts of
-//! open models, [`waits`] users whose program waits for events.
+//! open models, [`exchange`] what threads share of these, [`waits`] users whose program waits for events.
 
 mod arrivals;
+mod exchange;
 mod iterations;
 mod user;
 mod waits;
@@ -12,6 +13,7 @@ mod waits;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use exchange::StartExchange;
 pub(crate) use user::UserIndex;
 
 use crate::recorder::Recorder;
@@ -43,6 +45,9 @@ pub(crate) struct UserMachine<'a> {
     plan: &'a Plan,
     /// By scenario: iterations that nobody has taken yet, where the load model has a budget that its users share.
     budgets: &'a [AtomicU64],
+    exchange: &'a StartExchange,
+    /// Among those that share the exchange.
+    thread: u32,
     users: Vec<User>,
     /// By scenario; those of other load models never have any.
     arrivals: Vec<Arrivals>,
@@ -69,14 +74,25 @@ enum Alarm {
 }
 
 impl<'a> UserMachine<'a> {
-    pub(crate) fn new(plan: &'a Plan, budgets: &'a [AtomicU64], thread: ThreadPlace) -> Self {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        budgets: &'a [AtomicU64],
+        exchange: &'a StartExchange,
+        thread: ThreadPlace,
+    ) -> Self {
         let places = plan.user_places().filter(|user| thread.has(user.number));
         let users: Vec<User> = places.map(|user| User::new(plan.seed(), user)).collect();
         let scenarios = plan.scenarios().iter().enumerate();
-        let arrivals = scenarios.map(|(index, scenario)| Arrivals::new(scenario, index, plan.seed(), thread));
+        let arrivals = scenarios.scan(0, |first_user, (index, scenario)| {
+            let arrivals = Arrivals::new(scenario, index, plan.seed(), thread, *first_user);
+            *first_user += scenario.load.users_max();
+            Some(arrivals)
+        });
         let mut machine = Self {
             plan,
             budgets,
+            exchange,
+            thread: thread.number,
             alive: users.len() as u32,
             arrivals: arrivals.collect(),
             users,
@@ -87,6 +103,7 @@ impl<'a> UserMachine<'a> {
             is_stopping: false,
         };
         (0..machine.users.len() as u32).for_each(|user| machine.admit(UserIndex(user)));
+        machine.enter_exchange();
         machine
     }
 
@@ -94,11 +111,7 @@ impl<'a> UserMachine<'a> {
     fn admit(&mut self, user: UserIndex) {
         let scenario = self.user(user).place.scenario;
         match &self.plan.scenarios()[scenario].load {
-            LoadModel::Open { .. } => {
-                self.user(user).state = State::Free;
-                self.arrivals[scenario].release(user);
-                self.alive -= 1;
-            }
+            LoadModel::Open { .. } => self.release(user),
             LoadModel::PerUserIterations { iterations, .. } => {
                 self.user(user).iterations_left = *iterations;
                 self.plan_activity(user, Nanos::ZERO, Nanos::ZERO);
@@ -148,7 +161,8 @@ impl<'a> UserMachine<'a> {
         let end = if now < self.end { self.end } else { Nanos::MAX };
         let alarm = self.timers.next().unwrap_or(Nanos::MAX);
         let start = self.arrivals.iter().filter_map(Arrivals::next_due).min().unwrap_or(Nanos::MAX);
-        alarm.min(start).min(end)
+        let handed = if self.exchange.has_handed(self.thread) { now } else { Nanos::MAX };
+        alarm.min(start).min(end).min(handed)
     }
 
     /// Time has passed: handles one alarm or start that is due; false where none is. What comes of one has to be done before
@@ -167,12 +181,12 @@ impl<'a> UserMachine<'a> {
 
     /// True where no user has anything left to do but to wait for responses.
     pub(crate) fn is_over(&self, now: Nanos) -> bool {
-        // A thread that was kept from its work near the end owes the starts that were due meanwhile: late, not unseen.
-        let owes_starts =
-            || self.arrivals.iter().any(|starts| starts.next_due().is_some_and(|due| due <= now));
-        let starts_no_more = self.is_stopping || now >= self.end && !owes_starts();
-        let has_nothing_left = || self.alive == 0 && self.arrivals.iter().all(|starts| starts.is_done(now));
-        self.listening == 0 && (starts_no_more || has_nothing_left())
+        let starts_no_more = self.is_stopping || now >= self.end && !self.owes_starts();
+        let is_done = || (0..self.arrivals.len()).all(|scenario| self.is_done(scenario, now));
+        let has_nothing_left = || self.alive == 0 && is_done();
+        self.listening == 0
+            && (starts_no_more || has_nothing_left())
+            && !self.exchange.has_handed(self.thread)
     }
 
     /// By then the last response has come or was given up, and the last iteration of a script was interrupted.
@@ -184,7 +198,8 @@ impl<'a> UserMachine<'a> {
     }
 
     /// The run is over: iterations that wait for events are interrupted, starts that wait are dropped.
-    pub(crate) fn finish(&mut self, recorder: &mut Recorder<'_>) {
+    pub(crate) fn finish(&mut self, now: Nanos, recorder: &mut Recorder<'_>) {
+        self.leave_exchange(now, recorder);
         for user in self.users() {
             if self.is_listening(user) {
                 self.actions.push_back(Action::Interrupt { user });

@@ -1,7 +1,7 @@
 //! The users of a thread in virtual time: a scripted program, a peer that answers when its script says, and a thread that is
 //! held up now and then. Nothing sleeps.
 
-use super::{Action, UserIndex, UserMachine};
+use super::{Action, StartExchange, UserIndex, UserMachine};
 use crate::recorder::Recorder;
 use expect_test::{Expect, expect};
 use prony_client::event::ConnectionCounts;
@@ -53,12 +53,17 @@ struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    fn new(plan: &'a Plan, windows: &'a Windows, budgets: &'a [AtomicU64], scripts: &'a [Vec<Act>]) -> Self {
+    fn new(
+        plan: &'a Plan,
+        windows: &'a Windows,
+        (budgets, exchange): &'a (Vec<AtomicU64>, StartExchange),
+        scripts: &'a [Vec<Act>],
+    ) -> Self {
         let thread = ThreadPlace { number: 0, threads: 1 };
         Self {
             plan,
             windows: windows.all().len(),
-            machine: UserMachine::new(plan, budgets, thread),
+            machine: UserMachine::new(plan, budgets, exchange, thread),
             recorder: Recorder::new(windows, TallyShape::of(plan)),
             scripts,
             begun: 0,
@@ -102,7 +107,7 @@ impl<'a> World<'a> {
             self.answer();
         }
         assert!(self.now < last_moment.plus(Nanos::from_secs(1)), "it ends by itself");
-        self.machine.finish(&mut self.recorder);
+        self.machine.finish(self.now, &mut self.recorder);
         self.act();
         self.starts()
     }
@@ -216,18 +221,21 @@ fn plan(load: LoadModel, change: impl FnOnce(&mut PlanDraft)) -> Plan {
     draft.check().expect("a sound plan")
 }
 
-fn budgets(plan: &Plan) -> Vec<AtomicU64> {
+/// What the threads of a run share.
+fn shared(plan: &Plan) -> (Vec<AtomicU64>, StartExchange) {
     let budget = |load: &LoadModel| match load {
         LoadModel::SharedIterations { iterations, .. } => *iterations,
         _ => 0,
     };
-    plan.scenarios().iter().map(|scenario| AtomicU64::new(budget(&scenario.load))).collect()
+    let scenarios = plan.scenarios().iter();
+    let budgets = scenarios.clone().map(|scenario| AtomicU64::new(budget(&scenario.load))).collect();
+    (budgets, StartExchange::new(scenarios.map(|scenario| scenario.load.users_max()), 1))
 }
 
 /// What happens to the users of a plan whose iterations are all the same.
 fn check(plan: &Plan, script: &[Act], expected: &Expect) {
-    let (windows, budgets, scripts) = (plan.windows(), budgets(plan), vec![script.to_vec()]);
-    let mut world = World::new(plan, &windows, &budgets, &scripts);
+    let (windows, shared, scripts) = (plan.windows(), shared(plan), vec![script.to_vec()]);
+    let mut world = World::new(plan, &windows, &shared, &scripts);
     world.run(&[]);
     expected.assert_eq(&world.log.join("\n"));
 }
@@ -378,8 +386,8 @@ fn load() -> impl Strategy<Value = LoadModel> {
 
 /// Runs it all and holds what has to hold whatever the order of events.
 fn hold(plan: &Plan, scripts: &[Vec<Act>], delays: &[Nanos]) {
-    let (windows, budgets) = (plan.windows(), budgets(plan));
-    let mut world = World::new(plan, &windows, &budgets, scripts);
+    let (windows, shared) = (plan.windows(), shared(plan));
+    let mut world = World::new(plan, &windows, &shared, scripts);
     let starts = world.run(delays);
     assert_eq!(starts.due, starts.started + starts.dropped, "each start is served or dropped: {starts:?}");
     assert!(starts.completed <= starts.started, "{starts:?}");

@@ -22,6 +22,8 @@ pub(crate) struct User {
     pub(crate) iterations_left: u64,
     /// When the present iteration was due.
     pub(crate) iteration_due: Nanos,
+    /// When it began; later than it was due where it had to wait.
+    pub(crate) iteration_began: Nanos,
     /// The present iteration has sent something; one that never does must not spin.
     pub(crate) has_sent: bool,
     /// Its program may have asked for something that has not come to its end.
@@ -68,6 +70,7 @@ impl User {
             active_until: Nanos::MAX,
             iterations_left: u64::MAX,
             iteration_due: Nanos::ZERO,
+            iteration_began: Nanos::ZERO,
             has_sent: false,
             has_open: false,
             start_lag: Nanos::ZERO,

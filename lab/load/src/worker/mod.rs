@@ -8,7 +8,7 @@ mod events;
 
 use crate::options::StopFlag;
 use crate::recorder::Recorder;
-use crate::users::{Action, UserIndex, UserMachine};
+use crate::users::{Action, StartExchange, UserIndex, UserMachine};
 use commands::Open;
 use events::{Context, Purpose};
 use prony_client::targets::{TargetId, Targets};
@@ -34,6 +34,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) workload: &'a dyn Workload,
     /// By scenario: iterations that nobody has taken yet, where the load model has a budget that its users share.
     pub(crate) budgets: &'a [AtomicU64],
+    pub(crate) exchange: &'a StartExchange,
     pub(crate) targets: &'a Targets,
     pub(crate) stop: &'a StopFlag,
     pub(crate) threads: u32,
@@ -111,14 +112,17 @@ impl<'a> Worker<'a> {
             keeps_connections: plan.connections() == Connections::Kept,
             address: shared.workload.address(place),
         };
-        let machine = UserMachine::new(plan, shared.budgets, place);
+        let machine = UserMachine::new(plan, shared.budgets, shared.exchange, place);
+        let client = Client::new(shared.targets, named, settings)?;
+        let waker = client.waker();
+        shared.exchange.set_wake(number, move || waker.wake());
         Ok(Self {
             shared,
             place,
             program: shared.workload.program(place)?,
             open: machine.users().map(|_| Vec::new()).collect(),
             machine,
-            client: Client::new(shared.targets, named, settings)?,
+            client,
             recorder: Recorder::new(shared.windows, shared.shape),
             is_http2: shared.targets.all_spoken().into_iter().map(|spoken| spoken == Spoken::Http2).collect(),
             outgoing: Outgoing::default(),
@@ -245,7 +249,7 @@ impl<'a> Worker<'a> {
     // ---- hand over
 
     fn finish(&mut self) -> Result<(), WorkerError> {
-        self.machine.finish(&mut self.recorder);
+        self.machine.finish(self.client.now(), &mut self.recorder);
         let interrupted = self.act();
         self.recorder.abandon_all();
         self.send_tally(true);

@@ -14,7 +14,7 @@ mod think;
 pub use closed::{Activity, Stage};
 pub use open::{RATE_MAX_PER_S, RateStage, Rates, Spacing};
 pub use pacing::Pacing;
-pub use starts::Starts;
+pub use starts::{StartShare, Starts};
 pub use think::ThinkTime;
 
 use crate::units::Nanos;

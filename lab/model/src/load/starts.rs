@@ -10,15 +10,56 @@ use rand_chacha::rand_core::SeedableRng;
 /// Apart from all streams of users, whose numbers are below 2^32.
 const STREAM: u64 = u64::MAX;
 
-/// Numbers and due times of the starts `thread`, `thread + threads`, … of an open model. Which starts there are and
-/// when depends on the model and the seed alone. Empty for models whose users begin by themselves.
+/// Which starts of a scenario are one thread's. Start *k* falls to user *k* modulo the number of users, and so to that user's
+/// thread: each thread has a share of the starts like its share of the users, and none without users.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StartShare {
+    /// The thread's first user among those of the scenario.
+    first: u64,
+    /// From one of its users to the next.
+    step: u64,
+    users: u64,
+}
+
+impl StartShare {
+    /// All of them.
+    pub const ALL: Self = Self { first: 0, step: 1, users: 1 };
+
+    /// Of thread `thread`, where user `n` of a run lives on thread `n` modulo `threads`, and the scenario's users are
+    /// `first_user` and those that follow it.
+    ///
+    /// # Panics
+    /// Without threads.
+    pub fn of_users(thread: u32, threads: u32, first_user: u32, users: u32) -> Self {
+        assert!(threads > 0, "starts are served by at least one thread");
+        let first = (thread + threads - first_user % threads) % threads;
+        Self { first: u64::from(first), step: u64::from(threads), users: u64::from(users) }
+    }
+
+    const fn is_empty(self) -> bool {
+        self.first >= self.users
+    }
+
+    /// The share's start that follows this one.
+    const fn after(self, number: u64) -> u64 {
+        let user = number % self.users;
+        if user + self.step < self.users {
+            number + self.step
+        } else {
+            number - user + self.users + self.first
+        }
+    }
+}
+
+/// Numbers and due times of one thread's share of the starts of an open model. Which starts there are and when depends on the
+/// model and the seed alone. Empty for models whose users begin by themselves.
 #[derive(Debug, Clone)]
 pub struct Starts {
     rates: Rates,
     cursor: usize,
+    share: StartShare,
     /// The number of the next start of this thread.
     number: u64,
-    threads: u64,
     spacing: Drawn,
 }
 
@@ -36,12 +77,9 @@ enum Drawn {
 }
 
 impl Starts {
-    /// # Panics
-    /// Without threads.
-    pub fn new(load: &LoadModel, seed: u64, thread: u32, threads: u32) -> Self {
-        assert!(threads > 0, "starts are served by at least one thread");
+    pub fn new(load: &LoadModel, seed: u64, share: StartShare) -> Self {
         let (stages, spacing) = match load {
-            LoadModel::Open { stages, spacing, .. } => (stages.as_slice(), *spacing),
+            LoadModel::Open { stages, spacing, .. } if !share.is_empty() => (stages.as_slice(), *spacing),
             _ => (&[][..], Spacing::Even),
         };
         let spacing = match spacing {
@@ -52,8 +90,7 @@ impl Starts {
                 Drawn::Poisson { random: Box::new(random), drawn: 0, position: 0 }
             }
         };
-        let (number, threads) = (u64::from(thread), u64::from(threads));
-        Self { rates: Rates::of(stages), cursor: 0, number, threads, spacing }
+        Self { rates: Rates::of(stages), cursor: 0, share, number: share.first, spacing }
     }
 }
 
@@ -74,7 +111,7 @@ impl Iterator for Starts {
         };
         let due = self.rates.time_of(sum, &mut self.cursor)?;
         let number = self.number;
-        self.number += self.threads;
+        self.number = self.share.after(number);
         Some((number, due))
     }
 }
@@ -91,17 +128,26 @@ mod tests {
     }
 
     fn all(load: &LoadModel, seed: u64) -> Vec<(u64, Nanos)> {
-        Starts::new(load, seed, 0, 1).collect()
+        Starts::new(load, seed, StartShare::ALL).collect()
     }
 
     proptest! {
         #[test]
         fn threads_share_the_starts_of_one_whatever_their_number(
             seed: u64, threads in 1_u32..6, rates in prop::collection::vec((0_u64..5, 0.0_f64..200.0), 1..5),
-            is_poisson: bool,
+            is_poisson: bool, first_user in 0_u32..9, users in 1_u32..9,
         ) {
             let load = open(&rates, if is_poisson { Spacing::Poisson } else { Spacing::Even });
-            let mut shared: Vec<_> = (0..threads).flat_map(|t| Starts::new(&load, seed, t, threads)).collect();
+            let of_thread = |thread| {
+                let starts = Starts::new(&load, seed, StartShare::of_users(thread, threads, first_user, users));
+                let has_user = (first_user..first_user + users).any(|user| user % threads == thread);
+                let starts: Vec<_> = starts.collect();
+                assert!(has_user || starts.is_empty(), "a thread without users has no starts");
+                let is_own = |number| (u64::from(first_user) + number % u64::from(users)) % u64::from(threads) == u64::from(thread);
+                assert!(starts.iter().all(|(number, _)| is_own(*number)));
+                starts
+            };
+            let mut shared: Vec<_> = (0..threads).flat_map(of_thread).collect();
             shared.sort_unstable();
             prop_assert!(shared.is_sorted_by_key(|(_, due)| *due));
             prop_assert_eq!(shared, all(&load, seed));

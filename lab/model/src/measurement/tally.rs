@@ -157,6 +157,9 @@ pub struct StartCounts {
     pub dropped: u64,
     /// Of `started`: came to their end.
     pub completed: u64,
+    /// How long those that were completed kept their users, together.
+    #[serde(default)]
+    pub users_busy_ns: Nanos,
 }
 
 impl ConnectionCounts {
@@ -173,12 +176,13 @@ impl ConnectionCounts {
 
 impl StartCounts {
     pub fn merge(&mut self, other: &Self) {
-        let Self { due, started, waited, dropped, completed } = other;
+        let Self { due, started, waited, dropped, completed, users_busy_ns } = other;
         self.due += due;
         self.started += started;
         self.waited += waited;
         self.dropped += dropped;
         self.completed += completed;
+        self.users_busy_ns = self.users_busy_ns.plus(*users_busy_ns);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Whether a result can be believed: what limits, voids or shades it, each with its number, cause and remedy.
 
+mod starts;
+
 use crate::load::windows::WindowKind;
 use crate::measurement::clock::ClockEventKind;
 use crate::measurement::figures::share;
@@ -44,6 +46,7 @@ pub enum FindingKind {
     FeederExhausted,
     OfferedLoadLimited,
     RateNotReached,
+    StartsDropped,
     SubscribersMissing,
     SubscribersLate,
     EventsUnmatched,
@@ -67,6 +70,7 @@ impl FindingKind {
             Self::FeederExhausted => "feeder-exhausted",
             Self::OfferedLoadLimited => "offered-load-limited",
             Self::RateNotReached => "rate-not-reached",
+            Self::StartsDropped => "starts-dropped",
             Self::SubscribersMissing => "subscribers-missing",
             Self::SubscribersLate => "subscribers-late",
             Self::EventsUnmatched => "events-unmatched",
@@ -130,7 +134,8 @@ pub fn judge(plan: &Plan, result: &ResultFile, place: &TargetPlace) -> Vec<Findi
         connection_churn(plan, &result.lab, result),
         offered_load_limited(plan, result),
         feeder_exhausted(result),
-        rate_not_reached(result),
+        starts::rate_not_reached(result),
+        starts::starts_dropped(result),
         subscribers_missing(result),
         subscribers_late(result),
         events_unmatched(plan, result),
@@ -288,34 +293,6 @@ fn offered_load_limited(plan: &Plan, result: &ResultFile) -> Option<Finding> {
         let cause = "users set the rate, not the target: this is no measure of what it can carry";
         Finding::new(FindingKind::OfferedLoadLimited, seen, cause, "more users, to find the target's limit")
     })
-}
-
-fn rate_not_reached(result: &ResultFile) -> Option<Finding> {
-    let window = result.headline();
-    let reached = window.rate_reached.filter(|reached| *reached < REACHED_SHARE_MIN)?;
-    let open = result.plan.scenarios.iter().filter(|scenario| scenario.load.rate_max().is_some());
-    let starts = |name: &str| window.by_scenario.iter().find(|starts| starts.name == name);
-    let (mut due, mut started, mut users) = (0, 0, 0);
-    for scenario in open {
-        users += scenario.load.users_max();
-        if let Some(figures) = starts(&scenario.name) {
-            due += figures.starts.due;
-            started += figures.starts.started;
-        }
-    }
-    // Rounded down: what is under the limit must not be shown as the limit.
-    let percent = (reached * 1_000.0).floor() / 10.0;
-    let seen = format!("{started} of the {due} iterations that were due were started, {percent:.1} %");
-    let (cause, remedy) = if result.lab.busiest_thread_share > BUSY_SHARE_MAX {
-        let cause = "the lab's threads were too busy to start them: the limit is the lab's own";
-        (cause.to_owned(), "give the lab more threads or processors (--threads), or a machine of its own")
-    } else {
-        let cause = format!(
-            "none of the {users} users was free in time: they are too few, or the target is too slow for this rate"
-        );
-        (cause, "more users; where the latency grows with them the target is at its limit: ask for less")
-    };
-    Some(Finding::new(FindingKind::RateNotReached, seen, &cause, remedy))
 }
 
 /// Subscriptions that never came into force, or were ended by the target.

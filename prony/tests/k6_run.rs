@@ -324,6 +324,30 @@ fn options_of_connections_are_followed() {
 }
 
 #[test]
+fn rates_go_by_the_time_of_the_test_without_the_users_init_code() {
+    // With its users' init code the run takes twice as long, and the rate would be under 30/s.
+    let script = r#"
+        import exec from "k6/execution";
+        const begun = Date.now();
+        while (Date.now() < begun + 600) {}
+        export const options = {
+            scenarios: { even: { executor: "constant-arrival-rate", rate: 50, duration: "1s", preAllocatedVUs: 2 } },
+            thresholds: { iterations: ["rate>35", "rate<=50"] },
+        };
+        export default function () {
+            if (exec.scenario.iterationInTest == 45) {
+                const passed = exec.instance.currentTestRunDuration;
+                console.log(`after ${passed >= 900 && passed < 1400}`);
+                console.log(`started ${Date.now() - exec.scenario.startTime < 1400}, at ${exec.scenario.progress > 0.5}`);
+            }
+        }
+        export function handleSummary({ metrics, state }) {
+            return { stdout: `time ${state.testRunDurationMs >= 999 && state.testRunDurationMs < 1400}` };
+        }"#;
+    check(script, &[], 0, &["after true", "started true, at true", "time true"]);
+}
+
+#[test]
 fn requests_begin_no_faster_than_the_option_says() {
     const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let peer = ScriptedPeer::answering(ANSWER);

@@ -279,7 +279,8 @@ mod tests {
             tally.started += 1;
         }
         tally.users_active = 1;
-        ThreadInterval { thread, second, is_last: false, tally, busy: Nanos::from_millis(200) }
+        let until = Nanos::from_secs(second + 1);
+        ThreadInterval { thread, second, until, is_last: false, tally, busy: Nanos::from_millis(200) }
     }
 
     fn check(threads: u32, steps: impl FnOnce(&Plan, &mut Collector<'_>)) -> (ResultFile, Vec<u64>) {

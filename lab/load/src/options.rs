@@ -18,6 +18,9 @@ pub struct RunOptions {
     pub output: Output,
     /// Kept in the result.
     pub command_line: Vec<String>,
+    /// Is told the start of the run, from which its times are counted, once all programs are made and before the first user
+    /// begins. Must not take long.
+    pub begins: Box<dyn FnOnce(Instant)>,
     /// Called each second, and once at the end, from the thread that called [`crate::run`].
     pub progress: Box<dyn FnMut(&Progress)>,
     /// Each is given every second of the run, once all threads have handed it over.
@@ -70,6 +73,7 @@ impl Default for RunOptions {
             threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             output: Output::Nowhere,
             command_line: Vec::new(),
+            begins: Box::new(|_| {}),
             progress: Box::new(|_| {}),
             snapshots: Vec::new(),
             records: None,

@@ -140,7 +140,8 @@ fn drive(
         }
         drop(sender);
         // Without a start, one of the threads says why.
-        let epoch = barrier.open(threads).unwrap_or_else(Instant::now);
+        let begins = mem::replace(&mut options.begins, Box::new(|_| {}));
+        let epoch = barrier.open(threads, begins).unwrap_or_else(Instant::now);
         if let Some(observe) = &mut options.observe {
             observe.start(epoch);
         }
@@ -190,9 +191,10 @@ fn gather(
     .with_spoken(shared.targets.all_spoken())
     .with_listeners(mem::take(&mut options.snapshots));
     let mut store = Store::new(options.output);
-    let mut next_tick = 0;
+    let (mut next_tick, mut ended) = (0, Nanos::ZERO);
     collector.record_clocks(machine::clocks(epoch));
     while let Ok(mut interval) = receiver.recv() {
+        ended = ended.max(interval.until);
         let records = mem::take(&mut interval.tally.records);
         if let Some(listener) = options.records.as_mut().filter(|_| !records.is_empty()) {
             listener(&RecordBatch { epoch, records: &records });
@@ -209,8 +211,7 @@ fn gather(
         }
         collector.record_clocks(machine::clocks(epoch));
         let now = elapsed();
-        let due = store.is_due(now);
-        let warning = if due {
+        let warning = if store.is_due(now) {
             let observers = options.observe.as_mut().map(|observe| observe.observations());
             let result = collector.result(RunState::Running, now);
             let warning = store.write(&ResultFile { observers: observers.unwrap_or_default(), ..result });
@@ -221,7 +222,6 @@ fn gather(
         };
         (options.progress)(&collector.progress(now, warning));
     }
-    let now = elapsed();
     let lost = join(handles);
     collector.close();
     collector.record_clocks(machine::clocks(epoch));
@@ -229,15 +229,16 @@ fn gather(
         // The first target was not known before.
         collector.set_place(machine::place_of(shared.targets));
     }
-    let was_stopped = shared.stop.is_stopped() && now < shared.plan.duration();
+    // What threads need to give back their memory is none of the run's time.
+    let was_stopped = shared.stop.is_stopped() && ended < shared.plan.duration();
     let state = if was_stopped { RunState::Stopped } else { RunState::Completed };
-    let mut result = collector.result(state, now);
+    let mut result = collector.result(state, ended);
     if let Some(observe) = &mut options.observe {
         observe.stop();
         result.observers = observe.observations();
     }
     let warning = store.write(&result);
-    (options.progress)(&Progress { is_last: true, ..collector.progress(now, warning) });
+    (options.progress)(&Progress { is_last: true, ..collector.progress(ended, warning) });
     lost.map_or(Ok(result), Err)
 }
 

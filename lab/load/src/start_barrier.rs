@@ -37,13 +37,16 @@ impl StartBarrier {
     }
 
     /// Waits until so many threads are ready, and lets them begin; nothing where one has failed.
-    pub(crate) fn open(&self, threads: u32) -> Option<Instant> {
+    /// `begins` is told the start before any thread is.
+    pub(crate) fn open(&self, threads: u32, begins: impl FnOnce(Instant)) -> Option<Instant> {
         let mut state = self.lock();
         while state.ready < threads && !state.has_failed {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if !state.has_failed {
-            state.epoch = Some(Instant::now());
+            let epoch = Instant::now();
+            begins(epoch);
+            state.epoch = Some(epoch);
             self.changed.notify_all();
         }
         state.epoch
@@ -76,7 +79,9 @@ mod tests {
                         })
                     })
                     .collect();
-                let epoch = barrier.open(3);
+                let mut told = None;
+                let epoch = barrier.open(3, |epoch| told = Some(epoch));
+                assert_eq!(epoch, told);
                 assert_eq!(epoch.is_none(), fails);
                 threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
             });

@@ -42,8 +42,7 @@ pub struct Measure {
     log: Arc<Log>,
     state: Arc<RunState>,
     outputs: Mutex<Vec<FileOutput>>,
-    /// When the part of the life that runs has begun, since the whole has.
-    offset: Mutex<Nanos>,
+    part: Mutex<PartTimes>,
     /// Starts of each scenario that were dropped until it was last looked at.
     dropped: Mutex<Vec<u64>>,
     /// Of the threshold that ended the run.
@@ -51,6 +50,16 @@ pub struct Measure {
     /// By the plan's order.
     scenarios: Vec<Scenario>,
     no_color: bool,
+}
+
+/// When the part of the life that runs has begun.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PartTimes {
+    /// Since the whole life has: samples are dated by it.
+    pub since_begin: Nanos,
+    /// How long the test had been executed before: rates and thresholds go by it. The users' init code is no part of that, as in
+    /// k6.
+    pub executed: Nanos,
 }
 
 impl Measure {
@@ -93,7 +102,7 @@ impl Measure {
             log,
             state,
             outputs: Mutex::new(outputs),
-            offset: Mutex::new(Nanos::ZERO),
+            part: Mutex::default(),
             dropped: Mutex::new(vec![0; options.scenarios.len()]),
             verdict: OnceLock::new(),
             scenarios: options.scenarios.clone(),
@@ -106,14 +115,15 @@ impl Measure {
         &self.log
     }
 
-    /// A part of the life begins, this long after the whole has.
-    pub fn begin(&self, since_begin: Nanos) {
-        *lock(&self.offset) = since_begin;
+    /// A part of the life begins.
+    pub fn begin(&self, times: PartTimes) {
+        *lock(&self.part) = times;
+        self.state.part_began_ns.store(times.since_begin.0, Ordering::Relaxed);
+        self.state.not_executed_ns.store(times.since_begin.since(times.executed).0, Ordering::Relaxed);
     }
 
-    /// The load begins, this long after the whole life has.
-    pub fn begin_load(&self, since_begin: Nanos, users_made: u32) {
-        self.begin(since_begin);
+    /// The users of the load are about to be made.
+    pub fn prepare_load(&self, users_made: u32) {
         let first = self.scenarios.iter().filter(|scenario| scenario.start == Nanos::ZERO);
         self.set_users(first.map(|scenario| scenario.executor.users_first()).sum(), users_made);
     }
@@ -127,13 +137,13 @@ impl Measure {
     /// A second of the load has passed.
     pub fn second(&self, elapsed: Nanos, users_active: u32, users_made: u32) {
         self.set_users(users_active, users_made);
-        let at = lock(&self.offset).plus(elapsed);
+        let at = lock(&self.part).since_begin.plus(elapsed);
         self.engine.record_vus(at, u64::from(users_active), u64::from(users_made));
     }
 
     /// Starts that were dropped since the load's beginning, by scenario.
     pub fn dropped(&self, elapsed: Nanos, dropped: &[u64]) {
-        let at = lock(&self.offset).plus(elapsed);
+        let at = lock(&self.part).since_begin.plus(elapsed);
         for ((scenario, count), before) in
             self.scenarios.iter().zip(dropped).zip(lock(&self.dropped).iter_mut())
         {
@@ -150,8 +160,8 @@ impl Measure {
         if self.state.aborted().is_some() {
             return RunControl::Stop;
         }
-        let at = lock(&self.offset).plus(elapsed);
-        match self.engine.tick(at) {
+        let executed = lock(&self.part).executed.plus(elapsed);
+        match self.engine.tick(executed) {
             None => RunControl::Continue,
             Some(verdict) => {
                 // The first one counts.

@@ -259,10 +259,11 @@ impl<'a> Subscribers<'a> {
         let fresh = Tally::new(self.shared.windows, TallyShape::of(self.shared.plan));
         let mut tally = mem::replace(&mut self.tally, fresh);
         tally.subscribers.active = self.in_force;
-        let busy = processor_time();
+        let (until, busy) = (self.now(), processor_time());
         let interval = ThreadInterval {
             thread: self.number,
             second: self.second,
+            until,
             is_last,
             tally,
             busy: busy.since(self.busy_before),

@@ -47,6 +47,8 @@ pub(crate) struct Shared<'a> {
 pub(crate) struct ThreadInterval {
     pub(crate) thread: u32,
     pub(crate) second: u64,
+    /// When it was handed over.
+    pub(crate) until: Nanos,
     /// The thread hands over nothing more.
     pub(crate) is_last: bool,
     pub(crate) tally: Tally,
@@ -263,13 +265,15 @@ impl<'a> Worker<'a> {
     }
 
     fn send_tally(&mut self, is_last: bool) {
-        let users_active = self.machine.users_active(self.client.now());
+        let until = self.client.now();
+        let users_active = self.machine.users_active(until);
         let counts = self.program.take_counts();
         let tally = self.recorder.take(users_active, counts, self.client.take_counts());
         let (busy, seconds) = (processor_time(), &mut self.seconds);
         let interval = ThreadInterval {
             thread: self.place.number,
             second: seconds.second,
+            until,
             is_last,
             tally,
             busy: busy.since(seconds.busy_before),

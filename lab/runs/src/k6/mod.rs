@@ -9,9 +9,11 @@ use base64::engine::general_purpose::STANDARD;
 use prony_load::{RunError, RunOptions, StopFlag, run_workload};
 use prony_model::result::Progress;
 use prony_model::{Nanos, Plan, ResultFile};
-use prony_script_k6::{Began, Exit, Fault, Part, Session, Summary};
+use prony_script_k6::{Began, Exit, Fault, Part, PartTimes, Session, Summary};
 use serde_json::Value;
+use std::cell::Cell;
 use std::num::NonZeroUsize;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -49,9 +51,9 @@ type Returned = Option<Arc<str>>;
 /// Runs setup, the plan (which is made of the session's) and teardown. A stop ends what goes on; teardown follows
 /// where setup had not failed. Once in a session's life. Blocks the calling thread.
 pub fn live(session: &Session, plan: &Plan, options: RunOptions) -> Lived {
-    let life = Life { session, stop: options.stop.clone(), began: now() };
+    let life = Life::new(session, options.stop.clone());
     let (result, setup_data, ended) = life.all(plan, options);
-    let duration = life.elapsed();
+    let duration = life.executed.get();
     let verdict = session.measure.finish(duration);
     let ended = match ended {
         Ended { exit: Exit::Done, .. } if !verdict.crossed.is_empty() => {
@@ -76,7 +78,7 @@ pub fn handle_summary(session: &Session, summary: &Summary) -> Result<Option<Sum
         return Ok(None);
     }
     let data: Arc<str> = summary.data().to_string().into();
-    let life = Life { session, stop: StopFlag::default(), began: now() };
+    let life = Life::new(session, StopFlag::default());
     let returned = life.part(Part::Summary, Some(data)).map_err(|ended| ended.message)?;
     let Some(json) = returned else { return Ok(None) };
     let Ok(Value::Object(places)) = serde_json::from_str(&json) else {
@@ -101,13 +103,16 @@ struct Life<'a> {
     session: &'a Session,
     stop: StopFlag,
     began: Began,
+    /// How long setup, load and teardown have taken so far, without the init code of the load's users: what k6 divides by.
+    executed: Rc<Cell<Nanos>>,
 }
 
-fn now() -> Began {
-    (Instant::now(), SystemTime::now())
-}
+impl<'a> Life<'a> {
+    fn new(session: &'a Session, stop: StopFlag) -> Self {
+        let began = (Instant::now(), SystemTime::now());
+        Self { session, stop, began, executed: Rc::default() }
+    }
 
-impl Life<'_> {
     fn elapsed(&self) -> Nanos {
         Nanos(u64::try_from(self.began.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
@@ -122,7 +127,12 @@ impl Life<'_> {
         }
         let (result, ended) = self.load(plan, setup_data.clone(), options);
         // What the stop has ended was the load; teardown tidies up behind it.
-        let tidy = Life { stop: StopFlag::default(), ..*self };
+        let tidy = Life {
+            session: self.session,
+            stop: StopFlag::default(),
+            began: self.began,
+            executed: Rc::clone(&self.executed),
+        };
         let torn = tidy.part_if_any(Part::Teardown, setup_data.clone()).err();
         let ended = match (ended, torn) {
             (Ended { exit: Exit::Done, .. }, Some(torn)) => torn,
@@ -138,8 +148,15 @@ impl Life<'_> {
 
     /// One call of an exported function, as one user.
     fn part(&self, part: Part, data: Returned) -> Result<Returned, Ended> {
+        let (since_begin, executed) = (self.elapsed(), self.executed.get());
+        self.session.measure.begin(PartTimes { since_begin, executed });
+        let returned = self.call(part, data);
+        self.executed.set(executed.plus(self.elapsed().since(since_begin)));
+        returned
+    }
+
+    fn call(&self, part: Part, data: Returned) -> Result<Returned, Ended> {
         let plan = self.session.part_plan(part);
-        self.session.measure.begin(self.elapsed());
         let workload = self.session.part(part, data, self.began);
         let options =
             RunOptions { threads: NonZeroUsize::MIN, stop: self.stop.clone(), ..RunOptions::default() };
@@ -171,10 +188,12 @@ impl Life<'_> {
     }
 
     fn load(&self, plan: &Plan, setup_data: Returned, options: RunOptions) -> (Option<ResultFile>, Ended) {
-        self.session.measure.begin_load(self.elapsed(), plan.users());
+        self.session.measure.prepare_load(plan.users());
         let workload = self.session.iterations(plan, setup_data, self.began);
         let (measure, users, mut tell) = (Arc::clone(&self.session.measure), plan.users(), options.progress);
+        let (executed_before, executed) = (self.executed.get(), Rc::clone(&self.executed));
         let progress = Box::new(move |progress: &Progress| {
+            executed.set(executed_before.plus(progress.elapsed));
             // Once it is over there are no users, which says nothing of the load.
             if !progress.is_last {
                 measure.second(progress.elapsed, progress.last.users, users);
@@ -182,9 +201,15 @@ impl Life<'_> {
             measure.dropped(progress.elapsed, &progress.dropped_of);
             tell(progress);
         });
+        let (measure, life_began) = (Arc::clone(&self.session.measure), self.began.0);
+        let begins = Box::new(move |epoch: Instant| {
+            let since_begin = epoch.saturating_duration_since(life_began).as_nanos();
+            let since_begin = Nanos(u64::try_from(since_begin).unwrap_or(u64::MAX));
+            measure.begin(PartTimes { since_begin, executed: executed_before });
+        });
         // A threshold ends this load; whoever gave the flag may go on with another.
         let stop = options.stop.child();
-        match run_workload(plan, &workload, RunOptions { progress, stop, ..options }) {
+        match run_workload(plan, &workload, RunOptions { begins, progress, stop, ..options }) {
             Err(error) => (None, failed(&error)),
             Ok(result) => {
                 let ended = self.asked_end().unwrap_or(Ended::DONE);

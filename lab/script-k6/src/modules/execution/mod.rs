@@ -33,6 +33,10 @@ pub(crate) struct RunState {
     pub iterations_interrupted: AtomicU64,
     pub users_active: AtomicU64,
     pub users_initialized: AtomicU64,
+    /// From the beginning of the script's life to that of the part that runs, such as the load.
+    pub part_began_ns: AtomicU64,
+    /// Of that time, what was none of the test's: the users' init code.
+    pub not_executed_ns: AtomicU64,
     has_failed: AtomicBool,
     is_aborted: AtomicBool,
     abort: Mutex<Option<String>>,
@@ -94,6 +98,12 @@ impl RunState {
     fn abort(&self, reason: String) {
         self.abort.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
         self.is_aborted.store(true, Ordering::Relaxed);
+    }
+
+    /// When a scenario starts, from the beginning of the script's life.
+    fn start_of(&self, scenario: usize) -> Nanos {
+        let start = self.scenario(scenario).map_or(Nanos::ZERO, |scenario| scenario.start);
+        Nanos(self.part_began_ns.load(Ordering::Relaxed)).plus(start)
     }
 
     fn scenario(&self, index: usize) -> Option<&ScenarioFacts> {
@@ -218,14 +228,15 @@ fn get<'js>(ctx: Ctx<'js>, name: &str) -> rquickjs::Result<Value<'js>> {
             return text.into_js(&ctx);
         }
         "startTime" => {
-            let start = state.scenario(index).map_or(Nanos::ZERO, |scenario| scenario.start);
-            (epoch_ms() - (host.now().as_millis_f64() - start.as_millis_f64())).floor()
+            (epoch_ms() - (host.now().as_millis_f64() - state.start_of(index).as_millis_f64())).floor()
         }
         "progress" => progress(&host, &state, index),
         "iterationInInstance" | "iterationInTest" => {
             host.user().data.get::<UserExecution>().iteration_in_test as f64
         }
-        "currentTestRunDuration" => host.now().as_millis_f64(),
+        "currentTestRunDuration" => {
+            host.now().since(Nanos(state.not_executed_ns.load(Ordering::Relaxed))).as_millis_f64()
+        }
         "iterationsCompleted" => count(&state.iterations_completed),
         "iterationsInterrupted" => count(&state.iterations_interrupted),
         "vusActive" => count(&state.users_active),
@@ -249,9 +260,9 @@ fn progress(host: &Host, state: &RunState, index: usize) -> f64 {
         let begun = state.begun.get().and_then(|begun| begun.get(index));
         begun.map_or(0, |begun| begun.load(Ordering::Relaxed)).saturating_sub(1) as f64 / iterations as f64
     });
-    let by_time = scenario
-        .duration
-        .map(|duration| host.now().since(scenario.start).as_secs_f64() / duration.as_secs_f64().max(1e-9));
+    let by_time = scenario.duration.map(|duration| {
+        host.now().since(state.start_of(index)).as_secs_f64() / duration.as_secs_f64().max(1e-9)
+    });
     by_count.or(by_time).unwrap_or(0.0).clamp(0.0, 1.0)
 }
 

@@ -25,7 +25,7 @@ enum Name {
 }
 
 pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let says_where = arguments.options.0.iter().any(|(option, _)| option.key == "listen");
+    let says_where = arguments.options.0.iter().any(|(option, _)| option.spec().flag == Some("listen"));
     let mut settings = config::from_flags(arguments.options.0)?;
     if !says_where {
         settings.listen = vec![match arguments.name {

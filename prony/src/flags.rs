@@ -1,33 +1,37 @@
 //! The server's options as flags: one for each line of the table that the configuration file is read by.
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use prony_server::config::{Kind, OPTIONS, OptionSpec};
+use prony_server::config::{self, ListedOption, ValueKind};
+
+use crate::kinds::KINDS;
 
 /// The flags that were given, each with its values.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct OptionFlags(pub(crate) Vec<(&'static OptionSpec, Vec<String>)>);
+pub(crate) struct OptionFlags(pub(crate) Vec<(ListedOption, Vec<String>)>);
 
-fn with_flags() -> impl Iterator<Item = (&'static OptionSpec, &'static str)> {
-    OPTIONS.iter().filter_map(|option| Some((option, option.flag?)))
+fn with_flags() -> impl Iterator<Item = (ListedOption, &'static str)> {
+    let options = config::options(KINDS).into_iter();
+    options.filter_map(|listed| listed.spec().flag.map(|flag| (listed, flag)))
 }
 
-fn argument(option: &'static OptionSpec, flag: &'static str) -> Arg {
+fn argument(listed: &ListedOption, flag: &'static str) -> Arg {
+    let option = listed.spec();
     let default = if option.default == "[]" { "none" } else { option.default };
     let argument = Arg::new(flag)
         .long(flag)
         .value_name(option.kind.placeholder())
-        .help(format!("{} [default: {}]", option.help, default.trim_matches(['[', ']']).replace('"', "")))
+        .help(format!("{} [default: {}]", listed.help, default.trim_matches(['[', ']']).replace('"', "")))
         .action(ArgAction::Append);
     match option.kind {
         // `--flag` alone means true.
-        Kind::Boolean => argument.num_args(0..=1).require_equals(true).default_missing_value("true"),
+        ValueKind::Boolean => argument.num_args(0..=1).require_equals(true).default_missing_value("true"),
         _ => argument,
     }
 }
 
 impl Args for OptionFlags {
     fn augment_args(command: Command) -> Command {
-        with_flags().fold(command, |command, (option, flag)| command.arg(argument(option, flag)))
+        with_flags().fold(command, |command, (option, flag)| command.arg(argument(&option, flag)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -37,7 +41,7 @@ impl Args for OptionFlags {
 
 impl FromArgMatches for OptionFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let given = |(option, flag): (&'static OptionSpec, &'static str)| {
+        let given = |(option, flag): (ListedOption, &'static str)| {
             Some((option, matches.get_many::<String>(flag)?.cloned().collect()))
         };
         Ok(Self(with_flags().filter_map(given).collect()))

@@ -9,6 +9,7 @@ mod find;
 mod flags;
 mod graph;
 mod interrupt;
+mod kinds;
 mod lab;
 mod logs;
 mod many;

@@ -8,7 +8,7 @@ use prony_server::{
     runtime,
 };
 
-use crate::{flags::OptionFlags, logs};
+use crate::{flags::OptionFlags, kinds::KINDS, logs};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -16,13 +16,16 @@ pub(crate) struct Arguments {
     pub(crate) settings: SettingsArguments,
 }
 
-const SOURCES: &str = "What to serve: sqlite:FILE, postgres://USER:PASSWORD@HOST/DATABASE or graph:DIRECTORY; ${NAME} in it \
-    stands for a variable of the environment";
+fn sources_help() -> String {
+    let addresses: Vec<&str> = KINDS.iter().map(|kind| kind.address().whole).collect();
+    let addresses = config::alternatives(&addresses);
+    format!("What to serve: {addresses}; ${{NAME}} in it stands for a variable of the environment")
+}
 
 /// Where settings come from; `prony schema` takes the same.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SettingsArguments {
-    #[arg(help = SOURCES)]
+    #[arg(help = sources_help())]
     #[arg(value_name = "SOURCE")]
     sources: Vec<String>,
     /// Read settings from a TOML file; flags win over it.
@@ -44,7 +47,7 @@ impl SettingsArguments {
         };
         let line = CommandLine { sources: self.sources, flags: self.options.0 };
         let variable = |name: &str| std::env::var(name).ok();
-        Ok(config::load(self.config.as_deref().zip(text.as_deref()), line, &variable)?)
+        Ok(config::load(KINDS, self.config.as_deref().zip(text.as_deref()), line, &variable)?)
     }
 }
 

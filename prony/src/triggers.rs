@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use prony_postgres::changes::triggers::{Triggers, TriggersRequest};
 
-use crate::print;
+use crate::{kinds::KINDS, print};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -64,7 +64,9 @@ pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 impl DatabaseArguments {
     async fn open(self) -> anyhow::Result<Triggers> {
-        if ["sqlite:", "graph:"].iter().any(|scheme| self.url.starts_with(scheme)) {
+        // PostgreSQL's driver takes addresses of other forms too.
+        let mut others = KINDS.iter().map(|kind| kind.address()).filter(|form| !form.fits("postgres://"));
+        if others.any(|form| form.fits(&self.url)) {
             bail!(
                 "`{}` is no PostgreSQL database, and only these tell of changes made by others; \
                  write postgres://user:password@host:port/database",

@@ -7,6 +7,7 @@
 pub mod databases;
 mod events;
 mod execute;
+mod kind;
 mod planning;
 mod schema;
 mod settings;
@@ -14,5 +15,6 @@ mod source;
 #[cfg(test)]
 mod tests;
 
+pub use crate::kind::GraphKind;
 pub use crate::settings::{GraphIndex, GraphSettings, durability, durability_text, graph_index};
 pub use crate::source::GraphSource;

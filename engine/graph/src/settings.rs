@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use prony_graph_store::{Durability, Kind, Side};
+use prony_source::CommonSettings;
 
 /// How a graph is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphSettings {
+    pub common: CommonSettings,
     pub durability: Durability,
     /// Whether to go on without what is damaged.
     pub recover: bool,
@@ -28,11 +30,18 @@ pub struct GraphIndex {
 impl Default for GraphSettings {
     fn default() -> Self {
         Self {
+            common: CommonSettings::default(),
             durability: Durability::Sync,
             recover: false,
             snapshot_at_log_bytes: prony_graph_store::SNAPSHOT_AT_LOG_BYTES,
             indexes: Vec::new(),
         }
+    }
+}
+
+impl AsMut<CommonSettings> for GraphSettings {
+    fn as_mut(&mut self) -> &mut CommonSettings {
+        &mut self.common
     }
 }
 
@@ -89,5 +98,23 @@ pub fn durability_text(durability: Durability) -> String {
         Durability::Sync => "sync".to_owned(),
         Durability::Interval(interval) => format!("interval={}", interval.as_millis()),
         Durability::Off => "off".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_types_may_have_slashes() {
+        let named = ["nodes/a/b/age/integer", "relationships/KNOWS/since/double"].map(|text| {
+            let index = graph_index(text).expect("it is an index");
+            (index.type_name, index.property, index.kind.name())
+        });
+        let expected = [("a/b", "age", "integer"), ("KNOWS", "since", "double")];
+        assert_eq!(
+            named,
+            expected.map(|(name, property, kind)| (name.to_owned(), property.to_owned(), kind))
+        );
     }
 }

@@ -104,6 +104,10 @@ impl GraphSource {
         Self { graph: Arc::new(Graph::new(store, settings)), databases }
     }
 
+    pub fn databases(&self) -> &Arc<Databases> {
+        &self.databases
+    }
+
     #[cfg(test)]
     pub(super) fn readers(&self) -> &Readers {
         &self.graph.readers

@@ -15,8 +15,9 @@
 #[path = "common/asking.rs"]
 mod asking;
 
-use std::{error::Error, net::SocketAddr};
+use std::{error::Error, net::SocketAddr, path::Path};
 
+use prony_graph::GraphKind;
 use prony_graph_store::{Durability, Options, Store};
 use prony_server::{
     config::{self, CommandLine, CoreChoice},
@@ -34,11 +35,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let header = asking::way(arguments.next().as_deref());
     let directory = tempfile::tempdir()?;
     fill(&directory.path().join("rage"))?;
-    let sources = vec![format!("graph:{}", directory.path().display())];
-    let mut settings = config::load(None, CommandLine { sources, flags: Vec::new() }, &|_| None)?;
+    let text = format!("[[source]]\nurl = \"graph:{}\"\ndurability = \"off\"\n", directory.path().display());
+    let file = Some((Path::new("prony.toml"), &*text));
+    let mut settings = config::load(&[&GraphKind], file, CommandLine::default(), &|_| None)?;
     settings.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
     settings.cores = CoreChoice::Count(1);
-    settings.sources[0].graph.durability = Durability::Off;
     let running = runtime::start(settings)?;
     asking::ask(running.addresses()[0], requests, |number| request((&kind, header), number))?;
     running.stop();
@@ -46,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Nodes 0, 1, 2, … in a ring, each with relationships to those that follow it.
-fn fill(directory: &std::path::Path) -> Result<(), Box<dyn Error>> {
+fn fill(directory: &Path) -> Result<(), Box<dyn Error>> {
     let store = Store::open(directory, Options::new(Durability::Off))?;
     store.write_and_wait(|write| {
         let nodes: Vec<_> = (0..NODES)

@@ -4,7 +4,7 @@
 //! offers at one moment, from which the schema is made and root fields are planned. A [`SourceSession`] is one core's part
 //! of a source; it runs what any of its schemas has planned, also after another schema has come.
 
-use std::{fmt::Debug, pin::Pin, rc::Rc, sync::Arc};
+use std::{any::Any, fmt::Debug, pin::Pin, rc::Rc, sync::Arc};
 
 use futures_util::{
     Stream,
@@ -27,7 +27,7 @@ use crate::{Metric, PreparedField, ReservedNames};
 pub type Events = Pin<Box<dyn Stream<Item = FieldResult>>>;
 
 /// An open source, shared by all cores.
-pub trait Source: Debug + Send + Sync {
+pub trait Source: Any + Debug + Send + Sync {
     /// What keeps the data, for people. Host, user and path are not for clients.
     fn product(&self) -> &'static str;
 

@@ -12,6 +12,8 @@ pub mod lower;
 mod lower_filter;
 pub mod model;
 pub mod nest;
+pub mod options;
 pub mod plan;
 pub mod settings;
 pub mod source;
+mod tables;

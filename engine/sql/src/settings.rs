@@ -59,6 +59,12 @@ impl Default for RelationalSettings {
     }
 }
 
+impl AsMut<CommonSettings> for RelationalSettings {
+    fn as_mut(&mut self) -> &mut CommonSettings {
+        &mut self.common
+    }
+}
+
 /// Overrides for one table or view.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -8,6 +8,7 @@
 mod database;
 mod error;
 pub mod file;
+mod kind;
 mod read;
 mod rows;
 mod source;
@@ -18,6 +19,7 @@ mod write;
 
 pub use crate::database::SqliteDatabase;
 pub use crate::file::open::OpenError;
+pub use crate::kind::SqliteKind;
 pub use crate::read::reader::Reader;
 pub use crate::source::{SqliteSession, SqliteSource, SqliteSourceError, open};
 pub use crate::statement::prepare::Prepared;

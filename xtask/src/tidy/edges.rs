@@ -38,7 +38,8 @@ const SEAM: &[&str] = &["hyper", "tokio", "rusqlite", "tokio-postgres", "clap"];
 /// What only a driver may know.
 const RELATIONAL: &[&str] = &["hyper", "http", "clap", "rusqlite", "tokio-postgres"];
 /// Crates whose tests need several kinds of sources.
-const TESTED_WITH: &[(&str, &[&str])] = &[("sql", &["sqlite", "postgres"])];
+const TESTED_WITH: &[(&str, &[&str])] =
+    &[("sql", &["sqlite", "postgres"]), ("server", &["sqlite", "postgres"])];
 
 const RULES: &[Rule] = &[
     Rule {
@@ -92,7 +93,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "server",
         half: Half::Engine,
-        may_know: &["graphql", "source", "sql", "sqlite", "postgres", "graph", "resolvers", "graph-store"],
+        may_know: &["graphql", "source", "graph", "resolvers", "graph-store"],
         refuses: &["clap", "hdrhistogram", "rusqlite", "tokio-postgres"],
     },
     Rule { name: "model", half: Half::Lab, may_know: &[], refuses: RUNTIMES },
@@ -148,7 +149,9 @@ const RULES: &[Rule] = &[
         half: Half::Neither,
         may_know: &[
             "graphql",
+            "sqlite",
             "postgres",
+            "graph",
             "graph-store",
             "server",
             "model",

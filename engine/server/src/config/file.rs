@@ -1,148 +1,119 @@
-//! Reading `prony.toml`: walks the parsed tree beside the table of options, so that every fault is found, not
+//! Reading `prony.toml`: walks the parsed tree beside the tables of options, so that every fault is found, not
 //! only the first one.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
+use prony_source::config::{ConfigOption, Faults, FileEntry, FileText, SourceSection, described, suggestion};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
 };
 
 use super::{
-    Given, Typed, TypedSource,
-    fault::{Faults, Text, suggestion},
+    Given, Kinds, Typed, TypedSource,
     options::{self, Section},
-    tables,
-    value::described,
 };
-
-/// A key with its place and its value with its place, as the parser gives them.
-pub(super) type Entry<'a, 'i> = (&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValue<'i>>);
-
-const SECTIONS: [Section; 4] = [Section::Server, Section::Graphql, Section::Subscriptions, Section::Log];
 
 /// Reads the text of the file at `path`, which is only for messages. What is faulty is left out of the answer, so
 /// that the rest can be checked too.
-pub(super) fn read(path: &Path, text: &str) -> (Typed, Faults) {
-    let path: Arc<Path> = Arc::from(path);
-    let text = Text { path: &path, text };
+pub(super) fn read<'t>(kinds: Kinds<'_>, path: &Path, text: &'t str) -> (Typed<'t>, Faults) {
+    let file = FileText::new(path, text);
     let mut faults = Faults::default();
-    let (table, syntax) = DeTable::parse_recoverable(text.text);
+    let (table, syntax) = DeTable::parse_recoverable(text);
     for error in syntax {
-        faults.push(text.place(&error.span().unwrap_or_default()), error.message());
+        faults.push(file.place(&error.span().unwrap_or_default()), error.message());
     }
     let mut typed = Typed::default();
-    for (key, value) in table.get_ref() {
-        read_top(text, (key, value), &mut typed, &mut faults);
+    for entry in file.entries(table.get_ref()) {
+        if entry.name() == Section::Source.key() {
+            SourceReader::new(kinds, &file).read(entry.value(), &mut typed, &mut faults);
+        } else {
+            read_section(entry, &mut typed, &mut faults);
+        }
     }
     (typed, faults)
 }
 
-fn read_top(text: Text<'_>, (key, value): Entry<'_, '_>, typed: &mut Typed, faults: &mut Faults) {
-    let name = key.get_ref().as_ref();
-    if name == Section::Source.key() {
-        read_sources(text, value, typed, faults);
+fn read_section(entry: FileEntry<'_, '_>, typed: &mut Typed<'_>, faults: &mut Faults) {
+    let name = entry.name();
+    let Some(section) = Section::OF_SERVER.into_iter().find(|section| section.key() == name) else {
+        let known = Section::OF_SERVER.into_iter().chain([Section::Source]).map(Section::key);
+        faults.push(entry.key_origin(), format!("`{name}` is no section{}", suggestion(name, known)));
+        return;
+    };
+    if !matches!(entry.value().get_ref(), DeValue::Table(_)) {
+        let found = described(entry.value().get_ref());
+        let message = format!("`{name}` is a section: write [{name}], not {found}");
+        faults.push(entry.value_origin(), message);
         return;
     }
-    let Some(section) = SECTIONS.into_iter().find(|section| section.key() == name) else {
-        let known = SECTIONS.iter().map(|section| section.key()).chain([Section::Source.key()]);
-        let near = suggestion(name, known);
-        faults.push(text.place(&key.span()), format!("`{name}` is no section{near}"));
-        return;
-    };
-    let DeValue::Table(table) = value.get_ref() else {
-        let found = described(value.get_ref());
-        faults.push(text.place(&value.span()), format!("`{name}` is a section: write [{name}], not {found}"));
-        return;
-    };
-    for entry in table {
-        if !read_option(text, section, entry, &mut typed.values, faults) {
-            unknown_key(text, section, entry, &[], faults);
+    for entry in entry.table(faults) {
+        if let Some(option) = section.options().iter().find(|option| option.spec.key == entry.name()) {
+            let value = entry.option(option, faults);
+            typed.values.extend(value.map(|value| Given { section, value }));
+        } else {
+            let known = section.options().iter().map(|option| option.spec.key);
+            entry.unknown(&format!("[{name}]"), known, faults);
         }
     }
 }
 
-fn read_sources(text: Text<'_>, value: &Spanned<DeValue<'_>>, typed: &mut Typed, faults: &mut Faults) {
-    typed.names_sources = true;
-    let DeValue::Array(items) = value.get_ref() else {
-        faults.push(text.place(&value.span()), "sources are a list: write [[source]]");
-        return;
-    };
-    for item in items {
-        let DeValue::Table(table) = item.get_ref() else {
-            faults.push(text.place(&item.span()), "a source is a table: write [[source]]");
-            continue;
+/// Reads `[[source]]`. Which kind a source is of may stand in a variable of the environment, so that options and sections of
+/// all kinds are taken here.
+struct SourceReader<'a, 't> {
+    file: &'a FileText<'t>,
+    options: Vec<&'static dyn ConfigOption>,
+    sections: Vec<&'static str>,
+}
+
+impl<'a, 't> SourceReader<'a, 't> {
+    fn new(kinds: Kinds<'_>, file: &'a FileText<'t>) -> Self {
+        let sections = kinds.iter().flat_map(|kind| kind.sections()).copied().collect();
+        Self { file, options: options::of_sources(kinds), sections }
+    }
+
+    fn read(&self, value: &Spanned<DeValue<'t>>, typed: &mut Typed<'t>, faults: &mut Faults) {
+        typed.names_sources = true;
+        let DeValue::Array(items) = value.get_ref() else {
+            faults.push(self.file.place(&value.span()), "sources are a list: write [[source]]");
+            return;
         };
-        if let Some(source) = read_source(text, item, table, faults) {
-            typed.sources.push(source);
+        for item in items {
+            let DeValue::Table(table) = item.get_ref() else {
+                faults.push(self.file.place(&item.span()), "a source is a table: write [[source]]");
+                continue;
+            };
+            if !table.contains_key("url") {
+                let message = "a source needs its `url`, such as \"sqlite:shop.db\"";
+                faults.push(self.file.place(&item.span()), message);
+            }
+            typed.sources.extend(self.read_source(table, faults));
         }
     }
-}
 
-const SOURCE_KEYS: &[&str] = &["url", "name", "tables"];
-
-fn read_source(
-    text: Text<'_>,
-    item: &Spanned<DeValue<'_>>,
-    table: &DeTable<'_>,
-    faults: &mut Faults,
-) -> Option<TypedSource> {
-    let mut values = Vec::new();
-    let mut url = None;
-    let mut name = None;
-    let mut overrides = std::collections::BTreeMap::new();
-    for entry in table {
-        match entry.0.get_ref().as_ref() {
-            "url" => url = read_text(text, entry, faults).map(|url| (url, text.place(&entry.1.span()))),
-            "name" => name = read_text(text, entry, faults),
-            "tables" => overrides = tables::read(text, entry.1, faults),
-            _ if read_option(text, Section::Source, entry, &mut values, faults) => {}
-            _ => unknown_key(text, Section::Source, entry, SOURCE_KEYS, faults),
+    fn read_source(&self, table: &DeTable<'t>, faults: &mut Faults) -> Option<TypedSource<'t>> {
+        let (mut url, mut name) = (None, None);
+        let (mut values, mut sections) = (Vec::new(), Vec::new());
+        for entry in self.file.entries(table) {
+            let option = self.options.iter().find(|option| option.spec().key == entry.name());
+            match (entry.name(), option) {
+                ("url", _) => url = entry.text(faults).map(|url| (url, entry.value_origin())),
+                ("name", _) => name = entry.text(faults),
+                (_, Some(option)) => values.extend(entry.option(*option, faults)),
+                (key, None) if self.sections.contains(&key) => {
+                    sections.push(SourceSection::new(self.file, entry));
+                }
+                (_, None) => self.unknown(entry, faults),
+            }
         }
+        let (url, url_origin) = url?;
+        Some(TypedSource { url, url_origin, name, values, sections })
     }
-    if !table.contains_key("url") {
-        faults.push(text.place(&item.span()), "a source needs its `url`, such as \"sqlite:shop.db\"");
-    }
-    let (url, url_origin) = url?;
-    Some(TypedSource { url, url_origin, name, values, tables: overrides })
-}
 
-fn read_text(text: Text<'_>, (key, value): Entry<'_, '_>, faults: &mut Faults) -> Option<String> {
-    if let DeValue::String(found) = value.get_ref() {
-        return Some(found.to_string());
+    fn unknown(&self, entry: FileEntry<'_, '_>, faults: &mut Faults) {
+        let options = self.options.iter().map(|option| option.spec().key);
+        let mut sections = self.sections.clone();
+        sections.dedup();
+        entry.unknown("[source]", options.chain(["url", "name"]).chain(sections), faults);
     }
-    let message = format!("`{}`: write a text in quotes, not {}", key.get_ref(), described(value.get_ref()));
-    faults.push(text.place(&value.span()), message);
-    None
-}
-
-/// Reads one option of a section; false when the section has no such option.
-fn read_option(
-    text: Text<'_>,
-    section: Section,
-    (key, value): Entry<'_, '_>,
-    values: &mut Vec<Given>,
-    faults: &mut Faults,
-) -> bool {
-    let name = key.get_ref().as_ref();
-    let Some(option) = options::of(section).find(|option| option.key == name) else { return false };
-    let origin = text.place(&value.span());
-    match option.kind.read_toml(value.get_ref()) {
-        Ok(value) => values.push(Given { option, value, origin }),
-        Err(message) => faults.push(origin, format!("`{name}`: {message}")),
-    }
-    true
-}
-
-fn unknown_key(
-    text: Text<'_>,
-    section: Section,
-    (key, _): Entry<'_, '_>,
-    others: &[&'static str],
-    faults: &mut Faults,
-) {
-    let name = key.get_ref().as_ref();
-    let known = options::of(section).map(|option| option.key).chain(others.iter().copied());
-    let message = format!("`{name}` is no option of [{}]{}", section.key(), suggestion(name, known));
-    faults.push(text.place(&key.span()), message);
 }

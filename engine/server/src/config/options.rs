@@ -1,14 +1,13 @@
-//! The table of options. Flags, help, the keys of the file and the reference in `docs/configuration.md` come
-//! from it.
+//! The server's options. Flags, help, the keys of the file and the reference in `docs/configuration.md` come from these
+//! tables and from those of the kinds of sources.
 
-use prony_graph::{GraphSettings, durability, graph_index};
-use std::{net::SocketAddr, time::Duration};
+use std::net::SocketAddr;
 
-use prony_sql::settings::RelationalSettings;
+use prony_source::config::{ConfigOption, OptionOf, OptionSpec, TypedValue, ValueKind};
 
 use super::{
-    settings::{CoreChoice, LogFormat, RESOLVERS, Settings, resolver},
-    value::{Kind, TypedValue},
+    Kinds,
+    settings::{CoreChoice, LogFormat, Settings},
 };
 
 /// The table of the file in which an option is written.
@@ -23,6 +22,20 @@ pub enum Section {
 }
 
 impl Section {
+    /// Those that have their options from the server.
+    pub(super) const OF_SERVER: [Self; 4] = [Self::Server, Self::Graphql, Self::Subscriptions, Self::Log];
+
+    /// The options that the server has there; those of sources are their kinds'.
+    pub(super) fn options(self) -> &'static [OptionOf<Settings>] {
+        match self {
+            Self::Server => SERVER,
+            Self::Graphql => GRAPHQL,
+            Self::Subscriptions => SUBSCRIPTIONS,
+            Self::Log => LOG,
+            Self::Source => &[],
+        }
+    }
+
     /// The table's name.
     pub fn key(self) -> &'static str {
         match self {
@@ -35,167 +48,129 @@ impl Section {
     }
 }
 
-/// What an option changes; the error says what is wrong with the value.
-#[derive(Clone, Copy)]
-pub(super) enum Effect {
-    Settings(fn(&mut Settings, &TypedValue) -> Result<(), String>),
-    Source(fn(&mut RelationalSettings, &TypedValue)),
-    Graph(fn(&mut GraphSettings, &TypedValue) -> Result<(), String>),
-}
-
-/// One option.
-#[derive(Clone, Copy)]
-pub struct OptionSpec {
+/// One option as it is listed.
+#[derive(Debug, Clone)]
+pub struct ListedOption {
     pub section: Section,
-    /// The key in the file.
-    pub key: &'static str,
-    /// The flag without dashes; none for options that only the file has.
-    pub flag: Option<&'static str>,
-    pub kind: Kind,
-    /// As it would be written in a file.
-    pub default: &'static str,
-    pub help: &'static str,
-    pub(super) effect: Effect,
+    pub option: &'static dyn ConfigOption,
+    /// With the other defaults that kinds of sources bring.
+    pub help: String,
 }
 
-impl std::fmt::Debug for OptionSpec {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}.{}", self.section.key(), self.key)
+impl ListedOption {
+    pub fn spec(&self) -> &'static OptionSpec {
+        self.option.spec()
     }
 }
 
-impl TypedValue {
-    fn number(&self) -> u64 {
-        if let Self::Number(number) = self { *number } else { 0 }
-    }
-
-    fn size(&self) -> usize {
-        usize::try_from(self.number()).unwrap_or(usize::MAX)
-    }
-
-    fn milliseconds(&self) -> Duration {
-        Duration::from_millis(self.number())
-    }
-
-    fn boolean(&self) -> bool {
-        matches!(self, Self::Boolean(true))
-    }
-
-    fn text(&self) -> String {
-        if let Self::Text(text) = self { text.clone() } else { String::new() }
-    }
-
-    fn list(&self) -> Vec<String> {
-        if let Self::List(list) = self { list.clone() } else { Vec::new() }
-    }
+/// All options of a server that knows these kinds of sources, in the order of the reference.
+///
+/// # Panics
+/// Where kinds give one key two meanings.
+pub fn options(kinds: Kinds<'_>) -> Vec<ListedOption> {
+    let listed = |section, option: &'static dyn ConfigOption| {
+        let mut help = option.spec().help.to_owned();
+        let defaults = kinds.iter().flat_map(|kind| kind.server_defaults());
+        for other in defaults.filter(|other| section == Section::Server && other.key == option.spec().key) {
+            help.push_str("; ");
+            help.push_str(other.help);
+        }
+        ListedOption { section, option, help }
+    };
+    let own = Section::OF_SERVER.into_iter().flat_map(|section| {
+        section.options().iter().map(move |option| listed(section, option as &dyn ConfigOption))
+    });
+    own.chain(of_sources(kinds).into_iter().map(|option| listed(Section::Source, option))).collect()
 }
 
-/// `set!(field, reader)`: an effect that stores what the reader makes of the value.
+/// The options of all kinds, each once.
+pub(super) fn of_sources(kinds: Kinds<'_>) -> Vec<&'static dyn ConfigOption> {
+    let mut all: Vec<&'static dyn ConfigOption> = Vec::new();
+    for option in kinds.iter().flat_map(|kind| kind.options()) {
+        match all.iter().find(|known| known.spec().key == option.spec().key) {
+            Some(known) => assert_eq!(known.spec(), option.spec(), "kinds of sources share a key"),
+            None => all.push(option),
+        }
+    }
+    all
+}
+
+/// `set!(field, reader)`: stores what the reader makes of the value.
 macro_rules! set {
     ($($field:ident).+, $reader:ident) => {
-        Effect::Settings(|settings, value| {
+        |settings, value| {
             settings.$($field).+ = value.$reader();
             Ok(())
-        })
+        }
     };
 }
 
-macro_rules! set_source {
-    ($field:ident, $($convert:tt)+) => {
-        Effect::Source(|source, value| source.$field = ($($convert)+)(value))
-    };
-}
+const COUNT: ValueKind = ValueKind::Number(1, 1_000_000_000);
 
-macro_rules! set_common {
-    ($field:ident, $($convert:tt)+) => {
-        Effect::Source(|source, value| source.common.$field = ($($convert)+)(value))
-    };
-}
+/// The options of one section.
+type Options = &'static [OptionOf<Settings>];
 
-const DAY_MS: u64 = 86_400_000;
-const BYTES: Kind = Kind::Number(1, 1 << 40);
-const COUNT: Kind = Kind::Number(1, 1_000_000_000);
-const MILLISECONDS: Kind = Kind::Number(1, DAY_MS);
-
-const fn option(
-    section: Section,
-    key: &'static str,
-    flag: Option<&'static str>,
-    kind: Kind,
-    default: &'static str,
-    help: &'static str,
-    effect: Effect,
-) -> OptionSpec {
-    OptionSpec { section, key, flag, kind, default, help, effect }
-}
-
-use Section::{Graphql, Log, Server, Source, Subscriptions};
-
-/// All options, in the order of the reference.
 #[rustfmt::skip]
-pub static OPTIONS: &[OptionSpec] = &[
-    option(Server, "listen", Some("listen"), Kind::List, "[\"127.0.0.1:8080\"]", "ADDRESS:PORT to listen on; repeatable; port 7243 where only a graph is served", Effect::Settings(listen)),
-    option(Server, "cpus", Some("cpus"), Kind::Number(1, 1024), "all", "How many processors to use, one core thread each", Effect::Settings(|settings, value| { settings.cores = CoreChoice::Count(value.size()); Ok(()) })),
-    option(Server, "cores", Some("cores"), Kind::List, "[]", "The processors to use, one core thread held on each: \"0,2\" or \"0-3\"", Effect::Settings(cores)),
-    option(Server, "max_connections", Some("max-connections"), COUNT, "50000", "Connections over all cores; one more gets a 503", set!(max_connections, size)),
-    option(Server, "header_timeout_ms", None, MILLISECONDS, "60000", "Time from a connection's start or its last response to the end of a request's headers", set!(header_timeout, milliseconds)),
-    option(Server, "body_timeout_ms", None, MILLISECONDS, "30000", "Time from the end of the headers to the end of the body; more gets a 408", set!(body_timeout, milliseconds)),
-    option(Server, "write_timeout_ms", None, MILLISECONDS, "30000", "How long a client may leave a response unread", set!(write_timeout, milliseconds)),
-    option(Server, "max_header_bytes", None, Kind::Number(8192, 1 << 20), "32768", "Bytes of a request's line and headers; more gets a 431; 98304 where a graph is served", set!(max_header_bytes, size)),
-    option(Server, "max_headers", None, Kind::Number(1, 10_000), "100", "Headers of a request; more gets a 431", set!(max_headers, size)),
-    option(Server, "max_uri_bytes", None, Kind::Number(16, 65_534), "16384", "Bytes of a request's path and query; more gets a 414; 65534 where a graph is served", set!(max_uri_bytes, size)),
-    option(Server, "max_body_bytes", None, BYTES, "1048576", "Bytes of a request's body; more gets a 413", set!(max_body_bytes, size)),
-    option(Server, "max_bulk_bytes", None, BYTES, "68719476736", "Bytes of a bulk creation's body, which is read and done piece by piece; more gets a 413", set!(max_bulk_bytes, number)),
-    option(Server, "grace_ms", Some("grace-ms"), Kind::Number(0, DAY_MS), "10000", "How long requests in flight may take after the signal to stop", set!(grace, milliseconds)),
-    option(Server, "cors_origins", Some("cors-origin"), Kind::List, "[]", "Origins whose pages may call (\"*\" for all); empty allows none", set!(cors_origins, list)),
-    option(Server, "console", Some("console"), Kind::Boolean, "true", "Whether / answers with GraphiQL", set!(console, boolean)),
-    option(Graphql, "introspection", Some("introspection"), Kind::Boolean, "true", "Whether __schema and __type are answered", set!(limits.introspection, boolean)),
-    option(Graphql, "max_depth", Some("max-depth"), COUNT, "15", "Nested object levels below the root", set!(limits.max_depth, size)),
-    option(Graphql, "max_complexity", Some("max-complexity"), Kind::Number(1, u32::MAX as u64 * 1000), "100000000", "Fields that an operation may answer with at most; lists count for their limits", set!(limits.max_complexity, number)),
-    option(Graphql, "max_document_bytes", None, BYTES, "131072", "Bytes of a document", set!(limits.max_document_bytes, size)),
-    option(Graphql, "max_tokens", None, COUNT, "10000", "Tokens of a document", set!(limits.max_tokens, size)),
-    option(Graphql, "max_aliases", None, COUNT, "1000", "Fields with an alias", set!(limits.max_aliases, size)),
-    option(Graphql, "max_root_fields", None, COUNT, "100", "Root fields; each may be a statement at a database", set!(limits.max_root_fields, size)),
-    option(Graphql, "max_fields", None, COUNT, "2500", "Fields after fragments are expanded", set!(limits.max_fields, size)),
-    option(Graphql, "max_variables", None, COUNT, "256", "Variables of an operation", set!(limits.max_variables, size)),
-    option(Graphql, "max_directives", None, COUNT, "500", "Directives of a document", set!(limits.max_directives, size)),
-    option(Graphql, "max_definitions", None, COUNT, "100", "Operations and fragments of a document", set!(limits.max_definitions, size)),
-    option(Graphql, "max_nesting", None, Kind::Number(1, 500), "64", "Nesting of selections, fragments included, and of list and object literals", set!(limits.max_nesting, size)),
-    option(Graphql, "max_shape_bytes", None, BYTES, "16384", "Bytes of the shape of variables, about five for each key of an input object", set!(limits.max_shape_bytes, size)),
-    option(Graphql, "max_introspection_bytes", None, BYTES, "16777216", "Bytes that a root field __schema or __type may answer with", set!(limits.max_introspection_bytes, size)),
-    option(Graphql, "max_introspection_fields", None, COUNT, "4", "__schema and __type in a document", set!(limits.max_introspection_fields, size)),
-    option(Graphql, "plan_cache_bytes", None, BYTES, "67108864", "Bytes of documents and plans that are kept", set!(plan_cache_bytes, number)),
-    option(Graphql, "persisted_documents", Some("persisted-documents"), Kind::Text, "\"\"", "Documents that requests may name: a directory of .graphql files, or a JSON file of ids and texts", Effect::Settings(|settings, value| { settings.documents.path = value.text().into(); Ok(()) })),
-    option(Graphql, "only_persisted_documents", Some("only-persisted-documents"), Kind::Boolean, "false", "Whether no other documents are answered", set!(documents.only, boolean)),
-    option(Graphql, "automatic_documents_bytes", None, Kind::Number(0, 1 << 40), "4194304", "Bytes of documents that clients may register by their checksum; 0 for none", set!(documents.automatic_bytes, number)),
-    option(Graphql, "expose_database_errors", Some("expose-database-errors"), Kind::Boolean, "false", "Whether clients see the database's own texts", set!(expose_database_errors, boolean)),
-    option(Subscriptions, "max_operations", None, COUNT, "100", "Operations that are open at a time on one WebSocket or reserved stream", set!(subscriptions.max_operations, size)),
-    option(Subscriptions, "max_queued_messages", None, COUNT, "1000", "Messages that wait for a client that does not read; one more cuts it", set!(subscriptions.max_queued_messages, size)),
-    option(Subscriptions, "max_queued_bytes", None, BYTES, "4194304", "Bytes of messages that wait for a client; more cut it", set!(subscriptions.max_queued_bytes, size)),
-    option(Subscriptions, "max_message_bytes", None, BYTES, "1048576", "Bytes of one message of a client", set!(subscriptions.max_message_bytes, size)),
-    option(Subscriptions, "init_timeout_ms", None, MILLISECONDS, "3000", "Time from the opening of a WebSocket to its connection_init", set!(subscriptions.init_timeout, milliseconds)),
-    option(Subscriptions, "ping_interval_ms", None, MILLISECONDS, "30000", "How often a WebSocket is pinged, and a quiet stream gets a comment", set!(subscriptions.ping_interval, milliseconds)),
-    option(Subscriptions, "ping_timeout_ms", None, MILLISECONDS, "10000", "How long a WebSocket may be silent after a ping", set!(subscriptions.ping_timeout, milliseconds)),
-    option(Subscriptions, "live_interval_ms", None, MILLISECONDS, "50", "Time between two answers of one live query, however often its tables change", set!(subscriptions.live_interval, milliseconds)),
-    option(Subscriptions, "max_reservations", None, COUNT, "10000", "Streams that are reserved and not opened yet", set!(subscriptions.max_reservations, size)),
-    option(Subscriptions, "reservation_timeout_ms", None, MILLISECONDS, "10000", "How long a reserved stream may wait to be opened", set!(subscriptions.reservation_timeout, milliseconds)),
-    option(Log, "level", Some("log-level"), Kind::Text, "\"info\"", "error, warn, info, debug, trace, or a filter such as \"info,prony_server=debug\"", set!(log_level, text)),
-    option(Log, "format", Some("log-format"), Kind::Word(&["text", "json"]), "\"text\"", "How log lines are written: text or json", Effect::Settings(|settings, value| { settings.log_format = if value.text() == "json" { LogFormat::Json } else { LogFormat::Text }; Ok(()) })),
-    option(Source, "resolver", Some("resolver"), Kind::Word(RESOLVERS), "\"subquery\"", "How nested fields reach the database: subquery, per-nest or bucket", set_source!(resolver, |value: &TypedValue| resolver(&value.text()))),
-    option(Source, "default_limit", Some("default-limit"), Kind::Number(1, u32::MAX as u64), "100", "Rows of a list without `limit`", set_common!(default_limit, |value: &TypedValue| value.number() as u32)),
-    option(Source, "max_limit", Some("max-limit"), Kind::Number(1, u32::MAX as u64), "10000", "The highest `limit`", set_common!(max_limit, |value: &TypedValue| value.number() as u32)),
-    option(Source, "statement_timeout_ms", Some("statement-timeout-ms"), Kind::Number(1, DAY_MS), "10000", "After which a statement is cancelled at the database", set_common!(statement_timeout_ms, |value: &TypedValue| value.number() as u32)),
-    option(Source, "max_response_bytes", None, BYTES, "67108864", "Bytes that one root field's answer may have", set_common!(max_response_bytes, TypedValue::size)),
-    option(Source, "schemas", Some("schema"), Kind::List, "[]", "PostgreSQL's schemas to serve; empty means the current one", set_source!(schemas, TypedValue::list)),
-    option(Source, "connections_per_core", Some("connections-per-core"), Kind::Number(1, 1000), "4", "PostgreSQL connections of each core", set_source!(connections_per_core, |value: &TypedValue| value.number() as u16)),
-    option(Source, "include_tables", Some("include-table"), Kind::List, "[]", "Only these tables, as \"name\" or \"schema.name\", * as a wildcard", set_source!(include_tables, TypedValue::list)),
-    option(Source, "exclude_tables", Some("exclude-table"), Kind::List, "[]", "Tables that are left out, * as a wildcard", set_source!(exclude_tables, TypedValue::list)),
-    option(Source, "subscriptions", Some("subscriptions"), Kind::Boolean, "true", "Whether there are subscriptions to a database's tables", set_common!(subscriptions, TypedValue::boolean)),
-    option(Source, "listen", Some("listen-changes"), Kind::Boolean, "false", "Whether changes that others make in a PostgreSQL database are heard of; needs `prony triggers install`", set_source!(listen, TypedValue::boolean)),
-    option(Source, "durability", Some("durability"), Kind::Text, "\"sync\"", "When a graph's write is answered: sync (it is on the disk), interval=MS (it is there within so many milliseconds), off (at once)", Effect::Graph(|graph, value| { graph.durability = durability(&value.text())?; Ok(()) })),
-    option(Source, "recover", Some("recover"), Kind::Boolean, "false", "Whether a damaged graph is opened without what is damaged; the log says what is lost", Effect::Graph(|graph, value| { graph.recover = value.boolean(); Ok(()) })),
-    option(Source, "snapshot_at_log_bytes", None, Kind::Number(4096, 1 << 40), "268435456", "Bytes of a graph's log after which a snapshot is taken; at least twice the last snapshot", Effect::Graph(|graph, value| { graph.snapshot_at_log_bytes = value.number(); Ok(()) })),
-    option(Source, "indexes", None, Kind::List, "[]", "Indexes of a graph, as \"nodes/User/age/integer\" or \"relationships/KNOWS/since/integer\": made at the start, with type and property, where they are absent", Effect::Graph(|graph, value| { graph.indexes = value.list().iter().map(|text| graph_index(text)).collect::<Result<_, _>>()?; Ok(()) })),
+static SERVER: Options = &[
+    OptionOf::new("listen", Some("listen"), ValueKind::List, "[\"127.0.0.1:8080\"]", "ADDRESS:PORT to listen on; repeatable", listen),
+    OptionOf::new("cpus", Some("cpus"), ValueKind::Number(1, 1024), "all", "How many processors to use, one core thread each", |settings, value| { settings.cores = CoreChoice::Count(value.size()); Ok(()) }),
+    OptionOf::new("cores", Some("cores"), ValueKind::List, "[]", "The processors to use, one core thread held on each: \"0,2\" or \"0-3\"", cores),
+    OptionOf::new("max_connections", Some("max-connections"), COUNT, "50000", "Connections over all cores; one more gets a 503", set!(max_connections, size)),
+    OptionOf::new("header_timeout_ms", None, ValueKind::MILLISECONDS, "60000", "Time from a connection's start or its last response to the end of a request's headers", set!(header_timeout, milliseconds)),
+    OptionOf::new("body_timeout_ms", None, ValueKind::MILLISECONDS, "30000", "Time from the end of the headers to the end of the body; more gets a 408", set!(body_timeout, milliseconds)),
+    OptionOf::new("write_timeout_ms", None, ValueKind::MILLISECONDS, "30000", "How long a client may leave a response unread", set!(write_timeout, milliseconds)),
+    OptionOf::new("max_header_bytes", None, ValueKind::Number(8192, 1 << 20), "32768", "Bytes of a request's line and headers; more gets a 431", set!(max_header_bytes, size)),
+    OptionOf::new("max_headers", None, ValueKind::Number(1, 10_000), "100", "Headers of a request; more gets a 431", set!(max_headers, size)),
+    OptionOf::new("max_uri_bytes", None, ValueKind::Number(16, 65_534), "16384", "Bytes of a request's path and query; more gets a 414", set!(max_uri_bytes, size)),
+    OptionOf::new("max_body_bytes", None, ValueKind::BYTES, "1048576", "Bytes of a request's body; more gets a 413", set!(max_body_bytes, size)),
+    OptionOf::new("max_bulk_bytes", None, ValueKind::BYTES, "68719476736", "Bytes of a bulk creation's body, which is read and done piece by piece; more gets a 413", set!(max_bulk_bytes, number)),
+    OptionOf::new("grace_ms", Some("grace-ms"), ValueKind::Number(0, 86_400_000), "10000", "How long requests in flight may take after the signal to stop", set!(grace, milliseconds)),
+    OptionOf::new("cors_origins", Some("cors-origin"), ValueKind::List, "[]", "Origins whose pages may call (\"*\" for all); empty allows none", set!(cors_origins, list)),
+    OptionOf::new("console", Some("console"), ValueKind::Boolean, "true", "Whether / answers with GraphiQL", set!(console, boolean)),
+];
+
+#[rustfmt::skip]
+static GRAPHQL: Options = &[
+    OptionOf::new("introspection", Some("introspection"), ValueKind::Boolean, "true", "Whether __schema and __type are answered", set!(limits.introspection, boolean)),
+    OptionOf::new("max_depth", Some("max-depth"), COUNT, "15", "Nested object levels below the root", set!(limits.max_depth, size)),
+    OptionOf::new("max_complexity", Some("max-complexity"), ValueKind::Number(1, u32::MAX as u64 * 1000), "100000000", "Fields that an operation may answer with at most; lists count for their limits", set!(limits.max_complexity, number)),
+    OptionOf::new("max_document_bytes", None, ValueKind::BYTES, "131072", "Bytes of a document", set!(limits.max_document_bytes, size)),
+    OptionOf::new("max_tokens", None, COUNT, "10000", "Tokens of a document", set!(limits.max_tokens, size)),
+    OptionOf::new("max_aliases", None, COUNT, "1000", "Fields with an alias", set!(limits.max_aliases, size)),
+    OptionOf::new("max_root_fields", None, COUNT, "100", "Root fields; each may be a statement at a database", set!(limits.max_root_fields, size)),
+    OptionOf::new("max_fields", None, COUNT, "2500", "Fields after fragments are expanded", set!(limits.max_fields, size)),
+    OptionOf::new("max_variables", None, COUNT, "256", "Variables of an operation", set!(limits.max_variables, size)),
+    OptionOf::new("max_directives", None, COUNT, "500", "Directives of a document", set!(limits.max_directives, size)),
+    OptionOf::new("max_definitions", None, COUNT, "100", "Operations and fragments of a document", set!(limits.max_definitions, size)),
+    OptionOf::new("max_nesting", None, ValueKind::Number(1, 500), "64", "Nesting of selections, fragments included, and of list and object literals", set!(limits.max_nesting, size)),
+    OptionOf::new("max_shape_bytes", None, ValueKind::BYTES, "16384", "Bytes of the shape of variables, about five for each key of an input object", set!(limits.max_shape_bytes, size)),
+    OptionOf::new("max_introspection_bytes", None, ValueKind::BYTES, "16777216", "Bytes that a root field __schema or __type may answer with", set!(limits.max_introspection_bytes, size)),
+    OptionOf::new("max_introspection_fields", None, COUNT, "4", "__schema and __type in a document", set!(limits.max_introspection_fields, size)),
+    OptionOf::new("plan_cache_bytes", None, ValueKind::BYTES, "67108864", "Bytes of documents and plans that are kept", set!(plan_cache_bytes, number)),
+    OptionOf::new("persisted_documents", Some("persisted-documents"), ValueKind::Text, "\"\"", "Documents that requests may name: a directory of .graphql files, or a JSON file of ids and texts", |settings, value| { settings.documents.path = value.text().into(); Ok(()) }),
+    OptionOf::new("only_persisted_documents", Some("only-persisted-documents"), ValueKind::Boolean, "false", "Whether no other documents are answered", set!(documents.only, boolean)),
+    OptionOf::new("automatic_documents_bytes", None, ValueKind::Number(0, 1 << 40), "4194304", "Bytes of documents that clients may register by their checksum; 0 for none", set!(documents.automatic_bytes, number)),
+    OptionOf::new("expose_database_errors", Some("expose-database-errors"), ValueKind::Boolean, "false", "Whether clients see the database's own texts", set!(expose_database_errors, boolean)),
+];
+
+#[rustfmt::skip]
+static SUBSCRIPTIONS: Options = &[
+    OptionOf::new("max_operations", None, COUNT, "100", "Operations that are open at a time on one WebSocket or reserved stream", set!(subscriptions.max_operations, size)),
+    OptionOf::new("max_queued_messages", None, COUNT, "1000", "Messages that wait for a client that does not read; one more cuts it", set!(subscriptions.max_queued_messages, size)),
+    OptionOf::new("max_queued_bytes", None, ValueKind::BYTES, "4194304", "Bytes of messages that wait for a client; more cut it", set!(subscriptions.max_queued_bytes, size)),
+    OptionOf::new("max_message_bytes", None, ValueKind::BYTES, "1048576", "Bytes of one message of a client", set!(subscriptions.max_message_bytes, size)),
+    OptionOf::new("init_timeout_ms", None, ValueKind::MILLISECONDS, "3000", "Time from the opening of a WebSocket to its connection_init", set!(subscriptions.init_timeout, milliseconds)),
+    OptionOf::new("ping_interval_ms", None, ValueKind::MILLISECONDS, "30000", "How often a WebSocket is pinged, and a quiet stream gets a comment", set!(subscriptions.ping_interval, milliseconds)),
+    OptionOf::new("ping_timeout_ms", None, ValueKind::MILLISECONDS, "10000", "How long a WebSocket may be silent after a ping", set!(subscriptions.ping_timeout, milliseconds)),
+    OptionOf::new("live_interval_ms", None, ValueKind::MILLISECONDS, "50", "Time between two answers of one live query, however often its tables change", set!(subscriptions.live_interval, milliseconds)),
+    OptionOf::new("max_reservations", None, COUNT, "10000", "Streams that are reserved and not opened yet", set!(subscriptions.max_reservations, size)),
+    OptionOf::new("reservation_timeout_ms", None, ValueKind::MILLISECONDS, "10000", "How long a reserved stream may wait to be opened", set!(subscriptions.reservation_timeout, milliseconds)),
+];
+
+#[rustfmt::skip]
+static LOG: Options = &[
+    OptionOf::new("level", Some("log-level"), ValueKind::Text, "\"info\"", "error, warn, info, debug, trace, or a filter such as \"info,prony_server=debug\"", set!(log_level, text)),
+    OptionOf::new("format", Some("log-format"), ValueKind::Word(&["text", "json"]), "\"text\"", "How log lines are written: text or json", |settings, value| { settings.log_format = if value.text() == "json" { LogFormat::Json } else { LogFormat::Text }; Ok(()) }),
 ];
 
 fn listen(settings: &mut Settings, value: &TypedValue) -> Result<(), String> {
@@ -231,9 +206,4 @@ fn cores(settings: &mut Settings, value: &TypedValue) -> Result<(), String> {
         settings.cores = CoreChoice::List(chosen);
     }
     Ok(())
-}
-
-/// The options of a section.
-pub(super) fn of(section: Section) -> impl Iterator<Item = &'static OptionSpec> {
-    OPTIONS.iter().filter(move |option| option.section == section)
 }

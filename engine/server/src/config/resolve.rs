@@ -1,137 +1,167 @@
 //! From what was typed to settings: flags over the file over defaults, variables of the environment filled in,
 //! and checks that need more than one value.
 
-use prony_graph::GraphSettings;
 use std::collections::BTreeSet;
 
-use prony_sql::settings::RelationalSettings;
-
-use super::{
-    Given, Settings, SourceSettings, SourceUrl, Typed, TypedSource,
-    fault::{Faults, Origin},
-    options::Effect,
-    settings::{GRAPH_HEADER_BYTES, GRAPH_LISTEN, GRAPH_URI_BYTES},
+use prony_source::config::{
+    Faults, GivenValue, OptionOf, Origin, SourceEntry, SourceKind, SourceUrl, TypedValue,
 };
+
+use super::{Kinds, Section, Settings, SourceSettings, Typed, TypedSource};
 
 /// Merges the file with the command line, which wins. Sources of the command line come instead of the file's.
 /// `variable` answers for the environment.
 pub(super) fn resolve(
-    file: Typed,
-    line: Typed,
+    kinds: Kinds<'_>,
+    file: Typed<'_>,
+    line: Typed<'_>,
     variable: &dyn Fn(&str) -> Option<String>,
     faults: &mut Faults,
 ) -> Settings {
     let mut settings = Settings::default();
-    let values: Vec<Given> = file.values.into_iter().chain(line.values).collect();
-    for given in &values {
-        if let Effect::Settings(apply) = given.option.effect
-            && let Err(message) = apply(&mut settings, &given.value)
-        {
-            faults.push(given.origin.clone(), message);
+    let (of_sources, of_server): (Vec<_>, Vec<_>) =
+        file.values.into_iter().chain(line.values).partition(|given| given.section == Section::Source);
+    for given in &of_server {
+        let key = given.value.option.spec().key;
+        if let Some(option) = server_option(given.section, key) {
+            option.apply(&mut settings, &given.value.value);
         }
     }
-    let sources = if line.sources.is_empty() { file.sources } else { line.sources };
     if !file.names_sources && !line.names_sources {
-        let message = "none is given; write `prony serve sqlite:FILE`, `prony serve postgres://…`, \
-            `prony serve graph:DIRECTORY`, or [[source]] in the file of --config";
-        faults.push(Origin::Argument, message);
+        faults.push(Origin::Argument, none_given(kinds));
     }
-    let mut names = BTreeSet::new();
-    for source in sources {
-        settings.sources.extend(resolve_source(source, &values, variable, &mut names, faults));
+    let mut resolver = Resolver {
+        kinds,
+        variable,
+        flags: of_sources.into_iter().map(|given| given.value).collect(),
+        names: BTreeSet::new(),
+        found: Vec::new(),
+    };
+    for source in if line.sources.is_empty() { file.sources } else { line.sources } {
+        settings.sources.extend(resolver.source(source, faults));
     }
-    let graphs = settings.sources.iter().filter(|source| source.url.graph_directory().is_some()).count();
-    if graphs > 1 {
-        let message = "there can be one graph: its directory holds as many databases as /dbs makes";
-        faults.push(Origin::Argument, message);
-    }
-    let is_given = |key: &str| values.iter().any(|given| given.option.key == key);
-    if graphs > 0 && graphs == settings.sources.len() && !is_given("listen") {
-        settings.listen = vec![GRAPH_LISTEN];
-    }
-    // Keys of nodes stand in paths.
-    if graphs > 0 && !is_given("max_uri_bytes") {
-        settings.max_uri_bytes = GRAPH_URI_BYTES;
-    }
-    if graphs > 0 && !is_given("max_header_bytes") {
-        settings.max_header_bytes = GRAPH_HEADER_BYTES;
-    }
+    let found = resolver.found;
+    check_numbers(kinds, &found, faults);
+    let is_given = |key: &str| {
+        let mut given = of_server.iter().filter(|given| given.section == Section::Server);
+        given.any(|given| given.value.option.spec().key == key)
+    };
+    apply_defaults(kinds, &found, &mut settings, &is_given);
     settings
 }
 
-fn resolve_source(
-    source: TypedSource,
-    common: &[Given],
-    variable: &dyn Fn(&str) -> Option<String>,
-    names: &mut BTreeSet<String>,
-    faults: &mut Faults,
-) -> Option<SourceSettings> {
-    let origin = source.url_origin.clone();
-    let url = match substitute(&source.url, variable) {
-        Ok(url) => SourceUrl(url),
-        Err(message) => {
+fn server_option(section: Section, key: &str) -> Option<&'static OptionOf<Settings>> {
+    section.options().iter().find(|option| option.spec.key == key)
+}
+
+/// `a, b or c`.
+pub fn alternatives(words: &[&str]) -> String {
+    match words {
+        [before @ .., last] if !before.is_empty() => format!("{} or {last}", before.join(", ")),
+        _ => words.concat(),
+    }
+}
+
+fn none_given(kinds: Kinds<'_>) -> String {
+    let commands = kinds.iter().map(|kind| format!("`prony serve {}`, ", kind.address().short));
+    format!("none is given; write {}or [[source]] in the file of --config", commands.collect::<String>())
+}
+
+/// Makes sources ready to be opened, one after the other.
+struct Resolver<'a> {
+    kinds: Kinds<'a>,
+    variable: &'a dyn Fn(&str) -> Option<String>,
+    /// They hold for all sources and win over what the file says of one.
+    flags: Vec<GivenValue>,
+    names: BTreeSet<String>,
+    /// Indexes of the kinds of the sources.
+    found: Vec<usize>,
+}
+
+impl Resolver<'_> {
+    fn source(&mut self, source: TypedSource<'_>, faults: &mut Faults) -> Option<SourceSettings> {
+        let origin = source.url_origin;
+        let url = match substitute(&source.url, self.variable) {
+            Ok(url) => SourceUrl(url),
+            Err(message) => {
+                faults.push(origin, message);
+                return None;
+            }
+        };
+        let Some(index) = self.kinds.iter().position(|kind| kind.address().fits(&url.0)) else {
+            let known: Vec<&str> = self.kinds.iter().map(|kind| kind.address().short).collect();
+            let message = format!("`{}` is no source; write {}", url.without_secrets(), alternatives(&known));
             faults.push(origin, message);
             return None;
+        };
+        let values: Vec<GivenValue> = source.values.into_iter().chain(self.flags.iter().cloned()).collect();
+        let entry =
+            SourceEntry { url: &url, url_origin: &origin, values: &values, sections: &source.sections };
+        let opener = self.kinds[index].configure(&entry, faults)?;
+        let name = self.name(source.name, &url, origin, faults)?;
+        self.found.push(index);
+        Some(SourceSettings { name, url, opener })
+    }
+
+    /// The source's name, where no other has it.
+    fn name(
+        &mut self,
+        given: Option<String>,
+        url: &SourceUrl,
+        origin: Origin,
+        faults: &mut Faults,
+    ) -> Option<String> {
+        let mut name = given.unwrap_or_else(|| name_of(url));
+        if origin == Origin::Argument && self.names.contains(&name) {
+            // The command line has no way to name a source.
+            name = format!("{name}-{}", self.names.len() + 1);
         }
-    };
-    if !["sqlite:", "postgres://", "postgresql://", "graph:"].iter().any(|scheme| url.0.starts_with(scheme)) {
-        let message = format!(
-            "`{}` is no source; write sqlite:FILE, postgres://… or graph:DIRECTORY",
-            url.without_secrets()
-        );
-        faults.push(origin, message);
-        return None;
-    }
-    if url.graph_directory().is_some_and(|directory| directory.as_os_str().is_empty()) {
-        faults.push(origin, "`graph:` lacks its directory; write graph:DIRECTORY");
-        return None;
-    }
-    let relational = relational(&source, common, faults);
-    let graph = graph(&source, common, faults);
-    let is_argument = origin == Origin::Argument;
-    let mut name = source.name.unwrap_or_else(|| name_of(&url));
-    if is_argument && names.contains(&name) {
-        // The command line has no way to name a source.
-        name = format!("{name}-{}", names.len() + 1);
-    }
-    if !names.insert(name.clone()) {
+        if self.names.insert(name.clone()) {
+            return Some(name);
+        }
         faults.push(origin, format!("two sources are named `{name}`; give one another `name`"));
-        return None;
+        None
     }
-    Some(SourceSettings { name, url, relational, graph })
 }
 
-/// Flags hold for all sources and win over what the file says of one.
-fn relational(source: &TypedSource, common: &[Given], faults: &mut Faults) -> RelationalSettings {
-    let mut relational = RelationalSettings { tables: source.tables.clone(), ..Default::default() };
-    let mut limits = None;
-    for given in source.values.iter().chain(common) {
-        if let Effect::Source(apply) = given.option.effect {
-            apply(&mut relational, &given.value);
-            if given.option.key.ends_with("_limit") {
-                limits = Some(given.origin.clone());
-            }
+/// Says where there are two sources of a kind of which there can be one.
+fn check_numbers(kinds: Kinds<'_>, found: &[usize], faults: &mut Faults) {
+    for (index, kind) in kinds.iter().enumerate() {
+        let number = found.iter().filter(|of| **of == index).count();
+        if let (2.., Some(message)) = (number, kind.only_one()) {
+            faults.push(Origin::Argument, message);
         }
     }
-    let (default, highest) = (relational.common.default_limit, relational.common.max_limit);
-    if let (Some(origin), true) = (limits, default > highest) {
-        let message = format!("default_limit {default} is over max_limit {highest}");
-        faults.push(origin, message);
-    }
-    relational
 }
 
-/// As [`relational`].
-fn graph(source: &TypedSource, common: &[Given], faults: &mut Faults) -> GraphSettings {
-    let mut graph = GraphSettings::default();
-    for given in source.values.iter().chain(common) {
-        if let Effect::Graph(apply) = given.option.effect
-            && let Err(message) = apply(&mut graph, &given.value)
-        {
-            faults.push(given.origin.clone(), message);
+/// Gives options of the server that are not given the defaults of the kinds that are served.
+fn apply_defaults(
+    kinds: Kinds<'_>,
+    found: &[usize],
+    settings: &mut Settings,
+    is_given: &dyn Fn(&str) -> bool,
+) {
+    let served = |index: &usize| found.contains(index);
+    let is_alone = found.windows(2).all(|pair| pair[0] == pair[1]);
+    let served: Vec<&dyn SourceKind> = (0..kinds.len()).filter(served).map(|index| kinds[index]).collect();
+    for option in Section::Server.options().iter().filter(|option| !is_given(option.spec.key)) {
+        let read = |text: &str| {
+            let value = option.spec.kind.read_texts(&[text.to_owned()]);
+            value.expect("kinds of sources give values that the option takes")
+        };
+        let defaults = served.iter().flat_map(|kind| kind.server_defaults());
+        let defaults =
+            defaults.filter(|other| other.key == option.spec.key && (is_alone || !other.only_alone));
+        let highest = defaults.map(|other| read(other.value)).reduce(higher);
+        if let Some(value) = highest {
+            option.apply(settings, &value);
         }
     }
-    graph
+}
+
+/// The higher of two numbers; of others the later one.
+fn higher(one: TypedValue, other: TypedValue) -> TypedValue {
+    if other.number() < one.number() { one } else { other }
 }
 
 /// `shop` for `sqlite:data/shop.db` and for `postgres://host/shop?…`.

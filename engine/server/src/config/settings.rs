@@ -1,19 +1,14 @@
 //! Resolved settings: every field has its value, checked for sense.
 
-use std::{
-    fmt,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
-    path::Path,
-    sync::Arc,
-    time::Duration,
-};
+use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
 
 use ::http::request::Parts;
-use prony_graph::GraphSettings;
 use prony_graphql::{document::limits::Limits, request::Asked};
 use prony_resolvers::Resolvers;
-use prony_source::Source;
-use prony_sql::settings::{RelationalSettings, ResolverModel};
+use prony_source::{
+    Source,
+    config::{SourceOpener, SourceUrl},
+};
 
 use crate::{graphql::DocumentSettings, http::Route, subscriptions::SubscriptionSettings};
 
@@ -138,52 +133,7 @@ pub struct SourceSettings {
     /// For logs, metrics and `/health`; unique.
     pub name: String,
     pub url: SourceUrl,
-    /// For a database.
-    pub relational: RelationalSettings,
-    /// For a graph.
-    pub graph: GraphSettings,
-}
-
-/// Where a graph listens when nothing else is served: its clients' port.
-pub(super) const GRAPH_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7243);
-
-/// The longest path that HTTP's types hold, and a head that has room for one.
-pub(super) const GRAPH_URI_BYTES: usize = 65_534;
-pub(super) const GRAPH_HEADER_BYTES: usize = 96 << 10;
-
-/// The start of a graph's address.
-const GRAPH: &str = "graph:";
-
-impl SourceUrl {
-    /// The directory of a graph's databases; none where it is no graph.
-    pub fn graph_directory(&self) -> Option<&Path> {
-        self.0.strip_prefix(GRAPH).map(Path::new)
-    }
-}
-
-/// The address of a source, with variables of the environment filled in.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SourceUrl(pub String);
-
-/// Never shows a password.
-impl fmt::Debug for SourceUrl {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.without_secrets())
-    }
-}
-
-impl SourceUrl {
-    /// The address without a password and without parameters.
-    pub fn without_secrets(&self) -> String {
-        let plain = self.0.split('?').next().unwrap_or_default();
-        match (plain.find("://"), plain.rfind('@')) {
-            (Some(scheme), Some(at)) if scheme + 3 <= at => {
-                let user = plain[scheme + 3..at].split(':').next().unwrap_or_default();
-                format!("{}{user}{}", &plain[..scheme + 3], &plain[at..])
-            }
-            _ => plain.to_owned(),
-        }
-    }
+    pub opener: Arc<dyn SourceOpener>,
 }
 
 impl Default for Settings {
@@ -212,34 +162,6 @@ impl Default for Settings {
             log_format: LogFormat::Text,
             sources: Vec::new(),
             functions: Functions::default(),
-        }
-    }
-}
-
-/// The words for a resolver model.
-pub(super) const RESOLVERS: &[&str] = &["subquery", "per-nest", "bucket"];
-
-pub(super) fn resolver(word: &str) -> ResolverModel {
-    match word {
-        "per-nest" => ResolverModel::PerNest,
-        "bucket" => ResolverModel::Bucket,
-        _ => ResolverModel::Subquery,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn passwords_are_not_shown() {
-        for (url, shown) in [
-            ("postgres://ann:secret@host:5432/shop?sslpassword=x", "postgres://ann@host:5432/shop"),
-            ("postgres://ann:p@ss@host/shop", "postgres://ann@host/shop"),
-            ("postgres://host/shop", "postgres://host/shop"),
-            ("sqlite:shop@home.db", "sqlite:shop@home.db"),
-        ] {
-            assert_eq!(SourceUrl(url.to_owned()).without_secrets(), shown);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What is served: the sources, opened, and what is derived from them. Shared by all cores.
 
 use std::{
+    any::Any,
     collections::HashSet,
-    path::Path,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -34,6 +34,12 @@ use crate::{
 pub enum OpenError {
     #[error("source `{name}` cannot be opened: {source}")]
     Source { name: String, source: Box<dyn std::error::Error + Send + Sync> },
+    #[error(
+        "two sources are named `{name}`: {} and {}; give one another name",
+        addresses[0],
+        addresses[1]
+    )]
+    SameName { name: String, addresses: [String; 2] },
     #[error("the sources do not make a schema: {message}")]
     Schema { message: String },
     #[error(transparent)]
@@ -107,21 +113,12 @@ impl Engine {
     /// Opens all sources and merges what they contribute.
     pub async fn open(settings: &Settings) -> Result<Self, OpenError> {
         let mut sources = Vec::with_capacity(settings.sources.len());
-        let mut databases = None;
         for source in &settings.sources {
-            match source.url.graph_directory() {
-                Some(directory) => {
-                    let opened = Databases::open(directory, &source.graph).map_err(|error| {
-                        OpenError::Source { name: source.name.clone(), source: error.into() }
-                    })?;
-                    let opened = Arc::new(opened);
-                    sources.push(graph_source(source, &opened));
-                    databases = Some(opened);
-                }
-                None => sources.push(open_source(source).await?),
-            }
+            sources.push(open_source(source).await?);
         }
         sources.extend(of_program(&settings.functions));
+        check_names(&sources)?;
+        let databases = sources.iter().find_map(databases_of);
         let plan_cache_bytes = settings.plan_cache_bytes as usize;
         let served = Served::make(0, &sources, plan_cache_bytes)
             .map_err(|faults| OpenError::Schema { message: joined(&faults, &sources) })?;
@@ -244,22 +241,26 @@ fn of_program(functions: &Functions) -> impl Iterator<Item = NamedSource> {
 }
 
 async fn open_source(settings: &SourceSettings) -> Result<NamedSource, OpenError> {
-    let failed = |source| OpenError::Source { name: settings.name.clone(), source };
-    let (url, relational) = (&settings.url.0, &settings.relational);
-    let source: Arc<dyn Source> = if let Some(path) = url.strip_prefix("sqlite:") {
-        let path = Path::new(path.strip_prefix("//").unwrap_or(path));
-        Arc::new(prony_sqlite::open(path, relational).map_err(|error| failed(error.into()))?)
-    } else {
-        let opened = prony_postgres::open(url, relational).await;
-        Arc::new(opened.map_err(|error| failed(error.into()))?)
-    };
-    Ok(NamedSource { name: settings.name.clone(), source, address: settings.url.without_secrets() })
+    let opened = settings.opener.open().await;
+    let opened = opened.map_err(|source| OpenError::Source { name: settings.name.clone(), source })?;
+    let (name, address) = (settings.name.clone(), settings.url.without_secrets());
+    Ok(NamedSource { name, source: opened.source, address })
 }
 
-/// GraphQL serves the default database.
-fn graph_source(settings: &SourceSettings, databases: &Arc<Databases>) -> NamedSource {
-    let source = Arc::new(GraphSource::new(Arc::clone(databases), settings.relational.common));
-    NamedSource { name: settings.name.clone(), source, address: settings.url.without_secrets() }
+/// Sources of a configuration have different names; those that a program gives may have any.
+fn check_names(sources: &[NamedSource]) -> Result<(), OpenError> {
+    for (index, source) in sources.iter().enumerate() {
+        if let Some(first) = sources[..index].iter().find(|first| first.name == source.name) {
+            let (name, addresses) = (source.name.clone(), [first.address.clone(), source.address.clone()]);
+            return Err(OpenError::SameName { name, addresses });
+        }
+    }
+    Ok(())
+}
+
+fn databases_of(source: &NamedSource) -> Option<Arc<Databases>> {
+    let source: &dyn Any = &*source.source;
+    source.downcast_ref().map(|graph: &GraphSource| Arc::clone(graph.databases()))
 }
 
 /// List fields that the start-up log names; the schema has them all.
@@ -289,7 +290,9 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::config::{self, CommandLine};
+    use crate::config::{self, CommandLine, Kinds};
+
+    const KINDS: Kinds<'static> = &[&prony_sqlite::SqliteKind, &prony_graph::GraphKind];
 
     /// An engine over a database with a table of users and over a graph.
     fn engine(directory: &TempDir) -> Result<Engine, OpenError> {
@@ -297,7 +300,7 @@ mod tests {
             format!("sqlite:{}", directory.path().join("shop.db").display()),
             format!("graph:{}", directory.path().join("graph").display()),
         ];
-        let settings = config::load(None, CommandLine { sources, flags: Vec::new() }, &|_| None);
+        let settings = config::load(KINDS, None, CommandLine { sources, flags: Vec::new() }, &|_| None);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         tokio::task::LocalSet::new()
             .block_on(&runtime, Engine::open(&settings.expect("the sources are right")))

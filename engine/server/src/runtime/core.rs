@@ -202,7 +202,8 @@ mod tests {
         fn serve(directory: &Path) -> Self {
             let line =
                 CommandLine { sources: vec![format!("graph:{}", directory.display())], flags: Vec::new() };
-            let settings = config::load(None, line, &|_| None).expect("the source is right");
+            let settings =
+                config::load(&[&prony_graph::GraphKind], None, line, &|_| None).expect("the source is right");
             let engine = Engine::open(&settings).now_or_never().expect("a graph is not waited for");
             let site = Arc::new(Site::new(settings, engine.expect("the graph can be made"), 1));
             let (stopper, stopping) = stop::channel();

@@ -3,11 +3,16 @@
 use std::path::Path;
 
 use expect_test::{Expect, expect};
-use prony_server::config::{self, CommandLine, OPTIONS, Settings};
+use prony_graph::GraphKind;
+use prony_postgres::PostgresKind;
+use prony_server::config::{self, CommandLine, Kinds, Settings};
+use prony_sqlite::SqliteKind;
+
+static KINDS: Kinds<'static> = &[&SqliteKind, &PostgresKind, &GraphKind];
 
 fn load(text: &str, line: CommandLine) -> Result<Settings, config::Faults> {
     let variable = |name: &str| (name == "PGPASSWORD").then(|| "s3cret".to_owned());
-    config::load(Some((Path::new("prony.toml"), text)), line, &variable)
+    config::load(KINDS, Some((Path::new("prony.toml"), text)), line, &variable)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "reads like the text beside it")]
@@ -50,7 +55,7 @@ introspection = "yes"
 [log]
 format = "xml"
 [[source]]
-url = "mysql://host/shop"
+url = "mysql://ann:s3cret@host/shop?password=s3cret"
 [[source]]
 url = "postgres://ann:${MISSING}@host/shop"
 [[source]]
@@ -73,7 +78,7 @@ columns = ["city_id"]
               prony.toml:3:13: `max_depth`: 0 is out of range; write a whole number from 1 to 1000000000
               prony.toml:4:17: `introspection`: write true or false, not a text
               prony.toml:6:10: `format`: `xml` is unknown; write one of text, json
-              prony.toml:8:7: `mysql://host/shop` is no source; write sqlite:FILE, postgres://… or graph:DIRECTORY
+              prony.toml:8:7: `mysql://ann@host/shop` is no source; write sqlite:FILE, postgres://… or graph:DIRECTORY
               prony.toml:10:7: the environment has no variable `MISSING`; set it before starting
               prony.toml:11:1: a source needs its `url`, such as "sqlite:shop.db"
               prony.toml:16:13: default_limit 500 is over max_limit 100
@@ -98,7 +103,8 @@ fn nothing_to_serve_says_how() {
 #[test]
 fn flags_win_over_the_file_and_variables_are_filled_in() {
     let flag = |name: &str, value: &str| {
-        let option = OPTIONS.iter().find(|option| option.flag == Some(name)).expect("the flag exists");
+        let mut options = config::options(KINDS).into_iter();
+        let option = options.find(|option| option.spec().flag == Some(name)).expect("the flag exists");
         (option, vec![value.to_owned()])
     };
     let text = "[server]\nlisten = [\"127.0.0.1:1\"]\ncpus = 2\n[graphql]\nmax_depth = 7\n[[source]]\n\
@@ -121,39 +127,36 @@ fn flags_win_over_the_file_and_variables_are_filled_in() {
             SourceSettings {
                 name: "shop",
                 url: postgres://ann@host/shop,
-                relational: RelationalSettings {
-                    common: CommonSettings {
-                        default_limit: 20,
-                        max_limit: 50,
-                        statement_timeout_ms: 10000,
-                        max_response_bytes: 67108864,
-                        subscriptions: true,
-                    },
-                    resolver: PerNest,
-                    schemas: [],
-                    connections_per_core: 4,
-                    include_tables: [],
-                    exclude_tables: [],
-                    listen: false,
-                    tables: {
-                        "venues": TableSettings {
-                            type_name: Some(
-                                "Place",
-                            ),
-                            list_name: None,
-                            exclude_columns: [],
-                            columns: {},
-                            primary_key: [],
-                            relations: [],
-                            exclude_relations: [],
+                opener: PostgresOpener {
+                    url: postgres://ann@host/shop,
+                    settings: RelationalSettings {
+                        common: CommonSettings {
+                            default_limit: 20,
+                            max_limit: 50,
+                            statement_timeout_ms: 10000,
+                            max_response_bytes: 67108864,
+                            subscriptions: true,
+                        },
+                        resolver: PerNest,
+                        schemas: [],
+                        connections_per_core: 4,
+                        include_tables: [],
+                        exclude_tables: [],
+                        listen: false,
+                        tables: {
+                            "venues": TableSettings {
+                                type_name: Some(
+                                    "Place",
+                                ),
+                                list_name: None,
+                                exclude_columns: [],
+                                columns: {},
+                                primary_key: [],
+                                relations: [],
+                                exclude_relations: [],
+                            },
                         },
                     },
-                },
-                graph: GraphSettings {
-                    durability: Sync,
-                    recover: false,
-                    snapshot_at_log_bytes: 268435456,
-                    indexes: [],
                 },
             },
         ]"#]]
@@ -175,56 +178,64 @@ fn sources_of_the_command_line_come_instead_of_the_files() {
 fn sources_of_the_command_line_get_names_of_their_own() {
     let sources =
         ["sqlite:a/shop.db", "sqlite:b/shop.db", "postgres://host/shop"].map(str::to_owned).to_vec();
-    let settings =
-        config::load(None, CommandLine { sources, flags: Vec::new() }, &|_| None).expect("they are right");
+    let settings = config::load(KINDS, None, CommandLine { sources, flags: Vec::new() }, &|_| None)
+        .expect("they are right");
     let names: Vec<&str> = settings.sources.iter().map(|source| &*source.name).collect();
     assert_eq!(names, ["shop", "shop-2", "shop-3"]);
 }
 
-/// The table's texts are what the program does: each default, written in a file, changes nothing.
+/// The tables' texts are what the program does: each default, written in a file, changes nothing.
 #[test]
-fn defaults_of_the_table_are_the_defaults() {
-    let source = "[[source]]\nurl = \"sqlite:shop.db\"\n";
-    let plain = load(source, CommandLine::default()).expect("the source is right");
-    for option in OPTIONS.iter().filter(|option| option.key != "cpus") {
-        let section = option.section.key();
-        let line = format!("{} = {}\n", option.key, option.default);
-        let text = if section == "source" {
-            format!("{source}{line}")
-        } else {
-            format!("[{section}]\n{line}{source}")
-        };
-        let settings =
-            load(&text, CommandLine::default()).unwrap_or_else(|faults| panic!("{text}: {faults}"));
-        assert_eq!(format!("{settings:?}"), format!("{plain:?}"), "{line}");
+fn defaults_of_the_tables_are_the_defaults() {
+    for source in ["[[source]]\nurl = \"sqlite:shop.db\"\n", "[[source]]\nurl = \"graph:g\"\n"] {
+        let plain = load(source, CommandLine::default()).expect("the source is right");
+        for listed in config::options(KINDS) {
+            let (section, option) = (listed.section.key(), listed.spec());
+            let has_another = section == "server" && source.contains("graph");
+            if option.key == "cpus" || has_another {
+                continue;
+            }
+            let line = format!("{} = {}\n", option.key, option.default);
+            let text = if section == "source" {
+                format!("{source}{line}")
+            } else {
+                format!("[{section}]\n{line}{source}")
+            };
+            let settings =
+                load(&text, CommandLine::default()).unwrap_or_else(|faults| panic!("{text}: {faults}"));
+            assert_eq!(format!("{settings:?}"), format!("{plain:?}"), "{line}");
+        }
     }
 }
 
-/// The reference in the documentation is the table.
+/// A graph's clients know its port, and keys of nodes stand in paths.
 #[test]
-fn the_reference_is_up_to_date() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
-    let text = std::fs::read_to_string(&path).expect("the documentation is there");
-    let (begin, end) = ("<!-- options -->\n", "<!-- end of options -->");
-    let from = text.find(begin).expect("the table begins") + begin.len();
-    let to = text.find(end).expect("the table ends");
-    let wanted = config::reference();
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
-        std::fs::write(&path, format!("{}{wanted}{}", &text[..from], &text[to..]))
-            .expect("it can be written");
-        return;
-    }
-    assert_eq!(&text[from..to], wanted, "run the test with UPDATE_EXPECT=1");
+fn a_kind_brings_defaults_of_the_server() {
+    let shown = |sources: &[&str], text: &str| {
+        let sources = sources.iter().map(|source| (*source).to_owned()).collect();
+        let settings = load(text, CommandLine { sources, flags: Vec::new() }).expect("all is right");
+        format!("{:?} {} {}", settings.listen, settings.max_uri_bytes, settings.max_header_bytes)
+    };
+    assert_eq!(shown(&["sqlite:shop.db"], ""), "[127.0.0.1:8080] 16384 32768");
+    assert_eq!(shown(&["graph:g"], ""), "[127.0.0.1:7243] 65534 98304");
+    assert_eq!(shown(&["graph:g", "sqlite:shop.db"], ""), "[127.0.0.1:8080] 65534 98304");
+    let given = "[server]\nlisten = \"127.0.0.1:1\"\nmax_uri_bytes = 20\nmax_header_bytes = 8192\n";
+    assert_eq!(shown(&["graph:g"], given), "[127.0.0.1:1] 20 8192");
+}
+
+#[test]
+fn there_can_be_one_graph() {
+    let sources = ["graph:g", "graph:h"].map(str::to_owned).to_vec();
+    let faults = load("", CommandLine { sources, flags: Vec::new() }).expect_err("there are two");
+    expect!["source: there can be one graph: its directory holds as many databases as /dbs makes"]
+        .assert_eq(&faults.to_string());
+    let sources = vec!["graph:".to_owned()];
+    let faults = load("", CommandLine { sources, flags: Vec::new() }).expect_err("it has no directory");
+    expect!["source: `graph:` lacks its directory; write graph:DIRECTORY"].assert_eq(&faults.to_string());
 }
 
 #[test]
 fn indexes_of_a_graph_are_named_whole() {
-    let text = "[[source]]\nurl = \"graph:g\"\nindexes = [\"nodes/a/b/age/integer\", \"relationships/KNOWS/since/double\"]\n";
-    let settings = load(text, CommandLine::default()).expect("the text is right");
-    let indexes = &settings.sources[0].graph.indexes;
-    let named: Vec<_> =
-        indexes.iter().map(|index| (&*index.type_name, &*index.property, index.kind.name())).collect();
-    assert_eq!(named, [("a/b", "age", "integer"), ("KNOWS", "since", "double")]);
     check_faults(
         "[[source]]\nurl = \"graph:g\"\nindexes = [\"nodes/User/tags/string_list\"]\n",
         expect![[r#"

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use prony_server::config::GivenSource;
-use prony_testkit::Counters;
+use prony_server::{config::GivenSource, runtime};
+use prony_testkit::{Counters, chinook::sqlite_copy};
 
 use crate::{
     sockets::{Socket, subscribe},
-    support::{Server, get, query},
+    support::{Server, get, query, settings},
 };
 
 fn serve(counters: &Counters) -> Server {
@@ -16,6 +16,25 @@ fn serve(counters: &Counters) -> Server {
         let source = Arc::new(counters.clone());
         settings.functions.sources.push(GivenSource { name: "counters".to_owned(), source });
     })
+}
+
+/// Sources of a program come under any name.
+#[test]
+fn two_sources_of_one_name_are_refused_at_the_start() {
+    let database = sqlite_copy();
+    let twice = |first: &str, second: &str| {
+        let settings = settings(&database.path(), |settings| {
+            settings.functions.sources = [first, second]
+                .map(|name| GivenSource { name: name.to_owned(), source: Arc::new(Counters::default()) })
+                .to_vec();
+        });
+        runtime::start(settings).expect_err("they have one name").to_string()
+    };
+    expect!["two sources are named `counters`: this program and this program; give one another name"]
+        .assert_eq(&twice("counters", "counters"));
+    let expected =
+        format!("two sources are named `chinook`: sqlite:{} and this program", database.path().display());
+    assert!(twice("counters", "chinook").starts_with(&expected));
 }
 
 fn body(answer: &str) -> &str {

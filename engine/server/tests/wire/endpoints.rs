@@ -15,7 +15,7 @@ use prony_testkit::chinook::sqlite_copy;
 use crate::{
     graph::Graph,
     hosted::Hosted,
-    support::{Server, Wire, get, post, post_with, query},
+    support::{KINDS, Server, Wire, get, post, post_with, query},
 };
 
 /// One that is served, for as long as it is held.
@@ -40,7 +40,7 @@ fn several(change: fn(&mut Settings)) -> Endpoint {
         format!("graph:{}", directory.path().join("graph").display()),
     ];
     let line = CommandLine { sources, flags: Vec::new() };
-    let mut settings = config::load(None, line, &|_| None).expect("the sources are right");
+    let mut settings = config::load(KINDS, None, line, &|_| None).expect("the sources are right");
     settings.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
     change(&mut settings);
     let running = runtime::start(settings).expect("the server starts");

@@ -18,7 +18,7 @@ use prony_testkit::{
 
 use crate::{
     sockets::{INIT, LEGACY, Socket, subscribe},
-    support::{PATIENCE, Wire, get, post_with, query},
+    support::{KINDS, PATIENCE, Wire, get, give_options, post_with, query},
 };
 
 const STREAM: &str = "accept: text/event-stream\r\ncontent-type: application/json\r\n";
@@ -103,7 +103,7 @@ impl Site {
 
 fn start(source: &str, change: impl FnOnce(&mut Settings)) -> Running {
     let line = CommandLine { sources: vec![source.to_owned()], flags: Vec::new() };
-    let mut settings = config::load(None, line, &|_| None).expect("the source is right");
+    let mut settings = config::load(KINDS, None, line, &|_| None).expect("the source is right");
     settings.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
     settings.cores = CoreChoice::Count(1);
     settings.subscriptions.live_interval = Duration::from_millis(1);
@@ -306,7 +306,7 @@ fn install_triggers(url: &str) {
 }
 
 fn listens(settings: &mut Settings) {
-    settings.sources[0].relational.listen = true;
+    give_options(settings, "listen = true");
 }
 
 #[test]

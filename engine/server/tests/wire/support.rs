@@ -10,13 +10,19 @@ use std::{
 use bytes::Bytes;
 use expect_test::Expect;
 use http::{Request, Response};
+use prony_graph::GraphKind;
+use prony_postgres::PostgresKind;
 use prony_server::{
-    config::{self, CommandLine, Settings},
+    config::{self, CommandLine, Kinds, Settings},
     examples::donuts,
     resolvers::Resolvers,
     runtime::{self, Running},
 };
+use prony_sqlite::SqliteKind;
 use prony_testkit::chinook::{SqliteCopy, sqlite_copy};
+
+/// The kinds that tests serve.
+pub(crate) static KINDS: Kinds<'static> = &[&SqliteKind, &PostgresKind, &GraphKind];
 
 /// Long enough for a loaded machine; only a failing test waits for it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -103,12 +109,21 @@ fn local(change: impl FnOnce(&mut Settings)) -> Settings {
 
 pub(crate) fn settings(database: &Path, change: impl FnOnce(&mut Settings)) -> Settings {
     let line = CommandLine { sources: vec![format!("sqlite:{}", database.display())], flags: Vec::new() };
-    let mut settings = config::load(None, line, &|_| None).expect("the source is right");
+    let mut settings = config::load(KINDS, None, line, &|_| None).expect("the source is right");
     settings.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
     settings.cores = config::CoreChoice::Count(2);
     "chinook".clone_into(&mut settings.sources[0].name);
     change(&mut settings);
     settings
+}
+
+/// Configures the first source anew, with options as they stand in its section of a file.
+pub(crate) fn give_options(settings: &mut Settings, options: &str) {
+    let source = &settings.sources[0];
+    let text = format!("[[source]]\nurl = {:?}\nname = {:?}\n{options}\n", source.url.0, source.name);
+    let file = Some((Path::new("prony.toml"), &*text));
+    let with = config::load(KINDS, file, CommandLine::default(), &|_| None).expect("the options are right");
+    settings.sources = with.sources;
 }
 
 /// One connection.

@@ -19,7 +19,7 @@ use prony_server::{
 };
 use tempfile::TempDir;
 
-use crate::support::Wire;
+use crate::support::{KINDS, Wire};
 
 /// A connection to a graph.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ impl Client {
 
 fn settings(directory: &Path, change: impl FnOnce(&mut Settings)) -> Settings {
     let line = CommandLine { sources: vec![format!("graph:{}", directory.display())], flags: Vec::new() };
-    let mut settings = config::load(None, line, &|_| None).expect("the source is right");
+    let mut settings = config::load(KINDS, None, line, &|_| None).expect("the source is right");
     settings.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
     settings.cores = CoreChoice::Count(2);
     change(&mut settings);

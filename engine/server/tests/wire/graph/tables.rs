@@ -1,9 +1,9 @@
 //! Properties, schema, lists, finds and databases: the rest of the table of calls.
 
 use expect_test::expect;
-use prony_server::config;
 
 use super::{Client, Graph};
+use crate::support::give_options;
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one transcript, in which each request builds on those before")]
@@ -505,15 +505,7 @@ fn writes_of_many_connections_are_all_answered() {
 
 #[test]
 fn indexes_that_the_settings_name_are_made_at_the_start() {
-    let index = |kind| config::GraphIndex {
-        side: prony_graph_store::Side::Nodes,
-        type_name: "User".to_owned(),
-        property: "age".to_owned(),
-        kind,
-    };
-    let mut graph = Graph::with(|settings| {
-        settings.sources[0].graph.indexes = vec![index(prony_graph_store::Kind::Integer)];
-    });
+    let mut graph = Graph::with(|settings| give_options(settings, "indexes = [\"nodes/User/age/integer\"]"));
     graph.check(expect![[r#"
         GET /schema/nodes/User/indexes
           200 ["age"]
@@ -524,9 +516,8 @@ fn indexes_that_the_settings_name_are_made_at_the_start() {
         POST /nodes/User/age/EQ 7
           200 [{"id": 1027, "type": "User", "key": "Max", "properties": {"age": 7}}]
     "#]]);
-    let fault = graph.restart_with(|settings| {
-        settings.sources[0].graph.indexes = vec![index(prony_graph_store::Kind::String)];
-    });
+    let fault =
+        graph.restart_with(|settings| give_options(settings, "indexes = [\"nodes/User/age/string\"]"));
     let fault = fault.expect_err("the property is an integer").to_string();
     let expected =
         "cannot make the index on `age` of `User` that `indexes` names: the property is declared as integer";

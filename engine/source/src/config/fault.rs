@@ -1,6 +1,6 @@
 //! Faults of the configuration, each with the place where it was typed.
 
-use std::{fmt, ops::Range, path::Path, sync::Arc};
+use std::{fmt, path::Path, sync::Arc};
 
 /// Where something was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,12 +53,12 @@ impl fmt::Display for Faults {
 }
 
 impl Faults {
-    pub(super) fn push(&mut self, origin: Origin, message: impl Into<String>) {
+    pub fn push(&mut self, origin: Origin, message: impl Into<String>) {
         self.0.push(Fault { origin, message: message.into() });
     }
 
     /// Brings the faults of one file into its order.
-    pub(super) fn sort(&mut self) {
+    pub fn sort(&mut self) {
         self.0.sort_by_key(|fault| match fault.origin {
             Origin::File { line, column, .. } => (line, column),
             Origin::Flag(_) | Origin::Argument => (0, 0),
@@ -66,29 +66,11 @@ impl Faults {
     }
 }
 
-/// A file's text, to turn byte offsets into places.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Text<'a> {
-    pub(super) path: &'a Arc<Path>,
-    pub(super) text: &'a str,
-}
-
-impl Text<'_> {
-    pub(super) fn place(&self, span: &Range<usize>) -> Origin {
-        let before = self.text.get(..span.start).unwrap_or(self.text);
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Origin::File {
-            path: Arc::clone(self.path),
-            line: before.matches('\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
-        }
-    }
-}
-
 /// `; did you mean …?` where a known name is close to the unknown one.
-pub(super) fn suggestion<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> String {
+pub fn suggestion<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     const CLOSE: f64 = 0.75;
     known
+        .into_iter()
         .map(|name| (strsim::jaro_winkler(unknown, name), name))
         .filter(|(likeness, _)| *likeness >= CLOSE)
         .max_by(|one, other| one.0.total_cmp(&other.0))

@@ -1,10 +1,12 @@
 //! Kinds of values that options take, and reading them from text and from TOML.
 
+use std::time::Duration;
+
 use toml::de::DeValue;
 
 /// What an option takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// A whole number between the two, both included.
     Number(u64, u64),
     Boolean,
@@ -24,7 +26,12 @@ pub enum TypedValue {
     List(Vec<String>),
 }
 
-impl Kind {
+impl ValueKind {
+    /// A number of bytes.
+    pub const BYTES: Self = Self::Number(1, 1 << 40);
+    /// A time, up to a day.
+    pub const MILLISECONDS: Self = Self::Number(1, 86_400_000);
+
     /// How the kind is written in help and reference.
     pub fn placeholder(self) -> &'static str {
         match self {
@@ -37,7 +44,7 @@ impl Kind {
     }
 
     /// The values that are taken, for the reference.
-    pub(super) fn described(self) -> String {
+    pub fn described(self) -> String {
         match self {
             Self::Number(least, most) => format!("{least} to {most}"),
             Self::Boolean => "`true`, `false`".to_owned(),
@@ -119,8 +126,35 @@ impl Kind {
     }
 }
 
+/// A value by the type that an option of its kind expects; empty where it is of another kind.
+impl TypedValue {
+    pub fn number(&self) -> u64 {
+        if let Self::Number(number) = self { *number } else { 0 }
+    }
+
+    pub fn size(&self) -> usize {
+        usize::try_from(self.number()).unwrap_or(usize::MAX)
+    }
+
+    pub fn milliseconds(&self) -> Duration {
+        Duration::from_millis(self.number())
+    }
+
+    pub fn boolean(&self) -> bool {
+        matches!(self, Self::Boolean(true))
+    }
+
+    pub fn text(&self) -> String {
+        if let Self::Text(text) = self { text.clone() } else { String::new() }
+    }
+
+    pub fn list(&self) -> Vec<String> {
+        if let Self::List(list) = self { list.clone() } else { Vec::new() }
+    }
+}
+
 /// A TOML value's type, for messages.
-pub(super) fn described(value: &DeValue<'_>) -> &'static str {
+pub fn described(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a text",
         DeValue::Integer(_) => "a whole number",

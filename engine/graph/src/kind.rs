@@ -1,0 +1,104 @@
+//! Graphs as a kind of source.
+
+use std::{error::Error, path::PathBuf, sync::Arc};
+
+use futures_util::future::LocalBoxFuture;
+use prony_source::config::{
+    AddressForm, ConfigOption, Faults, OpenedSource, OptionOf, ServerDefault, SourceEntry, SourceKind,
+    SourceOpener, ValueKind, all,
+};
+
+use crate::{
+    GraphSource,
+    databases::Databases,
+    settings::{GraphSettings, durability, graph_index},
+};
+
+/// Sources at `graph:DIRECTORY`.
+#[derive(Debug)]
+pub struct GraphKind;
+
+/// A directory of databases, and how they are opened.
+#[derive(Debug)]
+struct GraphOpener {
+    directory: PathBuf,
+    settings: GraphSettings,
+}
+
+const PREFIX: &str = "graph:";
+
+#[rustfmt::skip]
+static OPTIONS: &[OptionOf<GraphSettings>] = &[
+    OptionOf::DEFAULT_LIMIT,
+    OptionOf::MAX_LIMIT,
+    OptionOf::STATEMENT_TIMEOUT_MS,
+    OptionOf::MAX_RESPONSE_BYTES,
+    OptionOf::SUBSCRIPTIONS,
+    OptionOf::new("durability", Some("durability"), ValueKind::Text, "\"sync\"", "When a graph's write is answered: sync (it is on the disk), interval=MS (it is there within so many milliseconds), off (at once)", |graph, value| { graph.durability = durability(&value.text())?; Ok(()) }),
+    OptionOf::new("recover", Some("recover"), ValueKind::Boolean, "false", "Whether a damaged graph is opened without what is damaged; the log says what is lost", |graph, value| { graph.recover = value.boolean(); Ok(()) }),
+    OptionOf::new("snapshot_at_log_bytes", None, ValueKind::Number(4096, 1 << 40), "268435456", "Bytes of a graph's log after which a snapshot is taken; at least twice the last snapshot", |graph, value| { graph.snapshot_at_log_bytes = value.number(); Ok(()) }),
+    OptionOf::new("indexes", None, ValueKind::List, "[]", "Indexes of a graph, as \"nodes/User/age/integer\" or \"relationships/KNOWS/since/integer\": made at the start, with type and property, where they are absent", |graph, value| { graph.indexes = value.list().iter().map(|text| graph_index(text)).collect::<Result<_, _>>()?; Ok(()) }),
+];
+
+/// Where it listens when nothing else is served: its clients' port. Keys of nodes stand in paths, so that these may have
+/// the most bytes that HTTP's types hold, in a head that has room for them.
+const SERVER_DEFAULTS: &[ServerDefault] = &[
+    ServerDefault {
+        key: "listen",
+        value: "127.0.0.1:7243",
+        only_alone: true,
+        help: "port 7243 where only a graph is served",
+    },
+    ServerDefault {
+        key: "max_header_bytes",
+        value: "98304",
+        only_alone: false,
+        help: "98304 where a graph is served",
+    },
+    ServerDefault {
+        key: "max_uri_bytes",
+        value: "65534",
+        only_alone: false,
+        help: "65534 where a graph is served",
+    },
+];
+
+impl SourceKind for GraphKind {
+    fn address(&self) -> AddressForm {
+        AddressForm { prefixes: &[PREFIX], short: "graph:DIRECTORY", whole: "graph:DIRECTORY" }
+    }
+
+    fn options(&self) -> Vec<&'static dyn ConfigOption> {
+        all(OPTIONS)
+    }
+
+    fn server_defaults(&self) -> &'static [ServerDefault] {
+        SERVER_DEFAULTS
+    }
+
+    fn only_one(&self) -> Option<&'static str> {
+        Some("there can be one graph: its directory holds as many databases as /dbs makes")
+    }
+
+    fn configure(&self, entry: &SourceEntry<'_>, faults: &mut Faults) -> Option<Arc<dyn SourceOpener>> {
+        let directory = entry.url.0.strip_prefix(PREFIX)?;
+        if directory.is_empty() {
+            faults.push(entry.url_origin.clone(), "`graph:` lacks its directory; write graph:DIRECTORY");
+            return None;
+        }
+        let mut settings = GraphSettings::default();
+        entry.apply(OPTIONS, &mut settings);
+        settings.common.check(entry, faults);
+        Some(Arc::new(GraphOpener { directory: directory.into(), settings }))
+    }
+}
+
+impl SourceOpener for GraphOpener {
+    /// GraphQL serves the default database.
+    fn open(&self) -> LocalBoxFuture<'_, Result<OpenedSource, Box<dyn Error + Send + Sync>>> {
+        Box::pin(async {
+            let databases = Arc::new(Databases::open(&self.directory, &self.settings)?);
+            Ok(OpenedSource { source: Arc::new(GraphSource::new(databases, self.settings.common)) })
+        })
+    }
+}

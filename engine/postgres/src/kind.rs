@@ -1,0 +1,52 @@
+//! PostgreSQL databases as a kind of source.
+
+use std::{error::Error, sync::Arc};
+
+use futures_util::future::LocalBoxFuture;
+use prony_source::config::{
+    AddressForm, ConfigOption, Faults, OpenedSource, SourceEntry, SourceKind, SourceOpener, SourceUrl, all,
+};
+use prony_sql::{options, settings::RelationalSettings};
+
+/// Sources at `postgres://…`.
+#[derive(Debug)]
+pub struct PostgresKind;
+
+/// A database, and how it is served.
+#[derive(Debug)]
+struct PostgresOpener {
+    url: SourceUrl,
+    settings: RelationalSettings,
+}
+
+impl SourceKind for PostgresKind {
+    fn address(&self) -> AddressForm {
+        AddressForm {
+            prefixes: &["postgres://", "postgresql://"],
+            short: "postgres://…",
+            whole: "postgres://USER:PASSWORD@HOST/DATABASE",
+        }
+    }
+
+    fn options(&self) -> Vec<&'static dyn ConfigOption> {
+        all(options::OPTIONS)
+    }
+
+    fn sections(&self) -> &'static [&'static str] {
+        options::SECTIONS
+    }
+
+    fn configure(&self, entry: &SourceEntry<'_>, faults: &mut Faults) -> Option<Arc<dyn SourceOpener>> {
+        let settings = options::configure(entry, faults);
+        Some(Arc::new(PostgresOpener { url: entry.url.clone(), settings }))
+    }
+}
+
+impl SourceOpener for PostgresOpener {
+    fn open(&self) -> LocalBoxFuture<'_, Result<OpenedSource, Box<dyn Error + Send + Sync>>> {
+        Box::pin(async {
+            let source = crate::open(&self.url.0, &self.settings).await?;
+            Ok(OpenedSource { source: Arc::new(source) })
+        })
+    }
+}

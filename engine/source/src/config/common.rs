@@ -1,0 +1,57 @@
+//! Settings that sources of several kinds have, and their options.
+
+use serde::{Deserialize, Serialize};
+
+use super::{OptionOf, SourceEntry, ValueKind, fault::Faults};
+
+/// Limits of what one root field may ask and answer; every field has a safe default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CommonSettings {
+    /// Rows of a list without `limit`.
+    pub default_limit: u32,
+    /// The highest `limit`; a higher one is an error that names it.
+    pub max_limit: u32,
+    /// Milliseconds after which the source gives up a root field.
+    pub statement_timeout_ms: u32,
+    /// Bytes that one root field's answer may have.
+    pub max_response_bytes: usize,
+    /// Whether there are subscriptions.
+    pub subscriptions: bool,
+}
+
+impl Default for CommonSettings {
+    fn default() -> Self {
+        Self {
+            default_limit: 100,
+            max_limit: 10_000,
+            statement_timeout_ms: 10_000,
+            max_response_bytes: 64 << 20,
+            subscriptions: true,
+        }
+    }
+}
+
+/// A number that `u32` holds, of at least one.
+const COUNT: ValueKind = ValueKind::Number(1, u32::MAX as u64);
+
+/// The options of [`CommonSettings`], for all settings that hold them.
+#[rustfmt::skip]
+impl<S: AsMut<CommonSettings>> OptionOf<S> {
+    pub const DEFAULT_LIMIT: Self = Self::new("default_limit", Some("default-limit"), COUNT, "100", "Rows of a list without `limit`", |settings, value| { settings.as_mut().default_limit = value.number() as u32; Ok(()) });
+    pub const MAX_LIMIT: Self = Self::new("max_limit", Some("max-limit"), COUNT, "10000", "The highest `limit`", |settings, value| { settings.as_mut().max_limit = value.number() as u32; Ok(()) });
+    pub const STATEMENT_TIMEOUT_MS: Self = Self::new("statement_timeout_ms", Some("statement-timeout-ms"), ValueKind::MILLISECONDS, "10000", "After which a statement is cancelled at the database", |settings, value| { settings.as_mut().statement_timeout_ms = value.number() as u32; Ok(()) });
+    pub const MAX_RESPONSE_BYTES: Self = Self::new("max_response_bytes", None, ValueKind::BYTES, "67108864", "Bytes that one root field's answer may have", |settings, value| { settings.as_mut().max_response_bytes = value.size(); Ok(()) });
+    pub const SUBSCRIPTIONS: Self = Self::new("subscriptions", Some("subscriptions"), ValueKind::Boolean, "true", "Whether there are subscriptions to a database's tables", |settings, value| { settings.as_mut().subscriptions = value.boolean(); Ok(()) });
+}
+
+impl CommonSettings {
+    /// What must hold between several of them, as the user has given them.
+    pub fn check(&self, entry: &SourceEntry<'_>, faults: &mut Faults) {
+        let (default, highest) = (self.default_limit, self.max_limit);
+        let mut limits = entry.values.iter().filter(|given| given.option.spec().key.ends_with("_limit"));
+        if let (Some(last), true) = (limits.next_back(), default > highest) {
+            faults.push(last.origin.clone(), format!("default_limit {default} is over max_limit {highest}"));
+        }
+    }
+}

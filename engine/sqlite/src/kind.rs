@@ -1,0 +1,52 @@
+//! SQLite files as a kind of source.
+
+use std::{error::Error, path::PathBuf, sync::Arc};
+
+use futures_util::future::LocalBoxFuture;
+use prony_source::config::{
+    AddressForm, ConfigOption, Faults, OpenedSource, SourceEntry, SourceKind, SourceOpener, all,
+};
+use prony_sql::{options, settings::RelationalSettings};
+
+/// Sources at `sqlite:FILE`.
+#[derive(Debug)]
+pub struct SqliteKind;
+
+/// A file, and how it is served.
+#[derive(Debug)]
+struct SqliteOpener {
+    path: PathBuf,
+    settings: RelationalSettings,
+}
+
+const PREFIX: &str = "sqlite:";
+
+impl SourceKind for SqliteKind {
+    fn address(&self) -> AddressForm {
+        AddressForm { prefixes: &[PREFIX], short: "sqlite:FILE", whole: "sqlite:FILE" }
+    }
+
+    fn options(&self) -> Vec<&'static dyn ConfigOption> {
+        all(options::OPTIONS)
+    }
+
+    fn sections(&self) -> &'static [&'static str] {
+        options::SECTIONS
+    }
+
+    fn configure(&self, entry: &SourceEntry<'_>, faults: &mut Faults) -> Option<Arc<dyn SourceOpener>> {
+        let settings = options::configure(entry, faults);
+        let path = entry.url.0.strip_prefix(PREFIX)?;
+        let path = path.strip_prefix("//").unwrap_or(path).into();
+        Some(Arc::new(SqliteOpener { path, settings }))
+    }
+}
+
+impl SourceOpener for SqliteOpener {
+    fn open(&self) -> LocalBoxFuture<'_, Result<OpenedSource, Box<dyn Error + Send + Sync>>> {
+        Box::pin(async {
+            let source = crate::open(&self.path, &self.settings)?;
+            Ok(OpenedSource { source: Arc::new(source) })
+        })
+    }
+}

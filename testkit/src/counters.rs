@@ -1,5 +1,8 @@
 //! Counters by name as a source, written against the public seam alone: what a new kind of source takes. They live in
-//! memory; queries and mutations never wait, a subscription hears of each change, `/health` and `/metrics` show them.
+//! memory; queries and mutations never wait, a subscription hears of each change, `/health` and `/metrics` show them. How they
+//! are configured is in `kind`.
+
+mod kind;
 
 use std::{
     collections::BTreeMap,
@@ -32,6 +35,8 @@ use prony_source::{
 };
 use tokio::sync::broadcast::{self, error::RecvError};
 
+pub use self::kind::CountersKind;
+
 /// Changes that a subscriber may be behind; of more it hears only the last ones.
 const CHANGES_KEPT: usize = 64;
 
@@ -42,6 +47,7 @@ pub struct Counters(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     values: Mutex<BTreeMap<String, i64>>,
+    highest: i64,
     changes: broadcast::Sender<Counter>,
     /// Why they cannot be asked, where they cannot.
     outage: Mutex<Option<String>>,
@@ -53,17 +59,37 @@ struct Counter {
     value: i64,
 }
 
+/// How counters begin.
+#[derive(Debug, Clone)]
+pub struct CountersSettings {
+    /// The highest number that a counter can hold.
+    pub highest: i64,
+    /// Counters that are there from the start, with their numbers.
+    pub starts: BTreeMap<String, i64>,
+}
+
+impl Default for CountersSettings {
+    fn default() -> Self {
+        Self { highest: i64::MAX, starts: BTreeMap::new() }
+    }
+}
+
 impl Default for Counters {
     fn default() -> Self {
-        Self(Arc::new(Shared {
-            values: Mutex::default(),
-            changes: broadcast::Sender::new(CHANGES_KEPT),
-            outage: Mutex::default(),
-        }))
+        Self::new(CountersSettings::default())
     }
 }
 
 impl Counters {
+    pub fn new(settings: CountersSettings) -> Self {
+        Self(Arc::new(Shared {
+            values: Mutex::new(settings.starts),
+            highest: settings.highest,
+            changes: broadcast::Sender::new(CHANGES_KEPT),
+            outage: Mutex::default(),
+        }))
+    }
+
     /// What `/health` says from now on.
     pub fn set_outage(&self, reason: Option<&str>) {
         *lock(&self.0.outage) = reason.map(str::to_owned);
@@ -72,6 +98,9 @@ impl Counters {
     fn add(&self, name: &str, by: i64) -> Option<Counter> {
         let mut values = lock(&self.0.values);
         let value = values.get(name).copied().unwrap_or_default().checked_add(by)?;
+        if value > self.0.highest {
+            return None;
+        }
         values.insert(name.to_owned(), value);
         let counter = Counter { name: name.to_owned(), value };
         // Nobody may be listening.

@@ -15,7 +15,7 @@ mod watchdog;
 
 pub use certificates::Certificates;
 #[cfg(feature = "source")]
-pub use counters::Counters;
+pub use counters::{Counters, CountersKind};
 pub use port::free_port;
 pub use postgres::{Cluster, TestDatabase};
 pub use process::PronyProcess;

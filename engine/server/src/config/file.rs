@@ -1,7 +1,7 @@
 //! Reading `prony.toml`: walks the parsed tree beside the tables of options, so that every fault is found, not
 //! only the first one.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use prony_source::config::{ConfigOption, Faults, FileEntry, FileText, SourceSection, described, suggestion};
 use toml::{
@@ -63,7 +63,7 @@ fn read_section(entry: FileEntry<'_, '_>, typed: &mut Typed<'_>, faults: &mut Fa
 struct SourceReader<'a, 't> {
     file: &'a FileText<'t>,
     options: Vec<&'static dyn ConfigOption>,
-    sections: Vec<&'static str>,
+    sections: BTreeSet<&'static str>,
 }
 
 impl<'a, 't> SourceReader<'a, 't> {
@@ -100,7 +100,7 @@ impl<'a, 't> SourceReader<'a, 't> {
                 ("url", _) => url = entry.text(faults).map(|url| (url, entry.value_origin())),
                 ("name", _) => name = entry.text(faults),
                 (_, Some(option)) => values.extend(entry.option(*option, faults)),
-                (key, None) if self.sections.contains(&key) => {
+                (key, None) if self.sections.contains(key) => {
                     sections.push(SourceSection::new(self.file, entry));
                 }
                 (_, None) => self.unknown(entry, faults),
@@ -112,8 +112,7 @@ impl<'a, 't> SourceReader<'a, 't> {
 
     fn unknown(&self, entry: FileEntry<'_, '_>, faults: &mut Faults) {
         let options = self.options.iter().map(|option| option.spec().key);
-        let mut sections = self.sections.clone();
-        sections.dedup();
-        entry.unknown("[source]", options.chain(["url", "name"]).chain(sections), faults);
+        let known = options.chain(["url", "name"]).chain(self.sections.iter().copied());
+        entry.unknown("[source]", known, faults);
     }
 }

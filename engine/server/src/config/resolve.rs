@@ -67,6 +67,11 @@ fn none_given(kinds: Kinds<'_>) -> String {
     format!("none is given; write {}or [[source]] in the file of --config", commands.collect::<String>())
 }
 
+fn unknown_address(kinds: Kinds<'_>, url: &SourceUrl) -> String {
+    let known: Vec<&str> = kinds.iter().map(|kind| kind.address().short).collect();
+    format!("`{}` is no source; write {}", url.without_secrets(), alternatives(&known))
+}
+
 /// Makes sources ready to be opened, one after the other.
 struct Resolver<'a> {
     kinds: Kinds<'a>,
@@ -81,23 +86,20 @@ struct Resolver<'a> {
 impl Resolver<'_> {
     fn source(&mut self, source: TypedSource<'_>, faults: &mut Faults) -> Option<SourceSettings> {
         let origin = source.url_origin;
-        let url = match substitute(&source.url, self.variable) {
-            Ok(url) => SourceUrl(url),
-            Err(message) => {
-                faults.push(origin, message);
-                return None;
-            }
-        };
+        let filled = substitute(&source.url, self.variable);
+        let filled = filled.map_err(|message| faults.push(origin.clone(), message));
+        // Of an address that lacks a variable the kind may be known all the same, and with it more faults.
+        let (is_filled, url) = (filled.is_ok(), SourceUrl(filled.unwrap_or(source.url)));
         let Some(index) = self.kinds.iter().position(|kind| kind.address().fits(&url.0)) else {
-            let known: Vec<&str> = self.kinds.iter().map(|kind| kind.address().short).collect();
-            let message = format!("`{}` is no source; write {}", url.without_secrets(), alternatives(&known));
-            faults.push(origin, message);
+            if is_filled {
+                faults.push(origin, unknown_address(self.kinds, &url));
+            }
             return None;
         };
         let values: Vec<GivenValue> = source.values.into_iter().chain(self.flags.iter().cloned()).collect();
         let entry =
             SourceEntry { url: &url, url_origin: &origin, values: &values, sections: &source.sections };
-        let opener = self.kinds[index].configure(&entry, faults)?;
+        let opener = self.kinds[index].configure(&entry, faults).filter(|_| is_filled)?;
         let name = self.name(source.name, &url, origin, faults)?;
         self.found.push(index);
         Some(SourceSettings { name, url, opener })

@@ -58,6 +58,7 @@ format = "xml"
 url = "mysql://ann:s3cret@host/shop?password=s3cret"
 [[source]]
 url = "postgres://ann:${MISSING}@host/shop"
+tables = "all"
 [[source]]
 name = "nameless"
 [[source]]
@@ -74,19 +75,20 @@ columns = { zip = { type = "Integer" } }
 columns = ["city_id"]
 "#,
         expect![[r#"
-            the configuration has 12 faults
+            the configuration has 13 faults
               prony.toml:3:13: `max_depth`: 0 is out of range; write a whole number from 1 to 1000000000
               prony.toml:4:17: `introspection`: write true or false, not a text
               prony.toml:6:10: `format`: `xml` is unknown; write one of text, json
               prony.toml:8:7: `mysql://ann@host/shop` is no source; write sqlite:FILE, postgres://… or graph:DIRECTORY
               prony.toml:10:7: the environment has no variable `MISSING`; set it before starting
-              prony.toml:11:1: a source needs its `url`, such as "sqlite:shop.db"
-              prony.toml:16:13: default_limit 500 is over max_limit 100
-              prony.toml:18:7: two sources are named `shop`; give one another `name`
-              prony.toml:20:1: `type_nam` is no option of a table; did you mean `type_name`?
-              prony.toml:21:15: `primary_key`: invalid type: string "id", expected a sequence
-              prony.toml:22:28: `type`: unknown variant `Integer`, expected one of `Int`, `BigInt`, `Float`, `Decimal`, `Boolean`, `String`, `UUID`, `JSON`
-              prony.toml:23:1: `relations`: missing field `target`"#]],
+              prony.toml:11:10: `tables` is a table, not a text
+              prony.toml:12:1: a source needs its `url`, such as "sqlite:shop.db"
+              prony.toml:17:13: default_limit 500 is over max_limit 100
+              prony.toml:19:7: two sources are named `shop`; give one another `name`
+              prony.toml:21:1: `type_nam` is no option of a table; did you mean `type_name`?
+              prony.toml:22:15: `primary_key`: invalid type: string "id", expected a sequence
+              prony.toml:23:28: `type`: unknown variant `Integer`, expected one of `Int`, `BigInt`, `Float`, `Decimal`, `Boolean`, `String`, `UUID`, `JSON`
+              prony.toml:24:1: `relations`: missing field `target`"#]],
     );
 }
 

@@ -1,14 +1,17 @@
 //! A source that the server knows by the seam alone, beside a database: GraphQL, subscriptions, `/health` and `/metrics`.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use expect_test::expect;
-use prony_server::{config::GivenSource, runtime};
-use prony_testkit::{Counters, chinook::sqlite_copy};
+use prony_server::{
+    config::{self, CommandLine, Faults, GivenSource, Kinds, Settings},
+    runtime,
+};
+use prony_testkit::{Counters, CountersKind, chinook::sqlite_copy};
 
 use crate::{
     sockets::{Socket, subscribe},
-    support::{Server, get, query, settings},
+    support::{Server, Wire, get, query, settings},
 };
 
 fn serve(counters: &Counters) -> Server {
@@ -16,6 +19,45 @@ fn serve(counters: &Counters) -> Server {
         let source = Arc::new(counters.clone());
         settings.functions.sources.push(GivenSource { name: "counters".to_owned(), source });
     })
+}
+
+/// As `prony serve` would, if counters were one of its kinds.
+fn load(file: &str) -> Result<Settings, Faults> {
+    let kinds: Kinds<'_> = &[&CountersKind];
+    config::load(kinds, Some((Path::new("prony.toml"), file)), CommandLine::default(), &|_| None)
+}
+
+#[test]
+fn a_kind_of_source_is_served_from_a_file() {
+    let file = "[server]\nlisten = \"127.0.0.1:0\"\ncpus = 1\n[[source]]\nurl = \"counters:\"\nname = \"visits\"\n\
+        highest = 12\n[source.counters.home]\nstart = 10\n[source.counters.shop]\n";
+    let running = runtime::start(load(file).expect("the file is right")).expect("the server starts");
+    let ask = |text: &str| {
+        let mut wire = Wire::to(running.addresses()[0]);
+        wire.send(query(text));
+        body(&wire.response()).to_owned()
+    };
+    expect![[r#"{"data":{"counters":[{"name":"home","value":10},{"name":"shop","value":0}]}}"#]]
+        .assert_eq(&ask("{ counters { name value } }"));
+    let count = "mutation { count(name: \"home\", by: 2) { value } }";
+    expect![[r#"{"data":{"count":{"value":12}}}"#]].assert_eq(&ask(count));
+    assert!(ask(count).contains("the counter cannot hold so much"));
+}
+
+/// Line, column and the nearest name, in what a kind reads itself too.
+#[test]
+fn mistakes_in_what_a_kind_reads_are_told_with_their_places() {
+    let file = "[[source]]\nurl = \"counters:\"\nhigest = 3\nhighest = 0\n[source.counters.home]\nstrat = 1\n\
+        [source.counters.shop]\nstart = \"1\"\n[source.countres]\n[[source]]\nurl = \"sqlite:shop.db\"\n";
+    expect![[r#"
+        the configuration has 6 faults
+          prony.toml:3:1: `higest` is no option of [source]; did you mean `highest`?
+          prony.toml:4:11: `highest`: 0 is out of range; write a whole number from 1 to 9223372036854775807
+          prony.toml:6:1: `strat` is no option of a counter; did you mean `start`?
+          prony.toml:8:9: `start`: invalid type: string "1", expected i64
+          prony.toml:9:9: `countres` is no option of [source]; did you mean `counters`?
+          prony.toml:11:7: `sqlite:shop.db` is no source; write counters:"#]]
+    .assert_eq(&load(file).expect_err("it is full of mistakes").to_string());
 }
 
 /// Sources of a program come under any name.

@@ -2,11 +2,12 @@
 //!
 //! [`model`] says what is served of the store's types and under which names, [`contribution`] writes the GraphQL types of
 //! it, `lower` makes a [`plan`] of a root field, `bind` fills in the variables, and `walk` writes the answer as JSON
-//! straight from the store. `mutate` writes. How values compare is the store's business alone.
+//! straight from the store. `mutate` writes. [`http_api`] has the calls over HTTP beside GraphQL. How values compare is the store's business alone.
 
 pub mod databases;
 mod events;
 mod execute;
+mod http_api;
 mod kind;
 mod planning;
 mod schema;

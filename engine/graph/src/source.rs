@@ -10,7 +10,7 @@ use prony_graph_store::{Registration, Store};
 use prony_graphql::{error::GraphqlError, response::FieldResult, schema::Contribution, variables::Variables};
 use prony_source::{
     ChangeSignal, CommonSettings, Events, FieldPlan, FieldRequest, Metric, PreparedField, ReservedNames,
-    Source, SourceSchema, SourceSession,
+    Source, SourceSchema, SourceSession, http_api::HttpApi,
 };
 use serde_json::Value;
 use tokio::sync::{Notify, Semaphore};
@@ -22,6 +22,7 @@ use crate::{
         answer::{Begin, answer, answer_all},
         mutate::mutate,
     },
+    http_api::GraphApi,
     planning::{
         lower::{RootIndex, lower},
         plan::Plan,
@@ -104,10 +105,6 @@ impl GraphSource {
         Self { graph: Arc::new(Graph::new(store, settings)), databases }
     }
 
-    pub fn databases(&self) -> &Arc<Databases> {
-        &self.databases
-    }
-
     #[cfg(test)]
     pub(super) fn readers(&self) -> &Readers {
         &self.graph.readers
@@ -154,6 +151,10 @@ impl Source for GraphSource {
     fn health_details(&self) -> Option<(&'static str, Value)> {
         let states = serde_json::to_value(self.databases.states()).expect("plain texts and numbers are JSON");
         Some(("graphs", states))
+    }
+
+    fn http_api(&self) -> Option<Arc<dyn HttpApi>> {
+        Some(Arc::new(GraphApi::new(Arc::clone(&self.databases))))
     }
 
     /// Tells the log of failures.

@@ -90,13 +90,12 @@
 //! # Inside
 //!
 //! [`config`] turns what was typed into [`config::Settings`]; [`runtime`] owns sockets, threads and stopping;
-//! [`http`] owns paths, limits and headers; [`graphql`] holds the pipeline of a request, [`graph`] the calls on graphs;
+//! [`http`] owns paths, limits and headers; [`graphql`] holds the pipeline of a request;
 //! [`observe`] holds logs' references, metrics and process figures; [`resolvers`] are functions as a source, and
 //! [`examples`] two servers of them.
 
 pub mod config;
 pub mod examples;
-pub mod graph;
 pub mod graphql;
 pub mod http;
 mod library;

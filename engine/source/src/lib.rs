@@ -1,10 +1,12 @@
 //! The seam between the server and sources of data. A source contributes types and root fields, plans the fields that a
 //! request selects from it, and answers them as JSON bytes; the traits here are all that the server knows of it. What
-//! several kinds of sources share is in [`dialect`]; how a kind is configured, and how it makes itself known, in [`config`]. It leaves HTTP, drivers and stores to other crates.
+//! several kinds of sources share is in [`dialect`]; how a kind is configured, and how it makes itself known, in [`config`]; an
+//! HTTP API that a source may bring in [`http_api`]. It leaves sockets, drivers and stores to other crates.
 
 pub mod config;
 pub mod dialect;
 mod field;
+pub mod http_api;
 mod metric;
 mod reserved;
 mod traits;

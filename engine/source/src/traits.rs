@@ -4,7 +4,7 @@
 //! offers at one moment, from which the schema is made and root fields are planned. A [`SourceSession`] is one core's part
 //! of a source; it runs what any of its schemas has planned, also after another schema has come.
 
-use std::{any::Any, fmt::Debug, pin::Pin, rc::Rc, sync::Arc};
+use std::{fmt::Debug, pin::Pin, rc::Rc, sync::Arc};
 
 use futures_util::{
     Stream,
@@ -19,7 +19,7 @@ use prony_graphql::{
 };
 use serde_json::Value;
 
-use crate::{Metric, PreparedField, ReservedNames};
+use crate::{Metric, PreparedField, ReservedNames, http_api::HttpApi};
 
 /// What a subscription's root field answers, one item an event, on the thread of its core. Each is whole: the source has
 /// executed the selection on the event (GraphQL specification, section 6.2.3.2). The end of the stream completes the
@@ -27,7 +27,7 @@ use crate::{Metric, PreparedField, ReservedNames};
 pub type Events = Pin<Box<dyn Stream<Item = FieldResult>>>;
 
 /// An open source, shared by all cores.
-pub trait Source: Any + Debug + Send + Sync {
+pub trait Source: Debug + Send + Sync {
     /// What keeps the data, for people. Host, user and path are not for clients.
     fn product(&self) -> &'static str;
 
@@ -55,6 +55,11 @@ pub trait Source: Any + Debug + Send + Sync {
 
     /// What `/health` tells of it beside the source's own line: a key of the answer, and its value.
     fn health_details(&self) -> Option<(&'static str, Value)> {
+        None
+    }
+
+    /// The HTTP API that it brings beside GraphQL; asked once, at the start.
+    fn http_api(&self) -> Option<Arc<dyn HttpApi>> {
         None
     }
 

@@ -37,9 +37,9 @@ const SEAM: &[&str] = &["hyper", "tokio", "rusqlite", "tokio-postgres", "clap"];
 
 /// What only a driver may know.
 const RELATIONAL: &[&str] = &["hyper", "http", "clap", "rusqlite", "tokio-postgres"];
-/// Crates whose tests need several kinds of sources.
+/// Crates whose tests need several kinds of sources, or what stands behind one.
 const TESTED_WITH: &[(&str, &[&str])] =
-    &[("sql", &["sqlite", "postgres"]), ("server", &["sqlite", "postgres"])];
+    &[("sql", &["sqlite", "postgres"]), ("server", &["sqlite", "postgres", "graph", "graph-store"])];
 
 const RULES: &[Rule] = &[
     Rule {
@@ -93,7 +93,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "server",
         half: Half::Engine,
-        may_know: &["graphql", "source", "graph", "resolvers", "graph-store"],
+        may_know: &["graphql", "source", "resolvers"],
         refuses: &["clap", "hdrhistogram", "rusqlite", "tokio-postgres"],
     },
     Rule { name: "model", half: Half::Lab, may_know: &[], refuses: RUNTIMES },

@@ -15,9 +15,10 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use prony_resolvers::{Error, Events, Faults, Resolvers, Schema, outputs};
+use prony_source::http_api::percent;
 use serde::{Deserialize, Serialize};
 
-use crate::{config::Settings, http::percent, library::Server};
+use crate::{config::Settings, library::Server};
 
 pub const SDL: &str = include_str!("donuts.graphql");
 

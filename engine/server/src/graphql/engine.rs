@@ -1,7 +1,6 @@
 //! What is served: the sources, opened, and what is derived from them. Shared by all cores.
 
 use std::{
-    any::Any,
     collections::HashSet,
     sync::{
         Arc,
@@ -12,7 +11,6 @@ use std::{
 
 use arc_swap::ArcSwap;
 use futures_util::future::select_all;
-use prony_graph::{GraphSource, databases::Databases};
 use prony_graphql::{
     document::{Operation, limits::Limits},
     response::Detail,
@@ -95,8 +93,6 @@ pub(crate) struct NamedSource {
 pub struct Engine {
     /// By `SourceId`.
     sources: Vec<NamedSource>,
-    /// Of the graph, where one is served.
-    databases: Option<Arc<Databases>>,
     served: ArcSwap<Served>,
     /// Of what is served now, so that cores see with one load whether theirs is still it.
     generation: AtomicU64,
@@ -118,7 +114,6 @@ impl Engine {
         }
         sources.extend(of_program(&settings.functions));
         check_names(&sources)?;
-        let databases = sources.iter().find_map(databases_of);
         let plan_cache_bytes = settings.plan_cache_bytes as usize;
         let served = Served::make(0, &sources, plan_cache_bytes)
             .map_err(|faults| OpenError::Schema { message: joined(&faults, &sources) })?;
@@ -130,7 +125,6 @@ impl Engine {
         Ok(Self {
             sources,
             documents,
-            databases,
             served: ArcSwap::from_pointee(served),
             generation: AtomicU64::new(0),
             limits: settings.limits.clone(),
@@ -142,11 +136,6 @@ impl Engine {
     /// By `SourceId`.
     pub(crate) fn sources(&self) -> &[NamedSource] {
         &self.sources
-    }
-
-    /// Of the graph, where one is served.
-    pub(crate) fn databases(&self) -> Option<&Arc<Databases>> {
-        self.databases.as_ref()
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -258,11 +247,6 @@ fn check_names(sources: &[NamedSource]) -> Result<(), OpenError> {
     Ok(())
 }
 
-fn databases_of(source: &NamedSource) -> Option<Arc<Databases>> {
-    let source: &dyn Any = &*source.source;
-    source.downcast_ref().map(|graph: &GraphSource| Arc::clone(graph.databases()))
-}
-
 /// List fields that the start-up log names; the schema has them all.
 const NAMED_FIELDS: usize = 20;
 
@@ -285,25 +269,28 @@ fn log_source(NamedSource { name, address, .. }: &NamedSource, schema: &dyn Sour
 
 #[cfg(test)]
 mod tests {
+    use prony_graph::{GraphSettings, GraphSource, databases::Databases};
     use prony_graph_store::{Kind, Side};
     use prony_graphql::selection::OperationKind;
+    use prony_source::CommonSettings;
     use tempfile::TempDir;
 
     use super::*;
-    use crate::config::{self, CommandLine, Kinds};
+    use crate::config::{self, CommandLine, GivenSource};
 
-    const KINDS: Kinds<'static> = &[&prony_sqlite::SqliteKind, &prony_graph::GraphKind];
-
-    /// An engine over a database with a table of users and over a graph.
-    fn engine(directory: &TempDir) -> Result<Engine, OpenError> {
-        let sources = vec![
-            format!("sqlite:{}", directory.path().join("shop.db").display()),
-            format!("graph:{}", directory.path().join("graph").display()),
-        ];
-        let settings = config::load(KINDS, None, CommandLine { sources, flags: Vec::new() }, &|_| None);
+    /// An engine over a database with a table of users and over a graph, and the graph's databases.
+    fn engine(directory: &TempDir) -> (Engine, Arc<Databases>) {
+        let sources = vec![format!("sqlite:{}", directory.path().join("shop.db").display())];
+        let line = CommandLine { sources, flags: Vec::new() };
+        let settings = config::load(&[&prony_sqlite::SqliteKind], None, line, &|_| None);
+        let mut settings = settings.expect("the source is right");
+        let databases = Databases::open(&directory.path().join("graph"), &GraphSettings::default());
+        let databases = Arc::new(databases.expect("the graph can be opened"));
+        let source = Arc::new(GraphSource::new(Arc::clone(&databases), CommonSettings::default()));
+        settings.functions.sources.push(GivenSource { name: "graph".to_owned(), source });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        tokio::task::LocalSet::new()
-            .block_on(&runtime, Engine::open(&settings.expect("the sources are right")))
+        let engine = tokio::task::LocalSet::new().block_on(&runtime, Engine::open(&settings));
+        (engine.expect("the sources can be opened"), databases)
     }
 
     fn directory() -> TempDir {
@@ -317,17 +304,15 @@ mod tests {
     #[test]
     fn types_of_the_graph_give_way_to_tables() {
         let directory = directory();
-        let alone = engine(&directory).expect("the sources can be opened");
-        let tables = alone.served().sources[0].contribution();
-        drop(alone);
+        let tables = engine(&directory).0.served().sources[0].contribution();
         let names = tables.types.iter().map(|(name, _)| name.as_str());
         let fields = tables.query.iter().chain(&tables.mutation).map(|field| field.name.as_str());
         let stems = fields.clone().filter_map(|field| field.strip_prefix("create"));
         let names: Vec<&str> =
             names.chain(fields.clone()).chain(stems).chain(["User", "Query", "Int"]).collect();
         {
-            let engine = engine(&directory).expect("the sources can be opened");
-            let store = Arc::clone(&engine.databases().expect("a graph is served").default().store);
+            let (engine, databases) = engine(&directory);
+            let store = &databases.default().store;
             for (place, of) in names.iter().enumerate() {
                 let side = if place % 2 == 0 { Side::Nodes } else { Side::Relationships };
                 let written = store.write_and_wait(|write| {
@@ -337,10 +322,8 @@ mod tests {
                 written.expect("the type can be declared");
             }
             engine.renew().expect("types of the graph give way");
-            drop(store);
-            drop(engine);
         }
-        let engine = engine(&directory).expect("a start finds what was made before");
+        let (engine, _) = engine(&directory);
         let sdl = engine.sdl();
         for expected in
             ["type User implements GraphNode", "type ArtistNode implements GraphNode", "type Artist {"]

@@ -7,12 +7,12 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Body;
 use prony_graphql::request::RequestParameters;
+use prony_source::http_api::query;
 use serde_json::Value as Json;
 
 use super::{
     graphql as over_http,
     media::Media,
-    query,
     reply::{JSON, Reply, ReplyBody, empty, not_allowed, refusal, reply},
 };
 use crate::{

@@ -10,11 +10,11 @@ use prony_graphql::{
     request::{RequestFault, RequestParameters},
     selection::OperationKind,
 };
+use prony_source::http_api::query;
 
 use super::{
     body, cors, events,
     media::{self, Media},
-    query,
     reply::{JSON, Reply, not_allowed, refusal, reply},
 };
 use crate::{
@@ -143,7 +143,7 @@ fn broken_body(fault: &body::BodyFault, media: Media) -> Reply {
 
 fn from_query(query: &str) -> Result<RequestParameters, RequestFault> {
     let read = |name: &'static str| {
-        query::parameter(query, name).map_err(|()| RequestFault::WrongType {
+        query::parameter(query, name).map_err(|_| RequestFault::WrongType {
             member: name,
             expected: "percent-encoded UTF-8",
             found: "other bytes",

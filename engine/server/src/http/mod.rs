@@ -1,15 +1,14 @@
 //! HTTP: paths, methods, limits and headers. What a GraphQL request means is decided in `graphql`, what a
 //! connection may cost in `runtime`.
 
-pub(crate) mod body;
+mod apis;
+mod body;
 mod console;
 mod cors;
 mod events;
 mod graphql;
 mod health;
 mod media;
-pub(crate) mod percent;
-pub(crate) mod query;
 pub(crate) mod reply;
 mod routes;
 pub(crate) mod simple;
@@ -20,17 +19,19 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body, Incoming};
 
-use self::reply::{not_allowed, reply};
 pub use self::routes::Route;
+use self::{
+    apis::ApiId,
+    reply::{not_allowed, reply},
+};
 pub(crate) use self::{
+    apis::{ApiConnections, HttpApis},
     cors::comes_from_a_friend,
     graphql::answer_once as answer_graphql,
     reply::{JSON, Reply, empty, refusal},
-    routes::whole,
 };
 use crate::{
     config::Settings,
-    graph,
     graphql::{CoreEngine, Engine, ExecutionContext as _},
     observe::{Metrics, References},
     subscriptions::{self, Reservations},
@@ -41,6 +42,7 @@ use crate::{
 pub(crate) struct Site {
     pub(crate) settings: Settings,
     pub(crate) engine: Engine,
+    pub(crate) apis: HttpApis,
     pub(crate) metrics: Metrics,
     pub(crate) references: References,
     pub(crate) reservations: Arc<Reservations>,
@@ -50,7 +52,9 @@ impl Site {
     pub(crate) fn new(settings: Settings, engine: Engine, cores: usize) -> Self {
         let names = engine.sources().iter().map(|source| source.name.clone()).collect();
         let metrics = Metrics::new(cores, names);
-        Self { settings, engine, metrics, references: References::default(), reservations: Arc::default() }
+        let apis = HttpApis::of(engine.sources().iter().map(|source| &source.source), &settings);
+        let references = References::default();
+        Self { settings, engine, apis, metrics, references, reservations: Arc::default() }
     }
 }
 
@@ -64,36 +68,42 @@ enum Path {
     Metrics,
     /// GraphiQL and its parts.
     Console,
-    /// The calls on a graph.
-    Graph,
+    /// Of a source.
+    Api(ApiId),
     Unknown,
 }
 
 impl Path {
-    fn of(path: &str, settings: &Settings, has_graph: bool) -> Self {
+    fn of(path: &str, settings: &Settings, apis: &HttpApis) -> Self {
         match path {
             "/graphql" => Self::Graphql,
             "/graphql/stream" => Self::GraphqlStream,
             "/health" => Self::Health,
             "/metrics" => Self::Metrics,
-            _ if has_graph && graph::has(path) => Self::Graph,
-            _ if settings.console && console::has(path) => Self::Console,
-            _ => Self::Unknown,
+            _ => match apis.find(path) {
+                Some(id) => Self::Api(id),
+                None if settings.console && console::has(path) => Self::Console,
+                None => Self::Unknown,
+            },
         }
     }
 
-    fn allow(self) -> &'static str {
+    fn allow(self, apis: &HttpApis) -> &'static str {
         match self {
             Self::Graphql => "GET, HEAD, POST, OPTIONS",
             Self::GraphqlStream => events::ALLOW,
-            Self::Graph => "GET, HEAD, POST, PUT, DELETE, OPTIONS",
+            Self::Api(id) => apis.get(id).allow(),
             _ => "GET, HEAD, OPTIONS",
         }
     }
 }
 
 /// Answers one request; what goes wrong is an answer too.
-pub(crate) async fn answer(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Result<Reply, Infallible> {
+pub(crate) async fn answer(
+    core: &Rc<CoreEngine>,
+    connections: &ApiConnections,
+    request: Request<Incoming>,
+) -> Result<Reply, Infallible> {
     let _in_flight = core.metrics().request_begins();
     let settings = core.settings();
     let origin = cors::allowed(request.headers(), &settings.cors_origins);
@@ -105,7 +115,7 @@ pub(crate) async fn answer(core: &Rc<CoreEngine>, request: Request<Incoming>) ->
             format!("path and query are over the limit of {} bytes (max_uri_bytes)", settings.max_uri_bytes);
         refusal(StatusCode::URI_TOO_LONG, JSON, &message)
     } else {
-        route(core, request).await
+        route(core, connections, request).await
     };
     if let Some(origin) = origin {
         cors::mark(&mut response, origin);
@@ -120,19 +130,20 @@ fn uri_bytes(request: &Request<Incoming>) -> usize {
     request.uri().path_and_query().map_or(0, |path| path.as_str().len())
 }
 
-async fn route(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Reply {
+async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Request<Incoming>) -> Reply {
     if let Some(route) = routes::find(&core.settings().functions.routes, request.uri().path()) {
         return routes::answer(core.settings(), route, request).await;
     }
-    let databases = core.engine().databases();
-    let path = Path::of(request.uri().path(), core.settings(), databases.is_some());
-    let method = request.method();
-    match (path, databases) {
-        (Path::Graph, Some(databases)) if method != Method::OPTIONS => {
-            graph::answer(core.settings(), databases, request).await
-        }
-        (Path::Unknown, Some(_)) => graph::unknown(),
-        _ => route_other(core, path, request).await,
+    let apis = &core.site().apis;
+    let path = Path::of(request.uri().path(), core.settings(), apis);
+    let api = match path {
+        Path::Api(id) if request.method() != Method::OPTIONS => Some(id),
+        Path::Unknown => apis.of_unknown_paths(),
+        _ => None,
+    };
+    match api {
+        Some(id) => apis::by_hyper::respond(core, connections, id, request).await,
+        None => route_other(core, path, request).await,
     }
 }
 
@@ -157,13 +168,13 @@ fn is_stream(path: &str) -> bool {
     path.ends_with("/stream")
 }
 
-/// What no graph answers.
+/// What is of no source's API.
 async fn route_other(core: &Rc<CoreEngine>, path: Path, request: Request<Incoming>) -> Reply {
     let method = request.method();
     match path {
         Path::Unknown => unknown(request.uri().path()),
         _ if method == Method::OPTIONS => {
-            cors::options(request.headers(), &core.settings().cors_origins, path.allow())
+            cors::options(request.headers(), &core.settings().cors_origins, path.allow(&core.site().apis))
         }
         Path::Graphql if subscriptions::wants_socket(request.headers()) => {
             subscriptions::open_socket(&request, core.settings())
@@ -172,11 +183,11 @@ async fn route_other(core: &Rc<CoreEngine>, path: Path, request: Request<Incomin
         Path::Graphql => Box::pin(graphql::answer(core, request)).await,
         Path::GraphqlStream => Box::pin(events::answer(core, request)).await,
         _ if method != Method::GET && method != Method::HEAD => {
-            not_allowed(path.allow(), &format!("{method} is not allowed here; use GET"))
+            not_allowed(path.allow(&core.site().apis), &format!("{method} is not allowed here; use GET"))
         }
         Path::Health => health::answer(core).await,
         Path::Metrics => metrics(core),
-        Path::Console | Path::Graph => console::answer(core, request.uri().path(), request.headers()),
+        Path::Console | Path::Api(_) => console::answer(core, request.uri().path(), request.headers()),
     }
 }
 

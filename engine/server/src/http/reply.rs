@@ -3,6 +3,7 @@
 use std::{
     any::Any,
     convert::Infallible,
+    fmt,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -12,7 +13,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::body::{Body, Frame, SizeHint};
 use prony_graphql::json;
-use tokio::sync::mpsc;
+use prony_source::http_api::ResponseStream;
 
 use crate::subscriptions::EventStream;
 
@@ -24,25 +25,39 @@ pub(crate) enum ReplyBody {
     Whole(Full<Bytes>),
     /// Server-sent events, until either side ends them.
     Events(Box<EventStream>),
-    /// Pieces as somebody sends them, until there is no sender.
-    Pieces(Pieces),
+    /// What an API makes as the client takes it.
+    Stream(Box<StreamedBody>),
 }
 
-#[derive(Debug)]
-pub(crate) struct Pieces {
-    pieces: mpsc::Receiver<Bytes>,
+/// A body whose length is not known, and its beginning.
+pub(crate) struct StreamedBody {
+    beginning: Bytes,
+    rest: ResponseStream,
     /// Dropped with it.
     held: Option<Box<dyn Any>>,
 }
 
-impl Pieces {
-    pub(crate) fn new(pieces: mpsc::Receiver<Bytes>) -> Self {
-        Self { pieces, held: None }
+impl StreamedBody {
+    pub(crate) const fn new(beginning: Bytes, rest: ResponseStream) -> Self {
+        Self { beginning, rest, held: None }
     }
 
     /// Keeps something until the last piece is sent or nobody reads.
     pub(crate) fn hold(&mut self, held: Box<dyn Any>) {
         self.held = Some(held);
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.beginning.is_empty() {
+            return self.rest.as_mut().poll_next(context);
+        }
+        Poll::Ready(Some(std::mem::take(&mut self.beginning)))
+    }
+}
+
+impl fmt::Debug for StreamedBody {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("StreamedBody").field("beginning", &self.beginning).finish_non_exhaustive()
     }
 }
 
@@ -59,8 +74,8 @@ impl Body for ReplyBody {
             Self::Events(events) => {
                 events.poll(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
             }
-            Self::Pieces(pieces) => {
-                pieces.pieces.poll_recv(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
+            Self::Stream(stream) => {
+                stream.poll(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
             }
         }
     }
@@ -68,14 +83,14 @@ impl Body for ReplyBody {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(whole) => whole.is_end_stream(),
-            Self::Events(_) | Self::Pieces(_) => false,
+            Self::Events(_) | Self::Stream(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(whole) => whole.size_hint(),
-            Self::Events(_) | Self::Pieces(_) => SizeHint::default(),
+            Self::Events(_) | Self::Stream(_) => SizeHint::default(),
         }
     }
 }
@@ -83,14 +98,6 @@ impl Body for ReplyBody {
 /// A response with a content type.
 pub(crate) fn reply(status: StatusCode, content_type: HeaderValue, body: impl Into<Bytes>) -> Reply {
     let mut response = Response::new(ReplyBody::Whole(Full::new(body.into())));
-    *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, content_type);
-    response
-}
-
-/// A response whose end is not known yet.
-pub(crate) fn in_pieces(status: StatusCode, content_type: HeaderValue, pieces: Pieces) -> Reply {
-    let mut response = Response::new(ReplyBody::Pieces(pieces));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     response

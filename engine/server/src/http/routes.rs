@@ -67,19 +67,19 @@ pub(super) fn answer_at_once(
         response::write_response(out, &made);
         return AtOnce::Written;
     }
-    AtOnce::Made(Box::new(made))
+    AtOnce::Made(made)
 }
 
 /// What has become of a request.
 pub(super) enum AtOnce {
     Written,
-    Made(Box<Response<Bytes>>),
+    Made(Response<Bytes>),
     /// Nothing was done.
     NotHere,
 }
 
 /// A function's response as hyper is given it.
-pub(crate) fn whole(body: Bytes) -> ReplyBody {
+pub(super) fn whole(body: Bytes) -> ReplyBody {
     ReplyBody::Whole(Full::new(body))
 }
 

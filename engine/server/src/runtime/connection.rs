@@ -10,9 +10,10 @@ use std::{
     time::Duration,
 };
 
-use ::http::Response;
-use bytes::Bytes;
+use http_body_util::BodyExt as _;
 use hyper::{
+    Request,
+    body::Incoming,
     server::conn::http1::{self, Parts},
     service::service_fn,
 };
@@ -24,7 +25,7 @@ use tokio::{
 
 use super::{
     core::{Arrival, Connections, Entry, Place},
-    simple::{Next, SimpleConnection},
+    simple::{Next, Remains, SimpleConnection},
     stream::{BoundedStream, Progress},
 };
 use crate::{
@@ -75,9 +76,9 @@ pub(crate) async fn serve(
         }
         Ok(Next::HandOver(reason)) => {
             engine.metrics().handed_over(reason);
-            let (stream, made) = simple.into_parts();
+            let remains = simple.into_parts();
             // In a place of its own: most connections never need it.
-            Box::pin(serve_by_hyper(stream, made, place, protocol, engine, connections, guard)).await;
+            Box::pin(serve_by_hyper(remains, place, protocol, engine, connections, guard)).await;
         }
         Err(error) => tracing::debug!(%error, "connection ended early"),
     }
@@ -86,8 +87,7 @@ pub(crate) async fn serve(
 /// Serves the rest of the connection's life. A client that closes it in mid-request cancels the request, because hyper then
 /// drops the request's future; the stream tells it of the end a moment later.
 async fn serve_by_hyper(
-    stream: BoundedStream,
-    made: Option<Box<Response<Bytes>>>,
+    Remains { stream, made, connections: apis }: Remains,
     place: Place,
     protocol: http1::Builder,
     engine: Rc<CoreEngine>,
@@ -97,18 +97,22 @@ async fn serve_by_hyper(
     let progress = Rc::clone(&guard.progress);
     let made = Cell::new(made);
     let upgrade: Cell<Option<Upgrade>> = Cell::new(None);
-    let service = service_fn(|request| {
+    let service = service_fn(|request: Request<Incoming>| {
         progress.begin();
         Box::pin(async {
             // Only the first request's may be here already.
             let mut response = match made.take() {
-                Some(response) => response.map(http::whole),
-                None => http::answer(&engine, request).await?,
+                Some(response) => {
+                    // It has all come; left unread, it would end the connection.
+                    let _ = request.into_body().collect().await;
+                    *response
+                }
+                None => http::answer(&engine, &apis, request).await?,
             };
             upgrade.set(response.extensions_mut().remove());
             match response.body_mut() {
                 ReplyBody::Whole(_) => progress.end(),
-                ReplyBody::Pieces(pieces) => pieces.hold(Box::new(Streaming(Rc::clone(&progress)))),
+                ReplyBody::Stream(stream) => stream.hold(Box::new(Streaming(Rc::clone(&progress)))),
                 ReplyBody::Events(stream) => stream.hold(Box::new(Streaming(Rc::clone(&progress)))),
             }
             Ok::<_, Infallible>(response)

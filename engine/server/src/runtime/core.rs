@@ -178,11 +178,13 @@ mod tests {
     };
 
     use futures_util::FutureExt as _;
+    use prony_graph::{GraphSettings, GraphSource, databases::Databases};
     use prony_graph_store::{Kind, Registration, Side, Store, Value};
+    use prony_source::CommonSettings;
 
     use super::*;
     use crate::{
-        config::{self, CommandLine},
+        config::{GivenSource, Settings},
         graphql::Engine,
         runtime::stop::{self, Stopper},
     };
@@ -192,7 +194,7 @@ mod tests {
 
     /// One core that serves a graph.
     struct Core {
-        site: Arc<Site>,
+        databases: Arc<Databases>,
         thread: CoreThread,
         stopper: Stopper,
         listener: TcpListener,
@@ -200,20 +202,21 @@ mod tests {
 
     impl Core {
         fn serve(directory: &Path) -> Self {
-            let line =
-                CommandLine { sources: vec![format!("graph:{}", directory.display())], flags: Vec::new() };
-            let settings =
-                config::load(&[&prony_graph::GraphKind], None, line, &|_| None).expect("the source is right");
+            let databases = Databases::open(directory, &GraphSettings::default());
+            let databases = Arc::new(databases.expect("the graph can be made"));
+            let source = Arc::new(GraphSource::new(Arc::clone(&databases), CommonSettings::default()));
+            let mut settings = Settings::default();
+            settings.functions.sources.push(GivenSource { name: "graph".to_owned(), source });
             let engine = Engine::open(&settings).now_or_never().expect("a graph is not waited for");
-            let site = Arc::new(Site::new(settings, engine.expect("the graph can be made"), 1));
+            let site = Arc::new(Site::new(settings, engine.expect("the graph can be served"), 1));
             let (stopper, stopping) = stop::channel();
-            let thread = spawn(0, None, Arc::clone(&site), stopping).expect("a thread can be started");
+            let thread = spawn(0, None, site, stopping).expect("a thread can be started");
             let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
-            Self { site, thread, stopper, listener }
+            Self { databases, thread, stopper, listener }
         }
 
         fn store(&self) -> Arc<Store> {
-            Arc::clone(&self.site.engine.databases().expect("a graph is served").default().store)
+            Arc::clone(&self.databases.default().store)
         }
 
         fn send(&self, request: &str, headers: &str) -> StandardTcpStream {

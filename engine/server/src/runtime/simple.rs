@@ -10,18 +10,19 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
-use http::Response;
 use tokio::{
     io::{AsyncRead as _, AsyncWrite as _, ReadBuf},
     time::Sleep,
 };
 
 use super::stream::{BoundedStream, Progress};
-use crate::http::simple::{
-    Handover, Responder,
-    request::{self, HeaderRoom, Parsed},
-    responder::Responded,
+use crate::http::{
+    ApiConnections, Reply,
+    simple::{
+        Handover, Responder,
+        request::{self, HeaderRoom, Parsed},
+        responder::Responded,
+    },
 };
 
 /// Responses to requests that came together go out together up to so many bytes; also what a connection keeps of its buffer.
@@ -50,8 +51,8 @@ pub(super) struct SimpleConnection {
     /// Responses, of which so many bytes are written.
     out: Vec<u8>,
     written_bytes: usize,
-    /// The response to the first request of `unread`, where a function has made one that hyper must write.
-    made: Option<Box<Response<Bytes>>>,
+    /// The response to the first request of `unread`, where one has been made that hyper must write.
+    made: Option<Box<Reply>>,
     /// Why the first request of `unread` is hyper's, once all before it are responded to.
     handover: Option<Handover>,
 }
@@ -75,6 +76,16 @@ pub(super) enum Next {
     HandOver(Handover),
 }
 
+/// What is left of this part of the connection's life.
+#[derive(Debug)]
+pub(super) struct Remains {
+    /// It will give first what was not responded to.
+    pub(super) stream: BoundedStream,
+    /// The response to the first request, where it is here already.
+    pub(super) made: Option<Box<Reply>>,
+    pub(super) connections: ApiConnections,
+}
+
 impl SimpleConnection {
     pub(super) fn new(stream: BoundedStream, responder: Responder, progress: Rc<Progress>) -> Self {
         Self {
@@ -90,10 +101,11 @@ impl SimpleConnection {
         }
     }
 
-    /// The stream, which will give first what was not responded to, and the response to that where it is here already.
-    pub(super) fn into_parts(mut self) -> (BoundedStream, Option<Box<Response<Bytes>>>) {
+    /// What hyper goes on with.
+    pub(super) fn into_parts(mut self) -> Remains {
         self.stream.unread(self.unread);
-        (self.stream, self.made)
+        let connections = self.responder.take_connections();
+        Remains { stream: self.stream, made: self.made, connections }
     }
 
     /// Ready when the connection has ended or is hyper's.
@@ -201,9 +213,9 @@ impl SimpleConnection {
                     self.handover = Some(reason);
                     break;
                 }
-                Responded::Made(response) => {
+                Responded::Made(reason, response) => {
                     self.made = Some(response);
-                    self.handover = Some(Handover::Response);
+                    self.handover = Some(reason);
                     break;
                 }
             }

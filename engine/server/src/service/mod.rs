@@ -150,7 +150,7 @@ impl Service {
                             pump(*stream, pieces, core.settings().write_timeout).await;
                         }
                     }
-                    ReplyBody::Pieces(_) => unreachable!("only graphs send pieces"),
+                    ReplyBody::Stream(_) => unreachable!("only APIs of sources stream"),
                 }
             })
         });
@@ -219,7 +219,7 @@ impl Body for ServiceBody {
 fn whole(reply: Reply) -> Response<ServiceBody> {
     reply.map(|body| match body {
         ReplyBody::Whole(whole) => ServiceBody(Inner::Whole(whole)),
-        ReplyBody::Events(_) | ReplyBody::Pieces(_) => unreachable!("one request has one answer here"),
+        ReplyBody::Events(_) | ReplyBody::Stream(_) => unreachable!("one request has one answer here"),
     })
 }
 

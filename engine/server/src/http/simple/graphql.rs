@@ -34,7 +34,7 @@ pub(super) fn respond(core: &CoreEngine, request: &SimpleRequest<'_>, out: &mut 
         RequestContext::default()
     };
     let begin = |out: &mut Vec<u8>, outcome: &Outcome, body_bytes: usize| {
-        response::begin(out, status(outcome, media), Some(media.text()), body_bytes);
+        response::begin(out, status(outcome, media), media.text(), body_bytes);
     };
     let responded = try_respond(core, context, request.body, AllowedKinds::QueriesAndMutations, out, begin);
     let Some(Response { outcome, kind, times, .. }) = responded else { return false };

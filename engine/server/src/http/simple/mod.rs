@@ -2,6 +2,7 @@
 //! who responds; reading and writing them is `runtime`'s. A connection on which a request comes that is not simple, or that
 //! nobody responds to here, is handed over to hyper for the rest of its life: [`Handover`] is the reason.
 
+mod api;
 mod graphql;
 pub(crate) mod request;
 pub(crate) mod responder;

@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use httparse::{Header, Status};
+use prony_source::http_api::RequestHeaders;
 
 use super::Handover;
 use crate::config::Settings;
@@ -43,15 +44,16 @@ pub(crate) struct SimpleRequest<'b> {
     pub(crate) whole: &'b [u8],
 }
 
-impl SimpleRequest<'_> {
-    /// The value of the first header of this name.
-    pub(crate) fn header(&self, name: &HeaderName) -> Option<&[u8]> {
+impl RequestHeaders for SimpleRequest<'_> {
+    fn value(&self, name: &HeaderName) -> Option<&[u8]> {
         self.headers
             .iter()
             .find(|header| header.name.eq_ignore_ascii_case(name.as_str()))
             .map(|header| header.value)
     }
+}
 
+impl SimpleRequest<'_> {
     /// As hyper gives it to its service; none where a part of it is nothing that hyper would take.
     pub(crate) fn to_request(&self) -> Option<Request<Bytes>> {
         let shared = Bytes::copy_from_slice(self.whole);

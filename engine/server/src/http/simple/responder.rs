@@ -1,21 +1,20 @@
-//! Who responds to the simple requests of one connection: a graph's calls, GraphQL in which nothing waits, and the paths that
-//! a program answers itself.
+//! Who responds to the simple requests of one connection: the HTTP APIs of sources, GraphQL in which nothing waits, and the
+//! paths that a program answers itself.
 
 use std::{
     rc::Rc,
     task::{Context, Poll, ready},
 };
 
-use bytes::Bytes;
-use http::{Method, Response, header};
+use http::{HeaderValue, Method, header};
+use prony_source::http_api::RequestHeaders as _;
 
-use super::{Handover, SimpleRequest, graphql, response};
+use super::{Handover, SimpleRequest, api, api::WaitingRequest, graphql, response};
 use crate::{
     config::Settings,
-    graph::{self, Served},
     graphql::{CoreEngine, ExecutionContext as _},
     http::{
-        cors,
+        ApiConnections, Reply, cors,
         routes::{self, AtOnce},
     },
 };
@@ -24,10 +23,10 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Responder {
     core: Rc<CoreEngine>,
-    graph: Option<graph::Lane>,
+    connections: ApiConnections,
     responds_to_graphql: bool,
-    /// What to do with the response that is waited for.
-    waiting: Option<Finish>,
+    /// The request whose response is waited for, and what to do with that.
+    waiting: Option<(WaitingRequest, Finish)>,
 }
 
 /// What has become of a request.
@@ -39,7 +38,7 @@ pub(crate) enum Responded {
     /// Nothing was done.
     HandOver(Handover),
     /// The response is here, and hyper has to write it.
-    Made(Box<Response<Bytes>>),
+    Made(Handover, Box<Reply>),
 }
 
 /// What is done with a response once it is written.
@@ -53,8 +52,8 @@ struct Finish {
 
 impl Responder {
     pub(crate) fn new(core: &Rc<CoreEngine>) -> Self {
-        let (graph, responds_to_graphql) = (graph::Lane::new(core), responds_to_graphql(core));
-        Self { core: Rc::clone(core), graph, responds_to_graphql, waiting: None }
+        let (connections, responds_to_graphql) = (ApiConnections::default(), responds_to_graphql(core));
+        Self { core: Rc::clone(core), connections, responds_to_graphql, waiting: None }
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -64,37 +63,40 @@ impl Responder {
     /// Responds to a request into `out`. None may be waiting.
     pub(crate) fn respond(&mut self, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> Responded {
         let begin = out.len();
-        let responded = self.route(request, out);
-        match responded {
+        let (mut responded, waiting) = self.route(request, out);
+        match &mut responded {
             Responded::Written => self.finish_of(request).write(out, begin),
-            Responded::Waits => self.waiting = Some(self.finish_of(request)),
-            Responded::HandOver(_) | Responded::Made(_) => {}
+            Responded::Made(_, reply) => self.finish_of(request).mark(reply),
+            Responded::Waits | Responded::HandOver(_) => {}
         }
+        self.waiting = waiting.map(|waiting| (waiting, self.finish_of(request)));
         responded
     }
 
-    fn route(&mut self, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> Responded {
+    fn route(&self, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> (Responded, Option<WaitingRequest>) {
         if self.responds_to_graphql && graphql::respond(&self.core, request, out) {
-            return Responded::Written;
+            return (Responded::Written, None);
         }
         if let Some(route) = routes::find(&self.core.settings().functions.routes, request.path) {
-            return match routes::answer_at_once(self.core.metrics(), route, request, out) {
+            let responded = match routes::answer_at_once(self.core.metrics(), route, request, out) {
                 AtOnce::Written => Responded::Written,
                 AtOnce::NotHere => Responded::HandOver(Handover::Malformed),
-                AtOnce::Made(response) => Responded::Made(response),
+                AtOnce::Made(response) => {
+                    Responded::Made(Handover::Response, Box::new(response.map(routes::whole)))
+                }
             };
+            return (responded, None);
         }
-        match self.graph.as_mut().map(|graph| graph.serve(request, out)) {
-            Some(Served::Answered) => Responded::Written,
-            Some(Served::Waits) => Responded::Waits,
-            Some(Served::NotHere) | None => Responded::HandOver(Handover::Resource),
+        match self.core.site().apis.find(request.path) {
+            Some(id) => api::respond(&self.core, &self.connections, id, request, out),
+            None => (Responded::HandOver(Handover::Resource), None),
         }
     }
 
     /// Empty, and made of nothing, where neither pages of other origins nor the log are served.
     fn finish_of(&self, request: &SimpleRequest<'_>) -> Finish {
         let origins = &self.settings().cors_origins;
-        let origin = if origins.is_empty() { None } else { request.header(&header::ORIGIN) };
+        let origin = if origins.is_empty() { None } else { request.value(&header::ORIGIN) };
         let origin = origin.filter(|origin| cors::is_allowed(origin, origins)).map(<[u8]>::to_vec);
         let logged = tracing::enabled!(tracing::Level::DEBUG)
             .then(|| (request.method.clone(), request.path.to_owned()));
@@ -107,18 +109,42 @@ impl Responder {
 
     /// Ready when nothing is waiting; the response to what was is then written.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<()> {
-        let begin = out.len();
-        if let Some(graph) = &mut self.graph {
-            ready!(graph.poll(context, out));
-        }
-        if let Some(finish) = self.waiting.take() {
+        let Some((waiting, _)) = &mut self.waiting else { return Poll::Ready(()) };
+        ready!(waiting.poll(context));
+        if let Some((waiting, finish)) = self.waiting.take() {
+            let begin = out.len();
+            self.core.metrics().request_ends();
+            waiting.write(&self.connections, out);
             finish.write(out, begin);
         }
         Poll::Ready(())
     }
+
+    /// For the rest of the connection's life, which is hyper's.
+    pub(crate) fn take_connections(&mut self) -> ApiConnections {
+        std::mem::take(&mut self.connections)
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        if self.waiting.is_some() {
+            self.core.metrics().request_ends();
+        }
+    }
 }
 
 impl Finish {
+    /// As [`write`](Self::write), for a response that hyper writes.
+    fn mark(self, reply: &mut Reply) {
+        if let Some(Ok(origin)) = self.origin.map(|origin| HeaderValue::from_bytes(&origin)) {
+            cors::mark(reply, origin);
+        }
+        if let Some((method, path)) = self.logged {
+            tracing::debug!(%method, path, status = reply.status().as_u16(), "answered");
+        }
+    }
+
     /// `begin` is where the response stands in `out`.
     fn write(self, out: &mut Vec<u8>, begin: usize) {
         if let Some(origin) = self.origin {

@@ -6,26 +6,47 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderName, Response, StatusCode, Version, header};
+use http::{HeaderName, HeaderValue, Response, StatusCode, Version, header};
+use prony_source::http_api::ApiResponse;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Writes a response with its whole body.
-pub(crate) fn write_whole(out: &mut Vec<u8>, status: StatusCode, content_type: Option<&str>, body: &[u8]) {
-    begin(out, status, content_type, body.len());
-    out.extend_from_slice(body);
-}
+use crate::http::apis::may_have_body;
 
-/// Writes the head of such a response, and makes room for its body.
-pub(crate) fn begin(out: &mut Vec<u8>, status: StatusCode, content_type: Option<&str>, body_bytes: usize) {
-    /// Longer than any head that is written here.
-    const HEAD_BYTES: usize = 192;
+/// Longer than most heads that are written here.
+const HEAD_BYTES: usize = 192;
+
+/// Writes the head of a response, and makes room for its body.
+pub(crate) fn begin(out: &mut Vec<u8>, status: StatusCode, content_type: &str, body_bytes: usize) {
     out.reserve(HEAD_BYTES + body_bytes);
     begin_head(out, status);
-    if let Some(content_type) = content_type {
-        out.extend_from_slice(b"\r\ncontent-type: ");
-        out.extend_from_slice(content_type.as_bytes());
-    }
+    write_content_type(out, content_type);
     end_head(out, status, body_bytes);
+}
+
+/// Writes the whole response of an API; one whose status allows no body has none.
+pub(crate) fn write_api_response(out: &mut Vec<u8>, response: &ApiResponse) {
+    out.reserve(HEAD_BYTES + response.body.len());
+    begin_head(out, response.status);
+    if let Some(content_type) = response.content_type {
+        write_content_type(out, content_type);
+    }
+    for (name, value) in &response.headers {
+        write_field(out, name, value);
+    }
+    end_head(out, response.status, response.body.len());
+    out.extend_from_slice(&response.body);
+}
+
+fn write_content_type(out: &mut Vec<u8>, content_type: &str) {
+    out.extend_from_slice(b"\r\ncontent-type: ");
+    out.extend_from_slice(content_type.as_bytes());
+}
+
+fn write_field(out: &mut Vec<u8>, name: &HeaderName, value: &HeaderValue) {
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(name.as_str().as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value.as_bytes());
 }
 
 /// Whether [`write_response`] writes a response as hyper does: nothing in it speaks of the connection, or of its own length
@@ -44,7 +65,7 @@ pub(crate) fn is_simple(response: &Response<Bytes>) -> bool {
     let status = response.status();
     !status.is_informational()
         && status.canonical_reason().is_some()
-        && (!is_without_length(status) || response.body().is_empty())
+        && (may_have_body(status) || response.body().is_empty())
         && response.version() == Version::HTTP_11
         && response.extensions().is_empty()
         && !response.headers().keys().any(speaks)
@@ -54,10 +75,7 @@ pub(crate) fn is_simple(response: &Response<Bytes>) -> bool {
 pub(crate) fn write_response(out: &mut Vec<u8>, response: &Response<Bytes>) {
     begin_head(out, response.status());
     for (name, value) in response.headers() {
-        out.extend_from_slice(b"\r\n");
-        out.extend_from_slice(name.as_str().as_bytes());
-        out.extend_from_slice(b": ");
-        out.extend_from_slice(value.as_bytes());
+        write_field(out, name, value);
     }
     end_head(out, response.status(), response.body().len());
     out.extend_from_slice(response.body());
@@ -84,17 +102,13 @@ fn begin_head(out: &mut Vec<u8>, status: StatusCode) {
     } else {
         out.extend_from_slice(status.as_str().as_bytes());
         out.push(b' ');
-        out.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes());
+        out.extend_from_slice(status.canonical_reason().unwrap_or("<none>").as_bytes());
     }
 }
 
-/// Their length would be that of another answer (RFC 9110, section 8.6).
-fn is_without_length(status: StatusCode) -> bool {
-    matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
-}
-
 fn end_head(out: &mut Vec<u8>, status: StatusCode, body_bytes: usize) {
-    if !is_without_length(status) {
+    // Otherwise their length would be that of another response (RFC 9110, section 8.6).
+    if may_have_body(status) {
         out.extend_from_slice(b"\r\ncontent-length: ");
         out.extend_from_slice(itoa::Buffer::new().format(body_bytes).as_bytes());
     }
@@ -135,7 +149,9 @@ mod tests {
     fn responses_are_whole() {
         let written = |status, content_type, body: &[u8]| {
             let mut out = Vec::new();
-            write_whole(&mut out, status, content_type, body);
+            let body = body.to_vec();
+            let headers = Vec::new();
+            write_api_response(&mut out, &ApiResponse { status, content_type, headers, body });
             let text = String::from_utf8(out).expect("heads are text");
             let (head, body) = text.split_once("\r\n\r\n").expect("a head has an end");
             let without_date: Vec<&str> = head.lines().filter(|line| !line.starts_with("date: ")).collect();

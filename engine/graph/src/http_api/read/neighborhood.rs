@@ -2,128 +2,134 @@
 //! another node. Of a node with few they are written at once; of one with many in passes, each of which takes the next of
 //! their order from all of them, so that what is kept has a bound.
 
-use prony_graph::databases::Database;
 use std::sync::Arc;
 
-use prony_graph_store::{Around as Wanted, Direction, Read, Ref, Relationship};
+use prony_graph_store::{Around, Direction, Read, Ref, Relationship};
+use prony_source::http_api::{ApiResponse, Progress};
 use tokio::sync::Semaphore;
 
 use super::{
-    answer::Answer,
-    json::{write_integer, write_list, write_node, write_relationship},
-    path::{Around, Aspect, NodeName},
-    pieces::{Pieces, SLICE_VISITS, is_full},
-    read::find,
+    begin_ok, find,
+    stream::{LongBody, SLICE_VISITS, is_full},
+};
+use crate::{
+    databases::Database,
+    http_api::{
+        json::{write_integer, write_list, write_node, write_relationship},
+        path::{Aspect, Name, NodeName, RelationshipFilter},
+    },
 };
 
-/// Nodes with more are answered in pieces: to put these in order and write them takes about a millisecond.
+/// Of nodes with more the response is streamed: to put these in order and write them takes about a millisecond.
 const FEW: u64 = 4096;
-/// What a pass keeps: 24 bytes each, and twice as many while it looks.
+/// What a pass keeps: 24 bytes each, and twice as many while it searches.
 const PASS_MAX: usize = 1 << 18;
-/// Passes that look at a time, on threads of their own.
+/// Passes at a time, on threads of their own.
 static PASSES: Semaphore = Semaphore::const_new(2);
 
-/// An answer's usual size; most are a few relationships.
-const BODY_BYTES: usize = 128;
-
 /// What the store is asked, of names that live elsewhere.
-fn wanted<'a>(direction: Option<Direction>, types: Option<&'a [&'a str]>) -> Wanted<'a> {
-    Wanted { direction, types }
+fn filter<'a>(direction: Option<Direction>, types: Option<&'a [&'a str]>) -> Around<'a> {
+    Around { direction, types }
 }
 
-/// Answers a GET of what is around one node.
-pub(super) fn answer(
+/// Responds to a GET of what is around one node.
+pub(super) fn respond(
     database: &Arc<Database>,
     read: &Read,
     name: &NodeName<'_>,
     aspect: Aspect,
-    around: &Around<'_>,
-) -> Answer {
+    relationships: &RelationshipFilter<'_>,
+    response: &mut ApiResponse,
+) -> Progress {
     let node = find(read, name).map(|node| node.at);
-    let types = names(around);
-    let asked = wanted(around.direction, types.as_deref());
-    let degree = || node.map_or(0, |node| read.degree(node, asked));
+    let types = names(relationships);
+    let filter = filter(relationships.direction, types.as_deref());
+    let degree = || node.map_or(0, |node| read.degree(node, filter));
+    let body = begin_ok(response);
     if aspect == Aspect::Degree {
-        let mut body = b"{\"degree\": ".to_vec();
-        write_integer(&mut body, degree());
+        body.extend_from_slice(b"{\"degree\": ");
+        write_integer(body, degree());
         body.push(b'}');
-        return Answer::ok(body);
+        return Progress::Done;
     }
-    let Some(node) = node else { return Answer::ok(&b"[]"[..]) };
+    let Some(node) = node else {
+        body.extend_from_slice(b"[]");
+        return Progress::Done;
+    };
     if read.has_many(node) && degree() > FEW {
-        let surroundings = Surroundings::new(database, node, None, aspect, around);
-        return Answer::in_pieces(read, Pieces::Around(surroundings));
+        return LargeNeighborhood::new(database, node, None, aspect, relationships).stream();
     }
-    let found = read.around(node, asked);
-    let mut body = Vec::with_capacity(2 + found.len() * BODY_BYTES);
+    let found = read.around(node, filter);
     if aspect == Aspect::Relationships {
-        write_list(&mut body, &found, |out, (_, relationship)| write_relationship(out, relationship));
+        write_list(body, &found, |out, (_, relationship)| write_relationship(out, relationship));
     } else {
         // A neighbour that has gone since its relationship was read is none any more.
         let neighbours =
             found.iter().filter_map(|(direction, relationship)| read.node(relationship.other(*direction)));
-        write_list(&mut body, neighbours, |out, node| write_node(out, &node));
+        write_list(body, neighbours, |out, node| write_node(out, &node));
     }
-    Answer::ok(body)
+    Progress::Done
 }
 
-/// Answers a GET of the relationships between two nodes.
+/// Responds to a GET of the relationships between two nodes.
 pub(super) fn connected(
     database: &Arc<Database>,
     read: &Read,
-    from: &NodeName<'_>,
-    to: &NodeName<'_>,
-    around: &Around<'_>,
-) -> Answer {
-    let Some((from, to)) = find(read, from).zip(find(read, to)) else { return Answer::ok(&b"[]"[..]) };
-    let types = names(around);
+    (from, to): (&NodeName<'_>, &NodeName<'_>),
+    relationships: &RelationshipFilter<'_>,
+    response: &mut ApiResponse,
+) -> Progress {
+    let body = begin_ok(response);
+    let Some((from, to)) = find(read, from).zip(find(read, to)) else {
+        body.extend_from_slice(b"[]");
+        return Progress::Done;
+    };
+    let types = names(relationships);
     let types = types.as_deref();
-    let degree = |node, direction| read.degree(node, wanted(direction, types));
-    let of_other = around.direction.map(Direction::opposite);
-    if degree(from.at, around.direction).min(degree(to.at, of_other)) > FEW {
+    let degree = |node, direction| read.degree(node, filter(direction, types));
+    let of_other = relationships.direction.map(Direction::opposite);
+    if degree(from.at, relationships.direction).min(degree(to.at, of_other)) > FEW {
         let aspect = Aspect::Relationships;
-        let surroundings = Surroundings::new(database, from.at, Some(to.at), aspect, around);
-        return Answer::in_pieces(read, Pieces::Around(surroundings));
+        return LargeNeighborhood::new(database, from.at, Some(to.at), aspect, relationships).stream();
     }
-    let mut body = Vec::with_capacity(BODY_BYTES);
-    let found = read.between(from.at, to.at, wanted(around.direction, types));
-    write_list(&mut body, &found, |out, (_, of)| write_relationship(out, of));
-    Answer::ok(body)
+    let found = read.between(from.at, to.at, filter(relationships.direction, types));
+    write_list(body, &found, |out, (_, of)| write_relationship(out, of));
+    Progress::Done
 }
 
-fn names<'a>(around: &'a Around<'_>) -> Option<Vec<&'a str>> {
-    Some(around.types.as_ref()?.iter().map(|name| &**name).collect())
+fn names<'a>(relationships: &'a RelationshipFilter<'_>) -> Option<Vec<&'a str>> {
+    Some(relationships.types.as_ref()?.iter().map(|name| &**name).collect())
 }
 
 /// The order of relationships around a node: shard, direction and type; the other node's id; their own.
-type Place = (u32, u64, u64);
+type OrderKey = (u32, u64, u64);
 
-fn place(direction: Direction, of: &Relationship<'_>) -> Place {
+fn order_key(direction: Direction, of: &Relationship<'_>) -> OrderKey {
     let group = u32::from(of.at.shard()) << 17 | u32::from(direction == Direction::Incoming) << 16;
     (group | u32::from(of.at.type_number()), of.other(direction).id(), of.at.id())
 }
 
-const fn direction_of((group, ..): Place) -> Direction {
+const fn direction_of((group, ..): OrderKey) -> Direction {
     if group >> 16 & 1 == 0 { Direction::Outgoing } else { Direction::Incoming }
 }
 
 /// What is around a node with many relationships, as it is being written.
 #[derive(Debug)]
-pub(super) struct Surroundings {
-    asked: Arc<Asked>,
+pub(super) struct LargeNeighborhood {
+    search: Arc<Search>,
     aspect: Aspect,
     /// In order, and what is left of it.
-    pass: std::vec::IntoIter<Place>,
+    pass: std::vec::IntoIter<OrderKey>,
     /// The last that a pass has found.
-    after: Option<Place>,
+    after: Option<OrderKey>,
     is_last_pass: bool,
     is_opened: bool,
     has_members: bool,
 }
 
-/// What passes look for.
+/// What passes search for.
 #[derive(Debug)]
-struct Asked {
+struct Search {
     database: Arc<Database>,
     node: Ref,
     /// Only those to or from this one.
@@ -132,19 +138,20 @@ struct Asked {
     types: Option<Vec<String>>,
 }
 
-impl Surroundings {
+impl LargeNeighborhood {
     fn new(
         database: &Arc<Database>,
         node: Ref,
         other: Option<Ref>,
         aspect: Aspect,
-        around: &Around<'_>,
+        relationships: &RelationshipFilter<'_>,
     ) -> Self {
-        let types = around.types.as_ref().map(|types| types.iter().map(|name| (**name).to_owned()).collect());
+        let owned = |types: &Vec<Name<'_>>| types.iter().map(|name| (**name).to_owned()).collect();
+        let types = relationships.types.as_ref().map(owned);
         let database = Arc::clone(database);
-        let asked = Asked { database, node, other, direction: around.direction, types };
+        let search = Search { database, node, other, direction: relationships.direction, types };
         Self {
-            asked: Arc::new(asked),
+            search: Arc::new(search),
             aspect,
             pass: Vec::new().into_iter(),
             after: None,
@@ -154,10 +161,14 @@ impl Surroundings {
         }
     }
 
+    fn stream(self) -> Progress {
+        Progress::Streams(LongBody::Neighborhood(self).into_stream())
+    }
+
     /// Writes the next members; true where there may be more.
     pub(super) async fn write_slice(&mut self, out: &mut Vec<u8>) -> bool {
         if self.pass.as_slice().is_empty() && !self.is_last_pass {
-            let found = self.look().await;
+            let found = self.search().await;
             self.is_last_pass = found.len() < PASS_MAX;
             self.after = found.last().copied().or(self.after);
             self.pass = found.into_iter();
@@ -165,14 +176,14 @@ impl Surroundings {
         if !std::mem::replace(&mut self.is_opened, true) {
             out.push(b'[');
         }
-        let asked = Arc::clone(&self.asked);
-        let read = asked.database.store.read();
+        let search = Arc::clone(&self.search);
+        let read = search.database.store.read();
         for _ in 0..SLICE_VISITS {
             if is_full(out) {
                 break;
             }
-            let Some(place) = self.pass.next() else { break };
-            self.write_one(&read, place, out);
+            let Some(key) = self.pass.next() else { break };
+            self.write_one(&read, key, out);
         }
         let has_more = !self.is_last_pass || !self.pass.as_slice().is_empty();
         if !has_more {
@@ -182,18 +193,18 @@ impl Surroundings {
     }
 
     /// The next of the order, of which there may be more where there are as many as a pass keeps.
-    async fn look(&self) -> Vec<Place> {
+    async fn search(&self) -> Vec<OrderKey> {
         let _turn = PASSES.acquire().await.expect("it is never closed");
-        let (asked, after) = (Arc::clone(&self.asked), self.after);
-        let looking = tokio::task::spawn_blocking(move || asked.first_behind(after, PASS_MAX));
-        looking.await.unwrap_or_default()
+        let (search, after) = (Arc::clone(&self.search), self.after);
+        let searching = tokio::task::spawn_blocking(move || search.first_behind(after, PASS_MAX));
+        searching.await.unwrap_or_default()
     }
 
-    fn write_one(&mut self, read: &Read, place: Place, out: &mut Vec<u8>) {
-        let direction = direction_of(place);
-        let relationship = Ref::from_id(place.2).and_then(|at| read.relationship(at));
+    fn write_one(&mut self, read: &Read, key: OrderKey, out: &mut Vec<u8>) {
+        let direction = direction_of(key);
+        let relationship = Ref::from_id(key.2).and_then(|at| read.relationship(at));
         // It may have gone since, and its slot may be another's.
-        let is_own = |of: &Relationship<'_>| of.other(direction.opposite()) == self.asked.node;
+        let is_own = |of: &Relationship<'_>| of.other(direction.opposite()) == self.search.node;
         let Some(relationship) = relationship.filter(is_own) else { return };
         let neighbour = || read.node(relationship.other(direction));
         let neighbour = match self.aspect {
@@ -213,22 +224,22 @@ impl Surroundings {
     }
 }
 
-impl Asked {
-    /// The first `count` behind a place, in order; all are looked at.
-    fn first_behind(&self, after: Option<Place>, count: usize) -> Vec<Place> {
+impl Search {
+    /// The first `count` behind a key, in order; all are visited.
+    fn first_behind(&self, after: Option<OrderKey>, count: usize) -> Vec<OrderKey> {
         let read = self.database.store.read();
         let types: Option<Vec<&str>> =
             self.types.as_ref().map(|types| types.iter().map(String::as_str).collect());
-        let mut kept: Vec<Place> = Vec::new();
+        let mut kept: Vec<OrderKey> = Vec::new();
         // Those behind it cannot be among the first.
-        let mut end: Option<Place> = None;
-        read.each_around(self.node, wanted(self.direction, types.as_deref()), |direction, of| {
-            let place = place(direction, &of);
+        let mut end: Option<OrderKey> = None;
+        read.each_around(self.node, filter(self.direction, types.as_deref()), |direction, of| {
+            let key = order_key(direction, &of);
             let is_wanted = self.other.is_none_or(|other| of.other(direction) == other);
-            if !is_wanted || after.is_some_and(|after| place <= after) || end.is_some_and(|end| place > end) {
+            if !is_wanted || after.is_some_and(|after| key <= after) || end.is_some_and(|end| key > end) {
                 return;
             }
-            kept.push(place);
+            kept.push(key);
             if kept.len() == 2 * count {
                 kept.select_nth_unstable(count - 1);
                 kept.truncate(count);
@@ -268,14 +279,15 @@ mod tests {
         let database = Arc::new(Database::new("test", store));
         for direction in [None, Some(Direction::Outgoing), Some(Direction::Incoming)] {
             let read = database.store.read();
-            let whole = read.around(hub, wanted(direction, None));
-            let whole: Vec<Place> = whole.iter().map(|(direction, of)| place(*direction, of)).collect();
+            let whole = read.around(hub, filter(direction, None));
+            let whole: Vec<OrderKey> =
+                whole.iter().map(|(direction, of)| order_key(*direction, of)).collect();
             for count in [1, 7, whole.len(), 1000] {
                 let (node, database) = (hub, Arc::clone(&database));
-                let asked = Asked { database, node, other: None, direction, types: None };
+                let search = Search { database, node, other: None, direction, types: None };
                 let mut found = Vec::new();
                 loop {
-                    let pass = asked.first_behind(found.last().copied(), count);
+                    let pass = search.first_behind(found.last().copied(), count);
                     let is_last = pass.len() < count;
                     found.extend(pass);
                     if is_last {

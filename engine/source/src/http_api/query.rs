@@ -1,25 +1,40 @@
 //! Query strings: the parameters of a GET request, decoded as `application/x-www-form-urlencoded`.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use super::percent;
 
-/// Finds a parameter; the first one wins. An error when it is not UTF-8.
-pub(crate) fn parameter(query: &str, name: &str) -> Result<Option<String>, ()> {
+/// A parameter's value is no UTF-8, or a `%` in it has no two hexadecimal digits behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InvalidEncoding;
+
+impl fmt::Display for InvalidEncoding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the value is not UTF-8 in percent-encoding")
+    }
+}
+
+impl std::error::Error for InvalidEncoding {}
+
+/// Finds a parameter; the first one wins.
+///
+/// # Errors
+/// The parameter is there, and its value is no text.
+pub fn parameter(query: &str, name: &str) -> Result<Option<String>, InvalidEncoding> {
     for pair in query.split('&') {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         if decode(key).as_deref() == Some(name.as_bytes()) {
             return decode(value)
                 .and_then(|bytes| String::from_utf8(bytes.into_owned()).ok())
                 .map(Some)
-                .ok_or(());
+                .ok_or(InvalidEncoding);
         }
     }
     Ok(None)
 }
 
 /// Whether a parameter is there, with or without a value.
-pub(crate) fn has(query: &str, name: &str) -> bool {
+pub fn has(query: &str, name: &str) -> bool {
     query.split('&').any(|pair| pair.split('=').next() == Some(name))
 }
 

@@ -8,12 +8,9 @@ use serde::{
     de::{IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
-use super::super::{
-    given::GivenProperties,
-    write::{Of, Properties},
-};
+use crate::http_api::write::{Properties, TypeName, property::JsonProperties};
 
-/// `{"type": "User", "key": "Max", "properties": {"age": 42}}`. A node as it was answered fits too; its id is not kept.
+/// `{"type": "User", "key": "Max", "properties": {"age": 42}}`. A node as responses have it fits too; its id is not kept.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NodeLine<'a> {
@@ -22,7 +19,7 @@ struct NodeLine<'a> {
     #[serde(borrow)]
     key: Cow<'a, str>,
     #[serde(borrow, default)]
-    properties: GivenProperties<'a>,
+    properties: JsonProperties<'a>,
     #[serde(default, rename = "id")]
     _id: Option<IgnoredAny>,
 }
@@ -34,18 +31,18 @@ struct RelationshipLine<'a> {
     #[serde(borrow, rename = "type")]
     type_name: Cow<'a, str>,
     #[serde(borrow)]
-    from: End<'a>,
+    from: NodeRef<'a>,
     #[serde(borrow)]
-    to: End<'a>,
+    to: NodeRef<'a>,
     #[serde(borrow, default)]
-    properties: GivenProperties<'a>,
+    properties: JsonProperties<'a>,
     #[serde(default, rename = "id")]
     _id: Option<IgnoredAny>,
 }
 
-/// A node that is there.
+/// An existing node.
 #[derive(Debug)]
-enum End<'a> {
+enum NodeRef<'a> {
     Id(u64),
     Key(KeyOf<'a>),
 }
@@ -59,29 +56,32 @@ struct KeyOf<'a> {
     key: Cow<'a, str>,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for End<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for NodeRef<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
-            type Value = End<'de>;
+        struct NodeRefVisitor;
+        impl<'de> Visitor<'de> for NodeRefVisitor {
+            type Value = NodeRef<'de>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("an id, or an object with `type` and `key`")
             }
 
             fn visit_u64<E>(self, id: u64) -> Result<Self::Value, E> {
-                Ok(End::Id(id))
+                Ok(NodeRef::Id(id))
             }
 
             fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Self::Value, M::Error> {
-                KeyOf::deserialize(MapAccessDeserializer::new(map)).map(End::Key)
+                KeyOf::deserialize(MapAccessDeserializer::new(map)).map(NodeRef::Key)
             }
         }
-        deserializer.deserialize_any(Read)
+        deserializer.deserialize_any(NodeRefVisitor)
     }
 }
 
-/// Makes what a line says, or tells why not.
+/// Makes what a line says.
+///
+/// # Errors
+/// Why it is not made, for the report.
 pub(super) fn create(
     store: &Arc<Store>,
     write: &mut Write<'_>,
@@ -100,27 +100,29 @@ pub(super) fn create(
 
 fn create_node(store: &Arc<Store>, write: &mut Write<'_>, text: &[u8]) -> Result<(), String> {
     let line: NodeLine<'_> = serde_json::from_slice(text).map_err(|error| no_line(&error))?;
-    let given = Properties::of(&line.properties);
-    given.check(store, Side::Nodes, Of::Name(&line.type_name)).map_err(|refusal| refusal.to_string())?;
-    let made = write.create_node(&line.type_name, &line.key, &given.values);
+    let properties = Properties::of(&line.properties);
+    properties
+        .check(store, Side::Nodes, TypeName::Name(&line.type_name))
+        .map_err(|refusal| refusal.to_string())?;
+    let made = write.create_node(&line.type_name, &line.key, &properties.values);
     made.map(drop).map_err(|refusal| refusal.to_string())
 }
 
 fn create_relationship(store: &Arc<Store>, write: &mut Write<'_>, text: &[u8]) -> Result<(), String> {
     let line: RelationshipLine<'_> = serde_json::from_slice(text).map_err(|error| no_line(&error))?;
-    let given = Properties::of(&line.properties);
-    let check = given.check(store, Side::Relationships, Of::Name(&line.type_name));
+    let properties = Properties::of(&line.properties);
+    let check = properties.check(store, Side::Relationships, TypeName::Name(&line.type_name));
     check.map_err(|refusal| refusal.to_string())?;
     let (from, to) = (find(write, &line.from, "from")?, find(write, &line.to, "to")?);
-    let made = write.create_relationship(&line.type_name, from, to, &given.values);
+    let made = write.create_relationship(&line.type_name, from, to, &properties.values);
     made.map(drop).map_err(|refusal| refusal.to_string())
 }
 
 /// An id is only looked up where the relationship is made.
-fn find(write: &Write<'_>, end: &End<'_>, name: &str) -> Result<Ref, String> {
+fn find(write: &Write<'_>, end: &NodeRef<'_>, name: &str) -> Result<Ref, String> {
     match end {
-        End::Id(id) => Ref::from_id(*id).ok_or_else(|| format!("`{name}`: {id} is no id of a node")),
-        End::Key(of) => write
+        NodeRef::Id(id) => Ref::from_id(*id).ok_or_else(|| format!("`{name}`: {id} is no id of a node")),
+        NodeRef::Key(of) => write
             .find(&of.type_name, &of.key)
             .ok_or_else(|| format!("`{name}`: there is no node of this type and key")),
     }

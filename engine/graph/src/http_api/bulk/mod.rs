@@ -6,25 +6,22 @@ mod line;
 mod lines;
 mod report;
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc, task::Poll};
 
 use bytes::Bytes;
-use futures_util::FutureExt as _;
-use http::{HeaderValue, StatusCode, header, request};
-use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
+use futures_util::{future::LocalBoxFuture, stream};
+use http::{StatusCode, header};
 use prony_graph_store::{Side, Store, WriteError};
+use prony_source::http_api::{
+    ApiLimits, ApiRequest, ApiResponse, AsyncResponder, AsyncResponse, BodyError, RequestBody,
+};
 use tokio::sync::{mpsc, oneshot};
 
 use self::{
-    lines::{Line, Lines},
-    report::Report,
+    lines::{BulkLine, LineBuffer},
+    report::BulkReport,
 };
-use super::answer::{Answer, durability_fault};
-use crate::{
-    config::Settings,
-    http::reply::{Pieces, Reply, in_pieces},
-};
+use super::error::{JSON, durability_fault};
 
 /// Writes that may wait for the disk at a time; the body is read on meanwhile.
 const WRITES_WAITING_MAX: usize = 8;
@@ -33,54 +30,56 @@ const WRITES_WAITING_MAX: usize = 8;
 const LINES_BETWEEN: u64 = 100_000;
 /// Reports of progress that may wait for a client to read them; then some are left out.
 const REPORTS_WAITING_MAX: usize = 16;
-/// What a client accepts that wants to be told of progress.
+/// What a client accepts that wants reports of progress.
 const LINES_OF_JSON: &str = "application/x-ndjson";
 
-/// What a bulk creation may take.
-#[derive(Debug, Clone, Copy)]
-struct Limits {
-    line_bytes: usize,
-    bytes: u64,
-    patience: Duration,
-}
-
-/// Answers `POST /db/{graph}/nodes` and `/relationships`: with a report at the end, or, where the client accepts lines of
+/// Responds to `POST /db/{graph}/nodes` and `/relationships`: with a report at the end, or, where the client accepts lines of
 /// JSON, with one line each time that many are done, of which the last is the whole report.
-pub(super) async fn answer(
-    settings: &Settings,
+pub(super) fn responder(
     store: &Arc<Store>,
     side: Side,
-    head: &request::Parts,
-    body: Incoming,
-) -> Reply {
-    let limits = Limits {
-        line_bytes: settings.max_body_bytes,
-        bytes: settings.max_bulk_bytes,
-        patience: settings.body_timeout,
-    };
-    let mut bulk = Bulk {
-        store: Arc::clone(store),
-        side,
-        path: head.uri.path().to_owned(),
-        report: Report::default(),
-        waiting: VecDeque::new(),
-        progress: None,
-        is_over: false,
-    };
-    let accepts = head.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    if !accepts.is_some_and(|accepts| accepts.contains(LINES_OF_JSON)) {
-        let (status, report) = bulk.run(limits, body).await;
-        let answer = Answer::with(status, report);
-        return if status == StatusCode::OK { answer } else { answer.and_close() }.into_reply();
-    }
-    let (sender, receiver) = mpsc::channel(REPORTS_WAITING_MAX);
-    bulk.progress = Some(Progress { sender: sender.clone(), told_line: 0 });
+    request: &ApiRequest<'_>,
+    limits: ApiLimits,
+) -> AsyncResponder {
+    let accepts = request.headers.value(&header::ACCEPT).and_then(|value| std::str::from_utf8(value).ok());
+    let wants_progress = accepts.is_some_and(|accepts| accepts.contains(LINES_OF_JSON));
+    let (store, path) = (Arc::clone(store), request.path.to_owned());
+    Box::new(move |body| -> LocalBoxFuture<'static, AsyncResponse> {
+        let bulk = Bulk {
+            store,
+            side,
+            path,
+            line_bytes_max: limits.max_body_bytes,
+            report: BulkReport::default(),
+            waiting: VecDeque::new(),
+            progress: None,
+            is_over: false,
+        };
+        if wants_progress {
+            return Box::pin(std::future::ready(respond_with_progress(bulk, body)));
+        }
+        Box::pin(respond_at_end(bulk, body))
+    })
+}
+
+async fn respond_at_end(bulk: Bulk, body: Box<dyn RequestBody>) -> AsyncResponse {
+    let (status, report) = bulk.run(body).await;
+    let response = ApiResponse { status, content_type: Some(JSON), body: report, ..ApiResponse::default() };
+    AsyncResponse { response, rest: None, closes_connection: status != StatusCode::OK }
+}
+
+/// The lines are made whether the client reads its reports or not.
+fn respond_with_progress(mut bulk: Bulk, body: Box<dyn RequestBody>) -> AsyncResponse {
+    let (sender, mut receiver) = mpsc::channel(REPORTS_WAITING_MAX);
+    bulk.progress = Some(ProgressReports { sender: sender.clone(), reported_line: 0 });
     tokio::task::spawn_local(async move {
-        let (_, report) = bulk.run(limits, body).await;
-        // Whoever has gone away is not told.
+        let (_, report) = bulk.run(body).await;
+        // The client may have gone away.
         let _ = sender.send(line_of(report)).await;
     });
-    in_pieces(StatusCode::OK, HeaderValue::from_static(LINES_OF_JSON), Pieces::new(receiver))
+    let reports = stream::poll_fn(move |context| receiver.poll_recv(context));
+    let response = ApiResponse { content_type: Some(LINES_OF_JSON), ..ApiResponse::default() };
+    AsyncResponse { response, rest: Some(Box::pin(reports)), closes_connection: false }
 }
 
 fn line_of(mut report: Vec<u8>) -> Bytes {
@@ -93,36 +92,43 @@ struct Bulk {
     side: Side,
     /// For the log.
     path: String,
-    report: Report,
-    waiting: VecDeque<Waiting>,
-    progress: Option<Progress>,
+    line_bytes_max: usize,
+    report: BulkReport,
+    waiting: VecDeque<WaitingLines>,
+    progress: Option<ProgressReports>,
     is_over: bool,
 }
 
-/// Where progress is told.
-struct Progress {
+/// Where reports of progress go.
+struct ProgressReports {
     sender: mpsc::Sender<Bytes>,
-    told_line: u64,
+    reported_line: u64,
+}
+
+/// Why the rest of a body is not read, or not made.
+struct Stopped {
+    status: StatusCode,
+    message: String,
+}
+
+impl From<BodyError> for Stopped {
+    fn from(BodyError { status, message }: BodyError) -> Self {
+        Self { status, message }
+    }
 }
 
 /// Lines that are written, and not known to be durable.
-struct Waiting {
+struct WaitingLines {
     outcome: oneshot::Receiver<Result<(), WriteError>>,
     created: u64,
     /// The last of them.
     line: u64,
 }
 
-/// Why the rest of a body is not read.
-struct Stop {
-    status: StatusCode,
-    why: String,
-}
-
 impl Bulk {
     /// Status and report.
-    async fn run(mut self, limits: Limits, body: Incoming) -> (StatusCode, Vec<u8>) {
-        let received = self.receive(limits, body).await;
+    async fn run(mut self, body: Box<dyn RequestBody>) -> (StatusCode, Vec<u8>) {
+        let received = self.receive(body).await;
         let stopped = received.and(self.wait_for(0).await);
         self.is_over = true;
         let Err(stop) = stopped else { return (StatusCode::OK, self.report.json(None)) };
@@ -130,44 +136,35 @@ impl Bulk {
             path = self.path,
             created = self.report.created,
             failed = self.report.failed,
-            why = stop.why,
+            why = stop.message,
             "a bulk creation ended early; what it created stays"
         );
-        (stop.status, self.report.json(Some(&stop.why)))
+        (stop.status, self.report.json(Some(&stop.message)))
     }
 
-    async fn receive(&mut self, limits: Limits, mut body: Incoming) -> Result<(), Stop> {
-        let mut lines = Lines::new(limits.line_bytes);
-        let mut bytes: u64 = 0;
+    async fn receive(&mut self, mut body: Box<dyn RequestBody>) -> Result<(), Stopped> {
+        let mut lines = LineBuffer::new(self.line_bytes_max);
         loop {
             // What is there is taken together; who sends slowly has each line written as it comes.
-            let piece = if let Some(piece) = body.frame().now_or_never() {
-                piece
-            } else {
-                self.write(&mut lines).await?;
-                let frame = tokio::time::timeout(limits.patience, body.frame()).await;
-                frame.map_err(|_| too_slow(limits.patience))?
+            let piece = match body.try_next() {
+                Poll::Ready(piece) => piece,
+                Poll::Pending => {
+                    self.write(&mut lines).await?;
+                    body.next().await
+                }
             };
-            let Some(frame) = piece else { break };
-            // Trailers say nothing that we need.
-            let Ok(piece) = frame.map_err(|error| broken(&error))?.into_data() else { continue };
-            bytes += piece.len() as u64;
-            if bytes > limits.bytes {
-                return Err(too_large(limits.bytes));
+            let Some(piece) = piece else { break };
+            lines.push(&piece?);
+            if lines.is_full() {
+                self.write(&mut lines).await?;
             }
-            self.take(&mut lines, &piece).await?;
         }
         lines.end();
         self.write(&mut lines).await
     }
 
-    async fn take(&mut self, lines: &mut Lines, piece: &Bytes) -> Result<(), Stop> {
-        lines.push(piece);
-        if lines.is_full() { self.write(lines).await } else { Ok(()) }
-    }
-
     /// Writes the lines that are whole.
-    async fn write(&mut self, lines: &mut Lines) -> Result<(), Stop> {
+    async fn write(&mut self, lines: &mut LineBuffer) -> Result<(), Stopped> {
         let side = self.side;
         let (sender, outcome) = oneshot::channel();
         let store = Arc::clone(&self.store);
@@ -178,8 +175,8 @@ impl Bulk {
                 lines.take(|number, text| {
                     last = Some(number);
                     let made = match text {
-                        Line::Text(text) => line::create(&store, write, side, text),
-                        Line::TooLong { limit } => {
+                        BulkLine::Text(text) => line::create(&store, write, side, text),
+                        BulkLine::TooLong { limit } => {
                             Err(format!("the line is longer than {limit} bytes (max_body_bytes)"))
                         }
                     };
@@ -198,7 +195,7 @@ impl Bulk {
             self.report.fail(number, what);
         }
         if let Some(line) = last {
-            self.waiting.push_back(Waiting { outcome, created, line });
+            self.waiting.push_back(WaitingLines { outcome, created, line });
             // Others on this core have had no turn while the lines were written.
             tokio::task::yield_now().await;
         }
@@ -206,7 +203,7 @@ impl Bulk {
     }
 
     /// Waits until no more than so many writes wait for the disk.
-    async fn wait_for(&mut self, most: usize) -> Result<(), Stop> {
+    async fn wait_for(&mut self, most: usize) -> Result<(), Stopped> {
         while self.waiting.len() > most {
             let Some(first) = self.waiting.front_mut() else { break };
             let outcome = (&mut first.outcome).await.unwrap_or(Err(WriteError::Closed));
@@ -214,22 +211,22 @@ impl Bulk {
             if let Err(error) = outcome {
                 // Those behind it were taken back with it.
                 self.waiting.clear();
-                let (status, why) = durability_fault(&error);
-                return Err(Stop { status, why: why.to_owned() });
+                let (status, message) = durability_fault(&error);
+                return Err(Stopped { status, message: message.to_owned() });
             }
             self.report.made(done.created, done.line);
-            self.tell(done.line);
+            self.report_progress(done.line);
         }
         Ok(())
     }
 }
 
 impl Bulk {
-    fn tell(&mut self, line: u64) {
+    fn report_progress(&mut self, line: u64) {
         let Some(progress) = &mut self.progress else { return };
-        if line >= progress.told_line + LINES_BETWEEN {
-            progress.told_line = line;
-            // A client that does not read hears of the end only.
+        if line >= progress.reported_line + LINES_BETWEEN {
+            progress.reported_line = line;
+            // A client that does not read gets the last one only.
             let _ = progress.sender.try_send(line_of(self.report.progress()));
         }
     }
@@ -247,18 +244,4 @@ impl Drop for Bulk {
             );
         }
     }
-}
-
-fn too_slow(patience: Duration) -> Stop {
-    let why = format!("nothing came for {} ms (body_timeout_ms)", patience.as_millis());
-    Stop { status: StatusCode::REQUEST_TIMEOUT, why }
-}
-
-fn too_large(limit: u64) -> Stop {
-    let why = format!("the body is over the limit of {limit} bytes (max_bulk_bytes)");
-    Stop { status: StatusCode::PAYLOAD_TOO_LARGE, why }
-}
-
-fn broken(error: &hyper::Error) -> Stop {
-    Stop { status: StatusCode::BAD_REQUEST, why: format!("the body broke off: {error}") }
 }

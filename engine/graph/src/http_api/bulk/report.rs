@@ -4,20 +4,20 @@ use std::io::Write as _;
 
 use prony_graphql::json::write_string;
 
-/// Faults that are told one by one; the others are only counted.
+/// Faults that are listed; the others are only counted.
 const ERRORS_MAX: usize = 100;
 
 #[derive(Debug, Default)]
-pub(super) struct Report {
+pub(super) struct BulkReport {
     /// As durable as the store keeps them.
     pub(super) created: u64,
     pub(super) failed: u64,
-    /// The last line that is dealt with.
+    /// The last line that was worked on.
     last_line: u64,
     errors: Vec<(u64, String)>,
 }
 
-impl Report {
+impl BulkReport {
     pub(super) fn fail(&mut self, line: u64, what: String) {
         self.failed += 1;
         if self.errors.len() < ERRORS_MAX {

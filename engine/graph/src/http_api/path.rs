@@ -4,8 +4,9 @@
 use std::borrow::Cow;
 
 use prony_graph_store::{Direction, Side};
+use prony_source::http_api::percent;
 
-use crate::http::percent;
+use super::error::CallError;
 
 /// A route has no more segments behind `/db/{graph}/`.
 const SEGMENTS_MAX: usize = 8;
@@ -27,7 +28,7 @@ pub(super) enum Owner<'a> {
     Relationship(u64),
 }
 
-/// What of a node's surroundings is asked for.
+/// What of a node's neighborhood is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Aspect {
     Relationships,
@@ -37,7 +38,7 @@ pub(super) enum Aspect {
 
 /// Which relationships of a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Around<'a> {
+pub(super) struct RelationshipFilter<'a> {
     pub(super) direction: Option<Direction>,
     pub(super) types: Option<Vec<Name<'a>>>,
 }
@@ -52,8 +53,8 @@ pub(super) enum Call<'a> {
     Find(Side, Name<'a>, Name<'a>, Name<'a>),
     /// Start, end and type.
     Relate(NodeName<'a>, NodeName<'a>, Name<'a>),
-    Around(NodeName<'a>, Aspect, Around<'a>),
-    Connected(NodeName<'a>, NodeName<'a>, Around<'a>),
+    Neighborhood(NodeName<'a>, Aspect, RelationshipFilter<'a>),
+    Connected(NodeName<'a>, NodeName<'a>, RelationshipFilter<'a>),
     Properties(Owner<'a>),
     Property(Owner<'a>, Name<'a>),
     Schema,
@@ -75,6 +76,15 @@ pub(super) enum BadPath {
     Unknown,
     /// A 400 with this text.
     Invalid(&'static str),
+}
+
+impl From<BadPath> for CallError {
+    fn from(error: BadPath) -> Self {
+        match error {
+            BadPath::Unknown => Self::UnknownRoute,
+            BadPath::Invalid(text) => Self::BadRequest(text.into()),
+        }
+    }
 }
 
 const BAD_ID: BadPath = BadPath::Invalid("Invalid id");
@@ -121,10 +131,10 @@ fn node<'a>(segments: &[&'a str]) -> Result<Call<'a>, BadPath> {
         [id] => Ok(Call::Node(NodeName::Id(number(id, BAD_ID)?))),
         [type_name, key] if !is_word(key) => Ok(Call::Node(key_of(type_name, key)?)),
         [first, word, ..] if is_word(word) && (is_number(first) || segments.len() == 2) => {
-            at_node(|| Ok(NodeName::Id(number(first, BAD_ID)?)), Way::Id, &segments[1..])
+            at_node(|| Ok(NodeName::Id(number(first, BAD_ID)?)), Naming::Id, &segments[1..])
         }
         [type_name, key, word, ..] if is_word(word) => {
-            at_node(|| key_of(type_name, key), Way::Key, &segments[2..])
+            at_node(|| key_of(type_name, key), Naming::Key, &segments[2..])
         }
         // As `/node/x/relationships/out`.
         [_, word, ..] if is_word(word) => Err(BAD_ID),
@@ -141,7 +151,7 @@ fn is_word(segment: &str) -> bool {
 
 /// How the nodes of a path are named: all by id, or all by type and key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Naming {
     Id,
     Key,
 }
@@ -149,22 +159,22 @@ enum Way {
 /// Reads from the word behind a node on.
 fn at_node<'a>(
     node: impl FnOnce() -> Result<NodeName<'a>, BadPath>,
-    way: Way,
+    naming: Naming,
     segments: &[&'a str],
 ) -> Result<Call<'a>, BadPath> {
     let (word, rest) = segments.split_first().ok_or(BadPath::Unknown)?;
     match *word {
-        "relationships" => Ok(Call::Around(node()?, Aspect::Relationships, around(rest)?)),
-        "neighbors" => Ok(Call::Around(node()?, Aspect::Neighbors, around(rest)?)),
-        "degree" => Ok(Call::Around(node()?, Aspect::Degree, around(rest)?)),
+        "relationships" => Ok(Call::Neighborhood(node()?, Aspect::Relationships, relationship_filter(rest)?)),
+        "neighbors" => Ok(Call::Neighborhood(node()?, Aspect::Neighbors, relationship_filter(rest)?)),
+        "degree" => Ok(Call::Neighborhood(node()?, Aspect::Degree, relationship_filter(rest)?)),
         "connected" => {
             let from = node()?;
-            let (to, rest) = other(way, rest)?;
-            Ok(Call::Connected(from, to, around(rest)?))
+            let (to, rest) = other(naming, rest)?;
+            Ok(Call::Connected(from, to, relationship_filter(rest)?))
         }
         "relationship" => {
             let from = node()?;
-            let (to, rest) = other(way, rest)?;
+            let (to, rest) = other(naming, rest)?;
             let [type_name] = *rest else { return Err(BadPath::Unknown) };
             Ok(Call::Relate(from, to, decode(type_name)?))
         }
@@ -172,10 +182,12 @@ fn at_node<'a>(
     }
 }
 
-fn other<'a, 's>(way: Way, rest: &'s [&'a str]) -> Result<(NodeName<'a>, &'s [&'a str]), BadPath> {
-    match (way, rest) {
-        (Way::Id, [id, rest @ ..]) => Ok((NodeName::Id(number(id, BadPath::Invalid("Invalid id2"))?), rest)),
-        (Way::Key, [type_name, key, rest @ ..]) => Ok((key_of(type_name, key)?, rest)),
+fn other<'a, 's>(naming: Naming, rest: &'s [&'a str]) -> Result<(NodeName<'a>, &'s [&'a str]), BadPath> {
+    match (naming, rest) {
+        (Naming::Id, [id, rest @ ..]) => {
+            Ok((NodeName::Id(number(id, BadPath::Invalid("Invalid id2"))?), rest))
+        }
+        (Naming::Key, [type_name, key, rest @ ..]) => Ok((key_of(type_name, key)?, rest)),
         _ => Err(BadPath::Unknown),
     }
 }
@@ -189,7 +201,7 @@ fn owned<'a>(owner: Owner<'a>, segments: &[&'a str]) -> Result<Call<'a>, BadPath
 }
 
 /// `[/{all,in,out}[/{T1&T2}]]`
-fn around<'a>(segments: &[&'a str]) -> Result<Around<'a>, BadPath> {
+fn relationship_filter<'a>(segments: &[&'a str]) -> Result<RelationshipFilter<'a>, BadPath> {
     let direction = |word: &str| match word {
         _ if word.eq_ignore_ascii_case("all") => Ok(None),
         _ if word.eq_ignore_ascii_case("out") => Ok(Some(Direction::Outgoing)),
@@ -197,9 +209,11 @@ fn around<'a>(segments: &[&'a str]) -> Result<Around<'a>, BadPath> {
         _ => Err(BadPath::Invalid("Invalid direction parameter")),
     };
     match *segments {
-        [] => Ok(Around::default()),
-        [word] => Ok(Around { direction: direction(word)?, types: None }),
-        [word, types] => Ok(Around { direction: direction(word)?, types: Some(type_list(types)?) }),
+        [] => Ok(RelationshipFilter::default()),
+        [word] => Ok(RelationshipFilter { direction: direction(word)?, types: None }),
+        [word, types] => {
+            Ok(RelationshipFilter { direction: direction(word)?, types: Some(type_list(types)?) })
+        }
         _ => Err(BadPath::Invalid("Invalid request")),
     }
 }

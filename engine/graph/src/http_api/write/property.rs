@@ -1,5 +1,5 @@
-//! JSON that comes in, as values of properties: an object of them, or one alone. Which of them are declared, and as
-//! what, the store decides.
+//! JSON of a request's body as values of properties: an object of them, or one alone. Which of them are declared, and as what,
+//! the store decides.
 
 use std::{borrow::Cow, fmt};
 
@@ -11,7 +11,7 @@ use serde::{
 
 /// A JSON value as far as it can be a property.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Given<'a> {
+pub(in crate::http_api) enum JsonProperty<'a> {
     Value(Value<'a>),
     Null,
     /// An object, or a list of what no list of properties holds.
@@ -20,28 +20,30 @@ pub(super) enum Given<'a> {
 
 /// The members of an object, in their order.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct GivenProperties<'a>(pub(super) Vec<(Cow<'a, str>, Given<'a>)>);
+pub(in crate::http_api) struct JsonProperties<'a>(
+    pub(in crate::http_api) Vec<(Cow<'a, str>, JsonProperty<'a>)>,
+);
 
 /// None where it is not JSON, no object, or nested deeper than 127 levels.
-pub(super) fn object(body: &[u8]) -> Option<GivenProperties<'_>> {
+pub(in crate::http_api) fn object(body: &[u8]) -> Option<JsonProperties<'_>> {
     serde_json::from_slice(body).ok()
 }
 
 /// As [`object`], for any one value.
-pub(super) fn value(body: &[u8]) -> Option<Given<'_>> {
+pub(in crate::http_api) fn value(body: &[u8]) -> Option<JsonProperty<'_>> {
     serde_json::from_slice(body).ok()
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for GivenProperties<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for JsonProperties<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Members)
+        deserializer.deserialize_map(MembersVisitor)
     }
 }
 
-struct Members;
+struct MembersVisitor;
 
-impl<'de> Visitor<'de> for Members {
-    type Value = GivenProperties<'de>;
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = JsonProperties<'de>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an object")
@@ -52,7 +54,7 @@ impl<'de> Visitor<'de> for Members {
         while let Some(Text(name)) = map.next_key()? {
             members.push((name, map.next_value()?));
         }
-        Ok(GivenProperties(members))
+        Ok(JsonProperties(members))
     }
 }
 
@@ -61,8 +63,8 @@ struct Text<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Text<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
+        struct TextVisitor;
+        impl<'de> Visitor<'de> for TextVisitor {
             type Value = Text<'de>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -77,58 +79,58 @@ impl<'de> Deserialize<'de> for Text<'de> {
                 Ok(Text(Cow::Owned(text.to_owned())))
             }
         }
-        deserializer.deserialize_str(Read)
+        deserializer.deserialize_str(TextVisitor)
     }
 }
 
-impl<'de> Deserialize<'de> for Given<'de> {
+impl<'de> Deserialize<'de> for JsonProperty<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Any)
+        deserializer.deserialize_any(PropertyVisitor)
     }
 }
 
-struct Any;
+struct PropertyVisitor;
 
-impl<'de> Visitor<'de> for Any {
-    type Value = Given<'de>;
+impl<'de> Visitor<'de> for PropertyVisitor {
+    type Value = JsonProperty<'de>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a value")
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
-        Ok(Given::Value(Value::Boolean(value)))
+        Ok(JsonProperty::Value(Value::Boolean(value)))
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
-        Ok(Given::Value(Value::Integer(value)))
+        Ok(JsonProperty::Value(Value::Integer(value)))
     }
 
     /// Beyond the largest integer of a property it can only be a double.
     fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-        Ok(Given::Value(i64::try_from(value).map_or(Value::Double(value as f64), Value::Integer)))
+        Ok(JsonProperty::Value(i64::try_from(value).map_or(Value::Double(value as f64), Value::Integer)))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-        Ok(Given::Value(Value::Double(value)))
+        Ok(JsonProperty::Value(Value::Double(value)))
     }
 
     fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Given::Value(Value::String(Cow::Borrowed(text))))
+        Ok(JsonProperty::Value(Value::String(Cow::Borrowed(text))))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Given::Value(Value::String(Cow::Owned(text.to_owned()))))
+        Ok(JsonProperty::Value(Value::String(Cow::Owned(text.to_owned()))))
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Given::Null)
+        Ok(JsonProperty::Null)
     }
 
     /// Read to its end, so that what is not JSON is found, and depth has its bound.
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
-        while map.next_entry::<Text<'_>, Given<'_>>()?.is_some() {}
-        Ok(Given::Nested)
+        while map.next_entry::<Text<'_>, JsonProperty<'_>>()?.is_some() {}
+        Ok(JsonProperty::Nested)
     }
 
     fn visit_seq<S: SeqAccess<'de>>(self, mut items: S) -> Result<Self::Value, S::Error> {
@@ -137,13 +139,13 @@ impl<'de> Visitor<'de> for Any {
         while let Some(item) = items.next_element()? {
             list = list.and_then(|list| push(list, item));
         }
-        Ok(list.map_or(Given::Nested, Given::Value))
+        Ok(list.map_or(JsonProperty::Nested, JsonProperty::Value))
     }
 }
 
 /// None where the item is of another kind than those before it; integers and doubles together are doubles.
-fn push<'a>(list: Value<'a>, item: Given<'a>) -> Option<Value<'a>> {
-    let Given::Value(item) = item else { return None };
+fn push<'a>(list: Value<'a>, item: JsonProperty<'a>) -> Option<Value<'a>> {
+    let JsonProperty::Value(item) = item else { return None };
     Some(match (list, item) {
         (Value::BooleanList(mut values), Value::Boolean(value)) => {
             values.push(value);
@@ -183,13 +185,13 @@ mod tests {
     use super::*;
 
     #[expect(clippy::needless_pass_by_value, reason = "reads like the text beside it")]
-    fn check(json: &str, expected: Option<Given<'_>>) {
+    fn check(json: &str, expected: Option<JsonProperty<'_>>) {
         assert_eq!(value(json.as_bytes()), expected, "{json}");
     }
 
     #[test]
     fn values_are_what_json_says() {
-        let some = |value| Some(Given::Value(value));
+        let some = |value| Some(JsonProperty::Value(value));
         check("true", some(Value::Boolean(true)));
         check("9223372036854775807", some(Value::Integer(i64::MAX)));
         check("-9223372036854775808", some(Value::Integer(i64::MIN)));
@@ -201,11 +203,11 @@ mod tests {
         check("[1, 2]", some(Value::IntegerList(vec![1, 2])));
         check("[1, 2.5, 3]", some(Value::DoubleList(vec![1.0, 2.5, 3.0])));
         check(r#"["a"]"#, some(Value::StringList(vec!["a".into()])));
-        check("null", Some(Given::Null));
-        check(r#"[1, "a"]"#, Some(Given::Nested));
-        check("[[1]]", Some(Given::Nested));
-        check("[true, null]", Some(Given::Nested));
-        check(r#"{"a": {"b": [{}]}}"#, Some(Given::Nested));
+        check("null", Some(JsonProperty::Null));
+        check(r#"[1, "a"]"#, Some(JsonProperty::Nested));
+        check("[[1]]", Some(JsonProperty::Nested));
+        check("[true, null]", Some(JsonProperty::Nested));
+        check(r#"{"a": {"b": [{}]}}"#, Some(JsonProperty::Nested));
     }
 
     #[test]
@@ -216,10 +218,10 @@ mod tests {
             check(json, None);
         }
         let levels = |count: usize| format!("{}{}", "[".repeat(count), "]".repeat(count));
-        check(&levels(127), Some(Given::Nested));
+        check(&levels(127), Some(JsonProperty::Nested));
         check(&levels(128), None);
         assert_eq!(object(b"[1]"), None);
         assert_eq!(object(b"\"{}\""), None);
-        assert_eq!(object(b" { } "), Some(GivenProperties::default()));
+        assert_eq!(object(b" { } "), Some(JsonProperties::default()));
     }
 }

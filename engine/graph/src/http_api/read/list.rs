@@ -1,19 +1,24 @@
 //! Lists of nodes and relationships: all, those of a type, and those whose property fits, `limit` of them behind `skip`;
-//! by virtual shard, then by type and index, as `RageDB` has them. A list is made in slices, so that one that looks at
-//! millions holds up nobody; who waits between them is the business of `pieces`.
+//! by virtual shard, then by type and index, as `RageDB` has them. A list is made in slices, so that one that visits
+//! millions holds up nobody; `stream` sends them.
 
-use prony_graph::databases::Database;
 use std::sync::Arc;
 
 use prony_graph_store::{Condition, Read, Ref, SHARDS, Side, Test, Value};
+use prony_source::http_api::{ApiResponse, Progress, query};
 
 use super::{
-    answer::Answer,
-    given::{self, Given},
-    json::{write_node, write_relationship},
-    pieces::{Pieces, SLICE_VISITS, is_full},
+    begin_ok,
+    stream::{LongBody, SLICE_VISITS, is_full},
 };
-use crate::http::query;
+use crate::{
+    databases::Database,
+    http_api::{
+        error::CallError,
+        json::{write_node, write_relationship},
+        write::property::{self, JsonProperty},
+    },
+};
 
 const LIMIT_DEFAULT: usize = 100;
 /// An index names no more at a time: where it would, the slots are walked.
@@ -27,11 +32,11 @@ pub(super) struct Page {
 }
 
 impl Page {
-    pub(super) fn read(query: Option<&str>) -> Result<Self, Answer> {
+    pub(super) fn read(query: Option<&str>) -> Result<Self, CallError> {
         let read = |name, otherwise| {
             let Some(query) = query else { return Ok(otherwise) };
-            let wrong = || Answer::bad(&format!("Invalid {name} parameter"));
-            match query::parameter(query, name).map_err(|()| wrong())?.as_deref() {
+            let wrong = || CallError::BadRequest(format!("Invalid {name} parameter").into());
+            match query::parameter(query, name).map_err(|_| wrong())?.as_deref() {
                 None | Some("") => Ok(otherwise),
                 Some(text) if !text.bytes().all(|byte| byte.is_ascii_digit()) => Err(wrong()),
                 Some(text) => text.parse::<u64>().map(|number| number as usize).map_err(|_| wrong()),
@@ -41,80 +46,87 @@ impl Page {
     }
 }
 
-/// Answers a GET of a list.
-pub(super) fn all(database: &Arc<Database>, side: Side, of: Option<&str>, query: Option<&str>) -> Answer {
-    let page = match Page::read(query) {
-        Ok(page) => page,
-        Err(response) => return response,
-    };
-    let read = database.store.read();
-    match of.map(|name| read.schema().side(side).number(name)) {
-        Some(None) => Answer::ok(&b"[]"[..]),
-        number => Answer::in_pieces(&read, Pieces::List(List::new(database, side, number.flatten(), page))),
-    }
-}
-
-/// What a find is for: type, property and operation as the path has them.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Sought<'a> {
-    pub(super) side: Side,
-    pub(super) of: &'a str,
-    pub(super) property: &'a str,
-    pub(super) operation: &'a str,
-}
-
-/// Answers a POST of a find, whose body is the value that is compared with.
-pub(super) fn find(
+/// Responds to a GET of a list.
+pub(super) fn all(
     database: &Arc<Database>,
-    sought: Sought<'_>,
+    side: Side,
+    of: Option<&str>,
+    query: Option<&str>,
+    response: &mut ApiResponse,
+) -> Result<Progress, CallError> {
+    let page = Page::read(query)?;
+    let read = database.store.read();
+    let number = of.map(|name| read.schema().side(side).number(name));
+    if number == Some(None) {
+        begin_ok(response).extend_from_slice(b"[]");
+        return Ok(Progress::Done);
+    }
+    Ok(List::new(database, side, number.flatten(), page).begin(&read, response))
+}
+
+/// What is to be found: type, property and operation as the path has them.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::http_api) struct FindRequest<'a> {
+    pub(in crate::http_api) side: Side,
+    pub(in crate::http_api) of: &'a str,
+    pub(in crate::http_api) property: &'a str,
+    pub(in crate::http_api) operation: &'a str,
+}
+
+/// Responds to a POST of a find, whose body is the value that is compared with.
+pub(in crate::http_api) fn find(
+    database: &Arc<Database>,
+    find: FindRequest<'_>,
     body: &[u8],
     query: Option<&str>,
-) -> Result<Answer, Answer> {
-    let Some((test, not)) = Test::parse(sought.operation) else {
-        return Err(Answer::bad("Invalid operation parameter"));
+    response: &mut ApiResponse,
+) -> Result<Progress, CallError> {
+    let Some((test, not)) = Test::parse(find.operation) else {
+        return Err(CallError::BadRequest("Invalid operation parameter".into()));
     };
-    let value = match given::value(body) {
-        // It asks for no value, and looks at none.
+    let value = match property::value(body) {
+        // It asks for no value, whatever the body is.
         _ if test == Test::IsNull => None,
-        Some(Given::Value(value)) => Some(value.into_owned()),
-        _ => return Err(Answer::bad("Invalid JSON")),
+        Some(JsonProperty::Value(value)) => Some(value.into_owned()),
+        _ => return Err(CallError::BadRequest("Invalid JSON".into())),
     };
     let page = Page::read(query)?;
     let read = database.store.read();
-    let Some(number) = read.schema().side(sought.side).number(sought.of) else {
-        return Ok(Answer::ok(&b"[]"[..]));
+    let Some(number) = read.schema().side(find.side).number(find.of) else {
+        begin_ok(response).extend_from_slice(b"[]");
+        return Ok(Progress::Done);
     };
-    let wanted = Wanted { property: sought.property.to_owned(), test, not, value };
-    let named = read.few_candidates(sought.side, number, &[wanted.condition()], NAMED_MAX);
-    let mut list = List::new(database, sought.side, Some(number), page);
-    list.wanted = Some(Arc::new(wanted));
+    let condition = OwnedCondition { property: find.property.to_owned(), test, not, value };
+    let named = read.few_candidates(find.side, number, &[condition.borrowed()], NAMED_MAX);
+    let mut list = List::new(database, find.side, Some(number), page);
+    list.condition = Some(Arc::new(condition));
     list.named = named.map(Vec::into_iter);
-    Ok(Answer::in_pieces(&read, Pieces::List(list)))
+    Ok(list.begin(&read, response))
 }
 
 /// A condition that outlives its request.
 #[derive(Debug)]
-struct Wanted {
+struct OwnedCondition {
     property: String,
     test: Test,
     not: bool,
     value: Option<Value<'static>>,
 }
 
-impl Wanted {
-    fn condition(&self) -> Condition<'_> {
+impl OwnedCondition {
+    fn borrowed(&self) -> Condition<'_> {
         Condition { property: &self.property, test: self.test, not: self.not, value: self.value.clone() }
     }
 }
 
-/// A list that is being made.
+/// A list that is being written.
 #[derive(Debug)]
 pub(super) struct List {
     pub(super) database: Arc<Database>,
     side: Side,
     /// Of one type, or of all.
     number: Option<u16>,
-    wanted: Option<Arc<Wanted>>,
+    condition: Option<Arc<OwnedCondition>>,
     /// What is left of what an index names; with none, slots are walked from `next` on.
     named: Option<std::vec::IntoIter<Ref>>,
     next: Ref,
@@ -129,13 +141,19 @@ impl List {
             database: Arc::clone(database),
             side,
             number,
-            wanted: None,
+            condition: None,
             named: None,
             next: Ref::new(0, 0, 0),
             left: page,
             is_opened: false,
             has_members: false,
         }
+    }
+
+    /// Writes the first slice, which is all of most lists.
+    fn begin(mut self, read: &Read, response: &mut ApiResponse) -> Progress {
+        let has_more = self.write_slice(read, begin_ok(response));
+        if has_more { Progress::Streams(LongBody::List(self).into_stream()) } else { Progress::Done }
     }
 
     /// Writes what one slice finds; true where there may be more.
@@ -151,8 +169,8 @@ impl List {
     }
 
     fn write_members(&mut self, read: &Read, out: &mut Vec<u8>) -> bool {
-        let wanted = self.wanted.clone();
-        let condition = wanted.as_deref().map(Wanted::condition);
+        let owned = self.condition.clone();
+        let condition = owned.as_deref().map(OwnedCondition::borrowed);
         if let Some(mut named) = self.named.take() {
             for visits in 1.. {
                 let Some(at) = named.next() else { return false };
@@ -193,7 +211,7 @@ impl List {
         numbers.filter(|number| *number >= first && self.number.is_none_or(|only| only == *number)).collect()
     }
 
-    /// Writes what is there and wanted; false where it was the last.
+    /// Writes what is there and fits; false where it was the last.
     fn write_one(
         &mut self,
         read: &Read,

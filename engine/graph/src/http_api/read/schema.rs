@@ -3,23 +3,22 @@
 use prony_graph_store::{Kind, Read, Side, Type};
 use prony_graphql::json::write_string;
 
-use super::{
-    answer::Answer,
+use crate::http_api::{
+    error::CallError,
     json::{write_list, write_separated},
     path::Call,
 };
 
-/// Answers a GET of it.
-pub(super) fn answer(read: &Read, call: &Call<'_>) -> Answer {
-    let mut body = Vec::new();
+/// Writes the body of a response to a GET of it.
+pub(super) fn write(read: &Read, call: &Call<'_>, body: &mut Vec<u8>) -> Result<(), CallError> {
     match call {
-        Call::Types(side) => write_types(&mut body, read, *side),
+        Call::Types(side) => write_types(body, read, *side),
         Call::Type(side, name) => {
             body.push(b'{');
             let types = read.schema().side(*side);
             let of = types.number(name).and_then(|number| types.get(number));
             let properties = of.iter().flat_map(|of| &of.properties);
-            write_separated(&mut body, properties, |out, (name, property)| {
+            write_separated(body, properties, |out, (name, property)| {
                 write_kind(out, name, property.kind.name());
             });
             body.push(b'}');
@@ -30,29 +29,29 @@ pub(super) fn answer(read: &Read, call: &Call<'_>) -> Answer {
             let kind =
                 of.and_then(|of| of.properties.get(&**name)).map_or("", |property| property.kind.name());
             body.push(b'{');
-            write_kind(&mut body, name, kind);
+            write_kind(body, name, kind);
             body.push(b'}');
         }
         Call::Indexes(side, Some(name)) => {
             let types = read.schema().side(*side);
             let of = types.number(name).and_then(|number| types.get(number));
-            write_list(&mut body, of.iter().flat_map(|of| indexed(of)), write_string);
+            write_list(body, of.iter().flat_map(|of| indexed(of)), write_string);
         }
         Call::Indexes(side, None) => {
             let mut types: Vec<_> = read.schema().side(*side).all().map(|(_, of)| of).collect();
             types.retain(|of| indexed(of).next().is_some());
             types.sort_unstable_by(|a, b| a.name.cmp(&b.name));
             body.push(b'{');
-            write_separated(&mut body, types, |out, of| {
+            write_separated(body, types, |out, of| {
                 write_string(out, &of.name);
                 out.extend_from_slice(b": ");
                 write_list(out, indexed(of), write_string);
             });
             body.push(b'}');
         }
-        _ => return Answer::unknown_route(),
+        _ => return Err(CallError::UnknownRoute),
     }
-    Answer::ok(body)
+    Ok(())
 }
 
 /// The properties that have an index, by name.
@@ -61,7 +60,7 @@ fn indexed(of: &Type) -> impl Iterator<Item = &str> {
 }
 
 /// Names, sorted.
-pub(super) fn write_types(out: &mut Vec<u8>, read: &Read, side: Side) {
+pub(in crate::http_api) fn write_types(out: &mut Vec<u8>, read: &Read, side: Side) {
     let mut names: Vec<&str> = read.schema().side(side).all().map(|(_, of)| &*of.name).collect();
     names.sort_unstable();
     write_list(out, names, write_string);
@@ -74,9 +73,9 @@ fn write_kind(out: &mut Vec<u8>, name: &str, kind: &str) {
 }
 
 /// The kind that a data type names.
-pub(super) fn kind(name: &str) -> Result<Kind, Answer> {
+pub(in crate::http_api) fn kind(name: &str) -> Result<Kind, CallError> {
     Kind::parse(name).ok_or_else(|| {
         let names: Vec<String> = Kind::ALL.iter().map(|kind| format!("\"{}\"", kind.name())).collect();
-        Answer::bad(&format!("Allowed data types: {}", names.join(", ")))
+        CallError::BadRequest(format!("Allowed data types: {}", names.join(", ")).into())
     })
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// The text that a segment of a path stands for. None where a `%` has no two hexadecimal digits behind it, or where that is
 /// not UTF-8.
-pub(crate) fn text(segment: &str) -> Option<Cow<'_, str>> {
+pub fn text(segment: &str) -> Option<Cow<'_, str>> {
     match bytes(segment)? {
         Cow::Borrowed(_) => Some(Cow::Borrowed(segment)),
         Cow::Owned(decoded) => String::from_utf8(decoded).ok().map(Cow::Owned),
@@ -12,7 +12,7 @@ pub(crate) fn text(segment: &str) -> Option<Cow<'_, str>> {
 }
 
 /// As [`text`], of any bytes; borrowed where nothing is encoded.
-pub(super) fn bytes(text: &str) -> Option<Cow<'_, [u8]>> {
+pub fn bytes(text: &str) -> Option<Cow<'_, [u8]>> {
     let bytes = text.as_bytes();
     let Some(first) = memchr::memchr(b'%', bytes) else { return Some(Cow::Borrowed(bytes)) };
     let mut decoded = bytes[..first].to_vec();

@@ -1,11 +1,11 @@
 //! Cuts a stream of bytes into numbered lines, and keeps no more of it than is being worked on.
 
-/// Bytes after which lines are handed on. Enough to share a write and its sync; their work takes a core about a
+/// Bytes after which lines are taken. Enough to share a write and its sync; their work takes a core about a
 /// millisecond, for which its other connections wait.
 const BLOCK_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct LineBuffer {
     buffer: Vec<u8>,
     /// Longest line.
     max_bytes: usize,
@@ -17,12 +17,12 @@ pub(super) struct Lines {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line<'a> {
+pub(super) enum BulkLine<'a> {
     Text(&'a [u8]),
     TooLong { limit: usize },
 }
 
-impl Lines {
+impl LineBuffer {
     pub(super) const fn new(max_bytes: usize) -> Self {
         Self { buffer: Vec::new(), max_bytes, number: 1, is_skipping: false, is_ended: false }
     }
@@ -46,18 +46,18 @@ impl Lines {
         self.buffer.len() >= BLOCK_BYTES
     }
 
-    /// Hands on the lines that are whole, with their numbers; blank ones are only counted.
-    pub(super) fn take(&mut self, mut with: impl FnMut(u64, Line<'_>)) {
+    /// Gives the lines that are whole, with their numbers; blank ones are only counted.
+    pub(super) fn take(&mut self, mut with: impl FnMut(u64, BulkLine<'_>)) {
         let mut at = 0;
         while at < self.buffer.len() {
             let rest = &self.buffer[at..];
             let end = memchr::memchr(b'\n', rest).or_else(|| self.is_ended.then_some(rest.len()));
             if end.unwrap_or(rest.len()) > self.max_bytes {
-                with(self.number, Line::TooLong { limit: self.max_bytes });
+                with(self.number, BulkLine::TooLong { limit: self.max_bytes });
             } else if let Some(end) = end {
                 let text = rest[..end].trim_ascii();
                 if !text.is_empty() {
-                    with(self.number, Line::Text(text));
+                    with(self.number, BulkLine::Text(text));
                 }
             } else {
                 break;
@@ -77,13 +77,13 @@ mod tests {
 
     /// The same lines come out however the text is cut; `|` stands between pieces that are taken apart.
     fn check(pieces: &str, expected: &str) {
-        let mut lines = Lines::new(8);
+        let mut lines = LineBuffer::new(8);
         let mut found = String::new();
-        let mut take = |lines: &mut Lines| {
+        let mut take = |lines: &mut LineBuffer| {
             lines.take(|number, line| {
                 let _ = match line {
-                    Line::Text(text) => write!(found, "{number}:{} ", String::from_utf8_lossy(text)),
-                    Line::TooLong { .. } => write!(found, "{number}! "),
+                    BulkLine::Text(text) => write!(found, "{number}:{} ", String::from_utf8_lossy(text)),
+                    BulkLine::TooLong { .. } => write!(found, "{number}! "),
                 };
             });
         };
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_told_once_and_left_out() {
+    fn a_line_that_is_too_long_is_reported_once_and_left_out() {
         for pieces in ["a\n123456789\nb", "a\n12345|6789|0123|4567\nb\n", "a\n1234567890123|4\n|b"] {
             check(pieces, "1:a 2! 3:b");
         }

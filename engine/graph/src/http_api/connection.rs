@@ -1,0 +1,116 @@
+//! One client's connection: which call a request is, and the write that it waits for.
+
+use std::{
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use http::Method;
+use prony_source::http_api::{ApiConnection, ApiLimits, ApiRequest, ApiResponse, Progress};
+
+use super::{
+    bulk, databases,
+    error::CallError,
+    path::{self, Call},
+    read,
+    write::{self, NotBegun, WriteProgress},
+};
+use crate::databases::{DEFAULT_DATABASE, Database, Databases, settle::Waiting};
+
+/// The calls of one connection, one after the other.
+#[derive(Debug)]
+pub(super) struct GraphConnection {
+    databases: Arc<Databases>,
+    limits: ApiLimits,
+    /// The write that was accepted and is not durable yet.
+    waiting: Option<Waiting>,
+}
+
+impl GraphConnection {
+    pub(super) const fn new(databases: Arc<Databases>, limits: ApiLimits) -> Self {
+        Self { databases, limits, waiting: None }
+    }
+
+    fn call(&mut self, request: &ApiRequest<'_>, response: &mut ApiResponse) -> Result<Progress, CallError> {
+        let Self { databases, limits, waiting } = self;
+        let Some((name, path)) = split(request.path) else {
+            return databases::respond(databases, request, response);
+        };
+        let responded = with_database(databases, name, |database| {
+            let call = path::read(path)?;
+            if is_read(request.method) {
+                return read::respond(database, &call, request.query, response);
+            }
+            write_call(database, &call, request, *limits, waiting, response)
+        });
+        responded.unwrap_or(Err(CallError::UnknownRoute))
+    }
+}
+
+impl ApiConnection for GraphConnection {
+    fn begin(&mut self, request: &ApiRequest<'_>, response: &mut ApiResponse) -> Progress {
+        self.call(request, response).unwrap_or_else(|error| {
+            error.write(response);
+            Progress::Done
+        })
+    }
+
+    /// The response is what was asked for, or that it was taken back.
+    fn poll(&mut self, context: &mut Context<'_>, response: &mut ApiResponse) -> Poll<()> {
+        let Some(waiting) = &mut self.waiting else { return Poll::Ready(()) };
+        let outcome = ready!(waiting.poll(context));
+        self.waiting = None;
+        if let Err(error) = outcome {
+            CallError::NotDurable(error).write(response);
+        }
+        Poll::Ready(())
+    }
+}
+
+pub(super) fn is_read(method: &Method) -> bool {
+    *method == Method::GET || *method == Method::HEAD
+}
+
+fn write_call(
+    database: &Arc<Database>,
+    call: &Call<'_>,
+    request: &ApiRequest<'_>,
+    limits: ApiLimits,
+    waiting: &mut Option<Waiting>,
+    response: &mut ApiResponse,
+) -> Result<Progress, CallError> {
+    if let Call::List(side, None) = call
+        && *request.method == Method::POST
+    {
+        return Ok(Progress::Asynchronous(bulk::responder(&database.store, *side, request, limits)));
+    }
+    let Some(body) = request.body else { return Ok(Progress::NeedsBody) };
+    match write::begin(database, request.method, call, request.query, body, response) {
+        Ok(WriteProgress::Over(progress)) => Ok(progress),
+        Ok(WriteProgress::Waits(accepted)) => {
+            *waiting = Some(accepted);
+            Ok(Progress::Waits)
+        }
+        Err(NotBegun::Error(error)) => Err(error),
+        Err(NotBegun::NoRoom) => {
+            let store = Arc::clone(&database.store);
+            Ok(Progress::NotReady(Box::pin(async move { store.room().await })))
+        }
+    }
+}
+
+/// A database's name and what follows it; none where the path is not below `/db/`.
+fn split(path: &str) -> Option<(&str, &str)> {
+    let rest = path.strip_prefix("/db/")?;
+    let end = rest.bytes().position(|byte| byte == b'/');
+    Some(end.map_or((rest, ""), |end| (&rest[..end], &rest[end + 1..])))
+}
+
+/// What `with` makes of the database with a name.
+fn with_database<T>(databases: &Databases, name: &str, with: impl FnOnce(&Arc<Database>) -> T) -> Option<T> {
+    if name == DEFAULT_DATABASE {
+        return Some(with(databases.default()));
+    }
+    let name = path::decode(name).ok()?;
+    databases.get(&name).map(|database| with(&database))
+}

@@ -1,0 +1,124 @@
+//! `/dbs`: the databases themselves, listed, made, emptied and dropped. What blocks goes to a thread of its own.
+
+use std::sync::Arc;
+
+use http::{Method, StatusCode};
+use prony_graph_store::Side;
+use prony_graphql::json::write_string;
+use prony_source::http_api::{ApiRequest, ApiResponse, AsyncResponder, AsyncResponse, Progress};
+
+use super::{
+    connection::is_read,
+    error::{CallError, JSON},
+    json::write_list,
+    path,
+    read::schema::write_types,
+    write,
+};
+use crate::databases::{ChangeError, Database, Databases};
+
+/// Responds to what is not below `/db/`.
+pub(super) fn respond(
+    databases: &Arc<Databases>,
+    request: &ApiRequest<'_>,
+    response: &mut ApiResponse,
+) -> Result<Progress, CallError> {
+    let rest = request.path.strip_prefix("/dbs").ok_or(CallError::UnknownRoute)?;
+    let Some(name) = rest.strip_prefix('/') else {
+        if !rest.is_empty() || !is_read(request.method) {
+            return Err(CallError::UnknownRoute);
+        }
+        let body = response.begin_body(StatusCode::OK, JSON);
+        write_list(body, databases.all().keys(), |out, name| write_string(out, name));
+        return Ok(Progress::Done);
+    };
+    let name = match path::decode(name) {
+        Ok(name) if !name.contains('/') || name.is_empty() => name,
+        _ => return Err(CallError::UnknownRoute),
+    };
+    let responder = match *request.method {
+        Method::GET | Method::HEAD => {
+            let database = databases.get(&name).ok_or(CallError::NotFound)?;
+            describe(&database, response.begin_body(StatusCode::OK, JSON));
+            return Ok(Progress::Done);
+        }
+        Method::POST => change(databases, &name, Databases::create),
+        Method::PUT => clear(databases, &name)?,
+        Method::DELETE => change(databases, &name, Databases::drop_one),
+        _ => return Err(CallError::UnknownRoute),
+    };
+    Ok(Progress::Asynchronous(responder))
+}
+
+/// `{"key": "rage", "nodes": ["User"], "relationships": ["KNOWS"]}`
+fn describe(database: &Database, body: &mut Vec<u8>) {
+    let read = database.store.read();
+    body.extend_from_slice(b"{\"key\": ");
+    write_string(body, &database.name);
+    for (side, member) in [(Side::Nodes, "nodes"), (Side::Relationships, "relationships")] {
+        body.extend_from_slice(b", ");
+        write_string(body, member);
+        body.extend_from_slice(b": ");
+        write_types(body, &read, side);
+    }
+    body.push(b'}');
+}
+
+/// Makes or drops a database, and describes the one that is then there.
+fn change(
+    databases: &Arc<Databases>,
+    name: &str,
+    change: impl FnOnce(&Databases, &str) -> Result<(), ChangeError> + Send + 'static,
+) -> AsyncResponder {
+    let (databases, name) = (Arc::clone(databases), name.to_owned());
+    Box::new(move |_body| {
+        Box::pin(async move {
+            let changed =
+                tokio::task::spawn_blocking(move || change(&databases, &name).map(|()| databases.get(&name)));
+            match changed.await {
+                Ok(Ok(Some(database))) => whole(|response| {
+                    describe(&database, response.begin_body(StatusCode::OK, JSON));
+                }),
+                Ok(Ok(None)) => whole(|response| response.set_empty(StatusCode::NO_CONTENT)),
+                Ok(Err(error)) => whole(|response| not_changed(&error).write(response)),
+                Err(error) => {
+                    tracing::error!(%error, "cannot change a database");
+                    let text = "cannot change the database; the server's log says why";
+                    whole(|response| CallError::Failed(text.into()).write(response))
+                }
+            }
+        })
+    })
+}
+
+fn not_changed(error: &ChangeError) -> CallError {
+    match error {
+        ChangeError::Missing => CallError::NotModified,
+        ChangeError::Directory { .. } | ChangeError::Open(_) => {
+            tracing::error!(%error, "cannot change a database");
+            CallError::Failed(error.to_string().into())
+        }
+        error => CallError::BadRequest(error.to_string().into()),
+    }
+}
+
+/// Empties a database, and describes it when that is durable.
+fn clear(databases: &Databases, name: &str) -> Result<AsyncResponder, CallError> {
+    let missing = || CallError::BadRequest(ChangeError::Missing.to_string().into());
+    let database = databases.get(name).ok_or_else(missing)?;
+    Ok(Box::new(move |_body| {
+        Box::pin(async move {
+            let cleared = write::clear_and_wait(&database).await;
+            whole(|response| match cleared {
+                Ok(()) => describe(&database, response.begin_body(StatusCode::OK, JSON)),
+                Err(error) => error.write(response),
+            })
+        })
+    }))
+}
+
+fn whole(write: impl FnOnce(&mut ApiResponse)) -> AsyncResponse {
+    let mut made = AsyncResponse::default();
+    write(&mut made.response);
+    made
+}

@@ -1,0 +1,83 @@
+//! Why a call has no success: RageDB's statuses and texts, without a charset and, where there is nothing to say, without a
+//! body.
+
+use std::borrow::Cow;
+
+use http::StatusCode;
+use prony_graph_store::{Refusal, WriteError};
+use prony_source::http_api::ApiResponse;
+
+/// The type of all bodies but reports of progress.
+pub(super) const JSON: &str = "application/json";
+
+/// Why a call is not done.
+#[derive(Debug)]
+pub(super) enum CallError {
+    /// The path names no call of this method.
+    UnknownRoute,
+    NotFound,
+    NotModified,
+    BadRequest(Cow<'static, str>),
+    /// The write was accepted, could not be made durable, and was taken back.
+    NotDurable(WriteError),
+    /// The text is for clients; the log has the rest.
+    Failed(Cow<'static, str>),
+}
+
+impl CallError {
+    pub(super) fn write(&self, response: &mut ApiResponse) {
+        match self {
+            Self::UnknownRoute => {
+                let body = response.begin_body(StatusCode::NOT_FOUND, JSON);
+                body.extend_from_slice(b"{\"message\": \"Not found\", \"code\": 404}");
+            }
+            Self::NotFound => response.set_empty(StatusCode::NOT_FOUND),
+            Self::NotModified => response.set_empty(StatusCode::NOT_MODIFIED),
+            Self::BadRequest(text) => response.set_json_text(StatusCode::BAD_REQUEST, text),
+            Self::NotDurable(error) => {
+                let (status, text) = durability_fault(error);
+                response.set_json_text(status, text);
+            }
+            Self::Failed(text) => response.set_json_text(StatusCode::INTERNAL_SERVER_ERROR, text),
+        }
+    }
+}
+
+/// A creation that the store refuses.
+pub(super) fn not_created(refusal: &Refusal) -> CallError {
+    match refusal {
+        Refusal::TooLong { .. } | Refusal::TooMany { .. } => {
+            CallError::BadRequest(refusal.to_string().into())
+        }
+        _ => CallError::BadRequest("Invalid Request".into()),
+    }
+}
+
+/// A change that the store refuses.
+pub(super) fn not_changed(refusal: &Refusal) -> CallError {
+    match refusal {
+        Refusal::TooLong { .. } | Refusal::TooMany { .. } => {
+            CallError::BadRequest(refusal.to_string().into())
+        }
+        _ => CallError::NotModified,
+    }
+}
+
+/// What a client is responded with whose write could not be made durable.
+pub(super) fn durability_fault(error: &WriteError) -> (StatusCode, &'static str) {
+    if error.is_disk_full() {
+        let text = "the disk is full: the write was taken back; make room and send it again";
+        return (StatusCode::INSUFFICIENT_STORAGE, text);
+    }
+    match error {
+        WriteError::Closed => {
+            let text = "the server is stopping: the write was not made; send it again when it is back";
+            (StatusCode::SERVICE_UNAVAILABLE, text)
+        }
+        error => {
+            tracing::error!(%error, cause = std::error::Error::source(error), "a write was taken back");
+            let text = "the log cannot be written: the write was taken back; the server's log says why";
+            (StatusCode::INTERNAL_SERVER_ERROR, text)
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The HTTP API of a graph: its databases, and RageDB's calls on them. What a graph holds, and when a write is durable, is the
+//! store's; reading requests and writing responses is the server's.
+//!
+//! A path is read as a [`path::Call`], the store is asked, and JSON text is written. A read is responded to at once; a write
+//! waits, without holding up its core, until it is durable.
+
+mod bulk;
+mod connection;
+mod databases;
+mod error;
+mod json;
+mod path;
+mod read;
+mod write;
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use prony_source::http_api::{ApiConnection, ApiLimits, ApiResponse, HttpApi};
+
+use self::connection::GraphConnection;
+use crate::databases::Databases;
+
+/// The calls on the databases of one graph source.
+#[derive(Debug)]
+pub(crate) struct GraphApi {
+    databases: Arc<Databases>,
+}
+
+impl GraphApi {
+    pub(crate) const fn new(databases: Arc<Databases>) -> Self {
+        Self { databases }
+    }
+}
+
+impl HttpApi for GraphApi {
+    fn prefixes(&self) -> &'static [&'static str] {
+        &["/db/", "/dbs"]
+    }
+
+    fn allow(&self) -> &'static str {
+        "GET, HEAD, POST, PUT, DELETE, OPTIONS"
+    }
+
+    /// Clients of RageDB know its 404.
+    fn takes_unknown_paths(&self) -> bool {
+        true
+    }
+
+    fn refuse(&self, status: StatusCode, message: &str, response: &mut ApiResponse) {
+        response.set_json_text(status, message);
+    }
+
+    fn connect(&self, limits: ApiLimits) -> Box<dyn ApiConnection> {
+        Box::new(GraphConnection::new(Arc::clone(&self.databases), limits))
+    }
+}

@@ -1,0 +1,111 @@
+//! Calls that change nothing. Lists, and what is around a node, have modules of their own.
+
+pub(super) mod list;
+mod neighborhood;
+pub(super) mod schema;
+mod stream;
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use prony_graph_store::{Node, Read, Ref, Relationship};
+use prony_graphql::json::write_string;
+use prony_source::http_api::{ApiResponse, Progress};
+
+use super::{
+    error::{CallError, JSON},
+    json::{write_integer, write_list, write_member, write_node, write_properties, write_relationship},
+    path::{Call, NodeName, Owner},
+};
+use crate::databases::Database;
+
+/// Responds to a GET.
+pub(super) fn respond(
+    database: &Arc<Database>,
+    call: &Call<'_>,
+    query: Option<&str>,
+    response: &mut ApiResponse,
+) -> Result<Progress, CallError> {
+    let read = database.store.read();
+    match call {
+        Call::Node(name) => {
+            let node = find(&read, name).ok_or(CallError::NotFound)?;
+            write_node(begin_ok(response), &node);
+        }
+        Call::Relationship(id) => {
+            let found = relationship(&read, *id).ok_or(CallError::NotFound)?;
+            write_relationship(begin_ok(response), &found);
+        }
+        Call::Neighborhood(name, aspect, filter) => {
+            return Ok(neighborhood::respond(database, &read, name, *aspect, filter, response));
+        }
+        Call::Connected(from, to, filter) => {
+            return Ok(neighborhood::connected(database, &read, (from, to), filter, response));
+        }
+        Call::Properties(owner) => properties(&read, owner, begin_ok(response)),
+        Call::Property(owner, name) => property(&read, owner, name, begin_ok(response)),
+        Call::List(side, of) => return list::all(database, *side, of.as_deref(), query, response),
+        Call::Types(_) | Call::Type(..) | Call::Declared(..) | Call::Indexes(..) => {
+            schema::write(&read, call, begin_ok(response))?;
+        }
+        Call::HealthCheck => health_check(begin_ok(response)),
+        Call::Find(..) | Call::Relate(..) | Call::Schema | Call::Declare(..) | Call::Index(..) => {
+            return Err(CallError::UnknownRoute);
+        }
+    }
+    Ok(Progress::Done)
+}
+
+/// Where the body of a success is written.
+fn begin_ok(response: &mut ApiResponse) -> &mut Vec<u8> {
+    response.begin_body(StatusCode::OK, JSON)
+}
+
+fn find<'r>(read: &'r Read, name: &NodeName<'_>) -> Option<Node<'r>> {
+    match name {
+        NodeName::Key(type_name, key) => read.find(type_name, key),
+        NodeName::Id(id) => read.node(Ref::from_id(*id)?),
+    }
+}
+
+fn relationship(read: &Read, id: u64) -> Option<Relationship<'_>> {
+    read.relationship(Ref::from_id(id)?)
+}
+
+/// Of nothing, none: as RageDB says it.
+fn properties(read: &Read, owner: &Owner<'_>, body: &mut Vec<u8>) {
+    match owner {
+        Owner::Node(name) => match find(read, name) {
+            Some(node) => write_properties(body, node.properties()),
+            None => body.extend_from_slice(b"{}"),
+        },
+        Owner::Relationship(id) => match relationship(read, *id) {
+            Some(found) => write_properties(body, found.properties()),
+            None => body.extend_from_slice(b"{}"),
+        },
+    }
+}
+
+fn property(read: &Read, owner: &Owner<'_>, name: &str, body: &mut Vec<u8>) {
+    let value = match owner {
+        Owner::Node(node) => find(read, node).and_then(|node| node.property(name)),
+        Owner::Relationship(id) => relationship(read, *id).and_then(|found| found.property(name)),
+    };
+    body.push(b'{');
+    if let Some(value) = value {
+        write_member(body, name, &value);
+    } else {
+        write_string(body, name);
+        body.extend_from_slice(b": null");
+    }
+    body.push(b'}');
+}
+
+/// One text a virtual shard.
+fn health_check(body: &mut Vec<u8>) {
+    write_list(body, 0..prony_graph_store::SHARDS, |out, shard| {
+        out.extend_from_slice(b"\"Shard ");
+        write_integer(out, shard);
+        out.extend_from_slice(b" is OK\"");
+    });
+}

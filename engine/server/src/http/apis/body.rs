@@ -1,0 +1,81 @@
+//! A request's body that an API reads piece by piece, held to the server's limits of bytes and time.
+
+use std::{
+    fmt::{Debug, Display},
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::StatusCode;
+use hyper::body::Body;
+use prony_source::http_api::{BodyError, RequestBody};
+use tokio::time::Sleep;
+
+use crate::config::Settings;
+
+#[derive(Debug)]
+pub(super) struct StreamedRequestBody<B> {
+    body: B,
+    read_bytes: u64,
+    max_bytes: u64,
+    timeout: Duration,
+    /// Armed while the client is waited for.
+    pause: Option<Pin<Box<Sleep>>>,
+}
+
+impl<B> StreamedRequestBody<B> {
+    pub(super) const fn new(body: B, settings: &Settings) -> Self {
+        let (max_bytes, timeout) = (settings.max_bulk_bytes, settings.body_timeout);
+        Self { body, read_bytes: 0, max_bytes, timeout, pause: None }
+    }
+}
+
+impl<B: Body<Data = Bytes, Error: Display> + Unpin> StreamedRequestBody<B> {
+    fn poll_body(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        loop {
+            let piece = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
+                None => return Poll::Ready(None),
+                Some(Err(error)) => return Poll::Ready(Some(Err(broken(&error)))),
+                Some(Ok(frame)) => frame.into_data(),
+            };
+            // Trailers say nothing that we need.
+            let Ok(piece) = piece else { continue };
+            self.read_bytes += piece.len() as u64;
+            let is_over = self.read_bytes > self.max_bytes;
+            return Poll::Ready(Some(if is_over { Err(too_large(self.max_bytes)) } else { Ok(piece) }));
+        }
+    }
+}
+
+impl<B: Body<Data = Bytes, Error: Display> + Debug + Unpin> RequestBody for StreamedRequestBody<B> {
+    fn try_next(&mut self) -> Poll<Option<Result<Bytes, BodyError>>> {
+        self.poll_body(&mut Context::from_waker(std::task::Waker::noop()))
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        if let Poll::Ready(piece) = self.poll_body(context) {
+            self.pause = None;
+            return Poll::Ready(piece);
+        }
+        let timeout = self.timeout;
+        let pause = self.pause.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
+        ready!(pause.as_mut().poll(context));
+        Poll::Ready(Some(Err(too_slow(timeout))))
+    }
+}
+
+fn too_slow(timeout: Duration) -> BodyError {
+    let message = format!("nothing came for {} ms (body_timeout_ms)", timeout.as_millis());
+    BodyError { status: StatusCode::REQUEST_TIMEOUT, message }
+}
+
+fn too_large(limit: u64) -> BodyError {
+    let message = format!("the body is over the limit of {limit} bytes (max_bulk_bytes)");
+    BodyError { status: StatusCode::PAYLOAD_TOO_LARGE, message }
+}
+
+fn broken(error: &impl Display) -> BodyError {
+    BodyError { status: StatusCode::BAD_REQUEST, message: format!("the body broke off: {error}") }
+}

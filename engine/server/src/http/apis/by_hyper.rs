@@ -1,0 +1,98 @@
+//! Requests to an API that hyper has read: the body is read as the API wants it, and what waits is waited for.
+
+use std::future::poll_fn;
+
+use bytes::Bytes;
+use http::{Request, request::Parts};
+use http_body_util::Full;
+use hyper::body::{Body as _, Incoming};
+use prony_source::http_api::{ApiRequest, ApiResponse, AsyncResponse, Progress, RequestBody};
+
+use super::{ApiConnections, ApiId, body::StreamedRequestBody, into_reply};
+use crate::{
+    graphql::{CoreEngine, ExecutionContext as _},
+    http::{body, reply::Reply},
+};
+
+/// The body of a request, as far as it has been read.
+enum RequestState {
+    Unread(Incoming),
+    Whole(Bytes),
+}
+
+pub(in crate::http) async fn respond(
+    core: &CoreEngine,
+    connections: &ApiConnections,
+    id: ApiId,
+    request: Request<Incoming>,
+) -> Reply {
+    let apis = &core.site().apis;
+    let (head, body) = request.into_parts();
+    let mut body =
+        if body.is_end_stream() { RequestState::Whole(Bytes::new()) } else { RequestState::Unread(body) };
+    let mut connection = connections.take(apis, id);
+    let mut response = ApiResponse::default();
+    let mut rest = None;
+    let mut closes = false;
+    loop {
+        match connection.begin(&api_request(&head, &body), &mut response) {
+            Progress::Done => break,
+            Progress::Waits => {
+                poll_fn(|context| connection.poll(context, &mut response)).await;
+                break;
+            }
+            Progress::Streams(stream) => {
+                rest = Some(stream);
+                break;
+            }
+            Progress::NotReady(ready) => ready.await,
+            Progress::NeedsBody => match read_whole(core, &head, body).await {
+                Ok(read) => body = RequestState::Whole(read),
+                Err(fault) => {
+                    apis.get(id).refuse(fault.status, &fault.message, &mut response);
+                    // What is left of the body would be taken for the next request.
+                    closes = true;
+                    break;
+                }
+            },
+            Progress::Asynchronous(respond) => {
+                let made = respond(in_pieces(core, body)).await;
+                AsyncResponse { response, rest, closes_connection: closes } = made;
+                break;
+            }
+        }
+    }
+    connections.put_back(id, connection);
+    into_reply(response, rest, closes)
+}
+
+fn api_request<'r>(head: &'r Parts, body: &'r RequestState) -> ApiRequest<'r> {
+    ApiRequest {
+        method: &head.method,
+        path: head.uri.path(),
+        query: head.uri.query(),
+        headers: &head.headers,
+        body: match body {
+            RequestState::Unread(_) => None,
+            RequestState::Whole(body) => Some(body),
+        },
+    }
+}
+
+async fn read_whole(core: &CoreEngine, head: &Parts, body: RequestState) -> Result<Bytes, body::BodyFault> {
+    let settings = core.settings();
+    match body {
+        RequestState::Unread(body) => {
+            body::read(&head.headers, body, settings.max_body_bytes, settings.body_timeout).await
+        }
+        RequestState::Whole(read) => Ok(read),
+    }
+}
+
+fn in_pieces(core: &CoreEngine, body: RequestState) -> Box<dyn RequestBody> {
+    let settings = core.settings();
+    match body {
+        RequestState::Unread(body) => Box::new(StreamedRequestBody::new(body, settings)),
+        RequestState::Whole(read) => Box::new(StreamedRequestBody::new(Full::new(read), settings)),
+    }
+}

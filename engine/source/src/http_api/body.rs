@@ -1,0 +1,37 @@
+//! The body of a request that is read piece by piece, for bodies that need not fit in memory.
+
+use std::{fmt::Debug, future::poll_fn, task::Context, task::Poll};
+
+use bytes::Bytes;
+use http::StatusCode;
+
+/// Why there is no more of a body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BodyError {
+    /// What the client is responded with, if it is still there.
+    pub status: StatusCode,
+    /// Names the limit or what has happened.
+    pub message: String,
+}
+
+/// A body as it comes. The server holds its length and the client's pauses to its limits.
+pub trait RequestBody: Debug {
+    /// The next piece, if it has come; none at the end. The client's pause does not count.
+    ///
+    /// # Errors
+    /// There is no more of it, and nothing more to be read.
+    fn try_next(&mut self) -> Poll<Option<Result<Bytes, BodyError>>>;
+
+    /// As [`try_next`](Self::try_next), and wakes who waits for it. A client that lets too long pass is an error.
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>>;
+}
+
+impl dyn RequestBody {
+    /// Waits for the next piece; none at the end.
+    ///
+    /// # Errors
+    /// There is no more of it, and nothing more to be read.
+    pub async fn next(&mut self) -> Option<Result<Bytes, BodyError>> {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+}

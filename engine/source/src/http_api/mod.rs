@@ -1,0 +1,71 @@
+//! The traits of an HTTP API that a source brings beside GraphQL. The server reads requests, finds the API by the path, and
+//! writes responses, with its own codec or by hyper; an API is called in the same way for both and knows of neither.
+//!
+//! An [`HttpApi`] is shared by all cores. An [`ApiConnection`] is what it keeps for one client's connection: buffers, and the
+//! request that waits. The requests of a connection come one after the other.
+
+mod body;
+mod progress;
+mod request;
+mod response;
+
+pub mod percent;
+pub mod query;
+
+use std::{
+    fmt::Debug,
+    task::{Context, Poll},
+};
+
+use http::StatusCode;
+
+pub use self::{
+    body::{BodyError, RequestBody},
+    progress::{AsyncResponder, Progress},
+    request::{ApiRequest, RequestHeaders},
+    response::{ApiResponse, AsyncResponse, ResponseStream},
+};
+
+/// An HTTP API of an open source.
+pub trait HttpApi: Debug + Send + Sync {
+    /// The paths that are its own, beside those of the server: each of these and all paths below it; of one that ends with a
+    /// slash, only the paths below it. Where two APIs have a path, it is the one's whose source comes first.
+    fn prefixes(&self) -> &'static [&'static str];
+
+    /// The methods that its paths may have, as the value of `Allow` that the server sends in response to OPTIONS.
+    fn allow(&self) -> &'static str;
+
+    /// Whether it also responds, with a 404 of its own form, at paths that are nobody's.
+    fn takes_unknown_paths(&self) -> bool {
+        false
+    }
+
+    /// Writes a refusal that the server has decided on, such as of a body that is too large, in the form of this API.
+    fn refuse(&self, status: StatusCode, message: &str, response: &mut ApiResponse);
+
+    /// Begins to serve a client's connection, on the thread of its core and inside its `LocalSet`.
+    fn connect(&self, limits: ApiLimits) -> Box<dyn ApiConnection>;
+}
+
+/// Limits of the server that an API may have to observe itself.
+#[derive(Debug, Clone, Copy)]
+pub struct ApiLimits {
+    /// What is taken whole has no more bytes; of a body that is read [in pieces](RequestBody), each of its parts.
+    pub max_body_bytes: usize,
+}
+
+/// One client's connection to an API; it lives on the thread of one core.
+pub trait ApiConnection: Debug {
+    /// Begins to respond to a request; no other one waits. It must not block. `response` is empty, with status 200; what is in
+    /// it counts only where it is [done](Progress::Done), [waits](Progress::Waits) or [streams](Progress::Streams).
+    ///
+    /// The body of the request is there or not; only with [`Progress::NeedsBody`] it is there the next time.
+    fn begin(&mut self, request: &ApiRequest<'_>, response: &mut ApiResponse) -> Progress;
+
+    /// Called after [`Progress::Waits`], with the same response: ready when that is what is to be sent. A connection that is
+    /// dropped before has no client any more; what was accepted stays accepted.
+    fn poll(&mut self, context: &mut Context<'_>, response: &mut ApiResponse) -> Poll<()> {
+        let _ = (context, response);
+        Poll::Ready(())
+    }
+}

@@ -4,7 +4,7 @@ use crate::flow::example_texts;
 use crate::subscriptions::values::SubscriberValues;
 use prony_client::targets::DESCRIPTORS_SPARE;
 use prony_model::data::variable::{Order, Share, Take, Values, Variable};
-use prony_model::load::{Level, Spacing};
+use prony_model::load::{ArrivalSchedule, IterationBudget, Level, Spacing};
 use prony_model::plan::offer::Expected;
 use prony_model::plan::scenario::{AfterFailure, Flow, Scenario};
 use prony_model::plan::wire::{Connections, WireOptions};
@@ -109,27 +109,23 @@ fn explain_scenario(plan: &Plan, scenario: &Scenario, text: &mut String) {
 
 fn load(load: &LoadModel) -> String {
     let users = load.users_max();
-    match load {
-        LoadModel::Closed { .. } => format!("closed: up to {}, for {}", users_of(users), load.duration()),
-        LoadModel::PerUserIterations { iterations, max_duration_ns, .. } => {
-            format!(
-                "closed: {} make {iterations} iterations each, in {max_duration_ns} at most",
-                users_of(users)
-            )
+    let (users, duration) = (users_of(users), load.duration());
+    if let Some(ArrivalSchedule { spacing, wait_max, .. }) = &load.arrivals {
+        let spacing = match spacing {
+            Spacing::Even => "at even distances",
+            Spacing::Poisson => "independent of one another (Poisson)",
+        };
+        return format!(
+            "open: iterations start {spacing} for {duration}, served by {users}; one that finds none free for {wait_max} is dropped"
+        );
+    }
+    match load.budget {
+        IterationBudget::Unlimited => format!("closed: up to {users}, for {duration}"),
+        IterationBudget::EachUser(iterations) => {
+            format!("closed: {users} make {iterations} iterations each, in {duration} at most")
         }
-        LoadModel::SharedIterations { iterations, max_duration_ns, .. } => {
-            format!("closed: {} share {iterations} iterations, in {max_duration_ns} at most", users_of(users))
-        }
-        LoadModel::Open { spacing, wait_max_ns, .. } => {
-            let spacing = match spacing {
-                Spacing::Even => "at even distances",
-                Spacing::Poisson => "independent of one another (Poisson)",
-            };
-            format!(
-                "open: iterations start {spacing} for {}, served by {}; one that finds none free for {wait_max_ns} is dropped",
-                load.duration(),
-                users_of(users)
-            )
+        IterationBudget::Shared(iterations) => {
+            format!("closed: {users} share {iterations} iterations, in {duration} at most")
         }
     }
 }

@@ -16,7 +16,7 @@ use prony_client::targets::{TargetSettings, Targets};
 use prony_model::measurement::tally::TallyShape;
 use prony_model::program::{RunControl, Workload};
 use prony_model::result::{Origin, Progress, RunState};
-use prony_model::{LoadModel, Nanos, Plan, ResultFile};
+use prony_model::{Nanos, Plan, ResultFile};
 use std::mem;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
@@ -54,8 +54,11 @@ fn measure(
 ) -> Result<ResultFile, RunError> {
     let targets = Targets::prepare(&target_settings(plan, workload))?;
     let windows = plan.windows();
-    let budgets: Vec<_> =
-        plan.scenarios().iter().map(|scenario| AtomicU64::new(budget_of(&scenario.load))).collect();
+    let budgets: Vec<_> = plan
+        .scenarios()
+        .iter()
+        .map(|scenario| AtomicU64::new(scenario.load.budget.shared().unwrap_or(0)))
+        .collect();
     // A thread without a user would only wait.
     let threads = (options.threads.get() as u32).clamp(1, plan.users().max(1));
     let stop = options.stop.clone();
@@ -86,14 +89,6 @@ fn target_settings<'a>(plan: &'a Plan, workload: &'a dyn Workload) -> TargetSett
         // More than a number of users holds is too much for any limit.
         subscribers: u32::try_from(plan.subscriber_connections()).unwrap_or(u32::MAX),
         dynamic: workload.tables().map(|_| workload.hosts()),
-    }
-}
-
-/// The iterations that all users of a scenario share.
-fn budget_of(load: &LoadModel) -> u64 {
-    match load {
-        LoadModel::SharedIterations { iterations, .. } => *iterations,
-        _ => 0,
     }
 }
 

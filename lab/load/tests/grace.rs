@@ -66,7 +66,7 @@ fn a_user_that_a_ramp_takes_away_has_a_grace_of_its_own() {
     ];
     let walk = Walk::new(vec![Act::Forever]);
     let grace = Grace { stop: LONG, ramp_down: Some(Nanos::from_millis(30)) };
-    let result = run_with(&walk, LoadModel::Closed { stages }, grace);
+    let result = run_with(&walk, LoadModel::closed(stages), grace);
     assert_eq!(started_and_completed(&result), (2, 0));
     let mut heard = walk.heard();
     heard.sort();
@@ -118,7 +118,7 @@ fn no_thread_begins_where_one_cannot() {
 #[test]
 fn iterations_that_wait_for_nothing_take_turns() {
     let walk = Walk::new(Vec::new());
-    let load = LoadModel::SharedIterations { users: 2, iterations: 20_000, max_duration_ns: LONG };
+    let load = LoadModel::shared_iterations(2, 20_000, LONG);
     let result = run_with(&walk, load, Grace::NONE);
     assert_eq!(started_and_completed(&result), (20_000, 20_000));
 }

@@ -35,8 +35,8 @@ fn one_thread() -> RunOptions {
 /// 500 starts a second.
 fn starts(duration: Nanos, users: u32, wait_max: Nanos) -> LoadModel {
     let mut load = LoadModel::open(500.0, duration, users);
-    if let LoadModel::Open { wait_max_ns, .. } = &mut load {
-        *wait_max_ns = wait_max;
+    if let Some(arrivals) = &mut load.arrivals {
+        arrivals.wait_max = wait_max;
     }
     load
 }
@@ -56,8 +56,7 @@ fn counts(result: &ResultFile) -> (StartCounts, u64) {
 #[test]
 fn each_user_makes_its_iterations_and_the_run_ends_with_the_last() {
     let peer = ScriptedPeer::answering(OK);
-    let load =
-        LoadModel::PerUserIterations { users: 3, iterations: 5, max_duration_ns: Nanos::from_secs(600) };
+    let load = LoadModel::per_user_iterations(3, 5, Nanos::from_secs(600));
     let (starts, successes) = counts(&run_draft(draft(&peer, load)));
     let users_busy_ns = starts.users_busy_ns;
     let expected = StartCounts { due: 15, started: 15, waited: 0, dropped: 0, completed: 15, users_busy_ns };
@@ -68,8 +67,8 @@ fn each_user_makes_its_iterations_and_the_run_ends_with_the_last() {
 #[test]
 fn a_pot_of_iterations_is_emptied_once() {
     let peer = ScriptedPeer::answering(OK);
-    let max_duration_ns = Nanos::from_secs(600);
-    let load = LoadModel::SharedIterations { users: 4, iterations: 101, max_duration_ns };
+    let max_duration = Nanos::from_secs(600);
+    let load = LoadModel::shared_iterations(4, 101, max_duration);
     let (starts, successes) = counts(&run_draft(draft(&peer, load)));
     assert_eq!((starts.started, starts.completed, successes), (101, 101, 101));
 }
@@ -176,8 +175,8 @@ fn starts_that_find_no_user_wait_or_are_dropped_and_none_is_lost() {
 #[test]
 fn a_sequence_is_walked_in_order_with_its_waits() {
     let peer = ScriptedPeer::answering(OK);
-    let max_duration_ns = Nanos::from_secs(600);
-    let load = LoadModel::PerUserIterations { users: 1, iterations: 2, max_duration_ns };
+    let max_duration = Nanos::from_secs(600);
+    let load = LoadModel::per_user_iterations(1, 2, max_duration);
     let mut draft = draft(&peer, load);
     draft.requests = ["a", "b", "c"].map(|name| RequestDraft::get(name, &format!("/{name}"))).to_vec();
     let step = |request: &str, millis| StepDraft {
@@ -203,8 +202,8 @@ fn pipelined_requests_are_written_together_and_counted_one_by_one() {
         PeerStep::Repeat,
     ];
     let peer = ScriptedPeer::start(vec![script]);
-    let max_duration_ns = Nanos::from_secs(600);
-    let mut draft = draft(&peer, LoadModel::PerUserIterations { users: 1, iterations: 4, max_duration_ns });
+    let max_duration = Nanos::from_secs(600);
+    let mut draft = draft(&peer, LoadModel::per_user_iterations(1, 4, max_duration));
     draft.wire.pipeline = 3;
     let result = run_draft(draft);
     assert_eq!((counts(&result).0.completed, counts(&result).1), (4, 12));
@@ -220,8 +219,8 @@ fn a_pipeline_that_is_cut_fails_what_was_not_answered() {
         PeerStep::Write(OK.to_vec()),
     ];
     let peer = ScriptedPeer::start(vec![script]);
-    let max_duration_ns = Nanos::from_secs(600);
-    let mut draft = draft(&peer, LoadModel::PerUserIterations { users: 1, iterations: 2, max_duration_ns });
+    let max_duration = Nanos::from_secs(600);
+    let mut draft = draft(&peer, LoadModel::per_user_iterations(1, 2, max_duration));
     draft.wire.pipeline = 3;
     let all = &run_draft(draft).window(WindowKind::Whole).unwrap().all.clone();
     assert_eq!((all.requests, all.successes, all.failures), (6, 2, 4));
@@ -230,15 +229,14 @@ fn a_pipeline_that_is_cut_fails_what_was_not_answered() {
 #[test]
 fn scenarios_run_beside_each_other_each_with_its_load() {
     let (first, second) = (ScriptedPeer::answering(OK), ScriptedPeer::answering(OK));
-    let max_duration_ns = Nanos::from_secs(600);
-    let mut draft = draft(&first, LoadModel::PerUserIterations { users: 2, iterations: 3, max_duration_ns });
+    let max_duration = Nanos::from_secs(600);
+    let mut draft = draft(&first, LoadModel::per_user_iterations(2, 3, max_duration));
     let target = Target::parse(&second.url()).unwrap();
     draft.targets.push(NamedTarget { name: "second".to_owned(), target });
     let other = RequestDraft { target: Some("second".to_owned()), ..RequestDraft::get("b", "/b") };
     draft.requests.push(other);
     draft.scenarios[0].flow = FlowDraft::Mix(vec![("a".to_owned(), 1)]);
-    let mut later =
-        ScenarioDraft::new("later", LoadModel::SharedIterations { users: 2, iterations: 7, max_duration_ns });
+    let mut later = ScenarioDraft::new("later", LoadModel::shared_iterations(2, 7, max_duration));
     later.start = Nanos::from_millis(50);
     later.flow = FlowDraft::Mix(vec![("b".to_owned(), 1)]);
     later.pacing = Pacing::Fixed { interval_ns: Nanos::from_millis(2) };

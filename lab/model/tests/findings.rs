@@ -106,7 +106,7 @@ impl Run {
         let stages = vec![Stage::new(Nanos::ZERO, self.users), Stage::new(self.hold, last)];
         let draft = |load| PlanDraft::new("f", Target::new("t", 80), load);
         let mut draft = match self.dropped {
-            None => draft(LoadModel::Closed { stages }).with_think_time(ThinkTime::constant(self.think)),
+            None => draft(LoadModel::closed(stages)).with_think_time(ThinkTime::constant(self.think)),
             Some(_) => draft(LoadModel::open(100.0, self.hold, self.users)),
         };
         draft.requests = vec![RequestDraft::get("a", "/")];

@@ -1,7 +1,7 @@
 //! Words for what was run: loads, pacing, states, windows, observed units.
 
 use crate::table::{bytes, grouped};
-use prony_model::load::Pacing;
+use prony_model::load::{IterationBudget, Pacing};
 use prony_model::measurement::observation::ObservedUnit;
 use prony_model::plan::wire::Protocol;
 use prony_model::result::{Counted, PlanSummary, ResultFile, RunState, ScenarioSummary};
@@ -28,31 +28,33 @@ pub(crate) fn scenario_lines(plan: &PlanSummary) -> Vec<String> {
 }
 
 fn scenario(summary: &ScenarioSummary) -> String {
-    match summary.load {
+    if summary.load.is_open() {
+        load(&summary.load)
+    } else if summary.load.users_max() == 0 {
         // Of subscribers alone, who have a table of their own.
-        LoadModel::Closed { .. } if summary.load.users_max() == 0 => "no users".to_owned(),
-        LoadModel::Open { .. } => load(&summary.load),
-        _ => format!("{}, {}", load(&summary.load), pacing(summary.pacing)),
+        "no users".to_owned()
+    } else {
+        format!("{}, {}", load(&summary.load), pacing(summary.pacing))
     }
 }
 
 fn load(load: &LoadModel) -> String {
     let users = grouped(load.users_max().into());
-    match load {
-        LoadModel::Closed { .. } => format!("closed loop, up to {users} users"),
-        LoadModel::PerUserIterations { iterations, .. } => {
-            format!("{users} users, {} iterations each", grouped(*iterations))
+    if let Some(arrivals) = &load.arrivals {
+        let spacing = match arrivals.spacing {
+            Spacing::Even => "even",
+            Spacing::Poisson => "Poisson",
+        };
+        let rate = arrivals.rate_max();
+        return format!("open, up to {rate} starts a second ({spacing}), served by {users} users");
+    }
+    match load.budget {
+        IterationBudget::Unlimited => format!("closed loop, up to {users} users"),
+        IterationBudget::EachUser(iterations) => {
+            format!("{users} users, {} iterations each", grouped(iterations))
         }
-        LoadModel::SharedIterations { iterations, .. } => {
-            format!("{users} users, {} iterations together", grouped(*iterations))
-        }
-        LoadModel::Open { spacing, .. } => {
-            let spacing = match spacing {
-                Spacing::Even => "even",
-                Spacing::Poisson => "Poisson",
-            };
-            let rate = load.rate_max().unwrap_or(0.0);
-            format!("open, up to {rate} starts a second ({spacing}), served by {users} users")
+        IterationBudget::Shared(iterations) => {
+            format!("{users} users, {} iterations together", grouped(iterations))
         }
     }
 }

@@ -165,8 +165,7 @@ impl Session {
 
     /// One user and one iteration, which ends when the part's time is over.
     pub fn part_plan(&self, part: Part) -> Plan {
-        let max_duration_ns = self.timeout(part);
-        let load = LoadModel::PerUserIterations { users: 1, iterations: 1, max_duration_ns };
+        let load = LoadModel::per_user_iterations(1, 1, self.timeout(part));
         let scenario = ScenarioDraft {
             flow: FlowDraft::Script,
             grace: Grace::NONE,

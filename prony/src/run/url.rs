@@ -135,7 +135,7 @@ impl UrlFlags {
         let Some(rate) = self.rate else { return LoadModel::constant(users, duration) };
         let stages = vec![RateStage::new(Nanos::ZERO, rate), RateStage::new(duration, rate)];
         // As in wrk2 a start waits for a connection as long as it takes.
-        LoadModel::Open { stages, spacing: Spacing::Even, users, wait_max_ns: duration }
+        LoadModel::arrivals(stages, Spacing::Even, users, duration)
     }
 
     pub(crate) fn method(&self) -> &str {

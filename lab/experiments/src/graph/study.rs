@@ -205,11 +205,7 @@ impl Questions {
     /// A step of the study, in a closed loop.
     pub(super) fn step(&self, step: Step, time: Nanos) -> Plan {
         let load = match step {
-            Step::CreateNodes => LoadModel::SharedIterations {
-                users: CONNECTIONS,
-                iterations: self.nodes.into(),
-                max_duration_ns: time,
-            },
+            Step::CreateNodes => LoadModel::shared_iterations(CONNECTIONS, self.nodes.into(), time),
             _ => LoadModel::constant(CONNECTIONS, time),
         };
         self.draft(step, load).check().expect("the study's plans make sense")

@@ -356,27 +356,19 @@ impl Questions {
 
     /// Users who join one after the other and read.
     pub(super) fn joining(&self, users_max: u32, time: Nanos) -> Plan {
-        let load = LoadModel::Closed { stages: vec![Stage::new(time, users_max)] };
+        let load = LoadModel::closed(vec![Stage::new(time, users_max)]);
         self.reads("throughput", load, up_to(THROUGHPUT_THINK_MAX))
     }
 
     /// The memory profile.
     pub(super) fn memory(&self, requests: u64) -> Plan {
-        let load = LoadModel::PerUserIterations {
-            users: MEMORY_USERS,
-            iterations: requests,
-            max_duration_ns: ITERATIONS_TIME_MAX,
-        };
+        let load = LoadModel::per_user_iterations(MEMORY_USERS, requests, ITERATIONS_TIME_MAX);
         self.reads("memory", load, up_to(MEMORY_THINK_MAX))
     }
 
     /// The same query as fast as it is answered.
     pub(super) fn soak(&self, requests: u64) -> Plan {
-        let load = LoadModel::SharedIterations {
-            users: SOAK_USERS,
-            iterations: requests,
-            max_duration_ns: ITERATIONS_TIME_MAX,
-        };
+        let load = LoadModel::shared_iterations(SOAK_USERS, requests, ITERATIONS_TIME_MAX);
         self.reads("memory-soak", load, ThinkTime::None)
     }
 

@@ -109,8 +109,8 @@ fn stall_in_a_closed_loop(bench: &Bench, is_quick: bool) -> Checked {
 fn drops(bench: &Bench, is_quick: bool) -> Checked {
     const SLOW_MS: u64 = 50;
     let mut load = LoadModel::open(200.0, seconds(is_quick, 1, 3), 4);
-    if let LoadModel::Open { wait_max_ns, .. } = &mut load {
-        *wait_max_ns = Nanos::from_millis(100);
+    if let Some(arrivals) = &mut load.arrivals {
+        arrivals.wait_max = Nanos::from_millis(100);
     }
     let (result, log) = bench.run(draft(bench, &format!("/fixed/{SLOW_MS}"), load))?;
     let starts = started(&result);
@@ -154,7 +154,7 @@ fn seconds(is_quick: bool, quick: u64, full: u64) -> Nanos {
 }
 
 fn counted(users: u32, iterations: u64) -> LoadModel {
-    LoadModel::PerUserIterations { users, iterations, max_duration_ns: Nanos::from_secs(60) }
+    LoadModel::per_user_iterations(users, iterations, Nanos::from_secs(60))
 }
 
 /// One request, which tells the target the number of its start.

@@ -59,7 +59,7 @@ pub(super) fn load(section: &Section<'_>, notes: &mut Notes) -> Option<LoadModel
         }
     }
     let built = match model {
-        Some("stages") => stages(section).map(|stages| LoadModel::Closed { stages }),
+        Some("stages") => stages(section).map(LoadModel::closed),
         Some(key @ ("iterations" | "shared_iterations")) => iterations(section, key, notes),
         Some("rate") => constant_rate(section, notes),
         Some(_) => rate_stages(section).and_then(|stages| open(section, stages)),
@@ -89,10 +89,10 @@ fn constant(section: &Section<'_>, notes: &mut Notes) -> Option<LoadModel> {
 fn iterations(section: &Section<'_>, key: &str, notes: &mut Notes) -> Option<LoadModel> {
     require(section, "users", "10", notes);
     let (users, iterations) = (section.small_count("users")?, section.count(key)?);
-    let max_duration_ns = section.duration("max_duration").unwrap_or(MAX_DURATION_DEFAULT);
+    let max_duration = section.duration("max_duration").unwrap_or(MAX_DURATION_DEFAULT);
     Some(match key {
-        "iterations" => LoadModel::PerUserIterations { users, iterations, max_duration_ns },
-        _ => LoadModel::SharedIterations { users, iterations, max_duration_ns },
+        "iterations" => LoadModel::per_user_iterations(users, iterations, max_duration),
+        _ => LoadModel::shared_iterations(users, iterations, max_duration),
     })
 }
 
@@ -106,8 +106,8 @@ fn open(section: &Section<'_>, stages: Vec<RateStage>) -> Option<LoadModel> {
     let rate_max = stages.iter().map(|stage| stage.rate_per_s).fold(0.0, f64::max);
     let default = (rate_max.ceil() as u32).clamp(*OPEN_USERS.start(), *OPEN_USERS.end());
     let users = if section.has("users") { section.small_count("users")? } else { default };
-    let wait_max_ns = section.duration("wait_max").unwrap_or(WAIT_MAX_DEFAULT);
-    Some(LoadModel::Open { stages, spacing: section.word("spacing", &SPACINGS), users, wait_max_ns })
+    let wait_max = section.duration("wait_max").unwrap_or(WAIT_MAX_DEFAULT);
+    Some(LoadModel::arrivals(stages, section.word("spacing", &SPACINGS), users, wait_max))
 }
 
 /// Nothing where one of them has a mistake, which was noted.

@@ -13,7 +13,7 @@ use crate::recorder::Recorder;
 use crate::users::user::State;
 use prony_model::plan::scenario::Scenario;
 use prony_model::program::ThreadPlace;
-use prony_model::{LoadModel, Nanos, StartShare, Starts};
+use prony_model::{Nanos, StartShare, Starts};
 use std::collections::VecDeque;
 
 /// The starts of one scenario that fall to one thread, and its users that are free to take some.
@@ -40,18 +40,22 @@ impl Arrivals {
         thread: ThreadPlace,
         first_user: u32,
     ) -> Self {
-        let (starts, wait_max) = match &scenario.load {
-            LoadModel::Open { wait_max_ns, users, .. } => {
-                // Scenarios do not share their chance: two of the same rate would start in step.
-                let seed = seed.wrapping_add(index as u64);
-                let share = StartShare::of_users(thread.number, thread.threads, first_user, *users);
-                (Some(Starts::new(&scenario.load, seed, share)), *wait_max_ns)
-            }
-            _ => (None, Nanos::ZERO),
-        };
+        let (load, wait_max) = (&scenario.load, scenario.load.arrivals.as_ref().map(|open| open.wait_max));
+        let starts = load.is_open().then(|| {
+            // Scenarios do not share their chance: two of the same rate would start in step.
+            let seed = seed.wrapping_add(index as u64);
+            let share = StartShare::of_users(thread.number, thread.threads, first_user, load.users_max());
+            Starts::new(load, seed, share)
+        });
         let end = if starts.is_some() { scenario.end() } else { Nanos::ZERO };
-        let mut arrivals =
-            Self { begin: scenario.start, end, wait_max, starts, next: None, free: VecDeque::new() };
+        let mut arrivals = Self {
+            begin: scenario.start,
+            end,
+            wait_max: wait_max.unwrap_or_default(),
+            starts,
+            next: None,
+            free: VecDeque::new(),
+        };
         arrivals.advance();
         arrivals
     }

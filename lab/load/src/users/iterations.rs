@@ -4,7 +4,7 @@ use super::{Action, Alarm, UserIndex, UserMachine};
 use crate::recorder::Recorder;
 use crate::users::user::State;
 use prony_model::program::{Event, Step};
-use prony_model::{LoadModel, Nanos, TransportError};
+use prony_model::{Nanos, TransportError};
 use std::sync::atomic::Ordering;
 
 /// An iteration that sent nothing is followed by the next one after this time: it must not spin.
@@ -140,7 +140,7 @@ impl UserMachine<'_> {
     }
 
     fn take_from_budget(&self, scenario: usize) -> bool {
-        if !matches!(self.plan.scenarios()[scenario].load, LoadModel::SharedIterations { .. }) {
+        if self.plan.scenarios()[scenario].load.budget.shared().is_none() {
             return true;
         }
         let budget = &self.budgets[scenario];

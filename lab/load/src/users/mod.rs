@@ -20,7 +20,7 @@ use crate::recorder::Recorder;
 use arrivals::Arrivals;
 use prony_client::timers::Timers;
 use prony_model::program::{Event, ThreadPlace, UserPlace};
-use prony_model::{LoadModel, Nanos, Plan};
+use prony_model::{Nanos, Plan};
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
 use user::{State, User};
@@ -107,19 +107,15 @@ impl<'a> UserMachine<'a> {
         machine
     }
 
-    /// Gets a user ready for its scenario's load model.
+    /// Gets a user ready for its scenario's load model: to serve starts, or to begin by itself within its budget.
     fn admit(&mut self, user: UserIndex) {
         let scenario = self.user(user).place.scenario;
-        match &self.plan.scenarios()[scenario].load {
-            LoadModel::Open { .. } => self.release(user),
-            LoadModel::PerUserIterations { iterations, .. } => {
-                self.user(user).iterations_left = *iterations;
-                self.plan_activity(user, Nanos::ZERO, Nanos::ZERO);
-            }
-            LoadModel::SharedIterations { .. } | LoadModel::Closed { .. } => {
-                self.plan_activity(user, Nanos::ZERO, Nanos::ZERO);
-            }
+        let load = &self.plan.scenarios()[scenario].load;
+        if load.is_open() {
+            return self.release(user);
         }
+        self.user(user).iterations_left = load.budget.of_each_user().unwrap_or(u64::MAX);
+        self.plan_activity(user, Nanos::ZERO, Nanos::ZERO);
     }
 
     fn user(&mut self, user: UserIndex) -> &mut User {

@@ -5,6 +5,7 @@ use super::{Action, StartExchange, UserIndex, UserMachine};
 use crate::recorder::Recorder;
 use expect_test::{Expect, expect};
 use prony_client::event::ConnectionCounts;
+use prony_model::load::IterationBudget;
 use prony_model::measurement::counts::Counts;
 use prony_model::measurement::tally::{StartCounts, TallyShape};
 use prony_model::plan::scenario::Grace;
@@ -223,12 +224,9 @@ fn plan(load: LoadModel, change: impl FnOnce(&mut PlanDraft)) -> Plan {
 
 /// What the threads of a run share.
 fn shared(plan: &Plan) -> (Vec<AtomicU64>, StartExchange) {
-    let budget = |load: &LoadModel| match load {
-        LoadModel::SharedIterations { iterations, .. } => *iterations,
-        _ => 0,
-    };
     let scenarios = plan.scenarios().iter();
-    let budgets = scenarios.clone().map(|scenario| AtomicU64::new(budget(&scenario.load))).collect();
+    let budget = scenarios.clone().map(|scenario| scenario.load.budget.shared().unwrap_or(0));
+    let budgets = budget.map(AtomicU64::new).collect();
     (budgets, StartExchange::new(scenarios.map(|scenario| scenario.load.users_max()), 1))
 }
 
@@ -241,7 +239,13 @@ fn check(plan: &Plan, script: &[Act], expected: &Expect) {
 }
 
 fn iterations(users: u32, iterations: u64, max: Nanos) -> LoadModel {
-    LoadModel::PerUserIterations { users, iterations, max_duration_ns: max }
+    LoadModel::per_user_iterations(users, iterations, max)
+}
+
+/// Users come one after the other, and each makes this many iterations, as threads of a `JMeter` group do.
+fn ramp_with_iterations(users: u32, ramp: Nanos, iterations: u64, max: Nanos) -> LoadModel {
+    let budget = IterationBudget::EachUser(iterations);
+    LoadModel { budget, ..LoadModel::ramp_and_hold(users, ramp, max.since(ramp)) }
 }
 
 fn script_with_grace(stop: Nanos) -> impl FnOnce(&mut PlanDraft) {
@@ -284,7 +288,7 @@ fn a_time_out_and_a_refused_connection_are_failures_of_a_step() {
 #[test]
 fn a_start_that_finds_no_user_free_waits_or_is_dropped() {
     let stages = vec![RateStage::new(Nanos::ZERO, 10.0), RateStage::new(ms(400), 10.0)];
-    let open = LoadModel::Open { stages, spacing: Spacing::Even, users: 1, wait_max_ns: ms(120) };
+    let open = LoadModel::arrivals(stages, Spacing::Even, 1, ms(120));
     check(
         &plan(open, |_| {}),
         &[Act::Send(1, ms(150))],
@@ -328,6 +332,27 @@ fn an_iteration_that_waits_is_interrupted_when_its_grace_is_over() {
 }
 
 #[test]
+fn users_that_come_one_after_the_other_make_their_iterations_each_and_leave() {
+    let load = ramp_with_iterations(3, ms(300), 2, ms(1_000));
+    check(&plan(load, |_| {}), &[Act::Send(1, ms(60))], &expect![[r#"
+        100 ms, user 0: Begin, due 100 ms
+        160 ms, user 0: Answered, due 160 ms
+        160 ms, user 0: Begin, due 160 ms
+        200 ms, user 1: Begin, due 200 ms
+        220 ms, user 0: Answered, due 220 ms
+        220 ms, user 0: leaves
+        260 ms, user 1: Answered, due 260 ms
+        260 ms, user 1: Begin, due 260 ms
+        300 ms, user 2: Begin, due 300 ms
+        320 ms, user 1: Answered, due 320 ms
+        320 ms, user 1: leaves
+        360 ms, user 2: Answered, due 360 ms
+        360 ms, user 2: Begin, due 360 ms
+        420 ms, user 2: Answered, due 420 ms
+        420 ms, user 2: leaves"#]]);
+}
+
+#[test]
 fn a_thread_that_is_stopped_begins_nothing_more() {
     let plan = plan(LoadModel::constant(2, ms(1_000)), |_| {});
     check(
@@ -364,23 +389,26 @@ fn load() -> impl Strategy<Value = LoadModel> {
         let mut stages: Vec<_> =
             stages.into_iter().map(|(time, users)| Stage::new(ms(time), users)).collect();
         stages.push(Stage::new(ms(100), 1));
-        LoadModel::Closed { stages }
+        LoadModel::closed(stages)
     });
     let open =
         (1_u32..4, 1.0_f64..60.0, 0_u64..400, any::<bool>()).prop_map(|(users, rate, wait, is_poisson)| {
             let stages = vec![RateStage::new(Nanos::ZERO, rate), RateStage::new(ms(1_500), rate)];
             let spacing = if is_poisson { Spacing::Poisson } else { Spacing::Even };
-            LoadModel::Open { stages, spacing, users, wait_max_ns: ms(wait) }
+            LoadModel::arrivals(stages, spacing, users, ms(wait))
         });
     prop_oneof![
         closed,
         open,
         (1_u32..4, 1_u64..6).prop_map(|(users, count)| iterations(users, count, ms(2_000))),
-        (1_u32..4, 1_u64..9).prop_map(|(users, iterations)| LoadModel::SharedIterations {
+        (1_u32..4, 1_u64..9)
+            .prop_map(|(users, iterations)| { LoadModel::shared_iterations(users, iterations, ms(2_000)) }),
+        (1_u32..4, 0_u64..900, 1_u64..6).prop_map(|(users, ramp, count)| ramp_with_iterations(
             users,
-            iterations,
-            max_duration_ns: ms(2_000)
-        }),
+            ms(ramp),
+            count,
+            ms(2_000)
+        )),
     ]
 }
 
@@ -393,13 +421,13 @@ fn hold(plan: &Plan, scripts: &[Vec<Act>], delays: &[Nanos]) {
     assert!(starts.completed <= starts.started, "{starts:?}");
     assert_eq!(starts.started, world.begins.values().sum::<u64>(), "each start that is counted was begun");
     assert_eq!(world.recorder.in_flight(), 0, "each request has come to its end");
-    match &plan.scenarios()[0].load {
-        LoadModel::Open { .. } => {}
-        LoadModel::PerUserIterations { iterations, .. } => {
-            assert!(world.begins.values().all(|begins| begins <= iterations), "{:?}", world.begins);
+    let load = &plan.scenarios()[0].load;
+    match load.budget {
+        IterationBudget::EachUser(iterations) => {
+            assert!(world.begins.values().all(|begins| *begins <= iterations), "{:?}", world.begins);
         }
-        LoadModel::SharedIterations { iterations, .. } => assert!(starts.started <= *iterations),
-        LoadModel::Closed { .. } => assert_eq!(starts.dropped, 0),
+        IterationBudget::Shared(iterations) => assert!(starts.started <= iterations),
+        IterationBudget::Unlimited => assert!(load.is_open() || starts.dropped == 0),
     }
     let tally = world.recorder.take(0, Counts::default(), ConnectionCounts::default());
     assert_eq!(tally.unfinished, 0);

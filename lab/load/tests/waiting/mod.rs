@@ -303,7 +303,7 @@ pub(crate) fn plan(load: LoadModel) -> PlanDraft {
 
 /// So many iterations of one user.
 pub(crate) fn iterations(iterations: u64) -> LoadModel {
-    LoadModel::PerUserIterations { users: 1, iterations, max_duration_ns: Nanos::from_secs(600) }
+    LoadModel::per_user_iterations(1, iterations, Nanos::from_secs(600))
 }
 
 pub(crate) fn options() -> RunOptions {

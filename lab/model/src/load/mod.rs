@@ -1,23 +1,29 @@
 //! What makes requests start, as pure functions of the time; no clock is read here.
 //!
-//! Load model and pacing are independent values: the model says how many users there are or when starts are due, the
-//! pacing when a user begins again.
+//! Load model and pacing are independent values: the model says how many users there are, how many iterations they make and
+//! when starts are due, the pacing when a user begins again. The model itself is made of these three parts, which are
+//! independent too; [`shapes`] holds the usual ones.
 
 pub mod windows;
 
-mod closed;
-mod open;
+mod arrivals;
+mod budget;
 mod pacing;
+mod saved;
+mod shapes;
 mod starts;
 mod think;
+mod users;
 
-pub use closed::{Activity, Stage};
-pub use open::{RATE_MAX_PER_S, RateStage, Rates, Spacing};
+pub use arrivals::{ArrivalSchedule, RATE_MAX_PER_S, RateStage, Rates, Spacing};
+pub use budget::IterationBudget;
 pub use pacing::Pacing;
 pub use starts::{StartShare, Starts};
 pub use think::ThinkTime;
+pub use users::{Activity, Stage, UserSchedule};
 
 use crate::units::Nanos;
+use saved::SavedLoad;
 use serde::{Deserialize, Serialize};
 
 /// Users in one run. Far above what one machine has descriptors for; it catches slips of the keyboard.
@@ -25,19 +31,16 @@ pub const USERS_MAX: u32 = 1_000_000;
 /// How long a start waits for a free user unless the plan says otherwise: longer than what users put up with.
 pub const WAIT_MAX_DEFAULT: Nanos = Nanos::from_secs(10);
 
-/// What makes requests start. A new model is a new variant, never an option of another one.
+/// What makes iterations begin: users over time × iterations that they may make × starts at a rate. A new shape is a new
+/// value of these.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "model")]
-pub enum LoadModel {
-    /// Users, each of which waits for its answer, thinks, and asks again.
-    Closed { stages: Vec<Stage> },
-    /// Each user makes this many iterations and leaves. None begins at `max_duration_ns` or later.
-    PerUserIterations { users: u32, iterations: u64, max_duration_ns: Nanos },
-    /// Users take iterations from one pot until it is empty. None begins at `max_duration_ns` or later.
-    SharedIterations { users: u32, iterations: u64, max_duration_ns: Nanos },
-    /// Iterations start when they are due, whether or not earlier ones have ended. `users` serve them; where none is
-    /// free a start waits for `wait_max_ns` at most and is dropped then.
-    Open { stages: Vec<RateStage>, spacing: Spacing, users: u32, wait_max_ns: Nanos },
+#[serde(from = "SavedLoad", into = "SavedLoad")]
+pub struct LoadModel {
+    /// Where there are arrivals, the users that serve them.
+    pub users: UserSchedule,
+    pub budget: IterationBudget,
+    /// None where each user begins its iterations by itself: it waits for its response, thinks, and asks again.
+    pub arrivals: Option<ArrivalSchedule>,
 }
 
 /// A span in which the load (users, or starts a second) moves in a straight line.
@@ -58,83 +61,43 @@ impl Level {
 }
 
 impl LoadModel {
-    /// `users` from the first moment, for `duration`.
-    pub fn constant(users: u32, duration: Nanos) -> Self {
-        Self::Closed { stages: vec![Stage::new(Nanos::ZERO, users), Stage::new(duration, users)] }
-    }
-
-    /// From none to `users` in `ramp`, then `users` for `hold`.
-    pub fn ramp_and_hold(users: u32, ramp: Nanos, hold: Nanos) -> Self {
-        Self::Closed { stages: vec![Stage::new(ramp, users), Stage::new(hold, users)] }
-    }
-
-    /// Evenly spaced starts at a constant rate, served by `users`.
-    pub fn open(rate_per_s: f64, duration: Nanos, users: u32) -> Self {
-        let stages = vec![RateStage::new(Nanos::ZERO, rate_per_s), RateStage::new(duration, rate_per_s)];
-        Self::Open { stages, spacing: Spacing::Even, users, wait_max_ns: WAIT_MAX_DEFAULT }
-    }
-
-    /// How long new iterations are started; iteration models may be done earlier.
+    /// How long new iterations are started; those with a budget may be done earlier.
     pub fn duration(&self) -> Nanos {
-        match self {
-            Self::Closed { stages } => sum(stages.iter().map(|stage| stage.duration_ns)),
-            Self::PerUserIterations { max_duration_ns, .. }
-            | Self::SharedIterations { max_duration_ns, .. } => *max_duration_ns,
-            Self::Open { stages, .. } => sum(stages.iter().map(|stage| stage.duration_ns)),
-        }
+        self.arrivals.as_ref().map_or_else(|| self.users.duration(), ArrivalSchedule::duration)
     }
 
-    /// For an open model, the users that serve its starts.
     pub fn users_max(&self) -> u32 {
-        match self {
-            Self::Closed { stages } => stages.iter().map(|stage| stage.users).max().unwrap_or(0),
-            Self::PerUserIterations { users, .. }
-            | Self::SharedIterations { users, .. }
-            | Self::Open { users, .. } => *users,
-        }
+        self.users.users_max()
+    }
+
+    /// True where iterations start at a rate.
+    pub const fn is_open(&self) -> bool {
+        self.arrivals.is_some()
     }
 
     /// The highest number of starts a second, where the model asks for a rate.
     pub fn rate_max(&self) -> Option<f64> {
-        let Self::Open { stages, .. } = self else { return None };
-        Some(stages.iter().map(|stage| stage.rate_per_s).fold(0.0, f64::max))
+        self.arrivals.as_ref().map(ArrivalSchedule::rate_max)
     }
 
     /// Where the model asks for a rate.
     pub fn rates(&self) -> Option<Rates> {
-        let Self::Open { stages, .. } = self else { return None };
-        Some(Rates::of(stages))
+        self.arrivals.as_ref().map(|arrivals| Rates::of(&arrivals.stages))
     }
 
-    /// The users active at a time; none once the last stage has ended. Those of all models but the closed one stay
-    /// from the first moment to the last.
+    /// The users active at a time; none once the last stage has ended.
     pub fn users_active_at(&self, time: Nanos) -> u32 {
-        match self {
-            Self::Closed { stages } => closed::users_active_at(stages, time),
-            _ if time < self.duration() => self.users_max(),
-            _ => 0,
-        }
+        self.users.active_at(time)
     }
 
     /// When the user with this number (from 0) is active, in order of time.
     pub fn activities_of(&self, user: u32) -> Vec<Activity> {
-        match self {
-            Self::Closed { stages } => closed::activities_of(stages, user),
-            _ if user < self.users_max() => vec![Activity { start: Nanos::ZERO, stop: self.duration() }],
-            _ => Vec::new(),
-        }
+        self.users.activities_of(user)
     }
 
     /// The load over time, in users or in starts a second. Spans that last no time may be among them.
     pub fn levels(&self) -> Vec<Level> {
-        match self {
-            Self::Closed { stages } => closed::levels(stages),
-            Self::Open { stages, .. } => Rates::of(stages).levels(),
-            Self::PerUserIterations { users, .. } | Self::SharedIterations { users, .. } => {
-                let users = f64::from(*users);
-                vec![Level { from: Nanos::ZERO, to: self.duration(), first: users, last: users }]
-            }
-        }
+        self.rates().map_or_else(|| self.users.levels(), |rates| rates.levels())
     }
 
     /// All that keeps it from making a single request, or anything sensible; for people.
@@ -150,12 +113,16 @@ impl LoadModel {
             }
             _ => {}
         }
-        match self {
-            Self::PerUserIterations { iterations: 0, .. } | Self::SharedIterations { iterations: 0, .. } => {
-                faults.push("there are no iterations to make; ask for at least one".to_owned());
+        if self.budget.is_empty() {
+            faults.push("there are no iterations to make; ask for at least one".to_owned());
+        }
+        if let Some(arrivals) = &self.arrivals {
+            faults.extend(arrivals.fault());
+            let serving = (self.users_max(), arrivals.duration());
+            if self.users.as_constant() != Some(serving) || self.budget != IterationBudget::Unlimited {
+                let reason = "starts at a rate are served by the same users throughout, and have no budget of iterations";
+                faults.push(reason.to_owned());
             }
-            Self::Open { stages, .. } => faults.extend(rate_fault(stages)),
-            _ => {}
         }
         faults
     }
@@ -171,21 +138,6 @@ pub fn asked_per_s<'a>(scenarios: impl Iterator<Item = (Nanos, &'a LoadModel)>, 
         levels.iter().find(|level| level.from <= at && at < level.to).map_or(0.0, |level| level.at(at))
     })
     .reduce(|sum, rate| sum + rate)
-}
-
-fn rate_fault(stages: &[RateStage]) -> Option<String> {
-    let allowed = 0.0..=RATE_MAX_PER_S;
-    if let Some(stage) = stages.iter().find(|stage| !allowed.contains(&stage.rate_per_s)) {
-        return Some(format!(
-            "a rate of {}/s is not between 0 and {RATE_MAX_PER_S} starts a second",
-            stage.rate_per_s
-        ));
-    }
-    (Rates::of(stages).starts() == 0).then(|| "the rate is 0 throughout; ask for some".to_owned())
-}
-
-fn sum(durations: impl Iterator<Item = Nanos>) -> Nanos {
-    durations.fold(Nanos::ZERO, Nanos::plus)
 }
 
 #[cfg(test)]
@@ -220,7 +172,7 @@ mod tests {
     #[test]
     fn a_user_can_go_and_come_back() {
         let stages = vec![Stage::new(seconds(1), 2), Stage::new(seconds(2), 0), Stage::new(seconds(2), 2)];
-        let load = LoadModel::Closed { stages };
+        let load = LoadModel::closed(stages);
         assert_eq!(load.activities_of(0).len(), 2);
         assert_eq!(load.activities_of(0)[1], Activity { start: seconds(4), stop: seconds(5) });
     }
@@ -231,7 +183,7 @@ mod tests {
             stages in prop::collection::vec((0_u64..50, 0_u32..12), 1..6), time in 0_u64..300
         ) {
             let stages = stages.into_iter().map(|(d, users)| Stage::new(Nanos(d), users)).collect();
-            let load = LoadModel::Closed { stages };
+            let load = LoadModel::closed(stages);
             let time = Nanos(time);
             let active = (0..20).filter(|user| {
                 load.activities_of(*user).iter().any(|span| span.start <= time && time < span.stop)
@@ -244,7 +196,7 @@ mod tests {
     fn what_is_asked_is_the_sum_of_open_models() {
         let (closed, early) = (LoadModel::constant(5, seconds(9)), LoadModel::open(10.0, seconds(5), 1));
         let stages = vec![RateStage::new(seconds(4), 8.0)];
-        let late = LoadModel::Open { stages, spacing: Spacing::Even, users: 1, wait_max_ns: Nanos::ZERO };
+        let late = LoadModel::arrivals(stages, Spacing::Even, 1, Nanos::ZERO);
         let asked = |second| {
             let all = [(Nanos::ZERO, &closed), (Nanos::ZERO, &early), (seconds(2), &late)];
             asked_per_s(all.into_iter(), seconds(second))
@@ -255,10 +207,10 @@ mod tests {
 
     #[test]
     fn users_of_other_models_stay_from_the_first_moment_to_the_last() {
-        let (users, max_duration_ns) = (3, seconds(5));
+        let users = 3;
         for load in [
-            LoadModel::PerUserIterations { users, iterations: 7, max_duration_ns },
-            LoadModel::SharedIterations { users, iterations: 7, max_duration_ns },
+            LoadModel::per_user_iterations(users, 7, seconds(5)),
+            LoadModel::shared_iterations(users, 7, seconds(5)),
             LoadModel::open(10.0, seconds(5), users),
         ] {
             assert_eq!((load.users_max(), load.duration()), (3, seconds(5)), "{load:?}");
@@ -277,13 +229,16 @@ mod tests {
             let faults = load.faults();
             assert!(faults.iter().any(|fault| fault.contains(part)), "{part} in {faults:?}");
         };
-        check(&LoadModel::Closed { stages: Vec::new() }, "no time");
+        check(&LoadModel::closed(Vec::new()), "no time");
         check(&LoadModel::constant(0, seconds(1)), "no users");
         check(&LoadModel::constant(2_000_000, seconds(1)), "limit of 1000000");
         check(&LoadModel::open(0.0, seconds(1), 1), "0 throughout");
         check(&LoadModel::open(1e9, seconds(1), 1), "1000000000/s is not between");
         check(&LoadModel::open(f64::NAN, seconds(1), 1), "NaN/s");
-        let none = LoadModel::SharedIterations { users: 1, iterations: 0, max_duration_ns: seconds(1) };
-        check(&none, "no iterations");
+        check(&LoadModel::shared_iterations(1, 0, seconds(1)), "no iterations");
+        let (ramp, budget) =
+            (UserSchedule { stages: vec![Stage::new(seconds(1), 1)] }, IterationBudget::Shared(5));
+        check(&LoadModel { users: ramp, ..LoadModel::open(5.0, seconds(1), 1) }, "the same users throughout");
+        check(&LoadModel { budget, ..LoadModel::open(5.0, seconds(1), 1) }, "no budget of iterations");
     }
 }

@@ -1,6 +1,6 @@
 //! The starts of an open model that one thread serves, in order, each with its due time.
 
-use super::open::START;
+use super::arrivals::START;
 use super::{LoadModel, Rates, Spacing};
 use crate::units::Nanos;
 use rand::RngExt;
@@ -78,10 +78,9 @@ enum Drawn {
 
 impl Starts {
     pub fn new(load: &LoadModel, seed: u64, share: StartShare) -> Self {
-        let (stages, spacing) = match load {
-            LoadModel::Open { stages, spacing, .. } if !share.is_empty() => (stages.as_slice(), *spacing),
-            _ => (&[][..], Spacing::Even),
-        };
+        let arrivals = load.arrivals.as_ref().filter(|_| !share.is_empty());
+        let (stages, spacing) =
+            arrivals.map_or((&[][..], Spacing::Even), |arrivals| (&arrivals.stages, arrivals.spacing));
         let spacing = match spacing {
             Spacing::Even => Drawn::Even,
             Spacing::Poisson => {
@@ -124,7 +123,7 @@ mod tests {
 
     fn open(stages: &[(u64, f64)], spacing: Spacing) -> LoadModel {
         let stages = stages.iter().map(|(s, rate)| RateStage::new(Nanos::from_secs(*s), *rate)).collect();
-        LoadModel::Open { stages, spacing, users: 10, wait_max_ns: Nanos::from_secs(1) }
+        LoadModel::arrivals(stages, spacing, 10, Nanos::from_secs(1))
     }
 
     fn all(load: &LoadModel, seed: u64) -> Vec<(u64, Nanos)> {

@@ -164,12 +164,12 @@ mod tests {
 
     fn closed(stages: &[(u64, u32)]) -> LoadModel {
         let stages = stages.iter().map(|(s, users)| Stage::new(Nanos::from_secs(*s), *users)).collect();
-        LoadModel::Closed { stages }
+        LoadModel::closed(stages)
     }
 
     fn open(stages: &[(u64, f64)]) -> LoadModel {
         let stages = stages.iter().map(|(s, rate)| RateStage::new(Nanos::from_secs(*s), *rate)).collect();
-        LoadModel::Open { stages, spacing: Spacing::Even, users: 10, wait_max_ns: Nanos::ZERO }
+        LoadModel::arrivals(stages, Spacing::Even, 10, Nanos::ZERO)
     }
 
     fn check_all(scenarios: &[(u64, &LoadModel)], warm_up: u64, expected: &Expect) {
@@ -257,8 +257,8 @@ mod tests {
             After 30..35
         "#]],
         );
-        let max_duration_ns = Nanos::from_secs(7);
-        let iterations = LoadModel::SharedIterations { users: 3, iterations: 9, max_duration_ns };
+        let max_duration = Nanos::from_secs(7);
+        let iterations = LoadModel::shared_iterations(3, 9, max_duration);
         check_all(
             &[(0, &iterations)],
             0,

@@ -1,6 +1,6 @@
 //! What a plan asks of its target before anything is known of the answers: how many requests, and how fast at most.
 
-use crate::load::{LoadModel, Spacing};
+use crate::load::{IterationBudget, Spacing};
 use crate::plan::Plan;
 use crate::plan::scenario::{Flow, Scenario};
 
@@ -44,22 +44,21 @@ impl Scenario {
 
     pub fn expected(&self) -> Expected {
         let each = self.requests_per_iteration();
-        match &self.load {
-            LoadModel::PerUserIterations { users, iterations, .. } => {
-                Expected::Exactly(iterations.saturating_mul(u64::from(*users)).saturating_mul(each))
+        if let Some(arrivals) = &self.load.arrivals {
+            let starts = self.load.rates().map_or(0, |rates| rates.starts());
+            let requests = starts.saturating_mul(each);
+            return match arrivals.spacing {
+                Spacing::Even => Expected::Exactly(requests),
+                Spacing::Poisson => Expected::About(requests),
+            };
+        }
+        match self.load.budget {
+            IterationBudget::EachUser(iterations) => {
+                let users = u64::from(self.load.users_max());
+                Expected::Exactly(iterations.saturating_mul(users).saturating_mul(each))
             }
-            LoadModel::SharedIterations { iterations, .. } => {
-                Expected::Exactly(iterations.saturating_mul(each))
-            }
-            LoadModel::Open { spacing, .. } => {
-                let starts = self.load.rates().map_or(0, |rates| rates.starts());
-                let requests = starts.saturating_mul(each);
-                match spacing {
-                    Spacing::Even => Expected::Exactly(requests),
-                    Spacing::Poisson => Expected::About(requests),
-                }
-            }
-            LoadModel::Closed { .. } => self.rate_cap().map_or(Expected::AsAnswered, |cap| {
+            IterationBudget::Shared(iterations) => Expected::Exactly(iterations.saturating_mul(each)),
+            IterationBudget::Unlimited => self.rate_cap().map_or(Expected::AsAnswered, |cap| {
                 let per_user = cap / f64::from(self.load.users_max().max(1));
                 let user_seconds: f64 = self
                     .load
@@ -93,7 +92,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{Pacing, Stage};
+    use crate::load::{LoadModel, Pacing, Stage};
     use crate::plan::PlanDraft;
     use crate::plan::request::RequestDraft;
     use crate::plan::scenario::{FlowDraft, StepDraft};
@@ -116,14 +115,13 @@ mod tests {
     #[test]
     fn what_is_asked_for_follows_from_the_load() {
         let second = Nanos::from_secs(1);
-        let counted =
-            |users, iterations| LoadModel::PerUserIterations { users, iterations, max_duration_ns: second };
+        let counted = |users, iterations| LoadModel::per_user_iterations(users, iterations, second);
         assert_eq!(offer(counted(3, 4), 0, 2), (Expected::Exactly(24), None));
-        let shared = LoadModel::SharedIterations { users: 3, iterations: 10, max_duration_ns: second };
+        let shared = LoadModel::shared_iterations(3, 10, second);
         assert_eq!(offer(shared, 0, 1), (Expected::Exactly(10), None));
         let open = LoadModel::open(50.0, Nanos::from_secs(10), 5);
         assert_eq!(offer(open, 0, 3), (Expected::Exactly(1500), Some(150.0)));
-        let closed = LoadModel::Closed { stages: vec![Stage::new(Nanos::from_secs(10), 20)] };
+        let closed = LoadModel::closed(vec![Stage::new(Nanos::from_secs(10), 20)]);
         assert_eq!(offer(closed.clone(), 0, 1), (Expected::AsAnswered, None));
         // 100 user-seconds with a request every 2 s, and the first of each of 20 users.
         assert_eq!(offer(closed, 2_000, 1), (Expected::AtMost(70), Some(10.0)));

@@ -2,7 +2,7 @@
 //! rows where none may be used twice.
 
 use crate::data::variable::{Order, Share, Take, Variable};
-use crate::load::LoadModel;
+use crate::load::{IterationBudget, LoadModel};
 use crate::plan::request::Request;
 use crate::plan::scenario::{Flow, Scenario};
 use crate::plan::{Fault, Field, Place};
@@ -100,15 +100,14 @@ fn row_fault(
 /// How many rows a load can ask for, where that is known before the run.
 fn rows_asked(load: &LoadModel, share: Share, take: Take) -> Option<u64> {
     let users = u64::from(load.users_max());
-    match (share, take, load) {
-        (Share::EachUser, Take::Once, _) => Some(1),
-        (Share::AllUsers, Take::Once, _) => Some(users),
-        (Share::AllUsers, _, LoadModel::PerUserIterations { iterations, .. }) => {
-            Some(users.saturating_mul(*iterations))
-        }
-        (Share::EachUser, _, LoadModel::PerUserIterations { iterations, .. })
-        | (Share::AllUsers, _, LoadModel::SharedIterations { iterations, .. }) => Some(*iterations),
-        (Share::AllUsers, _, LoadModel::Open { .. }) => load.rates().map(|rates| rates.starts()),
-        _ => None,
+    match (share, take) {
+        (Share::EachUser, Take::Once) => Some(1),
+        (Share::AllUsers, Take::Once) => Some(users),
+        (Share::EachUser, _) => load.budget.of_each_user(),
+        (Share::AllUsers, _) => match load.budget {
+            IterationBudget::EachUser(iterations) => Some(users.saturating_mul(iterations)),
+            IterationBudget::Shared(iterations) => Some(iterations),
+            IterationBudget::Unlimited => load.rates().map(|rates| rates.starts()),
+        },
     }
 }

@@ -1,7 +1,7 @@
 //! A plan at another load: what a search measures at each of its steps.
 
 use super::Vary;
-use crate::load::{LoadModel, RateStage, Spacing, Stage, WAIT_MAX_DEFAULT};
+use crate::load::{LoadModel, RateStage, Spacing, WAIT_MAX_DEFAULT};
 use crate::plan::PlanDraft;
 use crate::plan::scenario::ScenarioDraft;
 use crate::units::Nanos;
@@ -59,8 +59,7 @@ impl StepShape {
         }
         let weights: Vec<_> = scenarios.iter().map(|scenario| scenario.load.users_max()).collect();
         for (scenario, users) in scenarios.iter_mut().zip(shares(load, &weights)) {
-            scenario.load =
-                LoadModel::Closed { stages: vec![Stage::new(self.ramp, users), Stage::new(hold, users)] };
+            scenario.load = LoadModel::ramp_and_hold(users, self.ramp, hold);
         }
         Ok(())
     }
@@ -71,17 +70,14 @@ impl StepShape {
         for scenario in scenarios {
             let share = weight(&scenario.load) / sum.max(f64::MIN_POSITIVE);
             let rate = f64::from(load) * share;
-            let (spacing, wait_max_ns, own) = match &scenario.load {
-                LoadModel::Open { spacing, users, wait_max_ns, .. } => (*spacing, *wait_max_ns, Some(*users)),
-                _ => (Spacing::Even, WAIT_MAX_DEFAULT, None),
+            let (spacing, wait_max, own) = match &scenario.load.arrivals {
+                Some(arrivals) => (arrivals.spacing, arrivals.wait_max, Some(scenario.load.users_max())),
+                None => (Spacing::Even, WAIT_MAX_DEFAULT, None),
             };
             let given = self.pool.map(|pool| (f64::from(pool) * share).ceil() as u32).or(own);
-            scenario.load = LoadModel::Open {
-                stages: vec![RateStage::new(self.ramp, rate), RateStage::new(hold, rate)],
-                spacing,
-                users: given.unwrap_or(rate.clamp(POOL_MIN, POOL_MAX) as u32).max(1),
-                wait_max_ns,
-            };
+            let users = given.unwrap_or(rate.clamp(POOL_MIN, POOL_MAX) as u32).max(1);
+            let stages = vec![RateStage::new(self.ramp, rate), RateStage::new(hold, rate)];
+            scenario.load = LoadModel::arrivals(stages, spacing, users, wait_max);
         }
     }
 }
@@ -110,28 +106,7 @@ fn shares(total: u32, weights: &[u32]) -> Vec<u32> {
 pub fn held(mut draft: PlanDraft, duration: Nanos) -> PlanDraft {
     for scenario in &mut draft.scenarios {
         scenario.start = Nanos::ZERO;
-        scenario.load = match &scenario.load {
-            load @ LoadModel::Closed { .. } => LoadModel::constant(load.users_max(), duration),
-            LoadModel::PerUserIterations { users, iterations, .. } => LoadModel::PerUserIterations {
-                users: *users,
-                iterations: *iterations,
-                max_duration_ns: duration,
-            },
-            LoadModel::SharedIterations { users, iterations, .. } => LoadModel::SharedIterations {
-                users: *users,
-                iterations: *iterations,
-                max_duration_ns: duration,
-            },
-            LoadModel::Open { stages, spacing, users, wait_max_ns } => {
-                let rate = stages.iter().map(|stage| stage.rate_per_s).fold(0.0, f64::max);
-                LoadModel::Open {
-                    stages: vec![RateStage::new(Nanos::ZERO, rate), RateStage::new(duration, rate)],
-                    spacing: *spacing,
-                    users: *users,
-                    wait_max_ns: *wait_max_ns,
-                }
-            }
-        };
+        scenario.load = scenario.load.held(duration);
     }
     draft
 }

@@ -39,20 +39,14 @@ impl Executor {
     /// The same load. Arrivals for which nobody is free are dropped at once, as k6 does.
     pub fn load(&self) -> LoadModel {
         match self {
-            Self::SharedIterations { vus, iterations, max_duration } => LoadModel::SharedIterations {
-                users: *vus,
-                iterations: *iterations,
-                max_duration_ns: *max_duration,
-            },
-            Self::PerVuIterations { vus, iterations, max_duration } => LoadModel::PerUserIterations {
-                users: *vus,
-                iterations: *iterations,
-                max_duration_ns: *max_duration,
-            },
-            Self::ConstantVus { vus, duration } => LoadModel::constant(*vus, *duration),
-            Self::RampingVus { start_vus, stages, .. } => {
-                LoadModel::Closed { stages: lines(*start_vus, stages) }
+            Self::SharedIterations { vus, iterations, max_duration } => {
+                LoadModel::shared_iterations(*vus, *iterations, *max_duration)
             }
+            Self::PerVuIterations { vus, iterations, max_duration } => {
+                LoadModel::per_user_iterations(*vus, *iterations, *max_duration)
+            }
+            Self::ConstantVus { vus, duration } => LoadModel::constant(*vus, *duration),
+            Self::RampingVus { start_vus, stages, .. } => LoadModel::closed(lines(*start_vus, stages)),
             Self::ConstantArrivalRate { rate, time_unit, duration, users } => {
                 let rate = per_second(*rate, *time_unit);
                 open(vec![RateStage::new(Nanos::ZERO, rate), RateStage::new(*duration, rate)], *users)
@@ -105,7 +99,7 @@ impl Executor {
 }
 
 fn open(stages: Vec<RateStage>, users: ArrivalUsers) -> LoadModel {
-    LoadModel::Open { stages, spacing: Spacing::Even, users: users.max, wait_max_ns: Nanos::ZERO }
+    LoadModel::arrivals(stages, Spacing::Even, users.max, Nanos::ZERO)
 }
 
 fn per_second(count: u64, time_unit: Nanos) -> f64 {

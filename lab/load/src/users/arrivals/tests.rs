@@ -206,9 +206,9 @@ fn thread<'a>(
     }
 }
 
-fn open(rate: f64, duration: Nanos, users: u32, wait_max_ns: Nanos) -> LoadModel {
+fn open(rate: f64, duration: Nanos, users: u32, wait_max: Nanos) -> LoadModel {
     let stages = vec![RateStage::new(Nanos::ZERO, rate), RateStage::new(duration, rate)];
-    LoadModel::Open { stages, spacing: Spacing::Even, users, wait_max_ns }
+    LoadModel::arrivals(stages, Spacing::Even, users, wait_max)
 }
 
 fn plan(loads: Vec<LoadModel>) -> Plan {
@@ -270,10 +270,8 @@ fn load() -> impl Strategy<Value = LoadModel> {
     (users, 1.0_f64..400.0, 100_u64..900, any::<bool>()).prop_map(
         |((users, wait_ms), rate, duration_ms, is_poisson)| {
             let mut load = open(rate, Nanos::from_millis(duration_ms), users, Nanos::from_millis(wait_ms));
-            if let LoadModel::Open { spacing, .. } = &mut load
-                && is_poisson
-            {
-                *spacing = Spacing::Poisson;
+            if let Some(arrivals) = load.arrivals.as_mut().filter(|_| is_poisson) {
+                arrivals.spacing = Spacing::Poisson;
             }
             load
         },

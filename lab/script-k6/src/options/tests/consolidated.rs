@@ -2,7 +2,6 @@
 
 use super::{Sources, consolidate, shown};
 use expect_test::{Expect, expect};
-use prony_model::LoadModel;
 
 fn check(sources: Sources, expected: &Expect) {
     expected.assert_eq(&shown(sources));
@@ -246,8 +245,9 @@ fn arrivals_for_which_nobody_is_free_are_dropped() {
         "duration": "1h", "preAllocatedVUs": 2, "maxVUs": 5}}}"#;
     let options = consolidate(Sources { script, ..Sources::default() }).unwrap().options;
     let executor = &options.scenarios[0].executor;
-    let LoadModel::Open { stages, users, wait_max_ns, .. } = executor.load() else { panic!("an open model") };
-    assert_eq!((stages[1].rate_per_s, users, wait_max_ns.0, executor.users_prepared()), (0.5, 5, 0, 2));
+    let (users, arrivals) = (executor.load().users_max(), executor.load().arrivals.expect("an open model"));
+    let (stages, wait_max) = (arrivals.stages, arrivals.wait_max);
+    assert_eq!((stages[1].rate_per_s, users, wait_max.0, executor.users_prepared()), (0.5, 5, 0, 2));
 }
 
 #[test]

@@ -40,6 +40,37 @@ pub enum Spacing {
     Poisson,
 }
 
+/// When iterations of an open model are due, whether or not earlier ones have ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArrivalSchedule {
+    pub stages: Vec<RateStage>,
+    pub spacing: Spacing,
+    /// How long a start waits for a free user before it is dropped.
+    pub wait_max: Nanos,
+}
+
+impl ArrivalSchedule {
+    pub fn duration(&self) -> Nanos {
+        self.stages.iter().fold(Nanos::ZERO, |sum, stage| sum.plus(stage.duration_ns))
+    }
+
+    /// The highest number of starts a second.
+    pub fn rate_max(&self) -> f64 {
+        self.stages.iter().map(|stage| stage.rate_per_s).fold(0.0, f64::max)
+    }
+
+    pub(super) fn fault(&self) -> Option<String> {
+        let allowed = 0.0..=RATE_MAX_PER_S;
+        if let Some(stage) = self.stages.iter().find(|stage| !allowed.contains(&stage.rate_per_s)) {
+            return Some(format!(
+                "a rate of {}/s is not between 0 and {RATE_MAX_PER_S} starts a second",
+                stage.rate_per_s
+            ));
+        }
+        (Rates::of(&self.stages).starts() == 0).then(|| "the rate is 0 throughout; ask for some".to_owned())
+    }
+}
+
 /// The number of starts as a function of time, and the other way round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rates {

@@ -25,32 +25,64 @@ pub struct Activity {
     pub stop: Nanos,
 }
 
-pub(super) fn users_active_at(stages: &[Stage], time: Nanos) -> u32 {
-    let active = segments(stages).filter(|s| s.begin <= time && time < s.end).last();
-    active.map_or(0, |segment| segment.users_at(time))
+/// How many users there are, over time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserSchedule {
+    pub stages: Vec<Stage>,
 }
 
-/// User `k` is active while more than `k` users are: the first to come is the last to go.
-pub(super) fn activities_of(stages: &[Stage], user: u32) -> Vec<Activity> {
-    let mut spans: Vec<Activity> = Vec::new();
-    for segment in segments(stages) {
-        let Some(span) = segment.activity_of(user) else { continue };
-        match spans.last_mut() {
-            Some(last) if last.stop == span.start => last.stop = span.stop,
-            _ => spans.push(span),
+impl UserSchedule {
+    /// `users` from the first moment, for `duration`.
+    pub fn constant(users: u32, duration: Nanos) -> Self {
+        Self { stages: vec![Stage::new(Nanos::ZERO, users), Stage::new(duration, users)] }
+    }
+
+    /// The users and their time, where they are as [`Self::constant`] makes them.
+    pub fn as_constant(&self) -> Option<(u32, Nanos)> {
+        match self.stages[..] {
+            [Stage { duration_ns: Nanos::ZERO, users: first }, Stage { duration_ns, users }] => {
+                (first == users).then_some((users, duration_ns))
+            }
+            _ => None,
         }
     }
-    spans
-}
 
-pub(super) fn levels(stages: &[Stage]) -> Vec<Level> {
-    let level = |segment: Segment| Level {
-        from: segment.begin,
-        to: segment.end,
-        first: f64::from(segment.from),
-        last: f64::from(segment.to),
-    };
-    segments(stages).map(level).collect()
+    pub fn duration(&self) -> Nanos {
+        self.stages.iter().fold(Nanos::ZERO, |sum, stage| sum.plus(stage.duration_ns))
+    }
+
+    pub fn users_max(&self) -> u32 {
+        self.stages.iter().map(|stage| stage.users).max().unwrap_or(0)
+    }
+
+    /// None once the last stage has ended.
+    pub fn active_at(&self, time: Nanos) -> u32 {
+        let active = segments(&self.stages).filter(|s| s.begin <= time && time < s.end).last();
+        active.map_or(0, |segment| segment.users_at(time))
+    }
+
+    /// User `k` (from 0) is active while more than `k` users are: the first to come is the last to go.
+    pub fn activities_of(&self, user: u32) -> Vec<Activity> {
+        let mut spans: Vec<Activity> = Vec::new();
+        for segment in segments(&self.stages) {
+            let Some(span) = segment.activity_of(user) else { continue };
+            match spans.last_mut() {
+                Some(last) if last.stop == span.start => last.stop = span.stop,
+                _ => spans.push(span),
+            }
+        }
+        spans
+    }
+
+    pub(super) fn levels(&self) -> Vec<Level> {
+        let level = |segment: Segment| Level {
+            from: segment.begin,
+            to: segment.end,
+            first: f64::from(segment.from),
+            last: f64::from(segment.to),
+        };
+        segments(&self.stages).map(level).collect()
+    }
 }
 
 fn segments(stages: &[Stage]) -> impl Iterator<Item = Segment> + '_ {

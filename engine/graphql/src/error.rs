@@ -39,6 +39,8 @@ pub enum ErrorCode {
     Timeout,
     /// A constraint of the database refused a mutation (unique, foreign key, not null, check).
     ConstraintViolation,
+    /// Who asks may not do it.
+    Forbidden,
     /// A stored value does not fit its GraphQL type.
     ValueOutOfRange,
     /// Events came faster than they could be told, or nobody knows which there were; the subscription goes on without them.
@@ -62,6 +64,7 @@ impl ErrorCode {
             Self::SourceUnavailable => "SOURCE_UNAVAILABLE",
             Self::Timeout => "TIMEOUT",
             Self::ConstraintViolation => "CONSTRAINT_VIOLATION",
+            Self::Forbidden => "FORBIDDEN",
             Self::ValueOutOfRange => "VALUE_OUT_OF_RANGE",
             Self::EventsLost => "EVENTS_LOST",
             Self::SubscriptionEnded => "SUBSCRIPTION_ENDED",

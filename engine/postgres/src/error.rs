@@ -2,6 +2,7 @@
 //! appendix A) and never by message texts, and how clients are told.
 
 use prony_graphql::error::{ErrorCode, GraphqlError};
+use prony_source::dialect::row_refused;
 use tokio_postgres::error::DbError;
 
 use crate::discover::DiscoverError;
@@ -124,6 +125,8 @@ pub(super) enum FailureKind {
     /// Lost against a concurrent transaction; nothing was written.
     Conflict,
     ReadOnly,
+    /// The written row does not pass what rows must pass.
+    RowRefused,
     /// The answer is larger than `max_response_bytes`.
     TooLarge,
     Failed,
@@ -211,6 +214,10 @@ impl Failure {
             ),
             FailureKind::ReadOnly => {
                 (ErrorCode::SourceFailed, "the database is read-only; nothing was changed")
+            }
+            FailureKind::RowRefused => {
+                let error = row_refused();
+                return (error.code, error.message);
             }
             FailureKind::TooLarge => {
                 (ErrorCode::LimitExceeded, "the answer is larger than max_response_bytes; ask for fewer rows")

@@ -8,6 +8,7 @@ pub mod dialect;
 mod field;
 pub mod http_api;
 mod metric;
+pub mod permissions;
 mod reserved;
 mod traits;
 

@@ -14,6 +14,7 @@ pub mod model;
 pub mod nest;
 pub mod options;
 pub mod plan;
+pub mod restrict;
 pub mod settings;
 pub mod source;
 mod tables;

@@ -15,7 +15,7 @@ use crate::{
     model::{Cardinality, ColumnId, Model, RelationId, RootField, RowField, Table, TableId},
     plan::{
         AggregateField, AggregateKind, AggregateOutput, AggregatePlan, CreatePlan, DeletePlan, Direction,
-        ListPlan, OrderKey, Output, OutputKind, Root, RootPlan, RowPlan, UpdatePlan,
+        Filter, ListPlan, OrderKey, Output, OutputKind, Root, RootPlan, RowPlan, UpdatePlan,
     },
 };
 
@@ -126,7 +126,7 @@ impl Lowering<'_> {
         Ok(match relation.cardinality {
             Cardinality::One => {
                 let outputs = self.outputs(self.model.table(relation.target), &field.selections)?;
-                OutputKind::One(id, RowPlan { table: relation.target, outputs })
+                OutputKind::One(id, RowPlan { table: relation.target, filter: Filter::everything(), outputs })
             }
             Cardinality::Many => OutputKind::Many(id, self.list(relation.target, field)?),
         })
@@ -147,6 +147,7 @@ impl Lowering<'_> {
         Ok(CreatePlan {
             table: id,
             values: assignments(table, field, field.arguments.iter())?,
+            check: Filter::everything(),
             outputs: self.outputs(table, &field.selections)?,
         })
     }
@@ -158,6 +159,8 @@ impl Lowering<'_> {
         Ok(UpdatePlan {
             table: id,
             key: key(table, field)?,
+            filter: Filter::everything(),
+            check: Filter::everything(),
             values: assignments(table, field, columns)?,
             outputs: ResultOutput::all_of(field),
         })
@@ -165,7 +168,12 @@ impl Lowering<'_> {
 
     fn delete(&self, id: TableId, field: &Field) -> Result<DeletePlan, GraphqlError> {
         let table = self.model.table(id);
-        Ok(DeletePlan { table: id, key: key(table, field)?, outputs: ResultOutput::all_of(field) })
+        Ok(DeletePlan {
+            table: id,
+            key: key(table, field)?,
+            filter: Filter::everything(),
+            outputs: ResultOutput::all_of(field),
+        })
     }
 }
 

@@ -19,7 +19,8 @@ pub(super) fn clauses(model: &Model, table: &Table, field: &Field) -> Result<Fil
     clauses_value(model, table, value).map_err(|error| error.at(field.position))
 }
 
-fn clauses_value(model: &Model, table: &Table, value: &Value) -> Result<Filter, GraphqlError> {
+/// The filter of a value of a `where` argument.
+pub(super) fn clauses_value(model: &Model, table: &Table, value: &Value) -> Result<Filter, GraphqlError> {
     let Value::Object(entries) = value else { return Ok(Filter::everything()) };
     let parts = entries.iter().map(|(key, value)| clause(model, table, key, value));
     Ok(all(parts.collect::<Result<_, _>>()?))

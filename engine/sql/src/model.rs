@@ -10,6 +10,7 @@ mod naming;
 mod relations;
 
 use crate::catalog::{ColumnKind, TableKind};
+pub(crate) use faults::suggestion;
 
 /// Index into [`Model::tables`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

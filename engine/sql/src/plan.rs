@@ -38,10 +38,11 @@ pub struct ListPlan {
     pub offset: Option<RowCount>,
 }
 
-/// The one row of a has-one relation.
+/// The one row of a has-one relation; null where the filter does not let it pass.
 #[derive(Debug, Clone)]
 pub struct RowPlan {
     pub table: TableId,
+    pub filter: Filter,
     pub outputs: Vec<Output>,
 }
 
@@ -127,6 +128,20 @@ impl Filter {
     pub fn is_everything(&self) -> bool {
         matches!(self, Self::All(parts) if parts.is_empty())
     }
+
+    /// Lets pass what both let pass.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (one, other) if other.is_everything() => one,
+            (one, other) if one.is_everything() => other,
+            (Self::All(mut parts), other) => {
+                parts.push(other);
+                Self::All(parts)
+            }
+            (one, other) => Self::All(vec![one, other]),
+        }
+    }
 }
 
 /// One comparison of a column; values are scalars or slots, never null.
@@ -167,25 +182,32 @@ pub struct CreatePlan {
     pub table: TableId,
     /// Given columns in the client's order; `Value::Null` writes NULL.
     pub values: Vec<(ColumnId, Value)>,
+    /// The row must pass it once it is written; nothing of the request is written where it does not. A row of a table
+    /// without a primary key cannot be found again and passes only [`Filter::everything`].
+    pub check: Filter,
     /// Members of the answer: key columns and `__typename`.
     pub outputs: Vec<Output>,
 }
 
-/// Changes the row with the key; the answer says whether there was one.
+/// Changes the row with the key if it passes the filter; the answer says whether there was one.
 #[derive(Debug, Clone)]
 pub struct UpdatePlan {
     pub table: TableId,
     /// All columns of the primary key.
     pub key: Vec<(ColumnId, Value)>,
+    pub filter: Filter,
+    /// As [`CreatePlan::check`].
+    pub check: Filter,
     /// May be empty: then nothing is changed and the answer says whether the row exists.
     pub values: Vec<(ColumnId, Value)>,
     pub outputs: Vec<ResultOutput>,
 }
 
-/// Deletes the row with the key; the answer says whether there was one.
+/// Deletes the row with the key if it passes the filter; the answer says whether there was one.
 #[derive(Debug, Clone)]
 pub struct DeletePlan {
     pub table: TableId,
     pub key: Vec<(ColumnId, Value)>,
+    pub filter: Filter,
     pub outputs: Vec<ResultOutput>,
 }

@@ -9,7 +9,7 @@ use apollo_compiler::{Name, ast::Type};
 use crate::error::Position;
 pub use crate::{
     document::operation::OperationKind,
-    variables::value::{Slot, Step, Value},
+    variables::value::{Slot, SlotRoot, Step, Value},
 };
 
 /// All fields of one operation, in response order (GraphQL specification, section 6.3.2).

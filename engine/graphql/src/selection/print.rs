@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use apollo_compiler::Name;
 
-use crate::selection::{Field, Selection, Slot, Step, Value};
+use crate::selection::{Field, Selection, Slot, SlotRoot, Step, Value};
 
 impl Display for Selection {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
@@ -72,7 +72,11 @@ impl Display for Value {
 
 impl Display for Slot {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        write!(formatter, "${}", self.variable)?;
+        match self.root {
+            SlotRoot::Variable(index) => write!(formatter, "${index}")?,
+            SlotRoot::Session(index) => write!(formatter, "session[{index}]")?,
+            SlotRoot::Given(index) => write!(formatter, "given[{index}]")?,
+        }
         self.path.iter().try_for_each(|step| match step {
             Step::Key(key) => write!(formatter, ".{key}"),
             Step::Index(index) => write!(formatter, "[{index}]"),

@@ -12,7 +12,7 @@ use crate::{
     document::{limits::MAX_REPORTED_ERRORS, operation::Operation, position::LineIndex},
     error::{ErrorCode, GraphqlError},
     schema::Schema,
-    variables::value::{Slot, Step, Value},
+    variables::value::{Slot, SlotRoot, Step, Value},
     variables::{Variables, scalar::Scalar},
 };
 
@@ -167,7 +167,9 @@ impl<'a> Literals<'a> {
         match &**literal {
             ast::Value::Variable(name) => {
                 let Some((index, ty, value)) = self.lookup(name) else { return Value::Null };
-                value.map_or(Value::Null, |value| expand(self.schema, ty, value, &mut Slot::of(index)))
+                value.map_or(Value::Null, |value| {
+                    expand(self.schema, ty, value, &mut Slot::from(SlotRoot::Variable(index)))
+                })
             }
             ast::Value::List(items) => Value::List(items.iter().map(|item| self.open_json(item)).collect()),
             ast::Value::Object(entries) => Value::Object(
@@ -191,7 +193,7 @@ impl<'a> Literals<'a> {
         if value.is_null() && ty.is_non_null() {
             self.fault(span, format!("variable \"${name}\" is null where {ty} is expected"));
         }
-        Some(expand(self.schema, declared, value, &mut Slot::of(index)))
+        Some(expand(self.schema, declared, value, &mut Slot::from(SlotRoot::Variable(index))))
     }
 }
 

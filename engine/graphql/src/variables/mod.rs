@@ -6,7 +6,7 @@ pub(crate) mod scalar;
 pub mod shape;
 pub(crate) mod value;
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use apollo_compiler::{
     ast::Type,
@@ -27,7 +27,7 @@ use crate::{
         literal::Literals,
         scalar::{Scalar, describe},
         shape::{Shape, ShapeWriter},
-        value::{Slot, Step, Value},
+        value::{Slot, SlotRoot, Step, Value},
     },
 };
 
@@ -38,19 +38,28 @@ pub struct Variables {
     values: Vec<Option<Json>>,
     /// Travels with them, because whoever gets the values of a request may want to know whose they are.
     caller: Option<Caller>,
+    /// What is known of who asks, by index; shared by the requests of a session.
+    session: Option<Arc<[Json]>>,
     /// What only the source knows, such as the row of an event.
     given: Vec<Json>,
 }
 
 impl Variables {
     pub fn new(values: Vec<Option<Json>>) -> Self {
-        Self { values, caller: None, given: Vec::new() }
+        Self { values, caller: None, session: None, given: Vec::new() }
     }
 
-    /// The same with values of the source's own, for the slots that it makes with [`Slot::given`].
+    /// The same with values of the source's own, for slots that begin at [`SlotRoot::Given`].
     #[must_use]
     pub fn with_given(&self, given: Vec<Json>) -> Self {
-        Self { values: self.values.clone(), caller: self.caller.clone(), given }
+        let (caller, session) = (self.caller.clone(), self.session.clone());
+        Self { values: self.values.clone(), caller, session, given }
+    }
+
+    /// The same with the session's variables, for slots that begin at [`SlotRoot::Session`].
+    #[must_use]
+    pub fn with_session(self, session: Arc<[Json]>) -> Self {
+        Self { session: Some(session), ..self }
     }
 
     /// The same, with who asks.
@@ -76,10 +85,11 @@ impl Variables {
 
     /// The value at a slot; `None` where the path does not exist.
     pub fn get(&self, slot: &Slot) -> Option<&Json> {
-        if let Some(index) = slot.given_index() {
-            return self.given.get(index);
-        }
-        let mut value = self.value(slot.variable)?;
+        let mut value = match slot.root {
+            SlotRoot::Variable(index) => self.value(index)?,
+            SlotRoot::Session(index) => self.session.as_ref()?.get(index)?,
+            SlotRoot::Given(index) => self.given.get(index)?,
+        };
         for step in &slot.path {
             value = match step {
                 Step::Key(key) => value.get(key.as_str())?,

@@ -21,13 +21,23 @@ pub enum Value {
     Object(Vec<(Name, Value)>),
 }
 
-/// Where a value lies in the coerced variables.
+/// Where a value lies in the [`Variables`](crate::variables::Variables) of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Slot {
-    /// Index among the operation's variable definitions.
-    pub variable: usize,
-    /// From the variable's value downwards; empty for the value itself.
+    pub root: SlotRoot,
+    /// From the root's value downwards; empty for the value itself.
     pub path: Vec<Step>,
+}
+
+/// The value that a slot's path begins at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SlotRoot {
+    /// A variable, by its index among the operation's definitions.
+    Variable(usize),
+    /// A variable of the session: what is known of who asks.
+    Session(usize),
+    /// A value that the source gives at execution.
+    Given(usize),
 }
 
 /// One step into a variable's value.
@@ -37,25 +47,10 @@ pub enum Step {
     Index(usize),
 }
 
-impl Slot {
-    /// The number of no variable: an operation has fewer.
-    const GIVEN: usize = usize::MAX;
-
-    /// A value that the source gives at execution ([`Variables::with_given`]).
-    pub fn given(index: usize) -> Self {
-        Self { variable: Self::GIVEN, path: vec![Step::Index(index)] }
-    }
-
-    pub(crate) fn given_index(&self) -> Option<usize> {
-        match self.path.as_slice() {
-            [Step::Index(index)] if self.variable == Self::GIVEN => Some(*index),
-            _ => None,
-        }
-    }
-
-    /// The whole value of a variable.
-    pub(crate) fn of(variable: usize) -> Self {
-        Self { variable, path: Vec::new() }
+impl From<SlotRoot> for Slot {
+    /// The whole value.
+    fn from(root: SlotRoot) -> Self {
+        Self { root, path: Vec::new() }
     }
 }
 

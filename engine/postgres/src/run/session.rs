@@ -123,8 +123,9 @@ impl Session {
         let mut steps = Vec::with_capacity(prepared.len());
         for (index, field) in prepared.iter().enumerate() {
             let Work::Write(mutation) = &field.work else { continue };
-            match mutation.statement.bind(&field.model, &self.core.settings, variables) {
-                Ok(values) => steps.push(Step { mutation: Arc::clone(mutation), values }),
+            let bind = |statement: &Statement| statement.bind(&field.model, &self.core.settings, variables);
+            match Step::new(mutation, bind) {
+                Ok(step) => steps.push(step),
                 Err(error) => failed[index].errors.push(field.at_root(error)),
             }
         }
@@ -135,7 +136,7 @@ impl Session {
         match self.core.write(&steps).await {
             Ok(outcomes) => outcomes.into_iter().map(FieldResult::data).collect(),
             Err(StepFailure { step, failure }) => {
-                let columns = &steps[step].mutation.statement.text_columns;
+                let columns = steps[step].text_columns();
                 let error = failure.to_graphql(columns, self.core.statement_timeout_ms);
                 failed[step].errors.push(prepared[step].at_root(error));
                 failed

@@ -39,7 +39,7 @@ impl Wire {
         }
     }
 
-    fn scalar_type(self) -> Type {
+    pub(crate) fn scalar_type(self) -> Type {
         match self {
             Self::Boolean => Type::BOOL,
             Self::Int4 => Type::INT4,

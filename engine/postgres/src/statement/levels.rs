@@ -19,7 +19,7 @@ use crate::{
 use prony_sql::{
     builder::{Parameter, column_operand},
     catalog::ColumnKind,
-    model::{Column, ColumnId, Model, Table},
+    model::{Column, ColumnId, Model, Table, TableId},
     nest::{Child, Key, KeyPart, Level, LevelOutput, LevelOutputKind, LevelRows, LevelSource},
     plan::Filter,
     settings::RelationalSettings,
@@ -43,10 +43,41 @@ pub(crate) enum KeyWire {
 }
 
 impl KeyWire {
-    fn of(column: &Column) -> Self {
+    pub(crate) fn of(column: &Column) -> Self {
         match column.kind {
             ColumnKind::Int | ColumnKind::BigInt => Self::Integer,
             _ => Self::Text,
+        }
+    }
+
+    pub(crate) fn scalar_type(self) -> tokio_postgres::types::Type {
+        match self {
+            Self::Integer => Wire::Int8.scalar_type(),
+            Self::Text => Wire::Text.scalar_type(),
+        }
+    }
+
+    /// The operand as [`read_key`] reads it.
+    pub(crate) fn read(self, operand: &str) -> String {
+        match self {
+            Self::Integer => format!("{operand}::int8"),
+            Self::Text => format!("{operand}::text"),
+        }
+    }
+
+    /// What the column is compared with where the parameter holds [`Self::bind`]'s value.
+    pub(crate) fn placeholder(self, number: usize, column: &Column) -> String {
+        match self {
+            Self::Integer => format!("${number}"),
+            Self::Text => format!("${number}::{}", cast_name(column)),
+        }
+    }
+
+    /// A part of a key as a parameter. Null finds no row.
+    pub(crate) fn bind(self, part: &KeyPart) -> Bound {
+        match self {
+            Self::Integer => integer(part).map_or(Bound::Null, Bound::Int8),
+            Self::Text => text(part).map_or(Bound::Null, Bound::Text),
         }
     }
 
@@ -100,9 +131,9 @@ pub(crate) fn level_select(
                 Rows { table: level.table, filter, order, limit: limit.as_ref(), offset: offset.as_ref() };
             writer.rows(&rows, needed_columns(outputs, &level.children), &tied)?
         }
-        LevelSource::One { outputs } => {
+        LevelSource::One { outputs, filter } => {
             shape.outputs(table, outputs, &level.children, &mut select);
-            one_row(&mut writer, level, table, needed_columns(outputs, &level.children), &tied)
+            one_row(&mut writer, (level.table, filter), needed_columns(outputs, &level.children), &tied)
         }
     };
     let columns = select.into_sql();
@@ -128,7 +159,7 @@ fn keys(
         let number = writer.builder.parameter(Parameter::Parent(part));
         arrays.push(match wire {
             KeyWire::Integer => format!("${number}"),
-            KeyWire::Text => format!("${number}::{}[]", cast_name(table.column(id))),
+            KeyWire::Text => format!("{}[]", KeyWire::Text.placeholder(number, table.column(id))),
         });
         names.push(format!("k{part}"));
         tied.push((id, format!("k.k{part}")));
@@ -140,15 +171,15 @@ fn keys(
 /// At most one row. The limit also keeps the planner from joining in another order than that of the keys.
 fn one_row(
     writer: &mut SelectWriter<'_>,
-    level: &Level,
-    table: &Table,
+    (id, filter): (TableId, &Filter),
     columns: Vec<ColumnId>,
     tied: &Equalities,
 ) -> String {
+    let table = writer.model().table(id);
     let alias = writer.builder.new_alias();
     let columns = column_list(table, &alias, columns);
     let from = writer.from(table, &alias);
-    let condition = writer.condition(level.table, &alias, &Filter::everything(), tied);
+    let condition = writer.condition(id, &alias, filter, tied);
     let first = first_of(table, &alias, tied);
     let first = if first.is_empty() { " LIMIT 1" } else { &first };
     format!("(SELECT {columns} FROM {from}{condition}{first})")
@@ -193,10 +224,8 @@ impl LevelShape {
             let parts = child.parent_columns.iter().map(|&id| {
                 let column = table.column(id);
                 let operand = column_operand("d", column);
-                match KeyWire::of(column) {
-                    KeyWire::Integer => (select.position(format!("{operand}::int8")), KeyWire::Integer),
-                    KeyWire::Text => (select.position(format!("{operand}::text")), KeyWire::Text),
-                }
+                let wire = KeyWire::of(column);
+                (select.position(wire.read(&operand)), wire)
             });
             self.keys.push(parts.collect());
         }
@@ -278,7 +307,7 @@ impl<S: AsRef<LevelShape> + 'static> Answer for LevelAnswer<S> {
 }
 
 /// `None` where a part is null.
-fn read_key(row: &Row, parts: &[(usize, KeyWire)]) -> Result<Option<Key>, Failure> {
+pub(crate) fn read_key(row: &Row, parts: &[(usize, KeyWire)]) -> Result<Option<Key>, Failure> {
     let mut key = Vec::with_capacity(parts.len());
     for &(column, wire) in parts {
         let part = match wire {

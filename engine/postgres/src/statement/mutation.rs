@@ -1,8 +1,9 @@
 //! Mutations: one INSERT, UPDATE or DELETE per root field, all of a request in one transaction.
 
-use prony_source::dialect::{ResultKind, ResultOutput};
 use std::{rc::Rc, sync::Arc};
 
+use prony_graphql::error::GraphqlError;
+use prony_source::dialect::{ResultKind, ResultOutput};
 use tokio_postgres::Row;
 
 use crate::{
@@ -12,6 +13,7 @@ use crate::{
     statement::{
         bound::Bound,
         dialect::Postgres,
+        levels::{KeyWire, read_key},
         returning::{CapturedChange, ReturningClause, TransactionCapture},
         select::SelectList,
         text::Statement,
@@ -21,7 +23,8 @@ use prony_sql::{
     builder::{SqlBuilder, push_identifier},
     changes::Operation,
     model::{Column, Model, Table, TableId},
-    plan::{CreatePlan, DeletePlan, Output, OutputKind, UpdatePlan},
+    nest::Key,
+    plan::{CreatePlan, DeletePlan, Filter, Output, OutputKind, UpdatePlan},
 };
 
 /// The statement of one mutation and how its outcome becomes JSON.
@@ -32,6 +35,16 @@ pub(crate) struct Mutation {
     /// The same where somebody wants to hear what has changed.
     pub(crate) returning: ReturningClause,
     outcome: Outcome,
+    pub(crate) check: Option<RowCheck>,
+}
+
+/// What the written row must pass, by a SELECT that has a row then. It runs behind the mutation in the same transaction: a
+/// condition in RETURNING would see other tables, and other rows of its own, as they were before.
+#[derive(Debug)]
+pub(crate) struct RowCheck {
+    pub(crate) select: Arc<Statement>,
+    /// Where the parts of the row's primary key are in what the mutation returns; they are the SELECT's first parameters.
+    key: Vec<(usize, KeyWire)>,
 }
 
 #[derive(Debug)]
@@ -48,17 +61,19 @@ impl Mutation {
         builder.insert(model, plan);
         let mut select = SelectList::default();
         let shape = returned(model.table(plan.table), &plan.outputs, &mut select);
-        Self::new(model, plan.table, &builder, Operation::Insert, select, Outcome::Row(shape))
+        let check = RowCheck::new(model, plan.table, &plan.check, &mut select);
+        Self::new(model, plan.table, &builder, Operation::Insert, select, Outcome::Row(shape), check)
     }
 
     pub(crate) fn update(model: &Model, plan: &UpdatePlan) -> Self {
         let mut builder = SqlBuilder::new(&Postgres);
-        builder.update(model, plan);
+        let first_of_key = builder.update(model, plan);
         let (mut select, outcome) = (SelectList::default(), Outcome::changed(&plan.outputs));
+        let check = RowCheck::new(model, plan.table, &plan.check, &mut select);
         let moves = plan.values.iter().any(|(column, _)| plan.key.iter().any(|(key, _)| key == column));
-        let (table, parameters) = (model.table(plan.table), builder.parameters.len());
-        let moved_key = moves.then(|| ReturningClause::moved_key(table, parameters, &mut select));
-        let mut mutation = Self::new(model, plan.table, &builder, Operation::Update, select, outcome);
+        let table = model.table(plan.table);
+        let moved_key = moves.then(|| ReturningClause::moved_key(table, first_of_key, &mut select));
+        let mut mutation = Self::new(model, plan.table, &builder, Operation::Update, select, outcome, check);
         mutation.returning.moved_key = moved_key;
         mutation
     }
@@ -67,10 +82,10 @@ impl Mutation {
         let mut builder = SqlBuilder::new(&Postgres);
         builder.delete(model, plan);
         let (select, outcome) = (SelectList::default(), Outcome::changed(&plan.outputs));
-        Self::new(model, plan.table, &builder, Operation::Delete, select, outcome)
+        Self::new(model, plan.table, &builder, Operation::Delete, select, outcome, None)
     }
 
-    /// `select` is what the outcome returns.
+    /// `select` is what outcome and check need of the row.
     fn new(
         model: &Model,
         table: TableId,
@@ -78,12 +93,14 @@ impl Mutation {
         operation: Operation,
         mut select: SelectList,
         outcome: Outcome,
+        check: Option<RowCheck>,
     ) -> Self {
         let statement = |returning: Option<String>| {
             let returning = returning.map(|list| format!(" RETURNING {list}")).unwrap_or_default();
             Statement::new(model, format!("{}{returning}", builder.text), builder.parameters.clone())
         };
-        let quiet = statement(matches!(outcome, Outcome::Row(_)).then(|| select.clone().into_sql()));
+        let returns = matches!(outcome, Outcome::Row(_)) || check.is_some();
+        let quiet = statement(returns.then(|| select.clone().into_sql()));
         let (columns, position) = ReturningClause::columns(model.table(table), &mut select);
         let returning = ReturningClause {
             statement: statement(Some(select.into_sql())),
@@ -92,7 +109,7 @@ impl Mutation {
             position,
             moved_key: None,
         };
-        Self { table, statement: quiet, returning, outcome }
+        Self { table, statement: quiet, returning, outcome, check }
     }
 
     pub(crate) fn weight_bytes(&self) -> usize {
@@ -100,7 +117,36 @@ impl Mutation {
             Outcome::Row(shape) => shape.weight_bytes(),
             Outcome::Changed { yes, no } => yes.len() + no.len(),
         };
-        self.statement.weight_bytes() + self.returning.weight_bytes() + outcome
+        let check = self.check.as_ref().map_or(0, |check| check.select.weight_bytes());
+        self.statement.weight_bytes() + self.returning.weight_bytes() + outcome + check
+    }
+}
+
+impl RowCheck {
+    /// None where every row passes. Adds the primary key to what is returned.
+    fn new(model: &Model, id: TableId, filter: &Filter, returned: &mut SelectList) -> Option<Self> {
+        if filter.is_everything() {
+            return None;
+        }
+        let table = model.table(id);
+        let key: Vec<(usize, KeyWire)> = table
+            .primary_key
+            .iter()
+            .map(|&id| {
+                let column = table.column(id);
+                let mut name = String::new();
+                push_identifier(&mut name, &column.name);
+                let wire = KeyWire::of(column);
+                (returned.position(wire.read(&name)), wire)
+            })
+            .collect();
+        let mut builder = SqlBuilder::new(&Postgres);
+        builder.row_check(model, id, filter, |text, number, column| {
+            text.push_str(&KeyWire::of(column).placeholder(number, column));
+        });
+        let key_types = key.iter().map(|(_, wire)| wire.scalar_type());
+        let select = Statement::with_key(model, builder.text, builder.parameters, key_types);
+        Some(Self { select, key })
     }
 }
 
@@ -148,12 +194,19 @@ struct MutationAnswer {
     mutation: Arc<Mutation>,
     tells: bool,
     row: Option<Vec<u8>>,
+    /// Of the row that the mutation's check is about, as far as no part of it is null.
+    key: Option<Key>,
+    is_returned: bool,
     captured: Option<CapturedChange>,
     affected: u64,
 }
 
 impl Answer for MutationAnswer {
     fn row(&mut self, row: &Row) -> Result<(), Failure> {
+        self.is_returned = true;
+        if let Some(check) = &self.mutation.check {
+            self.key = read_key(row, &check.key)?;
+        }
         if let Outcome::Row(shape) = &self.mutation.outcome {
             let mut out = Vec::new();
             shape.write(&mut out, row)?;
@@ -191,8 +244,35 @@ pub(crate) struct StepOutcome {
 
 /// One mutation with its values.
 pub(crate) struct Step {
-    pub(crate) mutation: Arc<Mutation>,
-    pub(crate) values: Vec<Bound>,
+    mutation: Arc<Mutation>,
+    values: Vec<Bound>,
+    /// Of the mutation's check; the key's places are filled in when the row is written.
+    check_values: Vec<Bound>,
+}
+
+impl Step {
+    /// # Errors
+    /// Values that their columns do not take.
+    pub(crate) fn new(
+        mutation: &Arc<Mutation>,
+        bind: impl Fn(&Statement) -> Result<Vec<Bound>, GraphqlError>,
+    ) -> Result<Self, GraphqlError> {
+        let check_values = mutation.check.as_ref().map(|check| bind(&check.select)).transpose()?;
+        Ok(Self {
+            values: bind(&mutation.statement)?,
+            check_values: check_values.unwrap_or_default(),
+            mutation: Arc::clone(mutation),
+        })
+    }
+
+    pub(crate) fn table(&self) -> TableId {
+        self.mutation.table
+    }
+
+    /// Columns whose values travel as text, for messages.
+    pub(crate) fn text_columns(&self) -> &[Box<str>] {
+        &self.mutation.statement.text_columns
+    }
 }
 
 /// Which step failed, and how; nothing of the request was written unless the kind says that this is unknown.
@@ -210,7 +290,7 @@ pub(crate) async fn run(
 ) -> Result<Vec<StepOutcome>, StepFailure> {
     match steps {
         [] => Ok(Vec::new()),
-        [only] => match execute(link, only, capture.tells(0)).await {
+        [only] if only.mutation.check.is_none() => match execute(link, only, capture.tells(0)).await {
             Ok(outcome) => Ok(vec![outcome]),
             Err(failure) => Err(StepFailure { step: 0, failure: unknown_if_lost(failure) }),
         },
@@ -249,18 +329,53 @@ async fn execute(link: &Rc<Link>, step: &Step, tells: bool) -> Result<StepOutcom
         mutation: Arc::clone(&step.mutation),
         tells,
         row: None,
+        key: None,
+        is_returned: false,
         captured: None,
         affected: 0,
     };
     let statement = if tells { &step.mutation.returning.statement } else { &step.mutation.statement };
     let Executed { result, .. } =
         link.execute(&statement.text, &step.values, answer, &Progress::default()).await;
-    result.map(MutationAnswer::finish).map_err(|mut failure| {
+    let answer = result.map_err(|mut failure| {
         if failure.kind == FailureKind::OutOfRange {
             failure.kind = FailureKind::BadValue;
         }
         failure
-    })
+    })?;
+    if let (true, Some(check)) = (answer.is_returned, &step.mutation.check) {
+        run_check(link, check, step.check_values.clone(), answer.key.as_ref()).await?;
+    }
+    Ok(answer.finish())
+}
+
+async fn run_check(
+    link: &Rc<Link>,
+    check: &RowCheck,
+    mut values: Vec<Bound>,
+    key: Option<&Key>,
+) -> Result<(), Failure> {
+    let refused = || Failure { kind: FailureKind::RowRefused, detail: None, column: None };
+    let key = key.ok_or_else(refused)?;
+    for ((place, part), &(_, wire)) in values.iter_mut().zip(key.iter()).zip(&check.key) {
+        *place = wire.bind(part);
+    }
+    let answer = AnyRow { is_there: false };
+    let Executed { result, .. } =
+        link.execute(&check.select.text, &values, answer, &Progress::default()).await;
+    if result?.is_there { Ok(()) } else { Err(refused()) }
+}
+
+/// Whether a statement has returned a row.
+struct AnyRow {
+    is_there: bool,
+}
+
+impl Answer for AnyRow {
+    fn row(&mut self, _: &Row) -> Result<(), Failure> {
+        self.is_there = true;
+        Ok(())
+    }
 }
 
 /// A connection that breaks while the server may be committing leaves the outcome open.

@@ -113,7 +113,10 @@ impl Prepared {
         match &self.work {
             Work::Read(read) => vec![&*read.statement],
             Work::Levels(levels) => levels.statements.iter().map(|level| &*level.statement).collect(),
-            Work::Write(mutation) => vec![&*mutation.statement],
+            Work::Write(mutation) => {
+                let check = mutation.check.as_ref().map(|check| &*check.select);
+                [&*mutation.statement].into_iter().chain(check).collect()
+            }
         }
     }
 
@@ -169,7 +172,8 @@ impl Levels {
     fn new(model: &Model, settings: &RelationalSettings, plan: NestPlan) -> Result<Self, GraphqlError> {
         let statements = plan.levels.iter().map(|level| {
             let select = level_select(model, settings, level)?;
-            let statement = Statement::for_level(model, select.sql, select.parameters, &select.key_wires);
+            let key_types = select.key_wires.iter().map(|wire| wire.array_type());
+            let statement = Statement::with_key(model, select.sql, select.parameters, key_types);
             Ok(LevelStatement { statement, shape: Arc::new(select.shape), key_wires: select.key_wires })
         });
         let statements = statements.collect::<Result<_, GraphqlError>>()?;

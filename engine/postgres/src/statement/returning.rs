@@ -66,15 +66,14 @@ impl ReturningClause {
         (columns, select.position(POSITION.to_owned()))
     }
 
-    /// Adds the key before, which the statement's last parameters hold: written as rows write it, and compared as the
-    /// database compares.
-    pub(crate) fn moved_key(table: &Table, parameters: usize, select: &mut SelectList) -> MovedKey {
-        let first = parameters - table.primary_key.len();
+    /// Adds the key before, which the statement's parameters from this number on hold: written as rows write it, and compared
+    /// as the database compares.
+    pub(crate) fn moved_key(table: &Table, first_parameter: usize, select: &mut SelectList) -> MovedKey {
         let (mut moved, mut columns) = (String::new(), Vec::new());
         for (place, id) in table.primary_key.iter().enumerate() {
             let column = table.column(*id);
             let mut before = String::new();
-            Postgres.placeholder(&mut before, first + place + 1, column);
+            Postgres.placeholder(&mut before, first_parameter + place, column);
             moved.push_str(if place == 0 { "(" } else { " OR " });
             push_identifier(&mut moved, &column.name);
             let _ = write!(moved, " IS DISTINCT FROM {before}");
@@ -119,7 +118,7 @@ impl TransactionCapture {
     pub(crate) fn begin(order: &Arc<Order>, steps: &Rc<[Step]>) -> Self {
         let feed = order.feed();
         let tells: Vec<bool> = if feed.is_read() {
-            steps.iter().map(|step| feed.is_told_of(step.mutation.table)).collect()
+            steps.iter().map(|step| feed.is_told_of(step.table())).collect()
         } else {
             Vec::new()
         };
@@ -177,7 +176,7 @@ impl TransactionCapture {
         let feed = self.order.feed();
         let steps = self.steps.iter().enumerate().filter(|(index, _)| which(*index));
         let tables: Vec<TableId> =
-            steps.map(|(_, step)| step.mutation.table).filter(|table| feed.is_told_of(*table)).collect();
+            steps.map(|(_, step)| step.table()).filter(|table| feed.is_told_of(*table)).collect();
         feed.lose(&tables);
     }
 }

@@ -6,7 +6,7 @@
 
 use prony_graphql::{
     error::GraphqlError,
-    selection::{Slot, Value},
+    selection::{SlotRoot, Value},
     variables::Variables,
 };
 use prony_source::dialect::{self, AggregateFunction, RowCount};
@@ -79,6 +79,10 @@ impl<'m> SelectWriter<'m> {
         Self { model, settings, builder: SqlBuilder::new(&Postgres) }
     }
 
+    pub(crate) fn model(&self) -> &'m Model {
+        self.model
+    }
+
     /// Rows of the list, one row of the result each.
     pub(crate) fn list(mut self, plan: &ListPlan) -> Result<Select, GraphqlError> {
         let derived = self.builder.new_alias();
@@ -106,7 +110,7 @@ impl<'m> SelectWriter<'m> {
         let mut row = "(SELECT ".to_owned();
         for (index, column) in table.columns.iter().enumerate() {
             row.push_str(if index == 0 { "" } else { "," });
-            let (value, column_id) = (Value::Slot(Slot::given(index)), ColumnId(index as u16));
+            let (value, column_id) = (Value::Slot(SlotRoot::Given(index).into()), ColumnId(index as u16));
             row.push_str(&self.fragment(|builder| builder.column_value((id, table), column_id, value)));
             row.push_str("::");
             row.push_str(&column.database_type);
@@ -187,7 +191,7 @@ impl<'m> SelectWriter<'m> {
         let alias = self.builder.new_alias();
         let object = self.object(target, &alias, &plan.outputs)?;
         let from = self.from(target, &alias);
-        let condition = self.condition(plan.table, &alias, &Filter::everything(), tied);
+        let condition = self.condition(plan.table, &alias, &plan.filter, tied);
         let first = first_of(target, &alias, tied);
         Ok(format!("coalesce((SELECT {object} FROM {from}{condition}{first}),'null')"))
     }

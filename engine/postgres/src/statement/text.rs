@@ -15,7 +15,6 @@ use crate::{
     statement::{
         bound::{Bound, bind_all},
         dialect::{Wire, parameter_type},
-        levels::KeyWire,
     },
 };
 use prony_sql::{builder::Parameter, model::Model, settings::RelationalSettings};
@@ -38,16 +37,16 @@ impl Statement {
         Self::with_types(model, sql, parameters, types)
     }
 
-    /// A level's statement: its first parameters are the keys, part by part.
-    pub(crate) fn for_level(
+    /// A statement whose first parameters are a key or keys, part by part, of these types.
+    pub(crate) fn with_key(
         model: &Model,
         sql: String,
         parameters: Vec<Parameter>,
-        key_wires: &[KeyWire],
+        key_types: impl Iterator<Item = Type>,
     ) -> Arc<Self> {
         let mut types: Vec<_> = parameters.iter().map(|parameter| parameter_type(model, parameter)).collect();
-        for (place, wire) in types.iter_mut().zip(key_wires) {
-            *place = wire.array_type();
+        for (place, key_type) in types.iter_mut().zip(key_types) {
+            *place = key_type;
         }
         Self::with_types(model, sql, parameters, types)
     }

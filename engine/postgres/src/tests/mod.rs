@@ -5,6 +5,7 @@ mod cancel;
 mod models;
 mod mutations;
 mod outage;
+mod restrictions;
 mod skew;
 mod types;
 
@@ -26,6 +27,7 @@ use prony_sql::{
     contribution::contribution,
     lower::{RootIndex, lower},
     model::Model,
+    restrict::Restrictions,
     settings::{RelationalSettings, ResolverModel},
 };
 
@@ -35,6 +37,8 @@ struct Served {
     model: Arc<Model>,
     roots: RootIndex,
     schema: Schema,
+    /// What every request is restricted by, and the variables of its session.
+    restricted: Option<(Restrictions, Arc<[Json]>)>,
 }
 
 /// An operation down to its statements.
@@ -49,7 +53,8 @@ impl Served {
         let (database, catalog) = PostgresDatabase::open(url, settings).await?;
         let model = Model::build(&catalog, settings).unwrap();
         let schema = Schema::merge(vec![(SourceId(0), contribution(&model))]).unwrap();
-        Ok(Self { database, roots: RootIndex::new(&model), model: Arc::new(model), schema })
+        let roots = RootIndex::new(&model);
+        Ok(Self { database, roots, model: Arc::new(model), schema, restricted: None })
     }
 
     async fn open(url: &str, settings: &RelationalSettings) -> Self {
@@ -60,10 +65,16 @@ impl Served {
         let operation = Operation::parse(&self.schema, text, None, &Limits::default())
             .unwrap_or_else(|errors| panic!("{text}: {errors:?}"));
         let Json::Object(given) = variables else { panic!("variables are an object") };
-        let (variables, _) = operation.coerce(&self.schema, given).unwrap();
+        let (mut variables, _) = operation.coerce(&self.schema, given).unwrap();
         let selection = operation.select(&self.schema, &variables).unwrap();
+        if let Some((_, session)) = &self.restricted {
+            variables = variables.with_session(Arc::clone(session));
+        }
         let prepared = selection.fields.iter().map(|field| {
-            let plan = lower(&self.model, &self.roots, selection.kind, field).unwrap();
+            let mut plan = lower(&self.model, &self.roots, selection.kind, field).unwrap();
+            if let Some((restrictions, _)) = &self.restricted {
+                restrictions.apply(&self.model, &mut plan);
+            }
             Arc::new(self.database.statements(&self.model, plan).unwrap())
         });
         let prepared = prepared.collect();

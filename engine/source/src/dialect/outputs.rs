@@ -1,6 +1,10 @@
 //! Answers that all sources give in the same form: functions of aggregates, and the `Result` of mutations.
 
-use prony_graphql::{json, selection::Field};
+use prony_graphql::{
+    error::{ErrorCode, GraphqlError},
+    json,
+    selection::Field,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AggregateFunction {
@@ -55,4 +59,10 @@ pub fn result_object(outputs: &[ResultOutput], changed: bool) -> Box<[u8]> {
     }
     out.push(b'}');
     out.into()
+}
+
+/// The error of a mutation whose row does not pass what rows must pass once they are written.
+pub fn row_refused() -> GraphqlError {
+    let message = "a row with these values may not be written; nothing was changed";
+    GraphqlError::new(ErrorCode::Forbidden, message)
 }

@@ -2,10 +2,10 @@
 
 use prony_graphql::selection::Value;
 
-use crate::builder::{Dialect, SqlBuilder, push_identifier};
+use crate::builder::{Dialect, Parameter, SqlBuilder, push_identifier};
 use crate::{
-    model::{ColumnId, Model, TableId},
-    plan::{CreatePlan, DeletePlan, UpdatePlan},
+    model::{Column, ColumnId, Model, Table, TableId},
+    plan::{CreatePlan, DeletePlan, Filter, UpdatePlan},
 };
 
 impl<D: Dialect> SqlBuilder<'_, D> {
@@ -30,12 +30,13 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         self.push(")");
     }
 
-    /// UPDATE of the row with the key. Without values it sets the key to itself, so that the count of changed
-    /// rows says whether the row exists.
-    pub fn update(&mut self, model: &Model, plan: &UpdatePlan) {
+    /// UPDATE of the row with the key if it passes the filter. Without values it sets the key to itself, so that the count
+    /// of changed rows says whether the row exists. Returns the number of the key's first parameter; the others of the
+    /// key follow it.
+    pub fn update(&mut self, model: &Model, plan: &UpdatePlan) -> usize {
         let table = model.table(plan.table);
         self.push("UPDATE ");
-        self.table_name(table);
+        let alias = self.aliased_table(table);
         self.push(" SET ");
         let itself = plan.key.iter().take(usize::from(plan.values.is_empty()));
         for (column, _) in itself {
@@ -50,14 +51,50 @@ impl<D: Dialect> SqlBuilder<'_, D> {
             self.push(" = ");
             self.assigned(model, plan.table, *column, value);
         }
-        self.key_condition(model, plan.table, &plan.key);
+        let first_of_key = self.parameters.len() + 1;
+        self.key_condition(model, (plan.table, &alias), &plan.key, &plan.filter);
+        first_of_key
     }
 
-    /// DELETE of the row with the key.
+    /// DELETE of the row with the key if it passes the filter.
     pub fn delete(&mut self, model: &Model, plan: &DeletePlan) {
         self.push("DELETE FROM ");
-        self.table_name(model.table(plan.table));
-        self.key_condition(model, plan.table, &plan.key);
+        let alias = self.aliased_table(model.table(plan.table));
+        self.key_condition(model, (plan.table, &alias), &plan.key, &plan.filter);
+    }
+
+    /// A SELECT that has a row where the row with the key passes the filter. `key_part` writes the placeholder of a part of
+    /// the key, whose parameters come first, as [`Parameter::Parent`]. Without a primary key no row passes.
+    pub fn row_check(
+        &mut self,
+        model: &Model,
+        id: TableId,
+        filter: &Filter,
+        key_part: impl Fn(&mut String, usize, &Column),
+    ) {
+        let table = model.table(id);
+        self.push("SELECT 1 FROM ");
+        let alias = self.aliased_table(table);
+        self.push(" WHERE ");
+        for (index, column) in table.primary_key.iter().map(|&id| table.column(id)).enumerate() {
+            let number = self.parameter(Parameter::Parent(index));
+            self.column(&alias, column);
+            self.push(" = ");
+            key_part(&mut self.text, number, column);
+            self.push(" AND ");
+        }
+        let unknown_row = Filter::nothing();
+        let filter = if table.primary_key.is_empty() { &unknown_row } else { filter };
+        self.condition(model, id, &alias, filter);
+    }
+
+    /// The table's name with an alias, which it gives.
+    fn aliased_table(&mut self, table: &Table) -> String {
+        let alias = self.new_alias();
+        self.table_name(table);
+        self.push(" AS ");
+        self.push(&alias);
+        alias
     }
 
     fn assigned(&mut self, model: &Model, table: TableId, column: ColumnId, value: &Value) {
@@ -68,13 +105,23 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         }
     }
 
-    fn key_condition(&mut self, model: &Model, id: TableId, key: &[(ColumnId, Value)]) {
+    fn key_condition(
+        &mut self,
+        model: &Model,
+        (id, alias): (TableId, &str),
+        key: &[(ColumnId, Value)],
+        filter: &Filter,
+    ) {
         let table = model.table(id);
         for (index, (column, value)) in key.iter().enumerate() {
             self.push(if index == 0 { " WHERE " } else { " AND " });
-            push_identifier(&mut self.text, &table.column(*column).name);
+            self.column(alias, table.column(*column));
             self.push(" = ");
             self.column_value((id, table), *column, value.clone());
+        }
+        if !filter.is_everything() {
+            self.push(" AND ");
+            self.condition(model, id, alias, filter);
         }
     }
 }

@@ -21,7 +21,7 @@ impl Faults {
 }
 
 /// `; did you mean …?` for the candidate that is most like `name`, or nothing.
-pub(super) fn suggestion<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
+pub(crate) fn suggestion<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
     /// Below this Jaro-Winkler similarity a name is no help.
     const ALIKE: f64 = 0.75;
     let lower = name.to_lowercase();

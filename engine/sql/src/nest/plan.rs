@@ -38,7 +38,7 @@ pub enum LevelSource {
         offset: Option<RowCount>,
     },
     /// At most one row for each key.
-    One { outputs: Vec<LevelOutput> },
+    One { outputs: Vec<LevelOutput>, filter: Filter },
     /// Exactly one row for each key, also where no row of the table has it.
     Aggregate(AggregatePlan),
 }
@@ -121,9 +121,10 @@ impl Cutter<'_> {
     }
 
     fn one(&mut self, row: &RowPlan, key_columns: Vec<ColumnId>) -> usize {
-        let level = self.add(row.table, key_columns, LevelSource::One { outputs: Vec::new() });
+        let source = |outputs| LevelSource::One { outputs, filter: row.filter.clone() };
+        let level = self.add(row.table, key_columns, source(Vec::new()));
         let outputs = self.outputs(level, row.table, &row.outputs);
-        self.levels[level].source = LevelSource::One { outputs };
+        self.levels[level].source = source(outputs);
         level
     }
 

@@ -99,9 +99,11 @@ fn plan(kind: ChildKind) -> Arc<NestPlan> {
             filter: Filter::everything(),
             outputs: vec![count],
         }),
-        ChildKind::Many | ChildKind::One => LevelSource::One { outputs: Vec::new() },
+        ChildKind::Many | ChildKind::One => {
+            LevelSource::One { outputs: Vec::new(), filter: Filter::everything() }
+        }
     };
-    let root = level(LevelSource::One { outputs: Vec::new() }, vec![child]);
+    let root = level(LevelSource::One { outputs: Vec::new(), filter: Filter::everything() }, vec![child]);
     let levels = vec![root, level(below, Vec::new())];
     Arc::new(NestPlan { response_key: "top".into(), position: Position::default(), levels })
 }

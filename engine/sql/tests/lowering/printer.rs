@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use prony_graphql::selection::{Slot, Step, Value};
+use prony_graphql::selection::{Slot, SlotRoot, Step, Value};
 use prony_source::dialect::{ResultOutput, RowCount};
 use prony_sql::{
     builder::{Dialect, Parameter, SqlBuilder},
@@ -45,7 +45,9 @@ pub(crate) fn print(model: &Model, plan: &RootPlan) -> String {
             printer.outputs(model.table(create.table), &create.outputs, 1);
         }
         Root::Update(update) => {
-            printer.statement(key, |builder| builder.update(model, update));
+            printer.statement(key, |builder| {
+                builder.update(model, update);
+            });
             printer.results(&update.outputs);
         }
         Root::Delete(delete) => {
@@ -157,7 +159,11 @@ fn value(given: &Value) -> String {
 }
 
 fn path(slot: &Slot) -> String {
-    slot.path.iter().fold(slot.variable.to_string(), |text, step| match step {
+    let root = match slot.root {
+        SlotRoot::Variable(index) => index.to_string(),
+        other => format!("{other:?}"),
+    };
+    slot.path.iter().fold(root, |text, step| match step {
         Step::Key(key) => format!("{text}.{key}"),
         Step::Index(index) => format!("{text}[{index}]"),
     })

@@ -4,6 +4,7 @@
 use std::{collections::HashMap, rc::Rc, sync::Arc};
 
 use prony_graphql::{error::GraphqlError, response::FieldResult};
+use prony_source::dialect::row_refused;
 use rusqlite::{Connection, ffi};
 
 use crate::{
@@ -152,12 +153,12 @@ impl Session {
     ) -> Result<FieldResult, Unfinished> {
         let watch = Arc::clone(&self.watch);
         let connection = Rc::clone(&self.connection);
-        let texts = std::slice::from_ref(&program.statement);
-        let done = self.statements(id, texts).map_err(Stop::Sqlite).and_then(|statements| {
-            let statement = &mut statements[0];
-            bind::bind(statement, &program.statement, values).map_err(bind_stop)?;
-            let result = run_mutation(program, response_key, statement, &connection, &watch);
-            statement.reset();
+        let done = self.statements(id, &program.statements).map_err(Stop::Sqlite).and_then(|statements| {
+            for (statement, text) in statements.iter_mut().zip(&program.statements) {
+                bind::bind(statement, text, values).map_err(bind_stop)?;
+            }
+            let result = run_mutation(program, response_key, statements, &connection, &watch);
+            statements.iter_mut().for_each(Statement::reset);
             result
         });
         self.finish(done, values)
@@ -214,30 +215,42 @@ fn bind_stop(error: BindError) -> Stop {
     }
 }
 
+/// `statements` are the program's.
 fn run_mutation(
     program: &MutationProgram,
     response_key: &str,
-    statement: &mut Statement,
+    statements: &mut [Statement],
     connection: &Connection,
     watch: &Watch,
 ) -> Result<FieldResult, Stop> {
-    match &program.answer {
-        MutationAnswer::Key(pieces) => {
-            if !statement.step()? {
-                // A trigger or a conflict clause of the schema left the row out.
-                return Ok(FieldResult::data(b"null".to_vec()));
+    let (statement, check) = statements.split_first_mut().expect("a mutation has a statement");
+    // All changes are made in the first step, also where rows are returned (https://sqlite.org/lang_returning.html).
+    let is_returned = statement.step()?;
+    let mut result = match &program.answer {
+        // A trigger or a conflict clause of the schema left the row out.
+        MutationAnswer::Key(_) if !is_returned => FieldResult::data(b"null".to_vec()),
+        MutationAnswer::Key(pieces) => write_rows::write_object(pieces, response_key, statement, watch)?,
+        MutationAnswer::Changed { .. } => FieldResult::default(),
+    };
+    if is_returned {
+        let mut check = program.check.as_ref().zip(check.first_mut());
+        if let Some((row_check, select)) = &mut check {
+            for (place, &column) in row_check.key_columns.iter().enumerate() {
+                select.bind_column(place + 1, statement, column)?;
             }
-            let result = write_rows::write_object(pieces, response_key, statement, watch)?;
-            // RETURNING gives its rows before the statement has ended.
-            while statement.step()? {}
-            Ok(result)
         }
-        MutationAnswer::Changed { yes, no } => {
-            while statement.step()? {}
-            let text = if connection.changes() > 0 { yes } else { no };
-            Ok(FieldResult::data(text.to_vec()))
+        while statement.step()? {}
+        if let Some((_, select)) = check
+            && !select.step()?
+        {
+            return Err(Stop::Failed(row_refused()));
         }
     }
+    if let MutationAnswer::Changed { yes, no } = &program.answer {
+        let text = if connection.changes() > 0 { yes } else { no };
+        result = FieldResult::data(text.to_vec());
+    }
+    Ok(result)
 }
 
 /// Prepared statements by program; the least recently used go first.

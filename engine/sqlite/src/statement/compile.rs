@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicUsize;
 
 use prony_graphql::{
     json,
-    selection::{Slot, Value},
+    selection::{SlotRoot, Value},
 };
 use prony_source::dialect::{AggregateFunction, RowCount};
 
@@ -79,7 +79,7 @@ impl<'m> Compiler<'m> {
         let mut select = Select::new(self.model);
         let pieces = self.object(&mut select, "t0", plan.table, &plan.outputs, place);
         let conditions = link_conditions(&mut select, link, plan.table);
-        select.write(self.model, plan.table, &conditions.texts, &Filter::everything());
+        select.write(self.model, plan.table, &conditions.texts, &plan.filter);
         let order = Select::key_order(self.model.table(plan.table));
         if let Some(order) = order.strip_prefix(", ") {
             select.builder.push(&format!(" ORDER BY {order}"));
@@ -164,7 +164,7 @@ impl<'m> Compiler<'m> {
         output: &Output,
         place: usize,
     ) -> Inner {
-        let joined = select.join(self.model, alias, own, relation);
+        let joined = select.join(self.model, alias, own, relation, &row.filter);
         let target = self.model.table(relation.target);
         let presence = select.column(&joined, target.column(relation.pairs[0].1));
         let pieces = self.object(select, &joined, relation.target, &row.outputs, place);
@@ -289,7 +289,7 @@ impl<'m> Select<'m> {
         let table = self.model.table(id);
         let mut row = "(SELECT ".to_owned();
         for (index, column) in table.columns.iter().enumerate() {
-            let (value, column_id) = (Value::Slot(Slot::given(index)), ColumnId(index as u16));
+            let (value, column_id) = (Value::Slot(SlotRoot::Given(index).into()), ColumnId(index as u16));
             let parameter = Parameter::Column { table: id, column: column_id, value, list: false };
             let number = self.builder.parameter(parameter);
             let is_number = matches!(column.kind, ColumnKind::Numeric | ColumnKind::Decimal)
@@ -337,7 +337,14 @@ impl<'m> Select<'m> {
     /// Joins the relation's target and gives its alias. The `+` keeps the own column's affinity and collation
     /// out of the comparison, as if its value were bound: the target's decide
     /// (<https://sqlite.org/datatype3.html#affinity_of_expressions>).
-    fn join(&mut self, model: &Model, alias: &str, own: &Table, relation: &Relation) -> String {
+    fn join(
+        &mut self,
+        model: &Model,
+        alias: &str,
+        own: &Table,
+        relation: &Relation,
+        filter: &Filter,
+    ) -> String {
         self.join_count += 1;
         let joined = self.builder.new_alias();
         let target = model.table(relation.target);
@@ -350,6 +357,12 @@ impl<'m> Select<'m> {
             self.joins.push_str(&column_operand(&joined, target.column(target_column)));
             self.joins.push_str(" = +");
             self.joins.push_str(&column_operand(alias, own.column(own_column)));
+        }
+        if !filter.is_everything() {
+            let start = self.builder.text.len();
+            self.builder.condition(model, relation.target, &joined, filter);
+            self.joins.push_str(" AND ");
+            self.joins.push_str(&self.builder.text.split_off(start));
         }
         joined
     }

@@ -26,11 +26,11 @@ pub(crate) fn level(model: &Model, level: &Level) -> LevelProgram {
             let statement = list_statement(select, model, level, filter, page);
             LevelProgram::new(statement, pieces, child_keys)
         }
-        LevelSource::One { outputs } => {
+        LevelSource::One { outputs, filter } => {
             let pieces = object(&mut select, table, outputs);
             let child_keys = child_keys(&mut select, table, level);
             let order = Select::key_order(table);
-            let numbers = select_from(&mut select, model, level, &Filter::everything());
+            let numbers = select_from(&mut select, model, level, filter);
             select.builder.push(&format!(" ORDER BY 1{order}"));
             LevelProgram::new(finish(select, numbers), pieces, child_keys)
         }

@@ -18,15 +18,16 @@ use crate::{
         compile_levels,
         dialect::Sqlite,
         program::{
-            LevelsProgram, MutationAnswer, MutationProgram, Piece, RowsProgram, StatementText, pieces_weight,
+            LevelsProgram, MutationAnswer, MutationProgram, Piece, RowCheck, RowsProgram, StatementText,
+            pieces_weight,
         },
     },
 };
 use prony_sql::{
-    builder::{SqlBuilder, push_identifier},
-    model::{Model, Table},
+    builder::{Dialect as _, SqlBuilder, push_identifier},
+    model::{Column, Model, Table, TableId},
     nest::NestPlan,
-    plan::{CreatePlan, ListPlan, Output, OutputKind, Root, RootPlan},
+    plan::{CreatePlan, DeletePlan, Filter, ListPlan, Output, OutputKind, Root, RootPlan, UpdatePlan},
     settings::ResolverModel,
 };
 
@@ -92,7 +93,7 @@ impl Prepared {
             Program::Levels { program, .. } => {
                 program.levels.iter().map(|level| &*level.statement.sql).collect()
             }
-            Program::Mutation(program) => vec![&program.statement.sql],
+            Program::Mutation(program) => program.statements.iter().map(|text| &*text.sql).collect(),
         }
     }
 
@@ -108,7 +109,7 @@ impl Prepared {
                 .iter()
                 .map(|level| 2 * (level.statement.weight_bytes() + pieces_weight(&level.pieces)))
                 .sum(),
-            Program::Mutation(program) => program.statement.weight_bytes(),
+            Program::Mutation(program) => program.statements.iter().map(StatementText::weight_bytes).sum(),
         };
         size_of::<Shared>() + self.0.response_key.len() + inside
     }
@@ -133,16 +134,8 @@ fn next_ids(count: u64) -> ProgramId {
 fn program(model: &Model, plan: &RootPlan, resolver: ResolverModel) -> Program {
     match &plan.root {
         Root::Create(create) => return Program::Mutation(insert(model, create)),
-        Root::Update(update) => {
-            let mut builder = SqlBuilder::new(&Sqlite);
-            builder.update(model, update);
-            return Program::Mutation(changing(builder, &update.outputs));
-        }
-        Root::Delete(delete) => {
-            let mut builder = SqlBuilder::new(&Sqlite);
-            builder.delete(model, delete);
-            return Program::Mutation(changing(builder, &delete.outputs));
-        }
+        Root::Update(update) => return Program::Mutation(self::update(model, update)),
+        Root::Delete(delete) => return Program::Mutation(self::delete(model, delete)),
         Root::List(_) | Root::Aggregate(_) => {}
     }
     if resolver != ResolverModel::Subquery
@@ -161,48 +154,113 @@ fn program(model: &Model, plan: &RootPlan, resolver: ResolverModel) -> Program {
 
 /// INSERT with the key that it answers.
 fn insert(model: &Model, plan: &CreatePlan) -> MutationProgram {
-    let table = model.table(plan.table);
     let mut builder = SqlBuilder::new(&Sqlite);
     builder.insert(model, plan);
-    let (columns, pieces) = returned(table, &plan.outputs);
-    builder.push(" RETURNING ");
-    builder.push(if columns.is_empty() { "1" } else { &columns });
-    mutation(builder, MutationAnswer::Key(pieces))
-}
-
-fn returned(table: &Table, outputs: &[Output]) -> (String, Vec<Piece>) {
-    let mut columns = String::new();
-    let mut count = 0;
-    let mut writer = PieceWriter::new();
-    for output in outputs {
-        match &output.kind {
-            OutputKind::Column(id) => {
-                let column = table.column(*id);
-                columns.push_str(if count == 0 { "" } else { ", " });
-                push_identifier(&mut columns, &column.name);
-                writer.member(&output.response_key);
-                writer.column(table, column, count, output);
-                count += 1;
-            }
-            OutputKind::Typename(name) => {
-                writer.member(&output.response_key);
-                writer.string(name);
-            }
-            // The schema's key types have columns only.
-            OutputKind::One(..) | OutputKind::Many(..) | OutputKind::Aggregate(..) => {}
-        }
+    let mut returning = Returning::default();
+    let pieces = returning.outputs(model.table(plan.table), &plan.outputs);
+    if returning.columns.is_empty() {
+        // Whether there is a row says whether a trigger or a conflict clause of the schema left it out.
+        returning.columns.push("1".into());
     }
-    (columns, writer.finish())
+    mutation(model, builder, returning, MutationAnswer::Key(pieces), (plan.table, &plan.check))
 }
 
-fn changing(builder: SqlBuilder<'static, Sqlite>, outputs: &[ResultOutput]) -> MutationProgram {
-    let answer =
-        MutationAnswer::Changed { yes: result_object(outputs, true), no: result_object(outputs, false) };
-    mutation(builder, answer)
+fn update(model: &Model, plan: &UpdatePlan) -> MutationProgram {
+    let mut builder = SqlBuilder::new(&Sqlite);
+    builder.update(model, plan);
+    let check = (plan.table, &plan.check);
+    mutation(model, builder, Returning::default(), changed(&plan.outputs), check)
 }
 
-fn mutation(builder: SqlBuilder<'static, Sqlite>, answer: MutationAnswer) -> MutationProgram {
+fn delete(model: &Model, plan: &DeletePlan) -> MutationProgram {
+    let mut builder = SqlBuilder::new(&Sqlite);
+    builder.delete(model, plan);
+    let nothing_to_check = (plan.table, &Filter::everything());
+    mutation(model, builder, Returning::default(), changed(&plan.outputs), nothing_to_check)
+}
+
+fn changed(outputs: &[ResultOutput]) -> MutationAnswer {
+    MutationAnswer::Changed { yes: result_object(outputs, true), no: result_object(outputs, false) }
+}
+
+/// The list of a RETURNING clause.
+#[derive(Debug, Default)]
+struct Returning {
+    columns: Vec<String>,
+}
+
+impl Returning {
+    /// The place of a column of the table, which is there once.
+    fn column(&mut self, column: &Column) -> usize {
+        let mut name = String::new();
+        push_identifier(&mut name, &column.name);
+        self.columns.iter().position(|known| *known == name).unwrap_or_else(|| {
+            self.columns.push(name);
+            self.columns.len() - 1
+        })
+    }
+
+    fn outputs(&mut self, table: &Table, outputs: &[Output]) -> Vec<Piece> {
+        let mut writer = PieceWriter::new();
+        for output in outputs {
+            match &output.kind {
+                OutputKind::Column(id) => {
+                    let column = table.column(*id);
+                    writer.member(&output.response_key);
+                    writer.column(table, column, self.column(column), output);
+                }
+                OutputKind::Typename(name) => {
+                    writer.member(&output.response_key);
+                    writer.string(name);
+                }
+                // The schema's key types have columns only.
+                OutputKind::One(..) | OutputKind::Many(..) | OutputKind::Aggregate(..) => {}
+            }
+        }
+        writer.finish()
+    }
+}
+
+/// `check` is the table and what the row must pass once it is written.
+fn mutation(
+    model: &Model,
+    mut builder: SqlBuilder<'static, Sqlite>,
+    mut returning: Returning,
+    answer: MutationAnswer,
+    check: (TableId, &Filter),
+) -> MutationProgram {
+    let check = row_check(model, &mut returning, check);
+    if !returning.columns.is_empty() {
+        builder.push(" RETURNING ");
+        builder.push(&returning.columns.join(", "));
+    }
+    let mut statements = vec![statement(builder)];
+    let check = check.map(|(text, check)| {
+        statements.push(text);
+        check
+    });
+    MutationProgram { statements, answer, check }
+}
+
+fn row_check(
+    model: &Model,
+    returning: &mut Returning,
+    (id, filter): (TableId, &Filter),
+) -> Option<(StatementText, RowCheck)> {
+    if filter.is_everything() {
+        return None;
+    }
+    let table = model.table(id);
+    let key_columns = table.primary_key.iter().map(|&id| returning.column(table.column(id))).collect();
+    if returning.columns.is_empty() {
+        returning.columns.push("1".into());
+    }
+    let mut builder = SqlBuilder::new(&Sqlite);
+    builder.row_check(model, id, filter, |text, number, column| Sqlite.placeholder(text, number, column));
+    Some((statement(builder), RowCheck { key_columns }))
+}
+
+fn statement(builder: SqlBuilder<'static, Sqlite>) -> StatementText {
     let SqlBuilder { text, parameters, .. } = builder;
-    let statement = StatementText { sql: text, parameters, keys_parameter: None };
-    MutationProgram { statement, answer }
+    StatementText { sql: text, parameters, keys_parameter: None }
 }

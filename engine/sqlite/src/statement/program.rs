@@ -123,8 +123,17 @@ impl LevelProgram {
 /// One mutation.
 #[derive(Debug)]
 pub(crate) struct MutationProgram {
-    pub(crate) statement: StatementText,
+    /// The mutation, then the [`RowCheck`]'s SELECT where there is one.
+    pub(crate) statements: Vec<StatementText>,
     pub(crate) answer: MutationAnswer,
+    pub(crate) check: Option<RowCheck>,
+}
+
+/// What the written row must pass: its SELECT has a row then.
+#[derive(Debug)]
+pub(crate) struct RowCheck {
+    /// Columns that RETURNING gives, by the SELECT's first parameters: the row's primary key.
+    pub(crate) key_columns: Vec<usize>,
 }
 
 #[derive(Debug)]

@@ -9,6 +9,7 @@ use prony_graphql::{
     selection::{OperationKind, Selection},
     variables::Variables,
 };
+use prony_source::permissions::Permissions;
 use rusqlite::Connection;
 use serde_json::Value as Json;
 use tempfile::TempDir;
@@ -19,6 +20,7 @@ use prony_sql::{
     contribution::contribution,
     lower::{RootIndex, lower},
     model::Model,
+    restrict::Restrictions,
     settings::{RelationalSettings, ResolverModel},
 };
 
@@ -50,6 +52,8 @@ pub(super) struct Served {
     pub(super) model: Arc<Model>,
     schema: Schema,
     roots: RootIndex,
+    /// What every request is restricted by, and the variables of its session.
+    restricted: Option<(Restrictions, Arc<[Json]>)>,
 }
 
 /// A directory with a database file made by SQL.
@@ -94,17 +98,36 @@ impl Served {
         let model = Model::build(catalog, settings).unwrap();
         let schema = Schema::merge(vec![(SourceId(0), contribution(&model))]).unwrap();
         let roots = RootIndex::new(&model);
-        Self { database: Arc::new(database), model: Arc::new(model), schema, roots }
+        Self { database: Arc::new(database), model: Arc::new(model), schema, roots, restricted: None }
+    }
+
+    /// The same for a session, whose requests are restricted.
+    pub(super) fn restricted(mut self, permissions: &Permissions, session: &[Json]) -> Self {
+        let restrictions = Restrictions::new(&self.model, permissions).unwrap();
+        self.restricted = Some((restrictions, session.into()));
+        self
+    }
+
+    /// What is wrong with permissions, one fault a line.
+    pub(super) fn refused(&self, permissions: &Permissions) -> String {
+        let faults = Restrictions::new(&self.model, permissions).unwrap_err();
+        faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 
     pub(super) fn plan(&self, text: &str, variables: &str) -> (Selection, Vec<Arc<Prepared>>, Variables) {
         let operation = Operation::parse(&self.schema, text, None, &Limits::default())
             .unwrap_or_else(|errors| panic!("{text}: {errors:?}"));
         let given = serde_json::from_str(variables).unwrap();
-        let (variables, _) = operation.coerce(&self.schema, given).unwrap();
+        let (mut variables, _) = operation.coerce(&self.schema, given).unwrap();
         let selection = operation.select(&self.schema, &variables).unwrap();
+        if let Some((_, session)) = &self.restricted {
+            variables = variables.with_session(Arc::clone(session));
+        }
         let prepared = selection.fields.iter().map(|field| {
-            let plan = lower(&self.model, &self.roots, selection.kind, field).unwrap();
+            let mut plan = lower(&self.model, &self.roots, selection.kind, field).unwrap();
+            if let Some((restrictions, _)) = &self.restricted {
+                restrictions.apply(&self.model, &mut plan);
+            }
             Arc::new(self.database.statements(&self.model, &plan))
         });
         let prepared = prepared.collect();

@@ -6,4 +6,5 @@ mod harness;
 mod mutations;
 mod properties;
 mod queries;
+mod restrictions;
 mod values;

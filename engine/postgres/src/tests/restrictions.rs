@@ -1,0 +1,182 @@
+//! Restricted plans on PostgreSQL: what cannot be seen is absent on every way to it, and what may not be written is not.
+
+use prony_source::permissions::{Permissions, RowPermissions, SessionNames, UpdatePermission};
+use prony_testkit::postgres::TestDatabase;
+
+use crate::tests::*;
+
+/// Keys of several types and several parts, a table that leads to itself, and a trigger that changes what was written.
+const SHOP: &str = "
+    create table customer (code uuid primary key, login text not null);
+    create table purchase (customer_id uuid not null references customer, day date, total numeric(8,2) not null,
+                           primary key (customer_id, day));
+    create table person (id smallint primary key, name varchar(20), boss_id smallint references person);
+    insert into customer values ('00000000-0000-0000-0000-000000000001', 'ada'),
+                                ('00000000-0000-0000-0000-000000000002', 'bob');
+    insert into purchase values ('00000000-0000-0000-0000-000000000001', '2024-01-01', 5),
+                                ('00000000-0000-0000-0000-000000000001', '2024-01-02', 500),
+                                ('00000000-0000-0000-0000-000000000002', '2024-01-01', 7);
+    insert into person values (1, 'Ann', null), (2, 'Ben', 1), (3, 'Cy', 2);
+    create function raise_total() returns trigger language plpgsql as $$
+        begin update purchase set total = 1000 where customer_id = new.customer_id and day = new.day; return null; end $$;
+    create trigger raise_total after update of total on purchase for each row when (new.total = 13)
+        execute function raise_total();";
+
+impl Served {
+    /// For a session whose user sees, and writes, what is theirs.
+    fn restricted_to(mut self, user: &str) -> Self {
+        let mut names = SessionNames::default();
+        let mut condition = |written: Json| names.condition(&written).unwrap();
+        let own = condition(json!({"customer": {"login": {"eq": "$user"}}}));
+        let cheap = condition(json!({"customer": {"login": {"eq": "$user"}}, "total": {"lt": 100}}));
+        let purchases = RowPermissions {
+            read: Some(own.clone()),
+            insert_check: Some(cheap.clone()),
+            update: Some(UpdatePermission { rows: own.clone(), check: cheap }),
+            delete: Some(own),
+        };
+        let customers = RowPermissions {
+            read: Some(condition(json!({"login": {"eq": "$user"}}))),
+            ..RowPermissions::default()
+        };
+        let people = RowPermissions {
+            read: Some(condition(json!({"not": {"name": {"eq": "Ann"}}}))),
+            insert_check: Some(condition(
+                json!({"or": [{"boss": {"name": {"eq": "Ann"}}}, {"id": {"lt": 10}}]}),
+            )),
+            ..RowPermissions::default()
+        };
+        let rows = [("purchase", purchases), ("public.customer", customers), ("person", people)];
+        let rows = rows.map(|(table, permissions)| (table.to_owned(), permissions));
+        let restrictions = Restrictions::new(&self.model, &Permissions { rows: rows.into() }).unwrap();
+        self.restricted = Some((restrictions, [json!(user)].into()));
+        self
+    }
+}
+
+#[test]
+fn what_is_hidden_is_absent_in_all_models() {
+    let database = TestDatabase::create();
+    database.execute(SHOP);
+    on_a_core(async {
+        let mut answers = Vec::new();
+        for model in MODELS {
+            let served = Served::open(&database.url(), &settings(model)).await.restricted_to("bob");
+            let session = served.database.session();
+            let query = r#"{ customers { login purchases { total } purchases_aggregate { count } }
+                             purchases { total customer { login } } purchases_aggregate { count sum { total } }
+                             people { id boss { name } }
+                             guessed: people(where: {boss: {name: {eq: "Ann"}}}) { id } }"#;
+            answers.push(served.ask(&session, query, none()).await);
+        }
+        assert_eq!(answers[0], answers[1], "subquery and per-nest differ");
+        assert_eq!(answers[0], answers[2], "subquery and bucket differ");
+        assert_eq!(
+            answers[0],
+            r#"{"data":{"customers":[{"login":"bob","purchases":[{"total":7.00}],"purchases_aggregate":{"count":1}}],"purchases":[{"total":7.00,"customer":{"login":"bob"}}],"purchases_aggregate":{"count":1,"sum":{"total":7.00}},"people":[{"id":2,"boss":null},{"id":3,"boss":{"name":"Ben"}}],"guessed":[]}}"#
+        );
+    });
+}
+
+#[test]
+fn what_may_not_be_written_is_taken_back() {
+    const ADA: &str = "00000000-0000-0000-0000-000000000001";
+    const BOB: &str = "00000000-0000-0000-0000-000000000002";
+    let refused = |path: &str| {
+        format!(
+            r#"{{"data":{{"{path}":null}},"errors":[{{"message":"a row with these values may not be written; nothing was changed","locations":[{{"line":1,"column":12}}],"path":["{path}"],"extensions":{{"code":"FORBIDDEN"}}}}]}}"#
+        )
+    };
+    let database = TestDatabase::create();
+    database.execute(SHOP);
+    on_a_core(async {
+        let served =
+            Served::open(&database.url(), &settings(ResolverModel::Subquery)).await.restricted_to("ada");
+        let session = served.database.session();
+        let key =
+            |day: &str, customer: &str| format!(r#"pk_columns: {{customer_id: "{customer}", day: "{day}"}}"#);
+        let cases = [
+            (
+                format!(
+                    r#"mutation {{ createPurchase(customer_id: "{ADA}", day: "2024-02-01", total: 99) {{ day }} }}"#
+                ),
+                r#"{"data":{"createPurchase":{"day":"2024-02-01"}}}"#.to_owned(),
+            ),
+            (
+                format!(
+                    r#"mutation {{ createPurchase(customer_id: "{ADA}", day: "2024-02-02", total: 100) {{ day }} }}"#
+                ),
+                refused("createPurchase"),
+            ),
+            (
+                format!(
+                    r#"mutation {{ createPurchase(customer_id: "{BOB}", day: "2024-02-02", total: 1) {{ __typename }} }}"#
+                ),
+                refused("createPurchase"),
+            ),
+            (
+                format!(
+                    r#"mutation {{ updatePurchase({}, total: 98) {{ result }} }}"#,
+                    key("2024-02-01", ADA)
+                ),
+                r#"{"data":{"updatePurchase":{"result":true}}}"#.to_owned(),
+            ),
+            (
+                format!(
+                    r#"mutation {{ updatePurchase({}, total: 13) {{ result }} }}"#,
+                    key("2024-02-01", ADA)
+                ),
+                refused("updatePurchase"),
+            ),
+            (
+                format!(
+                    r#"mutation {{ updatePurchase({}, customer_id: "{BOB}", day: "2025-01-01") {{ result }} }}"#,
+                    key("2024-02-01", ADA)
+                ),
+                refused("updatePurchase"),
+            ),
+            (
+                format!(
+                    r#"mutation {{ updatePurchase({}, day: "2025-01-01") {{ result }} }}"#,
+                    key("2024-02-01", ADA)
+                ),
+                r#"{"data":{"updatePurchase":{"result":true}}}"#.to_owned(),
+            ),
+            (
+                format!(
+                    r#"mutation {{ updatePurchase({}, total: 1) {{ result }} }}"#,
+                    key("2024-01-01", BOB)
+                ),
+                r#"{"data":{"updatePurchase":{"result":false}}}"#.to_owned(),
+            ),
+            (
+                format!(r#"mutation {{ deletePurchase({}) {{ result }} }}"#, key("2024-01-01", BOB)),
+                r#"{"data":{"deletePurchase":{"result":false}}}"#.to_owned(),
+            ),
+            (
+                format!(r#"mutation {{ deletePurchase({}) {{ result }} }}"#, key("2024-01-02", ADA)),
+                r#"{"data":{"deletePurchase":{"result":true}}}"#.to_owned(),
+            ),
+            (
+                r#"mutation { createPerson(id: 12, name: "Ann", boss_id: 12) { id } }"#.to_owned(),
+                r#"{"data":{"createPerson":{"id":12}}}"#.to_owned(),
+            ),
+            (
+                r#"mutation { createPerson(id: 13, name: "Di", boss_id: 3) { id } }"#.to_owned(),
+                refused("createPerson"),
+            ),
+        ];
+        for (text, response) in cases {
+            assert_eq!(served.ask(&session, &text, none()).await, response, "{text}");
+        }
+    });
+    let rows = |query: &str| -> Vec<String> {
+        let rows = database.query(query).into_iter();
+        rows.map(|row| row.into_iter().flatten().collect::<Vec<_>>().join(",")).collect()
+    };
+    assert_eq!(
+        rows("select right(customer_id::text, 1), day, total from purchase order by 1, 2"),
+        ["1,2024-01-01,5.00", "1,2025-01-01,98.00", "2,2024-01-01,7.00"]
+    );
+    assert_eq!(rows("select id from person order by 1"), ["1", "2", "3", "12"]);
+}

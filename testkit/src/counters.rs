@@ -1,12 +1,15 @@
 //! Counters by name as a source, written against the public seam alone: what a new kind of source takes. They live in
-//! memory; queries and mutations never wait, a subscription hears of each change, `/health` and `/metrics` show them. How they
-//! are configured is in `kind`.
+//! memory; queries and mutations never wait, a subscription has an event of each change, `/health` and `/metrics` show them. How
+//! they are configured is in `kind`, their HTTP API in `api`, whose counts `journal` can make durable.
 
+mod api;
+mod journal;
 mod kind;
 
 use std::{
     collections::BTreeMap,
-    io::Write as _,
+    io::{self, Write as _},
+    path::Path,
     rc::Rc,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -31,10 +34,11 @@ use prony_graphql::{
 };
 use prony_source::{
     Events, FieldPlan, FieldRequest, Metric, PreparedField, ReservedNames, Sample, Source, SourceSchema,
-    SourceSession, dialect,
+    SourceSession, dialect, http_api::HttpApi,
 };
 use tokio::sync::broadcast::{self, error::RecvError};
 
+use self::journal::Journal;
 pub use self::kind::CountersKind;
 
 /// Changes that a subscriber may be behind; of more it hears only the last ones.
@@ -48,6 +52,8 @@ pub struct Counters(Arc<Shared>);
 struct Shared {
     values: Mutex<BTreeMap<String, i64>>,
     highest: i64,
+    /// Of counts over HTTP.
+    journal: Option<Journal>,
     changes: broadcast::Sender<Counter>,
     /// Why they cannot be asked, where they cannot.
     outage: Mutex<Option<String>>,
@@ -82,9 +88,26 @@ impl Default for Counters {
 
 impl Counters {
     pub fn new(settings: CountersSettings) -> Self {
+        Self::with(settings, None)
+    }
+
+    /// Counters whose counts over HTTP are kept in a file, which is made where there is none.
+    ///
+    /// # Errors
+    /// The file cannot be used, or holds something else.
+    pub fn durable(path: &Path) -> io::Result<Self> {
+        let mut settings = CountersSettings::default();
+        let journal = Journal::open(path, |name, by| {
+            *settings.starts.entry(name.to_owned()).or_default() += by;
+        })?;
+        Ok(Self::with(settings, Some(journal)))
+    }
+
+    fn with(settings: CountersSettings, journal: Option<Journal>) -> Self {
         Self(Arc::new(Shared {
             values: Mutex::new(settings.starts),
             highest: settings.highest,
+            journal,
             changes: broadcast::Sender::new(CHANGES_KEPT),
             outage: Mutex::default(),
         }))
@@ -93,6 +116,11 @@ impl Counters {
     /// What `/health` says from now on.
     pub fn set_outage(&self, reason: Option<&str>) {
         *lock(&self.0.outage) = reason.map(str::to_owned);
+    }
+
+    /// Has no count written to the disk as long as it is held.
+    pub fn hold_journal(&self) -> Option<MutexGuard<'_, ()>> {
+        self.0.journal.as_ref().map(Journal::hold)
     }
 
     fn add(&self, name: &str, by: i64) -> Option<Counter> {
@@ -128,6 +156,10 @@ impl Source for Counters {
 
     fn attach(&self) -> Rc<dyn SourceSession> {
         Rc::new(self.clone())
+    }
+
+    fn http_api(&self) -> Option<Arc<dyn HttpApi>> {
+        Some(Arc::new(self.clone()))
     }
 
     fn metrics(&self, name: &str) -> Vec<Metric> {

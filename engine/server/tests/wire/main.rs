@@ -16,6 +16,7 @@ mod live;
 mod paths;
 mod routes;
 mod sockets;
+mod source_api;
 mod stopping;
 mod streams;
 mod subscriptions;

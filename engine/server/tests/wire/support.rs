@@ -196,6 +196,16 @@ impl Wire {
         }
     }
 
+    /// The next so many bytes.
+    pub(crate) fn exactly(&mut self, bytes: usize) -> String {
+        while self.received.len() < bytes {
+            assert!(self.read() > 0, "closed after {:?}", String::from_utf8_lossy(&self.received));
+        }
+        let rest = self.received.split_off(bytes);
+        let text = String::from_utf8(std::mem::replace(&mut self.received, rest));
+        text.expect("streams are UTF-8")
+    }
+
     fn read(&mut self) -> usize {
         let mut piece = [0; 8192];
         match self.stream.read(&mut piece) {

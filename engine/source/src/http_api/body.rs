@@ -26,7 +26,7 @@ pub trait RequestBody: Debug {
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>>;
 }
 
-impl dyn RequestBody {
+impl dyn RequestBody + '_ {
     /// Waits for the next piece; none at the end.
     ///
     /// # Errors

@@ -3,15 +3,17 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use prony_source::config::{ConfigOption, Faults, FileEntry, FileText, SourceSection, described, suggestion};
+use prony_source::config::{
+    ConfigOption, Faults, FileEntry, FileText, Kinds, SourceSection, described, suggestion,
+};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
 };
 
 use super::{
-    Given, Kinds, Typed, TypedSource,
     options::{self, Section},
+    typed::{Given, Typed, TypedSource},
 };
 
 /// Reads the text of the file at `path`, which is only for messages. What is faulty is left out of the answer, so

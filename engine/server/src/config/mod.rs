@@ -1,19 +1,20 @@
-//! Configuration: what the user typed, as [`Typed`], and what was resolved from it, as [`Settings`]. All faults
+//! Configuration: what the user typed, as `Typed`, and what was resolved from it, as [`Settings`]. All faults
 //! are found at once, each with its place. It reads files and variables through its arguments only, and knows kinds of
-//! sources by [`SourceKind`] alone.
+//! sources by `SourceKind` alone.
 
 mod file;
 mod options;
 mod reference;
 mod resolve;
 mod settings;
+mod typed;
 
 use std::path::Path;
 
-use prony_source::config::{GivenValue, SourceKind, SourceSection};
+use self::typed::{Typed, from_line};
 
 pub use prony_source::config::{
-    ConfigOption, Fault, Faults, OptionSpec, Origin, SourceUrl, TypedValue, ValueKind,
+    ConfigOption, Fault, Faults, Kinds, OptionSpec, Origin, SourceUrl, TypedValue, ValueKind,
 };
 
 pub use crate::subscriptions::SubscriptionSettings;
@@ -23,47 +24,8 @@ pub use self::{
     reference::reference,
     resolve::alternatives,
     settings::{CoreChoice, Functions, GivenSource, LogFormat, Settings, SourceSettings},
+    typed::CommandLine,
 };
-
-/// The kinds of sources that a program serves, in the order in which messages name them.
-pub type Kinds<'a> = &'a [&'a dyn SourceKind];
-
-/// What the user typed, in a file or on the command line, checked for form but not for sense.
-#[derive(Debug, Default)]
-struct Typed<'t> {
-    /// Values of options; the later one of the same option wins.
-    values: Vec<Given>,
-    sources: Vec<TypedSource<'t>>,
-    /// Also when each of them was faulty.
-    names_sources: bool,
-}
-
-/// One option as it was given.
-#[derive(Debug)]
-struct Given {
-    section: Section,
-    value: GivenValue,
-}
-
-/// One source as it was given.
-#[derive(Debug)]
-struct TypedSource<'t> {
-    url: String,
-    url_origin: Origin,
-    name: Option<String>,
-    /// Options of this source; flags win over them.
-    values: Vec<GivenValue>,
-    sections: Vec<SourceSection<'t>>,
-}
-
-/// What the command line says beside the file.
-#[derive(Debug, Default)]
-pub struct CommandLine {
-    /// Addresses; they come instead of the file's sources.
-    pub sources: Vec<String>,
-    /// Options with the values of their flag, in the order given.
-    pub flags: Vec<(ListedOption, Vec<String>)>,
-}
 
 /// From the file's path and text, the command line and the environment to settings, for a server that knows these kinds
 /// of sources. All faults of all of them are reported at once.
@@ -90,23 +52,4 @@ pub fn from_flags(flags: Vec<(ListedOption, Vec<String>)>) -> Result<Settings, F
     let settings = resolve::resolve(&[], Typed::default(), line, &|_| None, &mut faults);
     faults.sort();
     if faults.0.is_empty() { Ok(settings) } else { Err(faults) }
-}
-
-fn from_line(line: CommandLine, faults: &mut Faults) -> Typed<'static> {
-    let mut typed = Typed { names_sources: !line.sources.is_empty(), ..Typed::default() };
-    for (ListedOption { section, option, .. }, texts) in line.flags {
-        match GivenValue::from_flag(option, &texts) {
-            Ok(value) => typed.values.push(Given { section, value }),
-            Err(fault) => faults.0.push(fault),
-        }
-    }
-    typed.values.retain(|given| given.value.check().map_err(|fault| faults.0.push(fault)).is_ok());
-    typed.sources = line.sources.into_iter().map(TypedSource::argument).collect();
-    typed
-}
-
-impl TypedSource<'_> {
-    fn argument(url: String) -> Self {
-        Self { url, url_origin: Origin::Argument, name: None, values: Vec::new(), sections: Vec::new() }
-    }
 }

@@ -3,12 +3,9 @@
 
 use std::net::SocketAddr;
 
-use prony_source::config::{ConfigOption, OptionOf, OptionSpec, TypedValue, ValueKind};
+use prony_source::config::{ConfigOption, Kinds, OptionOf, OptionSpec, TypedValue, ValueKind};
 
-use super::{
-    Kinds,
-    settings::{CoreChoice, LogFormat, Settings},
-};
+use super::settings::{CoreChoice, LogFormat, Settings};
 
 /// The table of the file in which an option is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

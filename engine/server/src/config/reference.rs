@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{
-    Kinds,
-    options::{Section, options},
-};
+use prony_source::config::Kinds;
+
+use super::options::{Section, options};
 
 /// One Markdown table a section.
 pub fn reference(kinds: Kinds<'_>) -> String {

@@ -4,10 +4,14 @@
 use std::collections::BTreeSet;
 
 use prony_source::config::{
-    Faults, GivenValue, OptionOf, Origin, SourceEntry, SourceKind, SourceUrl, TypedValue,
+    Faults, GivenValue, Kinds, OptionOf, Origin, SourceEntry, SourceKind, SourceUrl, TypedValue,
 };
 
-use super::{Kinds, Section, Settings, SourceSettings, Typed, TypedSource};
+use super::{
+    options::Section,
+    settings::{Settings, SourceSettings},
+    typed::{Typed, TypedSource},
+};
 
 /// Merges the file with the command line, which wins. Sources of the command line come instead of the file's.
 /// `variable` answers for the environment.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{OptionOf, SourceEntry, ValueKind, fault::Faults};
+use super::{fault::Faults, kind::SourceEntry, option::OptionOf, value::ValueKind};
 
 /// Limits of what one root field may ask and answer; every field has a safe default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

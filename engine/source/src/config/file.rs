@@ -9,8 +9,8 @@ use toml::{
 };
 
 use super::{
-    ConfigOption, GivenValue,
     fault::{Faults, Origin, suggestion},
+    option::{ConfigOption, GivenValue},
     value::described,
 };
 

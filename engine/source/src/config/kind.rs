@@ -7,10 +7,15 @@ use futures_util::future::LocalBoxFuture;
 use toml::{Spanned, de::DeValue};
 
 use super::{
-    AddressForm, ConfigOption, FileEntry, FileText, GivenValue, OptionOf, SourceUrl,
+    address::{AddressForm, SourceUrl},
     fault::{Faults, Origin},
+    file::{FileEntry, FileText},
+    option::{ConfigOption, GivenValue, OptionOf},
 };
 use crate::Source;
+
+/// The kinds of sources that a program serves, in the order in which messages name them.
+pub type Kinds<'a> = &'a [&'a dyn SourceKind];
 
 /// A kind of source.
 pub trait SourceKind: Debug + Send + Sync {

@@ -1,0 +1,62 @@
+//! What the user typed, before it is resolved.
+
+use prony_source::config::{Faults, GivenValue, Origin, SourceSection};
+
+use super::options::{ListedOption, Section};
+
+/// What the user typed, in a file or on the command line, checked for form but not for sense.
+#[derive(Debug, Default)]
+pub(super) struct Typed<'t> {
+    /// Values of options; the later one of the same option wins.
+    pub(super) values: Vec<Given>,
+    pub(super) sources: Vec<TypedSource<'t>>,
+    /// Also when each of them was faulty.
+    pub(super) names_sources: bool,
+}
+
+/// One option as it was given.
+#[derive(Debug)]
+pub(super) struct Given {
+    pub(super) section: Section,
+    pub(super) value: GivenValue,
+}
+
+/// One source as it was given.
+#[derive(Debug)]
+pub(super) struct TypedSource<'t> {
+    pub(super) url: String,
+    pub(super) url_origin: Origin,
+    pub(super) name: Option<String>,
+    /// Options of this source; flags win over them.
+    pub(super) values: Vec<GivenValue>,
+    pub(super) sections: Vec<SourceSection<'t>>,
+}
+
+/// What the command line says beside the file.
+#[derive(Debug, Default)]
+pub struct CommandLine {
+    /// Addresses; they come instead of the file's sources.
+    pub sources: Vec<String>,
+    /// Options with the values of their flag, in the order given.
+    pub flags: Vec<(ListedOption, Vec<String>)>,
+}
+
+/// Reads the flags.
+pub(super) fn from_line(line: CommandLine, faults: &mut Faults) -> Typed<'static> {
+    let mut typed = Typed { names_sources: !line.sources.is_empty(), ..Typed::default() };
+    for (ListedOption { section, option, .. }, texts) in line.flags {
+        match GivenValue::from_flag(option, &texts) {
+            Ok(value) => typed.values.push(Given { section, value }),
+            Err(fault) => faults.0.push(fault),
+        }
+    }
+    typed.values.retain(|given| given.value.check().map_err(|fault| faults.0.push(fault)).is_ok());
+    typed.sources = line.sources.into_iter().map(TypedSource::argument).collect();
+    typed
+}
+
+impl TypedSource<'_> {
+    fn argument(url: String) -> Self {
+        Self { url, url_origin: Origin::Argument, name: None, values: Vec::new(), sections: Vec::new() }
+    }
+}

@@ -1,11 +1,13 @@
 //! Graphs as a kind of source.
 
-use std::{error::Error, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
-use futures_util::future::LocalBoxFuture;
-use prony_source::config::{
-    AddressForm, ConfigOption, Faults, OpenedSource, OptionOf, ServerDefault, SourceEntry, SourceKind,
-    SourceOpener, ValueKind, all,
+use prony_source::{
+    Source,
+    config::{
+        AddressForm, ConfigOption, Faults, Opening, OptionOf, ServerDefault, SourceEntry, SourceKind,
+        SourceOpener, ValueKind, all,
+    },
 };
 
 use crate::{
@@ -95,10 +97,10 @@ impl SourceKind for GraphKind {
 
 impl SourceOpener for GraphOpener {
     /// GraphQL serves the default database.
-    fn open(&self) -> LocalBoxFuture<'_, Result<OpenedSource, Box<dyn Error + Send + Sync>>> {
+    fn open(&self) -> Opening<'_> {
         Box::pin(async {
             let databases = Arc::new(Databases::open(&self.directory, &self.settings)?);
-            Ok(OpenedSource { source: Arc::new(GraphSource::new(databases, self.settings.common)) })
+            Ok(Arc::new(GraphSource::new(databases, self.settings.common)) as Arc<dyn Source>)
         })
     }
 }

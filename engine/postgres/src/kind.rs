@@ -1,10 +1,12 @@
 //! PostgreSQL databases as a kind of source.
 
-use std::{error::Error, sync::Arc};
+use std::sync::Arc;
 
-use futures_util::future::LocalBoxFuture;
-use prony_source::config::{
-    AddressForm, ConfigOption, Faults, OpenedSource, SourceEntry, SourceKind, SourceOpener, SourceUrl, all,
+use prony_source::{
+    Source,
+    config::{
+        AddressForm, ConfigOption, Faults, Opening, SourceEntry, SourceKind, SourceOpener, SourceUrl, all,
+    },
 };
 use prony_sql::{options, settings::RelationalSettings};
 
@@ -43,10 +45,10 @@ impl SourceKind for PostgresKind {
 }
 
 impl SourceOpener for PostgresOpener {
-    fn open(&self) -> LocalBoxFuture<'_, Result<OpenedSource, Box<dyn Error + Send + Sync>>> {
+    fn open(&self) -> Opening<'_> {
         Box::pin(async {
             let source = crate::open(&self.url.0, &self.settings).await?;
-            Ok(OpenedSource { source: Arc::new(source) })
+            Ok(Arc::new(source) as Arc<dyn Source>)
         })
     }
 }

@@ -82,6 +82,24 @@
 //! # }
 //! ```
 //!
+//! # Databases beside functions, or alone
+//!
+//! A program has the kinds of sources whose crates it names, and no others:
+//!
+//! ```no_run
+//! use prony_server::{config::{self, CommandLine}, runtime};
+//! use prony_sqlite::SqliteKind;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let line = CommandLine { sources: vec!["sqlite:shop.db".to_owned()], ..CommandLine::default() };
+//! let settings = config::load(&[&SqliteKind], None, line, &|name| std::env::var(name).ok())?;
+//! runtime::serve(settings)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Server::with_settings`] serves functions beside them.
+//!
 //! # Inside another server
 //!
 //! [`Service`] is a `tower` service: `axum::Router::new().route_service("/graphql", Service::new(resolvers)?)`, with

@@ -1,10 +1,10 @@
 //! SQLite files as a kind of source.
 
-use std::{error::Error, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
-use futures_util::future::LocalBoxFuture;
-use prony_source::config::{
-    AddressForm, ConfigOption, Faults, OpenedSource, SourceEntry, SourceKind, SourceOpener, all,
+use prony_source::{
+    Source,
+    config::{AddressForm, ConfigOption, Faults, Opening, SourceEntry, SourceKind, SourceOpener, all},
 };
 use prony_sql::{options, settings::RelationalSettings};
 
@@ -43,10 +43,10 @@ impl SourceKind for SqliteKind {
 }
 
 impl SourceOpener for SqliteOpener {
-    fn open(&self) -> LocalBoxFuture<'_, Result<OpenedSource, Box<dyn Error + Send + Sync>>> {
+    fn open(&self) -> Opening<'_> {
         Box::pin(async {
             let source = crate::open(&self.path, &self.settings)?;
-            Ok(OpenedSource { source: Arc::new(source) })
+            Ok(Arc::new(source) as Arc<dyn Source>)
         })
     }
 }

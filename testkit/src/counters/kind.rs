@@ -1,11 +1,14 @@
 //! Counters as a kind of source, with an option and a table of its own in the configuration.
 
-use std::{error::Error, sync::Arc};
+use std::sync::Arc;
 
-use futures_util::future::{LocalBoxFuture, ready};
-use prony_source::config::{
-    AddressForm, ConfigOption, Faults, FileEntry, OpenedSource, OptionOf, SourceEntry, SourceKind,
-    SourceOpener, ValueKind, all,
+use futures_util::future::ready;
+use prony_source::{
+    Source,
+    config::{
+        AddressForm, ConfigOption, Faults, FileEntry, Opening, OptionOf, SourceEntry, SourceKind,
+        SourceOpener, ValueKind, all,
+    },
 };
 
 use super::{Counters, CountersSettings};
@@ -69,7 +72,8 @@ fn read_start(counter: FileEntry<'_, '_>, faults: &mut Faults) -> Option<i64> {
 struct CountersOpener(CountersSettings);
 
 impl SourceOpener for CountersOpener {
-    fn open(&self) -> LocalBoxFuture<'_, Result<OpenedSource, Box<dyn Error + Send + Sync>>> {
-        Box::pin(ready(Ok(OpenedSource { source: Arc::new(Counters::new(self.0.clone())) })))
+    fn open(&self) -> Opening<'_> {
+        let source: Arc<dyn Source> = Arc::new(Counters::new(self.0.clone()));
+        Box::pin(ready(Ok(source)))
     }
 }

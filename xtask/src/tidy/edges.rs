@@ -297,6 +297,22 @@ mod tests {
         .assert_eq(&lines(&check(&repository).unwrap()));
     }
 
+    /// All crates of ours that a program has which depends on this one.
+    fn behind(name: &str) -> BTreeSet<&'static str> {
+        let known = RULES.iter().find(|rule| rule.name == name).map_or(&[][..], |rule| rule.may_know);
+        known.iter().flat_map(|known| behind(known).into_iter().chain([*known])).collect()
+    }
+
+    #[test]
+    fn a_program_that_serves_functions_has_no_database() {
+        let expected = ["graphql", "resolvers", "source"];
+        assert_eq!(behind("server"), BTreeSet::from(expected));
+        for name in expected.into_iter().chain(["server"]) {
+            let refuses = RULES.iter().find(|rule| rule.name == name).map_or(&[][..], |rule| rule.refuses);
+            assert!(["rusqlite", "tokio-postgres"].iter().all(|driver| refuses.contains(driver)), "{name}");
+        }
+    }
+
     #[test]
     fn engine_and_lab_share_no_code() {
         let half = |name: &str| RULES.iter().find(|rule| rule.name == name).map(|rule| rule.half);

@@ -231,9 +231,9 @@ fn of_program(functions: &Functions) -> impl Iterator<Item = NamedSource> {
 
 async fn open_source(settings: &SourceSettings) -> Result<NamedSource, OpenError> {
     let opened = settings.opener.open().await;
-    let opened = opened.map_err(|source| OpenError::Source { name: settings.name.clone(), source })?;
+    let source = opened.map_err(|source| OpenError::Source { name: settings.name.clone(), source })?;
     let (name, address) = (settings.name.clone(), settings.url.without_secrets());
-    Ok(NamedSource { name, source: opened.source, address })
+    Ok(NamedSource { name, source, address })
 }
 
 /// Sources of a configuration have different names; those that a program gives may have any.

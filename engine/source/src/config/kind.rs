@@ -110,11 +110,8 @@ pub trait SourceOpener: Debug + Send + Sync {
     ///
     /// # Errors
     /// Why it cannot be served, for people who run the server.
-    fn open(&self) -> LocalBoxFuture<'_, Result<OpenedSource, Box<dyn Error + Send + Sync>>>;
+    fn open(&self) -> Opening<'_>;
 }
 
-/// What a kind has opened.
-#[derive(Debug)]
-pub struct OpenedSource {
-    pub source: Arc<dyn Source>,
-}
+/// A source that is being opened.
+pub type Opening<'a> = LocalBoxFuture<'a, Result<Arc<dyn Source>, Box<dyn Error + Send + Sync>>>;

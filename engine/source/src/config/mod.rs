@@ -14,7 +14,7 @@ pub use self::{
     common::CommonSettings,
     fault::{Fault, Faults, Origin, suggestion},
     file::{FileEntry, FileText},
-    kind::{Kinds, OpenedSource, ServerDefault, SourceEntry, SourceKind, SourceOpener, SourceSection},
+    kind::{Kinds, Opening, ServerDefault, SourceEntry, SourceKind, SourceOpener, SourceSection},
     option::{ConfigOption, GivenValue, OptionOf, OptionSpec, all},
     value::{TypedValue, ValueKind, described},
 };

@@ -38,7 +38,7 @@ impl GraphConnection {
         };
         let responded = with_database(databases, name, |database| {
             let call = path::read(path)?;
-            if is_read(request.method) {
+            if path::is_read(request.method) {
                 return read::respond(database, &call, request.query, response);
             }
             write_call(database, &call, request, *limits, waiting, response)
@@ -65,10 +65,6 @@ impl ApiConnection for GraphConnection {
         }
         Poll::Ready(())
     }
-}
-
-pub(super) fn is_read(method: &Method) -> bool {
-    *method == Method::GET || *method == Method::HEAD
 }
 
 fn write_call(

@@ -8,9 +8,8 @@ use prony_graphql::json::write_string;
 use prony_source::http_api::{ApiRequest, ApiResponse, AsyncResponder, AsyncResponse, Progress};
 
 use super::{
-    connection::is_read,
-    error::{CallError, JSON},
-    json::write_list,
+    error::CallError,
+    json::{begin_ok, write_list},
     path,
     read::schema::write_types,
     write,
@@ -25,10 +24,10 @@ pub(super) fn respond(
 ) -> Result<Progress, CallError> {
     let rest = request.path.strip_prefix("/dbs").ok_or(CallError::UnknownRoute)?;
     let Some(name) = rest.strip_prefix('/') else {
-        if !rest.is_empty() || !is_read(request.method) {
+        if !rest.is_empty() || !path::is_read(request.method) {
             return Err(CallError::UnknownRoute);
         }
-        let body = response.begin_body(StatusCode::OK, JSON);
+        let body = begin_ok(response);
         write_list(body, databases.all().keys(), |out, name| write_string(out, name));
         return Ok(Progress::Done);
     };
@@ -39,7 +38,7 @@ pub(super) fn respond(
     let responder = match *request.method {
         Method::GET | Method::HEAD => {
             let database = databases.get(&name).ok_or(CallError::NotFound)?;
-            describe(&database, response.begin_body(StatusCode::OK, JSON));
+            describe(&database, begin_ok(response));
             return Ok(Progress::Done);
         }
         Method::POST => change(databases, &name, Databases::create),
@@ -77,7 +76,7 @@ fn change(
                 tokio::task::spawn_blocking(move || change(&databases, &name).map(|()| databases.get(&name)));
             match changed.await {
                 Ok(Ok(Some(database))) => whole(|response| {
-                    describe(&database, response.begin_body(StatusCode::OK, JSON));
+                    describe(&database, begin_ok(response));
                 }),
                 Ok(Ok(None)) => whole(|response| response.set_empty(StatusCode::NO_CONTENT)),
                 Ok(Err(error)) => whole(|response| not_changed(&error).write(response)),
@@ -110,7 +109,7 @@ fn clear(databases: &Databases, name: &str) -> Result<AsyncResponder, CallError>
         Box::pin(async move {
             let cleared = write::clear_and_wait(&database).await;
             whole(|response| match cleared {
-                Ok(()) => describe(&database, response.begin_body(StatusCode::OK, JSON)),
+                Ok(()) => describe(&database, begin_ok(response)),
                 Err(error) => error.write(response),
             })
         })

@@ -7,8 +7,7 @@ use http::StatusCode;
 use prony_graph_store::{Refusal, WriteError};
 use prony_source::http_api::ApiResponse;
 
-/// The type of all bodies but reports of progress.
-pub(super) const JSON: &str = "application/json";
+use super::json::JSON;
 
 /// Why a call is not done.
 #[derive(Debug)]

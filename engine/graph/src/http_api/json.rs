@@ -1,8 +1,18 @@
 //! Nodes, relationships and values as JSON text, in the very form that RageDB's clients know: a space behind each colon
 //! and comma.
 
+use http::StatusCode;
 use prony_graph_store::{Node, Relationship, Value};
 use prony_graphql::json::write_string;
+use prony_source::http_api::ApiResponse;
+
+/// The type of all bodies but reports of progress.
+pub(super) const JSON: &str = "application/json";
+
+/// Where the body of a success is written.
+pub(super) fn begin_ok(response: &mut ApiResponse) -> &mut Vec<u8> {
+    response.begin_body(StatusCode::OK, JSON)
+}
 
 /// `{"id": 1026, "type": "User", "key": "Max", "properties": {…}}`
 pub(super) fn write_node(out: &mut Vec<u8>, node: &Node<'_>) {

@@ -10,6 +10,7 @@ mod databases;
 mod error;
 mod json;
 mod path;
+mod property;
 mod read;
 mod write;
 

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use http::Method;
 use prony_graph_store::{Direction, Side};
 use prony_source::http_api::percent;
 
@@ -85,6 +86,11 @@ impl From<BadPath> for CallError {
             BadPath::Invalid(text) => Self::BadRequest(text.into()),
         }
     }
+}
+
+/// Whether a method reads; others write.
+pub(super) fn is_read(method: &Method) -> bool {
+    *method == Method::GET || *method == Method::HEAD
 }
 
 const BAD_ID: BadPath = BadPath::Invalid("Invalid id");

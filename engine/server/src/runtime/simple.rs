@@ -19,9 +19,8 @@ use super::stream::{BoundedStream, Progress};
 use crate::http::{
     ApiConnections, Reply,
     simple::{
-        Handover, Responder,
+        Handover, Responded, Responder,
         request::{self, HeaderRoom, Parsed},
-        responder::Responded,
     },
 };
 

@@ -28,22 +28,6 @@ fn request(line: &str, headers: &str, body: &str) -> String {
     format!("{line} HTTP/1.1\r\nhost: test\r\n{headers}{length}\r\n{body}")
 }
 
-/// The body of the next response, which comes in chunks.
-fn chunked(wire: &mut Wire) -> String {
-    let head = wire.until("\r\n\r\n");
-    assert!(head.starts_with("HTTP/1.1 200") && head.contains("transfer-encoding: chunked"), "{head}");
-    let mut body = String::new();
-    loop {
-        let size = wire.until("\r\n");
-        let size = usize::from_str_radix(size.trim_end(), 16).expect("a chunk has a size");
-        let chunk = wire.exactly(size + 2);
-        if size == 0 {
-            return body;
-        }
-        body.push_str(&chunk[..size]);
-    }
-}
-
 /// The value of a metric.
 fn metric(server: &Server, name: &str) -> u64 {
     let metrics = server.ask(get("/metrics"));
@@ -206,8 +190,8 @@ fn a_streamed_list_is_whole_and_the_connection_goes_on_behind_it() {
             get("/counters/000008")
         ));
         assert!(wire.response().contains("000007"));
-        assert_eq!(chunked(&mut wire), list);
-        assert_eq!(chunked(&mut wire), list);
+        assert_eq!(wire.chunked(), list);
+        assert_eq!(wire.chunked(), list);
         assert!(wire.response().contains("000008"));
         wire.send(request("GET /counters", &format!("origin: https://a.example\r\n{headers}"), ""));
         let head = wire.until("\r\n\r\n");
@@ -228,7 +212,7 @@ fn a_client_that_reads_slowly_gets_a_list_whole_and_holds_up_nobody() {
             thread::sleep(Duration::from_millis(1));
             assert!(server.ask(get(&format!("/counters/{n:06}"))).starts_with("HTTP/1.1 200"));
         }
-        assert!(chunked(&mut slow) == list, "{headers}");
+        assert!(slow.chunked() == list, "{headers}");
         let mut gone = server.connect();
         gone.send(request("GET /counters", headers, ""));
         gone.until("000001");

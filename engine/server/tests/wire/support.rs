@@ -196,8 +196,24 @@ impl Wire {
         }
     }
 
+    /// The body of the next response, which succeeds and comes in chunks.
+    pub(crate) fn chunked(&mut self) -> String {
+        let head = self.until("\r\n\r\n");
+        assert!(head.starts_with("HTTP/1.1 200") && head.contains("transfer-encoding: chunked"), "{head}");
+        let mut body = String::new();
+        loop {
+            let size = self.until("\r\n");
+            let size = usize::from_str_radix(size.trim_end(), 16).expect("a chunk has a size");
+            let chunk = self.exactly(size + 2);
+            if size == 0 {
+                return body;
+            }
+            body.push_str(&chunk[..size]);
+        }
+    }
+
     /// The next so many bytes.
-    pub(crate) fn exactly(&mut self, bytes: usize) -> String {
+    fn exactly(&mut self, bytes: usize) -> String {
         while self.received.len() < bytes {
             assert!(self.read() > 0, "closed after {:?}", String::from_utf8_lossy(&self.received));
         }

@@ -4,7 +4,10 @@ use std::fmt;
 
 use futures_util::future::LocalBoxFuture;
 
-use super::{AsyncResponse, RequestBody, ResponseStream};
+use super::{
+    body::RequestBody,
+    response::{AsyncResponse, ResponseStream},
+};
 
 /// Responds to a request whose body it reads piece by piece, or for which it works for long. Dropping the future cancels it.
 pub type AsyncResponder = Box<dyn FnOnce(Box<dyn RequestBody>) -> LocalBoxFuture<'static, AsyncResponse>>;

@@ -334,7 +334,10 @@ fn an_iteration_that_waits_is_interrupted_when_its_grace_is_over() {
 #[test]
 fn users_that_come_one_after_the_other_make_their_iterations_each_and_leave() {
     let load = ramp_with_iterations(3, ms(300), 2, ms(1_000));
-    check(&plan(load, |_| {}), &[Act::Send(1, ms(60))], &expect![[r#"
+    check(
+        &plan(load, |_| {}),
+        &[Act::Send(1, ms(60))],
+        &expect![[r#"
         100 ms, user 0: Begin, due 100 ms
         160 ms, user 0: Answered, due 160 ms
         160 ms, user 0: Begin, due 160 ms
@@ -349,7 +352,8 @@ fn users_that_come_one_after_the_other_make_their_iterations_each_and_leave() {
         360 ms, user 2: Answered, due 360 ms
         360 ms, user 2: Begin, due 360 ms
         420 ms, user 2: Answered, due 420 ms
-        420 ms, user 2: leaves"#]]);
+        420 ms, user 2: leaves"#]],
+    );
 }
 
 #[test]

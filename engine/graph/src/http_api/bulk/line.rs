@@ -8,7 +8,10 @@ use serde::{
     de::{IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
-use crate::http_api::write::{Properties, TypeName, property::JsonProperties};
+use crate::http_api::{
+    property::JsonProperties,
+    write::{Properties, TypeName},
+};
 
 /// `{"type": "User", "key": "Max", "properties": {"age": 42}}`. A node as responses have it fits too; its id is not kept.
 #[derive(Debug, Deserialize)]

@@ -21,7 +21,7 @@ use self::{
     lines::{BulkLine, LineBuffer},
     report::BulkReport,
 };
-use super::error::{JSON, durability_fault};
+use super::{error::durability_fault, json::JSON};
 
 /// Writes that may wait for the disk at a time; the body is read on meanwhile.
 const WRITES_WAITING_MAX: usize = 8;

@@ -7,16 +7,13 @@ use std::sync::Arc;
 use prony_graph_store::{Condition, Read, Ref, SHARDS, Side, Test, Value};
 use prony_source::http_api::{ApiResponse, Progress, query};
 
-use super::{
-    begin_ok,
-    stream::{LongBody, SLICE_VISITS, is_full},
-};
+use super::stream::{self, LongBody, SLICE_VISITS, is_full};
 use crate::{
     databases::Database,
     http_api::{
         error::CallError,
-        json::{write_node, write_relationship},
-        write::property::{self, JsonProperty},
+        json::{begin_ok, write_node, write_relationship},
+        property::{self, JsonProperty},
     },
 };
 
@@ -122,7 +119,7 @@ impl OwnedCondition {
 /// A list that is being written.
 #[derive(Debug)]
 pub(super) struct List {
-    pub(super) database: Arc<Database>,
+    database: Arc<Database>,
     side: Side,
     /// Of one type, or of all.
     number: Option<u16>,
@@ -133,6 +130,13 @@ pub(super) struct List {
     left: Page,
     is_opened: bool,
     has_members: bool,
+}
+
+impl LongBody for List {
+    async fn write_slice(&mut self, out: &mut Vec<u8>) -> bool {
+        let database = Arc::clone(&self.database);
+        self.write_found(&database.store.read(), out)
+    }
 }
 
 impl List {
@@ -152,12 +156,12 @@ impl List {
 
     /// Writes the first slice, which is all of most lists.
     fn begin(mut self, read: &Read, response: &mut ApiResponse) -> Progress {
-        let has_more = self.write_slice(read, begin_ok(response));
-        if has_more { Progress::Streams(LongBody::List(self).into_stream()) } else { Progress::Done }
+        let has_more = self.write_found(read, begin_ok(response));
+        if has_more { Progress::Streams(stream::of(self)) } else { Progress::Done }
     }
 
     /// Writes what one slice finds; true where there may be more.
-    pub(super) fn write_slice(&mut self, read: &Read, out: &mut Vec<u8>) -> bool {
+    fn write_found(&mut self, read: &Read, out: &mut Vec<u8>) -> bool {
         if !std::mem::replace(&mut self.is_opened, true) {
             out.push(b'[');
         }

@@ -1,21 +1,24 @@
 //! Calls that change nothing. Lists, and what is around a node, have modules of their own.
 
 pub(super) mod list;
+mod lookup;
 mod neighborhood;
 pub(super) mod schema;
 mod stream;
 
 use std::sync::Arc;
 
-use http::StatusCode;
-use prony_graph_store::{Node, Read, Ref, Relationship};
+use prony_graph_store::Read;
 use prony_graphql::json::write_string;
 use prony_source::http_api::{ApiResponse, Progress};
 
+use self::lookup::{find, relationship};
 use super::{
-    error::{CallError, JSON},
-    json::{write_integer, write_list, write_member, write_node, write_properties, write_relationship},
-    path::{Call, NodeName, Owner},
+    error::CallError,
+    json::{
+        begin_ok, write_integer, write_list, write_member, write_node, write_properties, write_relationship,
+    },
+    path::{Call, Owner},
 };
 use crate::databases::Database;
 
@@ -54,22 +57,6 @@ pub(super) fn respond(
         }
     }
     Ok(Progress::Done)
-}
-
-/// Where the body of a success is written.
-fn begin_ok(response: &mut ApiResponse) -> &mut Vec<u8> {
-    response.begin_body(StatusCode::OK, JSON)
-}
-
-fn find<'r>(read: &'r Read, name: &NodeName<'_>) -> Option<Node<'r>> {
-    match name {
-        NodeName::Key(type_name, key) => read.find(type_name, key),
-        NodeName::Id(id) => read.node(Ref::from_id(*id)?),
-    }
-}
-
-fn relationship(read: &Read, id: u64) -> Option<Relationship<'_>> {
-    read.relationship(Ref::from_id(id)?)
 }
 
 /// Of nothing, none: as RageDB says it.

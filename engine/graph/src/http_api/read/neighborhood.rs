@@ -9,13 +9,13 @@ use prony_source::http_api::{ApiResponse, Progress};
 use tokio::sync::Semaphore;
 
 use super::{
-    begin_ok, find,
-    stream::{LongBody, SLICE_VISITS, is_full},
+    lookup::find,
+    stream::{self, LongBody, SLICE_VISITS, is_full},
 };
 use crate::{
     databases::Database,
     http_api::{
-        json::{write_integer, write_list, write_node, write_relationship},
+        json::{begin_ok, write_integer, write_list, write_node, write_relationship},
         path::{Aspect, Name, NodeName, RelationshipFilter},
     },
 };
@@ -138,6 +138,34 @@ struct Search {
     types: Option<Vec<String>>,
 }
 
+impl LongBody for LargeNeighborhood {
+    async fn write_slice(&mut self, out: &mut Vec<u8>) -> bool {
+        if self.pass.as_slice().is_empty() && !self.is_last_pass {
+            let found = self.search().await;
+            self.is_last_pass = found.len() < PASS_MAX;
+            self.after = found.last().copied().or(self.after);
+            self.pass = found.into_iter();
+        }
+        if !std::mem::replace(&mut self.is_opened, true) {
+            out.push(b'[');
+        }
+        let search = Arc::clone(&self.search);
+        let read = search.database.store.read();
+        for _ in 0..SLICE_VISITS {
+            if is_full(out) {
+                break;
+            }
+            let Some(key) = self.pass.next() else { break };
+            self.write_one(&read, key, out);
+        }
+        let has_more = !self.is_last_pass || !self.pass.as_slice().is_empty();
+        if !has_more {
+            out.push(b']');
+        }
+        has_more
+    }
+}
+
 impl LargeNeighborhood {
     fn new(
         database: &Arc<Database>,
@@ -162,34 +190,7 @@ impl LargeNeighborhood {
     }
 
     fn stream(self) -> Progress {
-        Progress::Streams(LongBody::Neighborhood(self).into_stream())
-    }
-
-    /// Writes the next members; true where there may be more.
-    pub(super) async fn write_slice(&mut self, out: &mut Vec<u8>) -> bool {
-        if self.pass.as_slice().is_empty() && !self.is_last_pass {
-            let found = self.search().await;
-            self.is_last_pass = found.len() < PASS_MAX;
-            self.after = found.last().copied().or(self.after);
-            self.pass = found.into_iter();
-        }
-        if !std::mem::replace(&mut self.is_opened, true) {
-            out.push(b'[');
-        }
-        let search = Arc::clone(&self.search);
-        let read = search.database.store.read();
-        for _ in 0..SLICE_VISITS {
-            if is_full(out) {
-                break;
-            }
-            let Some(key) = self.pass.next() else { break };
-            self.write_one(&read, key, out);
-        }
-        let has_more = !self.is_last_pass || !self.pass.as_slice().is_empty();
-        if !has_more {
-            out.push(b']');
-        }
-        has_more
+        Progress::Streams(stream::of(self))
     }
 
     /// The next of the order, of which there may be more where there are as many as a pass keeps.

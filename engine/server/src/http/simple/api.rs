@@ -8,7 +8,7 @@ use std::{
 
 use prony_source::http_api::{ApiConnection, ApiRequest, ApiResponse, Progress};
 
-use super::{Handover, SimpleRequest, responder::Responded, response};
+use super::{Handover, Responded, SimpleRequest, response};
 use crate::{
     graphql::{CoreEngine, ExecutionContext as _},
     http::{

@@ -9,6 +9,19 @@ pub(crate) mod responder;
 pub(crate) mod response;
 
 pub(crate) use self::{request::SimpleRequest, responder::Responder};
+use super::Reply;
+
+/// What has become of a request.
+#[derive(Debug)]
+pub(crate) enum Responded {
+    Written,
+    /// [`Responder::poll`] writes the response.
+    Waits,
+    /// Nothing was done.
+    HandOver(Handover),
+    /// The response is here, and hyper has to write it.
+    Made(Handover, Box<Reply>),
+}
 
 /// Why a connection was handed over to hyper; counted in `/metrics`, explained in `docs/serve.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::{
 use http::{HeaderValue, Method, header};
 use prony_source::http_api::RequestHeaders as _;
 
-use super::{Handover, SimpleRequest, api, api::WaitingRequest, graphql, response};
+use super::{Handover, Responded, SimpleRequest, api, api::WaitingRequest, graphql, response};
 use crate::{
     config::Settings,
     graphql::{CoreEngine, ExecutionContext as _},
@@ -27,18 +27,6 @@ pub(crate) struct Responder {
     responds_to_graphql: bool,
     /// The request whose response is waited for, and what to do with that.
     waiting: Option<(WaitingRequest, Finish)>,
-}
-
-/// What has become of a request.
-#[derive(Debug)]
-pub(crate) enum Responded {
-    Written,
-    /// [`Responder::poll`] writes the response.
-    Waits,
-    /// Nothing was done.
-    HandOver(Handover),
-    /// The response is here, and hyper has to write it.
-    Made(Handover, Box<Reply>),
 }
 
 /// What is done with a response once it is written.

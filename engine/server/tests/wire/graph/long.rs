@@ -73,6 +73,25 @@ fn long_lists_have_the_members_of_short_ones() {
     assert_eq!(whole(&graph, "GET /nodes/User?limit=0", ""), "[]");
 }
 
+/// Hyper writes a response that the fast path has begun; the body of its request, more than hyper reads at once, is read
+/// all the same.
+#[test]
+fn a_connection_goes_on_behind_a_long_find() {
+    let graph = graph(1);
+    let expected = whole(&graph, "POST /nodes/User/rank/GTE?limit=100000", "0");
+    let mut wire = Wire::to(graph.address());
+    let body = format!("{}0", " ".repeat(40_000));
+    let find = format!(
+        "POST /db/rage/nodes/User/rank/GTE?limit=100000 HTTP/1.1\r\nhost: test\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let get = "GET /db/rage/node/User/7 HTTP/1.1\r\nhost: test\r\n\r\n";
+    wire.send(format!("{get}{find}{get}"));
+    assert!(wire.response().contains("\"key\": \"7\""));
+    assert!(wire.chunked() == expected, "the find's response");
+    assert!(wire.response().contains("\"key\": \"7\""));
+}
+
 #[test]
 fn finds_that_look_at_much_are_the_same_with_an_index() {
     let mut graph = graph(2);

@@ -1,18 +1,16 @@
 //! Calls that change the graph. The store refuses or accepts at once; to an accepted one is responded when it is durable.
 
-pub(super) mod property;
-
 use std::{future::poll_fn, sync::Arc};
 
 use http::{Method, StatusCode};
 use prony_graph_store::{Keep, Kind, Node, Read, Ref, Refusal, Relationship, Side, Store, Value, Write};
 use prony_source::http_api::{ApiResponse, Progress};
 
-use self::property::{JsonProperties, JsonProperty};
 use super::{
-    error::{CallError, JSON, not_changed, not_created},
-    json::{write_bare_node, write_bare_relationship, write_node, write_relationship},
+    error::{CallError, not_changed, not_created},
+    json::{JSON, write_bare_node, write_bare_relationship, write_node, write_relationship},
     path::{Call, NodeName, Owner},
+    property::{self, JsonProperties, JsonProperty},
     read::{
         list::{self, FindRequest},
         schema,

@@ -11,7 +11,7 @@ use serde::{
 
 /// A JSON value as far as it can be a property.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::http_api) enum JsonProperty<'a> {
+pub(super) enum JsonProperty<'a> {
     Value(Value<'a>),
     Null,
     /// An object, or a list of what no list of properties holds.
@@ -20,17 +20,15 @@ pub(in crate::http_api) enum JsonProperty<'a> {
 
 /// The members of an object, in their order.
 #[derive(Debug, Default, PartialEq)]
-pub(in crate::http_api) struct JsonProperties<'a>(
-    pub(in crate::http_api) Vec<(Cow<'a, str>, JsonProperty<'a>)>,
-);
+pub(super) struct JsonProperties<'a>(pub(super) Vec<(Cow<'a, str>, JsonProperty<'a>)>);
 
 /// None where it is not JSON, no object, or nested deeper than 127 levels.
-pub(in crate::http_api) fn object(body: &[u8]) -> Option<JsonProperties<'_>> {
+pub(super) fn object(body: &[u8]) -> Option<JsonProperties<'_>> {
     serde_json::from_slice(body).ok()
 }
 
 /// As [`object`], for any one value.
-pub(in crate::http_api) fn value(body: &[u8]) -> Option<JsonProperty<'_>> {
+pub(super) fn value(body: &[u8]) -> Option<JsonProperty<'_>> {
     serde_json::from_slice(body).ok()
 }
 

@@ -47,9 +47,7 @@ impl Flags {
         let mut display = Display { vary, run: None, mode: self.mode() };
         let given = self.observe.clone();
         let mut options = ManyOptions {
-            observe: Some(Box::new(move |named| {
-                observe::open(&[named, &given].concat()).map_err(|error| error.to_string())
-            })),
+            observe: Some(Box::new(move |named| observe::open(&[named, &given].concat()))),
             output: Output::File(path.clone()),
             command_line: crate::command_line(),
             stop: interrupt::stop_flag()?,

@@ -4,14 +4,12 @@
 #![allow(clippy::print_stdout, reason = "it is there to print")]
 
 use prony_load::{RunOptions, run, run_workload};
-use prony_model::program::call::{Ask, Call, News};
+use prony_model::program::call::{Ask, Call, WaitEvent};
 use prony_model::program::table::Tables;
 use prony_model::program::{
-    Answer, Event, Keep, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
+    Event, Keep, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
 };
-use prony_model::{
-    FlowDraft, LoadModel, Nanos, Outcome, PlanDraft, RequestDraft, ResultFile, Target, WindowKind,
-};
+use prony_model::{FlowDraft, LoadModel, Nanos, PlanDraft, RequestDraft, ResultFile, Target, WindowKind};
 use std::num::NonZeroUsize;
 
 struct OneGet {
@@ -35,7 +33,14 @@ impl Workload for OneGet {
 }
 
 impl Program for OneGetOnThread<'_> {
-    fn next(&mut self, _: UserPlace, _: Event, out: &mut Outgoing) -> Result<Step, ProgramError> {
+    fn next(&mut self, _: UserPlace, event: Event<'_>, out: &mut Outgoing) -> Result<Step, ProgramError> {
+        match event {
+            Event::Begin => {}
+            Event::Waited(WaitEvent::Failed { fault, .. }) => {
+                return Err(ProgramError::Script(fault.message));
+            }
+            _ => return Ok(Step::EndIteration),
+        }
         self.next_id += 1;
         out.text.extend_from_slice(&self.work.text);
         out.asks.push(Ask::Call(Call {
@@ -50,17 +55,6 @@ impl Program for OneGetOnThread<'_> {
             expects: None,
         }));
         Ok(Step::Wait(None))
-    }
-
-    fn judge(&mut self, _: UserPlace, _: usize, _: &Answer<'_>) -> Result<Outcome, ProgramError> {
-        Ok(Outcome::Success)
-    }
-
-    fn hear(&mut self, _: UserPlace, news: News<'_>, _: &mut Outgoing) -> Result<Step, ProgramError> {
-        match news {
-            News::Failed { fault, .. } => Err(ProgramError(fault.message)),
-            _ => Ok(Step::EndIteration),
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why a run could not be done at all. Failures of single requests are outcomes, not errors.
 
-use prony_client::ClientError;
+use prony_client::{ClientError, SendError};
 use prony_model::program::ProgramError;
 use std::io;
 
@@ -12,8 +12,9 @@ pub enum RunError {
     Thread(io::Error),
     #[error("{0}")]
     Program(ProgramError),
+    /// What a program wrote cannot be sent.
     #[error("{0}")]
-    Observe(String),
+    Request(SendError),
     #[error("a thread of the lab ended before the run did: {message}")]
     ThreadLost { message: String },
 }

@@ -243,6 +243,7 @@ fn join(handles: Vec<ScopedJoinHandle<'_, Result<(), WorkerError>>>) -> Option<R
         lost = Some(match handle.join() {
             Ok(Ok(())) => continue,
             Ok(Err(WorkerError::Program(error))) => RunError::Program(error),
+            Ok(Err(WorkerError::Request(error))) => RunError::Request(error),
             Ok(Err(WorkerError::System(error))) => RunError::ThreadLost { message: error.to_string() },
             Err(panic) => {
                 let message = panic.downcast_ref::<String>().cloned();

@@ -170,8 +170,8 @@ impl Workload for Three {
 }
 
 impl Program for &Three {
-    fn next(&mut self, _: UserPlace, event: Event, out: &mut Outgoing) -> Result<Step, ProgramError> {
-        if event != Event::Begin {
+    fn next(&mut self, _: UserPlace, event: Event<'_>, out: &mut Outgoing) -> Result<Step, ProgramError> {
+        if !matches!(event, Event::Begin) {
             return Ok(Step::Leave);
         }
         for (method, path) in [("GET", "/1"), ("HEAD", "/2"), ("GET", "/3")] {

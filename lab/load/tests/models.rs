@@ -115,8 +115,8 @@ impl Workload for Held {
 }
 
 impl Program for HeldOnThread {
-    fn next(&mut self, _: UserPlace, event: Event, out: &mut Outgoing) -> Result<Step, ProgramError> {
-        if event != Event::Begin {
+    fn next(&mut self, _: UserPlace, event: Event<'_>, out: &mut Outgoing) -> Result<Step, ProgramError> {
+        if !matches!(event, Event::Begin) {
             return Ok(Step::EndIteration);
         }
         self.begun += 1;
@@ -272,8 +272,8 @@ struct FewOnThread<'a> {
 }
 
 impl Program for FewOnThread<'_> {
-    fn next(&mut self, _: UserPlace, event: Event, out: &mut Outgoing) -> Result<Step, ProgramError> {
-        if event != Event::Begin {
+    fn next(&mut self, _: UserPlace, event: Event<'_>, out: &mut Outgoing) -> Result<Step, ProgramError> {
+        if !matches!(event, Event::Begin) {
             return Ok(Step::EndIteration);
         }
         if self.sent == self.few.requests {
@@ -304,6 +304,6 @@ fn programs_see_whole_answers_and_end_users_threads_and_runs() {
         let result = run_few(&plan, Ok(then)).unwrap();
         assert_eq!(counts(&result).1, 10);
     }
-    let error = run_few(&plan, Err(ProgramError("script.lua:7: boom".to_owned()))).unwrap_err();
+    let error = run_few(&plan, Err(ProgramError::Script("script.lua:7: boom".to_owned()))).unwrap_err();
     assert_eq!(error.to_string(), "script.lua:7: boom");
 }

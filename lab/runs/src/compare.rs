@@ -54,7 +54,7 @@ pub fn compare(
                 if !file.runs.is_empty() {
                     runs.keep(&file);
                 }
-                return Err(error.into());
+                return Err(error);
             }
         };
         if result.state == RunState::Stopped {

@@ -1,5 +1,6 @@
 //! What searches and comparisons have in common: many runs under one stop flag, told to one watcher, kept in one file.
 
+use crate::observe::ObserveError;
 use crate::subject::Subject;
 use prony_load::{Observe, Output, RunError, RunOptions, StopFlag, replace_file};
 use prony_model::comparison::Side;
@@ -27,8 +28,8 @@ pub struct ManyOptions {
     pub watch: Box<dyn FnMut(&Event<'_>)>,
 }
 
-/// What is to be watched in a run; or why it cannot be, for people.
-pub type OpenObservers = Box<dyn Fn(&[String]) -> Result<Box<dyn Observe>, String>>;
+/// What is to be watched in a run; or why it cannot be.
+pub type OpenObservers = Box<dyn Fn(&[String]) -> Result<Box<dyn Observe>, ObserveError>>;
 
 /// What happens meanwhile.
 #[derive(Debug)]
@@ -72,6 +73,8 @@ pub enum ManyError {
     Plan(#[from] PlanFaults),
     #[error(transparent)]
     Run(#[from] RunError),
+    #[error(transparent)]
+    Observe(#[from] ObserveError),
 }
 
 impl Default for ManyOptions {
@@ -113,9 +116,9 @@ impl Runs {
         (self.watch.borrow_mut())(event);
     }
 
-    pub(crate) fn run(&self, subject: &dyn Subject, plan: &Plan) -> Result<ResultFile, RunError> {
+    pub(crate) fn run(&self, subject: &dyn Subject, plan: &Plan) -> Result<ResultFile, ManyError> {
         let watch = Rc::clone(&self.watch);
-        let observe = self.observe.as_ref().map(|open| open(plan.observe()).map_err(RunError::Observe));
+        let observe = self.observe.as_ref().map(|open| open(plan.observe()));
         let options = RunOptions {
             threads: self.threads,
             command_line: self.command_line.clone(),
@@ -124,7 +127,7 @@ impl Runs {
             observe: observe.transpose()?,
             ..RunOptions::default()
         };
-        subject.run(plan, options)
+        Ok(subject.run(plan, options)?)
     }
 
     /// Replaces the file. A full disk is told and does not end the measurement.

@@ -4,7 +4,6 @@ use crate::kind::{Argument, Flags, Kind, OpenError, OpenSettings};
 use crate::subject::Subject;
 use prony_load::{RunError, RunOptions, Url, run_workload};
 use prony_model::plan::target::Endpoint;
-use prony_model::program::ProgramError;
 use prony_model::{Plan, ResultFile};
 use prony_script_wrk::{Limits, ScriptError, Settings, WrkScript, WrkUrl};
 use std::path::Path;
@@ -121,7 +120,7 @@ impl Subject for WrkSubject {
     fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
         // A thread without a user has no states.
         let threads = (options.threads.get() as u32).clamp(1, plan.users().max(1));
-        let failed = |error: ScriptError| RunError::Program(ProgramError(error.to_string()));
+        let failed = |error: ScriptError| RunError::Program(error.into());
         let script = prepare(Path::new(&self.script), &self.given, threads).map_err(failed)?;
         let result = run_workload(plan, &script, options)?;
         script.flush().map_err(failed)?;

@@ -7,7 +7,7 @@
 #![expect(clippy::print_stdout, reason = "a program whose purpose is to print figures")]
 
 use prony_model::Nanos;
-use prony_model::program::call::{Ask, CallBytes, CallTimes, News, Peer};
+use prony_model::program::call::{Ask, CallBytes, CallTimes, Peer, WaitEvent};
 use prony_model::program::{Answer, Event, Outgoing, Program as _, Step, ThreadPlace, UserPlace};
 use prony_script_k6::{
     Clock, Entry, IterationEnd, Modules, Script, ScriptProgram, ScriptWorkload, Watcher, builtins,
@@ -83,7 +83,7 @@ fn measure(main: &'static str, times: u32) -> f64 {
     (0..times).for_each(|number| {
         iteration(&mut program, &mut out, &clock);
         if number % 10_000 == 0 {
-            program.take_counts();
+            program.end_second();
         }
     });
     began.elapsed().as_nanos() as f64 / f64::from(times)
@@ -110,6 +110,10 @@ fn iteration(program: &mut ScriptProgram<'_>, out: &mut Outgoing, clock: &Cell<N
     let (peer, bytes) = (Peer::default(), CallBytes { sent: 90, received: 220 });
     let answer = Answer { status: 200, head: HEAD, body: BODY, has_graphql_errors: false };
     out.clear();
-    let step = program.hear(user, News::Answered { call: call.id, answer, times, peer, bytes }, out);
+    let step = program.next(
+        user,
+        Event::Waited(WaitEvent::Answered { call: call.id, answer, times, peer, bytes }),
+        out,
+    );
     assert_eq!(step, Ok(Step::EndIteration));
 }

@@ -5,7 +5,7 @@
 #![expect(clippy::print_stdout, reason = "a program whose purpose is to print figures")]
 
 use prony_model::Nanos;
-use prony_model::program::call::News;
+use prony_model::program::call::WaitEvent;
 use prony_model::program::{Event, Outgoing, Program as _, Step, ThreadPlace, UserPlace};
 use prony_script_k6::{
     Clock, Entry, IterationEnd, Modules, Script, ScriptProgram, ScriptWorkload, Watcher, builtins,
@@ -86,7 +86,7 @@ fn main() {
         assert_eq!(step, Ok(Step::EndIteration));
     });
     one("a sleep within an iteration", PARKS, |program| {
-        let step = program.hear(user(0), News::Woken, &mut Outgoing::default());
+        let step = program.next(user(0), Event::Waited(WaitEvent::Woken), &mut Outgoing::default());
         assert!(matches!(step, Ok(Step::Wait(_))));
     });
 }
@@ -108,7 +108,7 @@ fn many(users: u32, main: &'static str) {
         println!("  {each:.1} KiB a user, all asleep in iteration {round}");
         clock.set(clock.get().plus(Nanos::from_secs(5)));
         for number in 0..users {
-            let step = program.hear(user(number), News::Woken, &mut Outgoing::default());
+            let step = program.next(user(number), Event::Waited(WaitEvent::Woken), &mut Outgoing::default());
             assert_eq!(step, Ok(Step::EndIteration));
         }
     }

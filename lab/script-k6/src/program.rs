@@ -5,12 +5,9 @@ use super::modules::execution::{self, RunState};
 use super::vm::{Call, Ended, Fault, Machine, Phase, Progress, Script, ScriptError, User, waits};
 use prony_metrics::{Batch, SystemTag, TagSetId, TagSets};
 use prony_model::measurement::counts::Counts;
-use prony_model::measurement::record::Outcome;
-use prony_model::program::call::{Ask, News};
+use prony_model::program::call::{Ask, WaitEvent};
 use prony_model::program::table::Tables;
-use prony_model::program::{
-    Answer, Event, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload,
-};
+use prony_model::program::{Event, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload};
 use prony_model::units::Nanos;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -273,24 +270,25 @@ impl<'a> ScriptProgram<'a> {
         }
     }
 
-    fn told(&mut self, place: UserPlace, news: News<'_>) -> Step {
+    fn resume(&mut self, place: UserPlace, event: WaitEvent<'_>) -> Step {
         let index = self.thread.index_of(place.number);
         let phase = self.workload.phase();
         let Some(Place { user, .. }) = self.users.get_mut(index).and_then(Option::as_mut) else {
             return Step::EndIteration;
         };
-        let progress = if matches!(news, News::Interrupted) {
+        let progress = if matches!(event, WaitEvent::Interrupted) {
             self.machine.interrupt(user, phase);
             Progress::Ended
         } else {
             let state = user.state();
-            if let News::Answered { bytes, .. } | News::Failed { bytes, .. } | News::Socket { bytes, .. } =
-                &news
+            if let WaitEvent::Answered { bytes, .. }
+            | WaitEvent::Failed { bytes, .. }
+            | WaitEvent::Socket { bytes, .. } = &event
             {
                 state.data_sent += bytes.sent;
                 state.data_received += bytes.received;
             }
-            if let Some((id, heard)) = waits::kept(news) {
+            if let Some((id, heard)) = waits::kept(event) {
                 state.waits.push(id, heard);
             }
             self.machine.resume(user, phase)
@@ -325,38 +323,21 @@ fn base_tags(machine: &Machine, workload: &ScriptWorkload) -> Vec<TagSetId> {
 }
 
 impl Program for ScriptProgram<'_> {
-    fn next(&mut self, user: UserPlace, event: Event, out: &mut Outgoing) -> Result<Step, ProgramError> {
-        match event {
-            Event::Begin => {
-                std::mem::swap(out, &mut self.machine.host().outgoing());
-                let step = self.begin(user);
-                std::mem::swap(out, &mut self.machine.host().outgoing());
-                Ok(step?)
-            }
+    fn next(&mut self, user: UserPlace, event: Event<'_>, out: &mut Outgoing) -> Result<Step, ProgramError> {
+        std::mem::swap(out, &mut self.machine.host().outgoing());
+        let step = match event {
+            Event::Begin => self.begin(user),
+            Event::Waited(event) => Ok(self.resume(user, event)),
             // Scripts wait in no other way than `Step::Wait`.
             Event::Paused | Event::Answered | Event::Failed(_) => Ok(Step::EndIteration),
-        }
+        };
+        std::mem::swap(out, &mut self.machine.host().outgoing());
+        Ok(step?)
     }
 
-    fn judge(
-        &mut self,
-        _user: UserPlace,
-        _request: usize,
-        _answer: &Answer<'_>,
-    ) -> Result<Outcome, ProgramError> {
-        Ok(Outcome::Success)
-    }
-
-    fn take_counts(&mut self) -> Counts {
+    fn end_second(&mut self) -> Counts {
         self.hand_over();
         Counts::default()
-    }
-
-    fn hear(&mut self, user: UserPlace, news: News<'_>, out: &mut Outgoing) -> Result<Step, ProgramError> {
-        std::mem::swap(out, &mut self.machine.host().outgoing());
-        let step = self.told(user, news);
-        std::mem::swap(out, &mut self.machine.host().outgoing());
-        Ok(step)
     }
 }
 
@@ -371,6 +352,6 @@ impl Drop for ScriptProgram<'_> {
 
 impl From<ScriptError> for ProgramError {
     fn from(error: ScriptError) -> Self {
-        Self(error.to_string())
+        Self::Script(error.to_string())
     }
 }

@@ -198,7 +198,7 @@ impl Session {
         let mut workload = self.workload(Entry::Iterations, setup_data, began);
         workload.scenarios = self.options.scenarios.iter().map(spec).collect();
         workload.users = self.users_prepared(plan);
-        self.measured(workload, self.options.min_iteration_duration)
+        self.measured(workload)
     }
 
     /// `data` is what `setup` returned, or what the summary is made of.
@@ -208,11 +208,11 @@ impl Session {
             Part::Teardown => Entry::Teardown,
             Part::Summary => Entry::Summary(data.clone().unwrap_or_else(|| "{}".into())),
         };
-        self.measured(self.workload(entry, data, began), Nanos::ZERO)
+        self.measured(self.workload(entry, data, began))
     }
 
-    fn measured(&self, workload: ScriptWorkload, iteration_min: Nanos) -> Measured {
-        Measured::new(workload, Arc::clone(&self.measure), self.wire.hosts.clone(), iteration_min)
+    fn measured(&self, workload: ScriptWorkload) -> Measured {
+        Measured::new(workload, Arc::clone(&self.measure), self.wire.hosts.clone())
     }
 
     fn workload(&self, entry: Entry, data: Option<Arc<str>>, began: Began) -> ScriptWorkload {

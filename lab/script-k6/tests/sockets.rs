@@ -5,7 +5,8 @@
 use expect_test::{Expect, expect};
 use prony_model::Nanos;
 use prony_model::program::call::{
-    Ask, CallBytes, CallFault, CallFaultKind, CallTimes, News, Peer, SocketClose, SocketMessage, SocketNews,
+    Ask, CallBytes, CallFault, CallFaultKind, CallTimes, Peer, SocketClose, SocketEvent, SocketMessage,
+    WaitEvent,
 };
 use prony_model::program::{Answer, Event, Outgoing, Program as _, Step, ThreadPlace, UserPlace};
 use prony_script_k6::{
@@ -148,25 +149,31 @@ fn hear(
     let news = match turn {
         Turn::Opens => {
             let head = b"HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Protocol: chat\r\n\r\n";
-            SocketNews::Opened { answer: answer(101, head), times, peer }
+            SocketEvent::Opened { answer: answer(101, head), times, peer }
         }
-        Turn::Refuses => SocketNews::Refused {
+        Turn::Refuses => SocketEvent::Refused {
             answer: answer(403, b"HTTP/1.1 403 Forbidden\r\nx: y\r\n\r\n"),
             times,
             peer,
         },
-        Turn::Says(text) => SocketNews::Message(SocketMessage::Text((*text).to_owned())),
-        Turn::SaysBytes(bytes) => SocketNews::Message(SocketMessage::Binary(bytes.to_vec())),
-        Turn::Pings => SocketNews::Message(SocketMessage::Ping(b"x".to_vec())),
-        Turn::Pongs => SocketNews::Message(SocketMessage::Pong(b"0".to_vec())),
-        Turn::Closes(code) => SocketNews::Closed(SocketClose { code: *code, reason: String::new() }),
+        Turn::Says(text) => SocketEvent::Message(SocketMessage::Text((*text).to_owned())),
+        Turn::SaysBytes(bytes) => SocketEvent::Message(SocketMessage::Binary(bytes.to_vec())),
+        Turn::Pings => SocketEvent::Message(SocketMessage::Ping(b"x".to_vec())),
+        Turn::Pongs => SocketEvent::Message(SocketMessage::Pong(b"0".to_vec())),
+        Turn::Closes(code) => SocketEvent::Closed(SocketClose { code: *code, reason: String::new() }),
         Turn::Breaks => {
             let fault = CallFault { kind: CallFaultKind::Refused, message: "connection refused".to_owned() };
-            SocketNews::Failed { fault, times }
+            SocketEvent::Failed { fault, times }
         }
-        Turn::Waits => return program.hear(place, News::Woken, out).unwrap(),
+        Turn::Waits => return program.next(place, Event::Waited(WaitEvent::Woken), out).unwrap(),
     };
-    program.hear(place, News::Socket { socket, news, bytes: CallBytes::default() }, out).unwrap()
+    program
+        .next(
+            place,
+            Event::Waited(WaitEvent::Socket { socket, event: news, bytes: CallBytes::default() }),
+            out,
+        )
+        .unwrap()
 }
 
 fn check(main: &str, turns: Vec<Turn>, expected: &Expect) {

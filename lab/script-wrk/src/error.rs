@@ -70,7 +70,7 @@ impl ScriptError {
 
 impl From<ScriptError> for ProgramError {
     fn from(error: ScriptError) -> Self {
-        Self(error.to_string())
+        Self::Script(error.to_string())
     }
 }
 

@@ -102,14 +102,14 @@ impl<'a> ScriptProgram<'a> {
 }
 
 impl Program for ScriptProgram<'_> {
-    fn next(&mut self, _user: UserPlace, event: Event, out: &mut Outgoing) -> Result<Step, ProgramError> {
+    fn next(&mut self, _user: UserPlace, event: Event<'_>, out: &mut Outgoing) -> Result<Step, ProgramError> {
         if self.shared.is_stopped() {
             return Ok(Step::StopThread);
         }
         match event {
             Event::Begin if self.has_delay => Ok(Step::Pause(self.delay()?)),
             Event::Begin | Event::Paused => Ok(self.send(out)?),
-            Event::Answered | Event::Failed(_) => Ok(Step::EndIteration),
+            Event::Answered | Event::Failed(_) | Event::Waited(_) => Ok(Step::EndIteration),
         }
     }
 

@@ -158,13 +158,9 @@ impl WrkScript {
 
 impl Workload for WrkScript {
     fn program(&self, place: ThreadPlace) -> Result<Box<dyn Program + '_>, ProgramError> {
-        let thread = self.threads.get(place.number as usize).ok_or_else(|| {
-            ProgramError(format!(
-                "the script was prepared for {} threads, not {}",
-                self.threads.len(),
-                place.threads
-            ))
-        })?;
+        let prepared = self.threads.len();
+        let thread = self.threads.get(place.number as usize);
+        let thread = thread.ok_or(ProgramError::Threads { prepared, threads: place.threads })?;
         thread.shared.start();
         Ok(Box::new(ScriptProgram::new(&thread.state, &thread.shared)?))
     }

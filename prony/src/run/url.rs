@@ -255,21 +255,21 @@ mod tests {
             "http://a/",
             &expect![[r#"
                 http://a | GET / | body false | [] | timeout 2.00 s
-                Closed { stages: [Stage { duration_ns: Nanos(0), users: 10 }, Stage { duration_ns: Nanos(10000000000), users: 10 }] }
+                LoadModel { users: UserSchedule { stages: [Stage { duration_ns: Nanos(0), users: 10 }, Stage { duration_ns: Nanos(10000000000), users: 10 }] }, budget: Unlimited, arrivals: None }
                 Http1 streams 1, dns Once, resume true"#]],
         );
         check(
             "http://a/x?y -c1k -d 2m -T 500ms -H A:b -H C:d",
             &expect![[r#"
                 http://a | GET /x?y | body false | ["A", "C"] | timeout 500 ms
-                Closed { stages: [Stage { duration_ns: Nanos(0), users: 1000 }, Stage { duration_ns: Nanos(120000000000), users: 1000 }] }
+                LoadModel { users: UserSchedule { stages: [Stage { duration_ns: Nanos(0), users: 1000 }, Stage { duration_ns: Nanos(120000000000), users: 1000 }] }, budget: Unlimited, arrivals: None }
                 Http1 streams 1, dns Once, resume true"#]],
         );
         check(
             "http://a/ -R2k -c 100 --body a=1",
             &expect![[r#"
                 http://a | POST / | body true | [] | timeout 2.00 s
-                Open { stages: [RateStage { duration_ns: Nanos(0), rate_per_s: 2000.0 }, RateStage { duration_ns: Nanos(10000000000), rate_per_s: 2000.0 }], spacing: Even, users: 100, wait_max_ns: Nanos(10000000000) }
+                LoadModel { users: UserSchedule { stages: [Stage { duration_ns: Nanos(0), users: 100 }, Stage { duration_ns: Nanos(10000000000), users: 100 }] }, budget: Unlimited, arrivals: Some(ArrivalSchedule { stages: [RateStage { duration_ns: Nanos(0), rate_per_s: 2000.0 }, RateStage { duration_ns: Nanos(10000000000), rate_per_s: 2000.0 }], spacing: Even, wait_max: Nanos(10000000000) }) }
                 Http1 streams 1, dns Once, resume true"#]],
         );
         check(
@@ -280,7 +280,7 @@ mod tests {
             "https://a/ --http2 --streams 8 --insecure",
             &expect![[r#"
                 https://a | GET / | body false | [] | timeout 2.00 s
-                Closed { stages: [Stage { duration_ns: Nanos(0), users: 10 }, Stage { duration_ns: Nanos(10000000000), users: 10 }] }
+                LoadModel { users: UserSchedule { stages: [Stage { duration_ns: Nanos(0), users: 10 }, Stage { duration_ns: Nanos(10000000000), users: 10 }] }, budget: Unlimited, arrivals: None }
                 Http2 streams 8, dns Once, resume true"#]],
         );
     }
@@ -290,16 +290,16 @@ mod tests {
         check(
             "https://a/ --protocol auto --dns per_connection --no-resume --streams 4",
             &expect![[r#"
-            https://a | GET / | body false | [] | timeout 2.00 s
-            Closed { stages: [Stage { duration_ns: Nanos(0), users: 10 }, Stage { duration_ns: Nanos(10000000000), users: 10 }] }
-            Auto streams 4, dns PerConnection, resume false"#]],
+                https://a | GET / | body false | [] | timeout 2.00 s
+                LoadModel { users: UserSchedule { stages: [Stage { duration_ns: Nanos(0), users: 10 }, Stage { duration_ns: Nanos(10000000000), users: 10 }] }, budget: Unlimited, arrivals: None }
+                Auto streams 4, dns PerConnection, resume false"#]],
         );
         check(
             "https://a/ --no-resume --resume --body ${x}",
             &expect![[r#"
-            https://a | POST / | body true | [] | timeout 2.00 s
-            Closed { stages: [Stage { duration_ns: Nanos(0), users: 10 }, Stage { duration_ns: Nanos(10000000000), users: 10 }] }
-            Http1 streams 1, dns Once, resume true"#]],
+                https://a | POST / | body true | [] | timeout 2.00 s
+                LoadModel { users: UserSchedule { stages: [Stage { duration_ns: Nanos(0), users: 10 }, Stage { duration_ns: Nanos(10000000000), users: 10 }] }, budget: Unlimited, arrivals: None }
+                Http1 streams 1, dns Once, resume true"#]],
         );
         check(
             "https://a/ --protocol spdy",

@@ -29,7 +29,7 @@ pub enum SendError {
     System(#[from] io::Error),
     #[error(transparent)]
     Http2(#[from] TranslateError),
-    #[error("there is no target {0}")]
+    #[error("a program asked for target {0}, which is not there")]
     UnknownTarget(usize),
     #[error("a step without a request")]
     NoRequest,

@@ -198,7 +198,7 @@ fn search(
         output: Output::File(file),
         command_line: runs.command_line.to_vec(),
         stop: runs.stop.clone(),
-        observe: Some(Box::new(|_| observe::open(&[]).map_err(|error| error.to_string()))),
+        observe: Some(Box::new(|_| observe::open(&[]))),
         watch: Box::new(watch(surroundings.display.clone(), *pace)),
     };
     Ok(find(&plan, &settings, options)?)

@@ -80,7 +80,7 @@ impl Scripts {
 }
 
 fn failed(message: &str) -> RunError {
-    RunError::Program(ProgramError(message.to_owned()))
+    RunError::Program(ProgramError::Script(message.to_owned()))
 }
 
 /// One that is ready to run, once.

@@ -125,15 +125,16 @@ impl<'a> FlowProgram<'a> {
         user: usize,
         steps: &[prony_model::plan::scenario::Step],
         after_failure: AfterFailure,
-        event: Event,
+        event: &Event<'_>,
         out: &mut Outgoing,
     ) -> Step {
         let entry = &mut self.users[user];
         match event {
             Event::Begin => (entry.step, entry.has_failed) = (0, false),
-            Event::Paused => {}
+            // Steps of a plan never wait for events.
+            Event::Paused | Event::Waited(_) => {}
             Event::Answered | Event::Failed(_) => {
-                let has_failed = mem::take(&mut entry.has_failed) || event != Event::Answered;
+                let has_failed = mem::take(&mut entry.has_failed) || matches!(event, Event::Failed(_));
                 entry.step += 1;
                 if entry.step == steps.len() {
                     return Step::EndIteration;
@@ -200,19 +201,20 @@ impl<'a> FlowProgram<'a> {
 }
 
 impl Program for FlowProgram<'_> {
-    fn next(&mut self, place: UserPlace, event: Event, out: &mut Outgoing) -> Result<Step, ProgramError> {
+    fn next(&mut self, place: UserPlace, event: Event<'_>, out: &mut Outgoing) -> Result<Step, ProgramError> {
         let workload = self.workload;
         let scenario = &workload.plan.scenarios()[place.scenario];
         let user = self.thread.index_of(place.number);
-        if event == Event::Begin {
+        let begins = matches!(event, Event::Begin);
+        if begins {
             self.values.begin_iteration(user);
         }
         if let Event::Failed(_) = event {
             self.acknowledge(user, &Published::Failed);
         }
         Ok(match &scenario.flow {
-            Flow::Sequence(steps) => self.sequence(user, steps, scenario.after_failure, event, out),
-            Flow::Mix { weights, sum } if event == Event::Begin => self.mix(user, weights, *sum, out),
+            Flow::Sequence(steps) => self.sequence(user, steps, scenario.after_failure, &event, out),
+            Flow::Mix { weights, sum } if begins => self.mix(user, weights, *sum, out),
             // Nothing of a script is a plan's own.
             Flow::Mix { .. } | Flow::Script => Step::EndIteration,
         })
@@ -232,7 +234,7 @@ impl Program for FlowProgram<'_> {
         Ok(outcome)
     }
 
-    fn take_counts(&mut self) -> Counts {
+    fn end_second(&mut self) -> Counts {
         mem::take(&mut self.counts)
     }
 }

@@ -1,9 +1,9 @@
 //! What a user does next: its iterations under its load model and pacing, and the steps of its program within one.
 
-use super::{Action, Alarm, UserIndex, UserMachine};
+use super::{Action, Alarm, AskReason, UserIndex, UserMachine};
 use crate::recorder::Recorder;
 use crate::users::user::State;
-use prony_model::program::{Event, Step};
+use prony_model::program::Step;
 use prony_model::{Nanos, TransportError};
 use std::sync::atomic::Ordering;
 
@@ -87,9 +87,17 @@ impl UserMachine<'_> {
             }
             State::Paused => {
                 recorder.late(now.since(at));
-                self.ask(user, Event::Paused, at, now);
+                self.ask(user, AskReason::Paused, at, now);
             }
-            State::Failed(error) => self.ask(user, Event::Failed(error), now, now),
+            State::Resting => {
+                recorder.late(now.since(at));
+                if now >= self.end || self.is_stopping {
+                    self.leave(user);
+                } else {
+                    self.end_iteration(user, now, recorder);
+                }
+            }
+            State::Failed(error) => self.ask(user, AskReason::Failed(error), now, now),
             State::Departing => self.leave(user),
             State::Free | State::Requesting { .. } | State::Listening | State::Gone => {}
         }
@@ -105,7 +113,7 @@ impl UserMachine<'_> {
         recorder: &mut Recorder<'_>,
     ) {
         if self.enter_iteration(user, due, now, recorder) {
-            self.actions.push_back(Action::Ask { user, event: Event::Begin, due, now });
+            self.actions.push_back(Action::Ask { user, reason: AskReason::Begin, due, now });
         } else {
             self.leave(user);
         }
@@ -150,11 +158,11 @@ impl UserMachine<'_> {
     // ---- within
 
     /// Has the program asked for the user's next step, unless the run is over.
-    fn ask(&mut self, user: UserIndex, event: Event, due: Nanos, now: Nanos) {
+    fn ask(&mut self, user: UserIndex, reason: AskReason, due: Nanos, now: Nanos) {
         if now >= self.end || self.is_stopping {
             return self.leave(user);
         }
-        self.actions.push_back(Action::Ask { user, event, due, now });
+        self.actions.push_back(Action::Ask { user, reason, due, now });
     }
 
     /// What the program wants of its user; `requests`: how many it sends.
@@ -179,7 +187,7 @@ impl UserMachine<'_> {
                 self.timers.set(now.plus(time), (Alarm::Act, user));
             }
             Step::Wait(time) => self.listen(user, time, now),
-            Step::EndIteration => self.end_iteration(user, now, recorder),
+            Step::EndIteration => self.end_or_rest(user, now, recorder),
             Step::Leave => self.leave(user),
             Step::StopThread => {
                 self.is_stopping = true;
@@ -202,7 +210,7 @@ impl UserMachine<'_> {
         match *failure {
             None => {
                 entry.state = State::Free;
-                self.ask(user, Event::Answered, now, now);
+                self.ask(user, AskReason::Answered, now, now);
             }
             Some(error @ (TransportError::Connect | TransportError::Tls)) => {
                 entry.state = State::Failed(error);
@@ -210,12 +218,24 @@ impl UserMachine<'_> {
             }
             Some(error) => {
                 entry.state = State::Free;
-                self.ask(user, Event::Failed(error), now, now);
+                self.ask(user, AskReason::Failed(error), now, now);
             }
         }
     }
 
     // ---- end
+
+    /// Ends the iteration, not before it has lasted as long as its scenario says.
+    fn end_or_rest(&mut self, user: UserIndex, now: Nanos, recorder: &mut Recorder<'_>) {
+        let entry = &self.users[user.0 as usize];
+        let until = entry.iteration_began.plus(self.plan.scenarios()[entry.place.scenario].iteration_min);
+        if until <= now {
+            return self.end_iteration(user, now, recorder);
+        }
+        self.abandon(user);
+        self.user(user).state = State::Resting;
+        self.timers.set(until, (Alarm::Act, user));
+    }
 
     /// Ends the iteration; where the next one is due at once, it begins.
     fn end_iteration(&mut self, user: UserIndex, now: Nanos, recorder: &mut Recorder<'_>) {

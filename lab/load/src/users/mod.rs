@@ -20,7 +20,7 @@ use crate::recorder::Recorder;
 use arrivals::Arrivals;
 use prony_client::timers::Timers;
 use prony_model::program::{Event, ThreadPlace, UserPlace};
-use prony_model::{Nanos, Plan};
+use prony_model::{Nanos, Plan, TransportError};
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
 use user::{State, User};
@@ -29,7 +29,7 @@ use user::{State, User};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Its program is asked for the next step, and [`UserMachine::on_step`] hears of it.
-    Ask { user: UserIndex, event: Event, due: Nanos, now: Nanos },
+    Ask { user: UserIndex, reason: AskReason, due: Nanos, now: Nanos },
     /// Its program is told that the time of its wait is over, and asked for the next step.
     Wake { user: UserIndex },
     /// Its program is told that its iteration ends at once; it does not count as completed.
@@ -38,6 +38,26 @@ pub(crate) enum Action {
     Abandon { user: UserIndex },
     /// It takes part no more: its idle connections are closed.
     Leave { user: UserIndex },
+}
+
+/// Why a program is asked for a step: the events of [`prony_model::program::Event`] that the machine decides on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AskReason {
+    Begin,
+    Paused,
+    Answered,
+    Failed(TransportError),
+}
+
+impl From<AskReason> for Event<'_> {
+    fn from(reason: AskReason) -> Self {
+        match reason {
+            AskReason::Begin => Self::Begin,
+            AskReason::Paused => Self::Paused,
+            AskReason::Answered => Self::Answered,
+            AskReason::Failed(error) => Self::Failed(error),
+        }
+    }
 }
 
 #[derive(Debug)]

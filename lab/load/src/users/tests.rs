@@ -1,7 +1,7 @@
 //! The users of a thread in virtual time: a scripted program, a peer that answers when its script says, and a thread that is
 //! held up now and then. Nothing sleeps.
 
-use super::{Action, StartExchange, UserIndex, UserMachine};
+use super::{Action, AskReason, StartExchange, UserIndex, UserMachine};
 use crate::recorder::Recorder;
 use expect_test::{Expect, expect};
 use prony_client::event::ConnectionCounts;
@@ -9,7 +9,7 @@ use prony_model::load::IterationBudget;
 use prony_model::measurement::counts::Counts;
 use prony_model::measurement::tally::{StartCounts, TallyShape};
 use prony_model::plan::scenario::Grace;
-use prony_model::program::{Event, Step, ThreadPlace};
+use prony_model::program::{Step, ThreadPlace};
 use prony_model::{
     FlowDraft, LoadModel, Nanos, Outcome, Pacing, Plan, PlanDraft, RateStage, Record, RequestDraft, Spacing,
     Stage, Target, ThinkTime, TransportError, Windows,
@@ -146,10 +146,10 @@ impl<'a> World<'a> {
     fn act(&mut self) {
         while let Some(action) = self.machine.next_action() {
             match action {
-                Action::Ask { user, event, due, .. } => {
+                Action::Ask { user, reason, due, .. } => {
                     assert!(!self.machine.is_listening(user), "a user that waits is not asked");
-                    self.note(user, &format!("{event:?}, due {} ms", due.0 / 1_000_000));
-                    if event == Event::Begin {
+                    self.note(user, &format!("{reason:?}, due {} ms", due.0 / 1_000_000));
+                    if reason == AskReason::Begin {
                         self.begin(user);
                     }
                     self.go_on(user);
@@ -357,6 +357,33 @@ fn users_that_come_one_after_the_other_make_their_iterations_each_and_leave() {
 }
 
 #[test]
+fn an_iteration_that_ends_too_soon_keeps_its_user() {
+    let short = plan(iterations(1, 2, ms(1_000)), |draft| draft.scenarios[0].iteration_min = ms(100));
+    check(
+        &short,
+        &[Act::Send(1, ms(30))],
+        &expect![[r#"
+        0 ms, user 0: Begin, due 0 ms
+        30 ms, user 0: Answered, due 30 ms
+        100 ms, user 0: Begin, due 100 ms
+        130 ms, user 0: Answered, due 130 ms
+        200 ms, user 0: leaves"#]],
+    );
+    let stages = vec![RateStage::new(Nanos::ZERO, 10.0), RateStage::new(ms(300), 10.0)];
+    let open = LoadModel::arrivals(stages, Spacing::Even, 1, Nanos::ZERO);
+    let open = plan(open, |draft| draft.scenarios[0].iteration_min = ms(150));
+    check(
+        &open,
+        &[Act::Send(1, ms(30))],
+        &expect![[r#"
+        0 ms, user 0: Begin, due 0 ms
+        30 ms, user 0: Answered, due 30 ms
+        200 ms, user 0: Begin, due 200 ms
+        230 ms, user 0: Answered, due 230 ms"#]],
+    );
+}
+
+#[test]
 fn a_thread_that_is_stopped_begins_nothing_more() {
     let plan = plan(LoadModel::constant(2, ms(1_000)), |_| {});
     check(
@@ -449,8 +476,10 @@ proptest! {
     fn users_of_a_plan_keep_their_promises(
         load in load(), scripts in prop::collection::vec(prop::collection::vec(act(), 0..4), 1..4),
         delays in prop::collection::vec(0_u64..120, 0..5), think in 0_u64..200, is_fixed: bool,
+        iteration_min in prop_oneof![2 => Just(0_u64), 1 => 1_u64..400],
     ) {
         let plan = plan(load, |draft| {
+            draft.scenarios[0].iteration_min = ms(iteration_min);
             draft.scenarios[0].pacing = if is_fixed && think > 0 {
                 Pacing::Fixed { interval_ns: ms(think) }
             } else {

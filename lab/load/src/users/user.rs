@@ -46,6 +46,8 @@ pub(crate) enum State {
     Waiting,
     /// Within an iteration, in a pause that its program asked for; among the timers.
     Paused,
+    /// Its iteration has ended sooner than its scenario allows, and counts as going on until then; among the timers.
+    Resting,
     /// Could not connect; its program hears of it when the alarm comes.
     Failed(TransportError),
     /// Within an iteration, until so many responses have come or failed.

@@ -26,8 +26,7 @@ impl Worker<'_> {
             return Ok(());
         }
         if matches!(step, Step::Send | Step::Pause(_)) {
-            let message = "a program asked for something in a step that does not wait for it";
-            return Err(ProgramError(message.to_owned()).into());
+            return Err(ProgramError::AskWithoutWait.into());
         }
         self.machine.note_open(user);
         let mut outgoing = mem::take(&mut self.outgoing);
@@ -77,7 +76,7 @@ impl Worker<'_> {
         now: Nanos,
     ) -> Result<(), WorkerError> {
         let Some(text) = text.get(call.text.clone()) else {
-            return Err(ProgramError("a program asked for a call without its text".to_owned()).into());
+            return Err(ProgramError::CallWithoutText.into());
         };
         let scheduled = Nanos(now.0.saturating_sub(self.machine.take_start_lag(user).0));
         self.recorder.sent(1, now);
@@ -105,7 +104,7 @@ impl Worker<'_> {
     ) -> Result<(), WorkerError> {
         let SocketOpening { id, target, text: range, timeout } = opening;
         let Some(text) = text.get(range) else {
-            return Err(ProgramError("a program opened a WebSocket without a request".to_owned()).into());
+            return Err(ProgramError::WebSocketWithoutText.into());
         };
         let context = Context { user, request: 0, scheduled: now, purpose: Purpose::WebSocket { id } };
         let request =

@@ -3,13 +3,10 @@
 use super::{Worker, WorkerError};
 use crate::users::UserIndex;
 use prony_client::{ClientEvent, Ended, EventKind, Failure, Request, RequestId};
-use prony_model::program::call::{AskId, CallBytes, CallTimes, News, SocketNews};
+use prony_model::program::call::{AskId, CallBytes, CallTimes, SocketEvent, WaitEvent};
 use prony_model::{Nanos, Outcome, Record};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-
-/// Statuses that count as a success where a call does not say which.
-const EXPECTED: RangeInclusive<u16> = 200..=399;
 
 /// Whose request it is, and how it is counted.
 #[derive(Debug, Clone)]
@@ -85,12 +82,12 @@ impl Worker<'_> {
                 let outcome = outcome(&context, status);
                 self.recorder.ended(&record(&context, outcome, &times, bytes.sent, bytes.received));
                 let answer = sink.answer(status);
-                self.notify(user, News::Answered { call: id, answer, times, peer, bytes })
+                self.notify(user, WaitEvent::Answered { call: id, answer, times, peer, bytes })
             }
             EventKind::Failed(Failure { fault, .. }) => {
                 let outcome = Outcome::Transport(fault.kind.transport());
                 self.recorder.ended(&record(&context, outcome, &times, bytes.sent, bytes.received));
-                self.notify(user, News::Failed { call: id, fault, times, peer, bytes })
+                self.notify(user, WaitEvent::Failed { call: id, fault, times, peer, bytes })
             }
             _ => Ok(()),
         };
@@ -110,27 +107,27 @@ impl Worker<'_> {
         let bytes = self.client.take_bytes_of(request);
         match kind {
             EventKind::Message(message) => {
-                self.notify_of_websocket(user, socket, bytes, SocketNews::Message(message))
+                self.notify_of_websocket(user, socket, bytes, SocketEvent::Message(message))
             }
             EventKind::Opened => {
                 let Some((times, peer, sink)) = self.client.take_opening(request) else { return Ok(()) };
-                let news = SocketNews::Opened { answer: sink.answer(101), times, peer };
-                let told = self.notify_of_websocket(user, socket, bytes, news);
+                let event = SocketEvent::Opened { answer: sink.answer(101), times, peer };
+                let told = self.notify_of_websocket(user, socket, bytes, event);
                 self.client.recycle(sink);
                 told
             }
             end => {
                 self.forget(user, request);
                 let Some(Ended { times, peer, sink, .. }) = self.client.take(request) else { return Ok(()) };
-                let news = match end {
+                let event = match end {
                     EventKind::Refused(status) => {
-                        SocketNews::Refused { answer: sink.answer(status), times, peer }
+                        SocketEvent::Refused { answer: sink.answer(status), times, peer }
                     }
-                    EventKind::Closed(close) => SocketNews::Closed(close),
-                    EventKind::Lost(failure) => SocketNews::Failed { fault: failure.fault, times },
+                    EventKind::Closed(close) => SocketEvent::Closed(close),
+                    EventKind::Lost(failure) => SocketEvent::Failed { fault: failure.fault, times },
                     _ => return Ok(()),
                 };
-                let told = self.notify_of_websocket(user, socket, bytes, news);
+                let told = self.notify_of_websocket(user, socket, bytes, event);
                 self.client.recycle(sink);
                 told
             }
@@ -142,18 +139,20 @@ impl Worker<'_> {
         user: UserIndex,
         socket: AskId,
         bytes: CallBytes,
-        news: SocketNews<'_>,
+        event: SocketEvent<'_>,
     ) -> Result<(), WorkerError> {
-        self.notify(user, News::Socket { socket, news, bytes })
+        self.notify(user, WaitEvent::Socket { socket, event, bytes })
     }
 }
 
 fn outcome(context: &Context, status: u16) -> Outcome {
-    let is_expected = match &context.purpose {
-        Purpose::Call { expects: Some(ranges), .. } => ranges.iter().any(|range| range.contains(&status)),
-        _ => EXPECTED.contains(&status),
-    };
-    if is_expected { Outcome::Success } else { Outcome::Status(status) }
+    match &context.purpose {
+        Purpose::Call { expects: Some(ranges), .. } => {
+            let is_expected = ranges.iter().any(|range| range.contains(&status));
+            if is_expected { Outcome::Success } else { Outcome::Status(status) }
+        }
+        _ => Outcome::of_status(status),
+    }
 }
 
 fn record(

@@ -15,7 +15,7 @@ use prony_client::targets::{TargetId, Targets};
 use prony_client::{Client, ClientSettings, Part, PoolId, Pooling, RequestOptions, Route, SendError};
 use prony_model::measurement::tally::{Tally, TallyShape};
 use prony_model::plan::wire::{Connections, Spoken};
-use prony_model::program::call::News;
+use prony_model::program::call::WaitEvent;
 use prony_model::program::{Event, Outgoing, Program, ProgramError, Step, ThreadPlace, Workload};
 use prony_model::{Nanos, Plan, Windows};
 use rustix::time::{ClockId, clock_gettime};
@@ -63,17 +63,15 @@ pub(crate) enum WorkerError {
     System(#[from] io::Error),
     #[error(transparent)]
     Program(#[from] ProgramError),
+    #[error(transparent)]
+    Request(SendError),
 }
 
 impl From<SendError> for WorkerError {
     fn from(error: SendError) -> Self {
         match error {
             SendError::System(error) => Self::System(error),
-            SendError::UnknownTarget(target) => {
-                let message = format!("a program asked for target {target}, which is not there");
-                Self::Program(ProgramError(message))
-            }
-            error => Self::Program(ProgramError(error.to_string())),
+            error => Self::Request(error),
         }
     }
 }
@@ -164,12 +162,13 @@ impl<'a> Worker<'a> {
     fn act(&mut self) -> Result<(), WorkerError> {
         while let Some(action) = self.machine.next_action() {
             match action {
-                Action::Ask { user, event, due, now } => self.ask(user, event, due, now)?,
-                Action::Wake { user } => self.notify(user, News::Woken)?,
+                Action::Ask { user, reason, due, now } => {
+                    let step = self.next_step(user, reason.into())?;
+                    self.take_step(user, step, due, now)?;
+                }
+                Action::Wake { user } => self.notify(user, WaitEvent::Woken)?,
                 Action::Interrupt { user } => {
-                    self.outgoing.clear();
-                    let place = self.machine.place_of(user);
-                    self.program.hear(place, News::Interrupted, &mut self.outgoing)?;
+                    self.next_step(user, Event::Waited(WaitEvent::Interrupted))?;
                 }
                 Action::Abandon { user } => self.abandon(user),
                 Action::Leave { user } => self.client.close_idle(PoolId(user.0)),
@@ -178,17 +177,15 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    fn ask(&mut self, user: UserIndex, event: Event, due: Nanos, now: Nanos) -> Result<(), WorkerError> {
+    fn next_step(&mut self, user: UserIndex, event: Event<'_>) -> Result<Step, WorkerError> {
         self.outgoing.clear();
-        let step = self.program.next(self.machine.place_of(user), event, &mut self.outgoing)?;
-        self.take_step(user, step, due, now)
+        Ok(self.program.next(self.machine.place_of(user), event, &mut self.outgoing)?)
     }
 
     /// Tells the user's program of something, if it waits for events.
-    fn notify(&mut self, user: UserIndex, news: News<'_>) -> Result<(), WorkerError> {
+    fn notify(&mut self, user: UserIndex, event: WaitEvent<'_>) -> Result<(), WorkerError> {
         let Some(due) = self.machine.begin_event(user) else { return Ok(()) };
-        self.outgoing.clear();
-        let step = self.program.hear(self.machine.place_of(user), news, &mut self.outgoing)?;
+        let step = self.next_step(user, Event::Waited(event))?;
         let now = self.client.now();
         self.take_step(user, step, due, now)
     }
@@ -209,7 +206,7 @@ impl<'a> Worker<'a> {
     fn send(&mut self, user: UserIndex, scheduled: Nanos, started: Nanos) -> Result<(), WorkerError> {
         let (requests, timeout) = (&self.outgoing.requests, self.shared.plan.timeout());
         let Some(first) = requests.first() else {
-            return Err(ProgramError("a program sent a step without a request".to_owned()).into());
+            return Err(ProgramError::NoRequest.into());
         };
         self.recorder.sent(requests.len() as u32, started);
         let route = route(self.shared, &self.machine, &self.is_http2, user, first.target);
@@ -267,7 +264,7 @@ impl<'a> Worker<'a> {
     fn send_tally(&mut self, is_last: bool) {
         let until = self.client.now();
         let users_active = self.machine.users_active(until);
-        let counts = self.program.take_counts();
+        let counts = self.program.end_second();
         let tally = self.recorder.take(users_active, counts, self.client.take_counts());
         let (busy, seconds) = (processor_time(), &mut self.seconds);
         let interval = ThreadInterval {

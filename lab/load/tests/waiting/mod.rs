@@ -7,7 +7,7 @@ use prony_load::{RunError, RunOptions, StopFlag, run_workload};
 use prony_model::measurement::tally::StartCounts;
 use prony_model::plan::hosts::Hosts;
 use prony_model::program::call::{
-    Ask, AskId, Call, CallTimes, News, SocketClose, SocketMessage, SocketNews, SocketOpening,
+    Ask, AskId, Call, CallTimes, SocketClose, SocketEvent, SocketMessage, SocketOpening, WaitEvent,
 };
 use prony_model::program::table::Tables;
 use prony_model::program::{
@@ -101,7 +101,7 @@ impl Walk {
 impl Workload for Walk {
     fn program(&self, thread: ThreadPlace) -> Result<Box<dyn Program + '_>, ProgramError> {
         if self.fails_on == Some(thread.number) {
-            return Err(ProgramError("script.js:1: boom".to_owned()));
+            return Err(ProgramError::Script("script.js:1: boom".to_owned()));
         }
         Ok(Box::new(Walker { walk: self, users: BTreeMap::new(), next_id: 0 }))
     }
@@ -137,20 +137,20 @@ struct WalkingUser {
 
 impl WalkingUser {
     /// What is heard as text; true where the socket is over.
-    fn hear_socket(&mut self, id: AskId, news: SocketNews<'_>, asks: &mut Vec<Ask>) -> (String, bool) {
+    fn hear_socket(&mut self, id: AskId, news: SocketEvent<'_>, asks: &mut Vec<Ask>) -> (String, bool) {
         let (talk, heard) = self.talk.as_mut().expect("a socket was opened");
         match news {
-            SocketNews::Opened { answer, times, .. } => {
+            SocketEvent::Opened { answer, times, .. } => {
                 asks.extend(talk.says.drain(..).map(|message| Ask::SendSocket(id, message)));
                 if talk.closes_after == 0 {
                     asks.push(close(id));
                 }
                 (format!("opened {}{}", answer.status, shown(&times)), false)
             }
-            SocketNews::Refused { answer, .. } => {
+            SocketEvent::Refused { answer, .. } => {
                 (format!("refused {} {}", answer.status, String::from_utf8_lossy(answer.body)), true)
             }
-            SocketNews::Message(message) => {
+            SocketEvent::Message(message) => {
                 *heard += 1;
                 if *heard == talk.closes_after {
                     asks.push(close(id));
@@ -159,8 +159,8 @@ impl WalkingUser {
                 text.truncate(60);
                 (text, false)
             }
-            SocketNews::Closed(close) => (format!("closed {} {}", close.code, close.reason), true),
-            SocketNews::Failed { fault, .. } => (format!("failed {:?}", fault.kind), true),
+            SocketEvent::Closed(close) => (format!("closed {} {}", close.code, close.reason), true),
+            SocketEvent::Failed { fault, .. } => (format!("failed {:?}", fault.kind), true),
         }
     }
 }
@@ -236,31 +236,38 @@ impl Walk {
 }
 
 impl Program for Walker<'_> {
-    fn next(&mut self, user: UserPlace, event: Event, out: &mut Outgoing) -> Result<Step, ProgramError> {
-        assert_eq!(event, Event::Begin);
-        self.users.insert(user.number, WalkingUser::default());
-        Ok(self.step(user, out))
+    fn next(&mut self, user: UserPlace, event: Event<'_>, out: &mut Outgoing) -> Result<Step, ProgramError> {
+        match event {
+            Event::Begin => {
+                self.users.insert(user.number, WalkingUser::default());
+                Ok(self.step(user, out))
+            }
+            Event::Waited(event) => Ok(self.go_on(user, event, out)),
+            other => panic!("users only wait: {other:?}"),
+        }
     }
 
     fn judge(&mut self, _: UserPlace, _: usize, _: &Answer<'_>) -> Result<Outcome, ProgramError> {
-        Err(ProgramError("calls are not judged".to_owned()))
+        Err(ProgramError::Script("calls are not judged".to_owned()))
     }
+}
 
-    fn hear(&mut self, user: UserPlace, news: News<'_>, out: &mut Outgoing) -> Result<Step, ProgramError> {
+impl Walker<'_> {
+    fn go_on(&mut self, user: UserPlace, event: WaitEvent<'_>, out: &mut Outgoing) -> Step {
         let walking = self.users.get_mut(&user.number).unwrap();
-        match news {
-            News::Woken if walking.bounded => {
+        match event {
+            WaitEvent::Woken if walking.bounded => {
                 for (id, path) in std::mem::take(&mut walking.open) {
                     self.walk.note(user, &format!("{path} dropped"));
                     out.asks.push(Ask::DropCall(id));
                 }
             }
-            News::Woken => {}
-            News::Interrupted => {
+            WaitEvent::Woken => {}
+            WaitEvent::Interrupted => {
                 self.walk.note(user, "interrupted");
-                return Ok(Step::EndIteration);
+                return Step::EndIteration;
             }
-            News::Answered { call, answer, times, bytes, peer } => {
+            WaitEvent::Answered { call, answer, times, bytes, peer } => {
                 let path = walking.open.remove(&call).expect("it was open");
                 let body = String::from_utf8_lossy(answer.body);
                 assert!(answer.head.starts_with(b"HTTP/1."));
@@ -269,11 +276,11 @@ impl Program for Walker<'_> {
                 assert!(bytes.received > 0 || peer.is_http2);
                 self.walk.note(user, &format!("{path} {} {body}{}", answer.status, shown(&times)));
             }
-            News::Failed { call, fault, times, .. } => {
+            WaitEvent::Failed { call, fault, times, .. } => {
                 let path = walking.open.remove(&call).expect("it was open");
                 self.walk.note(user, &format!("{path} {:?}{}", fault.kind, shown(&times)));
             }
-            News::Socket { socket, news, .. } => {
+            WaitEvent::Socket { socket, event: news, .. } => {
                 let (line, is_over) = walking.hear_socket(socket, news, &mut out.asks);
                 if is_over {
                     walking.open.remove(&socket).expect("it was open");
@@ -281,7 +288,7 @@ impl Program for Walker<'_> {
                 self.walk.note(user, &line);
             }
         }
-        if walking.open.is_empty() { Ok(self.step(user, out)) } else { Ok(Step::Wait(None)) }
+        if walking.open.is_empty() { self.step(user, out) } else { Step::Wait(None) }
     }
 }
 

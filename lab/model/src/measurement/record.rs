@@ -2,6 +2,7 @@
 
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
 
 /// One request. Times are counted from the start of the run; `first_byte` is `None` where no byte came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +57,15 @@ pub enum TransportError {
     Protocol,
 }
 
+/// Statuses that count as a success where nothing else is said.
+const EXPECTED_STATUSES: RangeInclusive<u16> = 200..=399;
+
 impl Outcome {
+    /// Of a response whose status alone counts.
+    pub fn of_status(status: u16) -> Self {
+        if EXPECTED_STATUSES.contains(&status) { Self::Success } else { Self::Status(status) }
+    }
+
     pub const fn kind(self) -> OutcomeKind {
         match self {
             Self::Success => OutcomeKind::Success,

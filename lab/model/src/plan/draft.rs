@@ -312,6 +312,7 @@ impl PlanDraft {
             flow,
             after_failure: draft.after_failure,
             grace: draft.grace,
+            iteration_min: draft.iteration_min,
             tags: draft.tags.clone(),
         })
     }

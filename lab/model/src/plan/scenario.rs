@@ -59,6 +59,8 @@ pub struct ScenarioDraft {
     pub flow: FlowDraft,
     pub after_failure: AfterFailure,
     pub grace: Grace,
+    /// An iteration that ends earlier keeps its user until then.
+    pub iteration_min: Nanos,
     pub tags: BTreeMap<String, String>,
 }
 
@@ -73,6 +75,7 @@ impl ScenarioDraft {
             flow: FlowDraft::AnyRequest,
             after_failure: AfterFailure::EndIteration,
             grace: Grace::NONE,
+            iteration_min: Nanos::ZERO,
             tags: BTreeMap::new(),
         }
     }
@@ -118,6 +121,7 @@ pub struct Scenario {
     pub flow: Flow,
     pub after_failure: AfterFailure,
     pub grace: Grace,
+    pub iteration_min: Nanos,
     pub tags: BTreeMap<String, String>,
 }
 

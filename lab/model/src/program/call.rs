@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The program's own number for something it asked for, unique among those that its user has open.
 pub type AskId = u64;
 
-/// Something asked for; what becomes of it is told by [`News`].
+/// Something asked for; what becomes of it is told by [`WaitEvent`].
 #[derive(Debug)]
 pub enum Ask {
     Call(Call),
@@ -19,7 +19,7 @@ pub enum Ask {
     DropCall(AskId),
     OpenSocket(SocketOpening),
     SendSocket(AskId, SocketMessage),
-    /// Begins the closing handshake (RFC 6455, 7.1.2); [`SocketNews::Closed`] follows.
+    /// Begins the closing handshake (RFC 6455, 7.1.2); [`SocketEvent::Closed`] follows.
     CloseSocket(AskId, SocketClose),
     /// Closes the connections that the user keeps and does not use at the moment.
     CloseConnections,
@@ -161,9 +161,9 @@ pub struct SocketClose {
     pub reason: String,
 }
 
-/// What a waiting program hears.
+/// What comes to a user whose program waits.
 #[derive(Debug)]
-pub enum News<'a> {
+pub enum WaitEvent<'a> {
     /// The time of [`crate::program::Step::Wait`] is over.
     Woken,
     Answered {
@@ -182,8 +182,8 @@ pub enum News<'a> {
     },
     Socket {
         socket: AskId,
-        news: SocketNews<'a>,
-        /// Since its last news, its opening included.
+        event: SocketEvent<'a>,
+        /// Since its last event, its opening included.
         bytes: CallBytes,
     },
     /// The load model gives the iteration no more time: it has to end now, without waiting for anything.
@@ -198,7 +198,7 @@ pub struct CallBytes {
 }
 
 #[derive(Debug)]
-pub enum SocketNews<'a> {
+pub enum SocketEvent<'a> {
     /// The target agreed; the answer has its head.
     Opened {
         answer: Answer<'a>,

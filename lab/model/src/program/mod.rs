@@ -10,11 +10,10 @@ pub mod table;
 use crate::measurement::counts::Counts;
 use crate::measurement::record::{Outcome, TransportError};
 use crate::plan::hosts::Hosts;
-use crate::program::call::{Ask, News};
+use crate::program::call::{Ask, WaitEvent};
 use crate::program::table::Tables;
 use crate::units::Nanos;
 use core::net::SocketAddr;
-use std::fmt;
 
 /// Makes the programs of a run, one a thread.
 pub trait Workload: Sync {
@@ -85,39 +84,39 @@ pub struct UserPlace {
 
 /// What the users of one thread do.
 pub trait Program {
-    /// The user's next step. After [`Step::Send`] it is asked again once every request was answered or one has failed.
-    fn next(&mut self, user: UserPlace, event: Event, out: &mut Outgoing) -> Result<Step, ProgramError>;
+    /// The user's next step, because of an event that its last one has led to.
+    fn next(&mut self, user: UserPlace, event: Event<'_>, out: &mut Outgoing) -> Result<Step, ProgramError>;
 
-    /// Judges one whole answer; called before `next`, in the order of the requests.
+    /// Judges one whole response to a request of [`Step::Send`]; called before `next`, in the order of the requests. Unless a
+    /// program has rules of its own, the status decides.
     fn judge(
         &mut self,
-        user: UserPlace,
-        request: usize,
-        answer: &Answer<'_>,
-    ) -> Result<Outcome, ProgramError>;
-
-    /// Something has come for a user whose last step was [`Step::Wait`].
-    fn hear(&mut self, _user: UserPlace, _news: News<'_>, _out: &mut Outgoing) -> Result<Step, ProgramError> {
-        Err(ProgramError("a program that never waits was told news".to_owned()))
+        _user: UserPlace,
+        _request: usize,
+        response: &Answer<'_>,
+    ) -> Result<Outcome, ProgramError> {
+        Ok(Outcome::of_status(response.status))
     }
 
-    /// What the program counted since it was last asked; asked for once a second.
-    fn take_counts(&mut self) -> Counts {
+    /// A second of the run is over, or all of it: what the program has counted since the last one.
+    fn end_second(&mut self) -> Counts {
         Counts::default()
     }
 }
 
-/// Why a program is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
+/// Why a program is asked for a user's next step.
+#[derive(Debug)]
+pub enum Event<'a> {
     /// An iteration begins.
     Begin,
-    /// A pause that the program asked for is over.
+    /// The time of [`Step::Pause`] is over.
     Paused,
     /// All requests of the last [`Step::Send`] were answered.
     Answered,
     /// The last [`Step::Send`] was given up; requests that were answered before have been judged.
     Failed(TransportError),
+    /// Something has come for a user whose last step was [`Step::Wait`].
+    Waited(WaitEvent<'a>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +124,7 @@ pub enum Step {
     /// Write what [`Outgoing`] holds; several requests are pipelined on one connection.
     Send,
     Pause(Nanos),
-    /// The iteration goes on with [`Program::hear`] when something comes of what the user has asked for
+    /// The iteration goes on with [`Event::Waited`] when something comes of what the user has asked for
     /// ([`Outgoing::asks`]), or after this time, counted from now.
     Wait(Option<Nanos>),
     /// The iteration is over; think time and pacing follow. What its user still has open is dropped.
@@ -198,14 +197,20 @@ impl Outgoing {
     }
 }
 
-/// A program that cannot go on, such as a script with an error: the run ends with this message, which names the place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProgramError(pub String);
-
-impl fmt::Display for ProgramError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+/// Why a program cannot go on; the run ends with this message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProgramError {
+    /// A script's own error, which names its place.
+    #[error("{0}")]
+    Script(String),
+    #[error("the script was prepared for {prepared} threads, not {threads}")]
+    Threads { prepared: usize, threads: u32 },
+    #[error("a program sent a step without a request")]
+    NoRequest,
+    #[error("a program asked for something in a step that does not wait for it")]
+    AskWithoutWait,
+    #[error("a program asked for a call without its text")]
+    CallWithoutText,
+    #[error("a program opened a WebSocket without a request")]
+    WebSocketWithoutText,
 }
-
-impl std::error::Error for ProgramError {}

@@ -234,6 +234,10 @@ fn interrupted() -> Ended {
 
 /// A program that cannot go on has thrown in its init code.
 fn failed(error: &RunError) -> Ended {
-    let exit = if matches!(error, RunError::Program(_)) { Exit::Exception } else { Exit::Timeout };
+    let exit = if matches!(error, RunError::Program(_) | RunError::Request(_)) {
+        Exit::Exception
+    } else {
+        Exit::Timeout
+    };
     Ended::new(exit, error.to_string())
 }

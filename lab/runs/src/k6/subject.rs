@@ -39,7 +39,7 @@ impl Subject for K6Subject {
 
     /// The script's own thresholds do not count, and do not end a run: what is searched has objectives of its own.
     fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
-        let failed = |message: String| RunError::Program(ProgramError(message));
+        let failed = |message: String| RunError::Program(ProgramError::Script(message));
         let settings = MeasureSettings { no_thresholds: true, ..MeasureSettings::default() };
         let session = Session::open(&self.file, self.options.clone(), &settings)
             .map_err(|error| failed(error.to_string()))?;

@@ -15,7 +15,9 @@ impl Options {
 
     /// The scenarios of a plan, in their order here.
     pub fn scenario_drafts(&self) -> Vec<ScenarioDraft> {
-        self.scenarios.iter().map(Scenario::draft).collect()
+        let iteration_min = self.min_iteration_duration;
+        let draft = |scenario: &Scenario| ScenarioDraft { iteration_min, ..scenario.draft() };
+        self.scenarios.iter().map(draft).collect()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use prony_model::program::Answer;
 use prony_model::program::call::{
-    AskId, CallBytes, CallFault, CallTimes, News, Peer, SocketClose, SocketMessage, SocketNews,
+    AskId, CallBytes, CallFault, CallTimes, Peer, SocketClose, SocketEvent, SocketMessage, WaitEvent,
 };
 use prony_model::units::Nanos;
 use std::collections::VecDeque;
@@ -38,7 +38,7 @@ pub struct Failed {
     pub bytes: CallBytes,
 }
 
-/// [`SocketNews`], kept.
+/// [`SocketEvent`], kept.
 #[derive(Debug)]
 pub enum SocketHeard {
     Opened(Box<Answered>),
@@ -188,31 +188,31 @@ impl Waits {
     }
 }
 
-/// What a user hears, kept beyond the moment that it is told; nothing where it is no news of something asked for.
-pub(crate) fn kept(news: News<'_>) -> Option<(AskId, Heard)> {
-    match news {
-        News::Woken | News::Interrupted => None,
-        News::Answered { call, answer, times, peer, bytes } => {
+/// What has come to a user, kept beyond this moment; nothing where it is not of something asked for.
+pub(crate) fn kept(event: WaitEvent<'_>) -> Option<(AskId, Heard)> {
+    match event {
+        WaitEvent::Woken | WaitEvent::Interrupted => None,
+        WaitEvent::Answered { call, answer, times, peer, bytes } => {
             Some((call, Heard::Answered(Box::new(Answered { times, peer, bytes, ..answered(&answer) }))))
         }
-        News::Failed { call, fault, times, peer, bytes } => {
+        WaitEvent::Failed { call, fault, times, peer, bytes } => {
             Some((call, Heard::Failed(Box::new(Failed { fault, times, peer, bytes }))))
         }
-        News::Socket { socket, news, .. } => Some((socket, Heard::Socket(kept_of_socket(news)))),
+        WaitEvent::Socket { socket, event, .. } => Some((socket, Heard::Socket(kept_of_socket(event)))),
     }
 }
 
-fn kept_of_socket(news: SocketNews<'_>) -> SocketHeard {
-    match news {
-        SocketNews::Opened { answer, times, peer } => {
+fn kept_of_socket(event: SocketEvent<'_>) -> SocketHeard {
+    match event {
+        SocketEvent::Opened { answer, times, peer } => {
             SocketHeard::Opened(Box::new(Answered { times, peer, ..answered(&answer) }))
         }
-        SocketNews::Refused { answer, times, peer } => {
+        SocketEvent::Refused { answer, times, peer } => {
             SocketHeard::Refused(Box::new(Answered { times, peer, ..answered(&answer) }))
         }
-        SocketNews::Message(message) => SocketHeard::Message(message),
-        SocketNews::Closed(close) => SocketHeard::Closed(close),
-        SocketNews::Failed { fault, times } => {
+        SocketEvent::Message(message) => SocketHeard::Message(message),
+        SocketEvent::Closed(close) => SocketHeard::Closed(close),
+        SocketEvent::Failed { fault, times } => {
             let (peer, bytes) = (Peer::default(), CallBytes::default());
             SocketHeard::Failed(Box::new(Failed { fault, times, peer, bytes }))
         }

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test is a program of its own and uses a part of it")]
 
 use prony_model::Nanos;
-use prony_model::program::call::{Ask, AskId, Call, CallBytes, CallTimes, News, Peer};
+use prony_model::program::call::{Ask, AskId, Call, CallBytes, CallTimes, Peer, WaitEvent};
 use prony_model::program::{Answer, Event, Outgoing, Program as _, Step, ThreadPlace, UserPlace};
 use prony_script_k6::{
     Clock, Ended, Entry, IterationEnd, Modules, ScenarioSpec, Script, ScriptProgram, ScriptWorkload, Watcher,
@@ -166,21 +166,21 @@ impl Run<'_> {
     fn happen(&mut self, due: Due) {
         match due {
             Due::Wake(user, step) if self.steps.get(&user) != Some(&step) => {}
-            Due::Wake(user, _) => self.hear(user, News::Woken),
+            Due::Wake(user, _) => self.hear(user, WaitEvent::Woken),
             Due::Answer(user, call, status, body) => {
                 let (times, peer, bytes) = (CallTimes::default(), Peer::default(), CallBytes::default());
                 let body = body.as_bytes();
                 let head = b"HTTP/1.1 200 OK\r\n\r\n";
                 let answer = Answer { status, head, body, has_graphql_errors: false };
-                self.hear(user, News::Answered { call, answer, times, peer, bytes });
+                self.hear(user, WaitEvent::Answered { call, answer, times, peer, bytes });
             }
         }
     }
 
-    fn hear(&mut self, user: u32, news: News<'_>) {
+    fn hear(&mut self, user: u32, news: WaitEvent<'_>) {
         let mut out = Outgoing::default();
         let place = UserPlace { number: user, scenario: 0 };
-        let step = self.program.hear(place, news, &mut out).expect("a user hears");
+        let step = self.program.next(place, Event::Waited(news), &mut out).expect("a user hears");
         self.act(user, step, out);
     }
 
@@ -188,7 +188,10 @@ impl Run<'_> {
         for user in 0..users {
             let mut out = Outgoing::default();
             let place = UserPlace { number: user, scenario: 0 };
-            let step = self.program.hear(place, News::Interrupted, &mut out).expect("a user hears");
+            let step = self
+                .program
+                .next(place, Event::Waited(WaitEvent::Interrupted), &mut out)
+                .expect("a user hears");
             assert_eq!(step, Step::EndIteration);
         }
     }

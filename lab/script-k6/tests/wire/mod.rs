@@ -7,7 +7,7 @@ use prony_metrics::samples::Event as SampleEvent;
 use prony_metrics::{Batch, builtin};
 use prony_model::Nanos;
 use prony_model::program::call::{
-    Ask, AskId, Call, CallBytes, CallFault, CallFaultKind, CallTimes, News, Peer,
+    Ask, AskId, Call, CallBytes, CallFault, CallFaultKind, CallTimes, Peer, WaitEvent,
 };
 use prony_model::program::{Answer, Event, Keep, Outgoing, Program as _, Step, ThreadPlace, UserPlace};
 use prony_script_k6::{
@@ -220,14 +220,14 @@ impl Run<'_> {
                 let status = std::str::from_utf8(&head[9..12]).unwrap().parse().unwrap();
                 let body = if is_head || keep == Keep::Head { b"" } else { body };
                 let answer = Answer { status, head, body, has_graphql_errors: false };
-                News::Answered { call, answer, times, peer, bytes }
+                WaitEvent::Answered { call, answer, times, peer, bytes }
             }
             Err(kind) => {
                 let fault = CallFault { kind: *kind, message: "why".to_owned() };
-                News::Failed { call, fault, times, peer, bytes }
+                WaitEvent::Failed { call, fault, times, peer, bytes }
             }
         };
-        self.program.hear(USER, news, out).unwrap()
+        self.program.next(USER, Event::Waited(news), out).unwrap()
     }
 
     fn send(&mut self, out: Outgoing) {

@@ -2,9 +2,9 @@
 //! against one thread that has all users.
 
 use crate::recorder::Recorder;
-use crate::users::{Action, StartExchange, UserIndex, UserMachine};
+use crate::users::{Action, AskReason, StartExchange, UserIndex, UserMachine};
 use prony_model::measurement::tally::{StartCounts, TallyShape};
-use prony_model::program::{Event, Step, ThreadPlace};
+use prony_model::program::{Step, ThreadPlace};
 use prony_model::{
     FlowDraft, LoadModel, Nanos, Outcome, Plan, PlanDraft, RateStage, Record, RequestDraft, ScenarioDraft,
     Spacing, Target, Windows,
@@ -138,9 +138,9 @@ impl VirtualRun<'_> {
     fn act(&mut self, number: usize) {
         let now = self.now;
         while let Some(action) = self.threads[number].machine.next_action() {
-            let Action::Ask { user, event, due, .. } = action else { continue };
+            let Action::Ask { user, reason, due, .. } = action else { continue };
             let VirtualThread { machine, recorder, peer, .. } = &mut self.threads[number];
-            if event == Event::Begin {
+            if reason == AskReason::Begin {
                 self.begun.push(Begun { scenario: machine.place_of(user).scenario, due, at: now });
                 machine.on_step(user, Step::Send, 1, now, recorder);
                 recorder.sent(1, now);

@@ -8,6 +8,7 @@ use std::{
 use futures_util::future::{BoxFuture, LocalBoxFuture};
 use prony_graph_store::{Registration, Store};
 use prony_graphql::{error::GraphqlError, response::FieldResult, schema::Contribution, variables::Variables};
+use prony_source::permissions::{PermissionFault, Permissions};
 use prony_source::{
     ChangeSignal, CommonSettings, Events, FieldPlan, FieldRequest, Metric, PreparedField, ReservedNames,
     Source, SourceSchema, SourceSession, http_api::HttpApi,
@@ -26,6 +27,7 @@ use crate::{
     planning::{
         lower::{RootIndex, lower},
         plan::Plan,
+        restrict::Restrictions,
     },
     schema::{contribution::contribution, model::Model},
 };
@@ -105,6 +107,22 @@ impl GraphSource {
         Self { graph: Arc::new(Graph::new(store, settings)), databases }
     }
 
+    /// What is offered now to a role, beside names that other sources have.
+    ///
+    /// # Errors
+    /// Permissions that do not fit the graph's types, all of them.
+    pub fn schema_for(
+        &self,
+        reserved: &ReservedNames,
+        permissions: &Permissions,
+    ) -> Result<Arc<dyn SourceSchema>, Vec<PermissionFault>> {
+        let model = Model::new(self.graph.store.read().schema(), reserved);
+        let restrictions = Restrictions::new(&model, permissions)?;
+        let mut schema = GraphSchema::new(model, &self.graph.settings);
+        schema.restrictions = Some(Arc::new(restrictions));
+        Ok(Arc::new(schema))
+    }
+
     #[cfg(test)]
     pub(super) fn readers(&self) -> &Readers {
         &self.graph.readers
@@ -169,12 +187,14 @@ pub(super) struct GraphSchema {
     model: Arc<Model>,
     roots: RootIndex,
     has_subscriptions: bool,
+    /// Of the role that it is for.
+    restrictions: Option<Arc<Restrictions>>,
 }
 
 impl GraphSchema {
     fn new(model: Model, settings: &CommonSettings) -> Self {
         let has_subscriptions = settings.subscriptions;
-        Self { roots: RootIndex::new(&model), model: Arc::new(model), has_subscriptions }
+        Self { roots: RootIndex::new(&model), model: Arc::new(model), has_subscriptions, restrictions: None }
     }
 }
 
@@ -208,7 +228,8 @@ impl SourceSchema for GraphSchema {
     }
 
     fn plan(&self, request: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {
-        lower(&self.model, &self.roots, request.kind, request.field).map(PreparedField::new)
+        let restrictions = self.restrictions.as_ref();
+        lower(&self.model, restrictions, &self.roots, request.kind, request.field).map(PreparedField::new)
     }
 }
 

@@ -20,6 +20,7 @@ use crate::{
         bind::BoundLists,
         filter::Bound,
         json_value,
+        view::{View, Visible},
     },
     planning::plan::{ChangePlan, Plan, Root},
     source::Graph,
@@ -119,11 +120,17 @@ impl Following {
 
     fn passes(&self, change: &Change) -> Result<bool, GraphqlError> {
         let filter = &self.wanted().filter;
-        if filter.is_everything() {
+        let restrictions = self.plan.restrictions.as_ref();
+        if filter.is_everything() && restrictions.is_none() {
             return Ok(true);
         }
-        let bound = Bound::new(filter, &self.variables)?;
-        Ok(bound.passes(&change.thing(), &self.source.store().read()))
+        let visible =
+            restrictions.map(|restrictions| Visible::new(restrictions, &self.variables)).transpose()?;
+        let read = self.source.store().read();
+        let view = View::new(&read, &self.plan.model, visible.as_ref());
+        let (bound, thing) = (Bound::new(filter, &self.variables)?, change.thing());
+        let is_seen = restrictions.is_none() || view.type_of(&thing).is_some();
+        Ok(is_seen && bound.passes(&thing, &view))
     }
 
     fn wanted(&self) -> &ChangePlan {

@@ -21,6 +21,7 @@ use crate::{
         bind::{BoundLists, Item},
         find::{Search, Stop, Watch},
         json_value,
+        view::{View, Visible},
         walk::Walk,
     },
     planning::plan::{Plan, Root, ShapeId},
@@ -201,7 +202,10 @@ fn run(
     begin: &Begin,
 ) -> Result<Vec<u8>, Unfinished> {
     let bound = BoundLists::new(plan, variables, settings).map_err(Unfinished::Failed)?;
-    let search = Search { read, model: &plan.model, watch };
+    let visible = plan.restrictions.as_ref().map(|restrictions| Visible::new(restrictions, variables));
+    let visible = visible.transpose().map_err(Unfinished::Failed)?;
+    let view = View::new(read, &plan.model, visible.as_ref());
+    let search = Search { view, watch };
     let mut walk = Walk {
         plan,
         bound: &bound,

@@ -3,14 +3,15 @@
 
 use std::borrow::Cow;
 
-use prony_graph_store::{Condition, Kind, Node, Read, Ref, Relationship, Test, Value};
+use prony_graph_store::{Condition, Kind, Node, Ref, Relationship, Test, Value};
 use prony_graphql::{
     error::{ErrorCode, GraphqlError},
+    selection::{SlotRoot, Value as Given},
     variables::Variables,
 };
 
 use crate::{
-    execute::json_value,
+    execute::{json_value, view::View},
     planning::plan::{Filter, Subject},
 };
 use prony_source::dialect::LikePattern;
@@ -53,6 +54,8 @@ impl<'r> Thing<'r> {
 /// A [`Filter`] with its values filled in.
 #[derive(Debug)]
 pub(crate) enum Bound<'v> {
+    /// Neither true nor false of anything: a comparison with a variable that the session does not have.
+    Unknown,
     All(Vec<Bound<'v>>),
     Any(Vec<Bound<'v>>),
     Not(Box<Bound<'v>>),
@@ -75,6 +78,11 @@ impl<'v> Bound<'v> {
             Filter::Not(filter) => Self::Not(inner(filter)?),
             Filter::From(filter) => Self::From(inner(filter)?),
             Filter::To(filter) => Self::To(inner(filter)?),
+            Filter::Test { operand: value, .. } | Filter::Like { pattern: value, .. }
+                if is_absent_of_session(value, variables) =>
+            {
+                Self::Unknown
+            }
             Filter::IsNull { subject, is_null } => Self::IsNull(subject, *is_null),
             Filter::Test { subject, test, not, operand } => {
                 let kind = if *test == Test::In { json_value::list_of(kind(subject)) } else { kind(subject) };
@@ -125,16 +133,17 @@ impl<'v> Bound<'v> {
     }
 
     /// Only what is certain passes.
-    pub(crate) fn passes(&self, thing: &Thing<'_>, read: &Read) -> bool {
-        self.holds(thing, read) == Some(true)
+    pub(crate) fn passes(&self, thing: &Thing<'_>, view: &View<'_>) -> bool {
+        self.holds(thing, view) == Some(true)
     }
 
     /// None where it is neither true nor false.
-    fn holds(&self, thing: &Thing<'_>, read: &Read) -> Option<bool> {
+    fn holds(&self, thing: &Thing<'_>, view: &View<'_>) -> Option<bool> {
         match self {
-            Self::All(parts) => combine(parts.iter().map(|part| part.holds(thing, read)), false),
-            Self::Any(parts) => combine(parts.iter().map(|part| part.holds(thing, read)), true),
-            Self::Not(filter) => filter.holds(thing, read).map(|holds| !holds),
+            Self::Unknown => None,
+            Self::All(parts) => combine(parts.iter().map(|part| part.holds(thing, view)), false),
+            Self::Any(parts) => combine(parts.iter().map(|part| part.holds(thing, view)), true),
+            Self::Not(filter) => filter.holds(thing, view).map(|holds| !holds),
             Self::IsNull(subject, is_null) => Some(thing.value(subject).is_none() == *is_null),
             Self::Test(subject, condition) => {
                 let found = thing.value(subject)?;
@@ -144,8 +153,8 @@ impl<'v> Bound<'v> {
                 Value::String(text) => Some(pattern.matches(&text)),
                 _ => Some(false),
             },
-            Self::From(filter) => holds_at(filter, thing, read, |relationship| relationship.from),
-            Self::To(filter) => holds_at(filter, thing, read, |relationship| relationship.to),
+            Self::From(filter) => holds_at(filter, thing, view, |relationship| relationship.from),
+            Self::To(filter) => holds_at(filter, thing, view, |relationship| relationship.to),
         }
     }
 }
@@ -153,11 +162,11 @@ impl<'v> Bound<'v> {
 fn holds_at(
     filter: &Bound<'_>,
     thing: &Thing<'_>,
-    read: &Read,
+    view: &View<'_>,
     end: impl Fn(&Relationship<'_>) -> Ref,
 ) -> Option<bool> {
     let Thing::Relationship(relationship) = thing else { return None };
-    filter.holds(&Thing::Node(read.node(end(relationship))?), read)
+    filter.holds(&Thing::Node(view.node(end(relationship))?), view)
 }
 
 /// All of them, or where `decisive` is true any of them: a decisive one decides, else an unknown one leaves it open.
@@ -171,6 +180,11 @@ fn combine(parts: impl Iterator<Item = Option<bool>>, decisive: bool) -> Option<
         }
     }
     (!is_open).then_some(!decisive)
+}
+
+fn is_absent_of_session(value: &Given, variables: &Variables) -> bool {
+    let Given::Slot(slot) = value else { return false };
+    matches!(slot.root, SlotRoot::Session(_)) && variables.get(slot).is_none_or(serde_json::Value::is_null)
 }
 
 fn kind(subject: &Subject) -> Kind {

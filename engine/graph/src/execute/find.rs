@@ -10,15 +10,15 @@ use std::{
     time::Instant,
 };
 
-use prony_graph_store::{Direction, Node, Read, Ref, Relationship, Side, Value};
+use prony_graph_store::{Direction, Node, Ref, Relationship, Side, Value};
 
 use crate::{
     execute::{
-        bind::{BoundList, Item},
+        bind::{BoundAround, BoundList, Item},
         filter::Thing,
+        view::View,
     },
-    planning::plan::{Candidates, ListAnswer, ListPlan, SortKey},
-    schema::model::{Model, TypeId},
+    planning::plan::{AroundPlan, Candidates, ListAnswer, ListPlan, SortKey},
 };
 
 /// Why an answer is not finished.
@@ -91,8 +91,7 @@ impl Watch {
 /// What lists are looked up in.
 #[derive(Debug)]
 pub(crate) struct Search<'r> {
-    pub(crate) read: &'r Read,
-    pub(crate) model: &'r Model,
+    pub(crate) view: View<'r>,
     pub(crate) watch: Watch,
 }
 
@@ -107,14 +106,6 @@ struct Candidate<'r> {
 }
 
 impl<'r> Search<'r> {
-    /// The type of something, where the request's schema has it.
-    pub(crate) fn type_of(&self, thing: &Thing<'_>) -> Option<TypeId> {
-        match thing {
-            Thing::Node(node) => self.model.nodes.find(node.at.type_number(), &node.of.name),
-            Thing::Relationship(of) => self.model.relationships.find(of.at.type_number(), &of.of.name),
-        }
-    }
-
     /// What passes, in order. `parent` is the node above.
     pub(crate) fn items(
         &mut self,
@@ -148,6 +139,17 @@ impl<'r> Search<'r> {
         Ok(kept.into_iter().skip(offset).take(limit).map(|candidate| candidate.item).collect())
     }
 
+    /// Relationships around a node.
+    pub(crate) fn degree(&mut self, node: Ref, around: &AroundPlan) -> Result<u64, Stop> {
+        let around = BoundAround::new(around);
+        let all = self.view.read.degree(node, around.get());
+        if self.view.shows_all_around() {
+            return Ok(all);
+        }
+        self.watch.foresee(all)?;
+        Ok(self.view.degree(node, around.get()))
+    }
+
     /// Calls `take` with what passes until it says that it has enough.
     pub(crate) fn each(
         &mut self,
@@ -158,9 +160,9 @@ impl<'r> Search<'r> {
     ) -> Result<(), Stop> {
         match (parent, bound.around()) {
             (Some(parent), Some(around)) => {
-                self.watch.foresee(self.read.degree(parent, around))?;
+                self.watch.foresee(self.view.read.degree(parent, around))?;
                 let mut outcome = Ok(true);
-                let read = self.read;
+                let read = self.view.read;
                 read.each_around(parent, around, |direction, relationship| {
                     if matches!(outcome, Ok(true)) {
                         outcome = self.reached(list, bound, direction, relationship, &mut take);
@@ -189,26 +191,31 @@ impl<'r> Search<'r> {
         let link = Thing::Relationship(relationship);
         if list.candidates.side == Side::Relationships {
             let is_wanted = self.is_wanted(&list.candidates, &link)
-                && bound.filter.passes(&link, self.read)
+                && bound.filter.passes(&link, &self.view)
                 && (bound.other.is_everything()
                     || self
-                        .read
+                        .view
                         .node(other)
-                        .is_some_and(|node| bound.other.passes(&Thing::Node(node), self.read)));
+                        .is_some_and(|node| bound.other.passes(&Thing::Node(node), &self.view)));
             return if is_wanted { take(link, Item::Relationship { at, other }, place) } else { Ok(true) };
         }
-        if !bound.other.passes(&link, self.read) {
+        if !bound.other.passes(&link, &self.view) || !self.is_shown(&link) {
             return Ok(true);
         }
-        let Some(node) = self.read.node(other).map(Thing::Node) else { return Ok(true) };
-        if self.is_wanted(&list.candidates, &node) && bound.filter.passes(&node, self.read) {
+        let Some(node) = self.view.node(other).map(Thing::Node) else { return Ok(true) };
+        if self.is_wanted(&list.candidates, &node) && bound.filter.passes(&node, &self.view) {
             return take(node, Item::Node(other), place);
         }
         Ok(true)
     }
 
+    /// Whether a relationship can be followed: its type may be younger than the request's schema, but not hidden.
+    fn is_shown(&self, link: &Thing<'_>) -> bool {
+        self.view.shows_all_around() || self.view.type_of(link).is_some()
+    }
+
     fn is_wanted(&self, candidates: &Candidates, thing: &Thing<'_>) -> bool {
-        self.type_of(thing).is_some_and(|id| candidates.only.is_none_or(|only| only == id))
+        self.view.type_of(thing).is_some_and(|id| candidates.only.is_none_or(|only| only == id))
     }
 
     /// All of a type, or of a side.
@@ -222,13 +229,14 @@ impl<'r> Search<'r> {
         let number = match only {
             None => None,
             Some(id) => {
-                let number = self.read.schema().side(side).number(&self.model.side(side).get(id).name);
+                let number =
+                    self.view.read.schema().side(side).number(&self.view.model.side(side).get(id).name);
                 // The type is gone since the request's schema was made.
                 let Some(number) = number else { return Ok(()) };
                 Some(number)
             }
         };
-        let read = self.read;
+        let read = self.view.read;
         let things: Box<dyn Iterator<Item = Thing<'r>>> = match (side, number) {
             (Side::Nodes, Some(number)) => match bound.filter.keys() {
                 Some(keys) => Box::new(self.keyed(number, keys).into_iter().map(Thing::Node)),
@@ -243,7 +251,7 @@ impl<'r> Search<'r> {
         };
         for thing in things {
             self.watch.visit()?;
-            if !self.is_wanted(&list.candidates, &thing) || !bound.filter.passes(&thing, read) {
+            if !self.is_wanted(&list.candidates, &thing) || !bound.filter.passes(&thing, &self.view) {
                 continue;
             }
             let at = thing.at();
@@ -263,9 +271,9 @@ impl<'r> Search<'r> {
 impl<'r> Search<'r> {
     /// The nodes of a type with these keys, in the order of a list that names none.
     fn keyed(&self, number: u16, keys: Vec<&str>) -> Vec<Node<'r>> {
-        let Some(of) = self.read.schema().side(Side::Nodes).get(number) else { return Vec::new() };
+        let Some(of) = self.view.read.schema().side(Side::Nodes).get(number) else { return Vec::new() };
         let mut found: Vec<Node<'r>> =
-            keys.into_iter().filter_map(|key| self.read.find(&of.name, key)).collect();
+            keys.into_iter().filter_map(|key| self.view.read.find(&of.name, key)).collect();
         found.sort_unstable_by_key(|node| (node.at.shard(), node.at.index()));
         found.dedup_by_key(|node| node.at);
         found

@@ -7,4 +7,5 @@ pub(crate) mod filter;
 pub(crate) mod find;
 pub(crate) mod json_value;
 pub(crate) mod mutate;
+pub(crate) mod view;
 pub(crate) mod walk;

@@ -14,13 +14,18 @@ use tokio::sync::oneshot;
 use crate::{
     execute::{
         answer::{Begin, answer, failed, id_of},
+        filter::Thing,
         json_value,
+        view::{View, Visible},
     },
-    planning::plan::{Assignments, NodeKey, Plan, RecordKey, Root, ShapeId},
+    planning::{
+        plan::{Assignments, Filter, NodeKey, Plan, RecordKey, Root, ShapeId},
+        restrict::TypeRestrictions,
+    },
     schema::model::TypeId,
     source::Graph,
 };
-use prony_source::dialect::result_object;
+use prony_source::dialect::{result_object, row_refused};
 
 /// What one root field has done.
 enum Done {
@@ -34,6 +39,8 @@ enum Fault {
     Refused(Refusal),
     /// An end of a relationship that is not there.
     NoEnd(&'static str),
+    /// What was written does not pass what it must pass.
+    RowRefused,
     Invalid(GraphqlError),
 }
 
@@ -56,7 +63,7 @@ pub(crate) async fn mutate(
             |write| {
                 let mut done = Vec::with_capacity(plans.len());
                 for (index, plan) in plans.iter().enumerate() {
-                    match apply(plan, variables, &read, write) {
+                    match apply(source, plan, variables, &read, write) {
                         Ok(one) => done.push(one),
                         Err(fault) => {
                             culprit = Some((index, fault));
@@ -102,36 +109,57 @@ async fn answers(
 }
 
 /// The types of the request's schema were looked up in `read`, which is older than the write by no more than a moment.
-fn apply(plan: &Plan, variables: &Variables, read: &Read, write: &mut Write<'_>) -> Result<Done, Fault> {
+fn apply(
+    source: &Graph,
+    plan: &Plan,
+    variables: &Variables,
+    read: &Read,
+    write: &mut Write<'_>,
+) -> Result<Done, Fault> {
+    // Sees what has been written so far, also of types that are new.
+    let passes = |(side, of): (Side, TypeId), at, filter: fn(&TypeRestrictions) -> &Filter| {
+        passes(&source.store().read(), plan, variables, (side, of), at, filter)
+    };
     match &plan.root {
         Root::CreateNode { of, key, properties, shape } => {
             let type_name = &plan.model.nodes.get(*of).name;
             let key = text(key, variables).ok_or_else(|| invalid("`_key` must not be null"))?;
             let at = write.create_node(type_name, &key, &given(properties, variables))?;
+            checked(passes((Side::Nodes, *of), at, |restrictions| &restrictions.insert_check)?)?;
             Ok(Done::Created(at, *shape))
         }
         Root::CreateRelationship { of, from, to, properties, shape } => {
             let type_name = &plan.model.relationships.get(*of).name;
             let (start, end) =
-                (find_end(from, variables, read, write)?, find_end(to, variables, read, write)?);
+                (find_end(plan, from, variables, read, write)?, find_end(plan, to, variables, read, write)?);
             let created = write.create_relationship(type_name, start, end, &given(properties, variables));
             let at = created.map_err(|refusal| match refusal {
                 Refusal::NoNode => Fault::NoEnd("from` or `to"),
                 other => Fault::Refused(other),
             })?;
+            checked(passes((Side::Relationships, *of), at, |restrictions| &restrictions.insert_check)?)?;
             Ok(Done::Created(at, *shape))
         }
         Root::Set { side, of, key, properties, keep, .. } => {
             let Some(at) = find(plan, *side, *of, key, variables, read, write) else {
                 return Ok(Done::Changed(false));
             };
-            let set = set(*side, at, properties, *keep, variables, write);
-            found(set)
+            if !passes((*side, *of), at, |restrictions| &restrictions.update)? {
+                return Ok(Done::Changed(false));
+            }
+            let done = found(set(*side, at, properties, *keep, variables, write))?;
+            if matches!(done, Done::Changed(true)) {
+                checked(passes((*side, *of), at, |restrictions| &restrictions.update_check)?)?;
+            }
+            Ok(done)
         }
         Root::Delete { side, of, key, .. } => {
             let Some(at) = find(plan, *side, *of, key, variables, read, write) else {
                 return Ok(Done::Changed(false));
             };
+            if !passes((*side, *of), at, |restrictions| &restrictions.delete)? {
+                return Ok(Done::Changed(false));
+            }
             found(match side {
                 Side::Nodes => write.delete_node(at),
                 Side::Relationships => write.delete_relationship(at),
@@ -141,6 +169,30 @@ fn apply(plan: &Plan, variables: &Variables, read: &Read, write: &mut Write<'_>)
             unreachable!("queries and subscriptions are no mutations")
         }
     }
+}
+
+/// Whether a node or relationship passes what its type's restrictions say; everything does where there are none.
+fn passes(
+    read: &Read,
+    plan: &Plan,
+    variables: &Variables,
+    (side, of): (Side, TypeId),
+    at: Ref,
+    filter: fn(&TypeRestrictions) -> &Filter,
+) -> Result<bool, Fault> {
+    let Some(restrictions) = &plan.restrictions else { return Ok(true) };
+    let Some(restrictions) = restrictions.of(side, of) else { return Ok(false) };
+    let thing = match side {
+        Side::Nodes => read.node(at).map(Thing::Node),
+        Side::Relationships => read.relationship(at).map(Thing::Relationship),
+    };
+    let Some(thing) = thing else { return Ok(false) };
+    let view = View::new(read, &plan.model, None);
+    view.passes(filter(restrictions), variables, &thing).map_err(Fault::Invalid)
+}
+
+fn checked(passes: bool) -> Result<(), Fault> {
+    if passes { Ok(()) } else { Err(Fault::RowRefused) }
 }
 
 /// What is not there was not changed.
@@ -217,7 +269,22 @@ fn find(
     (read.schema().side(side).number(type_name)? == at.type_number()).then_some(at)
 }
 
-fn find_end(key: &NodeKey, variables: &Variables, read: &Read, write: &Write<'_>) -> Result<Ref, Fault> {
+/// A node that can be seen.
+fn find_end(
+    plan: &Plan,
+    key: &NodeKey,
+    variables: &Variables,
+    read: &Read,
+    write: &Write<'_>,
+) -> Result<Ref, Fault> {
+    let at = any_end(key, variables, read, write)?;
+    let Some(restrictions) = &plan.restrictions else { return Ok(at) };
+    let visible = Visible::new(restrictions, variables).map_err(Fault::Invalid)?;
+    let is_seen = View::new(read, &plan.model, Some(&visible)).node(at).is_some();
+    if is_seen { Ok(at) } else { Err(Fault::NoEnd(key.argument)) }
+}
+
+fn any_end(key: &NodeKey, variables: &Variables, read: &Read, write: &Write<'_>) -> Result<Ref, Fault> {
     let missing = || Fault::NoEnd(key.argument);
     if let Some(id) = &key.id {
         return id_of(id, variables)
@@ -257,6 +324,7 @@ fn after_fault(plans: &[Arc<Plan>], culprit: usize, fault: Fault) -> Vec<FieldRe
     let error = match fault {
         Fault::Refused(refusal) => refused(&refusal),
         Fault::Invalid(error) => error,
+        Fault::RowRefused => row_refused(),
         Fault::NoEnd(argument) => GraphqlError::new(
             ErrorCode::ConstraintViolation,
             format!("`{argument}` names a node that is not there"),

@@ -8,7 +8,7 @@ use crate::{
     events::{Change, Operation},
     execute::{
         aggregate::Totals,
-        bind::{BoundAround, BoundLists, Item},
+        bind::{BoundLists, Item},
         filter::Thing,
         find::{Search, Stop},
         json_value,
@@ -61,7 +61,7 @@ impl<'r> Walk<'_, 'r> {
         if self.out.len() > self.max_bytes {
             return Err(Stop::TooLong);
         }
-        let read = self.search.read;
+        let read = self.search.view.read;
         let thing = match item {
             Item::Node(at) => read.node(at).map(Thing::Node),
             Item::Relationship { at, .. } => read.relationship(at).map(Thing::Relationship),
@@ -72,8 +72,8 @@ impl<'r> Walk<'_, 'r> {
 
     /// As [`Self::object`], of what is looked at already.
     fn thing(&mut self, thing: Thing<'r>, item: Item, shape: ShapeId) -> Result<bool, Stop> {
-        let Some(of) = self.search.type_of(&thing) else { return Ok(false) };
-        let (plan, model) = (self.plan, self.search.model);
+        let Some(of) = self.search.view.type_of(&thing) else { return Ok(false) };
+        let (plan, model) = (self.plan, self.search.view.model);
         self.out.push(b'{');
         for output in plan.shape(shape).outputs(of) {
             self.out.extend_from_slice(&output.prefix);
@@ -102,11 +102,8 @@ impl<'r> Walk<'_, 'r> {
             (OutputKind::Key, Thing::Node(node), _) => json::write_string(&mut self.out, node.key),
             (OutputKind::List(id), ..) => self.list(*id, Some(thing.at()))?,
             (OutputKind::Degree(around), ..) => {
-                let degree = if self.is_gone(Some(thing.at())) {
-                    0
-                } else {
-                    self.search.read.degree(thing.at(), BoundAround::new(around).get())
-                };
+                let is_gone = self.is_gone(Some(thing.at()));
+                let degree = if is_gone { 0 } else { self.search.degree(thing.at(), around)? };
                 write_integer(&mut self.out, degree);
             }
             (OutputKind::From(shape), Thing::Relationship(of), _) => self.nullable(of.from, *shape)?,
@@ -124,7 +121,7 @@ impl<'r> Walk<'_, 'r> {
         let thing = change.thing();
         let item = match thing {
             Thing::Node(node) => {
-                let is_there = self.search.read.node(node.at).is_some_and(|now| now.key == node.key);
+                let is_there = self.search.view.read.node(node.at).is_some_and(|now| now.key == node.key);
                 self.gone = (!is_there || change.operation == Operation::Delete).then_some(node.at);
                 Item::Node(node.at)
             }
@@ -166,10 +163,11 @@ impl<'r> Walk<'_, 'r> {
         // The store knows how many there are of a type.
         if let (None, Some(only), true, true) =
             (around, only, bound.filter.is_everything(), totals.only_counts())
+            && self.search.view.shows_all_of(side, only)
         {
-            let name = &self.search.model.side(side).get(only).name;
-            let number = self.search.read.schema().side(side).number(name);
-            totals.set_count(number.map_or(0, |number| self.search.read.count(side, Some(number))));
+            let name = &self.search.view.model.side(side).get(only).name;
+            let number = self.search.view.read.schema().side(side).number(name);
+            totals.set_count(number.map_or(0, |number| self.search.view.read.count(side, Some(number))));
         } else if !self.is_gone(parent) {
             self.search.each(list, bound, parent, |thing, _, _| {
                 totals.add(&thing);

@@ -19,6 +19,7 @@ use crate::{
             ChangeOutputKind, ChangePlan, ListAnswer, ListId, ListPlan, Output, OutputKind, Plan, Root,
             Shape, ShapeId, Subject,
         },
+        restrict::Restrictions,
     },
     schema::{
         contribution::{NODE, RELATIONSHIP},
@@ -90,9 +91,10 @@ impl RootIndex {
     }
 }
 
-/// Plans one root field.
+/// Plans one root field, for a role where restrictions are given.
 pub(crate) fn lower(
     model: &Arc<Model>,
+    restrictions: Option<&Arc<Restrictions>>,
     roots: &RootIndex,
     kind: OperationKind,
     field: &Field,
@@ -109,6 +111,7 @@ pub(crate) fn lower(
         root.map_err(|error| if error.positions.is_empty() { error.at(field.position) } else { error })?;
     Ok(Plan {
         model: Arc::clone(model),
+        restrictions: restrictions.cloned(),
         response_key: field.response_key.as_str().into(),
         position: field.position,
         root,

@@ -4,3 +4,4 @@ pub(crate) mod lower;
 pub(crate) mod lower_filter;
 pub(crate) mod lower_mutation;
 pub(crate) mod plan;
+pub(crate) mod restrict;

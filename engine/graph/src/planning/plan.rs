@@ -8,6 +8,7 @@ use prony_graphql::{error::Position, selection::Value};
 
 use crate::{
     events::Operations,
+    planning::restrict::Restrictions,
     schema::model::{Model, TypeId},
 };
 use prony_source::dialect::{AggregateFunction, ResultOutput, RowCount};
@@ -24,6 +25,8 @@ pub(crate) struct ShapeId(pub(crate) usize);
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) model: Arc<Model>,
+    /// Everything can be seen and written where there are none.
+    pub(crate) restrictions: Option<Arc<Restrictions>>,
     /// The first segment of every error's path.
     pub(crate) response_key: Box<str>,
     pub(crate) position: Position,

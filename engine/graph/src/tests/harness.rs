@@ -10,7 +10,9 @@ use prony_graphql::{
     schema::{Schema, SourceId},
     selection::OperationKind,
 };
+use prony_source::permissions::Permissions;
 use prony_source::{CommonSettings, FieldRequest, PreparedField, ReservedNames, Source as _, SourceSchema};
+use serde_json::Value as Json;
 use tempfile::TempDir;
 
 use crate::{GraphSettings, GraphSource, databases::Databases};
@@ -26,6 +28,15 @@ pub(super) struct Served {
 pub(super) struct Offered {
     pub(super) schema: Schema,
     pub(super) source: Arc<dyn SourceSchema>,
+    /// Variables of the session.
+    session: Arc<[Json]>,
+}
+
+impl Offered {
+    fn new(source: Arc<dyn SourceSchema>, session: &[Json]) -> Self {
+        let schema = Schema::merge(vec![(SourceId(0), source.contribution())]).unwrap();
+        Self { schema, source, session: session.into() }
+    }
 }
 
 impl Served {
@@ -46,9 +57,12 @@ impl Served {
     }
 
     pub(super) fn offered(&self) -> Offered {
-        let source = self.source.schema(&ReservedNames::default());
-        let schema = Schema::merge(vec![(SourceId(0), source.contribution())]).unwrap();
-        Offered { schema, source }
+        Offered::new(self.source.schema(&ReservedNames::default()), &[])
+    }
+
+    /// The schema of a role, for a session.
+    pub(super) fn offered_to(&self, permissions: &Permissions, session: &[Json]) -> Offered {
+        Offered::new(self.source.schema_for(&ReservedNames::default(), permissions).unwrap(), session)
     }
 
     /// The response to a request.
@@ -74,6 +88,7 @@ impl Served {
         let schema = &offered.schema;
         let operation = Operation::parse(schema, text, None, &Limits::default())?;
         let (variables, _) = operation.coerce(schema, serde_json::from_str(variables).unwrap())?;
+        let variables = variables.with_session(Arc::clone(&offered.session));
         let selection = operation.select(schema, &variables)?;
         let planned = selection
             .fields

@@ -8,3 +8,4 @@ mod mutations;
 mod names;
 mod properties;
 mod queries;
+mod restrictions;

@@ -1,0 +1,117 @@
+//! What a request may look at: the graph at one moment, without what is hidden from it.
+
+use prony_graph_store::{Around, Node, Read, Ref, Side};
+use prony_graphql::{error::GraphqlError, variables::Variables};
+
+use crate::{
+    execute::filter::{Bound, Thing},
+    planning::{plan::Filter, restrict::Restrictions},
+    schema::model::{Model, TypeId},
+};
+
+/// Filters of what can be seen, with the values of one request; none for a type of which nothing can be seen.
+#[derive(Debug)]
+pub(crate) struct Visible<'v> {
+    nodes: Vec<Option<Bound<'v>>>,
+    relationships: Vec<Option<Bound<'v>>>,
+}
+
+impl<'v> Visible<'v> {
+    pub(crate) fn new(
+        restrictions: &'v Restrictions,
+        variables: &'v Variables,
+    ) -> Result<Self, GraphqlError> {
+        let side = |side| {
+            let each = restrictions.side(side).iter();
+            let each = each.map(|of| of.as_ref().map(|of| Bound::new(&of.read, variables)).transpose());
+            each.collect::<Result<_, _>>()
+        };
+        Ok(Self { nodes: side(Side::Nodes)?, relationships: side(Side::Relationships)? })
+    }
+
+    fn of(&self, side: Side, of: TypeId) -> Option<&Bound<'v>> {
+        let types = match side {
+            Side::Nodes => &self.nodes,
+            Side::Relationships => &self.relationships,
+        };
+        types.get(usize::from(of.0))?.as_ref()
+    }
+}
+
+/// The graph as far as it can be seen. A relationship is seen where both its ends are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View<'r> {
+    pub(crate) read: &'r Read,
+    pub(crate) model: &'r Model,
+    /// Everything can be seen where there is none.
+    visible: Option<&'r Visible<'r>>,
+}
+
+impl<'r> View<'r> {
+    pub(crate) fn new(read: &'r Read, model: &'r Model, visible: Option<&'r Visible<'r>>) -> Self {
+        Self { read, model, visible }
+    }
+
+    /// The type of something, where the request's schema has it and the thing can be seen.
+    pub(crate) fn type_of(&self, thing: &Thing<'_>) -> Option<TypeId> {
+        let of = match thing {
+            Thing::Node(node) => self.model.nodes.find(node.at.type_number(), &node.of.name),
+            Thing::Relationship(of) => self.model.relationships.find(of.at.type_number(), &of.of.name),
+        }?;
+        self.shows(thing, of).then_some(of)
+    }
+
+    fn shows(&self, thing: &Thing<'_>, of: TypeId) -> bool {
+        let Some(visible) = self.visible else { return true };
+        let side = if matches!(thing, Thing::Node(_)) { Side::Nodes } else { Side::Relationships };
+        let everything = Self { visible: None, ..*self };
+        let passes = |filter: &Bound<'_>| filter.is_everything() || filter.passes(thing, &everything);
+        visible.of(side, of).is_some_and(passes)
+            && match thing {
+                Thing::Node(_) => true,
+                Thing::Relationship(link) => {
+                    self.node(link.from).is_some() && (link.from == link.to || self.node(link.to).is_some())
+                }
+            }
+    }
+
+    /// None where it is gone, or hidden.
+    pub(crate) fn node(&self, at: Ref) -> Option<Node<'r>> {
+        let node = self.read.node(at)?;
+        (self.visible.is_none() || self.type_of(&Thing::Node(node)).is_some()).then_some(node)
+    }
+
+    /// Whether nothing of a type is hidden from it.
+    pub(crate) fn shows_all_of(&self, side: Side, of: TypeId) -> bool {
+        match self.visible {
+            None => true,
+            // What is hidden at its ends hides a relationship.
+            Some(visible) => side == Side::Nodes && visible.of(side, of).is_some_and(Bound::is_everything),
+        }
+    }
+
+    /// Whether all relationships around a node are seen: then the store knows their number.
+    pub(crate) fn shows_all_around(&self) -> bool {
+        self.visible.is_none()
+    }
+
+    /// Relationships around a node that can be seen.
+    pub(crate) fn degree(&self, node: Ref, around: Around<'_>) -> u64 {
+        let mut count = 0;
+        self.read.each_around(node, around, |_, link| {
+            count += u64::from(self.type_of(&Thing::Relationship(link)).is_some());
+        });
+        count
+    }
+
+    /// Whether a node or relationship passes a filter of a restriction, which looks at everything.
+    pub(crate) fn passes(
+        &self,
+        filter: &Filter,
+        variables: &Variables,
+        thing: &Thing<'_>,
+    ) -> Result<bool, GraphqlError> {
+        let everything = Self { visible: None, ..*self };
+        Ok(filter.is_everything() || Bound::new(filter, variables)?.passes(thing, &everything))
+    }
+}

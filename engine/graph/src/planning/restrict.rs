@@ -1,0 +1,91 @@
+//! What a role may see and write of a graph, as filters by type.
+
+use prony_graph_store::Side;
+use prony_graphql::selection::Value;
+use prony_source::permissions::{PermissionFault, Permissions, RowPermissions};
+
+use crate::{
+    planning::{lower_filter::Scope, plan::Filter},
+    schema::model::{Model, TypeId},
+};
+
+/// Of the nodes or relationships of one type.
+#[derive(Debug)]
+pub(crate) struct TypeRestrictions {
+    pub(crate) read: Filter,
+    pub(crate) insert_check: Filter,
+    pub(crate) update: Filter,
+    pub(crate) update_check: Filter,
+    pub(crate) delete: Filter,
+}
+
+/// Restrictions by type. Of a type that has none, nothing can be seen or written.
+#[derive(Debug)]
+pub(crate) struct Restrictions {
+    nodes: Vec<Option<TypeRestrictions>>,
+    relationships: Vec<Option<TypeRestrictions>>,
+}
+
+impl Restrictions {
+    /// Types are named as in GraphQL, where no two have the same name.
+    ///
+    /// # Errors
+    /// All types that are not there and conditions that do not fit theirs.
+    pub(crate) fn new(model: &Model, permissions: &Permissions) -> Result<Self, Vec<PermissionFault>> {
+        let none = |side| model.side(side).types.iter().map(|_| None).collect();
+        let mut made = Self { nodes: none(Side::Nodes), relationships: none(Side::Relationships) };
+        let mut faults = Vec::new();
+        for (name, granted) in &permissions.rows {
+            let found = [Side::Nodes, Side::Relationships]
+                .into_iter()
+                .find_map(|side| Some((side, model.side(side).by_type_name(name)?)));
+            let restrictions = match found {
+                Some((side, of)) => restrictions(model, side, of, granted)
+                    .map(|restrictions| (side, of, restrictions))
+                    .map_err(|error| error.message),
+                None => Err("the graph has no such type".to_owned()),
+            };
+            match restrictions {
+                Ok((Side::Nodes, of, made_of)) => made.nodes[usize::from(of.0)] = Some(made_of),
+                Ok((Side::Relationships, of, made_of)) => {
+                    made.relationships[usize::from(of.0)] = Some(made_of);
+                }
+                Err(message) => faults.push(PermissionFault { name: name.clone(), message }),
+            }
+        }
+        if faults.is_empty() { Ok(made) } else { Err(faults) }
+    }
+
+    /// By [`TypeId`].
+    pub(crate) fn side(&self, side: Side) -> &[Option<TypeRestrictions>] {
+        match side {
+            Side::Nodes => &self.nodes,
+            Side::Relationships => &self.relationships,
+        }
+    }
+
+    pub(crate) fn of(&self, side: Side, of: TypeId) -> Option<&TypeRestrictions> {
+        self.side(side).get(usize::from(of.0))?.as_ref()
+    }
+}
+
+fn restrictions(
+    model: &Model,
+    side: Side,
+    of: TypeId,
+    granted: &RowPermissions,
+) -> Result<TypeRestrictions, prony_graphql::error::GraphqlError> {
+    let scope = Scope { model, side, only: Some(of) };
+    let filter = |condition: Option<&Value>| match condition {
+        Some(condition) => scope.clauses(Some(condition)),
+        None => Ok(Filter::nothing()),
+    };
+    let update = granted.update.as_ref();
+    Ok(TypeRestrictions {
+        read: filter(granted.read.as_ref())?,
+        insert_check: filter(granted.insert_check.as_ref())?,
+        update: filter(update.map(|update| &update.rows))?,
+        update_check: filter(update.map(|update| &update.check))?,
+        delete: filter(granted.delete.as_ref())?,
+    })
+}

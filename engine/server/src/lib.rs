@@ -120,6 +120,7 @@ mod library;
 pub mod observe;
 pub mod runtime;
 mod service;
+mod site;
 mod subscriptions;
 
 pub use ::http::request::Parts as RequestParts;

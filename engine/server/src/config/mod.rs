@@ -6,6 +6,7 @@ mod file;
 mod options;
 mod reference;
 mod resolve;
+mod route;
 mod settings;
 mod typed;
 
@@ -23,6 +24,7 @@ pub use self::{
     options::{ListedOption, Section, options},
     reference::reference,
     resolve::alternatives,
+    route::Route,
     settings::{CoreChoice, Functions, GivenSource, LogFormat, Settings, SourceSettings},
     typed::CommandLine,
 };

@@ -10,7 +10,8 @@ use prony_source::{
     config::{SourceOpener, SourceUrl},
 };
 
-use crate::{graphql::DocumentSettings, http::Route, subscriptions::SubscriptionSettings};
+use super::route::Route;
+use crate::{graphql::DocumentSettings, subscriptions::SubscriptionSettings};
 
 /// Everything that the server needs to know.
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@ use prony_graphql::{response::FieldResult, schema::SourceId, variables::Variable
 use prony_source::{PreparedField, SourceSession};
 
 use super::{context::RequestContext, engine::Engine, served::Served};
-use crate::{config::Settings, http::Site, observe::CoreMetrics, subscriptions::Hub};
+use crate::{config::Settings, observe::CoreMetrics, site::Site, subscriptions::Hub};
 
 /// Lives on its core's thread.
 #[derive(Debug)]

@@ -1,31 +1,23 @@
 //! What is served: the sources, opened, and what is derived from them. Shared by all cores.
 
-use std::{
-    collections::HashSet,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
 };
 
 use arc_swap::ArcSwap;
-use futures_util::future::select_all;
 use prony_graphql::{
     document::{Operation, limits::Limits},
     response::Detail,
     schema::{Schema, SchemaFault, SourceId},
 };
-use prony_source::{Source, SourceSchema};
+use prony_source::SourceSchema;
 
 use super::{
     documents::{Documents, DocumentsError},
-    served::Served,
+    served::{NamedSource, Served},
 };
-use crate::{
-    config::{Functions, Settings, SourceSettings},
-    http::Site,
-};
+use crate::config::{Functions, Settings, SourceSettings};
 
 /// Why the sources cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +39,7 @@ pub enum OpenError {
 }
 
 /// Names that collide are told by their sources: the first of them, since the others mostly follow from it.
-fn joined(faults: &[SchemaFault], sources: &[NamedSource]) -> String {
+pub(super) fn joined(faults: &[SchemaFault], sources: &[NamedSource]) -> String {
     let mut told = Vec::new();
     let mut collisions: Vec<(&SourceId, &SourceId, String, usize)> = Vec::new();
     for fault in faults {
@@ -79,15 +71,6 @@ fn joined(faults: &[SchemaFault], sources: &[NamedSource]) -> String {
     told.join("; ")
 }
 
-/// An open source under its name.
-#[derive(Debug)]
-pub(crate) struct NamedSource {
-    pub(crate) name: String,
-    pub(crate) source: Arc<dyn Source>,
-    /// Without a password, for the log.
-    address: String,
-}
-
 /// The sources and what is derived from them.
 #[derive(Debug)]
 pub struct Engine {
@@ -101,9 +84,6 @@ pub struct Engine {
     detail: Detail,
     plan_cache_bytes: usize,
 }
-
-/// After a change, others are waited for this long, so that many in a row make one schema.
-const SETTLE: Duration = Duration::from_millis(20);
 
 impl Engine {
     /// Opens all sources and merges what they contribute.
@@ -157,49 +137,12 @@ impl Engine {
     }
 
     /// Derives everything anew. Where that fails, what was served stays.
-    fn renew(&self) -> Result<(), Vec<SchemaFault>> {
+    pub(super) fn renew(&self) -> Result<(), Vec<SchemaFault>> {
         let generation = self.generation() + 1;
         let served = Served::make(generation, &self.sources, self.plan_cache_bytes)?;
         self.served.store(Arc::new(served));
         self.generation.store(generation, Ordering::Release);
         Ok(())
-    }
-}
-
-/// Keeps the schema in step with what the sources offer, off the cores' threads; never returns.
-pub(crate) async fn follow(site: Arc<Site>) {
-    let served = site.engine.served();
-    let mut told: HashSet<String> =
-        served.sources.iter().flat_map(|source| source.collisions()).cloned().collect();
-    drop(served);
-    loop {
-        let waiting = site.engine.sources.iter().map(|source| source.source.changed());
-        let ((), index, _) = select_all(waiting).await;
-        tokio::time::sleep(SETTLE).await;
-        let at = Arc::clone(&site);
-        // A panic there has been reported by its thread; what was served stays.
-        let Ok(renewed) = tokio::task::spawn_blocking(move || at.engine.renew()).await else { continue };
-        let source = &site.engine.sources[index].name;
-        match renewed {
-            Ok(()) => {
-                let served = site.engine.served();
-                let contents = served.sources[index].contents();
-                tracing::info!(source, contents, "the schema has changed");
-                for collision in served.sources[index].collisions() {
-                    if told.insert(collision.clone()) {
-                        tracing::warn!(source, "{collision}");
-                    }
-                }
-            }
-            Err(faults) => {
-                let faults = joined(&faults, &site.engine.sources);
-                tracing::error!(
-                    source,
-                    faults,
-                    "the schema stays as it was until this is mended at the source"
-                );
-            }
-        }
     }
 }
 

@@ -9,13 +9,14 @@ mod export;
 pub(crate) mod outcome;
 pub(crate) mod pipeline;
 pub(crate) mod plan;
+mod renewal;
 mod served;
 mod stages;
 
 pub(crate) use self::{
     context::RequestContext,
     core::{CoreEngine, DOES_NOT_WAIT, ExecutionContext},
-    engine::follow,
+    renewal::follow,
     served::Served,
     stages::{STAGES, StageClock, StageTimes},
 };

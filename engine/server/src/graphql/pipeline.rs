@@ -162,7 +162,8 @@ pub(crate) fn prepare<C: ExecutionContext>(
     let plan = if let Some(plan) = served.cache.plan(operation.id(), &shape) {
         plan
     } else {
-        let plan = Plan::make(&served, limits, &operation, &variables).map_err(refused)?;
+        let plan =
+            Plan::make(&served.schema, &served.sources, limits, &operation, &variables).map_err(refused)?;
         served.cache.insert_plan(operation.id(), shape, plan)
     };
     plan.complexity.check(&variables, limits.max_complexity).map_err(|error| refused(vec![error]))?;

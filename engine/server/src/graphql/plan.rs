@@ -1,18 +1,18 @@
 //! The plan of an operation for one shape of its variables: for each root field, who answers it and how.
 
+use std::sync::Arc;
+
 use prony_graphql::{
     cache::Weight,
     document::{Operation, complexity::Complexity, limits::Limits},
     error::GraphqlError,
     introspection,
     response::FieldResult,
-    schema::SourceId,
-    selection::{Field, Selection},
+    schema::{Schema, SourceId},
+    selection::{Field, OperationKind, Selection},
     variables::Variables,
 };
-use prony_source::{FieldRequest, PreparedField};
-
-use super::served::Served;
+use prony_source::{FieldRequest, PreparedField, SourceSchema};
 
 /// Kept in the plan cache.
 #[derive(Debug)]
@@ -47,18 +47,24 @@ impl Weight for Plan {
 }
 
 impl Plan {
-    /// Collects the fields and lets each field's source prepare it. All faults are reported at once.
+    /// Collects the fields and lets each field's source, of which there is one by each `SourceId`, prepare it. All faults are reported at once.
     pub(crate) fn make(
-        served: &Served,
+        schema: &Schema,
+        sources: &[Arc<dyn SourceSchema>],
         limits: &Limits,
         operation: &Operation,
         variables: &Variables,
     ) -> Result<Self, Vec<GraphqlError>> {
-        let selection = operation.select(&served.schema, variables)?;
+        let selection = operation.select(schema, variables)?;
         let mut steps = Vec::with_capacity(selection.fields.len());
         let mut errors = Vec::new();
         for field in &selection.fields {
-            match step(served, limits, &selection, field, variables) {
+            let step = if field.is_introspection() {
+                Ok(about_schema(schema, limits, field, variables))
+            } else {
+                of_source(schema, sources, selection.kind, field)
+            };
+            match step {
                 Ok(step) => steps.push(step),
                 Err(error) => errors.push(error),
             }
@@ -74,23 +80,22 @@ impl Plan {
     }
 }
 
-fn step(
-    served: &Served,
-    limits: &Limits,
-    selection: &Selection,
-    field: &Field,
-    variables: &Variables,
-) -> Result<Step, GraphqlError> {
-    if field.is_introspection() {
-        if introspection::depends_on_variables(field) {
-            return Ok(Step::Schema(AboutSchema::Introspection));
-        }
-        let answer = introspection::answer(&served.schema, field, variables, limits);
-        return Ok(Step::Schema(AboutSchema::Constant(answer)));
+fn about_schema(schema: &Schema, limits: &Limits, field: &Field, variables: &Variables) -> Step {
+    if introspection::depends_on_variables(field) {
+        return Step::Schema(AboutSchema::Introspection);
     }
-    let owner = served.schema.owner(selection.kind, &field.name).expect("a valid field has an owner");
-    let source = &served.sources[usize::from(owner.0)];
-    Ok(Step::Source(owner, source.plan(&FieldRequest { kind: selection.kind, field })?))
+    Step::Schema(AboutSchema::Constant(introspection::answer(schema, field, variables, limits)))
+}
+
+fn of_source(
+    schema: &Schema,
+    sources: &[Arc<dyn SourceSchema>],
+    kind: OperationKind,
+    field: &Field,
+) -> Result<Step, GraphqlError> {
+    let owner = schema.owner(kind, &field.name).expect("a valid field has an owner");
+    let source = &sources[usize::from(owner.0)];
+    Ok(Step::Source(owner, source.plan(&FieldRequest { kind, field })?))
 }
 
 impl Step {

@@ -8,10 +8,19 @@ use prony_graphql::{
     cache::Cache,
     schema::{Contribution, Schema, SchemaFault, SourceId},
 };
-use prony_source::{ReservedNames, SourceSchema};
+use prony_source::{ReservedNames, Source, SourceSchema};
 use serde::Serialize;
 
-use super::{engine::NamedSource, plan::Plan};
+use super::plan::Plan;
+
+/// An open source under its name.
+#[derive(Debug)]
+pub(crate) struct NamedSource {
+    pub(crate) name: String,
+    pub(crate) source: Arc<dyn Source>,
+    /// Without a password, for the log.
+    pub(super) address: String,
+}
 
 #[derive(Debug)]
 pub(crate) struct Served {

@@ -11,9 +11,9 @@ use prony_source::http_api::query;
 use serde_json::Value as Json;
 
 use super::{
-    graphql as over_http,
+    graphql_body::read_body,
     media::Media,
-    reply::{JSON, Reply, ReplyBody, empty, not_allowed, refusal, reply},
+    reply::{JSON, Reply, ReplyBody, StreamedBody, empty, not_allowed, refusal, reply},
 };
 use crate::{
     graphql::{
@@ -59,7 +59,8 @@ where
 }
 
 fn streaming(stream: EventStream) -> Reply {
-    let mut response = Response::new(ReplyBody::Events(Box::new(stream)));
+    let mut response =
+        Response::new(ReplyBody::Stream(Box::new(StreamedBody::new(Bytes::new(), Box::pin(stream)))));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, EVENT_STREAM);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
@@ -101,7 +102,7 @@ where
     let Some(reservation) = core.site().reservations.find(&token, settings) else { return not_found() };
     let (head, body) = request.into_parts();
     let context = RequestContext::of(core.settings(), &head);
-    let body = match over_http::read_body(&**core, head.headers, body, Media::Json).await {
+    let body = match read_body(&**core, head.headers, body, Media::Json).await {
         Ok(body) => body,
         Err(response) => return response,
     };

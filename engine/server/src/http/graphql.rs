@@ -4,7 +4,7 @@
 use std::{fmt::Display, rc::Rc};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Body;
 use prony_graphql::{
     request::{RequestFault, RequestParameters},
@@ -13,12 +13,12 @@ use prony_graphql::{
 use prony_source::http_api::query;
 
 use super::{
-    body, cors, events,
+    events,
+    graphql_body::read_body,
     media::{self, Media},
     reply::{JSON, Reply, not_allowed, refusal, reply},
 };
 use crate::{
-    config::Settings,
     graphql::{
         CoreEngine, ExecutionContext, RequestContext, StageTimes,
         outcome::{Outcome, RequestError, Response},
@@ -105,40 +105,6 @@ where
     let body = read_body(core, head.headers, body, media).await?;
     let parse = || RequestParameters::from_json(&body);
     Ok(pipeline::respond(core, context, parse, AllowedKinds::QueriesAndMutations).await)
-}
-
-/// Only JSON is taken, so that a page of another origin cannot send mutations as a form does.
-pub(super) async fn read_body<B>(
-    core: &impl ExecutionContext,
-    headers: HeaderMap,
-    body: B,
-    media: Media,
-) -> Result<Bytes, Reply>
-where
-    B: Body<Data = Bytes, Error: Display>,
-{
-    let settings = core.settings();
-    if !media::is_json(&headers) && !may_leave_it_unsaid(settings, &headers) {
-        let message = "the body must be JSON in UTF-8: send `content-type: application/json`";
-        return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, media.header(), message));
-    }
-    body::read(&headers, body, settings.max_body_bytes, settings.body_timeout)
-        .await
-        .map_err(|fault| broken_body(&fault, media))
-}
-
-/// A page can send a body of no type without its browser's asking first: then it must be a page that may.
-fn may_leave_it_unsaid(settings: &Settings, headers: &HeaderMap) -> bool {
-    settings.functions.lenient_content_type
-        && media::is_unsaid(headers)
-        && cors::comes_from_a_friend(headers, &settings.cors_origins)
-}
-
-fn broken_body(fault: &body::BodyFault, media: Media) -> Reply {
-    let mut response = refusal(fault.status, media.header(), &fault.message);
-    // What is left of the body would be taken for the next request.
-    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    response
 }
 
 fn from_query(query: &str) -> Result<RequestParameters, RequestFault> {

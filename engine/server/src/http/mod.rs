@@ -7,19 +7,19 @@ mod console;
 mod cors;
 mod events;
 mod graphql;
+mod graphql_body;
 mod health;
 mod media;
 pub(crate) mod reply;
 mod routes;
 pub(crate) mod simple;
 
-use std::{convert::Infallible, fmt::Display, rc::Rc, sync::Arc};
+use std::{convert::Infallible, fmt::Display, rc::Rc};
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body, Incoming};
 
-pub use self::routes::Route;
 use self::{
     apis::ApiId,
     reply::{not_allowed, reply},
@@ -30,33 +30,12 @@ pub(crate) use self::{
     graphql::answer_once as answer_graphql,
     reply::{JSON, Reply, empty, refusal},
 };
+pub use crate::config::Route;
 use crate::{
     config::Settings,
-    graphql::{CoreEngine, Engine, ExecutionContext as _},
-    observe::{Metrics, References},
-    subscriptions::{self, Reservations},
+    graphql::{CoreEngine, ExecutionContext as _},
+    subscriptions,
 };
-
-/// Everything that all cores share.
-#[derive(Debug)]
-pub(crate) struct Site {
-    pub(crate) settings: Settings,
-    pub(crate) engine: Engine,
-    pub(crate) apis: HttpApis,
-    pub(crate) metrics: Metrics,
-    pub(crate) references: References,
-    pub(crate) reservations: Arc<Reservations>,
-}
-
-impl Site {
-    pub(crate) fn new(settings: Settings, engine: Engine, cores: usize) -> Self {
-        let names = engine.sources().iter().map(|source| source.name.clone()).collect();
-        let metrics = Metrics::new(cores, names);
-        let apis = HttpApis::of(engine.sources().iter().map(|source| &source.source), &settings);
-        let references = References::default();
-        Self { settings, engine, apis, metrics, references, reservations: Arc::default() }
-    }
-}
 
 /// A path that is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,17 +15,13 @@ use hyper::body::{Body, Frame, SizeHint};
 use prony_graphql::json;
 use prony_source::http_api::ResponseStream;
 
-use crate::subscriptions::EventStream;
-
 pub(crate) type Reply = Response<ReplyBody>;
 
 /// What a response sends after its head.
 #[derive(Debug)]
 pub(crate) enum ReplyBody {
     Whole(Full<Bytes>),
-    /// Server-sent events, until either side ends them.
-    Events(Box<EventStream>),
-    /// What an API makes as the client takes it.
+    /// What is made as the client takes it: by the API of a source, or server-sent events until either side ends them.
     Stream(Box<StreamedBody>),
 }
 
@@ -47,7 +43,8 @@ impl StreamedBody {
         self.held = Some(held);
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    /// The next bytes; none when the body has ended.
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if self.beginning.is_empty() {
             return self.rest.as_mut().poll_next(context);
         }
@@ -71,9 +68,6 @@ impl Body for ReplyBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match self.get_mut() {
             Self::Whole(whole) => Pin::new(whole).poll_frame(context),
-            Self::Events(events) => {
-                events.poll(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
-            }
             Self::Stream(stream) => {
                 stream.poll(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
             }
@@ -83,14 +77,14 @@ impl Body for ReplyBody {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(whole) => whole.is_end_stream(),
-            Self::Events(_) | Self::Stream(_) => false,
+            Self::Stream(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(whole) => whole.size_hint(),
-            Self::Events(_) | Self::Stream(_) => SizeHint::default(),
+            Self::Stream(_) => SizeHint::default(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Paths that a program answers itself, beside GraphQL and in the same process: bytes in, bytes out.
 
-use std::{fmt, panic::AssertUnwindSafe, sync::Arc};
+use std::panic::AssertUnwindSafe;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode, header};
@@ -12,34 +12,13 @@ use super::{
     reply::{JSON, Reply, ReplyBody, refusal, refusal_text},
     simple::{SimpleRequest, response},
 };
-use crate::{config::Settings, observe::CoreMetrics};
-
-/// All paths that begin with a prefix, and the function that answers them. It must not block.
-#[derive(Clone)]
-pub struct Route {
-    prefix: Arc<str>,
-    handler: Arc<Handler>,
-}
-
-type Handler = dyn Fn(Request<Bytes>) -> Response<Bytes> + Send + Sync;
-
-impl Route {
-    pub fn new(
-        prefix: &str,
-        handler: impl Fn(Request<Bytes>) -> Response<Bytes> + Send + Sync + 'static,
-    ) -> Self {
-        Self { prefix: prefix.into(), handler: Arc::new(handler) }
-    }
-}
-
-impl fmt::Debug for Route {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Route").field(&self.prefix).finish()
-    }
-}
+use crate::{
+    config::{Route, Settings},
+    observe::CoreMetrics,
+};
 
 pub(super) fn find<'r>(routes: &'r [Route], path: &str) -> Option<&'r Route> {
-    routes.iter().find(|route| path.starts_with(&*route.prefix))
+    routes.iter().find(|route| path.starts_with(route.prefix()))
 }
 
 /// The body is read within the server's limits.
@@ -49,7 +28,7 @@ pub(super) async fn answer(settings: &Settings, route: &Route, request: Request<
         Ok(body) => body,
         Err(fault) => return refusal(fault.status, JSON, &fault.message),
     };
-    route.call(Request::from_parts(head, body)).map(whole)
+    call(route, Request::from_parts(head, body)).map(whole)
 }
 
 /// Answers a request whose bytes have all come. What is not simple in its response is hyper's to write: that is given back,
@@ -62,7 +41,7 @@ pub(super) fn answer_at_once(
 ) -> AtOnce {
     let Some(request) = request.to_request() else { return AtOnce::NotHere };
     let _in_flight = metrics.request_begins();
-    let made = route.call(request);
+    let made = call(route, request);
     if response::is_simple(&made) {
         response::write_response(out, &made);
         return AtOnce::Written;
@@ -83,23 +62,21 @@ pub(super) fn whole(body: Bytes) -> ReplyBody {
     ReplyBody::Whole(Full::new(body))
 }
 
-impl Route {
-    /// A panic of the function is a 500.
-    fn call(&self, request: Request<Bytes>) -> Response<Bytes> {
-        let Ok(mut response) = std::panic::catch_unwind(AssertUnwindSafe(|| (self.handler)(request))) else {
-            tracing::error!(route = &*self.prefix, "a function panicked");
-            let body = refusal_text("the request could not be answered");
-            let mut response = Response::new(body.into());
-            *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-            response.headers_mut().insert(header::CONTENT_TYPE, JSON);
-            return response;
-        };
-        if contradicts_itself(&response) {
-            tracing::warn!(route = &*self.prefix, "a function says another length than its body has");
-            response.headers_mut().remove(header::CONTENT_LENGTH);
-        }
-        response
+/// A panic of the function is a 500.
+fn call(route: &Route, request: Request<Bytes>) -> Response<Bytes> {
+    let Ok(mut response) = std::panic::catch_unwind(AssertUnwindSafe(|| route.call(request))) else {
+        tracing::error!(route = route.prefix(), "a function panicked");
+        let body = refusal_text("the request could not be answered");
+        let mut response = Response::new(body.into());
+        *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+        response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+        return response;
+    };
+    if contradicts_itself(&response) {
+        tracing::warn!(route = route.prefix(), "a function says another length than its body has");
+        response.headers_mut().remove(header::CONTENT_LENGTH);
     }
+    response
 }
 
 /// Whether it says another length than its body has; hyper would send what it says. Without a body it may be the length

@@ -11,7 +11,8 @@ use tokio::{
 };
 
 use super::{
-    core::{Arrival, CoreThread},
+    connections::Arrival,
+    core::CoreThread,
     heap::Crowd,
     stop::{Phase, Stopping},
 };

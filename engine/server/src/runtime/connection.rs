@@ -24,7 +24,8 @@ use tokio::{
 };
 
 use super::{
-    core::{Arrival, Connections, Entry, Place},
+    connections::{Arrival, Connections, Entry},
+    load::Place,
     simple::{Next, Remains, SimpleConnection},
     stream::{BoundedStream, Progress},
 };
@@ -113,7 +114,6 @@ async fn serve_by_hyper(
             match response.body_mut() {
                 ReplyBody::Whole(_) => progress.end(),
                 ReplyBody::Stream(stream) => stream.hold(Box::new(Streaming(Rc::clone(&progress)))),
-                ReplyBody::Events(stream) => stream.hold(Box::new(Streaming(Rc::clone(&progress)))),
             }
             Ok::<_, Infallible>(response)
         })

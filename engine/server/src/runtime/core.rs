@@ -1,65 +1,21 @@
 //! One core: a thread with its own single-threaded runtime, which owns its connections from their first byte
 //! to their last and its handles on the sources. Nothing of it is shared on the hot path.
 
-use std::{
-    cell::RefCell,
-    collections::HashMap,
-    io,
-    net::TcpStream as StandardTcpStream,
-    rc::Rc,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    task::Waker,
-    thread,
-};
+use std::{io, rc::Rc, sync::Arc, thread};
 
-use tokio::{
-    sync::{Notify, mpsc},
-    task::LocalSet,
-};
+use tokio::{sync::mpsc, task::LocalSet};
 
 use super::{
-    connection, cpus,
+    connection,
+    connections::{Arrival, Connections},
+    cpus,
+    load::Load,
     stop::{Phase, Stopping},
 };
 use crate::{
     graphql::{CoreEngine, ExecutionContext as _},
-    http::Site,
+    site::Site,
 };
-
-/// A socket on its way to a core, with its place among the counted connections.
-#[derive(Debug)]
-pub(crate) struct Arrival {
-    pub(crate) socket: StandardTcpStream,
-    pub(crate) place: Place,
-}
-
-/// How many connections a core has; the acceptor reads it, places change it.
-#[derive(Debug, Default)]
-pub(crate) struct Load(AtomicUsize);
-
-impl Load {
-    pub(crate) fn open_connections(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn take_place(self: &Arc<Self>) -> Place {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Place(Arc::clone(self))
-    }
-}
-
-/// Counts one connection until it is dropped.
-#[derive(Debug)]
-pub(crate) struct Place(Arc<Load>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 /// The acceptor's end of a core.
 #[derive(Debug)]
@@ -68,63 +24,6 @@ pub(crate) struct CoreThread {
     /// Unbounded, because the limit on connections bounds what can be in it.
     pub(crate) inbox: mpsc::UnboundedSender<Arrival>,
     pub(crate) thread: thread::JoinHandle<()>,
-}
-
-/// The open connections of one core, so that stopping can wake each of them.
-#[derive(Debug, Default)]
-pub(crate) struct Connections {
-    wakers: RefCell<HashMap<u64, Waker>>,
-    next_id: std::cell::Cell<u64>,
-    draining: std::cell::Cell<bool>,
-    ended: Notify,
-}
-
-impl Connections {
-    pub(crate) fn enter(self: &Rc<Self>) -> Entry {
-        let id = self.next_id.get();
-        self.next_id.set(id + 1);
-        self.wakers.borrow_mut().insert(id, Waker::noop().clone());
-        Entry { connections: Rc::clone(self), id }
-    }
-
-    pub(crate) fn draining(&self) -> bool {
-        self.draining.get()
-    }
-
-    /// Lets requests in flight finish; returns when the last connection has ended.
-    async fn drain(&self) {
-        self.draining.set(true);
-        self.wakers.borrow().values().for_each(Waker::wake_by_ref);
-        while !self.wakers.borrow().is_empty() {
-            self.ended.notified().await;
-        }
-    }
-}
-
-/// One connection's line in the table.
-#[derive(Debug)]
-pub(crate) struct Entry {
-    connections: Rc<Connections>,
-    id: u64,
-}
-
-impl Entry {
-    /// Nobody is woken when stopping begins: the connection hears of it elsewhere.
-    pub(crate) fn unregister(&self) {
-        self.register(Waker::noop());
-    }
-
-    /// Says whom to wake when stopping begins; a task keeps its waker, so once is enough.
-    pub(crate) fn register(&self, waker: &Waker) {
-        self.connections.wakers.borrow_mut().insert(self.id, waker.clone());
-    }
-}
-
-impl Drop for Entry {
-    fn drop(&mut self) {
-        self.connections.wakers.borrow_mut().remove(&self.id);
-        self.connections.ended.notify_one();
-    }
 }
 
 /// Starts the thread of core number `index`.
@@ -171,7 +70,7 @@ async fn run(
 mod tests {
     use std::{
         io::{ErrorKind, Read as _, Write as _},
-        net::TcpListener,
+        net::{TcpListener, TcpStream as StandardTcpStream},
         path::Path,
         sync::{Mutex, mpsc as channel},
         time::Duration,

@@ -3,17 +3,19 @@
 
 mod accept;
 mod connection;
+mod connections;
 mod core;
 mod cpus;
 mod descriptors;
 mod heap;
 mod listen;
+mod load;
 mod server;
 mod simple;
 mod stop;
 mod stream;
 
-pub(crate) use self::core::Load;
+pub(crate) use self::load::Load;
 pub use self::{
     listen::{ListenError, bind},
     server::{Running, StartError, serve, start},

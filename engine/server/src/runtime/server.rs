@@ -25,7 +25,7 @@ use super::{
 use crate::{
     config::Settings,
     graphql::{self, Engine, OpenError},
-    http::Site,
+    site::Site,
 };
 
 /// Why the server is not there.

@@ -34,9 +34,13 @@ use crate::{
         outcome::{Outcome, RequestError},
         pipeline::{AllowedKinds, respond},
     },
-    http::{self as web, Reply, Site, reply::ReplyBody},
+    http::{
+        self as web, Reply,
+        reply::{ReplyBody, StreamedBody},
+    },
     observe::CoreMetrics,
-    subscriptions::{self, EventStream},
+    site::Site,
+    subscriptions,
 };
 
 /// GraphQL over HTTP for functions, to be mounted at a path of an axum router or of any other `tower` stack; clones
@@ -143,14 +147,13 @@ impl Service {
                     ReplyBody::Whole(body) => {
                         let _ = tell.send(Response::from_parts(head, ServiceBody(Inner::Whole(body))));
                     }
-                    ReplyBody::Events(stream) => {
+                    ReplyBody::Stream(stream) => {
                         let (pieces, body) = mpsc::channel(PIECES);
                         let body = ServiceBody(Inner::Pieces(body));
                         if tell.send(Response::from_parts(head, body)).is_ok() {
                             pump(*stream, pieces, core.settings().write_timeout).await;
                         }
                     }
-                    ReplyBody::Stream(_) => unreachable!("only APIs of sources stream"),
                 }
             })
         });
@@ -165,7 +168,7 @@ impl Service {
 const PIECES: usize = 4;
 
 /// Carries a stream's pieces over until either side ends it, or the client does not read for too long.
-async fn pump(mut stream: EventStream, pieces: mpsc::Sender<Bytes>, write_timeout: Duration) {
+async fn pump(mut stream: StreamedBody, pieces: mpsc::Sender<Bytes>, write_timeout: Duration) {
     loop {
         let piece = tokio::select! {
             piece = poll_fn(|context| stream.poll(context)) => piece,
@@ -219,7 +222,7 @@ impl Body for ServiceBody {
 fn whole(reply: Reply) -> Response<ServiceBody> {
     reply.map(|body| match body {
         ReplyBody::Whole(whole) => ServiceBody(Inner::Whole(whole)),
-        ReplyBody::Events(_) | ReplyBody::Stream(_) => unreachable!("one request has one answer here"),
+        ReplyBody::Stream(_) => unreachable!("one request has one answer here"),
     })
 }
 

@@ -19,7 +19,7 @@ use tokio::{
 
 use crate::{
     graphql::{CoreEngine, ExecutionContext as _},
-    http::Site,
+    site::Site,
 };
 
 type Work = Pin<Box<dyn Future<Output = ()>>>;

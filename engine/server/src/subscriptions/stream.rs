@@ -2,13 +2,13 @@
 //! package graphql-sse: one operation a stream, or all operations of a client on one reserved stream.
 
 use std::{
-    any::Any,
     pin::Pin,
     rc::Rc,
     task::{Context, Poll},
 };
 
 use bytes::{Bytes, BytesMut};
+use futures_util::Stream;
 use prony_graphql::request::RequestParameters;
 use tokio::time::{Instant, Sleep};
 
@@ -44,7 +44,14 @@ pub(crate) struct EventStream {
     opening: Option<BytesMut>,
     ended: bool,
     _counted: Counted,
-    held: Option<Box<dyn Any>>,
+}
+
+impl Stream for EventStream {
+    type Item = Bytes;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        self.get_mut().poll(context)
+    }
 }
 
 #[derive(Debug)]
@@ -90,18 +97,11 @@ impl EventStream {
             opening: Some(COMMENT.into()),
             ended: false,
             _counted: core.metrics().stream_opens(),
-            held: None,
             core: Rc::clone(core),
         }
     }
 
-    /// Drops a value when it ends.
-    pub(crate) fn hold(&mut self, value: Box<dyn Any>) {
-        self.held = Some(value);
-    }
-
-    /// The next bytes; none when the stream has ended.
-    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut out = self.opening.take().unwrap_or_default();
         if !self.ended {
             self.outbox.register(context);

@@ -35,7 +35,7 @@ struct ServedApi {
 pub(crate) struct ApiId(usize);
 
 impl HttpApis {
-    pub(super) fn of<'a>(
+    pub(crate) fn of<'a>(
         sources: impl IntoIterator<Item = &'a Arc<dyn Source>>,
         settings: &Settings,
     ) -> Self {

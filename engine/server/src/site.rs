@@ -1,0 +1,32 @@
+//! What all cores share, from start to end.
+
+use std::sync::Arc;
+
+use crate::{
+    config::Settings,
+    graphql::Engine,
+    http::HttpApis,
+    observe::{Metrics, References},
+    subscriptions::Reservations,
+};
+
+/// Everything that all cores share.
+#[derive(Debug)]
+pub(crate) struct Site {
+    pub(crate) settings: Settings,
+    pub(crate) engine: Engine,
+    pub(crate) apis: HttpApis,
+    pub(crate) metrics: Metrics,
+    pub(crate) references: References,
+    pub(crate) reservations: Arc<Reservations>,
+}
+
+impl Site {
+    pub(crate) fn new(settings: Settings, engine: Engine, cores: usize) -> Self {
+        let names = engine.sources().iter().map(|source| source.name.clone()).collect();
+        let metrics = Metrics::new(cores, names);
+        let apis = HttpApis::of(engine.sources().iter().map(|source| &source.source), &settings);
+        let references = References::default();
+        Self { settings, engine, apis, metrics, references, reservations: Arc::default() }
+    }
+}

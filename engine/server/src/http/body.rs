@@ -12,13 +12,7 @@ use futures_util::poll;
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt;
 use hyper::body::Body;
-
-/// Why there is no body.
-#[derive(Debug)]
-pub(crate) struct BodyFault {
-    pub(crate) status: StatusCode,
-    pub(crate) message: String,
-}
+use prony_source::http_api::BodyError;
 
 /// Reads the whole body. One that says it is too long is refused before it is read.
 pub(crate) async fn read<B: Body<Data = Bytes, Error: Display>>(
@@ -26,7 +20,7 @@ pub(crate) async fn read<B: Body<Data = Bytes, Error: Display>>(
     body: B,
     max_bytes: usize,
     timeout: Duration,
-) -> Result<Bytes, BodyFault> {
+) -> Result<Bytes, BodyError> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if announced.is_some_and(|bytes: u64| bytes > max_bytes as u64) {
         return Err(too_large(max_bytes));
@@ -38,20 +32,24 @@ pub(crate) async fn read<B: Body<Data = Bytes, Error: Display>>(
     }
     tokio::time::timeout(timeout, whole).await.unwrap_or_else(|_| {
         let message = format!("the body took longer than {} ms (body_timeout_ms)", timeout.as_millis());
-        Err(BodyFault { status: StatusCode::REQUEST_TIMEOUT, message })
+        Err(BodyError { status: StatusCode::REQUEST_TIMEOUT, message })
     })
 }
 
-fn too_large(max_bytes: usize) -> BodyFault {
+fn too_large(max_bytes: usize) -> BodyError {
     let message = format!("the body is over the limit of {max_bytes} bytes (max_body_bytes)");
-    BodyFault { status: StatusCode::PAYLOAD_TOO_LARGE, message }
+    BodyError { status: StatusCode::PAYLOAD_TOO_LARGE, message }
+}
+
+pub(super) fn broken(error: &impl Display) -> BodyError {
+    BodyError { status: StatusCode::BAD_REQUEST, message: format!("the body broke off: {error}") }
 }
 
 /// Most bodies arrive in one piece, which is then not copied.
 async fn collect<B: Body<Data = Bytes, Error: Display>>(
     body: B,
     max_bytes: usize,
-) -> Result<Bytes, BodyFault> {
+) -> Result<Bytes, BodyError> {
     let mut body = pin!(body);
     let first = next(&mut body).await?.unwrap_or_default();
     if first.len() > max_bytes {
@@ -72,7 +70,7 @@ async fn collect<B: Body<Data = Bytes, Error: Display>>(
 
 async fn next<B: Body<Data = Bytes, Error: Display>>(
     body: &mut Pin<&mut B>,
-) -> Result<Option<Bytes>, BodyFault> {
+) -> Result<Option<Bytes>, BodyError> {
     loop {
         match body.frame().await {
             None => return Ok(None),
@@ -82,10 +80,7 @@ async fn next<B: Body<Data = Bytes, Error: Display>>(
                     return Ok(Some(data));
                 }
             }
-            Some(Err(error)) => {
-                let message = format!("the body broke off: {error}");
-                return Err(BodyFault { status: StatusCode::BAD_REQUEST, message });
-            }
+            Some(Err(error)) => return Err(broken(&error)),
         }
     }
 }

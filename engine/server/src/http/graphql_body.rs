@@ -5,6 +5,7 @@ use std::fmt::Display;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use hyper::body::Body;
+use prony_source::http_api::BodyError;
 
 use super::{
     body, cors,
@@ -40,7 +41,7 @@ fn may_leave_it_unsaid(settings: &Settings, headers: &HeaderMap) -> bool {
         && cors::comes_from_a_friend(headers, &settings.cors_origins)
 }
 
-fn broken_body(fault: &body::BodyFault, media: Media) -> Reply {
+fn broken_body(fault: &BodyError, media: Media) -> Reply {
     let mut response = refusal(fault.status, media.header(), &fault.message);
     // What is left of the body would be taken for the next request.
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));

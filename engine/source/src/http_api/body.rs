@@ -5,7 +5,7 @@ use std::{fmt::Debug, future::poll_fn, task::Context, task::Poll};
 use bytes::Bytes;
 use http::StatusCode;
 
-/// Why there is no more of a body.
+/// Why a body is not there, or not to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BodyError {
     /// What the client is responded with, if it is still there.

@@ -16,7 +16,8 @@ pub type AsyncResponder = Box<dyn FnOnce(Box<dyn RequestBody>) -> LocalBoxFuture
 pub enum Progress {
     /// The response is whole.
     Done,
-    /// [`poll`](super::ApiConnection::poll) makes the response whole.
+    /// It was accepted, and [`poll`](super::ApiConnection::poll) makes the response whole. For what ends by itself, as a write
+    /// that becomes durable: that the client has gone is not noticed before the end.
     Waits,
     /// The response is the head and the beginning of the body; the rest comes from this stream.
     Streams(ResponseStream),

@@ -13,7 +13,7 @@ use hyper::body::Body;
 use prony_source::http_api::{BodyError, RequestBody};
 use tokio::time::Sleep;
 
-use crate::config::Settings;
+use crate::{config::Settings, http::body::broken};
 
 #[derive(Debug)]
 pub(super) struct StreamedRequestBody<B> {
@@ -74,8 +74,4 @@ fn too_slow(timeout: Duration) -> BodyError {
 fn too_large(limit: u64) -> BodyError {
     let message = format!("the body is over the limit of {limit} bytes (max_bulk_bytes)");
     BodyError { status: StatusCode::PAYLOAD_TOO_LARGE, message }
-}
-
-fn broken(error: &impl Display) -> BodyError {
-    BodyError { status: StatusCode::BAD_REQUEST, message: format!("the body broke off: {error}") }
 }

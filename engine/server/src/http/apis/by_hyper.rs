@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Request, request::Parts};
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
-use prony_source::http_api::{ApiRequest, ApiResponse, AsyncResponse, Progress, RequestBody};
+use prony_source::http_api::{ApiRequest, ApiResponse, AsyncResponse, BodyError, Progress, RequestBody};
 
 use super::{ApiConnections, ApiId, body::StreamedRequestBody, into_reply};
 use crate::{
@@ -79,7 +79,7 @@ fn api_request<'r>(head: &'r Parts, body: &'r RequestState) -> ApiRequest<'r> {
     }
 }
 
-async fn read_whole(core: &CoreEngine, head: &Parts, body: RequestState) -> Result<Bytes, body::BodyFault> {
+async fn read_whole(core: &CoreEngine, head: &Parts, body: RequestState) -> Result<Bytes, BodyError> {
     let settings = core.settings();
     match body {
         RequestState::Unread(body) => {

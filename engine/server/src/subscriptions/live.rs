@@ -1,17 +1,15 @@
 //! Live queries: a query that is answered at once, and anew when what it depends on has changed. At most one answer is being
 //! made for a feed and at most one is waited for, however many changes there are. Which answers are the same, and who gets
-//! which, is the [`hub`](super::hub)'s business.
+//! which, is the [`feeds`](super::feeds)' business.
 
-use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
+use std::{rc::Rc, sync::Arc, time::Duration};
 
 use futures_util::{future::Either, stream};
 use prony_graphql::{error::ErrorCode, response::FieldResult, schema::SourceId, variables::Variables};
 use prony_source::{ChangeSignal, Events};
-use tokio::{
-    sync::Notify,
-    time::{Instant, sleep, sleep_until},
-};
+use tokio::time::{Instant, sleep, sleep_until};
 
+use super::hub::LiveProgress;
 use crate::graphql::{
     CoreEngine, ExecutionContext as _,
     plan::{Plan, Step},
@@ -21,33 +19,13 @@ use crate::graphql::{
 const RETRY_FIRST: Duration = Duration::from_millis(250);
 const RETRY_LAST: Duration = Duration::from_secs(5);
 
-/// What a feed of a live query shares with those who make its answers.
-#[derive(Debug, Default)]
-pub(super) struct Shared {
-    /// How many answers have been begun.
-    begun: Cell<u64>,
-    joined: Notify,
-}
-
-impl Shared {
-    /// Of the answer that was begun last.
-    pub(super) fn begun(&self) -> u64 {
-        self.begun.get()
-    }
-
-    /// Has an answer made for someone who has come later.
-    pub(super) fn ask(&self) {
-        self.joined.notify_one();
-    }
-}
-
 struct Live {
     core: Rc<CoreEngine>,
     plan: Arc<Plan>,
     source: SourceId,
     variables: Variables,
     signal: Box<dyn ChangeSignal>,
-    shared: Rc<Shared>,
+    shared: Rc<LiveProgress>,
     interval: Duration,
     /// When the last answer was begun.
     last: Option<Instant>,
@@ -62,7 +40,7 @@ pub(super) fn answers(
     source: SourceId,
     variables: &Variables,
     signal: Box<dyn ChangeSignal>,
-    shared: Rc<Shared>,
+    shared: Rc<LiveProgress>,
 ) -> Events {
     let live = Live {
         core: Rc::clone(core),
@@ -92,7 +70,7 @@ impl Live {
         };
         tokio::select! {
             () = self.signal.changed() => {}
-            () = self.shared.joined.notified() => {}
+            () = self.shared.asked() => {}
             () = again => {}
         }
         sleep_until(last + self.interval).await;
@@ -101,7 +79,7 @@ impl Live {
     async fn answer(&mut self) -> FieldResult {
         // What is told from here on may not be in this answer.
         self.signal.mark_seen();
-        self.shared.begun.set(self.shared.begun.get() + 1);
+        self.shared.begin();
         self.last = Some(Instant::now());
         self.core.metrics().live_answer_begins();
         let [Step::Source(_, root)] = self.plan.steps.as_slice() else {

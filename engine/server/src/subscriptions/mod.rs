@@ -2,9 +2,10 @@
 //! ([`protocol`]), and server-sent events ([`stream`]). What operations mean is the pipeline's; what connections cost before
 //! they come here is `runtime`'s and `http`'s.
 //!
-//! An event travels: source → [`hub`], which writes it once for all who asked the same → each client's [`outbox`], which is
+//! An event travels: source → one of the [`feeds`] of the core's [`hub`], which writes it once for all who asked the same → each client's [`outbox`], which is
 //! bounded → its socket or stream, which puts the client's own words around it ([`wrap`]).
 
+mod feeds;
 mod handshake;
 mod hub;
 mod live;

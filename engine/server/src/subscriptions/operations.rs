@@ -18,7 +18,8 @@ use futures_util::{
 use prony_graphql::{error::GraphqlError, request::RequestParameters, response, selection::OperationKind};
 
 use super::{
-    hub::{self, Subscriber, Subscription, on_one_line},
+    feeds::{self, Subscription, on_one_line},
+    hub::Subscriber,
     outbox::{Item, Outbox, Serial, Stop},
     wrap::Wrap,
 };
@@ -114,7 +115,7 @@ impl Operations {
                 id: Rc::clone(&id),
                 comes_after: Cell::default(),
             };
-            let subscription = hub::subscribe(&self.core, &prepared, subscriber)
+            let subscription = feeds::subscribe(&self.core, &prepared, subscriber)
                 .map_err(|error| RequestError::Invalid(vec![error]))?;
             let times = clock.times();
             self.core.metrics().request_ended(

@@ -1,0 +1,207 @@
+//! Subscriptions that ask the same share a feed: one stream of the source, of which each event is executed and written once,
+//! and handed to all subscribers as the same bytes.
+
+use std::{
+    cell::RefCell,
+    rc::{Rc, Weak},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use futures_util::{StreamExt, future::abortable};
+use memchr::memchr2;
+use prony_graphql::{
+    error::{ErrorCode, GraphqlError},
+    request::Caller,
+    response::FieldResult,
+};
+use prony_source::Events;
+
+use super::{
+    hub::{Answer, Feed, Key, LiveFeed, LiveProgress, Subscriber},
+    live,
+    outbox::{Item, Stop},
+};
+use crate::graphql::{
+    CoreEngine, ExecutionContext as _,
+    pipeline::{self, Prepared},
+    plan::Step,
+};
+
+/// A place among the subscribers of a feed; the last one that is dropped ends the feed.
+#[derive(Debug)]
+pub(crate) struct Subscription {
+    core: Rc<CoreEngine>,
+    feed: Rc<Feed>,
+    place: usize,
+}
+
+/// Begins a subscription: it hears every event that is raised after this returns.
+pub(crate) fn subscribe(
+    core: &Rc<CoreEngine>,
+    prepared: &Prepared,
+    subscriber: Subscriber,
+) -> Result<Subscription, GraphqlError> {
+    let variables = serde_json::to_string(prepared.variables.values()).expect("JSON values are JSON");
+    let caller = prepared.variables.caller().map(Caller::address);
+    let key = Key { plan: Arc::as_ptr(&prepared.plan).addr(), variables: variables.into(), caller };
+    let known = core.hub.feeds.borrow().get(&key).cloned();
+    let is_open = known.is_some();
+    let feed = match known {
+        Some(feed) => feed,
+        None => open(core, prepared, key)?,
+    };
+    if let Some(live) = &feed.live {
+        subscriber.comes_after.set(Some(live.shared.begun()));
+        if is_open {
+            live.shared.ask();
+        }
+    }
+    let place = feed.subscribers.borrow_mut().insert(subscriber);
+    core.metrics().subscription_begins();
+    Ok(Subscription { core: Rc::clone(core), feed, place })
+}
+
+fn open(core: &Rc<CoreEngine>, prepared: &Prepared, key: Key) -> Result<Rc<Feed>, GraphqlError> {
+    let plan = &prepared.plan;
+    let [Step::Source(source, root)] = plan.steps.as_slice() else {
+        let message = "a subscription selects one field of a source, and no field of the schema itself";
+        return Err(GraphqlError::new(ErrorCode::ValidationFailed, message));
+    };
+    let (variables, session) = (&prepared.variables, core.session(*source));
+    let (events, live) = match session.change_signal(root) {
+        Some(signal) => {
+            let shared = Rc::new(LiveProgress::default());
+            let answers = live::answers(core, plan, *source, variables, signal, Rc::clone(&shared));
+            (answers, Some(LiveFeed { shared, last: RefCell::default() }))
+        }
+        None => (session.subscribe(root, variables)?, None),
+    };
+    // The task's handle is part of the feed, and the feed of the task.
+    let feed = Rc::new_cyclic(|feed: &Weak<Feed>| {
+        let (task, handle) = abortable(run(Rc::clone(core), Weak::clone(feed), events));
+        tokio::task::spawn_local(task);
+        Feed {
+            key: key.clone(),
+            plan: Arc::clone(plan),
+            _caller: prepared.variables.caller().cloned(),
+            subscribers: RefCell::default(),
+            live,
+            task: handle,
+        }
+    });
+    core.hub.feeds.borrow_mut().insert(key, Rc::clone(&feed));
+    Ok(feed)
+}
+
+/// Carries events to subscribers until the source ends, or the last subscriber aborts it.
+async fn run(core: Rc<CoreEngine>, feed: Weak<Feed>, mut events: Events) {
+    let mut end = End { core, feed, completed: false };
+    while let Some(result) = events.next().await {
+        let Some(feed) = end.feed.upgrade() else { return };
+        match &feed.live {
+            None => feed.publish(&end.core, result),
+            Some(live) => feed.publish_answer(&end.core, live, result),
+        }
+    }
+    end.completed = true;
+}
+
+/// Tells who is left that a feed has ended, also when it has panicked.
+struct End {
+    core: Rc<CoreEngine>,
+    feed: Weak<Feed>,
+    completed: bool,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let Some(feed) = self.feed.upgrade() else { return };
+        feed.leave(&self.core.hub);
+        for (_, subscriber) in feed.subscribers.borrow().iter() {
+            if self.completed {
+                let Subscriber { serial, id, .. } = subscriber;
+                subscriber.outbox.push(Item::Completed { serial: *serial, id: Rc::clone(id) });
+            } else {
+                subscriber.outbox.stop(Stop::Broken);
+            }
+        }
+    }
+}
+
+impl Feed {
+    fn publish(&self, core: &CoreEngine, result: FieldResult) {
+        let (_, body) = pipeline::assemble(core, &self.plan, &mut [result]);
+        let payload = on_one_line(body);
+        let subscribers = self.subscribers.borrow();
+        core.metrics().event_sent(subscribers.len());
+        for (_, subscriber) in subscribers.iter() {
+            let Subscriber { outbox, wrap, serial, .. } = subscriber;
+            outbox.push(Item::Result { serial: *serial, wrap: wrap.clone(), payload: payload.clone() });
+        }
+    }
+
+    /// Sends an answer to those who have no answer yet, and to the others where it is not the one that they have.
+    fn publish_answer(&self, core: &CoreEngine, live: &LiveFeed, result: FieldResult) {
+        let data = if result.errors.is_empty() { None } else { result.data.clone() };
+        let errors: Vec<_> = result.errors.iter().map(|error| (error.code, error.message.clone())).collect();
+        let (_, body) = pipeline::assemble(core, &self.plan, &mut [result]);
+        let payload = on_one_line(body);
+        let answer =
+            if errors.is_empty() { Answer::Whole(payload.clone()) } else { Answer::Failed(data, errors) };
+        let is_new = live.last.borrow().as_ref() != Some(&answer);
+        live.last.replace(Some(answer));
+        let begun = live.shared.begun();
+        let mut count = 0;
+        for (_, subscriber) in self.subscribers.borrow().iter() {
+            let Subscriber { outbox, wrap, serial, comes_after, .. } = subscriber;
+            let is_due = match comes_after.get() {
+                None => is_new,
+                Some(before) => before < begun,
+            };
+            if is_due {
+                comes_after.set(None);
+                outbox.push_newest(*serial, wrap.clone(), payload.clone());
+                count += 1;
+            }
+        }
+        if count > 0 {
+            core.metrics().event_sent(count);
+        }
+    }
+}
+
+/// Sources may write JSON with line breaks between its tokens, which would end a line of server-sent events. Within a
+/// text of JSON there are none.
+pub(crate) fn on_one_line(mut json: Vec<u8>) -> Bytes {
+    let mut from = 0;
+    while let Some(found) = memchr2(b'\n', b'\r', &json[from..]) {
+        json[from + found] = b' ';
+        from += found + 1;
+    }
+    json.into()
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.core.metrics().subscription_ends();
+        let mut subscribers = self.feed.subscribers.borrow_mut();
+        subscribers.remove(self.place);
+        if subscribers.is_empty() {
+            self.feed.leave(&self.core.hub);
+            self.feed.task.abort();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_stay_on_one_line() {
+        let pretty = b"{\n  \"a\": \"x\\ny\",\r\n  \"b\": []\n}".to_vec();
+        assert_eq!(on_one_line(pretty), &b"{   \"a\": \"x\\ny\",    \"b\": [] }"[..]);
+        assert_eq!(on_one_line(Vec::new()), &b""[..]);
+    }
+}

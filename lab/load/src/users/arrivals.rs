@@ -93,7 +93,8 @@ impl UserMachine<'_> {
             self.take_over(start, now, recorder);
             return true;
         }
-        for scenario in 0..self.arrivals.len() {
+        for open in 0..self.open.len() {
+            let scenario = self.open[open];
             if let Some(due) = self.arrivals[scenario].take_due(now) {
                 recorder.starts_at(due, scenario).due += 1;
                 self.assign(scenario, due, now, recorder);

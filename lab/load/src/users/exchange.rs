@@ -6,7 +6,7 @@
 
 use prony_model::Nanos;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -39,9 +39,9 @@ struct Padded<T>(T);
 struct ScenarioStarts {
     /// When the first of the starts that wait was due. Read at the end of each iteration, written only while starts wait.
     first_waiting: Padded<AtomicU64>,
-    /// Due times of starts that found no user free on any thread. Those that have waited too long are dropped, so it holds
-    /// no more than come in that time.
-    waiting: Mutex<BinaryHeap<Reverse<Nanos>>>,
+    /// Due times of starts that found no user free on any thread, in order. Those that have waited too long are dropped, so it
+    /// holds no more than come in that time.
+    waiting: Mutex<VecDeque<Nanos>>,
     /// On all threads; those that have left for good are not among them.
     users: AtomicU32,
     /// Threads that have starts to come.
@@ -52,6 +52,7 @@ struct ScenarioStarts {
 struct ThreadStarts {
     /// By scenario: free users of the thread that nobody has claimed.
     free: Box<[Padded<AtomicU32>]>,
+    /// No more than the thread has users, since one is claimed for each.
     handed: Mutex<VecDeque<HandedStart>>,
     has_handed: Padded<AtomicBool>,
     /// The thread takes no more starts from others. Written under the lock of `handed`.
@@ -132,7 +133,14 @@ impl StartExchange {
     // ---- starts that wait
 
     pub(super) fn wait(&self, scenario: usize, due: Nanos) {
-        self.scenarios[scenario].change_waiting(|waiting| waiting.push(Reverse(due)));
+        self.scenarios[scenario].change_waiting(|waiting| {
+            // Only a thread that was held up comes with a start that was due before others.
+            let at = match waiting.back() {
+                Some(last) if *last > due => waiting.partition_point(|before| *before <= due),
+                _ => waiting.len(),
+            };
+            waiting.insert(at, due);
+        });
     }
 
     pub(super) fn has_waiting(&self, scenario: usize) -> bool {
@@ -144,7 +152,7 @@ impl StartExchange {
         if !self.has_waiting(scenario) {
             return None;
         }
-        self.scenarios[scenario].change_waiting(|waiting| waiting.pop().map(|Reverse(due)| due))
+        self.scenarios[scenario].change_waiting(VecDeque::pop_front)
     }
 
     /// The next of the starts that wait and were due before this moment.
@@ -154,8 +162,8 @@ impl StartExchange {
             return None;
         }
         scenario.change_waiting(|waiting| {
-            waiting.peek().filter(|Reverse(due)| *due < before)?;
-            waiting.pop().map(|Reverse(due)| due)
+            waiting.front().filter(|due| **due < before)?;
+            waiting.pop_front()
         })
     }
 
@@ -237,11 +245,11 @@ impl ScenarioStarts {
         }
     }
 
-    fn change_waiting<T>(&self, change: impl FnOnce(&mut BinaryHeap<Reverse<Nanos>>) -> T) -> T {
+    fn change_waiting<T>(&self, change: impl FnOnce(&mut VecDeque<Nanos>) -> T) -> T {
         // Each change is one step: a thread that panicked leaves nothing half done.
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = change(&mut waiting);
-        let first = waiting.peek().map_or(NONE, |Reverse(due)| due.0);
+        let first = waiting.front().map_or(NONE, |due| due.0);
         self.first_waiting.0.store(first, Ordering::SeqCst);
         changed
     }

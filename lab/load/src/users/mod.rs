@@ -71,6 +71,8 @@ pub(crate) struct UserMachine<'a> {
     users: Vec<User>,
     /// By scenario; those of other load models never have any.
     arrivals: Vec<Arrivals>,
+    /// Scenarios of open models.
+    open: Vec<usize>,
     timers: Timers<(Alarm, UserIndex)>,
     actions: VecDeque<Action>,
     /// When nothing is started any more.
@@ -108,6 +110,7 @@ impl<'a> UserMachine<'a> {
             *first_user += scenario.load.users_max();
             Some(arrivals)
         });
+        let open = plan.scenarios().iter().enumerate().filter(|(_, scenario)| scenario.load.is_open());
         let mut machine = Self {
             plan,
             budgets,
@@ -115,6 +118,7 @@ impl<'a> UserMachine<'a> {
             thread: thread.number,
             alive: users.len() as u32,
             arrivals: arrivals.collect(),
+            open: open.map(|(index, _)| index).collect(),
             users,
             timers: Timers::default(),
             actions: VecDeque::new(),
@@ -176,7 +180,8 @@ impl<'a> UserMachine<'a> {
     pub(crate) fn next_moment(&self, now: Nanos) -> Nanos {
         let end = if now < self.end { self.end } else { Nanos::MAX };
         let alarm = self.timers.next().unwrap_or(Nanos::MAX);
-        let start = self.arrivals.iter().filter_map(Arrivals::next_due).min().unwrap_or(Nanos::MAX);
+        let starts = self.open.iter().filter_map(|scenario| self.arrivals[*scenario].next_due());
+        let start = starts.min().unwrap_or(Nanos::MAX);
         let handed = if self.exchange.has_handed(self.thread) { now } else { Nanos::MAX };
         alarm.min(start).min(end).min(handed)
     }

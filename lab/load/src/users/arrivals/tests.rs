@@ -11,6 +11,8 @@ use prony_model::{
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use std::thread;
+use std::time::Instant;
 
 /// A start that was begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -263,6 +265,55 @@ fn the_rate_is_reached_with_the_users_of_littles_law_and_a_fifth() {
             assert!(dropped * 1_000 <= due, "{rate}/s, {users} users, {threads} threads: {dropped} of {due}");
         }
     }
+}
+
+/// The loop of a thread with a peer that answers at once, on the real clock.
+fn drive(mut thread: VirtualThread<'_>, epoch: Instant) -> (StartCounts, Vec<Nanos>) {
+    let VirtualThread { machine, recorder, .. } = &mut thread;
+    let (now, mut begun) = (|| Nanos(epoch.elapsed().as_nanos() as u64), Vec::new());
+    while !machine.is_over(now()) {
+        while machine.on_time(now(), recorder) {
+            while let Some(Action::Ask { user, reason, due, .. }) = machine.next_action() {
+                if reason == AskReason::Begin {
+                    begun.push(due);
+                    machine.on_step(user, Step::Send, 1, now(), recorder);
+                    machine.on_request_end(user, None, now());
+                } else {
+                    machine.on_step(user, Step::EndIteration, 0, now(), recorder);
+                }
+            }
+        }
+        thread::yield_now();
+    }
+    machine.finish(now(), recorder);
+    (recorder.tally().starts_of(&[0], 0), begun)
+}
+
+#[test]
+fn threads_at_once_lose_no_start_and_no_user() {
+    // In the second half of the time all that has waited must find a user.
+    let (busy, all) = (Nanos::from_millis(300), Nanos::from_secs(2));
+    let stages = [(Nanos::ZERO, 1e5), (busy, 1e5), (Nanos::ZERO, 0.0), (all, 0.0)];
+    let stages = stages.map(|(time, rate)| RateStage::new(time, rate)).to_vec();
+    let plan = plan(vec![LoadModel::arrivals(stages, Spacing::Even, 3, Nanos::from_secs(60))]);
+    let (windows, threads) = (Windows::of(&[(Nanos::ZERO, &LoadModel::constant(1, all))], Nanos::ZERO), 4);
+    let exchange = StartExchange::new([3].into_iter(), threads);
+    let epoch = Instant::now();
+    let (mut counts, mut begun) = (StartCounts::default(), BTreeSet::new());
+    thread::scope(|scope| {
+        let (plan, windows, exchange) = (&plan, &windows, &exchange);
+        let work = |number| move || drive(thread(plan, windows, exchange, number, threads), epoch);
+        let running: Vec<_> = (0..threads).map(|number| scope.spawn(work(number))).collect();
+        for thread in running {
+            let (own, dues) = thread.join().expect("a thread ends well");
+            counts.merge(&own);
+            for due in dues {
+                assert!(begun.insert(due), "{due} was begun twice");
+            }
+        }
+    });
+    assert_eq!((counts.due, counts.started, counts.dropped), (30_000, 30_000, 0));
+    assert_eq!(begun.len(), 30_000);
 }
 
 fn load() -> impl Strategy<Value = LoadModel> {

@@ -1,5 +1,5 @@
-//! Waiting until a write is durable: each core keeps its waiting requests in the order of their tickets, and is told once
-//! for all that one sync has made durable, instead of once for each.
+//! Waiting until a write is durable: each core keeps its waiting requests in the order of their tickets, and is notified once
+//! of all that one sync has made durable, instead of once for each.
 
 use std::{
     cell::RefCell,
@@ -19,24 +19,24 @@ use prony_graph_store::{Refusal, Registration, Settled, Store, Ticket, Unwritten
 use super::Database;
 
 thread_local! {
-    /// This core's lines, one for each database that it has written to.
-    static LINES: RefCell<Vec<(Weak<Database>, Rc<Line>)>> = const { RefCell::new(Vec::new()) };
+    /// This core's queues, one for each database that it has written to.
+    static QUEUES: RefCell<Vec<(Weak<Database>, Rc<WriteQueue>)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Those of one core that wait for one database.
 #[derive(Debug)]
-struct Line {
-    waiting: RefCell<VecDeque<(Ticket, Rc<Place>)>>,
+struct WriteQueue {
+    waiting: RefCell<VecDeque<(Ticket, Rc<QueuedWrite>)>>,
     inbox: Arc<Inbox>,
     _registration: Registration,
 }
 
-/// What the log's thread has told and the core has not heard yet.
+/// What the log's thread has settled and the core has not read yet.
 #[derive(Debug, Default)]
 pub struct Inbox {
     settled: Mutex<Vec<Settled>>,
     waker: AtomicWaker,
-    /// The line's length; only its core writes it.
+    /// The queue's length; only its core writes it.
     waiting: AtomicUsize,
 }
 
@@ -47,14 +47,14 @@ impl Inbox {
     }
 }
 
-/// One that waits.
+/// One write in a queue, shared with who waits for it.
 #[derive(Debug, Default)]
-struct Place(RefCell<Progress>);
+struct QueuedWrite(RefCell<WriteState>);
 
 #[derive(Debug, Default)]
-enum Progress {
+enum WriteState {
     #[default]
-    Untold,
+    Unpolled,
     Awaited(Waker),
     Settled(Result<(), WriteError>),
 }
@@ -72,8 +72,8 @@ pub fn write<T>(
     database: &Arc<Database>,
     operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
 ) -> Result<(T, Waiting), NotWritten> {
-    // Before the write, so that it cannot be settled unheard.
-    let line = line(database);
+    // Before the write, so that it cannot be settled unnoticed.
+    let queue = queue(database);
     let (result, ticket) = database.store.try_write_ticket(operate).map_err(|unwritten| match unwritten {
         Unwritten::Refused(refusal) => NotWritten::Refused(refusal),
         Unwritten::NoRoom(_) => NotWritten::NoRoom,
@@ -81,15 +81,15 @@ pub fn write<T>(
     if ticket == Ticket::SETTLED {
         return Ok((result, Waiting(None)));
     }
-    let place = Rc::new(Place::default());
-    line.push(ticket, Rc::clone(&place));
-    Ok((result, Waiting(Some(place))))
+    let queued = Rc::new(QueuedWrite::default());
+    queue.push(ticket, Rc::clone(&queued));
+    Ok((result, Waiting(Some(queued))))
 }
 
 /// A write that was accepted.
 #[must_use]
 #[derive(Debug)]
-pub struct Waiting(Option<Rc<Place>>);
+pub struct Waiting(Option<Rc<QueuedWrite>>);
 
 impl Waiting {
     /// Whether there was nothing to wait for.
@@ -99,42 +99,43 @@ impl Waiting {
 
     /// Ready when it is as durable as the store keeps it, or was taken back.
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
-        let Some(place) = &self.0 else { return Poll::Ready(Ok(())) };
-        let mut progress = place.0.borrow_mut();
+        let Some(queued) = &self.0 else { return Poll::Ready(Ok(())) };
+        let mut progress = queued.0.borrow_mut();
         match &mut *progress {
-            Progress::Settled(outcome) => {
+            WriteState::Settled(outcome) => {
                 let outcome = outcome.clone();
                 drop(progress);
                 self.0 = None;
                 return Poll::Ready(outcome);
             }
-            Progress::Awaited(waker) => waker.clone_from(context.waker()),
-            untold @ Progress::Untold => *untold = Progress::Awaited(context.waker().clone()),
+            WriteState::Awaited(waker) => waker.clone_from(context.waker()),
+            unpolled @ WriteState::Unpolled => *unpolled = WriteState::Awaited(context.waker().clone()),
         }
         Poll::Pending
     }
 }
 
-/// This core's line for the database.
-fn line(database: &Arc<Database>) -> Rc<Line> {
-    LINES.with_borrow_mut(|lines| {
-        if let Some((_, line)) = lines.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(database)))
+/// This core's queue for the database.
+fn queue(database: &Arc<Database>) -> Rc<WriteQueue> {
+    QUEUES.with_borrow_mut(|queues| {
+        if let Some((_, queue)) =
+            queues.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(database)))
         {
-            return Rc::clone(line);
+            return Rc::clone(queue);
         }
         // Those of databases that were dropped; their tasks end with them.
-        for (_, gone) in lines.extract_if(.., |(of, _)| of.strong_count() == 0) {
+        for (_, gone) in queues.extract_if(.., |(of, _)| of.strong_count() == 0) {
             gone.inbox.waker.wake();
         }
-        let line = Rc::new(Line::new(&database.store));
-        database.joined(Arc::clone(&line.inbox));
-        lines.push((Arc::downgrade(database), Rc::clone(&line)));
-        tokio::task::spawn_local(attend(Rc::downgrade(&line), Arc::clone(&line.inbox)));
-        line
+        let queue = Rc::new(WriteQueue::new(&database.store));
+        database.joined(Arc::clone(&queue.inbox));
+        queues.push((Arc::downgrade(database), Rc::clone(&queue)));
+        tokio::task::spawn_local(wake_settled(Rc::downgrade(&queue), Arc::clone(&queue.inbox)));
+        queue
     })
 }
 
-impl Line {
+impl WriteQueue {
     fn new(store: &Store) -> Self {
         let inbox = Arc::new(Inbox::default());
         let of_log = Arc::clone(&inbox);
@@ -145,18 +146,18 @@ impl Line {
         Self { waiting: RefCell::default(), inbox, _registration: registration }
     }
 
-    fn push(&self, ticket: Ticket, place: Rc<Place>) {
+    fn push(&self, ticket: Ticket, queued: Rc<QueuedWrite>) {
         let mut waiting = self.waiting.borrow_mut();
-        waiting.push_back((ticket, place));
+        waiting.push_back((ticket, queued));
         self.inbox.waiting.store(waiting.len(), Relaxed);
     }
 
     fn settle(&self, settled: &Settled) {
         let mut waiting = self.waiting.borrow_mut();
         while waiting.front().is_some_and(|(ticket, _)| *ticket <= settled.up_to) {
-            let Some((_, place)) = waiting.pop_front() else { break };
-            let told = Progress::Settled(settled.outcome.clone());
-            if let Progress::Awaited(waker) = place.0.replace(told) {
+            let Some((_, queued)) = waiting.pop_front() else { break };
+            let state = WriteState::Settled(settled.outcome.clone());
+            if let WriteState::Awaited(waker) = queued.0.replace(state) {
                 waker.wake();
             }
         }
@@ -164,18 +165,18 @@ impl Line {
     }
 }
 
-/// Wakes those whose writes are settled; ends with the line.
-async fn attend(line: std::rc::Weak<Line>, inbox: Arc<Inbox>) {
-    let mut heard = Vec::new();
-    while line.strong_count() > 0 {
+/// Wakes those whose writes are settled; ends with the queue.
+async fn wake_settled(queue: std::rc::Weak<WriteQueue>, inbox: Arc<Inbox>) {
+    let mut settled = Vec::new();
+    while queue.strong_count() > 0 {
         poll_fn(|context| {
             inbox.waker.register(context.waker());
-            let mut told = inbox.settled.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::swap(&mut *told, &mut heard);
-            if heard.is_empty() && line.strong_count() > 0 { Poll::Pending } else { Poll::Ready(()) }
+            let mut inbox_settled = inbox.settled.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::swap(&mut *inbox_settled, &mut settled);
+            if settled.is_empty() && queue.strong_count() > 0 { Poll::Pending } else { Poll::Ready(()) }
         })
         .await;
-        let Some(line) = line.upgrade() else { return };
-        heard.drain(..).for_each(|settled| line.settle(&settled));
+        let Some(queue) = queue.upgrade() else { return };
+        settled.drain(..).for_each(|settled| queue.settle(&settled));
     }
 }

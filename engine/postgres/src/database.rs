@@ -4,11 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use prony_graphql::error::GraphqlError;
 use tokio::time::timeout;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::Config;
 
 use crate::{
     changes::listen::{Listener, ListenerState},
-    connect::config::{PlanMode, Target},
+    connect::{
+        config::{PlanMode, Target},
+        single::connect,
+    },
     discover::{DiscoverError, discover},
     error::{OpenError, OpenErrorKind},
     run::session::Session,
@@ -113,20 +116,4 @@ async fn read_catalog(target: &Target, settings: &RelationalSettings) -> Result<
         OpenError::new(OpenErrorKind::Discovery, &target.description, reason)
     })?;
     catalog.map_err(|error: DiscoverError| OpenError::discovery(&target.description, &error))
-}
-
-pub(super) async fn connect(target: &Target) -> Result<Client, OpenError> {
-    let attempt = timeout(target.attempt_limit(), target.config.connect(NoTls)).await;
-    let (client, connection) = attempt
-        .map_err(|_| {
-            let reason = format!(
-                "no answer within {} s; check that host and port are right",
-                target.attempt_limit().as_secs()
-            );
-            OpenError::new(OpenErrorKind::Unreachable, &target.description, reason)
-        })?
-        .map_err(|error| OpenError::connecting(&target.description, error))?;
-    // Ends with the client.
-    tokio::spawn(connection);
-    Ok(client)
 }

@@ -8,6 +8,7 @@ mod enums;
 mod faults;
 mod naming;
 mod relations;
+mod served;
 
 use crate::catalog::{ColumnKind, TableKind};
 pub(crate) use faults::suggestion;

@@ -10,8 +10,10 @@ use tokio_postgres::{Client, Config};
 
 use crate::{
     changes::trigger_forms::{Form, Forms},
-    connect::config::{PlanMode, Target},
-    database::connect,
+    connect::{
+        config::{PlanMode, Target},
+        single::connect,
+    },
     discover::discover,
     error::{OpenError, describe},
 };

@@ -3,3 +3,4 @@
 pub(crate) mod config;
 pub(crate) mod link;
 pub(crate) mod pool;
+pub(crate) mod single;

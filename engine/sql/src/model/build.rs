@@ -1,22 +1,12 @@
 //! From a catalog and the user's settings to a model: which tables, then columns, names, relations.
 
-use crate::model::{Model, Table, choose, columns, enums, faults::Faults, naming, relations};
-use crate::{
-    catalog::{Catalog, CatalogTable},
-    model::ColumnId,
-    settings::{RelationalSettings, SettingsFault, TableSettings},
+use crate::model::{
+    Model, Table, choose, columns, enums, faults::Faults, naming, relations, served::ServedTable,
 };
-
-/// A table that will be served, beside the [`Table`] of the same index.
-pub(super) struct Served<'a> {
-    pub(super) source: &'a CatalogTable,
-    /// Index into [`Catalog::tables`].
-    pub(super) catalog_index: usize,
-    /// The user's overrides and the key under which they stand.
-    pub(super) overrides: Option<(&'a str, &'a TableSettings)>,
-    /// By the catalog's column index; `None` for columns that are left out.
-    pub(super) column_ids: Vec<Option<ColumnId>>,
-}
+use crate::{
+    catalog::Catalog,
+    settings::{RelationalSettings, SettingsFault},
+};
 
 impl Model {
     /// Decides what is served of `catalog` and under which names. The result depends on nothing but the
@@ -52,7 +42,7 @@ fn check_limits(settings: &RelationalSettings, faults: &mut Faults) {
 }
 
 /// A type without fields is no GraphQL type.
-fn leave_out_empty(served: &mut Vec<Served<'_>>, tables: &mut Vec<Table>, notes: &mut Vec<String>) {
+fn leave_out_empty(served: &mut Vec<ServedTable<'_>>, tables: &mut Vec<Table>, notes: &mut Vec<String>) {
     let mut index = 0;
     served.retain(|table| {
         if tables[index].columns.is_empty() {

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use crate::model::{
-    build::Served,
     faults::{Faults, suggestion},
     naming::described,
+    served::ServedTable,
 };
 use crate::{
     catalog::{Catalog, CatalogTable},
@@ -18,7 +18,7 @@ pub(super) fn tables<'a>(
     settings: &'a RelationalSettings,
     faults: &mut Faults,
     notes: &mut Vec<String>,
-) -> Vec<Served<'a>> {
+) -> Vec<ServedTable<'a>> {
     check_patterns(catalog, "include_tables", &settings.include_tables, faults);
     check_patterns(catalog, "exclude_tables", &settings.exclude_tables, faults);
     let mut overrides = overrides(catalog, settings, faults);
@@ -26,7 +26,7 @@ pub(super) fn tables<'a>(
     for (catalog_index, source) in catalog.tables.iter().enumerate() {
         if is_served(source, settings, notes) {
             let overrides = overrides.remove(&catalog_index);
-            served.push(Served { source, catalog_index, overrides, column_ids: Vec::new() });
+            served.push(ServedTable { source, catalog_index, overrides, column_ids: Vec::new() });
         }
     }
     served

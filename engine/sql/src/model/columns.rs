@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use crate::model::{
     Column, ColumnId, Table,
-    build::Served,
     faults::{Faults, suggestion},
-    naming::described,
+    naming::{described, invalid_name},
+    served::ServedTable,
 };
 use crate::{
     catalog::{CatalogColumn, CatalogTable, ColumnKind, TableKind},
@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The table without names and relations; tells `served` which column became which.
-pub(super) fn table(served: &mut Served<'_>, faults: &mut Faults, notes: &mut Vec<String>) -> Table {
+pub(super) fn table(served: &mut ServedTable<'_>, faults: &mut Faults, notes: &mut Vec<String>) -> Table {
     let source = served.source;
     if let Some((key, settings)) = served.overrides {
         check_column_names(source, key, settings, faults);
@@ -58,13 +58,13 @@ fn served_column(field: Box<str>, column: &CatalogColumn, settings: Option<&Colu
     }
 }
 
-fn column_settings<'a>(served: &Served<'a>, column: &CatalogColumn) -> Option<&'a ColumnSettings> {
+fn column_settings<'a>(served: &ServedTable<'a>, column: &CatalogColumn) -> Option<&'a ColumnSettings> {
     served.overrides.and_then(|(_, settings)| settings.columns.get(&*column.name))
 }
 
 /// Fields by the catalog's column index; names that the user gave come first, then names that are valid as
 /// they are, then names that had to be changed.
-fn fields(served: &Served<'_>, faults: &mut Faults, notes: &mut Vec<String>) -> Vec<Option<Box<str>>> {
+fn fields(served: &ServedTable<'_>, faults: &mut Faults, notes: &mut Vec<String>) -> Vec<Option<Box<str>>> {
     let columns = &served.source.columns;
     let excluded = |column: &CatalogColumn| {
         served.overrides.is_some_and(|(_, s)| s.exclude_columns.iter().any(|name| **name == *column.name))
@@ -113,14 +113,6 @@ pub(super) fn free_name(name: &str, is_free: impl Fn(&str) -> bool) -> Box<str> 
     (2..=u32::MAX).map(numbered).find(|name| is_free(name)).expect("numbers do not run out").into()
 }
 
-pub(super) fn invalid_name(name: &str) -> String {
-    format!(
-        "`{name}` is no GraphQL name: letters, digits and `_`, no digit first, and not `__` first; \
-         try `{}`",
-        graphql_name(name)
-    )
-}
-
 /// Every column that the settings speak of must exist.
 fn check_column_names(source: &CatalogTable, key: &str, settings: &TableSettings, faults: &mut Faults) {
     let mut check = |path: &[&str], name: &str| {
@@ -144,7 +136,7 @@ pub(super) fn unknown_column(source: &CatalogTable, name: &str) -> String {
     format!("{} has no column `{name}`{hint}", described(source))
 }
 
-fn primary_key(served: &Served<'_>, faults: &mut Faults, notes: &mut Vec<String>) -> Vec<ColumnId> {
+fn primary_key(served: &ServedTable<'_>, faults: &mut Faults, notes: &mut Vec<String>) -> Vec<ColumnId> {
     let source = served.source;
     let given = served.overrides.filter(|(_, settings)| !settings.primary_key.is_empty());
     let columns: Vec<usize> = match given {

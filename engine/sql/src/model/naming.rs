@@ -5,7 +5,7 @@ use prony_source::dialect::names;
 use std::collections::HashSet;
 
 use crate::catalog::{Catalog, CatalogTable, TableKind};
-use crate::model::{EnumType, Table, build::Served, columns::invalid_name, enums, faults::Faults};
+use crate::model::{EnumType, Table, enums, faults::Faults, served::ServedTable};
 
 /// Types of one table are its row type's name with these behind it.
 pub(super) const TYPE_SUFFIXES: [&str; 7] =
@@ -57,7 +57,7 @@ pub(super) fn described(table: &CatalogTable) -> String {
 /// Names that the user gave come first, then those of tables, of views, of enums.
 pub(super) fn name_types(
     catalog: &Catalog,
-    served: &[Served<'_>],
+    served: &[ServedTable<'_>],
     tables: &mut [Table],
     faults: &mut Faults,
     notes: &mut Vec<String>,
@@ -100,7 +100,7 @@ impl Taken {
         Self { types, root_fields: HashSet::with_capacity(tables * 2) }
     }
 
-    fn claim_given(&mut self, table: &mut Table, served: &Served<'_>, faults: &mut Faults) {
+    fn claim_given(&mut self, table: &mut Table, served: &ServedTable<'_>, faults: &mut Faults) {
         let Some((key, settings)) = served.overrides else { return };
         if let Some(name) = &settings.type_name {
             let path = ["tables", key, "type_name"];
@@ -122,7 +122,7 @@ impl Taken {
         }
     }
 
-    fn claim_inflected(&mut self, table: &mut Table, served: &Served<'_>, notes: &mut Vec<String>) {
+    fn claim_inflected(&mut self, table: &mut Table, served: &ServedTable<'_>, notes: &mut Vec<String>) {
         let (schema, name) = (served.source.schema.as_deref(), &*served.source.name);
         if table.type_name.is_empty() {
             let wanted = names::type_name(name);
@@ -199,7 +199,15 @@ fn first_free<I: Iterator<Item = String>>(
     others().chain(numbered).find(|name| claim(name)).expect("numbers do not run out").into()
 }
 
-fn note_other_name(served: &Served<'_>, what: &str, wanted: &str, got: &str, notes: &mut Vec<String>) {
+pub(super) fn invalid_name(name: &str) -> String {
+    format!(
+        "`{name}` is no GraphQL name: letters, digits and `_`, no digit first, and not `__` first; \
+         try `{}`",
+        names::graphql_name(name)
+    )
+}
+
+fn note_other_name(served: &ServedTable<'_>, what: &str, wanted: &str, got: &str, notes: &mut Vec<String>) {
     if wanted != got {
         notes.push(format!(
             "{} gets the {what} `{got}` because `{wanted}` is already in use",

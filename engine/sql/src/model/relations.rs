@@ -9,12 +9,11 @@ use prony_source::dialect::names;
 use std::collections::{HashMap, HashSet};
 
 use crate::model::{
-    Cardinality, ColumnId, Relation, Table, TableId,
-    build::Served,
-    choose,
-    columns::{free_name, invalid_name, unknown_column},
+    Cardinality, ColumnId, Relation, Table, TableId, choose,
+    columns::{free_name, unknown_column},
     faults::{Faults, suggestion},
-    naming::described,
+    naming::{described, invalid_name},
+    served::ServedTable,
 };
 use crate::{catalog::Catalog, settings::RelationSettings};
 
@@ -35,7 +34,7 @@ struct Link {
 /// referring tables.
 pub(super) fn connect(
     catalog: &Catalog,
-    served: &[Served<'_>],
+    served: &[ServedTable<'_>],
     tables: &mut [Table],
     faults: &mut Faults,
     notes: &mut Vec<String>,
@@ -51,7 +50,7 @@ pub(super) fn connect(
 }
 
 /// One link per key; a key that is declared twice counts once.
-fn foreign_keys(catalog: &Catalog, served: &[Served<'_>]) -> Vec<Link> {
+fn foreign_keys(catalog: &Catalog, served: &[ServedTable<'_>]) -> Vec<Link> {
     let mut positions = vec![None; catalog.tables.len()];
     for (position, table) in served.iter().enumerate() {
         positions[table.catalog_index] = Some(position);
@@ -82,7 +81,12 @@ fn foreign_keys(catalog: &Catalog, served: &[Served<'_>]) -> Vec<Link> {
     links
 }
 
-fn add_from_settings(catalog: &Catalog, served: &[Served<'_>], links: &mut Vec<Link>, faults: &mut Faults) {
+fn add_from_settings(
+    catalog: &Catalog,
+    served: &[ServedTable<'_>],
+    links: &mut Vec<Link>,
+    faults: &mut Faults,
+) {
     for (from, table) in served.iter().enumerate() {
         let Some((key, settings)) = table.overrides else { continue };
         for (index, relation) in settings.relations.iter().enumerate() {
@@ -108,7 +112,7 @@ type Resolved = (usize, Vec<(ColumnId, ColumnId)>);
 
 fn resolve(
     catalog: &Catalog,
-    served: &[Served<'_>],
+    served: &[ServedTable<'_>],
     from: usize,
     relation: &RelationSettings,
     path: &[&str; 4],
@@ -129,7 +133,7 @@ fn resolve(
         faults.add(&at("columns"), message);
         return None;
     }
-    let mut columns = |table: &Served<'_>, names: &[String], key: &'static str| {
+    let mut columns = |table: &ServedTable<'_>, names: &[String], key: &'static str| {
         let found: Vec<Option<ColumnId>> = names
             .iter()
             .map(|name| {
@@ -151,7 +155,7 @@ fn resolve(
 /// Fields of each table's row type that are in use, and what names are made of.
 struct Namer<'a> {
     taken: Vec<HashSet<Box<str>>>,
-    served: &'a [Served<'a>],
+    served: &'a [ServedTable<'a>],
     tables: &'a [Table],
     /// By table; made when first asked for.
     singulars: Vec<Option<Box<str>>>,
@@ -159,7 +163,7 @@ struct Namer<'a> {
 }
 
 impl<'a> Namer<'a> {
-    fn new(served: &'a [Served<'a>], tables: &'a [Table], notes: &'a mut Vec<String>) -> Self {
+    fn new(served: &'a [ServedTable<'a>], tables: &'a [Table], notes: &'a mut Vec<String>) -> Self {
         let fields = |table: &Table| table.columns.iter().map(|column| column.field.clone()).collect();
         let taken = tables.iter().map(fields).collect();
         Self { taken, served, tables, singulars: vec![None; tables.len()], notes }
@@ -299,7 +303,7 @@ fn push_relations(links: Vec<Link>, tables: &mut [Table], notes: &mut Vec<String
     }
 }
 
-fn exclude(served: &[Served<'_>], tables: &mut [Table], faults: &mut Faults) {
+fn exclude(served: &[ServedTable<'_>], tables: &mut [Table], faults: &mut Faults) {
     for (table, served) in tables.iter_mut().zip(served) {
         let Some((key, settings)) = served.overrides else { continue };
         for (index, name) in settings.exclude_relations.iter().enumerate() {

@@ -177,9 +177,9 @@ fn mutations() {
         &expect![[r#"
             createVenue: INSERT INTO "venues" ("name", "open") VALUES ({Slot(0)}, {true})
               id: column id
-            updateVenue: UPDATE "venues" SET "name" = NULL WHERE "id" = {4}
+            updateVenue: UPDATE "venues" AS t0 SET "name" = NULL WHERE t0."id" = {4}
               result: Changed
-            deleteAttendance: DELETE FROM "attendances" WHERE "meetup_id" = {1} AND "seat" = {2}
+            deleteAttendance: DELETE FROM "attendances" AS t0 WHERE t0."meetup_id" = {1} AND t0."seat" = {2}
               __typename: Typename("Result")
               result: Changed
         "#]],

@@ -2,6 +2,7 @@
 //! about crates, files, calls and documents holds, or the line that breaks it is named.
 
 mod calls;
+mod circles;
 mod documents;
 mod edges;
 mod sizes;
@@ -90,6 +91,7 @@ impl Repository {
         let mut all = edges::check(self)?;
         all.extend(sizes::check(self)?);
         all.extend(calls::check(self));
+        all.extend(circles::check(self));
         all.extend(text::check(self));
         all.extend(documents::check(self));
         all.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));

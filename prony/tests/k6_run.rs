@@ -324,6 +324,21 @@ fn options_of_connections_are_followed() {
 }
 
 #[test]
+fn users_beyond_those_prepared_are_made_only_when_none_is_free() {
+    let script = r#"
+        import { Gauge } from "k6/metrics";
+        const users = new Gauge("users");
+        export const options = {
+            scenarios: { even: { executor: "constant-arrival-rate", rate: 40, duration: "1s", preAllocatedVUs: 3, maxVUs: 30 } },
+        };
+        export default function () { users.add(__VU); }
+        export function handleSummary({ metrics }) {
+            return { stdout: `few ${metrics.users.values.max < 20}, all ${metrics.iterations.values.count}` };
+        }"#;
+    check(script, &[], 0, &["few true, all 40"]);
+}
+
+#[test]
 fn rates_go_by_the_time_of_the_test_without_the_users_init_code() {
     // With its users' init code the run takes twice as long, and the rate would be under 30/s.
     let script = r#"

@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::exchange::HandedStart;
+use super::exchange::{HandedStart, Readiness};
 use super::{UserIndex, UserMachine};
 use crate::recorder::Recorder;
 use crate::users::user::State;
@@ -29,6 +29,10 @@ pub(super) struct Arrivals {
     /// Users without a start, the longest idle first: all connections stay in use. As many as the exchange knows of, and
     /// those that were claimed for starts on their way from other threads.
     free: VecDeque<UserIndex>,
+    /// Those that are not ready, as they are numbered.
+    unready: VecDeque<UserIndex>,
+    /// The number of the scenario's first user, in the whole run, that is not ready from the beginning.
+    first_unready: u32,
 }
 
 impl Arrivals {
@@ -47,6 +51,7 @@ impl Arrivals {
             let share = StartShare::of_users(thread.number, thread.threads, first_user, load.users_max());
             Starts::new(load, seed, share)
         });
+        let first_unready = first_user.saturating_add(scenario.users_ready);
         let end = if starts.is_some() { scenario.end() } else { Nanos::ZERO };
         let mut arrivals = Self {
             begin: scenario.start,
@@ -55,6 +60,8 @@ impl Arrivals {
             starts,
             next: None,
             free: VecDeque::new(),
+            unready: VecDeque::new(),
+            first_unready,
         };
         arrivals.advance();
         arrivals
@@ -121,6 +128,7 @@ impl UserMachine<'_> {
     pub(super) fn leave_exchange(&mut self, now: Nanos, recorder: &mut Recorder<'_>) {
         for scenario in 0..self.arrivals.len() {
             self.arrivals[scenario].free.clear();
+            self.arrivals[scenario].unready.clear();
             if self.arrivals[scenario].next.take().is_some() {
                 self.exchange.starts_over(scenario);
             }
@@ -152,9 +160,9 @@ impl UserMachine<'_> {
             // It must not overtake those.
             self.exchange.wait(scenario, due);
             self.match_waiting(scenario, due, now, recorder);
-        } else if self.exchange.claim(self.thread, scenario) {
-            self.begin_claimed(scenario, due, false, now, recorder);
-        } else if !self.hand_over(HandedStart { scenario, due, has_waited: false }) {
+        } else if !self.find_free(scenario, due, Readiness::Ready, now, recorder)
+            && !self.find_free(scenario, due, Readiness::Unready, now, recorder)
+        {
             if self.arrivals[scenario].wait_max == Nanos::ZERO {
                 recorder.dropped(due, scenario);
                 return;
@@ -165,37 +173,56 @@ impl UserMachine<'_> {
         }
     }
 
+    /// Gives a start to a free user, first to one of this thread; false where none is.
+    fn find_free(
+        &mut self,
+        scenario: usize,
+        due: Nanos,
+        readiness: Readiness,
+        now: Nanos,
+        recorder: &mut Recorder<'_>,
+    ) -> bool {
+        let start = HandedStart { scenario, due, has_waited: false, readiness };
+        let is_own = self.exchange.claim(self.thread, scenario, readiness);
+        if is_own {
+            self.begin_claimed(start, now, recorder);
+        }
+        is_own || self.hand_over(start)
+    }
+
     /// Gives starts that wait to users that are free; `newest` has only just begun to wait.
     fn match_waiting(&mut self, scenario: usize, newest: Nanos, now: Nanos, recorder: &mut Recorder<'_>) {
         while self.exchange.has_waiting(scenario) {
-            let is_own = self.exchange.claim(self.thread, scenario);
+            let readiness = Readiness::Ready;
+            let is_own = self.exchange.claim(self.thread, scenario, readiness);
             let thread = if is_own {
                 self.thread
             } else {
-                match self.exchange.claim_elsewhere(self.thread, scenario) {
+                match self.exchange.claim_elsewhere(self.thread, scenario, readiness) {
                     Some(thread) => thread,
                     None => return,
                 }
             };
             let Some(due) = self.exchange.take_waiting(scenario) else {
-                self.exchange.release(thread, scenario);
+                self.exchange.release(thread, scenario, readiness);
                 continue;
             };
             let has_waited = due != newest;
-            if !is_own && !self.exchange.hand_over(thread, HandedStart { scenario, due, has_waited }) {
+            let start = HandedStart { scenario, due, has_waited, readiness };
+            if !is_own && !self.exchange.hand_over(thread, start) {
                 self.exchange.wait(scenario, due);
                 continue;
             }
             recorder.starts_at(due, scenario).waited += u64::from(has_waited);
             if is_own {
-                self.begin_claimed(scenario, due, has_waited, now, recorder);
+                self.begin_claimed(start, now, recorder);
             }
         }
     }
 
     /// Gives a start to a thread that has a free user; false where none has.
     fn hand_over(&self, start: HandedStart) -> bool {
-        while let Some(thread) = self.exchange.claim_elsewhere(self.thread, start.scenario) {
+        while let Some(thread) = self.exchange.claim_elsewhere(self.thread, start.scenario, start.readiness) {
             if self.exchange.hand_over(thread, start) {
                 return true;
             }
@@ -205,21 +232,19 @@ impl UserMachine<'_> {
 
     /// A start has come from another thread, which has claimed a user here.
     fn take_over(&mut self, start: HandedStart, now: Nanos, recorder: &mut Recorder<'_>) {
-        let HandedStart { scenario, due, has_waited } = start;
         // The other thread's clock may have been read a moment later.
-        self.begin_claimed(scenario, due, has_waited, now.max(due), recorder);
+        self.begin_claimed(start, now.max(start.due), recorder);
     }
 
     /// Begins an iteration of a user that was claimed.
-    fn begin_claimed(
-        &mut self,
-        scenario: usize,
-        due: Nanos,
-        has_waited: bool,
-        now: Nanos,
-        recorder: &mut Recorder<'_>,
-    ) {
-        let user = self.arrivals[scenario].free.pop_front().expect("a claimed user is free");
+    fn begin_claimed(&mut self, start: HandedStart, now: Nanos, recorder: &mut Recorder<'_>) {
+        let HandedStart { scenario, due, has_waited, readiness } = start;
+        let arrivals = &mut self.arrivals[scenario];
+        let free = match readiness {
+            Readiness::Ready => &mut arrivals.free,
+            Readiness::Unready => &mut arrivals.unready,
+        };
+        let user = free.pop_front().expect("a claimed user is free");
         if !has_waited {
             recorder.late(now.since(due));
         }
@@ -227,13 +252,25 @@ impl UserMachine<'_> {
         self.begin_iteration(user, due, now, recorder);
     }
 
+    /// The user is free for the first time.
+    pub(super) fn admit_serving(&mut self, user: UserIndex) {
+        let place = self.place_of(user);
+        if place.number < self.arrivals[place.scenario].first_unready {
+            return self.release(user);
+        }
+        self.user(user).state = State::Free;
+        self.alive -= 1;
+        self.arrivals[place.scenario].unready.push_back(user);
+        self.exchange.release(self.thread, place.scenario, Readiness::Unready);
+    }
+
     /// The user is free.
-    pub(super) fn release(&mut self, user: UserIndex) {
+    fn release(&mut self, user: UserIndex) {
         let scenario = self.user(user).place.scenario;
         self.user(user).state = State::Free;
         self.alive -= 1;
         self.arrivals[scenario].free.push_back(user);
-        self.exchange.release(self.thread, scenario);
+        self.exchange.release(self.thread, scenario, Readiness::Ready);
     }
 
     /// A start that has waited for a user, if any has and the run is not over; else the user is free.
@@ -262,7 +299,7 @@ impl UserMachine<'_> {
             if now >= self.end || !self.exchange.has_waiting(scenario) {
                 return None;
             }
-            if !self.exchange.claim(self.thread, scenario) {
+            if !self.exchange.claim(self.thread, scenario, Readiness::Ready) {
                 return None;
             }
             // Whichever user was claimed for another start, it is another one.

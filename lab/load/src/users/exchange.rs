@@ -28,6 +28,14 @@ pub(super) struct HandedStart {
     pub(super) due: Nanos,
     /// No user was free anywhere when it was due.
     pub(super) has_waited: bool,
+    pub(super) readiness: Readiness,
+}
+
+/// Whether a user that serves starts is made already. One that is not serves a start only where no ready one is free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Readiness {
+    Ready,
+    Unready,
 }
 
 /// Two values that different threads write must not share a cache line; processors fetch lines of 64 bytes in pairs.
@@ -48,10 +56,16 @@ struct ScenarioStarts {
     threads_with_starts: AtomicU32,
 }
 
+#[derive(Debug, Default)]
+struct FreeUsers {
+    ready: AtomicU32,
+    unready: AtomicU32,
+}
+
 #[derive(Debug)]
 struct ThreadStarts {
-    /// By scenario: free users of the thread that nobody has claimed.
-    free: Box<[Padded<AtomicU32>]>,
+    /// By scenario: free users of the thread that nobody has claimed, and those among them that are not ready.
+    free: Box<[Padded<FreeUsers>]>,
     /// No more than the thread has users, since one is claimed for each.
     handed: Mutex<VecDeque<HandedStart>>,
     has_handed: Padded<AtomicBool>,
@@ -88,37 +102,48 @@ impl StartExchange {
         &self.threads[thread as usize]
     }
 
+    fn free(&self, thread: u32, scenario: usize, readiness: Readiness) -> &AtomicU32 {
+        let FreeUsers { ready, unready } = &self.thread(thread).free[scenario].0;
+        match readiness {
+            Readiness::Ready => ready,
+            Readiness::Unready => unready,
+        }
+    }
+
     // ---- free users
 
     /// A user of this thread is free.
-    pub(super) fn release(&self, thread: u32, scenario: usize) {
+    pub(super) fn release(&self, thread: u32, scenario: usize, readiness: Readiness) {
         // Ordered with `wait` and `has_waiting`: a start that begins to wait sees this user, or its thread sees the start.
-        self.thread(thread).free[scenario].0.fetch_add(1, Ordering::SeqCst);
+        self.free(thread, scenario, readiness).fetch_add(1, Ordering::SeqCst);
     }
 
     /// Takes one of the thread's free users, if it has any.
-    pub(super) fn claim(&self, thread: u32, scenario: usize) -> bool {
-        let free = &self.thread(thread).free[scenario].0;
+    pub(super) fn claim(&self, thread: u32, scenario: usize, readiness: Readiness) -> bool {
+        let free = self.free(thread, scenario, readiness);
         free.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |free| free.checked_sub(1)).is_ok()
     }
 
     /// Takes a free user of any other thread: of those that keep up with what they are given, the one that has most.
-    pub(super) fn claim_elsewhere(&self, thread: u32, scenario: usize) -> Option<u32> {
+    pub(super) fn claim_elsewhere(&self, thread: u32, scenario: usize, readiness: Readiness) -> Option<u32> {
+        let free_on = |other| self.free(other, scenario, readiness).load(Ordering::SeqCst);
         loop {
             let others = (0..self.threads.len() as u32).filter(|other| *other != thread);
-            let with_free = others.filter(|other| self.free_on(*other, scenario) > 0);
-            let best = with_free.max_by_key(|other| {
-                (!self.has_handed(*other), self.free_on(*other, scenario), Reverse(*other))
-            });
+            let with_free = others.filter(|other| free_on(*other) > 0);
+            let best =
+                with_free.max_by_key(|other| (!self.has_handed(*other), free_on(*other), Reverse(*other)));
             let other = best?;
-            if self.claim(other, scenario) {
+            if self.claim(other, scenario, readiness) {
                 return Some(other);
             }
         }
     }
 
+    #[cfg(test)]
     pub(super) fn free_on(&self, thread: u32, scenario: usize) -> u32 {
-        self.thread(thread).free[scenario].0.load(Ordering::SeqCst)
+        let counts =
+            [Readiness::Ready, Readiness::Unready].map(|readiness| self.free(thread, scenario, readiness));
+        counts.map(|count| count.load(Ordering::SeqCst)).iter().sum()
     }
 
     /// A user has left for good.
@@ -207,7 +232,10 @@ impl StartExchange {
         let own = self.thread(thread);
         let mut handed = own.lock();
         own.is_closed.store(true, Ordering::Relaxed);
-        own.free.iter().for_each(|free| free.0.store(0, Ordering::SeqCst));
+        for Padded(FreeUsers { ready, unready }) in &own.free {
+            ready.store(0, Ordering::SeqCst);
+            unready.store(0, Ordering::SeqCst);
+        }
         own.has_handed.0.store(false, Ordering::Release);
         std::mem::take(&mut handed)
     }

@@ -136,7 +136,7 @@ impl<'a> UserMachine<'a> {
         let scenario = self.user(user).place.scenario;
         let load = &self.plan.scenarios()[scenario].load;
         if load.is_open() {
-            return self.release(user);
+            return self.admit_serving(user);
         }
         self.user(user).iterations_left = load.budget.of_each_user().unwrap_or(u64::MAX);
         self.plan_activity(user, Nanos::ZERO, Nanos::ZERO);

@@ -313,6 +313,7 @@ impl PlanDraft {
             after_failure: draft.after_failure,
             grace: draft.grace,
             iteration_min: draft.iteration_min,
+            users_ready: draft.users_ready,
             tags: draft.tags.clone(),
         })
     }

@@ -61,6 +61,9 @@ pub struct ScenarioDraft {
     pub grace: Grace,
     /// An iteration that ends earlier keeps its user until then.
     pub iteration_min: Nanos,
+    /// Of the users that serve starts, how many are ready from the beginning. Others serve one only where none of these is
+    /// free; once they have, they are ready too.
+    pub users_ready: u32,
     pub tags: BTreeMap<String, String>,
 }
 
@@ -76,6 +79,7 @@ impl ScenarioDraft {
             after_failure: AfterFailure::EndIteration,
             grace: Grace::NONE,
             iteration_min: Nanos::ZERO,
+            users_ready: u32::MAX,
             tags: BTreeMap::new(),
         }
     }
@@ -122,6 +126,7 @@ pub struct Scenario {
     pub after_failure: AfterFailure,
     pub grace: Grace,
     pub iteration_min: Nanos,
+    pub users_ready: u32,
     pub tags: BTreeMap<String, String>,
 }
 

@@ -31,6 +31,7 @@ impl Scenario {
             start: self.start,
             flow: FlowDraft::Script,
             grace: Grace { stop: self.graceful_stop, ramp_down },
+            users_ready: self.executor.users_prepared(),
             tags: self.tags.clone(),
             ..ScenarioDraft::new(&self.name, self.executor.load())
         }

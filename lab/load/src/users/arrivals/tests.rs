@@ -20,6 +20,7 @@ struct Begun {
     scenario: usize,
     due: Nanos,
     at: Nanos,
+    user: u32,
 }
 
 struct VirtualThread<'a> {
@@ -143,7 +144,8 @@ impl VirtualRun<'_> {
             let Action::Ask { user, reason, due, .. } = action else { continue };
             let VirtualThread { machine, recorder, peer, .. } = &mut self.threads[number];
             if reason == AskReason::Begin {
-                self.begun.push(Begun { scenario: machine.place_of(user).scenario, due, at: now });
+                let place = machine.place_of(user);
+                self.begun.push(Begun { scenario: place.scenario, due, at: now, user: place.number });
                 machine.on_step(user, Step::Send, 1, now, recorder);
                 recorder.sent(1, now);
                 assert!(
@@ -238,6 +240,21 @@ fn a_start_takes_the_free_user_of_another_thread() {
         let takes = |_| Nanos::from_millis(150);
         let (counts, _) = run(&plan(vec![open(50.0, seconds, 10, Nanos::ZERO)]), threads, &takes, &[]);
         assert_eq!([counts[0].started, counts[0].dropped], [200, 0], "{threads} threads");
+    }
+}
+
+#[test]
+fn users_that_are_not_ready_serve_only_where_no_ready_one_is_free() {
+    let mut draft = plan(vec![open(20.0, Nanos::from_secs(2), 9, Nanos::ZERO)]).into_draft();
+    draft.scenarios[0].users_ready = 2;
+    let plan = draft.check().expect("a sound plan");
+    for (takes_ms, users) in [(10, 2), (90, 2), (190, 4)] {
+        for threads in [1, 2, 4] {
+            let (counts, begun) = run(&plan, threads, &|_| Nanos::from_millis(takes_ms), &[]);
+            let served: BTreeSet<_> = begun.iter().map(|begun| begun.user).collect();
+            assert_eq!((counts[0].started, counts[0].dropped), (40, 0));
+            assert_eq!(served, (0..users).collect(), "{takes_ms} ms, {threads} threads");
+        }
     }
 }
 
@@ -356,7 +373,7 @@ proptest! {
         let (all, all_begun) = run(&plan, threads, &takes, &[]);
         prop_assert_eq!(&all, &one);
         hold_counts(&all, &all_begun);
-        let by_due = |mut begun: Vec<Begun>| { begun.sort_unstable(); begun };
+        let by_due = |begun: Vec<Begun>| begun.iter().map(|one| (one.scenario, one.due, one.at)).collect::<BTreeSet<_>>();
         for (scenario, _) in plan.scenarios().iter().enumerate() {
             let own = all_begun.iter().filter(|begun| begun.scenario == scenario);
             prop_assert!(own.is_sorted_by_key(|begun| begun.due), "the order of due times is kept");

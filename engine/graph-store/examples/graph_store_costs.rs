@@ -4,6 +4,7 @@
 //! `cargo run --release -p prony-graph-store --example graph_store_costs -- [NODES [DIRECTORY]]` (3,000,000 nodes, twice
 //! as many relationships, and one node with 10,000,000; in the system's temporary directory).
 
+#![allow(unsafe_code, reason = "the C library is asked for the heap's size")]
 #![allow(clippy::print_stdout, reason = "it is there to print")]
 #![allow(clippy::unwrap_used, reason = "an error ends it")]
 

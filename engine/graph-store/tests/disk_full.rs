@@ -1,5 +1,6 @@
 //! A disk without room, as a limit on the length of files. The limit is the whole process's, so nothing else is here.
 
+#![expect(unsafe_code, reason = "the signal of a file that grew too long is turned off")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
 
 use prony_graph_store::{Around, Durability, Options, Ref, Side, Store, WriteError};

@@ -1,5 +1,6 @@
 //! Processor time of this process and memory from a database of 5,000 tables (six columns and two foreign keys each) to its valid schema,
 //! for both databases: `cargo bench -p prony-sql --bench many_tables`.
+#![expect(unsafe_code, reason = "an allocator is unsafe to implement")]
 #![allow(clippy::print_stdout, reason = "a benchmark's output is its purpose")]
 
 use std::{

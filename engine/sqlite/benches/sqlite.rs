@@ -3,6 +3,7 @@
 //!
 //! `cargo bench -p prony-sqlite --bench sqlite`; the data set is made in a temporary directory.
 
+#![expect(unsafe_code, reason = "SQLite's C interface is called as directly as can be, to compare with")]
 #![allow(clippy::print_stdout, reason = "its figures are its output")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run should say where")]
 

@@ -1,6 +1,8 @@
 //! The engine as a process of its own: started on its processors, awaited until it listens, stopped. The lab
 //! knows it only by its command line, its log, its address and its process.
 
+#![allow(unsafe_code, reason = "what a child does between fork and exec is unsafe to give")]
+
 use std::{
     fs::{self, File},
     io::{self, Read},

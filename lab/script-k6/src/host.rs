@@ -5,6 +5,8 @@
 //! [`Extensions`] under types of their own: a user's ([`UserState::data`]), a thread's ([`Host::thread`]), a script's
 //! ([`Script::shared`]). A part needs no field here.
 
+#![expect(unsafe_code, reason = "QuickJS's values are told how long Rust's live")]
+
 use super::vm::{Memory, Phase, Script, Waits, throw_uncatchable};
 use prony_metrics::{MetadataId, Recorder, TagSets, Tags};
 use prony_model::program::Outgoing;

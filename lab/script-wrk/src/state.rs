@@ -1,5 +1,7 @@
 //! One Lua state with wrk's table, its script loaded, and the functions through which it is called.
 
+#![expect(unsafe_code, reason = "Lua's own stack is used where the safe interface copies")]
+
 use super::address::{Address, connects, lookup};
 use super::error::{Role, ScriptError};
 use super::script::Settings;

@@ -3,6 +3,8 @@
 //! Hooks do not reach code that `LuaJIT` has compiled, and nothing reaches a script that waits in the system. What
 //! the hook has not ended after a grace time is reported to the owner of the run, who can only end the process.
 
+#![expect(unsafe_code, reason = "a hook is set in a state that another thread runs")]
+
 use super::error::{Role, ScriptError};
 use std::ffi::c_int;
 use std::fmt;

@@ -3,6 +3,8 @@
 //! An old slice is freed once no reader can hold it any more (epochs: K. Fraser, "Practical lock-freedom", 2004, as in
 //! crossbeam). Nothing here decides what is written.
 
+#![expect(unsafe_code, reason = "readers follow pointers that a writer replaces, without a lock")]
+
 use crossbeam_epoch::{Atomic, Guard, Owned, Shared};
 use std::fmt;
 use std::mem::{MaybeUninit, needs_drop};

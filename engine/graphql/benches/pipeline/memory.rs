@@ -1,5 +1,7 @@
 //! An allocator that counts.
 
+#![expect(unsafe_code, reason = "an allocator is unsafe to implement")]
+
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     sync::atomic::{AtomicUsize, Ordering::Relaxed},

@@ -1,6 +1,8 @@
 //! An allocator that counts the calls of each thread, once somebody has asked for the count: until then a call costs a look
 //! at a flag. A program that wants the counts makes it its global allocator.
 
+#![expect(unsafe_code, reason = "an allocator is unsafe to implement")]
+
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,

@@ -1,6 +1,8 @@
 //! Memory goes back to the system when many connections have ended. What a connection used stands free in the heap then, and
 //! the C library keeps most of it for later.
 
+#![allow(unsafe_code, reason = "the C library is asked to give memory back")]
+
 use std::{cell::Cell, time::Duration};
 
 use super::core::CoreThread;

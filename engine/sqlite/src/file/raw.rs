@@ -1,7 +1,7 @@
 //! Prepared statements without rusqlite's row layer: binding, stepping and columns straight from SQLite's C
 //! interface, behind types that keep its rules. All unsafe code of the SQLite source is here.
 
-#![allow(unsafe_code, reason = "this module is the boundary to SQLite's C interface")]
+#![expect(unsafe_code, reason = "this module is the boundary to SQLite's C interface")]
 #![allow(clippy::cast_possible_wrap, reason = "SQLite allows 32766 parameters and 2000 columns")]
 
 use std::{

@@ -1,5 +1,7 @@
 //! Sockets that never block: TCP and Unix-domain ones, opened, read and written.
 
+#![expect(unsafe_code, reason = "a socket option that no crate has a call for")]
+
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};

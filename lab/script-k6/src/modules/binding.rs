@@ -1,5 +1,7 @@
 //! What the bindings to JavaScript share: bytes from values, errors as Go's k6 throws them, Rust values held by objects.
 
+#![expect(unsafe_code, reason = "QuickJS's values are told how long Rust's live")]
+
 use crate::vm::{bytes_of, need_buffers};
 
 pub(crate) use crate::vm::is_array_buffer;

@@ -1,5 +1,7 @@
 //! One iteration on its stack: the call of the exported function, and the loop of events that it leaves behind.
 
+#![expect(unsafe_code, reason = "contexts are entered on stacks of their own")]
+
 use super::context::{RawContext, bytes_of, drain_jobs, throw_uncatchable};
 use super::error::{Phase, ScriptError};
 use super::fiber::Switch;

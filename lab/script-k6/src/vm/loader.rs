@@ -1,5 +1,7 @@
 //! QuickJS's questions for modules: names resolved, text compiled at its first use anywhere and read as bytes after.
 
+#![expect(unsafe_code, reason = "QuickJS asks for modules by C functions")]
+
 use super::builtin::{Builtins, NATIVE_PREFIX};
 use super::context::{evaluate, owned};
 use super::modules::Script;

@@ -1,5 +1,7 @@
 //! One thread's JavaScript: its runtime, the contexts of its users, and their iterations.
 
+#![expect(unsafe_code, reason = "runtimes and contexts are handed out by pointers")]
+
 use super::builtin::natives;
 use super::context::{RawContext, collect_garbage, drain_jobs, evaluate, install_handlers};
 use super::error::thrown;

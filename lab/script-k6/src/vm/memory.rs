@@ -4,6 +4,8 @@
 //! given out in small pieces, because QuickJS needs memory to throw, to unwind and to reject promises (without it, it
 //! ends the process), and the user that ran into the limit is cut.
 
+#![expect(unsafe_code, reason = "an allocator is unsafe to implement")]
+
 use rquickjs::allocator::Allocator;
 use std::cell::Cell;
 use std::rc::Rc;

@@ -1,5 +1,7 @@
 //! What scripts hold of ours without looking inside: cookie jars, expected statuses, URLs with names, files.
 
+#![expect(unsafe_code, reason = "QuickJS's values are told how long Rust's live")]
+
 use crate::http::settings::Expected;
 use prony_http_session::exchange::SharedJar;
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};

@@ -3,6 +3,8 @@
 //! Exotic, so that a response nobody looks into costs one small object, and `Object.keys`, spreading and
 //! `JSON.stringify` still show all that k6 shows.
 
+#![expect(unsafe_code, reason = "QuickJS's values are told how long Rust's live, and one is counted by hand")]
+
 use crate::http::binding::arguments::value_of;
 use crate::http::call::facts::{Facts, RequestFacts, cipher_suite, tls_version};
 use crate::http::gjson::{self, Node};

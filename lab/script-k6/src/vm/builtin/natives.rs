@@ -1,5 +1,6 @@
 //! `prony:vm`: parking, `sleep` and `open`.
 
+#![expect(unsafe_code, reason = "a C function becomes a function of scripts")]
 #![expect(clippy::needless_pass_by_value, reason = "native functions are given their arguments")]
 
 use crate::host::host_of;

@@ -3,6 +3,8 @@
 //!
 //! Until then the global object has accessors in their places, which all users of a thread share.
 
+#![expect(unsafe_code, reason = "contexts are reached by pointers that QuickJS gives back")]
+
 use crate::vm::context::{Intrinsic, add_intrinsic, define_accessor, evaluate, has_accessor};
 use crate::vm::loader::Loader;
 use rquickjs::object::Property;

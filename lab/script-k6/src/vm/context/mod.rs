@@ -1,5 +1,7 @@
 //! The few things that are done to QuickJS's runtime and contexts directly, each as one call.
 
+#![expect(unsafe_code, reason = "this is the boundary to QuickJS's C interface")]
+
 pub(super) mod globals;
 
 use super::loader::Loader;

@@ -11,6 +11,8 @@
 //!
 //! So no backtrace, filter of `Error.captureStackTrace` or look at the caller's strictness meets a frame that is gone.
 
+#![expect(unsafe_code, reason = "coroutines are switched beneath C code")]
+
 pub(super) mod stack;
 
 use crate::vm::fiber::stack::{LargeStack, PooledStack, Stacks};

@@ -5,6 +5,8 @@
 //! 65,530 (`vm.max_map_count`) beside what else a process maps. Linux 6.13 and later mark guards in the page tables
 //! (`MADV_GUARD_INSTALL`), and then a slab is one map.
 
+#![expect(unsafe_code, reason = "stacks are cut from mappings")]
+
 use corosensei::stack::valgrind::ValgrindStackRegistration;
 use corosensei::stack::{Stack, StackPointer};
 use std::cell::{Cell, RefCell};

@@ -69,7 +69,7 @@ impl<C: Clone> Client<'_, C> {
             begin = part.text_end;
             let translated = if is_http2 { Some(self.translate(route.target, own)?) } else { None };
             let id = self.begin(route, part, own, asked);
-            if let Some(request) = self.requests.get_mut(id).filter(|_| is_http2) {
+            if is_http2 && let Some(request) = self.requests.get_mut(id) {
                 request.translated = translated;
             }
             match last.and_then(|last| self.requests.get_mut(last)) {
@@ -150,8 +150,7 @@ impl<C: Clone> Client<'_, C> {
         if !is_fresh {
             let pool = self.pool(route.pool);
             if let Some(connection) = pool.take_idle(route.target) {
-                self.reuse(id, connection, now);
-                return self.write(connection, id, text);
+                return self.write(connection, id, text, Some(now));
             }
             if let Some(connection) = pool.shared(route.target) {
                 self.reuse(id, connection, now);
@@ -395,23 +394,29 @@ impl<C: Clone> Client<'_, C> {
             self.turn_to_http2(id, request);
             return Ok(());
         }
-        self.write(id, request, None)
+        self.write(id, request, None, None)
     }
 
     // ---- write
 
-    /// Writes a request to a connection of HTTP/1.1, or keeps its text until that is open.
+    /// Writes a request to a connection of HTTP/1.1, or keeps its text until that is open. `reused_at`: the connection was idle
+    /// until then.
     fn write(
         &mut self,
         connection: ConnectionId,
         id: RequestId,
         text: Option<&[u8]>,
+        reused_at: Option<Nanos>,
     ) -> Result<(), SendError> {
         let (Some(entry), Some(request)) = (self.connections.get_mut(connection), self.requests.get_mut(id))
         else {
             return Ok(());
         };
         entry.carries = Some(id);
+        if let Some(now) = reused_at {
+            entry.is_idle = false;
+            request.reuse(connection, now);
+        }
         let Carrier::Http1(http1) = &mut entry.carrier else { return Ok(()) };
         request.connection = Some(connection);
         if !http1.transport.is_open() {

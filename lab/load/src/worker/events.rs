@@ -2,7 +2,7 @@
 
 use super::{Worker, WorkerError};
 use crate::users::UserIndex;
-use prony_client::{ClientEvent, Ended, EventKind, Failure, Request, RequestId};
+use prony_client::{ClientEvent, Ended, EventKind, Failure, RequestId};
 use prony_model::program::call::{AskId, CallBytes, CallTimes, SocketEvent, WaitEvent};
 use prony_model::{Nanos, Outcome, Record};
 use std::ops::RangeInclusive;
@@ -31,9 +31,24 @@ pub(super) enum Purpose {
 impl Worker<'_> {
     pub(super) fn on_client_event(&mut self, event: ClientEvent) -> Result<(), WorkerError> {
         let ClientEvent { request, kind } = event;
-        let Some(context) = self.client.get(request).and_then(Request::context) else { return Ok(()) };
+        let Some(entry) = self.client.get(request) else { return Ok(()) };
+        let Some(context) = entry.context() else { return Ok(()) };
         match context.purpose {
-            Purpose::Step { bytes_sent } => self.on_step_event(request, bytes_sent, &kind)?,
+            Purpose::Step { bytes_sent } => {
+                let (user, times) = (context.user, entry.times());
+                let (outcome, error) = match kind {
+                    EventKind::Response(status) => {
+                        let (place, response) = (self.machine.place_of(user), entry.response(status));
+                        (self.program.judge(place, context.request, &response)?, None)
+                    }
+                    EventKind::Failed(Failure { error, .. }) => (Outcome::Transport(error), Some(error)),
+                    _ => return Ok(()),
+                };
+                self.recorder.ended(&record(context, outcome, times, bytes_sent, entry.bytes().received));
+                let now = times.ended;
+                self.client.release(request);
+                self.machine.on_request_end(user, error, now);
+            }
             Purpose::Call { id, .. } => self.on_call_event(request, id, kind)?,
             Purpose::WebSocket { id } => {
                 let user = context.user;
@@ -41,32 +56,6 @@ impl Worker<'_> {
             }
         }
         self.act()
-    }
-
-    // ---- steps
-
-    fn on_step_event(
-        &mut self,
-        request: RequestId,
-        bytes_sent: u64,
-        kind: &EventKind,
-    ) -> Result<(), WorkerError> {
-        let Some(ended) = self.client.get(request) else { return Ok(()) };
-        let Some(context) = ended.context() else { return Ok(()) };
-        let (user, times) = (context.user, ended.times());
-        let (outcome, error) = match kind {
-            EventKind::Response(status) => {
-                let place = self.machine.place_of(user);
-                (self.program.judge(place, context.request, &ended.response(*status))?, None)
-            }
-            EventKind::Failed(Failure { error, .. }) => (Outcome::Transport(*error), Some(*error)),
-            _ => return Ok(()),
-        };
-        self.recorder.ended(&record(context, outcome, times, bytes_sent, ended.bytes().received));
-        let now = times.ended;
-        self.client.release(request);
-        self.machine.on_request_end(user, error, now);
-        Ok(())
     }
 
     // ---- calls

@@ -85,6 +85,8 @@ pub struct Host {
     recorder: RefCell<Recorder>,
     pub(super) memory: Rc<Memory>,
     pub(super) cut: Cell<Option<Cut>>,
+    /// Frames on the stack when the innermost `require` that runs in init code was called; 0 where none does.
+    pub(super) required_at: Cell<usize>,
     /// Since when a user has run without parking; none until the first look at it.
     pub(super) running_since: Cell<Option<Instant>>,
 }
@@ -124,6 +126,7 @@ impl Host {
             recorder,
             memory,
             cut: Cell::new(None),
+            required_at: Cell::new(0),
             running_since: Cell::new(None),
         }
     }

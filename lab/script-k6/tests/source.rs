@@ -70,6 +70,68 @@ fn common_js_and_es_modules_import_each_other() {
     );
 }
 
+/// Each file of the name `data.txt` holds the folder that it is in.
+#[test]
+fn files_are_opened_from_the_folder_of_the_module_that_is_evaluated() {
+    check(
+        &[
+            (
+                "in/main.js",
+                "import { own, load } from '../lib/es.js';
+                 import { SharedArray } from 'k6/data';
+                 const called = load();
+                 const before = open('data.txt');
+                 const required = require('../cjs/a.cjs');
+                 const shared = new SharedArray('s', () => [open('./data.txt')])[0];
+                 const again = load();
+                 const missing = (() => { try { require('../cjs/throws.cjs') } catch (e) { return open('data.txt') } })();
+                 export function setup() { return { own, called, before, required, shared, again, missing }; }",
+            ),
+            ("in/data.txt", "in"),
+            (
+                "lib/es.js",
+                "import { deep } from './deep/es.js'; export const load = () => open('data.txt');
+                 export const own = [open('data.txt'), load(), deep];",
+            ),
+            ("lib/data.txt", "lib"),
+            ("lib/deep/es.js", "export const deep = open('./data.txt');"),
+            ("lib/deep/data.txt", "deep"),
+            (
+                "cjs/a.cjs",
+                "exports.before = open('data.txt'); exports.es = require('./far/es.js').far;
+                 exports.load = require('../lib/es.js').load(); exports.after = open('data.txt');",
+            ),
+            ("cjs/data.txt", "cjs"),
+            ("cjs/far/es.js", "import { inner } from './in/es.js'; export const far = [open('data.txt'), inner];"),
+            ("cjs/far/data.txt", "far"),
+            ("cjs/far/in/es.js", "export const inner = open('data.txt');"),
+            ("cjs/far/in/data.txt", "inner"),
+            ("cjs/throws.cjs", "throw new Error(open('data.txt'));"),
+        ],
+        &expect![[r#"{"own":["lib","lib","deep"],"called":"in","before":"in","required":{"before":"cjs","es":["far","inner"],"load":"cjs","after":"cjs"},"shared":"in","again":"in","missing":"in"}"#]],
+    );
+}
+
+/// A body that has awaited something goes on in its own folder.
+#[test]
+fn a_body_that_awaits_opens_from_its_own_folder() {
+    check(
+        &[
+            (
+                "main.js",
+                "import { a } from './a/m.js'; import { b } from './b/m.js'; const own = open('data.txt');
+                 export function setup() { return [a, b, own]; }",
+            ),
+            ("data.txt", "main"),
+            ("a/m.js", "await null; export const a = open('data.txt');"),
+            ("a/data.txt", "a"),
+            ("b/m.js", "await null; export const b = await Promise.resolve().then(() => open('data.txt'));"),
+            ("b/data.txt", "b"),
+        ],
+        &expect![[r#"["a","b","main"]"#]],
+    );
+}
+
 #[test]
 fn a_main_file_may_be_common_js() {
     check(

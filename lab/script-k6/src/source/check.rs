@@ -13,8 +13,8 @@ use crate::options::table::{OPTIONS, Support};
 use crate::vm::Builtins;
 use oxc::allocator::Allocator;
 use oxc::ast::ast::{
-    BindingPattern, Declaration, ExportDefaultDeclarationKind, Expression, IdentifierReference,
-    ObjectExpression, ObjectPropertyKind, Program, Statement, StaticMemberExpression,
+    Argument, BindingPattern, CallExpression, Declaration, ExportDefaultDeclarationKind, Expression,
+    IdentifierReference, ObjectExpression, ObjectPropertyKind, Program, Statement, StaticMemberExpression,
 };
 use oxc::ast_visit::{Visit, walk};
 use oxc::parser::Parser;
@@ -60,7 +60,7 @@ impl Check {
             for (request, target) in module.parsed.requests.iter().zip(&module.targets) {
                 check.add_request(&module, request, target, &members);
             }
-            check.add_text(&module, &members);
+            check.add_text(&sources, &name, &module, &members);
         }
         check.lacks.sort_by(|a, b| (&a.file, a.position).cmp(&(&b.file, b.position)));
         check.lacks.dedup();
@@ -110,8 +110,14 @@ impl Check {
         }
     }
 
-    /// Members of built-in modules, and the options.
-    fn add_text(&mut self, module: &Module, members: &HashMap<&str, BTreeSet<String>>) {
+    /// Members of built-in modules, files that are opened, and the options.
+    fn add_text(
+        &mut self,
+        sources: &Sources,
+        name: &str,
+        module: &Module,
+        members: &HashMap<&str, BTreeSet<String>>,
+    ) {
         let allocator = Allocator::default();
         let text = &module.parsed.text;
         let kind = if module.is_common_js() { SourceType::cjs() } else { SourceType::mjs() };
@@ -144,12 +150,28 @@ impl Check {
             let message = no_member(specifier, &member, has);
             self.lacks.push(Fault::at(FaultKind::Unsupported, &module.file, &module.text, position, message));
         }
+        let mut finder = OpenFinder { scoping: &scoping, found: Vec::new() };
+        finder.visit_program(&parsed.program);
+        for (path, offset) in finder.found {
+            let Some(message) = absent_file(sources, name, &path) else { continue };
+            let position = module.parsed.map.author(lines.position(text, offset));
+            self.lacks.push(Fault::at(FaultKind::Missing, &module.file, &module.text, position, message));
+        }
         for (key, offset) in options_keys(&parsed.program) {
             let Some(message) = option_note(&key) else { continue };
             let position = module.parsed.map.author(lines.position(text, offset));
             self.notes.push(Fault::at(FaultKind::Unsupported, &module.file, &module.text, position, message));
         }
     }
+}
+
+/// A function may be called from the main module, whose folder counts then: only what is in neither is missing.
+fn absent_file(sources: &Sources, module: &str, path: &str) -> Option<String> {
+    let own = sources.path_of(module, path);
+    if own.is_file() || sources.path_of(sources.entry(), path).is_file() {
+        return None;
+    }
+    Some(format!("open() finds no file {path}: tried {}", own.display()))
 }
 
 fn no_member(module: &str, member: &str, has: &BTreeSet<String>) -> String {
@@ -251,6 +273,25 @@ impl<'a> Visit<'a> for MemberFinder<'_> {
             self.found.push((symbol, member.property.name.to_string(), member.property.span.start));
         }
         walk::walk_static_member_expression(self, member);
+    }
+}
+
+/// Calls of k6's `open` with a text.
+struct OpenFinder<'s> {
+    scoping: &'s Scoping,
+    found: Vec<(String, u32)>,
+}
+
+impl<'a> Visit<'a> for OpenFinder<'_> {
+    fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
+        if let Expression::Identifier(callee) = &call.callee
+            && callee.name == "open"
+            && self.scoping.get_reference(callee.reference_id()).symbol_id().is_none()
+            && let Some(Argument::StringLiteral(path)) = call.arguments.first()
+        {
+            self.found.push((path.value.to_string(), path.span.start));
+        }
+        walk::walk_call_expression(self, call);
     }
 }
 

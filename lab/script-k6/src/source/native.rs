@@ -6,7 +6,8 @@ use super::common_js::RUNNER;
 use super::position::Position;
 use super::sources::Sources;
 use crate::host::host_of;
-use crate::vm::{Builtin, Modules, Native, Place};
+use crate::vm::{Builtin, Modules, Native, Phase, Place, depth};
+use rquickjs::function::This;
 use rquickjs::{Ctx, Exception, Function, Module, Object, Value};
 use std::sync::Arc;
 
@@ -55,9 +56,20 @@ fn is_builtin(ctx: Ctx<'_>, name: String) -> bool {
 fn namespace<'js>(ctx: Ctx<'js>, name: String) -> rquickjs::Result<Value<'js>> {
     let specifier = serde_json::to_string(&name).expect("texts are JSON");
     let text = format!("export * as all from {specifier};");
-    let (module, promise) = Module::declare(ctx.clone(), format!("require:{name}"), text)?.eval()?;
+    let host = host_of(&ctx);
+    let is_init = host.phase() == Phase::Init;
+    let required_at = host.required_at.replace(if is_init { depth(&ctx) } else { 0 });
+    let evaluated = Module::declare(ctx.clone(), format!("require:{name}"), text).and_then(Module::eval);
+    host.required_at.set(required_at);
+    let (module, promise) = evaluated?;
     match promise.result::<Value<'js>>() {
-        Some(Err(error)) => Err(error),
+        Some(Err(_)) => {
+            let thrown = ctx.catch();
+            // It is thrown where `require` was called, and not left to nobody.
+            let ignore = Function::new(ctx.clone(), || ())?;
+            promise.catch()?.call::<_, Value<'js>>((This(promise), ignore))?;
+            Err(ctx.throw(thrown))
+        }
         Some(Ok(_)) => module.get("all"),
         None => {
             let message = format!("require() cannot wait for {name}, which awaits something at its top");

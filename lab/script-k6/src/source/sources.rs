@@ -259,9 +259,7 @@ impl Sources {
 
     /// The contents of a file that a script opens, relative to the folder of the module `from`.
     pub fn open(&self, from: &str, path: &str) -> Result<Arc<[u8]>, String> {
-        let folder =
-            self.module(from).map_or_else(|| self.working_folder.clone(), |from| from.folder.clone());
-        let full = clean(&folder.join(path.strip_prefix("file://").unwrap_or(path)));
+        let full = self.path_of(from, path);
         if let Some(bytes) = self.state().opened.get(&full) {
             return Ok(Arc::clone(bytes));
         }
@@ -273,6 +271,13 @@ impl Sources {
         let bytes: Arc<[u8]> = bytes.into();
         self.state().opened.insert(full, Arc::clone(&bytes));
         Ok(bytes)
+    }
+
+    /// Where a file is that the module `from` opens.
+    pub(super) fn path_of(&self, from: &str, path: &str) -> PathBuf {
+        let folder =
+            self.module(from).map_or_else(|| self.working_folder.clone(), |from| from.folder.clone());
+        clean(&folder.join(path.strip_prefix("file://").unwrap_or(path)))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -401,6 +401,37 @@ fn a_check_tells_all_that_is_needed_and_missing() {
 }
 
 #[test]
+fn a_check_finds_files_that_would_be_opened_and_are_not_there() {
+    check_needs(
+        &[
+            (
+                "in/main.js",
+                "import './lib.js'; import { load } from '../other/load.js';\nexport const a = [open('a.csv'), open(`b.csv`), load()];\n{ const open = (x) => x; open('own.csv'); }\nexport default () => {};",
+            ),
+            ("in/lib.js", "const one = open('../data/one.json', 'b'), two = open('../data/two.json');"),
+            ("data/one.json", "1"),
+            ("other/load.js", "export const load = () => [open('beside_main.csv'), open('nowhere.csv')];"),
+            ("in/beside_main.csv", "x"),
+        ],
+        &expect![[r#"
+            3 files and 0 modules from elsewhere
+
+            Missing:
+            in/lib.js:1:55: open() finds no file ../data/two.json: tried FOLDER/data/two.json
+             1 | const one = open('../data/one.json', 'b'), two = open('../data/two.json');
+               |                                                       ^
+            in/main.js:2:24: open() finds no file a.csv: tried FOLDER/in/a.csv
+             2 | export const a = [open('a.csv'), open(`b.csv`), load()];
+               |                        ^
+            other/load.js:1:58: open() finds no file nowhere.csv: tried FOLDER/other/nowhere.csv
+             1 | export const load = () => [open('beside_main.csv'), open('nowhere.csv')];
+               |                                                          ^
+
+            3 things are missing."#]],
+    );
+}
+
+#[test]
 fn a_check_of_a_whole_script_and_of_no_script() {
     check_needs(
         &[("main.js", "import http from 'k6/http'; export default () => http.get('x');")],

@@ -23,7 +23,7 @@ pub trait Modules: Send + Sync {
         place
     }
 
-    /// The contents of a file that the script opens in init code; `from` is the full name of the main module.
+    /// The contents of a file that the script opens in init code; `from` is the full name of the module that is evaluated.
     fn file(&self, from: &str, path: &str) -> Result<Arc<[u8]>, String>;
 }
 

@@ -7,6 +7,7 @@ use crate::host::host_of;
 use crate::vm::builtin::Native;
 use crate::vm::context::globals::need_buffers;
 use crate::vm::context::{owned, throw_uncatchable};
+use crate::vm::evaluation::evaluated_module;
 use crate::vm::fiber::park_function;
 use prony_model::units::Nanos;
 use rquickjs::function::Opt;
@@ -52,7 +53,7 @@ fn open(ctx: Ctx<'_>, path: Coerced<String>, mode: Opt<String>) -> rquickjs::Res
     let host = host_of(&ctx);
     host.require_init(&ctx, "open()")?;
     let script = &host.script;
-    let bytes = script.modules.file(&script.entry, &path.0);
+    let bytes = script.modules.file(&evaluated_module(&ctx), &path.0);
     let bytes = bytes.map_err(|message| Exception::throw_message(&ctx, &message))?;
     if mode.0.as_deref() == Some("b") {
         need_buffers(&ctx)?;

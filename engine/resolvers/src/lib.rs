@@ -1,7 +1,7 @@
 //! Functions as a source: a schema in GraphQL's own language, and one Rust function a field.
 //!
 //! [`Schema`] takes functions and checks them against the schema; what it builds, [`Resolvers`], is a source like
-//! a database. `plan` compiles a selection, `run` calls the functions level by level, `write` turns what they
+//! a database. `planner` compiles a selection, `run` calls the functions level by level, `write` turns what they
 //! answer into JSON bytes without a tree between, `reflect` finds the shapes of Rust types through serde.
 
 mod api;
@@ -21,6 +21,6 @@ pub use crate::{
         events::{EVENTS_KEPT, Events, Lagged, Subscriber},
         function::{AsyncBatchFunction, AsyncFieldFunction, Batch, BatchFunction, FieldFunction},
     },
-    definition::schema::{Schema, Settings},
+    definition::{schema::Schema, settings::Settings},
     source::Resolvers,
 };

@@ -1,15 +1,6 @@
 //! The source as the engine sees it: what it contributes, and how root fields are planned and answered.
 
-use std::{
-    any::Any,
-    fmt,
-    panic::AssertUnwindSafe,
-    rc::Rc,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
-};
+use std::{any::Any, fmt, panic::AssertUnwindSafe, rc::Rc, sync::Arc};
 
 use futures_util::{FutureExt as _, future::LocalBoxFuture};
 use prony_graphql::{
@@ -28,14 +19,11 @@ use prony_source::{
 
 use crate::{
     api::context::Making,
-    definition::{
-        contribution, example,
-        schema::{Catalog, Settings},
-    },
+    definition::{catalog::Catalog, contribution, example, settings::Settings},
     execute::{
-        event_field::Subscription,
-        plan::{CallPlan, Planner},
-        run::{self, Scope},
+        guard::{self, Scope},
+        plan::{CallPlan, Subscription},
+        planner::Planner,
     },
 };
 
@@ -142,7 +130,7 @@ fn noted(result: FieldResult, call: &CallPlan) -> FieldResult {
 
 #[cold]
 fn panicked(panic: &(dyn Any + Send), call: &CallPlan) -> FieldResult {
-    let error = run::panicked(panic).at(call.position);
+    let error = guard::panicked(panic).at(call.position);
     let error = error.with_path(vec![PathSegment::Key(call.response_key.clone())]);
     let data = (!call.output.non_null).then(|| b"null".to_vec());
     FieldResult { data, errors: vec![error] }
@@ -229,42 +217,8 @@ impl SourceSession for Resolvers {
     }
 }
 
-/// Bytes that the last answer took, so that the next needs no growing.
-#[derive(Debug)]
-pub(crate) struct ExpectedBytes(AtomicUsize);
-
-impl Default for ExpectedBytes {
-    fn default() -> Self {
-        const BEFORE_THE_FIRST: usize = 256;
-        Self(AtomicUsize::new(BEFORE_THE_FIRST))
-    }
-}
-
-impl ExpectedBytes {
-    /// An answer that once was large is not expected to be so for ever.
-    const MAX: usize = 64 << 10;
-
-    pub(crate) fn get(&self) -> usize {
-        self.0.load(Relaxed)
-    }
-
-    pub(crate) fn set(&self, bytes: usize) {
-        let bytes = bytes.min(Self::MAX);
-        // A line that all cores read is written only when it must be.
-        if self.get() < bytes || self.get() / 4 > bytes {
-            self.0.store(bytes + bytes / 8, Relaxed);
-        }
-    }
-}
-
 impl fmt::Debug for Resolvers {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Resolvers").field("functions", &self.function_count()).finish()
-    }
-}
-
-impl fmt::Debug for CallPlan {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("CallPlan").field(&self.response_key).finish()
     }
 }

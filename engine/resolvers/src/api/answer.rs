@@ -9,9 +9,13 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use crate::{
-    api::error::Error,
+    api::{
+        error::Error,
+        parent::Parent,
+        signature::{AnswerForm, AnswerShape},
+    },
     execute::plan::{OutputKind, OutputPlan},
-    reflect::{self, Kind},
+    reflect,
     write::{Nulled, Path, Writer},
 };
 
@@ -79,16 +83,12 @@ macro_rules! outputs {
 }
 
 /// An object whose type is known only when it runs.
-pub trait Concrete: Send + Sync {
-    #[doc(hidden)]
-    fn name(&self) -> &'static str;
-    #[doc(hidden)]
-    fn as_any(&self) -> &dyn Any;
+pub trait Concrete: Parent {
     #[doc(hidden)]
     fn write(&self, plan: &OutputPlan, path: Path<'_>, writer: &mut Writer<'_>) -> Result<(), Nulled>;
 }
 
-impl<T: Output> Concrete for T {
+impl<T: Output> Parent for T {
     fn name(&self) -> &'static str {
         T::NAME
     }
@@ -96,23 +96,12 @@ impl<T: Output> Concrete for T {
     fn as_any(&self) -> &dyn Any {
         self
     }
+}
 
+impl<T: Output> Concrete for T {
     fn write(&self, plan: &OutputPlan, path: Path<'_>, writer: &mut Writer<'_>) -> Result<(), Nulled> {
         writer.object(self, T::NAME, plan, path)
     }
-}
-
-/// What the schema calls a Rust type, as far as it is known before anything runs.
-#[derive(Debug, Clone)]
-pub struct AnswerShape {
-    pub(crate) nullable: bool,
-    pub(crate) form: AnswerForm,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) enum AnswerForm {
-    List(Box<AnswerShape>),
-    Named { name: &'static str, rust: &'static str, id: TypeId, kind: Option<Kind> },
 }
 
 /// What a function may answer: an [`Output`], a scalar, or `Option`, `Vec`, `Arc`, `Result` of an answer.
@@ -202,6 +191,30 @@ impl<T: Answer> Answer for Arc<T> {
     }
 }
 
+fn write_list<'a, A: Answer>(
+    items: impl Iterator<Item = &'a A>,
+    plan: &OutputPlan,
+    path: Path<'_>,
+    writer: &mut Writer<'_>,
+) -> Result<(), Nulled> {
+    let OutputKind::List(item_plan) = &plan.kind else {
+        return writer.complete(plan, path, |writer| {
+            writer.nonsense("a list may not stand here", plan.position, path)
+        });
+    };
+    writer.complete(plan, path, |writer| {
+        writer.out.push(b'[');
+        for (index, item) in items.enumerate() {
+            if index > 0 {
+                writer.out.push(b',');
+            }
+            item.write(item_plan, path.index(index), writer)?;
+        }
+        writer.out.push(b']');
+        Ok(())
+    })
+}
+
 macro_rules! lists {
     ($($ty:ty),+) => { $(
         impl<A: Answer> Answer for $ty {
@@ -221,7 +234,7 @@ macro_rules! lists {
                 path: Path<'_>,
                 writer: &mut Writer<'_>,
             ) -> Result<(), Nulled> {
-                writer.list(self.iter(), plan, path)
+                write_list(self.iter(), plan, path, writer)
             }
         }
     )+ };

@@ -10,7 +10,7 @@ use prony_graphql::{
 
 use crate::{
     api::error::Error,
-    execute::run::{Row, guarded},
+    execute::guard::{Row, guarded},
 };
 
 /// Where a function's context comes from.

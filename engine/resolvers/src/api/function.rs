@@ -12,70 +12,24 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     api::{
-        answer::{Answer, AnswerShape, Concrete, Output},
+        answer::{Answer, Output},
         context::Context,
         error::Error,
+        parent::Parent,
+        signature::{ParentType, Signature},
     },
     execute::{
-        event_field::{Subscription, no_events},
+        guard::{Later, Row, Rows, Scope, guarded, guarded_later},
         input::Input,
-        plan::CallPlan,
+        plan::{CallPlan, Resolve},
         rows::Column,
-        run::{
-            Later, Row, Rows, Scope, finish_column, finish_column_later, finish_root, finish_root_later,
-            guarded, guarded_later,
-        },
+        run::{finish_column, finish_column_later, finish_root, finish_root_later},
     },
-    reflect::{self, Look},
+    reflect,
 };
-use prony_source::Events;
 
 /// Calls of one function for several parents that wait at the same time.
 const MAX_CALLS_AT_ONCE: usize = 64;
-
-/// A function as the engine calls it.
-pub(crate) trait Resolve: Send + Sync {
-    fn signature(&self) -> Signature;
-    fn waits(&self) -> bool;
-    fn root(&self, scope: Scope<'_>, call: &CallPlan) -> FieldResult;
-    fn root_later<'a>(&'a self, scope: Scope<'a>, call: &'a CallPlan) -> Later<'a, FieldResult>;
-    fn column(&self, scope: Scope<'_>, call: &CallPlan, parents: &[&dyn Concrete]) -> Column;
-    fn column_later<'a>(
-        &'a self,
-        scope: Scope<'a>,
-        call: &'a CallPlan,
-        parents: &'a [&'a dyn Concrete],
-    ) -> Later<'a, Column>;
-
-    /// Begins to hear events, where the field has some.
-    fn events(&self, subscription: Subscription) -> Result<Events, GraphqlError> {
-        Err(no_events(&subscription.call))
-    }
-}
-
-/// What is known of a function before it is called.
-#[derive(Debug)]
-pub(crate) struct Signature {
-    /// None for root fields.
-    pub(crate) parent: Option<ParentType>,
-    pub(crate) arguments: Option<Look>,
-    pub(crate) answer: AnswerShape,
-    /// Whether it answers with events.
-    pub(crate) is_event: bool,
-}
-
-#[derive(Debug)]
-pub(crate) struct ParentType {
-    pub(crate) name: &'static str,
-    pub(crate) rust: &'static str,
-    pub(crate) id: TypeId,
-}
-
-impl ParentType {
-    fn of<P: Output>() -> Self {
-        Self { name: P::NAME, rust: std::any::type_name::<P>(), id: TypeId::of::<P>() }
-    }
-}
 
 /// What differs between the forms of functions.
 trait Caller: Send + Sync {
@@ -85,13 +39,13 @@ trait Caller: Send + Sync {
     fn signature(&self) -> Signature;
 
     /// For root fields there are no parents, and one row.
-    fn now(&self, input: Input<'_>, parents: &[&dyn Concrete]) -> Rows<Self::Answer>;
+    fn now(&self, input: Input<'_>, parents: &[&dyn Parent]) -> Rows<Self::Answer>;
 
     fn later(
         &self,
         _scope: Scope<'_>,
         input: Input<'_>,
-        parents: &[&dyn Concrete],
+        parents: &[&dyn Parent],
     ) -> impl Future<Output = Rows<Self::Answer>> + Send {
         async move { self.now(input, parents) }
     }
@@ -117,7 +71,7 @@ impl<T: Caller> Resolve for T {
         })
     }
 
-    fn column(&self, scope: Scope<'_>, call: &CallPlan, parents: &[&dyn Concrete]) -> Column {
+    fn column(&self, scope: Scope<'_>, call: &CallPlan, parents: &[&dyn Parent]) -> Column {
         if parents.is_empty() {
             return Column::default();
         }
@@ -128,7 +82,7 @@ impl<T: Caller> Resolve for T {
         &'a self,
         scope: Scope<'a>,
         call: &'a CallPlan,
-        parents: &'a [&'a dyn Concrete],
+        parents: &'a [&'a dyn Parent],
     ) -> Later<'a, Column> {
         Box::pin(async move {
             if parents.is_empty() {
@@ -140,6 +94,10 @@ impl<T: Caller> Resolve for T {
     }
 }
 
+fn parent_type<P: Output>() -> ParentType {
+    ParentType { name: P::NAME, rust: std::any::type_name::<P>(), id: TypeId::of::<P>() }
+}
+
 pub(crate) fn arguments<A: DeserializeOwned>(input: Input<'_>) -> Row<A> {
     A::deserialize(input).map_err(|error| {
         let message = format!("the arguments do not fit: {error}");
@@ -147,7 +105,7 @@ pub(crate) fn arguments<A: DeserializeOwned>(input: Input<'_>) -> Row<A> {
     })
 }
 
-fn typed<P: 'static>(parent: &dyn Concrete) -> Row<&P> {
+fn typed<P: 'static>(parent: &dyn Parent) -> Row<&P> {
     parent.as_any().downcast_ref().ok_or_else(|| {
         let detail = format!("a parent of {} is not {}", parent.name(), std::any::type_name::<P>());
         Box::new(Error::masked(detail).to_graphql())
@@ -300,7 +258,7 @@ where
         signature::<A, R>(None)
     }
 
-    fn now(&self, input: Input<'_>, _parents: &[&dyn Concrete]) -> Rows<R> {
+    fn now(&self, input: Input<'_>, _parents: &[&dyn Parent]) -> Rows<R> {
         let row = self.context.get(input.variables()).and_then(|context| {
             let arguments = arguments(input)?;
             guarded(|| (self.function)(context, arguments))
@@ -321,11 +279,11 @@ where
     const WAITS: bool = false;
 
     fn signature(&self) -> Signature {
-        signature::<A, R>(Some(ParentType::of::<P>()))
+        signature::<A, R>(Some(parent_type::<P>()))
     }
 
-    fn now(&self, input: Input<'_>, parents: &[&dyn Concrete]) -> Rows<R> {
-        let row = |parent: &&dyn Concrete| {
+    fn now(&self, input: Input<'_>, parents: &[&dyn Parent]) -> Rows<R> {
+        let row = |parent: &&dyn Parent| {
             let context = self.context.get(input.variables())?;
             let (parent, arguments) = (typed(*parent)?, arguments(input)?);
             guarded(|| (self.function)(context, parent, arguments))
@@ -346,10 +304,10 @@ where
     const WAITS: bool = false;
 
     fn signature(&self) -> Signature {
-        signature::<A, B::Item>(Some(ParentType::of::<P>()))
+        signature::<A, B::Item>(Some(parent_type::<P>()))
     }
 
-    fn now(&self, input: Input<'_>, parents: &[&dyn Concrete]) -> Rows<B::Item> {
+    fn now(&self, input: Input<'_>, parents: &[&dyn Parent]) -> Rows<B::Item> {
         let typed = parents.iter().map(|parent| typed(*parent)).collect::<Row<Vec<&P>>>();
         let answered = typed.and_then(|parents| {
             let (context, arguments) = (self.context.get(input.variables())?, arguments(input)?);
@@ -377,11 +335,11 @@ where
         signature::<A, T::Output>(None)
     }
 
-    fn now(&self, _input: Input<'_>, _parents: &[&dyn Concrete]) -> Rows<T::Output> {
+    fn now(&self, _input: Input<'_>, _parents: &[&dyn Parent]) -> Rows<T::Output> {
         never_now()
     }
 
-    async fn later(&self, scope: Scope<'_>, input: Input<'_>, _parents: &[&dyn Concrete]) -> Rows<T::Output> {
+    async fn later(&self, scope: Scope<'_>, input: Input<'_>, _parents: &[&dyn Parent]) -> Rows<T::Output> {
         let begun = self.context.share(scope.variables).and_then(|context| {
             let arguments = arguments(input)?;
             guarded(|| (self.function)(context, arguments))
@@ -402,15 +360,15 @@ where
     const WAITS: bool = true;
 
     fn signature(&self) -> Signature {
-        signature::<A, T::Output>(Some(ParentType::of::<P>()))
+        signature::<A, T::Output>(Some(parent_type::<P>()))
     }
 
-    fn now(&self, _input: Input<'_>, _parents: &[&dyn Concrete]) -> Rows<T::Output> {
+    fn now(&self, _input: Input<'_>, _parents: &[&dyn Parent]) -> Rows<T::Output> {
         never_now()
     }
 
-    async fn later(&self, scope: Scope<'_>, input: Input<'_>, parents: &[&dyn Concrete]) -> Rows<T::Output> {
-        let begin = |parent: &dyn Concrete| {
+    async fn later(&self, scope: Scope<'_>, input: Input<'_>, parents: &[&dyn Parent]) -> Rows<T::Output> {
+        let begin = |parent: &dyn Parent| {
             let context = self.context.share(scope.variables)?;
             let (parent, arguments) = (typed::<P>(parent)?, arguments(input)?);
             guarded(|| (self.function)(context, parent.clone(), arguments))
@@ -443,19 +401,14 @@ where
     const WAITS: bool = true;
 
     fn signature(&self) -> Signature {
-        signature::<A, Self::Answer>(Some(ParentType::of::<P>()))
+        signature::<A, Self::Answer>(Some(parent_type::<P>()))
     }
 
-    fn now(&self, _input: Input<'_>, _parents: &[&dyn Concrete]) -> Rows<Self::Answer> {
+    fn now(&self, _input: Input<'_>, _parents: &[&dyn Parent]) -> Rows<Self::Answer> {
         never_now()
     }
 
-    async fn later(
-        &self,
-        scope: Scope<'_>,
-        input: Input<'_>,
-        parents: &[&dyn Concrete],
-    ) -> Rows<Self::Answer> {
+    async fn later(&self, scope: Scope<'_>, input: Input<'_>, parents: &[&dyn Parent]) -> Rows<Self::Answer> {
         let typed = parents.iter().map(|parent| typed::<P>(*parent).cloned()).collect::<Row<Vec<P>>>();
         let begun = typed.and_then(|parents| {
             let (context, arguments) = (self.context.share(scope.variables)?, arguments(input)?);

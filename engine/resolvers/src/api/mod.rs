@@ -5,3 +5,5 @@ pub(crate) mod context;
 pub(crate) mod error;
 pub(crate) mod events;
 pub(crate) mod function;
+pub(crate) mod parent;
+pub(crate) mod signature;

@@ -13,11 +13,10 @@ use prony_graphql::{
 
 use crate::{
     api::{
-        answer::{AnswerForm, AnswerShape},
         error::Faults,
-        function::{ParentType, Signature},
+        signature::{AnswerForm, AnswerShape, ParentType, Signature},
     },
-    definition::{contribution::ROOTS, schema::Catalog},
+    definition::{catalog::Catalog, contribution::ROOTS},
     reflect::{Kind, Look, Member},
 };
 

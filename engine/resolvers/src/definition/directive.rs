@@ -7,7 +7,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     api::error::Error,
-    execute::{input::Input, run::guarded},
+    execute::{guard::guarded, input::Input},
     reflect::{self, Look},
 };
 

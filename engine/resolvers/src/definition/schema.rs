@@ -2,16 +2,7 @@
 
 use std::{any::Any, fmt, sync::Arc, time::Duration};
 
-use prony_graphql::{
-    Name,
-    compiler::{
-        Schema as Compiled,
-        collections::HashMap,
-        schema::{ExtendedType, Implementers},
-        validation::Valid,
-    },
-    selection::AppliedDirective,
-};
+use prony_graphql::{Name, compiler::collections::HashMap};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
@@ -20,30 +11,18 @@ use crate::{
         context::{Context, Making},
         error::{Error, Faults},
         events::Subscriber,
-        function::{AsyncBatchFunction, AsyncFieldFunction, BatchFunction, Bind, FieldFunction, Resolve},
+        function::{AsyncBatchFunction, AsyncFieldFunction, BatchFunction, Bind, FieldFunction},
     },
     definition::{
+        catalog::Catalog,
         check,
         contribution::{self, Declared},
         directive::{self, Apply},
+        settings::Settings,
     },
-    execute::event_field::EventField,
+    execute::{event_field::EventField, plan::Resolve},
     source::Resolvers,
 };
-
-/// What holds for all functions.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// How long an async function may take before its field becomes an error. A function that is not async
-    /// cannot be stopped: it must not block.
-    pub function_timeout: Duration,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { function_timeout: Duration::from_secs(10) }
-    }
-}
 
 /// A schema in GraphQL's own language, and a function for each field that a value does not hold itself.
 ///
@@ -190,52 +169,5 @@ impl<C: Send + Sync + 'static> Schema<C> {
 impl<C> fmt::Debug for Schema<C> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Schema").field("functions", &self.functions.len()).finish_non_exhaustive()
-    }
-}
-
-/// The schema with its functions.
-pub(crate) struct Catalog {
-    pub(crate) schema: Valid<Compiled>,
-    pub(crate) implementers: HashMap<Name, Implementers>,
-    pub(crate) functions: HashMap<Name, HashMap<Name, Arc<dyn Resolve>>>,
-    pub(crate) directives: HashMap<Name, Arc<dyn Apply>>,
-    declared: Declared,
-}
-
-impl Catalog {
-    pub(crate) fn function(&self, type_name: &str, field: &str) -> Option<&Arc<dyn Resolve>> {
-        self.functions.get(type_name)?.get(field)
-    }
-
-    pub(crate) fn declared_directives(&self, type_name: &Name, field: &Name) -> &[AppliedDirective] {
-        self.declared.get(&(type_name.clone(), field.clone())).map_or(&[], Vec::as_slice)
-    }
-
-    fn add_function(&mut self, place: &str, function: Arc<dyn Resolve>, faults: &mut Faults) {
-        let Some((type_name, field)) = place.split_once('.') else {
-            return faults.add(place, "a function is registered for `Type.field`");
-        };
-        let Some(definition) = self.schema.types.get(type_name) else {
-            return faults.add(place, format!("the schema has no type {type_name}"));
-        };
-        let ExtendedType::Object(object) = definition else {
-            return faults.add(place, format!("{type_name} is no object type; only objects have functions"));
-        };
-        let Some((field, _)) = object.fields.get_key_value(field) else {
-            return faults.add(place, format!("type {type_name} has no field {field} in the schema"));
-        };
-        let fields = self.functions.entry(object.name.clone()).or_default();
-        if fields.insert(field.clone(), function).is_some() {
-            faults.add(place, "two functions are registered for it");
-        }
-    }
-
-    fn add_directive(&mut self, name: &str, function: Arc<dyn Apply>, faults: &mut Faults) {
-        let Some(definition) = self.schema.directive_definitions.get(name) else {
-            return faults.add(format!("@{name}"), "the schema declares no such directive");
-        };
-        if self.directives.insert(definition.name.clone(), function).is_some() {
-            faults.add(format!("@{name}"), "two functions are registered for it");
-        }
     }
 }

@@ -1,38 +1,33 @@
 //! Fields of subscriptions: a function says which events a client hears, and each event is answered like a value
 //! that a function gave.
 
-use std::{marker::PhantomData, sync::Arc};
+use std::marker::PhantomData;
 
 use futures_util::stream;
 use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     response::FieldResult,
-    variables::Variables,
 };
 use serde::de::DeserializeOwned;
 
 use crate::{
     api::{
-        answer::{Answer, Concrete},
+        answer::Answer,
         context::Context,
         events::{Lagged, Subscriber},
-        function::{Resolve, Signature, arguments, signature},
+        function::{arguments, signature},
+        parent::Parent,
+        signature::Signature,
     },
     execute::{
+        guard::{Later, Row, Rows, Scope, guarded},
         input::Input,
-        plan::CallPlan,
+        plan::{CallPlan, Resolve, Subscription},
         rows::Column,
-        run::{Later, Row, Rows, Scope, finish_root, finish_root_later, guarded},
+        run::{finish_root, finish_root_later},
     },
 };
 use prony_source::Events;
-
-/// A subscription of one client, with what its stream needs to live by itself.
-pub(crate) struct Subscription {
-    pub(crate) call: Arc<CallPlan>,
-    pub(crate) variables: Variables,
-    pub(crate) timeout: std::time::Duration,
-}
 
 impl Subscription {
     fn scope(&self) -> Scope<'_> {
@@ -89,7 +84,7 @@ where
         Box::pin(std::future::ready(FieldResult::failed(no_answer(call))))
     }
 
-    fn column(&self, _scope: Scope<'_>, _call: &CallPlan, _parents: &[&dyn Concrete]) -> Column {
+    fn column(&self, _scope: Scope<'_>, _call: &CallPlan, _parents: &[&dyn Parent]) -> Column {
         Column::default()
     }
 
@@ -97,7 +92,7 @@ where
         &'a self,
         _scope: Scope<'a>,
         _call: &'a CallPlan,
-        _parents: &'a [&'a dyn Concrete],
+        _parents: &'a [&'a dyn Parent],
     ) -> Later<'a, Column> {
         Box::pin(std::future::ready(Column::default()))
     }
@@ -117,12 +112,7 @@ where
     }
 }
 
-pub(crate) fn no_answer(call: &CallPlan) -> GraphqlError {
+fn no_answer(call: &CallPlan) -> GraphqlError {
     let message = format!("{} has events, and no single answer", call.response_key);
-    GraphqlError::new(ErrorCode::ValidationFailed, message).at(call.position)
-}
-
-pub(crate) fn no_events(call: &CallPlan) -> GraphqlError {
-    let message = format!("{} has one answer, and no events", call.response_key);
     GraphqlError::new(ErrorCode::ValidationFailed, message).at(call.position)
 }

@@ -3,90 +3,21 @@
 //!
 //! A plan in which nothing waits runs without a future; the others await the functions of one level together.
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    pin::Pin,
-    time::Duration,
-};
-
-use futures_util::future::{FutureExt, join_all};
-use prony_graphql::{
-    error::{ErrorCode, GraphqlError},
-    response::FieldResult,
-    variables::Variables,
-};
+use futures_util::future::join_all;
+use prony_graphql::response::FieldResult;
 
 use crate::{
-    api::{
-        answer::{Answer, Concrete},
-        error::Error,
-    },
+    api::{answer::Answer, parent::Parent},
     execute::{
+        guard::{Later, Row, Rows, Scope},
         plan::{CallPlan, ObjectPlan},
         rows::Column,
     },
     write::{Level, Path, Writer},
 };
 
-/// What holds for all calls of one root field.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Scope<'a> {
-    pub(crate) variables: &'a Variables,
-    /// For each function that waits.
-    pub(crate) timeout: Duration,
-}
-
-/// An answer for one parent, or why there is none.
-pub(crate) type Row<A> = Result<A, Box<GraphqlError>>;
-
-/// An answer for each parent; one without a list for root fields.
-pub(crate) enum Rows<A> {
-    One([Row<A>; 1]),
-    Many(Vec<Row<A>>),
-}
-
-impl<A> Rows<A> {
-    fn as_slice(&self) -> &[Row<A>] {
-        match self {
-            Self::One(row) => row,
-            Self::Many(rows) => rows,
-        }
-    }
-
-    /// The same error for each of the parents.
-    pub(crate) fn failed(parents: usize, error: &GraphqlError) -> Self {
-        Self::Many((0..parents).map(|_| Err(Box::new(error.clone()))).collect())
-    }
-}
-
-pub(crate) type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// Runs what the user wrote; a panic becomes an error, and its message goes to the log.
-pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Row<T> {
-    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| Box::new(panicked(&*panic)))
-}
-
-/// The same for what waits, which also gets a limit of time.
-pub(crate) async fn guarded_later<T>(scope: Scope<'_>, call: impl Future<Output = T> + Send) -> Row<T> {
-    let call = AssertUnwindSafe(call).catch_unwind();
-    match tokio::time::timeout(scope.timeout, call).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(panic)) => Err(Box::new(panicked(&*panic))),
-        Err(_) => {
-            let message = format!("the field was not answered within {} ms", scope.timeout.as_millis());
-            Err(Box::new(GraphqlError::new(ErrorCode::Timeout, message)))
-        }
-    }
-}
-
-pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> GraphqlError {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
-    Error::masked(format!("a function panicked: {text}")).to_graphql()
-}
-
 /// Objects of one level, by the object plans of its answer.
-type Parents<'a> = Vec<Vec<&'a dyn Concrete>>;
+type Parents<'a> = Vec<Vec<&'a dyn Parent>>;
 
 fn calls_below(call: &CallPlan) -> bool {
     call.output.kind.objects().iter().any(|object| !object.calls.is_empty())
@@ -109,7 +40,7 @@ fn levels<A: Answer>(rows: &[Row<A>], scope: Scope<'_>, call: &CallPlan) -> Vec<
         return Vec::new();
     }
     let objects = call.output.kind.objects();
-    let level = |(object, parents): (&ObjectPlan, Vec<&dyn Concrete>)| {
+    let level = |(object, parents): (&ObjectPlan, Vec<&dyn Parent>)| {
         let columns = object.calls.iter().map(|call| call.function.column(scope, call, &parents));
         Level { columns: columns.collect(), begun: 0 }
     };
@@ -133,7 +64,7 @@ async fn levels_later<A: Answer>(rows: &[Row<A>], scope: Scope<'_>, call: &CallP
 fn column_later<'a>(
     scope: Scope<'a>,
     call: &'a CallPlan,
-    parents: &'a [&'a dyn Concrete],
+    parents: &'a [&'a dyn Parent],
 ) -> Later<'a, Column> {
     if call.waits {
         call.function.column_later(scope, call, parents)

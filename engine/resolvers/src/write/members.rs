@@ -9,14 +9,7 @@ use prony_graphql::error::Position;
 use serde::{Serialize, ser};
 
 use crate::execute::plan::{Content, ObjectPlan};
-use crate::write::{Nulled, Path, Stashed, Writer};
-
-/// Which object type of the plan, and which object of it; objects inside others have no calls and need neither.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Place {
-    pub(super) level: usize,
-    pub(super) row: usize,
-}
+use crate::write::{Nulled, Path, Place, Stashed, Writer};
 
 /// An object about to be written.
 pub(super) struct Object<'w, 's, 'p> {

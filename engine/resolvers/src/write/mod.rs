@@ -10,15 +10,13 @@ mod value;
 use std::fmt;
 
 use prony_graphql::error::{ErrorCode, GraphqlError, PathSegment, Position};
-use serde::Serialize;
 
-use crate::write::{members::Place, value::ValueWriter};
 use crate::{
-    api::{answer::Answer, error::MASKED},
+    api::error::MASKED,
     execute::{
-        plan::{LeafPlan, ObjectPlan, OutputKind, OutputPlan},
+        guard::Scope,
+        plan::{ObjectPlan, OutputPlan},
         rows::Column,
-        run::Scope,
     },
 };
 
@@ -51,7 +49,7 @@ impl<'p> Path<'p> {
         Self { above: Some(self), step: Step::Key(key) }
     }
 
-    fn index(&'p self, index: usize) -> Self {
+    pub(crate) fn index(&'p self, index: usize) -> Self {
         Self { above: Some(self), step: Step::Index(index) }
     }
 
@@ -72,6 +70,13 @@ pub(crate) struct Level {
     pub(crate) columns: Vec<Column>,
     /// Objects of the type that were begun.
     pub(crate) begun: usize,
+}
+
+/// Which object type of the plan, and which object of it; objects inside others have no calls and need neither.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    level: usize,
+    row: usize,
 }
 
 /// Bytes under way, and the errors met.
@@ -116,7 +121,7 @@ impl<'w> Writer<'w> {
     }
 
     /// Runs `write`; where it fails, takes its bytes back and writes null, if null may stand there.
-    fn complete(
+    pub(crate) fn complete(
         &mut self,
         plan: &OutputPlan,
         path: Path<'_>,
@@ -164,7 +169,12 @@ impl<'w> Writer<'w> {
 
     /// A value that does not fit the schema: masked for clients, explained in the log.
     #[cold]
-    fn nonsense(&mut self, detail: &str, position: Position, path: Path<'_>) -> Result<(), Nulled> {
+    pub(crate) fn nonsense(
+        &mut self,
+        detail: &str,
+        position: Position,
+        path: Path<'_>,
+    ) -> Result<(), Nulled> {
         let error = GraphqlError::new(ErrorCode::SourceFailed, MASKED).with_detail(detail);
         self.tell(error, position, path);
         Err(Nulled)
@@ -179,109 +189,6 @@ impl<'w> Writer<'w> {
             }
             self.errors.push(error.with_path(path.segments()));
         }
-    }
-
-    /// Any value, told apart by the plan.
-    pub(crate) fn value<T: Serialize + ?Sized>(
-        &mut self,
-        value: &T,
-        plan: &OutputPlan,
-        path: Path<'_>,
-    ) -> Result<(), Nulled> {
-        match &plan.kind {
-            OutputKind::Leaf(leaf) if leaf.is_custom() || !leaf.directives.is_empty() => {
-                self.complete(plan, path, |writer| writer.changed_leaf(value, leaf, plan, path))
-            }
-            _ => self.complete(plan, path, |writer| {
-                value.serialize(ValueWriter { writer, plan, path, place: Place::default() })
-            }),
-        }
-    }
-
-    /// A leaf of any form, or one that directives change.
-    fn changed_leaf<T: Serialize + ?Sized>(
-        &mut self,
-        value: &T,
-        leaf: &LeafPlan,
-        plan: &OutputPlan,
-        path: Path<'_>,
-    ) -> Result<(), Nulled> {
-        let start = self.out.len();
-        if leaf.is_custom() {
-            if let Err(error) = serde_json::to_writer(&mut self.out, value) {
-                return self.nonsense(&format!("the value is no JSON: {error}"), plan.position, path);
-            }
-        } else {
-            value.serialize(ValueWriter { writer: self, plan, path, place: Place::default() })?;
-        }
-        if &self.out[start..] == b"null" {
-            self.out.truncate(start);
-            return self.null(plan, path);
-        }
-        for directive in &leaf.directives {
-            let changed =
-                directive.function.apply(&self.out[start..], &directive.arguments, self.scope.variables);
-            match changed {
-                Ok(changed) => {
-                    self.out.truncate(start);
-                    self.out.extend_from_slice(&changed);
-                }
-                Err(error) => {
-                    self.tell(error.to_graphql(), plan.position, path);
-                    return Err(Nulled);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// An object that functions may add to.
-    pub(crate) fn object<T: Serialize>(
-        &mut self,
-        object: &T,
-        name: &str,
-        plan: &OutputPlan,
-        path: Path<'_>,
-    ) -> Result<(), Nulled> {
-        let objects = plan.kind.objects();
-        let Some(index) = objects.iter().position(|object| object.type_name == name) else {
-            return self.complete(plan, path, |writer| {
-                writer.nonsense(&format!("{name} may not stand here"), plan.position, path)
-            });
-        };
-        let row = match self.levels.get_mut(index) {
-            Some(level) => {
-                level.begun += 1;
-                level.begun - 1
-            }
-            None => 0,
-        };
-        self.complete(plan, path, |writer| {
-            object.serialize(ValueWriter { writer, plan, path, place: Place { level: index, row } })
-        })
-    }
-
-    pub(crate) fn list<'a, A: Answer>(
-        &mut self,
-        items: impl Iterator<Item = &'a A>,
-        plan: &OutputPlan,
-        path: Path<'_>,
-    ) -> Result<(), Nulled> {
-        let OutputKind::List(item_plan) = &plan.kind else {
-            let write = |writer: &mut Self| writer.nonsense("a list may not stand here", plan.position, path);
-            return self.complete(plan, path, write);
-        };
-        self.complete(plan, path, |writer| {
-            writer.out.push(b'[');
-            for (index, item) in items.enumerate() {
-                if index > 0 {
-                    writer.out.push(b',');
-                }
-                item.write(item_plan, path.index(index), writer)?;
-            }
-            writer.out.push(b']');
-            Ok(())
-        })
     }
 
     /// What a function answered for this object; its errors get the object's path before theirs.

@@ -5,18 +5,100 @@ use serde::{
     ser::{self, Impossible},
 };
 
-use crate::execute::plan::{OutputKind, OutputPlan};
+use crate::execute::plan::{LeafPlan, OutputKind, OutputPlan};
 use crate::write::{
-    Nulled, Path, Writer, leaf,
-    members::{Members, Object, Place},
+    Nulled, Path, Place, Writer, leaf,
+    members::{Members, Object},
 };
 
+impl Writer<'_> {
+    /// Any value, told apart by the plan.
+    pub(crate) fn value<T: Serialize + ?Sized>(
+        &mut self,
+        value: &T,
+        plan: &OutputPlan,
+        path: Path<'_>,
+    ) -> Result<(), Nulled> {
+        match &plan.kind {
+            OutputKind::Leaf(leaf) if leaf.is_custom() || !leaf.directives.is_empty() => {
+                self.complete(plan, path, |writer| writer.changed_leaf(value, leaf, plan, path))
+            }
+            _ => self.complete(plan, path, |writer| {
+                value.serialize(ValueWriter { writer, plan, path, place: Place::default() })
+            }),
+        }
+    }
+
+    /// A leaf of any form, or one that directives change.
+    fn changed_leaf<T: Serialize + ?Sized>(
+        &mut self,
+        value: &T,
+        leaf: &LeafPlan,
+        plan: &OutputPlan,
+        path: Path<'_>,
+    ) -> Result<(), Nulled> {
+        let start = self.out.len();
+        if leaf.is_custom() {
+            if let Err(error) = serde_json::to_writer(&mut self.out, value) {
+                return self.nonsense(&format!("the value is no JSON: {error}"), plan.position, path);
+            }
+        } else {
+            value.serialize(ValueWriter { writer: self, plan, path, place: Place::default() })?;
+        }
+        if &self.out[start..] == b"null" {
+            self.out.truncate(start);
+            return self.null(plan, path);
+        }
+        for directive in &leaf.directives {
+            let changed =
+                directive.function.apply(&self.out[start..], &directive.arguments, self.scope.variables);
+            match changed {
+                Ok(changed) => {
+                    self.out.truncate(start);
+                    self.out.extend_from_slice(&changed);
+                }
+                Err(error) => {
+                    self.tell(error.to_graphql(), plan.position, path);
+                    return Err(Nulled);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An object that functions may add to.
+    pub(crate) fn object<T: Serialize>(
+        &mut self,
+        object: &T,
+        name: &str,
+        plan: &OutputPlan,
+        path: Path<'_>,
+    ) -> Result<(), Nulled> {
+        let objects = plan.kind.objects();
+        let Some(index) = objects.iter().position(|object| object.type_name == name) else {
+            return self.complete(plan, path, |writer| {
+                writer.nonsense(&format!("{name} may not stand here"), plan.position, path)
+            });
+        };
+        let row = match self.levels.get_mut(index) {
+            Some(level) => {
+                level.begun += 1;
+                level.begun - 1
+            }
+            None => 0,
+        };
+        self.complete(plan, path, |writer| {
+            object.serialize(ValueWriter { writer, plan, path, place: Place { level: index, row } })
+        })
+    }
+}
+
 /// Takes one value.
-pub(super) struct ValueWriter<'w, 's, 'p> {
-    pub(super) writer: &'w mut Writer<'s>,
-    pub(super) plan: &'p OutputPlan,
-    pub(super) path: Path<'p>,
-    pub(super) place: Place,
+struct ValueWriter<'w, 's, 'p> {
+    writer: &'w mut Writer<'s>,
+    plan: &'p OutputPlan,
+    path: Path<'p>,
+    place: Place,
 }
 
 impl<'w, 's, 'p> ValueWriter<'w, 's, 'p> {

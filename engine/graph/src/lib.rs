@@ -7,6 +7,7 @@
 pub mod databases;
 mod events;
 mod execute;
+mod graph;
 mod http_api;
 mod kind;
 mod planning;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures_util::future::{BoxFuture, LocalBoxFuture};
-use prony_graph_store::{Registration, Store};
+use prony_graph_store::Registration;
 use prony_graphql::{error::GraphqlError, response::FieldResult, schema::Contribution, variables::Variables};
 use prony_source::permissions::{PermissionFault, Permissions};
 use prony_source::{
@@ -14,15 +14,16 @@ use prony_source::{
     Source, SourceSchema, SourceSession, http_api::HttpApi,
 };
 use serde_json::Value;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
 use crate::databases::{Databases, state};
 use crate::{
-    events::{Readers, depends_on, events},
+    events::{depends_on, events},
     execute::{
         answer::{Begin, answer, answer_all},
         mutate::mutate,
     },
+    graph::Graph,
     http_api::GraphApi,
     planning::{
         lower::{RootIndex, lower},
@@ -32,79 +33,40 @@ use crate::{
     schema::{contribution::contribution, model::Model},
 };
 
-/// Long answers at a time, for each processor: they compete with the cores for it.
-const THREADS_PER_PROCESSOR: usize = 1;
-
-/// An open graph: shared by all cores and by what they do with it.
-#[derive(Debug)]
-pub(super) struct Graph {
-    store: Arc<Store>,
-    settings: CommonSettings,
-    /// What was offered last, and beside what.
-    offered: Mutex<(Arc<GraphSchema>, ReservedNames)>,
-    /// Told of each batch of writes, some of which change types.
-    written: Arc<Notify>,
-    _registration: Registration,
-    /// For answers that are made on other threads.
-    places: Arc<Semaphore>,
-    readers: Readers,
-}
-
-impl Graph {
-    fn new(store: Arc<Store>, settings: CommonSettings) -> Self {
-        let written = Arc::new(Notify::new());
-        let for_log = Arc::clone(&written);
-        let registration = store.watch(move |_| for_log.notify_one());
-        let taken = ReservedNames::default();
-        let schema = GraphSchema::new(Model::new(store.read().schema(), &taken), &settings);
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Self {
-            store,
-            settings,
-            offered: Mutex::new((Arc::new(schema), taken)),
-            written,
-            _registration: registration,
-            places: Arc::new(Semaphore::new(processors * THREADS_PER_PROCESSOR)),
-            readers: Readers::default(),
-        }
-    }
-
-    pub(super) fn store(&self) -> &Store {
-        &self.store
-    }
-
-    pub(super) fn settings(&self) -> &CommonSettings {
-        &self.settings
-    }
-
-    /// Of changes.
-    pub(super) fn readers(&self) -> &Readers {
-        &self.readers
-    }
-
-    pub(super) fn places(&self) -> &Arc<Semaphore> {
-        &self.places
-    }
-
-    fn is_as_offered(&self) -> bool {
-        let last = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
-        last.0.model.is_of(self.store.read().schema())
-    }
-}
-
 /// A served graph.
 #[derive(Debug)]
 pub struct GraphSource {
     /// The default one.
     graph: Arc<Graph>,
     databases: Arc<Databases>,
+    /// What was offered last, and beside what.
+    offered: Mutex<(Arc<GraphSchema>, ReservedNames)>,
+    /// Told of each batch of writes, some of which change types.
+    written: Arc<Notify>,
+    _registration: Registration,
 }
 
 impl GraphSource {
     /// GraphQL serves the default database; the others have calls alone.
     pub fn new(databases: Arc<Databases>, settings: CommonSettings) -> Self {
         let store = Arc::clone(&databases.default().store);
-        Self { graph: Arc::new(Graph::new(store, settings)), databases }
+        let written = Arc::new(Notify::new());
+        let for_log = Arc::clone(&written);
+        let registration = store.watch(move |_| for_log.notify_one());
+        let taken = ReservedNames::default();
+        let schema = GraphSchema::new(Model::new(store.read().schema(), &taken), &settings);
+        Self {
+            graph: Arc::new(Graph::new(store, settings)),
+            databases,
+            offered: Mutex::new((Arc::new(schema), taken)),
+            written,
+            _registration: registration,
+        }
+    }
+
+    fn is_as_offered(&self) -> bool {
+        let last = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
+        last.0.model.is_of(self.graph.store().read().schema())
     }
 
     /// What is offered now to a role, beside names that other sources have.
@@ -116,16 +78,16 @@ impl GraphSource {
         reserved: &ReservedNames,
         permissions: &Permissions,
     ) -> Result<Arc<dyn SourceSchema>, Vec<PermissionFault>> {
-        let model = Model::new(self.graph.store.read().schema(), reserved);
+        let model = Model::new(self.graph.store().read().schema(), reserved);
         let restrictions = Restrictions::new(&model, permissions)?;
-        let mut schema = GraphSchema::new(model, &self.graph.settings);
+        let mut schema = GraphSchema::new(model, self.graph.settings());
         schema.restrictions = Some(Arc::new(restrictions));
         Ok(Arc::new(schema))
     }
 
     #[cfg(test)]
-    pub(super) fn readers(&self) -> &Readers {
-        &self.graph.readers
+    pub(super) fn readers(&self) -> &crate::events::Readers {
+        self.graph.readers()
     }
 }
 
@@ -140,11 +102,11 @@ impl Source for GraphSource {
 
     fn schema(&self, reserved: &ReservedNames) -> Arc<dyn SourceSchema> {
         let graph = &self.graph;
-        let mut last = graph.offered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
         let (schema, beside) = &mut *last;
-        let read = graph.store.read();
+        let read = graph.store().read();
         if beside != reserved || !schema.model.is_of(read.schema()) {
-            *schema = Arc::new(GraphSchema::new(Model::new(read.schema(), reserved), &graph.settings));
+            *schema = Arc::new(GraphSchema::new(Model::new(read.schema(), reserved), graph.settings()));
             beside.clone_from(reserved);
         }
         Arc::<GraphSchema>::clone(schema)
@@ -152,8 +114,8 @@ impl Source for GraphSource {
 
     fn changed(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            while self.graph.is_as_offered() {
-                self.graph.written.notified().await;
+            while self.is_as_offered() {
+                self.written.notified().await;
             }
         })
     }
@@ -282,6 +244,6 @@ impl SourceSession for GraphSession {
 
     fn change_signal(&self, field: &PreparedField) -> Option<Box<dyn ChangeSignal>> {
         let wanted = depends_on(field.plan::<Plan>())?;
-        Some(Box::new(self.graph.readers.watch(&self.graph.store, wanted)))
+        Some(Box::new(self.graph.readers().watch(self.graph.store(), wanted)))
     }
 }

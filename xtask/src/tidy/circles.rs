@@ -9,7 +9,6 @@ use super::{Repository, SourceFile, Violation, calls::tests_start, crate_of};
 const LIMIT: usize = 3;
 /// Crates with a larger circle, and how many files it has; they may only shrink.
 const LARGER: &[(&str, usize)] = &[
-    ("engine/graph", 6),
     ("lab/experiments", 5),
     ("lab/load", 4),
     ("lab/model", 5),
@@ -18,7 +17,7 @@ const LARGER: &[(&str, usize)] = &[
     ("lab/script-k6", 5),
 ];
 /// Circles in all crates together, small ones too: there may be fewer, and this number goes down with them.
-const ALL: usize = 41;
+const ALL: usize = 35;
 /// Re-exports of re-exports that are followed.
 const DEPTH: usize = 8;
 
@@ -232,8 +231,11 @@ fn definition(
     (0..=path.len()).rev().find_map(|length| {
         let (begin, rest) = path.split_at(length);
         match exported.get(begin) {
-            Some(other) => definition(modules, exported, &[other.as_slice(), rest].concat(), depth),
-            None => modules.contains_key(begin).then(|| begin.to_vec()),
+            // What a module exports of a module below it that has the same name is not that module.
+            Some(other) if !other.starts_with(begin) => {
+                definition(modules, exported, &[other.as_slice(), rest].concat(), depth)
+            }
+            _ => modules.contains_key(begin).then(|| begin.to_vec()),
         }
     })
 }

@@ -6,17 +6,13 @@ use std::{
     collections::VecDeque,
     future::poll_fn,
     rc::Rc,
-    sync::{
-        Arc, Mutex, PoisonError, Weak,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
+    sync::{Arc, PoisonError, Weak, atomic::Ordering::Relaxed},
     task::{Context, Poll, Waker},
 };
 
-use futures_util::task::AtomicWaker;
 use prony_graph_store::{Refusal, Registration, Settled, Store, Ticket, Unwritten, Write, WriteError};
 
-use super::Database;
+use super::{Database, inbox::Inbox};
 
 thread_local! {
     /// This core's queues, one for each database that it has written to.
@@ -29,22 +25,6 @@ struct WriteQueue {
     waiting: RefCell<VecDeque<(Ticket, Rc<QueuedWrite>)>>,
     inbox: Arc<Inbox>,
     _registration: Registration,
-}
-
-/// What the log's thread has settled and the core has not read yet.
-#[derive(Debug, Default)]
-pub struct Inbox {
-    settled: Mutex<Vec<Settled>>,
-    waker: AtomicWaker,
-    /// The queue's length; only its core writes it.
-    waiting: AtomicUsize,
-}
-
-impl Inbox {
-    /// Requests of the core that wait.
-    pub fn waiting(&self) -> usize {
-        self.waiting.load(Relaxed)
-    }
 }
 
 /// One write in a queue, shared with who waits for it.

@@ -6,10 +6,11 @@ use std::{collections::HashMap, hash::Hash, sync::Arc};
 use prony_graph_store::{Ref, Side};
 
 use crate::events::{
-    change::{Operations, Seen},
+    change::Seen,
+    operation::Operations,
     queue::{Queue, Told},
 };
-use crate::execute::filter::Thing;
+use crate::execute::thing::Thing;
 
 /// What one reader wants to hear.
 #[derive(Debug)]

@@ -5,6 +5,7 @@
 
 mod change;
 mod interest;
+mod operation;
 mod queue;
 mod stream;
 mod watch;
@@ -15,19 +16,23 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use futures_util::{FutureExt as _, future::LocalBoxFuture};
 use prony_graph_store::{Event, Registration, Side, Store, Type};
+use prony_source::ChangeSignal;
+use tokio::sync::Notify;
 
+pub(super) use crate::events::{
+    change::Change,
+    interest::Interest,
+    operation::{Operation, Operations},
+    stream::events,
+    watch::{Dependencies, depends_on},
+};
 use crate::events::{
     change::Seen,
     interest::{Entries, Entry},
     queue::{Bounds, Queue, Told},
     watch::{TypeNames, Watcher},
-};
-pub(super) use crate::events::{
-    change::{Change, Operation, Operations},
-    interest::Interest,
-    stream::events,
-    watch::{Dependencies, GraphSignal, depends_on},
 };
 
 /// All who read the changes of one graph.
@@ -64,12 +69,12 @@ impl Readers {
 
     /// Hears when what is changed after this returns may be part of an answer.
     pub(super) fn watch(&self, store: &Store, wanted: Dependencies) -> GraphSignal {
-        let news = GraphSignal::new(Arc::clone(&self.0), wanted);
+        let watcher = Arc::new(Watcher { dependencies: wanted, call: Notify::new() });
         let mut register = lock(&self.0);
-        register.watchers.push(Arc::clone(news.watcher()));
+        register.watchers.push(Arc::clone(&watcher));
         self.listen(&mut register, store);
         drop(register);
-        news
+        GraphSignal { register: Arc::clone(&self.0), watcher }
     }
 
     fn listen(&self, register: &mut Register, store: &Store) {
@@ -104,6 +109,31 @@ impl Drop for Reader {
                 register.by_type.remove(&of);
             }
         }
+        register.rest();
+    }
+}
+
+/// Tells when an answer may have become another; dropping it ends that.
+#[derive(Debug)]
+pub(super) struct GraphSignal {
+    register: Arc<Mutex<Register>>,
+    watcher: Arc<Watcher>,
+}
+
+impl ChangeSignal for GraphSignal {
+    fn changed(&mut self) -> LocalBoxFuture<'_, ()> {
+        Box::pin(self.watcher.call.notified())
+    }
+
+    fn mark_seen(&mut self) {
+        let _ = self.watcher.call.notified().now_or_never();
+    }
+}
+
+impl Drop for GraphSignal {
+    fn drop(&mut self) {
+        let mut register = lock(&self.register);
+        register.watchers.retain(|watcher| !Arc::ptr_eq(watcher, &self.watcher));
         register.rest();
     }
 }

@@ -22,8 +22,8 @@ use crate::{
         json_value,
         view::{View, Visible},
     },
+    graph::Graph,
     planning::plan::{ChangePlan, Plan, Root},
-    source::Graph,
 };
 
 /// Begins to hear changes: all that are made after this returns.

@@ -1,18 +1,15 @@
 //! Live queries: which types the answer of a root field depends on, and when it may have become another.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex},
-};
+use std::{collections::HashSet, sync::Arc};
 
-use futures_util::{FutureExt as _, future::LocalBoxFuture};
 use prony_graph_store::Side;
-use prony_source::ChangeSignal;
 use tokio::sync::Notify;
 
-use crate::events::{Register, lock};
 use crate::{
-    planning::plan::{AroundPlan, Candidates, Filter, OutputKind, Plan, Root},
+    planning::{
+        filter::Filter,
+        plan::{AroundPlan, Candidates, OutputKind, Plan, Root},
+    },
     schema::model::TypeId,
 };
 
@@ -108,9 +105,9 @@ pub(crate) fn depends_on(plan: &Plan) -> Option<Dependencies> {
 /// One who waits to ask anew.
 #[derive(Debug)]
 pub(super) struct Watcher {
-    dependencies: Dependencies,
+    pub(super) dependencies: Dependencies,
     /// Keeps one call for who is not waiting.
-    call: Notify,
+    pub(super) call: Notify,
 }
 
 impl Watcher {
@@ -119,41 +116,5 @@ impl Watcher {
         if is_unknown || self.dependencies.concern(changed) {
             self.call.notify_one();
         }
-    }
-}
-
-/// Tells when an answer may have become another; dropping it ends that.
-#[derive(Debug)]
-pub(crate) struct GraphSignal {
-    register: Arc<Mutex<Register>>,
-    watcher: Arc<Watcher>,
-}
-
-impl GraphSignal {
-    /// `register` is told of it by the caller.
-    pub(super) fn new(register: Arc<Mutex<Register>>, dependencies: Dependencies) -> Self {
-        Self { register, watcher: Arc::new(Watcher { dependencies, call: Notify::new() }) }
-    }
-
-    pub(super) fn watcher(&self) -> &Arc<Watcher> {
-        &self.watcher
-    }
-}
-
-impl ChangeSignal for GraphSignal {
-    fn changed(&mut self) -> LocalBoxFuture<'_, ()> {
-        Box::pin(self.watcher.call.notified())
-    }
-
-    fn mark_seen(&mut self) {
-        let _ = self.watcher.call.notified().now_or_never();
-    }
-}
-
-impl Drop for GraphSignal {
-    fn drop(&mut self) {
-        let mut register = lock(&self.register);
-        register.watchers.retain(|watcher| !Arc::ptr_eq(watcher, &self.watcher));
-        register.rest();
     }
 }

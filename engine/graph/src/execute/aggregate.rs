@@ -6,7 +6,7 @@ use prony_graph_store::Value;
 use prony_graphql::json;
 
 use crate::{
-    execute::{filter::Thing, json_value},
+    execute::{json_value, thing::Thing},
     planning::plan::{AggregateField, AggregateKind, AggregateOutput},
 };
 use prony_source::dialect::{AggregateFunction, write_integer};

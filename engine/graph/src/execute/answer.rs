@@ -24,9 +24,9 @@ use crate::{
         view::{View, Visible},
         walk::Walk,
     },
+    graph::Graph,
     planning::plan::{Plan, Root, ShapeId},
     schema::model::TypeId,
-    source::Graph,
 };
 use prony_source::CommonSettings;
 

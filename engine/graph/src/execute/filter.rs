@@ -1,9 +1,6 @@
-//! Filters with their values: whether a node or relationship passes. How a value compares with another is the store's
-//! business; how answers combine is SQL's, where what is asked of a missing property is neither true nor false.
+//! Filters with their values. How a value compares with another is the store's business; `view` says what passes.
 
-use std::borrow::Cow;
-
-use prony_graph_store::{Condition, Kind, Node, Ref, Relationship, Test, Value};
+use prony_graph_store::{Condition, Kind, Test, Value};
 use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     selection::{SlotRoot, Value as Given},
@@ -11,45 +8,10 @@ use prony_graphql::{
 };
 
 use crate::{
-    execute::{json_value, view::View},
-    planning::plan::{Filter, Subject},
+    execute::json_value,
+    planning::filter::{Filter, Subject},
 };
 use prony_source::dialect::LikePattern;
-
-/// A node or relationship as it is looked at.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Thing<'r> {
-    Node(Node<'r>),
-    Relationship(Relationship<'r>),
-}
-
-impl<'r> Thing<'r> {
-    pub(crate) fn at(&self) -> Ref {
-        match self {
-            Self::Node(node) => node.at,
-            Self::Relationship(relationship) => relationship.at,
-        }
-    }
-
-    pub(crate) fn property(&self, name: &str) -> Option<Value<'r>> {
-        match self {
-            Self::Node(node) => node.property(name),
-            Self::Relationship(relationship) => relationship.property(name),
-        }
-    }
-
-    /// None for a property that is missing, or of another kind than when the request was planned.
-    pub(crate) fn value(&self, subject: &Subject) -> Option<Value<'r>> {
-        match (subject, self) {
-            (Subject::Id, _) => Some(Value::Integer(self.at().id().cast_signed())),
-            (Subject::Key, Self::Node(node)) => Some(Value::String(Cow::Borrowed(node.key))),
-            (Subject::Key, Self::Relationship(_)) => None,
-            (Subject::Type, Self::Node(node)) => Some(Value::String(Cow::Borrowed(&node.of.name))),
-            (Subject::Type, Self::Relationship(of)) => Some(Value::String(Cow::Borrowed(&of.of.name))),
-            (Subject::Property(name, kind), _) => self.property(name)?.fit(*kind),
-        }
-    }
-}
 
 /// A [`Filter`] with its values filled in.
 #[derive(Debug)]
@@ -131,55 +93,6 @@ impl<'v> Bound<'v> {
             },
         )
     }
-
-    /// Only what is certain passes.
-    pub(crate) fn passes(&self, thing: &Thing<'_>, view: &View<'_>) -> bool {
-        self.holds(thing, view) == Some(true)
-    }
-
-    /// None where it is neither true nor false.
-    fn holds(&self, thing: &Thing<'_>, view: &View<'_>) -> Option<bool> {
-        match self {
-            Self::Unknown => None,
-            Self::All(parts) => combine(parts.iter().map(|part| part.holds(thing, view)), false),
-            Self::Any(parts) => combine(parts.iter().map(|part| part.holds(thing, view)), true),
-            Self::Not(filter) => filter.holds(thing, view).map(|holds| !holds),
-            Self::IsNull(subject, is_null) => Some(thing.value(subject).is_none() == *is_null),
-            Self::Test(subject, condition) => {
-                let found = thing.value(subject)?;
-                Some(condition.holds(Some(&found)))
-            }
-            Self::Like(subject, pattern) => match thing.value(subject)? {
-                Value::String(text) => Some(pattern.matches(&text)),
-                _ => Some(false),
-            },
-            Self::From(filter) => holds_at(filter, thing, view, |relationship| relationship.from),
-            Self::To(filter) => holds_at(filter, thing, view, |relationship| relationship.to),
-        }
-    }
-}
-
-fn holds_at(
-    filter: &Bound<'_>,
-    thing: &Thing<'_>,
-    view: &View<'_>,
-    end: impl Fn(&Relationship<'_>) -> Ref,
-) -> Option<bool> {
-    let Thing::Relationship(relationship) = thing else { return None };
-    filter.holds(&Thing::Node(view.node(end(relationship))?), view)
-}
-
-/// All of them, or where `decisive` is true any of them: a decisive one decides, else an unknown one leaves it open.
-fn combine(parts: impl Iterator<Item = Option<bool>>, decisive: bool) -> Option<bool> {
-    let mut is_open = false;
-    for part in parts {
-        match part {
-            Some(holds) if holds == decisive => return Some(decisive),
-            Some(_) => {}
-            None => is_open = true,
-        }
-    }
-    (!is_open).then_some(!decisive)
 }
 
 fn is_absent_of_session(value: &Given, variables: &Variables) -> bool {

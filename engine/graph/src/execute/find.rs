@@ -15,10 +15,13 @@ use prony_graph_store::{Direction, Node, Ref, Relationship, Side, Value};
 use crate::{
     execute::{
         bind::{BoundAround, BoundList, Item},
-        filter::Thing,
+        thing::Thing,
         view::View,
     },
-    planning::plan::{AroundPlan, Candidates, ListAnswer, ListPlan, SortKey},
+    planning::{
+        filter::SortKey,
+        plan::{AroundPlan, Candidates, ListAnswer, ListPlan},
+    },
 };
 
 /// Why an answer is not finished.

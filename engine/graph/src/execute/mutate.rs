@@ -14,16 +14,17 @@ use tokio::sync::oneshot;
 use crate::{
     execute::{
         answer::{Begin, answer, failed, id_of},
-        filter::Thing,
         json_value,
+        thing::Thing,
         view::{View, Visible},
     },
+    graph::Graph,
     planning::{
-        plan::{Assignments, Filter, NodeKey, Plan, RecordKey, Root, ShapeId},
+        filter::Filter,
+        plan::{Assignments, NodeKey, Plan, RecordKey, Root, ShapeId},
         restrict::TypeRestrictions,
     },
     schema::model::TypeId,
-    source::Graph,
 };
 use prony_source::dialect::{result_object, row_refused};
 

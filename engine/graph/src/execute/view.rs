@@ -1,11 +1,12 @@
-//! What a request may look at: the graph at one moment, without what is hidden from it.
+//! What a request may look at: the graph at one moment, without what is hidden from it; and which nodes and relationships
+//! of it pass a filter. How answers combine is SQL's, where what is asked of a missing property is neither true nor false.
 
-use prony_graph_store::{Around, Node, Read, Ref, Side};
+use prony_graph_store::{Around, Node, Read, Ref, Relationship, Side, Value};
 use prony_graphql::{error::GraphqlError, variables::Variables};
 
 use crate::{
-    execute::filter::{Bound, Thing},
-    planning::{plan::Filter, restrict::Restrictions},
+    execute::{filter::Bound, thing::Thing},
+    planning::{filter::Filter, restrict::Restrictions},
     schema::model::{Model, TypeId},
 };
 
@@ -114,4 +115,55 @@ impl<'r> View<'r> {
         let everything = Self { visible: None, ..*self };
         Ok(filter.is_everything() || Bound::new(filter, variables)?.passes(thing, &everything))
     }
+}
+
+impl Bound<'_> {
+    /// Only what is certain passes.
+    pub(crate) fn passes(&self, thing: &Thing<'_>, view: &View<'_>) -> bool {
+        self.holds(thing, view) == Some(true)
+    }
+
+    /// None where it is neither true nor false.
+    fn holds(&self, thing: &Thing<'_>, view: &View<'_>) -> Option<bool> {
+        match self {
+            Self::Unknown => None,
+            Self::All(parts) => combine(parts.iter().map(|part| part.holds(thing, view)), false),
+            Self::Any(parts) => combine(parts.iter().map(|part| part.holds(thing, view)), true),
+            Self::Not(filter) => filter.holds(thing, view).map(|holds| !holds),
+            Self::IsNull(subject, is_null) => Some(thing.value(subject).is_none() == *is_null),
+            Self::Test(subject, condition) => {
+                let found = thing.value(subject)?;
+                Some(condition.holds(Some(&found)))
+            }
+            Self::Like(subject, pattern) => match thing.value(subject)? {
+                Value::String(text) => Some(pattern.matches(&text)),
+                _ => Some(false),
+            },
+            Self::From(filter) => holds_at(filter, thing, view, |relationship| relationship.from),
+            Self::To(filter) => holds_at(filter, thing, view, |relationship| relationship.to),
+        }
+    }
+}
+
+fn holds_at(
+    filter: &Bound<'_>,
+    thing: &Thing<'_>,
+    view: &View<'_>,
+    end: impl Fn(&Relationship<'_>) -> Ref,
+) -> Option<bool> {
+    let Thing::Relationship(relationship) = thing else { return None };
+    filter.holds(&Thing::Node(view.node(end(relationship))?), view)
+}
+
+/// All of them, or where `decisive` is true any of them: a decisive one decides, else an unknown one leaves it open.
+fn combine(parts: impl Iterator<Item = Option<bool>>, decisive: bool) -> Option<bool> {
+    let mut is_open = false;
+    for part in parts {
+        match part {
+            Some(holds) if holds == decisive => return Some(decisive),
+            Some(_) => {}
+            None => is_open = true,
+        }
+    }
+    (!is_open).then_some(!decisive)
 }

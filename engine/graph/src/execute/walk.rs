@@ -9,9 +9,9 @@ use crate::{
     execute::{
         aggregate::Totals,
         bind::{BoundLists, Item},
-        filter::Thing,
         find::{Search, Stop},
         json_value,
+        thing::Thing,
     },
     planning::plan::{
         Candidates, ChangeOutputKind, ChangePlan, ListAnswer, ListId, OutputKind, Plan, ShapeId,

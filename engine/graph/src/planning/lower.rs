@@ -13,11 +13,12 @@ use prony_graphql::{
 use crate::{
     events::Operations,
     planning::{
+        filter::Subject,
         lower_filter::Scope,
         plan::{
             AggregateField, AggregateKind, AggregateOutput, AroundPlan, Candidates, ChangeOutput,
             ChangeOutputKind, ChangePlan, ListAnswer, ListId, ListPlan, Output, OutputKind, Plan, Root,
-            Shape, ShapeId, Subject,
+            Shape, ShapeId,
         },
         restrict::Restrictions,
     },

@@ -11,7 +11,7 @@ use prony_graphql::{
 };
 
 use crate::{
-    planning::plan::{Filter, SortKey, Subject},
+    planning::filter::{Filter, SortKey, Subject},
     schema::model::{Model, PropertyModel, TypeId},
 };
 

@@ -5,7 +5,7 @@ use prony_graphql::selection::Value;
 use prony_source::permissions::{PermissionFault, Permissions, RowPermissions};
 
 use crate::{
-    planning::{lower_filter::Scope, plan::Filter},
+    planning::{filter::Filter, lower_filter::Scope},
     schema::model::{Model, TypeId},
 };
 

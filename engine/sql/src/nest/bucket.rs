@@ -17,7 +17,7 @@ use futures_util::{
 };
 use prony_graphql::{error::GraphqlError, variables::Variables};
 
-use crate::nest::{Fetch, Key, LevelRows, MergeKey, resolve::Answer};
+use crate::nest::{Fetch, Key, LevelRows, MergeKey, tree::Answer};
 
 /// A bucket closes at this many distinct keys, so that one statement stays short.
 const MAX_KEYS: usize = 4096;

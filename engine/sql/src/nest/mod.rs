@@ -12,6 +12,7 @@ pub mod rows;
 mod splice;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 use std::rc::Rc;
 
@@ -20,9 +21,10 @@ use prony_graphql::{error::GraphqlError, variables::Variables};
 
 pub use crate::nest::bucket::Gatherer;
 pub use crate::nest::plan::{Child, ChildKind, Level, LevelOutput, LevelOutputKind, LevelSource, NestPlan};
-pub use crate::nest::resolve::{Limits, resolve};
+pub use crate::nest::resolve::resolve;
 pub use crate::nest::rows::{Key, KeyPart, LevelRows, RowError};
 pub use crate::nest::splice::{response_too_large, write_empty_aggregate};
+pub use crate::nest::tree::Limits;
 
 /// Tells levels apart across operations: equal for two fetches exactly if they run the same statement with
 /// the same parameters, the keys aside.

@@ -12,7 +12,7 @@ use crate::plan::{AggregateKind, AggregatePlan};
 use crate::nest::{
     Child, ChildKind, Limits, NestPlan,
     plan::LevelSource,
-    resolve::{Branch, Tree},
+    tree::{Branch, Tree},
 };
 
 /// Errors beyond this many say nothing new.

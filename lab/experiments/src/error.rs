@@ -5,15 +5,18 @@ use std::io;
 use prony_load::RunError;
 use prony_runs::ManyError;
 
-use crate::{ask::AnswerError, engine::EngineError, graph::LedgerError, relational::dataset::DatasetError};
+use crate::{
+    ask::AnswerError, engine::EngineError, graph::LedgerError, processors::TooFewProcessors,
+    relational::dataset::DatasetError,
+};
 
 /// Of any experiment. What was measured and looks bad is no error.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     #[error("cannot {action}")]
     Io { action: String, source: io::Error },
-    #[error("{asked} processors for the engine, but this machine lets us use {available}; lower --cpus")]
-    Processors { asked: usize, available: usize },
+    #[error(transparent)]
+    Processors(#[from] TooFewProcessors),
     #[error(transparent)]
     Dataset(#[from] DatasetError),
     #[error(transparent)]

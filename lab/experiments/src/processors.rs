@@ -4,7 +4,15 @@ use std::{io, num::NonZeroUsize};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::{display::count_of_processors, error::LabError};
+use crate::display::count_of_processors;
+
+/// More are asked for than there are.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{asked} processors for the engine, but this machine lets us use {available}; lower --cpus")]
+pub struct TooFewProcessors {
+    pub asked: usize,
+    pub available: usize,
+}
 
 /// How the machine's processors are shared out.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -48,11 +56,11 @@ pub(crate) fn assign(
     asked: &[usize],
     is_full: bool,
     available: &[usize],
-) -> Result<Vec<Assignment>, LabError> {
+) -> Result<Vec<Assignment>, TooFewProcessors> {
     let usual: &[usize] = if is_full && available.len() >= 4 { &[1, 2] } else { &[1] };
     let counts = if asked.is_empty() { usual } else { asked };
     let assign = |count: &usize| {
-        let error = LabError::Processors { asked: *count, available: available.len() };
+        let error = TooFewProcessors { asked: *count, available: available.len() };
         Assignment::new(available, *count).ok_or(error)
     };
     counts.iter().map(assign).collect()

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use prony_model::verdict::findings::{Finding, FindingKind};
+use prony_model::verdict::finding::{Finding, FindingKind};
 use prony_observe::usage::{Usage, busy_time};
 
 use crate::display::count_of_processors;

@@ -14,7 +14,8 @@ use prony_model::result::{
     SecondRow, verdicts, window_results,
 };
 use prony_model::subscription::figures::{SubscriberRow, Subscribers};
-use prony_model::verdict::findings::{FindingKind, TargetPlace, judge};
+use prony_model::verdict::finding::FindingKind;
+use prony_model::verdict::findings::{TargetPlace, judge};
 use prony_model::{Nanos, Plan, WindowKind, Windows};
 use std::collections::BTreeMap;
 

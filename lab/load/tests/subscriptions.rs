@@ -10,7 +10,7 @@ use prony_model::ResultFile;
 use prony_model::subscription::figures::SubscriberGroup;
 use prony_model::subscription::tally::EventCounts;
 use prony_model::verdict::Judgement;
-use prony_model::verdict::findings::FindingKind;
+use prony_model::verdict::finding::FindingKind;
 use prony_testkit::certificates::Certificates;
 use prony_testkit::secure_peer::{Http2Reply, Listen, SecurePeer, SecurePeerOptions, ServerTls, Speaks};
 use publisher::{Done, Fault, Publisher};

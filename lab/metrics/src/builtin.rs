@@ -1,6 +1,6 @@
 //! The metrics that every run has, in a fixed order, so that their ids are constants.
 
-use crate::registry::{Contains, Kind, MetricId};
+use crate::metric::{Contains, Kind, MetricId};
 
 /// One constant and one row of the table for each metric.
 macro_rules! builtin_metrics {

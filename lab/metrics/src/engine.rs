@@ -3,8 +3,9 @@
 //! Threads queue their batches; whoever asks for figures adds them up, so that it costs no request anything.
 
 use crate::groups::{Checks, Group};
+use crate::metric::MetricId;
 use crate::recorder::{Recorder, RecorderOptions};
-use crate::registry::{Definition, MetricId, Registry};
+use crate::registry::{Definition, Registry};
 use crate::samples::{Batch, SampleBatch};
 use crate::sink::{Sink, Statistic};
 use crate::thresholds::{Thresholds, Verdict};

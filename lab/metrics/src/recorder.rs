@@ -3,10 +3,12 @@
 //! Knows no clock: whoever runs the users says what time it is.
 
 use crate::builtin;
-use crate::registry::{Kind, MetricId, Registry};
+use crate::metric::{Kind, MetricId};
+use crate::registry::Registry;
 use crate::samples::{Batch, CheckCount, Event, Pending};
 use crate::system_tag::{SystemTag, SystemTags};
-use crate::tags::{MetadataId, RequestTags, TagSet, TagSetId, TagSets, Tags};
+use crate::tag_set::TagSet;
+use crate::tags::{MetadataId, RequestTags, TagSetId, TagSets, Tags};
 use prony_model::units::Nanos;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -367,7 +369,7 @@ mod tests {
         let mut recorder = recorder(Registry::new(), false);
         let user = recorder.root();
         recorder.record(builtin::ITERATIONS, user, 1.0);
-        let contains = crate::registry::Contains::Default;
+        let contains = crate::metric::Contains::Default;
         let late = recorder.registry().define("late", Kind::Gauge, contains).expect("a new name");
         for (at, value) in [(1, 5.0), (2, -3.0), (3, 2.0)] {
             recorder.record_at(late, user, Nanos::from_secs(at), value);

@@ -1,8 +1,9 @@
 //! What a thread recorded since it last handed over: samples added up by metric, checks, and, where the run has outputs,
 //! each sample by itself.
 
-use crate::registry::{Kind, MetricId};
-use crate::tags::{MetadataId, TagSet, TagSetId};
+use crate::metric::{Kind, MetricId};
+use crate::tag_set::TagSet;
+use crate::tags::{MetadataId, TagSetId};
 use prony_model::units::Nanos;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! What a run's samples of one metric add up to, and the figures that thresholds and the summary take from it.
 
 use crate::buckets::Buckets;
-use crate::registry::Kind;
+use crate::metric::Kind;
 use crate::samples::Pending;
 use prony_model::units::Nanos;
 

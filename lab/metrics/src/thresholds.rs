@@ -1,9 +1,10 @@
 //! Thresholds: what the option says, checked against the metrics of the run, and their verdicts.
 
-use crate::registry::{Kind, MetricId, Registry};
+use crate::metric::{Kind, MetricId};
+use crate::registry::Registry;
 use crate::sink::{Sink, Statistic};
 use crate::system_tag::{SystemTag, SystemTags};
-use crate::tags::TagSet;
+use crate::tag_set::TagSet;
 use prony_model::units::Nanos;
 use serde_json::Value;
 use std::fmt;
@@ -376,7 +377,7 @@ fn tags_of(suffix: &str) -> Option<TagSet> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::Contains;
+    use crate::metric::Contains;
     use expect_test::{Expect, expect};
     use serde_json::json;
 

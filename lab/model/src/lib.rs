@@ -22,9 +22,9 @@ pub use load::{LoadModel, Pacing, RateStage, Rates, Spacing, Stage, StartShare, 
 pub use measurement::record::{Outcome, Record, TransportError};
 pub use plan::request::{BodyDraft, ExpectedStatus, RequestDraft};
 pub use plan::scenario::{FlowDraft, ScenarioDraft, StepDraft};
-pub use plan::target::{Scheme, Target};
+pub use plan::target::{NamedTarget, Scheme, Target};
 pub use plan::wire::WireOptions;
-pub use plan::{NamedTarget, Plan, PlanDraft, PlanFaults};
+pub use plan::{Plan, PlanDraft, PlanFaults};
 pub use result::ResultFile;
 pub use units::Nanos;
 pub use verdict::threshold::Threshold;

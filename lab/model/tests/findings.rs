@@ -16,7 +16,8 @@ use prony_model::subscription::figures::Subscribers;
 use prony_model::subscription::tally::SubscriptionTally;
 use prony_model::subscription::{FanOutDraft, SubscriptionDraft};
 use prony_model::verdict::Judgement;
-use prony_model::verdict::findings::{Finding, FindingKind, TargetPlace, judge};
+use prony_model::verdict::finding::{Finding, FindingKind};
+use prony_model::verdict::findings::{TargetPlace, judge};
 use prony_model::{
     LoadModel, Nanos, Outcome, Plan, PlanDraft, Record, RequestDraft, Stage, Target, ThinkTime, Threshold,
     TransportError, Variable,

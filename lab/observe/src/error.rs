@@ -1,6 +1,6 @@
 //! What can be wrong with an observer that somebody asks for, told before the run begins.
 
-use crate::spec::OBSERVERS_MAX;
+use crate::observer::OBSERVERS_MAX;
 
 /// One `--observe` that cannot be followed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

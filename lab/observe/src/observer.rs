@@ -10,5 +10,7 @@ pub(crate) trait Observer: Send {
     fn look(&mut self, clock: &RunClock, notes: &mut Notes);
 }
 
+/// In one run. Each has a thread of its own, and figures of more than these are read by nobody.
+pub(crate) const OBSERVERS_MAX: usize = 16;
 /// Rates over less than this are noise: /proc counts processor time in steps of 10 ms.
 pub(crate) const INTERVAL_MIN: Nanos = Nanos::from_millis(200);

@@ -2,14 +2,11 @@
 
 use crate::error::{Problem, SpecError};
 use crate::gc::GcLogObserver;
-use crate::observer::Observer;
+use crate::observer::{OBSERVERS_MAX, Observer};
 use crate::postgres::PostgresObserver;
 use crate::process::ProcessObserver;
 use crate::prometheus::PrometheusObserver;
 use crate::secret::without_password;
-
-/// Each has a thread of its own, and figures of more than these are read by nobody.
-pub(crate) const OBSERVERS_MAX: usize = 16;
 
 /// What is to be watched, read from text but not yet looked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use expect_test::expect;
     use prony_model::result::SecondRow;
-    use prony_model::verdict::findings::FindingKind;
+    use prony_model::verdict::finding::FindingKind;
 
     #[test]
     fn a_line_holds_what_one_watches_for() {

@@ -4,7 +4,7 @@ use crate::table::{aligned, grouped};
 use prony_model::Nanos;
 use prony_model::result::{ResultFile, RunState};
 use prony_model::search::{Answer, SearchFile, SearchStep, StepVerdict, Trial};
-use prony_model::verdict::findings::Finding;
+use prony_model::verdict::finding::Finding;
 use std::fmt::Write as _;
 
 /// For people; ends with a line break.

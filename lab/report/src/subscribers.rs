@@ -2,8 +2,7 @@
 
 use crate::describe::window_name;
 use crate::page::data::TableData;
-use crate::table::{bytes, grouped};
-use crate::tables::time;
+use crate::table::{bytes, grouped, time};
 use prony_model::measurement::figures::LatencyFigures;
 use prony_model::result::ResultFile;
 use prony_model::subscription::figures::{SubscriberGroup, SubscriberWindow};

@@ -9,7 +9,7 @@ use crate::tables;
 use prony_model::Nanos;
 use prony_model::measurement::observation::Observation;
 use prony_model::result::ResultFile;
-use prony_model::verdict::findings::Finding;
+use prony_model::verdict::finding::Finding;
 use prony_model::verdict::{Judgement, Verdict};
 use std::fmt::Write as _;
 

@@ -1,5 +1,7 @@
 //! Columns of text: the first to the left, the others to the right.
 
+use prony_model::Nanos;
+
 /// Rows of equal width, each line indented by two. Empty without rows.
 pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -31,6 +33,11 @@ pub(crate) fn bytes(count: u64) -> String {
     let amount = count as f64;
     let unit = UNITS.iter().find(|(_, size)| amount >= *size);
     unit.map_or(format!("{count} B"), |(name, size)| format!("{:.1} {name}", amount / size))
+}
+
+/// `-` where there is none.
+pub(crate) fn time(time: Option<Nanos>) -> String {
+    time.map_or("-".to_owned(), |time| time.to_string())
 }
 
 #[cfg(test)]

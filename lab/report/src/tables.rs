@@ -3,12 +3,12 @@
 use crate::describe::window_name;
 use crate::page::data::TableData;
 use crate::subscribers;
-use crate::table::{bytes, grouped};
+use crate::table::{bytes, grouped, time};
+use prony_model::WindowKind;
 use prony_model::measurement::figures::{Figures, LatencyFigures, PERCENTILES};
 use prony_model::measurement::record::OutcomeKind;
 use prony_model::measurement::tally::StartCounts;
 use prony_model::result::{CheckFigures, Counted, ResultFile, TagFigures, WindowResult};
-use prony_model::{Nanos, WindowKind};
 
 /// One column of a table of figures. `times` is response time, or service time where that column is for it alone.
 struct Column<'a> {
@@ -108,10 +108,6 @@ pub(crate) fn starts(window: &WindowResult) -> StartCounts {
         sum.merge(&scenario.starts);
     }
     sum
-}
-
-pub(crate) fn time(time: Option<Nanos>) -> String {
-    time.map_or("-".to_owned(), |time| time.to_string())
 }
 
 fn heads<const COLUMNS: usize>(names: [&str; COLUMNS]) -> Vec<String> {

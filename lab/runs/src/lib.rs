@@ -3,6 +3,7 @@
 //! [`Argument`] decides what an argument is by the one table of [`KINDS`]; a [`Subject`] is what can be run again and
 //! again with another load. Knows no command line and prints nothing: flags and texts are the binary's.
 
+mod arguments;
 mod compare;
 mod find;
 pub mod k6;
@@ -16,9 +17,10 @@ mod subject;
 mod url;
 pub mod wrk;
 
+pub use arguments::{ArgumentError, KINDS};
 pub use compare::{Compared, compare};
 pub use find::{SearchSettings, find};
-pub use kind::{Argument, ArgumentError, Flags, KINDS, Kind, OpenError, OpenSettings};
+pub use kind::{Argument, Flags, Kind, OnStuck, OpenError, OpenSettings};
 pub use many::{Event, ManyError, ManyOptions, OpenObservers};
 pub use place::result_path;
 pub use subject::Subject;

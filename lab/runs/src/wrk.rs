@@ -1,6 +1,6 @@
 //! wrk scripts as arguments: made ready for a URL, once for `prony run` and anew for each run of many.
 
-use crate::kind::{Argument, Flags, Kind, OpenError, OpenSettings};
+use crate::kind::{Argument, Flags, Kind, OnStuck, OpenError, OpenSettings};
 use crate::subject::Subject;
 use prony_load::{RunError, RunOptions, Url, run_workload};
 use prony_model::plan::target::Endpoint;
@@ -14,9 +14,6 @@ pub(crate) static KIND: Kind =
 
 /// Of `wrk.connect`, where no flag says it: wrk's own.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Called when a script hangs in a way that cannot be cut: nothing but the end of the process ends it.
-pub type OnStuck = fn(&ScriptError);
 
 /// What a script is given beside its file and the number of threads.
 #[derive(Debug, Clone)]

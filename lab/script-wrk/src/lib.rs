@@ -9,10 +9,12 @@ mod done;
 mod error;
 mod program;
 mod script;
+mod settings;
 mod state;
 mod text;
 mod thread;
 mod watch;
 
 pub use error::{Role, ScriptError};
-pub use script::{Limits, Settings, WrkScript, WrkUrl};
+pub use script::WrkScript;
+pub use settings::{Limits, Settings, WrkUrl};

@@ -4,7 +4,7 @@
 
 use super::address::{Address, connects, lookup};
 use super::error::{Role, ScriptError};
-use super::script::Settings;
+use super::settings::Settings;
 use super::thread::ThreadHandle;
 use super::watch::{Pulse, Watch};
 use mlua::{FromLuaMulti, Function, IntoLuaMulti, Lua, LuaOptions, StdLib, Table, ffi};

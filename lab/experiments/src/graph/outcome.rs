@@ -5,14 +5,10 @@ use serde::Serialize;
 
 use super::{
     rates::Rates,
-    report,
     steps::StepRow,
     study::{Durability, Pace},
 };
-use crate::{
-    frame::{self, Head},
-    processors::Assignment,
-};
+use crate::{frame::Head, processors::Assignment};
 
 /// Counts up when a reader of older files would misread newer ones.
 pub(super) const SCHEMA_VERSION: u32 = 1;
@@ -35,14 +31,4 @@ pub struct Outcome {
     pub rates: Vec<Rates>,
     /// Ended by the user: what is missing was not measured.
     pub stopped: bool,
-}
-
-impl frame::Outcome for Outcome {
-    fn head_mut(&mut self) -> &mut Head {
-        &mut self.head
-    }
-
-    fn render(&self) -> String {
-        report::render(self)
-    }
 }

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     display::count_of_processors,
+    frame::{self, Head},
     markdown::{Table, document, megabytes, milliseconds, seconds, thousands},
     processors::Assignment,
 };
@@ -21,8 +22,18 @@ const NONE: &str = "-";
 const COLUMNS: [&str; 12] =
     ["Requests", "OK", "KO", "Reqs/s", "Min", "p50", "p75", "p95", "p99", "Max", "Mean", "Deviation"];
 
+impl frame::Outcome for Outcome {
+    fn head_mut(&mut self) -> &mut Head {
+        &mut self.head
+    }
+
+    fn render(&self) -> String {
+        render(self)
+    }
+}
+
 /// The whole result as Markdown.
-pub(super) fn render(outcome: &Outcome) -> String {
+fn render(outcome: &Outcome) -> String {
     let mut parts = vec![
         "# A property graph over HTTP: how many requests a second?".to_owned(),
         setting(outcome),

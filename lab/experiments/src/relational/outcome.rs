@@ -2,11 +2,8 @@
 
 use serde::Serialize;
 
-use super::{capacity::Capacity, dataset::DatasetPlan, report, resolvers::ResolverRow, study::Pace};
-use crate::{
-    frame::{self, Head},
-    processors::Assignment,
-};
+use super::{capacity::Capacity, dataset::DatasetPlan, resolvers::ResolverRow, study::Pace};
+use crate::{frame::Head, processors::Assignment};
 
 /// Counts up when a reader of older files would misread newer ones.
 pub(super) const SCHEMA_VERSION: u32 = 1;
@@ -29,16 +26,6 @@ pub struct Outcome {
     pub resolvers: Vec<ResolverRow>,
     /// Ended by the user: what is missing was not measured.
     pub stopped: bool,
-}
-
-impl frame::Outcome for Outcome {
-    fn head_mut(&mut self) -> &mut Head {
-        &mut self.head
-    }
-
-    fn render(&self) -> String {
-        report::render(self)
-    }
 }
 
 /// Which database the engine served from. The address of a server is not kept: it may hold a password.

@@ -10,14 +10,25 @@ use super::{
 };
 use crate::{
     display::count_of_processors,
+    frame::{self, Head},
     markdown::{Table, document, megabytes, milliseconds, seconds, thousands},
     processors::Assignment,
 };
 
 const HEADER: [&str; 8] = ["Query", "", "Max VUs", "Reqs/s", "p(95)", "Min", "Max", "Reqs"];
 
+impl frame::Outcome for Outcome {
+    fn head_mut(&mut self) -> &mut Head {
+        &mut self.head
+    }
+
+    fn render(&self) -> String {
+        render(self)
+    }
+}
+
 /// The whole result as Markdown.
-pub(super) fn render(outcome: &Outcome) -> String {
+fn render(outcome: &Outcome) -> String {
     let mut parts = vec![
         "# GraphQL from a relational database: how many users are served?".to_owned(),
         setting(outcome),

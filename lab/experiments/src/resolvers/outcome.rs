@@ -6,15 +6,11 @@ use super::{
     control::ControlRun,
     memory::Profile,
     micro::MicroRow,
-    report,
     study::{Pace, Part},
     subscriptions::Heard,
     throughput::Throughput,
 };
-use crate::{
-    frame::{self, Head},
-    processors::Assignment,
-};
+use crate::{frame::Head, processors::Assignment};
 
 /// Counts up when a reader of older files would misread newer ones.
 pub(super) const SCHEMA_VERSION: u32 = 1;
@@ -37,14 +33,4 @@ pub struct Outcome {
     pub memory: Vec<Profile>,
     /// Ended by the user: what is missing was not measured.
     pub stopped: bool,
-}
-
-impl frame::Outcome for Outcome {
-    fn head_mut(&mut self) -> &mut Head {
-        &mut self.head
-    }
-
-    fn render(&self) -> String {
-        report::render(self)
-    }
 }

@@ -1,5 +1,6 @@
 //! The five tables, each beside what the study published, with who was the limit and what differs.
 
+mod cell;
 mod memory;
 mod subscriptions;
 mod throughput;
@@ -15,16 +16,26 @@ use super::{
 };
 use crate::{
     display::count_of_processors,
+    frame::{self, Head},
     markdown::{Table, document, milliseconds, seconds, thousands},
 };
+use cell::{NONE, percent};
 use memory::memory_parts;
 use subscriptions::subscriptions_parts;
 use throughput::throughput_parts;
 
-const NONE: &str = "-";
+impl frame::Outcome for Outcome {
+    fn head_mut(&mut self) -> &mut Head {
+        &mut self.head
+    }
+
+    fn render(&self) -> String {
+        render(self)
+    }
+}
 
 /// The whole result as Markdown.
-pub(super) fn render(outcome: &Outcome) -> String {
+fn render(outcome: &Outcome) -> String {
     let mut parts = vec![
         "# GraphQL by functions in process: what does it cost, and what does it carry?".to_owned(),
         setting(outcome),
@@ -212,10 +223,6 @@ fn control_table(runs: &[ControlRun], manner: Manner) -> Table {
         NONE.to_owned(),
     );
     table
-}
-
-fn percent(share: Option<f64>) -> String {
-    share.map_or(NONE.to_owned(), |share| format!("{:.0} %", share * 100.0))
 }
 
 /// What a reader must know before believing the figures.

@@ -3,7 +3,7 @@
 use super::time::TimeFormat;
 use super::{Asked, LineFormat, OutputContext, OutputError, OutputFormat, OutputSpec, Point, file_of};
 use crate::system_tag::{SystemTag, SystemTags};
-use crate::tags::TagSet;
+use crate::tag_set::TagSet;
 use csv::{QuoteStyle, WriterBuilder};
 use std::io::Write as _;
 use std::sync::Arc;

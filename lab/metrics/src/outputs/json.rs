@@ -3,7 +3,7 @@
 use super::time::write_rfc3339;
 use super::{Asked, LineFormat, OutputContext, OutputError, OutputFormat, OutputSpec, Point, file_of};
 use crate::registry::{Definition, Registry};
-use crate::tags::TagSet;
+use crate::tag_set::TagSet;
 use crate::thresholds::{Condition, MetricConditions};
 use serde_json::{Map, Value, json};
 use std::io::Write as _;

@@ -11,7 +11,7 @@ pub use writer::{FileOutput, OutputEnd, QUEUED_SAMPLES_MAX};
 
 use crate::registry::{Definition, Registry};
 use crate::system_tag::SystemTags;
-use crate::tags::TagSet;
+use crate::tag_set::TagSet;
 use crate::thresholds::MetricConditions;
 use std::fmt;
 use std::path::PathBuf;

@@ -2,7 +2,8 @@
 
 use super::{LineFormat, OutputContext, OutputError, OutputSpec, Point};
 use crate::engine::SampleSink;
-use crate::registry::{Definition, MetricId, Registry};
+use crate::metric::MetricId;
+use crate::registry::{Definition, Registry};
 use crate::samples::{Event, SampleBatch};
 use crate::tags::MetadataId;
 use flate2::Compression;

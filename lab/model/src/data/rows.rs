@@ -1,6 +1,6 @@
 //! Tables of values in one buffer: a row costs its text and four bytes a cell, however many rows there are.
 
-use crate::data::template::Encoding;
+use crate::data::encoding::Encoding;
 use serde_json::Value;
 
 /// Text of all cells of one table. Cells are found by 30-bit places, and a larger table is a case for a database.

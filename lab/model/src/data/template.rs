@@ -1,5 +1,6 @@
 //! Texts with `${name}` slots: read once when a scenario is checked, rendered for each request.
 
+use crate::data::encoding::Encoding;
 use crate::data::variable::{ValueOf, Variable};
 use serde_json::Value;
 
@@ -8,21 +9,6 @@ use serde_json::Value;
 pub struct SlotSource {
     pub variable: usize,
     pub column: usize,
-}
-
-/// How a slot's value is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
-    /// As it is.
-    Plain,
-    /// In a header: control characters, which would end it, become spaces.
-    Header,
-    /// In a request target: bytes that cannot stand in a URI are percent-encoded, `/ ? & =` stay.
-    Target,
-    /// As a JSON value of its own type: numbers bare, texts quoted.
-    Json,
-    /// Within a JSON string: escaped, without quotes.
-    JsonText,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

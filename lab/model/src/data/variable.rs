@@ -1,7 +1,7 @@
 //! Where the values in requests come from: ranges of whole numbers, rows of lists and tables, earlier answers.
 
+use crate::data::encoding::Encoding;
 use crate::data::rows::{Cell, CellKind, Rows, cell_of};
-use crate::data::template::Encoding;
 use crate::subscription::token::Token;
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};

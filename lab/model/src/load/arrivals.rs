@@ -5,7 +5,7 @@
 //! `f64` from the nearer zero of the rate, where the formula loses no digits: over 24 h at 1,000,000/s the error is
 //! below a nanosecond before rounding.
 
-use super::Level;
+use super::level::Level;
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 

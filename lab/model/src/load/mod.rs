@@ -8,6 +8,7 @@ pub mod windows;
 
 mod arrivals;
 mod budget;
+mod level;
 mod pacing;
 mod saved;
 mod shapes;
@@ -17,14 +18,13 @@ mod users;
 
 pub use arrivals::{ArrivalSchedule, RATE_MAX_PER_S, RateStage, Rates, Spacing};
 pub use budget::IterationBudget;
+pub use level::Level;
 pub use pacing::Pacing;
 pub use starts::{StartShare, Starts};
 pub use think::ThinkTime;
 pub use users::{Activity, Stage, UserSchedule};
 
 use crate::units::Nanos;
-use saved::SavedLoad;
-use serde::{Deserialize, Serialize};
 
 /// Users in one run. Far above what one machine has descriptors for; it catches slips of the keyboard.
 pub const USERS_MAX: u32 = 1_000_000;
@@ -33,31 +33,13 @@ pub const WAIT_MAX_DEFAULT: Nanos = Nanos::from_secs(10);
 
 /// What makes iterations begin: users over time × iterations that they may make × starts at a rate. A new shape is a new
 /// value of these.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "SavedLoad", into = "SavedLoad")]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LoadModel {
     /// Where there are arrivals, the users that serve them.
     pub users: UserSchedule,
     pub budget: IterationBudget,
     /// None where each user begins its iterations by itself: it waits for its response, thinks, and asks again.
     pub arrivals: Option<ArrivalSchedule>,
-}
-
-/// A span in which the load (users, or starts a second) moves in a straight line.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Level {
-    pub from: Nanos,
-    pub to: Nanos,
-    pub first: f64,
-    pub last: f64,
-}
-
-impl Level {
-    /// The load at a time within it.
-    pub fn at(&self, time: Nanos) -> f64 {
-        let (passed, length) = (time.since(self.from).0 as f64, self.to.since(self.from).0 as f64);
-        if length > 0.0 { self.first + (self.last - self.first) * (passed / length) } else { self.last }
-    }
 }
 
 impl LoadModel {

@@ -2,11 +2,11 @@
 
 use super::{IterationBudget, LoadModel, RateStage, Spacing, Stage, UserSchedule};
 use crate::units::Nanos;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "model")]
-pub(super) enum SavedLoad {
+enum SavedLoad {
     /// With a budget of iterations where one of these is there.
     Closed {
         stages: Vec<Stage>,
@@ -31,6 +31,18 @@ pub(super) enum SavedLoad {
         users: u32,
         wait_max_ns: Nanos,
     },
+}
+
+impl Serialize for LoadModel {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        SavedLoad::from(self.clone()).serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for LoadModel {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        SavedLoad::deserialize(from).map(Self::from)
+    }
 }
 
 impl From<LoadModel> for SavedLoad {

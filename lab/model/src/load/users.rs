@@ -1,6 +1,6 @@
 //! Numbers of users that move in straight lines: who of them is active when.
 
-use super::Level;
+use super::level::Level;
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,7 @@ use crate::data::variable::Variable;
 use crate::load::{LoadModel, Pacing, ThinkTime, USERS_MAX};
 use crate::plan::request::{Request, RequestDraft};
 use crate::plan::scenario::{Flow, FlowDraft, Scenario, ScenarioDraft, Step};
-use crate::plan::target::Target;
+use crate::plan::target::{NamedTarget, Target};
 use crate::plan::values;
 use crate::plan::wire::WireOptions;
 use crate::subscription::check::Context;
@@ -19,13 +19,6 @@ use std::collections::BTreeMap;
 pub const REQUESTS_MAX: usize = 200;
 /// Scenarios in one plan.
 pub const SCENARIOS_MAX: usize = 100;
-
-/// A target and the name by which requests ask for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamedTarget {
-    pub name: String,
-    pub target: Target,
-}
 
 /// What a plan file, a command line or a program asks for, before it was looked at as a whole.
 #[derive(Debug, Clone)]
@@ -191,7 +184,8 @@ impl PlanDraft {
                 format!("{count} groups of subscribers are more than the limit of {SUBSCRIPTIONS_MAX}");
             faults.add(Place::Subscription(SUBSCRIPTIONS_MAX, SubscriptionField::Name), message);
         }
-        let context = Context { plan: self, requests };
+        let context =
+            Context { variables: &self.variables, targets: &self.targets, wire: &self.wire, requests };
         let groups = self.subscriptions.iter().enumerate();
         let checked = groups.filter_map(|(index, draft)| {
             if self.subscriptions[..index].iter().any(|before| before.name == draft.name) {

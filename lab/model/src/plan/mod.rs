@@ -14,7 +14,7 @@ pub mod wire;
 mod draft;
 mod faults;
 
-pub use draft::{NamedTarget, PlanDraft, REQUESTS_MAX, SCENARIOS_MAX};
+pub use draft::{PlanDraft, REQUESTS_MAX, SCENARIOS_MAX};
 pub use faults::{Fault, Field, Place, PlanFaults, SubscriptionField};
 
 use crate::data::variable::Variable;
@@ -22,7 +22,7 @@ use crate::load::LoadModel;
 use crate::load::windows::Windows;
 use crate::plan::request::Request;
 use crate::plan::scenario::Scenario;
-use crate::plan::target::Target;
+use crate::plan::target::{NamedTarget, Target};
 use crate::plan::wire::{Connections, WireOptions};
 use crate::program::UserPlace;
 use crate::subscription::Subscription;

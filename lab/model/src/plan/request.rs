@@ -1,6 +1,7 @@
 //! A request: what a plan asks for, and the checked form whose slots all name a known variable.
 
-use crate::data::template::{Encoding, Part, Template};
+use crate::data::encoding::Encoding;
+use crate::data::template::{Part, Template};
 use crate::data::variable::Variable;
 use crate::plan::{Fault, Field, Place};
 use crate::program::Keep;

@@ -193,6 +193,13 @@ pub enum TargetFault {
     UnixPrefix,
 }
 
+/// A target and the name by which requests ask for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedTarget {
+    pub name: String,
+    pub target: Target,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 //! each over a connection of its user's own, and sockets that stay open (`WebSocket`).
 
 use crate::measurement::record::TransportError;
-use crate::program::{Answer, Keep};
+use crate::program::response::{Answer, Keep};
 use crate::units::Nanos;
 use core::net::SocketAddr;
 use std::ops::RangeInclusive;

@@ -5,7 +5,10 @@
 //! the wire is; the runner translates it for HTTP/2.
 
 pub mod call;
+mod response;
 pub mod table;
+
+pub use response::{Answer, Keep};
 
 use crate::measurement::counts::Counts;
 use crate::measurement::record::{Outcome, TransportError};
@@ -156,32 +159,6 @@ pub struct Sent {
     /// An answer to HEAD has no body, whatever its headers say.
     pub is_head: bool,
     pub keep: Keep,
-}
-
-/// What of an answer the program wants to see; less is faster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
-    /// The status alone.
-    Status,
-    /// Whether a JSON answer has GraphQL `errors`, found while it streams by.
-    GraphQlErrors,
-    /// The head without the body.
-    Head,
-    /// Head and body.
-    Whole,
-}
-
-/// An answer as far as [`Keep`] asked for it.
-#[derive(Debug, Clone, Copy)]
-pub struct Answer<'a> {
-    pub status: u16,
-    /// Status line and headers as received, the empty line included; empty unless [`Keep::Head`] or
-    /// [`Keep::Whole`].
-    pub head: &'a [u8],
-    /// Without the transfer coding; empty unless [`Keep::Whole`].
-    pub body: &'a [u8],
-    /// With [`Keep::GraphQlErrors`]: the body was no JSON object or had `errors` that are neither null nor empty.
-    pub has_graphql_errors: bool,
 }
 
 impl Outgoing {

@@ -1,7 +1,8 @@
 //! What an answer must say to count as a success, beyond its status: named checks, each counted by itself.
 
+use crate::data::encoding::Encoding;
 use crate::data::rows::CellKind;
-use crate::data::template::{Encoding, Template};
+use crate::data::template::Template;
 use crate::data::variable::{ValueOf, Variable};
 use crate::program::Answer;
 use crate::response::answer::Subject;
@@ -219,7 +220,7 @@ fn same(a: &Value, b: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::template::Encoding;
+    use crate::data::encoding::Encoding;
     use crate::data::variable::{Drawn, Variable};
     use crate::response::answer::tests::answer;
     use crate::response::pointer::Pointer;

@@ -3,9 +3,13 @@
 //! `docs/run.md` describes it for people. Fields are only added within a version; a reader ignores unknown ones.
 
 mod progress;
+mod second;
 pub(crate) mod series;
+mod window;
 
 pub use progress::Progress;
+pub use second::SecondRow;
+pub use window::{NamedFigures, ScenarioFigures, TagFigures, WindowResult};
 
 use crate::data::variable::Order;
 use crate::load::windows::{Window, WindowKind, Windows};
@@ -20,7 +24,7 @@ use crate::plan::wire::{Spoken, WireOptions};
 use crate::program::table::Tables;
 use crate::subscription::figures::Subscribers;
 use crate::units::Nanos;
-use crate::verdict::findings::Finding;
+use crate::verdict::finding::Finding;
 use crate::verdict::{Judgement, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -42,7 +46,7 @@ pub struct ResultFile {
     /// Ramp, warm-up, steady state and after, as far as they exist, and the whole run last.
     pub windows: Vec<WindowResult>,
     /// One row for each second, by when requests ended; in files a list for each column.
-    #[serde(with = "crate::result::series::requests")]
+    #[serde(with = "crate::result::series")]
     pub series: Vec<SecondRow>,
     pub lab: LabFigures,
     /// What was seen beside the load: processes, databases, collectors, and the lab itself.
@@ -179,31 +183,6 @@ impl PlanSummary {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WindowResult {
-    #[serde(flatten)]
-    pub window: Window,
-    pub all: Figures,
-    /// Of the iterations that open models wanted started in it, the share that was; absent without open models.
-    #[serde(default)]
-    pub rate_reached: Option<f64>,
-    pub by_request: Vec<NamedFigures>,
-    pub by_scenario: Vec<ScenarioFigures>,
-    /// By the group that requests name; the requests of a group add up to it.
-    #[serde(default)]
-    pub by_group: Vec<NamedFigures>,
-    /// By the tags of requests and scenarios; a request with several tags is in several.
-    #[serde(default)]
-    pub by_tag: Vec<TagFigures>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TagFigures {
-    pub key: String,
-    pub value: String,
-    pub figures: Figures,
-}
-
 /// A check of one request over the whole run, or a value that its answers had to give.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckFigures {
@@ -275,61 +254,6 @@ fn sets(plan: &Plan) -> (Sets<String>, Sets<(String, String)>) {
         }
     }
     (groups, tags)
-}
-
-/// The iterations of one scenario that were due in one window.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ScenarioFigures {
-    pub name: String,
-    #[serde(flatten)]
-    pub starts: StartCounts,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct NamedFigures {
-    pub name: String,
-    pub figures: Figures,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct SecondRow {
-    /// From the start of the run.
-    pub second: u64,
-    /// With something to do at its end: in an iteration, or (where users have waits) between two.
-    pub users: u32,
-    /// Requests.
-    pub started: u64,
-    /// Starts of open models that were due and for which no user became free in time.
-    pub dropped: u64,
-    pub successes: u64,
-    pub failures: u64,
-    pub timeouts: u64,
-    pub bytes_received: u64,
-    /// Of successes, however few there were; absent without any.
-    pub p50_ns: Option<Nanos>,
-    pub p95_ns: Option<Nanos>,
-    pub p99_ns: Option<Nanos>,
-    pub max_ns: Option<Nanos>,
-}
-
-impl SecondRow {
-    pub fn of(second: u64, tally: &Tally) -> Self {
-        let times = tally.response_times();
-        Self {
-            second,
-            users: tally.users_active,
-            started: tally.started,
-            dropped: tally.interval_dropped,
-            successes: times.count(),
-            failures: tally.interval_failures,
-            timeouts: tally.interval_timeouts,
-            bytes_received: tally.interval_bytes_received,
-            p50_ns: times.percentile_of_few(50.0),
-            p95_ns: times.percentile_of_few(95.0),
-            p99_ns: times.percentile_of_few(99.0),
-            max_ns: times.max(),
-        }
-    }
 }
 
 /// What the lab says of itself.

@@ -3,7 +3,7 @@
 use super::SecondRow;
 use crate::subscription::figures::SubscriberRow;
 use crate::units::Nanos;
-use crate::verdict::findings::FindingKind;
+use crate::verdict::finding::FindingKind;
 
 /// How far a run is.
 #[derive(Debug, Clone, Default, PartialEq)]

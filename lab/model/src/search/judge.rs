@@ -2,7 +2,7 @@
 
 use super::Trial;
 use crate::result::ResultFile;
-use crate::verdict::findings::FindingKind;
+use crate::verdict::finding::FindingKind;
 use crate::verdict::threshold::{Metric, Threshold};
 use crate::verdict::{Judgement, Verdict};
 

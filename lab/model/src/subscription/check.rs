@@ -1,16 +1,20 @@
 //! The check of one group of subscribers: all its faults, or the form with its slots read.
 
 use super::{FanOut, FanOutDraft, Protocol, SUBSCRIBERS_MAX, Subscription, SubscriptionDraft};
-use crate::data::template::{Encoding, Template};
+use crate::data::encoding::Encoding;
+use crate::data::template::Template;
 use crate::data::variable::{Order, Variable};
 use crate::plan::request::{Request, graphql_body, read_header};
-use crate::plan::wire::Protocol as WireProtocol;
-use crate::plan::{Fault, Place, PlanDraft, SubscriptionField as Field};
+use crate::plan::target::NamedTarget;
+use crate::plan::wire::{Protocol as WireProtocol, WireOptions};
+use crate::plan::{Fault, Place, SubscriptionField as Field};
 use serde_json::Value;
 
 /// What a group is checked against.
 pub(crate) struct Context<'a> {
-    pub(crate) plan: &'a PlanDraft,
+    pub(crate) variables: &'a [Variable],
+    pub(crate) targets: &'a [NamedTarget],
+    pub(crate) wire: &'a WireOptions,
     pub(crate) requests: &'a [Request],
 }
 
@@ -24,8 +28,8 @@ impl SubscriptionDraft {
         let before = faults.len();
         let mut notes = Notes { index, faults };
         self.check_counts(&mut notes);
-        let variables = &context.plan.variables;
-        let target = self.find_target(context.plan, &mut notes);
+        let variables = context.variables;
+        let target = self.find_target(context, &mut notes);
         let path = notes.taken(Field::Path, Template::read(&self.path, Encoding::Target, variables));
         if !self.path.starts_with(['/', '$']) || self.path.contains([' ', '#']) {
             let message = format!("path `{}` must start with `/` and hold neither spaces nor `#`", self.path);
@@ -42,7 +46,7 @@ impl SubscriptionDraft {
         }
         let fan_out = self.fan_out.as_ref().and_then(|fan_out| fan_out.check(context, &mut notes));
         let subscription = Subscription {
-            draft: Self { is_http2: context.plan.wire.protocol == WireProtocol::Http2, ..self.clone() },
+            draft: Self { is_http2: context.wire.protocol == WireProtocol::Http2, ..self.clone() },
             target: target.unwrap_or(0),
             path,
             headers,
@@ -79,19 +83,19 @@ impl SubscriptionDraft {
         }
     }
 
-    fn find_target(&self, plan: &PlanDraft, notes: &mut Notes<'_>) -> Option<usize> {
+    fn find_target(&self, context: &Context<'_>, notes: &mut Notes<'_>) -> Option<usize> {
         let found = match &self.target {
             None => Some(0),
-            Some(name) => plan.targets.iter().position(|known| known.name == *name),
+            Some(name) => context.targets.iter().position(|known| known.name == *name),
         };
         let Some(target) = found else {
-            let known: Vec<_> = plan.targets.iter().map(|target| target.name.as_str()).collect();
+            let known: Vec<_> = context.targets.iter().map(|target| target.name.as_str()).collect();
             let name = self.target.as_deref().unwrap_or_default();
             notes.add(Field::Target, format!("unknown target `{name}`; targets are: {}", known.join(", ")));
             return None;
         };
-        let is_tls = plan.targets.get(target).is_some_and(|named| named.target.is_tls());
-        if let Some(message) = self.http2_fault(plan.wire.protocol, is_tls) {
+        let is_tls = context.targets.get(target).is_some_and(|named| named.target.is_tls());
+        if let Some(message) = self.http2_fault(context.wire.protocol, is_tls) {
             notes.add(Field::Target, message);
         }
         Some(target)
@@ -166,7 +170,7 @@ impl SubscriptionDraft {
 
 impl FanOutDraft {
     fn check(&self, context: &Context<'_>, notes: &mut Notes<'_>) -> Option<FanOut> {
-        let variables = &context.plan.variables;
+        let variables = context.variables;
         let key = self.key.as_deref().unwrap_or_default();
         if self.request_key.is_some() && self.key.is_none() {
             notes.add(Field::FanOut, "`request_key` has no meaning without `key`, which subscriptions have");
@@ -182,7 +186,7 @@ impl FanOutDraft {
             notes.add(Field::FanOut, format!("unknown request `{}`; requests are: {known}", self.request));
             return None;
         };
-        if context.plan.wire.pipeline > 1 {
+        if context.wire.pipeline > 1 {
             notes.add(Field::FanOut, "which of several answers in a pipeline acknowledges which mutation is not told; write `pipeline = 1`");
         }
         let used = context.requests[request].variables();

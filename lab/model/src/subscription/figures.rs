@@ -6,6 +6,7 @@ use crate::load::windows::{Window, WindowKind, Windows};
 use crate::measurement::figures::LatencyFigures;
 use crate::measurement::histogram::Latencies;
 use crate::plan::Plan;
+use crate::result::series::table;
 use crate::units::Nanos;
 use crate::verdict::threshold::{Metric, Scope};
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub struct Subscribers {
     pub groups: Vec<SubscriberGroup>,
     /// Over all groups, one row for each second; in files a list for each column.
-    #[serde(with = "crate::result::series::subscribers")]
+    #[serde(with = "crate::result::series")]
     pub series: Vec<SubscriberRow>,
     /// For how long bytes can have waited for the lab before it read them, at most.
     pub read_lateness: LatencyFigures,
@@ -68,6 +69,19 @@ pub struct SubscriberRow {
     pub p50_ns: Option<Nanos>,
     pub p99_ns: Option<Nanos>,
     pub max_ns: Option<Nanos>,
+}
+
+table! {
+    SubscriberColumns of SubscriberRow {
+        second: u64,
+        active: u64,
+        events: u64,
+        bytes: u64,
+        missed: u64,
+        p50_ns: Option<Nanos>,
+        p99_ns: Option<Nanos>,
+        max_ns: Option<Nanos>,
+    }
 }
 
 impl SubscriberRow {

@@ -12,7 +12,7 @@ use crate::plan::wire::Connections;
 use crate::result::{LabFigures, ResultFile, RunState};
 use crate::subscription::figures::SubscriberGroup;
 use crate::units::Nanos;
-use serde::{Deserialize, Serialize};
+use crate::verdict::finding::{Finding, FindingKind};
 
 /// A thread busier than this cannot be trusted to send and to read on time.
 const BUSY_SHARE_MAX: f64 = 0.80;
@@ -30,81 +30,6 @@ const ERROR_SHARE_MAX: f64 = 0.05;
 const CHURN_SHARE_MAX: f64 = 0.01;
 /// Where less than this share of the asked rate was started, the result is not about that rate.
 const REACHED_SHARE_MIN: f64 = 0.99;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FindingKind {
-    GeneratorBound,
-    PortsExhausted,
-    ErrorsDominate,
-    RampInVerdict,
-    TooFewSamples,
-    TooShort,
-    TimeoutsCensor,
-    TargetSharesCpu,
-    ConnectionChurn,
-    FeederExhausted,
-    OfferedLoadLimited,
-    RateNotReached,
-    StartsDropped,
-    SubscribersMissing,
-    SubscribersLate,
-    EventsUnmatched,
-    ReceiptsLate,
-    Clock,
-}
-
-impl FindingKind {
-    /// As in the result file and in documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::GeneratorBound => "generator-bound",
-            Self::PortsExhausted => "ports-exhausted",
-            Self::ErrorsDominate => "errors-dominate",
-            Self::RampInVerdict => "ramp-in-verdict",
-            Self::TooFewSamples => "too-few-samples",
-            Self::TooShort => "too-short",
-            Self::TimeoutsCensor => "timeouts-censor",
-            Self::TargetSharesCpu => "target-shares-cpu",
-            Self::ConnectionChurn => "connection-churn",
-            Self::FeederExhausted => "feeder-exhausted",
-            Self::OfferedLoadLimited => "offered-load-limited",
-            Self::RateNotReached => "rate-not-reached",
-            Self::StartsDropped => "starts-dropped",
-            Self::SubscribersMissing => "subscribers-missing",
-            Self::SubscribersLate => "subscribers-late",
-            Self::EventsUnmatched => "events-unmatched",
-            Self::ReceiptsLate => "receipts-late",
-            Self::Clock => "clock",
-        }
-    }
-
-    /// True of what every run has at its beginning.
-    pub const fn heals_with_time(self) -> bool {
-        matches!(self, Self::RampInVerdict | Self::TooFewSamples | Self::TooShort)
-    }
-
-    /// True where the figures are not about the target any more.
-    pub const fn voids(self) -> bool {
-        matches!(self, Self::GeneratorBound | Self::PortsExhausted | Self::ErrorsDominate)
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Finding {
-    pub kind: FindingKind,
-    pub voids_claim: bool,
-    /// What was seen, with its number.
-    pub seen: String,
-    pub cause: String,
-    pub try_next: String,
-}
-
-impl Finding {
-    fn new(kind: FindingKind, seen: String, cause: &str, try_next: &str) -> Self {
-        Self { kind, voids_claim: kind.voids(), seen, cause: cause.to_owned(), try_next: try_next.to_owned() }
-    }
-}
 
 /// Where the target's process runs, as far as it can be known.
 #[derive(Debug, Clone, PartialEq, Eq)]

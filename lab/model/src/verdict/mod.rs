@@ -1,5 +1,6 @@
 //! What the figures say about the thresholds.
 
+pub mod finding;
 pub mod findings;
 pub mod threshold;
 

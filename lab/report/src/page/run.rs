@@ -9,7 +9,7 @@ use crate::tables;
 use prony_model::WindowKind;
 use prony_model::measurement::observation::Observation;
 use prony_model::result::{ResultFile, WindowResult};
-use prony_model::verdict::findings::Finding;
+use prony_model::verdict::finding::Finding;
 use prony_model::verdict::{Judgement, Verdict};
 
 pub(super) fn run_data(run: &LabelledRun<'_>, points_max: usize) -> RunData {

@@ -1,6 +1,6 @@
 //! Table 5: resident memory before, while and after requests came, and whether it is flat.
 
-use super::NONE;
+use super::cell::NONE;
 use crate::{
     markdown::{Table, thousands},
     resolvers::{

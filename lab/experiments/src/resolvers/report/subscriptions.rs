@@ -1,6 +1,6 @@
 //! Table 4: how soon events came, and what became of them.
 
-use super::NONE;
+use super::cell::NONE;
 use crate::{
     markdown::{Table, milliseconds, seconds, thousands},
     resolvers::{

@@ -2,7 +2,7 @@
 
 use prony_model::Nanos;
 
-use super::{NONE, percent};
+use super::cell::{NONE, percent};
 use crate::{
     display::count_of_processors,
     markdown::{Table, milliseconds, thousands},

@@ -1,10 +1,11 @@
 //! Findings on starts of open models: those that were dropped, and rates that were not reached.
 
-use super::{BUSY_SHARE_MAX, Finding, FindingKind, REACHED_SHARE_MIN};
+use super::{BUSY_SHARE_MAX, REACHED_SHARE_MIN};
 use crate::measurement::figures::share;
 use crate::measurement::tally::StartCounts;
 use crate::result::{ResultFile, ScenarioSummary, WindowResult};
 use crate::units::Nanos;
+use crate::verdict::finding::{Finding, FindingKind};
 
 /// So many users more than are busy in the mean, so that iterations of unequal length find one free.
 const SPARE_USERS: f64 = 1.2;

@@ -1,0 +1,78 @@
+//! What can be found about a result: the kind, the number, the cause and the remedy.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingKind {
+    GeneratorBound,
+    PortsExhausted,
+    ErrorsDominate,
+    RampInVerdict,
+    TooFewSamples,
+    TooShort,
+    TimeoutsCensor,
+    TargetSharesCpu,
+    ConnectionChurn,
+    FeederExhausted,
+    OfferedLoadLimited,
+    RateNotReached,
+    StartsDropped,
+    SubscribersMissing,
+    SubscribersLate,
+    EventsUnmatched,
+    ReceiptsLate,
+    Clock,
+}
+
+impl FindingKind {
+    /// As in the result file and in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::GeneratorBound => "generator-bound",
+            Self::PortsExhausted => "ports-exhausted",
+            Self::ErrorsDominate => "errors-dominate",
+            Self::RampInVerdict => "ramp-in-verdict",
+            Self::TooFewSamples => "too-few-samples",
+            Self::TooShort => "too-short",
+            Self::TimeoutsCensor => "timeouts-censor",
+            Self::TargetSharesCpu => "target-shares-cpu",
+            Self::ConnectionChurn => "connection-churn",
+            Self::FeederExhausted => "feeder-exhausted",
+            Self::OfferedLoadLimited => "offered-load-limited",
+            Self::RateNotReached => "rate-not-reached",
+            Self::StartsDropped => "starts-dropped",
+            Self::SubscribersMissing => "subscribers-missing",
+            Self::SubscribersLate => "subscribers-late",
+            Self::EventsUnmatched => "events-unmatched",
+            Self::ReceiptsLate => "receipts-late",
+            Self::Clock => "clock",
+        }
+    }
+
+    /// True of what every run has at its beginning.
+    pub const fn heals_with_time(self) -> bool {
+        matches!(self, Self::RampInVerdict | Self::TooFewSamples | Self::TooShort)
+    }
+
+    /// True where the figures are not about the target any more.
+    pub const fn voids(self) -> bool {
+        matches!(self, Self::GeneratorBound | Self::PortsExhausted | Self::ErrorsDominate)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    pub kind: FindingKind,
+    pub voids_claim: bool,
+    /// What was seen, with its number.
+    pub seen: String,
+    pub cause: String,
+    pub try_next: String,
+}
+
+impl Finding {
+    pub(super) fn new(kind: FindingKind, seen: String, cause: &str, try_next: &str) -> Self {
+        Self { kind, voids_claim: kind.voids(), seen, cause: cause.to_owned(), try_next: try_next.to_owned() }
+    }
+}

@@ -3,7 +3,8 @@
 use super::{Client, Reading, SendError};
 use crate::connection::Carrier;
 use crate::event::Failure;
-use crate::http1::scanner::{Answer, ScanError};
+use crate::http1::error::ScanError;
+use crate::http1::scanner::Answer;
 use crate::ids::{ConnectionId, RequestId};
 use crate::poller::{Poller, Ready};
 use crate::transport::{Fault, Read};

@@ -1,6 +1,6 @@
 //! The head of an answer: what of it decides where the answer ends and what becomes of the connection (RFC 9112).
 
-use super::scanner::ScanError;
+use super::error::ScanError;
 
 /// A longer head is read each time: it would only push others out of the processor's cache.
 const MEMO_BYTES_MAX: usize = 2 * 1024;

@@ -1,7 +1,7 @@
 //! One HTTP/2 connection: requests in, events out, driven by its event loop.
 
 use super::io::{Io, ReadBuffer, Shared};
-use super::streams::{self, ConnectionWaker, Interest, Phase, Stream, Streams};
+use super::streams::{self, ConnectionWaker, Interest, Phase, Stream, StreamKey, Streams};
 use super::translate::Translated;
 use crate::transport::{Fault, Progress, Transport};
 use bytes::Bytes;
@@ -23,10 +23,6 @@ use std::task::{Context, Poll, Waker};
 /// What a stream, and all streams together, may send us before we have looked at it: never a reason to wait.
 const STREAM_WINDOW_BYTES: u32 = 16 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 1 << 30;
-
-/// By which its caller knows a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StreamKey(pub u64);
 
 /// What happened on a stream.
 #[derive(Debug)]

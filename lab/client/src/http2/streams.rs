@@ -1,6 +1,5 @@
 //! The streams of one connection: each is a request on its way, and which of them the h2 crate has news of.
 
-use super::connection::StreamKey;
 use super::translate::Translated;
 use h2::RecvStream;
 use h2::client::ResponseFuture;
@@ -8,6 +7,10 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
+
+/// By which its caller knows a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamKey(pub u64);
 
 /// A request that was given to the connection.
 #[derive(Debug)]

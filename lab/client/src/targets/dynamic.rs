@@ -2,7 +2,8 @@
 //! ever waits for a name server.
 
 use super::addresses::{ADDRESSES_MAX, Addresses};
-use super::{Destination, Finding, Speaks, limits, probe};
+use super::destination::{Destination, Finding, Speaks};
+use super::{limits, probe};
 use crate::error::ClientError;
 use crate::fault;
 use crate::transport::Address;

@@ -4,24 +4,24 @@
 //! it goes, [`limits`] are the system's.
 
 mod addresses;
+mod destination;
 mod dynamic;
 mod limits;
 mod probe;
 
+pub use destination::{Destination, Finding, Speaks};
 pub use dynamic::Waker;
 pub use limits::DESCRIPTORS_SPARE;
 
 use crate::error::ClientError;
-use crate::transport::tls::TlsTarget;
+use crate::transport::Address;
 use crate::transport::trust::Trust;
-use crate::transport::{Address, Fault, Transport};
 use addresses::Addresses;
 use dynamic::DynamicTargets;
 use prony_model::Target;
 use prony_model::plan::hosts::Hosts;
 use prony_model::plan::wire::{Dns, Protocol, Spoken, WireOptions};
-use prony_model::program::call::CallFault;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -48,36 +48,6 @@ pub struct TargetSettings<'a> {
     pub subscribers: u32,
     /// Where programs name targets while the run goes: names that the system is not asked for.
     pub dynamic: Option<Option<&'a Hosts>>,
-}
-
-/// A target that can be connected to.
-#[derive(Debug)]
-pub struct Destination {
-    addresses: Addresses,
-    tls: Option<TlsTarget>,
-    /// For WebSockets, whose opening is a request of HTTP/1.1.
-    tls_http1: Option<TlsTarget>,
-    /// How many source addresses the users are spread over; 0 where the system chooses.
-    sources: u32,
-    speaks: Speaks,
-}
-
-/// What is spoken with a target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speaks {
-    /// On every connection.
-    Always(Spoken),
-    /// Each connection agrees on it (ALPN); without TLS it is HTTP/1.1.
-    Negotiated,
-}
-
-/// What is known of a target at the moment.
-#[derive(Debug)]
-pub enum Finding {
-    Known(Arc<Destination>),
-    /// Somebody is asking for its addresses; the waker tells when that is over.
-    Resolving,
-    Failed(CallFault),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,44 +122,6 @@ impl Targets {
     }
 }
 
-impl Destination {
-    /// Begins to connect, and says to which address. Connections take turns at the target's addresses by `turn`, and at
-    /// the sources of the loopback by `user`. `address` replaces the target's.
-    pub fn open(
-        &self,
-        user: u32,
-        turn: u32,
-        address: Option<SocketAddr>,
-        is_for_websocket: bool,
-    ) -> (Address, Result<Transport, Fault>) {
-        let tls = if is_for_websocket { &self.tls_http1 } else { &self.tls };
-        let open = |address: &Address| {
-            let source = source_of(self.sources, user, address);
-            (address.clone(), Transport::open(address, source, tls.as_ref()))
-        };
-        match address {
-            Some(address) => open(&Address::Tcp(address)),
-            None => self.addresses.with(turn, open),
-        }
-    }
-
-    pub const fn speaks(&self) -> Speaks {
-        self.speaks
-    }
-
-    /// What is spoken on every connection; HTTP/1.1 where each negotiates it.
-    pub const fn spoken(&self) -> Spoken {
-        match self.speaks {
-            Speaks::Always(spoken) => spoken,
-            Speaks::Negotiated => Spoken::Http1,
-        }
-    }
-
-    pub const fn is_tls(&self) -> bool {
-        self.tls.is_some()
-    }
-}
-
 fn probe_all(settings: &TargetSettings<'_>) -> Result<Vec<Destination>, ClientError> {
     let TargetSettings { targets, wire, users, subscribers, .. } = settings;
     let connections = match wire.protocol {
@@ -221,16 +153,6 @@ fn probe_all(settings: &TargetSettings<'_>) -> Result<Vec<Destination>, ClientEr
     Ok(places)
 }
 
-/// Users take turns at the sources of the loopback.
-fn source_of(sources: u32, user: u32, address: &Address) -> Option<Ipv4Addr> {
-    let Address::Tcp(SocketAddr::V4(address)) = address else { return None };
-    if !address.ip().is_loopback() {
-        return None;
-    }
-    let index = user.checked_rem(sources)?;
-    Some(Ipv4Addr::new(127, 1, 0, (index + 1) as u8))
-}
-
 /// As many as the target needs that needs most: one port can go to several targets.
 fn sources(places: &[Destination], connections: u32) -> Result<u32, ClientError> {
     let ports = limits::ports_available();
@@ -244,18 +166,4 @@ fn sources(places: &[Destination], connections: u32) -> Result<u32, ClientError>
         most = most.max(limits::sources_for(ip, connections.div_ceil(count.max(1)), ports)?);
     }
     Ok(most)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn users_take_turns_at_the_sources_of_the_loopback() {
-        let address = |text: &str| Address::Tcp(text.parse().unwrap());
-        let last = |user, to: &str| source_of(2, user, &address(to)).map(|source| source.octets()[3]);
-        let loopback = "127.0.0.1:80";
-        assert_eq!((last(0, loopback), last(1, loopback), last(2, loopback)), (Some(1), Some(2), Some(1)));
-        assert_eq!((last(0, "10.0.0.1:80"), last(0, "[::1]:80")), (None, None));
-    }
 }

@@ -1,6 +1,5 @@
 //! Tries a target before the run, as far as speaking TLS and HTTP/2 with it, and says clearly what does not work.
 
-use super::Spoken;
 use super::addresses::ADDRESSES_MAX;
 use crate::error::ClientError;
 use crate::transport::Address;
@@ -9,7 +8,7 @@ use crate::transport::tls::TlsTarget;
 use crate::transport::trust::Trust;
 use prony_model::Target;
 use prony_model::plan::target::Endpoint;
-use prony_model::plan::wire::{Protocol, WireOptions};
+use prony_model::plan::wire::{Protocol, Spoken, WireOptions};
 use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
 use socket2::{Domain, SockAddr, Socket, Type};

@@ -3,6 +3,7 @@
 //! What the bytes say is left to [`crate::http`] and [`crate::http2`], when to call to the worker.
 
 pub mod explain;
+mod outcome;
 pub mod socket;
 pub mod tls;
 pub mod trust;
@@ -11,10 +12,10 @@ use prony_model::TransportError;
 use prony_model::program::call::TlsFacts;
 use rustls::HandshakeKind;
 use socket2::Socket;
-use std::io;
 use std::mem;
 use tls::{Session, TlsTarget};
 
+pub use outcome::{Fault, Progress, Read};
 pub use socket::Address;
 
 /// A connection's socket, its encryption, and what the kernel did not take yet.
@@ -38,49 +39,6 @@ enum Stage {
 enum Security {
     Plain,
     Tls(Box<Session>),
-}
-
-/// What a read gave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Read {
-    /// Bytes at the beginning of the buffer. Where `is_all` holds, more bytes make a new event.
-    Bytes {
-        count: usize,
-        is_all: bool,
-    },
-    Nothing,
-    /// The peer sends no more.
-    End,
-}
-
-/// How far a new connection is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// The next event tells more.
-    Waiting,
-    /// Requests can be sent.
-    Open,
-}
-
-/// Why a connection cannot go on, and as which outcome that is counted.
-#[derive(Debug, thiserror::Error)]
-#[error("{cause}")]
-pub struct Fault {
-    pub kind: TransportError,
-    pub cause: io::Error,
-}
-
-impl Fault {
-    fn of(kind: TransportError) -> impl Fn(io::Error) -> Self {
-        move |cause| Self { kind, cause }
-    }
-
-    /// The peer has closed where an answer was awaited.
-    pub fn end_of_connection() -> Self {
-        let cause =
-            io::Error::new(io::ErrorKind::UnexpectedEof, "the connection ended before the answer did");
-        Self { kind: TransportError::Read, cause }
-    }
 }
 
 impl Transport {

@@ -1,6 +1,7 @@
 //! A TLS session of one connection, by rustls: handshake, plaintext in and out of a non-blocking socket.
 
-use super::{Fault, Read, socket};
+use super::outcome::{Fault, Read};
+use super::socket;
 use prony_model::TransportError;
 use prony_model::program::call::TlsFacts;
 use rustls::client::ClientConnection;

@@ -11,7 +11,8 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 struct Ran {
     out: String,
@@ -240,6 +241,62 @@ fn a_signal_ends_what_goes_on_and_the_summary_still_comes() {
 fn a_second_signal_ends_it_at_once() {
     for phase in ["teardown", "summary"] {
         assert_eq!(interrupted_in(phase, true), (Some(105), String::new()), "in {phase}");
+    }
+}
+
+const COMPUTES: &str = r#"
+    import { check } from "k6";
+    export const options = { scenarios: { main: { executor: "constant-vus", vus: 2, duration: "1s", gracefulStop: "200ms" } } };
+    export function setup() { if (__ENV.IN === "setup") for (;;); }
+    export default function () { check(1, { began: () => true }); for (;;); }
+    export function teardown() { if (__ENV.IN === "teardown") for (;;); }
+    export function handleSummary(data) {
+        const count = (name) => data.metrics[name] ? data.metrics[name].values.count : 0;
+        return { stdout: `iterations ${count("iterations")}, checks ${data.metrics.checks ? data.metrics.checks.values.passes : 0}` };
+    }"#;
+
+#[test]
+fn users_that_compute_end_with_their_scenario_and_its_grace() {
+    let began = Instant::now();
+    let ran = run(COMPUTES, &[]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "iterations 0, checks 2"), "{}", ran.error);
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+}
+
+#[test]
+fn setup_and_teardown_that_compute_end_at_their_limits() {
+    for (part, code) in [("setup", 100), ("teardown", 101)] {
+        let options = r#"export const options = { setupTimeout: "300ms", teardownTimeout: "300ms","#;
+        let script = COMPUTES.replace("export const options = {", options);
+        let variable = format!("IN={part}");
+        let message = format!("{part}() did not end within 0.3 s");
+        check(&script, &["-e", &variable], code, &[&message]);
+    }
+}
+
+#[test]
+fn a_signal_ends_what_computes_within_a_moment() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = COMPUTES.replace("1s", "30s");
+    fs::write(directory.path().join("script.js"), script).unwrap();
+    for part in ["setup", "iteration"] {
+        let variable = format!("IN={part}");
+        let mut child = command(directory.path(), &["--quiet", "-e", &variable, "script.js"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        thread::sleep(Duration::from_secs(1));
+        let process = Pid::from_raw(child.id().cast_signed()).unwrap();
+        assert!(child.try_wait().unwrap().is_none(), "it ended too early in {part}");
+        let signalled = Instant::now();
+        kill_process(process, Signal::INT).unwrap();
+        let output = child.wait_with_output().unwrap();
+        // The processors of tests are shared.
+        assert!(signalled.elapsed() < Duration::from_secs(2), "{:?} in {part}", signalled.elapsed());
+        assert_eq!(output.status.code(), Some(105), "{part}");
+        let checks = if part == "setup" { 0 } else { 2 };
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("iterations 0, checks {checks}"));
     }
 }
 

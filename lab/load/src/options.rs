@@ -3,12 +3,11 @@
 use prony_model::measurement::observation::Observation;
 use prony_model::measurement::record::Record;
 use prony_model::measurement::snapshot::IntervalSnapshot;
+use prony_model::program::StopFlag;
 use prony_model::result::Progress;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// What the caller of [`crate::run`] chooses.
@@ -90,28 +89,5 @@ impl fmt::Debug for RunOptions {
             .field("output", &self.output)
             .field("stop", &self.stop)
             .finish_non_exhaustive()
-    }
-}
-
-/// Ends a run early from another thread: no request is started any more, and what was measured is returned.
-#[derive(Debug, Clone, Default)]
-pub struct StopFlag {
-    own: Arc<AtomicBool>,
-    parent: Option<Box<StopFlag>>,
-}
-
-impl StopFlag {
-    pub fn stop(&self) {
-        self.own.store(true, Ordering::Relaxed);
-    }
-
-    pub fn is_stopped(&self) -> bool {
-        self.own.load(Ordering::Relaxed) || self.parent.as_ref().is_some_and(|parent| parent.is_stopped())
-    }
-
-    /// One that is stopped where this one is, and can be stopped alone: by what ends one run of many.
-    #[must_use]
-    pub fn child(&self) -> Self {
-        Self { own: Arc::default(), parent: Some(Box::new(self.clone())) }
     }
 }

@@ -9,9 +9,9 @@
 
 use super::vm::{Memory, Phase, Script, Waits, throw_uncatchable};
 use prony_metrics::{MetadataId, Recorder, TagSets, Tags};
-use prony_model::program::Outgoing;
 use prony_model::program::call::AskId;
 use prony_model::program::table::Tables;
+use prony_model::program::{Outgoing, StopFlag};
 use prony_model::units::Nanos;
 use rquickjs::{Ctx, Exception, Function, JsLifetime, Persistent, Value};
 use std::any::{Any, TypeId};
@@ -37,6 +37,8 @@ pub struct UserState {
     pub scenario: usize,
     /// When the iteration began, by [`Host::now`].
     pub began: Nanos,
+    /// How long the iteration may take; looked at while it computes.
+    pub time_limit: Nanos,
     /// The path of the group that runs: empty, or `::outer::inner`. Its tag is in `tags`.
     pub group: String,
     /// What all of the user's samples are tagged with: the run's tags, the scenario's, the group, and what the script
@@ -63,10 +65,8 @@ pub struct UserState {
 /// Why a user is being ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// The load model gives it no more time.
+    /// The load model gives it no more time, or the run is stopped.
     Interrupted,
-    /// It computed longer than [`super::vm::Limits::run_time`].
-    RunTime,
     /// It wanted more memory than [`super::vm::Limits::memory_bytes`].
     Memory,
     /// The script asked for it, such as by `exec.test.abort`; the part that asked knows the rest. Also set while what
@@ -87,8 +87,10 @@ pub struct Host {
     pub(super) cut: Cell<Option<Cut>>,
     /// Frames on the stack when the innermost `require` that runs in init code was called; 0 where none does.
     pub(super) required_at: Cell<usize>,
-    /// Since when a user has run without parking; none until the first look at it.
-    pub(super) running_since: Cell<Option<Instant>>,
+    /// Ends whatever runs, init code too.
+    stop: StopFlag,
+    /// The user's own JavaScript runs, and not what calls it, which must not be interrupted.
+    pub(super) is_interruptible: Cell<bool>,
 }
 
 /// Time since the workload was made, the same for all threads.
@@ -114,7 +116,7 @@ pub fn host_of(ctx: &Ctx<'_>) -> Rc<Host> {
 }
 
 impl Host {
-    pub(super) fn new(script: Arc<Script>, clock: Clock, memory: Rc<Memory>) -> Self {
+    pub(super) fn new(script: Arc<Script>, clock: Clock, memory: Rc<Memory>, stop: StopFlag) -> Self {
         let recorder = RefCell::new(Recorder::new(&script.recorder));
         Self {
             script,
@@ -127,7 +129,8 @@ impl Host {
             memory,
             cut: Cell::new(None),
             required_at: Cell::new(0),
-            running_since: Cell::new(None),
+            stop,
+            is_interruptible: Cell::new(false),
         }
     }
 
@@ -137,6 +140,25 @@ impl Host {
             Clock::Real(start) => Nanos(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)),
             Clock::Virtual(now) => now.get(),
         }
+    }
+
+    /// True where what runs has no more time: its iteration's is over, or the run is stopped.
+    pub(super) fn is_out_of_time(&self) -> bool {
+        if !self.is_interruptible.get() {
+            return false;
+        }
+        if self.stop.is_stopped() {
+            return true;
+        }
+        if self.phase.get() == Phase::Init {
+            return false;
+        }
+        let end = self.user.try_borrow().map(|user| user.began.plus(user.time_limit));
+        end.is_ok_and(|end| end < Nanos::MAX && self.now() >= end)
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.is_stopped()
     }
 
     /// The user that runs.
@@ -234,6 +256,7 @@ impl UserState {
             iteration: 0,
             scenario: 0,
             began: Nanos::ZERO,
+            time_limit: Nanos::MAX,
             group: String::new(),
             tags: Tags { set: TagSets::ROOT, metadata: MetadataId::NONE },
             metadata: BTreeMap::new(),

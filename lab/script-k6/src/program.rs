@@ -7,7 +7,9 @@ use prony_metrics::{Batch, SystemTag, TagSetId, TagSets};
 use prony_model::measurement::counts::Counts;
 use prony_model::program::call::{Ask, WaitEvent};
 use prony_model::program::table::Tables;
-use prony_model::program::{Event, Outgoing, Program, ProgramError, Step, ThreadPlace, UserPlace, Workload};
+use prony_model::program::{
+    Event, Outgoing, Program, ProgramError, Step, StopFlag, ThreadPlace, UserPlace, Workload,
+};
 use prony_model::units::Nanos;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -72,6 +74,8 @@ pub struct ScriptWorkload {
     pub watcher: Arc<dyn Watcher>,
     /// False where each iteration begins without any.
     pub keeps_connections: bool,
+    /// Ends what computes at once.
+    pub stop: StopFlag,
     /// When [`super::host::Host::now`] is zero, on both clocks.
     pub began: (Instant, SystemTime),
     returned: Mutex<Option<Ended>>,
@@ -87,6 +91,7 @@ impl ScriptWorkload {
             users: 1,
             watcher,
             keeps_connections: true,
+            stop: StopFlag::default(),
             began: (Instant::now(), SystemTime::now()),
             returned: Mutex::default(),
         }
@@ -151,6 +156,8 @@ pub struct ScriptProgram<'a> {
     base_tags: Vec<TagSetId>,
     /// What is handed over next time.
     batch: Batch,
+    /// Of the iteration that begins next.
+    time_limit: Nanos,
 }
 
 #[derive(Debug)]
@@ -162,11 +169,13 @@ struct Place {
 
 impl<'a> ScriptProgram<'a> {
     pub fn new(workload: &'a ScriptWorkload, thread: ThreadPlace, clock: Clock) -> Result<Self, ScriptError> {
-        let machine = Machine::of_threads(Arc::clone(&workload.script), clock, thread.threads)?;
+        let machine =
+            Machine::of_threads(Arc::clone(&workload.script), clock, thread.threads, workload.stop.clone())?;
         let base_tags = base_tags(&machine, workload);
         let users = Vec::new();
         let (run, batch) = (workload.script.shared(), Batch::default());
-        let mut program = Self { workload, thread, run, machine, users, base_tags, batch };
+        let time_limit = Nanos::MAX;
+        let mut program = Self { workload, thread, run, machine, users, base_tags, batch, time_limit };
         for index in 0..thread.count_of(workload.users) {
             let number = index as u32 * thread.threads + thread.number;
             program.make_user(number)?;
@@ -187,7 +196,8 @@ impl<'a> ScriptProgram<'a> {
     }
 
     fn begin(&mut self, place: UserPlace) -> Result<Step, ScriptError> {
-        if self.workload.phase() == Phase::Iteration && self.run.is_aborted() {
+        let is_aborted = self.workload.phase() == Phase::Iteration && self.run.is_aborted();
+        if is_aborted || self.machine.host().is_stopped() {
             return Ok(Step::StopThread);
         }
         let mut index = self.thread.index_of(place.number);
@@ -211,10 +221,11 @@ impl<'a> ScriptProgram<'a> {
 
     /// Makes the user one of a scenario; what its script put on its samples in another is gone.
     fn activate(&mut self, index: usize, scenario: usize) -> Result<(), ScriptError> {
-        let Self { workload, machine, users, base_tags, .. } = self;
+        let Self { workload, machine, users, base_tags, time_limit, .. } = self;
         let place = users[index].as_mut().expect("a user that runs was made");
         let state = place.user.state();
         (state.data_sent, state.data_received) = (0, 0);
+        state.time_limit = *time_limit;
         if place.scenario != Some(scenario) {
             let is_first = place.scenario.replace(scenario).is_none();
             state.scenario = scenario;
@@ -237,10 +248,10 @@ impl<'a> ScriptProgram<'a> {
                 Step::Wait(self.user(index).state().waits.next_due().map(|due| due.since(now)))
             }
             Progress::Ended => {
-                if let Some(ended) = self.user(index).take_ended() {
-                    self.tell(index, place, ended);
-                }
-                Step::EndIteration
+                let Some(ended) = self.user(index).take_ended() else { return Step::EndIteration };
+                let is_interrupted = ended.as_ref().is_err_and(|error| error.fault == Fault::Interrupted);
+                self.tell(index, place, ended);
+                if is_interrupted { Step::EndInterrupted } else { Step::EndIteration }
             }
         }
     }
@@ -333,6 +344,10 @@ impl Program for ScriptProgram<'_> {
         };
         std::mem::swap(out, &mut self.machine.host().outgoing());
         Ok(step?)
+    }
+
+    fn limit_iteration(&mut self, _user: UserPlace, time_left: Nanos) {
+        self.time_limit = time_left;
     }
 
     fn end_second(&mut self) -> Counts {

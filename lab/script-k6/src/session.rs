@@ -15,6 +15,7 @@ use super::wire::Wire;
 use super::workload::Measured;
 use prony_model::plan::PlanFaults;
 use prony_model::plan::scenario::{FlowDraft, Grace, ScenarioDraft};
+use prony_model::program::StopFlag;
 use prony_model::{LoadModel, Nanos, Plan, PlanDraft};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -193,33 +194,47 @@ impl Session {
         draft.check()
     }
 
-    /// What the users of a plan do, which was made of [`Self::plan`]. `began` is when the life began.
-    pub fn iterations(&self, plan: &Plan, setup_data: Option<Arc<str>>, began: Began) -> Measured {
-        let mut workload = self.workload(Entry::Iterations, setup_data, began);
+    /// What the users of a plan do, which was made of [`Self::plan`]. `began` is when the life began; the flag is the one
+    /// with which it is run.
+    pub fn iterations(
+        &self,
+        plan: &Plan,
+        setup_data: Option<Arc<str>>,
+        began: Began,
+        stop: &StopFlag,
+    ) -> Measured {
+        let mut workload = self.workload(Entry::Iterations, setup_data, began, stop);
         workload.scenarios = self.options.scenarios.iter().map(spec).collect();
         workload.users = self.users_prepared(plan);
         self.measured(workload)
     }
 
     /// `data` is what `setup` returned, or what the summary is made of.
-    pub fn part(&self, part: Part, data: Option<Arc<str>>, began: Began) -> Measured {
+    pub fn part(&self, part: Part, data: Option<Arc<str>>, began: Began, stop: &StopFlag) -> Measured {
         let entry = match part {
             Part::Setup => Entry::Setup,
             Part::Teardown => Entry::Teardown,
             Part::Summary => Entry::Summary(data.clone().unwrap_or_else(|| "{}".into())),
         };
-        self.measured(self.workload(entry, data, began))
+        self.measured(self.workload(entry, data, began, stop))
     }
 
     fn measured(&self, workload: ScriptWorkload) -> Measured {
         Measured::new(workload, Arc::clone(&self.measure), self.wire.hosts.clone())
     }
 
-    fn workload(&self, entry: Entry, data: Option<Arc<str>>, began: Began) -> ScriptWorkload {
+    fn workload(
+        &self,
+        entry: Entry,
+        data: Option<Arc<str>>,
+        began: Began,
+        stop: &StopFlag,
+    ) -> ScriptWorkload {
         let watcher = Arc::clone(&self.measure);
         let mut workload = ScriptWorkload::new(Arc::clone(&self.script), entry, watcher);
         workload.setup_data = data;
         workload.began = began;
+        workload.stop = stop.clone();
         workload.keeps_connections = !self.options.no_vu_connection_reuse;
         workload
     }

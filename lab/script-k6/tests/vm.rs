@@ -4,6 +4,7 @@ mod support;
 
 use expect_test::{Expect, expect};
 use prony_model::Nanos;
+use prony_model::program::StopFlag;
 use prony_script_k6::{Clock, Entry, Machine, Script};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -342,25 +343,72 @@ fn endless_recursion_is_an_exception() {
 }
 
 #[test]
-fn an_endless_loop_ends_with_its_place() {
+fn an_endless_loop_ends_with_its_place_when_its_time_is_over() {
+    let limited = || Driver { time_limit: Nanos::ZERO, ..Driver::default() };
     let main = "export default function () {\n    let n = 0;\n    for (;;) {\n        n += 1;\n    }\n}";
-    let mut script = script(main);
-    script.limits.run_time = std::time::Duration::from_millis(50);
     expect![[r#"
-        user 0 at 0 s: the script has computed for 0.05 s without waiting for anything; look for a loop that does not end
+        user 0 at 0 s: the iteration was interrupted
         	at default (main.js:1:15)
-    "#]].assert_eq(&shown(&Driver::default().run(script, Entry::Iterations)));
-    let mut script = self::script("export default async function () { for (;;) await null; }");
-    script.limits.run_time = std::time::Duration::from_millis(50);
+    "#]]
+    .assert_eq(&shown(&limited().run(script(main), Entry::Iterations)));
+    let main = "export default async function () { for (;;) await null; }";
     expect![[r#"
-        user 0 at 0 s: the script has computed for 0.05 s without waiting for anything; look for a loop that does not end
-    "#]].assert_eq(&shown(&Driver::default().run(script, Entry::Iterations)));
-    let mut script = self::script("for (;;) {}");
-    script.limits.run_time = std::time::Duration::from_millis(50);
+        user 0 at 0 s: the iteration was interrupted
+    "#]]
+    .assert_eq(&shown(&limited().run(script(main), Entry::Iterations)));
+    let main = "export function setup() { for (;;) { try { for (;;); } finally { continue; } } }";
     expect![[r#"
-        the script has computed for 0.05 s without waiting for anything; look for a loop that does not end
-        	at <anonymous> (main.js:1:1)"#]]
-    .assert_eq(&init_error(script));
+        user 0 at 0 s: the iteration was interrupted
+        	at setup (main.js:1:1)
+        failed: the iteration was interrupted
+        	at setup (main.js:1:1)
+    "#]]
+    .assert_eq(&shown(&limited().run(script(main), Entry::Setup)));
+}
+
+#[test]
+fn the_time_of_an_iteration_is_counted_from_its_own_beginning_and_goes_on_after_a_wait() {
+    let mut script = script(
+        "import { compute } from 'test';
+         import { sleep } from 'k6';
+         export default function () {
+             sleep(1.5);
+             for (let step = 0; step < (__ITER === 1 ? Infinity : 100); step += 1) {
+                 compute(0.01);
+                 for (let n = 0; n < 10000; n += 1);
+             }
+         }",
+    );
+    script.builtins = script.builtins.with(asynchronous::MODULES, asynchronous::NATIVES);
+    let driver = Driver { iterations: 3, time_limit: Nanos::from_secs(3), ..Driver::default() };
+    expect![[r#"
+        user 0 at 2.50 s: ok
+        user 0 at 5.50 s: the iteration was interrupted
+        	at default (main.js:6:18)
+        user 0 at 8.00 s: ok
+    "#]]
+    .assert_eq(&shown(&driver.run(script, Entry::Iterations)));
+}
+
+#[test]
+fn a_stop_ends_what_computes_and_begins_nothing_more() {
+    let stop = StopFlag::default();
+    let mut script =
+        script("import { stopRun } from 'test'; export default function () { stopRun(); for (;;); }");
+    script.builtins = script.builtins.with(asynchronous::MODULES, asynchronous::NATIVES);
+    asynchronous::STOP.set(stop.clone());
+    let driver = Driver { users: 2, iterations: 2, stop, ..Driver::default() };
+    expect![[r#"
+        user 0 at 0 s: the iteration was interrupted
+        	at default (main.js:1:61)
+    "#]]
+    .assert_eq(&shown(&driver.run(script, Entry::Iterations)));
+    let stop = StopFlag::default();
+    stop.stop();
+    let script = self::script("for (;;) {}");
+    let machine = Machine::of_threads(Arc::new(script), Clock::Real(Instant::now()), 1, stop);
+    let error = machine.expect("a machine").inspect().expect_err("init code that does not end");
+    expect!["the iteration was interrupted"].assert_eq(&error.to_string());
 }
 
 fn small(main: &str) -> Script {
@@ -412,9 +460,11 @@ mod asynchronous {
     #![expect(clippy::needless_pass_by_value, reason = "native functions are given their arguments")]
 
     use prony_model::Nanos;
+    use prony_model::program::StopFlag;
     use prony_script_k6::host_of;
     use prony_script_k6::{Builtin, Native};
     use rquickjs::{Ctx, Function, Object};
+    use std::cell::RefCell;
 
     pub(crate) const MODULES: &[Builtin] = &[Builtin {
         specifier: "test",
@@ -422,13 +472,22 @@ mod asynchronous {
             export const after = (seconds, callback) => native.after(seconds, () => callback());
             export const pause = (seconds) => new Promise((resolve) => after(seconds, resolve));
             export const stop = (id) => native.stop(id);
-            export const end = () => native.end();",
+            export const end = () => native.end();
+            export const compute = (seconds) => native.compute(seconds);
+            export const stopRun = () => native.stopRun();",
     }];
     pub(crate) const NATIVES: &[Native] = &[Native { name: "prony:test", install }];
+
+    thread_local! {
+        /// What `stopRun` stops.
+        pub(crate) static STOP: RefCell<StopFlag> = RefCell::default();
+    }
 
     fn install<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<()> {
         exports.set("after", Function::new(ctx.clone(), after)?)?;
         exports.set("stop", Function::new(ctx.clone(), stop)?)?;
+        exports.set("compute", Function::new(ctx.clone(), compute)?)?;
+        exports.set("stopRun", Function::new(ctx.clone(), stop_run)?)?;
         exports.set("end", Function::new(ctx.clone(), end)?)
     }
 
@@ -444,6 +503,14 @@ mod asynchronous {
         let host = host_of(&ctx);
         host.user().waits.stop_timer(id as u64);
         host.off_news(id as u64);
+    }
+
+    fn compute(seconds: f64) {
+        super::support::compute_for(Nanos::from_secs_f64(seconds));
+    }
+
+    fn stop_run() {
+        STOP.with_borrow(StopFlag::stop);
     }
 
     fn end(ctx: Ctx<'_>) -> rquickjs::Result<()> {

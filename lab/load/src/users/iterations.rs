@@ -188,6 +188,7 @@ impl UserMachine<'_> {
             }
             Step::Wait(time) => self.listen(user, time, now),
             Step::EndIteration => self.end_or_rest(user, now, recorder),
+            Step::EndInterrupted => self.end_interrupted(user, now),
             Step::Leave => self.leave(user),
             Step::StopThread => {
                 self.is_stopping = true;

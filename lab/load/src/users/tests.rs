@@ -33,6 +33,8 @@ enum Act {
     /// As scripts wait; nothing else wakes the user where no time is given.
     Wait(Option<Nanos>),
     StopThread,
+    /// A program that computes has ended the iteration itself.
+    OutOfTime,
 }
 
 struct World<'a> {
@@ -189,8 +191,9 @@ impl<'a> World<'a> {
             Some(Act::Pause(time)) => (Step::Pause(time), 0),
             Some(Act::Wait(time)) => (Step::Wait(time), 0),
             Some(Act::StopThread) => (Step::StopThread, 0),
+            Some(Act::OutOfTime) => (Step::EndInterrupted, 0),
         };
-        if matches!(step, Step::EndIteration | Step::StopThread) {
+        if matches!(step, Step::EndIteration | Step::EndInterrupted | Step::StopThread) {
             self.in_iteration.insert(user, false);
         }
         self.machine.on_step(user, step, requests, self.now, &mut self.recorder);
@@ -329,6 +332,41 @@ fn an_iteration_that_waits_is_interrupted_when_its_grace_is_over() {
             1300 ms, user 1: interrupted
             1300 ms, user 1: leaves"#]],
     );
+}
+
+#[test]
+fn an_iteration_that_computes_ends_itself_when_its_grace_is_over() {
+    let load = LoadModel::constant(1, ms(400));
+    check(
+        &plan(load, script_with_grace(ms(300))),
+        &[Act::Wait(Some(ms(500))), Act::OutOfTime],
+        &expect![[r#"
+            0 ms, user 0: Begin, due 0 ms
+            500 ms, user 0: woken
+            500 ms, user 0: leaves"#]],
+    );
+}
+
+#[test]
+fn the_time_of_an_iteration_goes_on_where_a_ramp_calls_its_user_back() {
+    let stages = |last| {
+        let ups = [(0, 1), (100, 1), (0, 0), (100, 0), (0, last), (800, last)];
+        LoadModel::closed(ups.map(|(time, users)| Stage::new(ms(time), users)).to_vec())
+    };
+    let left = |last, ramp_down| {
+        let plan = plan(stages(last), |draft| {
+            draft.scenarios[0].flow = FlowDraft::Script;
+            draft.scenarios[0].grace = Grace { stop: ms(300), ramp_down: Some(ms(ramp_down)) };
+        });
+        let (budgets, exchange) = shared(&plan);
+        let machine = UserMachine::new(&plan, &budgets, &exchange, ThreadPlace { number: 0, threads: 1 });
+        machine.time_left(UserIndex(0), ms(50))
+    };
+    // It is away from 100 ms on.
+    assert_eq!(left(0, 150).map(|left| left.0 / 1_000_000), Some(200));
+    assert_eq!(left(1, 50).map(|left| left.0 / 1_000_000), Some(100));
+    // It is back at 200 ms.
+    assert_eq!(left(1, 150), Some(ms(1_250)));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::{Action, Alarm, UserIndex, UserMachine};
 use crate::recorder::Recorder;
 use crate::users::user::State;
 use prony_model::Nanos;
+use prony_model::program::UserPlace;
 
 impl UserMachine<'_> {
     /// The user's program goes on when something comes, or after this time.
@@ -76,14 +77,38 @@ impl UserMachine<'_> {
         }
     }
 
+    /// How long the iteration that the user now begins may take at most; none where nothing in it computes.
+    pub(crate) fn time_left(&self, user: UserIndex, now: Nanos) -> Option<Nanos> {
+        let entry = &self.users[user.0 as usize];
+        let scenario = &self.plan.scenarios()[entry.place.scenario];
+        if !scenario.is_script() {
+            return None;
+        }
+        let by_scenario = scenario.end().plus(scenario.grace.stop);
+        let mut end = self.grace_end(user);
+        while end < by_scenario {
+            // A ramp may call the user back before that.
+            let Some((_, until)) = self.activity_at(user, end).filter(|(from, _)| *from <= end) else {
+                break;
+            };
+            end = self.grace_after(entry.place, until);
+        }
+        Some(end.since(now))
+    }
+
     fn set_interrupt(&mut self, user: UserIndex, at: Nanos) {
         let entry = &mut self.users[user.0 as usize];
         entry.interrupt_alarm.set(&mut self.timers, at, (Alarm::Interrupt, user));
     }
 
     /// Until when the user's iteration may go on.
-    fn grace_end(&mut self, user: UserIndex) -> Nanos {
-        let (place, active_until) = (self.user(user).place, self.user(user).active_until);
+    fn grace_end(&self, user: UserIndex) -> Nanos {
+        let entry = &self.users[user.0 as usize];
+        self.grace_after(entry.place, entry.active_until)
+    }
+
+    /// Until when an iteration may go on that began in an activity with this end.
+    fn grace_after(&self, place: UserPlace, active_until: Nanos) -> Nanos {
         let scenario = &self.plan.scenarios()[place.scenario];
         let by_scenario = scenario.end().plus(scenario.grace.stop);
         match scenario.grace.ramp_down {
@@ -111,11 +136,16 @@ impl UserMachine<'_> {
             return;
         }
         self.actions.push_back(Action::Interrupt { user });
-        if is_closed {
+        self.end_interrupted(user, now);
+    }
+
+    /// The user's iteration has had no more time, and does not count as completed.
+    pub(super) fn end_interrupted(&mut self, user: UserIndex, now: Nanos) {
+        if self.arrivals[self.place_of(user).scenario].is_open() {
+            self.leave(user);
+        } else {
             self.abandon(user);
             self.plan_activity(user, now, now);
-        } else {
-            self.leave(user);
         }
     }
 }

@@ -6,9 +6,8 @@
 mod commands;
 mod events;
 
-use crate::options::StopFlag;
 use crate::recorder::Recorder;
-use crate::users::{Action, StartExchange, UserIndex, UserMachine};
+use crate::users::{Action, AskReason, StartExchange, UserIndex, UserMachine};
 use commands::Open;
 use events::{Context, Purpose};
 use prony_client::targets::{TargetId, Targets};
@@ -16,7 +15,7 @@ use prony_client::{Client, ClientSettings, Part, PoolId, Pooling, RequestOptions
 use prony_model::measurement::tally::{Tally, TallyShape};
 use prony_model::plan::wire::{Connections, Spoken};
 use prony_model::program::call::WaitEvent;
-use prony_model::program::{Event, Outgoing, Program, ProgramError, Step, ThreadPlace, Workload};
+use prony_model::program::{Event, Outgoing, Program, ProgramError, Step, StopFlag, ThreadPlace, Workload};
 use prony_model::{Nanos, Plan, Windows};
 use rustix::time::{ClockId, clock_gettime};
 use std::io;
@@ -163,6 +162,11 @@ impl<'a> Worker<'a> {
         while let Some(action) = self.machine.next_action() {
             match action {
                 Action::Ask { user, reason, due, now } => {
+                    if reason == AskReason::Begin
+                        && let Some(time_left) = self.machine.time_left(user, now)
+                    {
+                        self.program.limit_iteration(self.machine.place_of(user), time_left);
+                    }
                     let step = self.next_step(user, reason.into())?;
                     self.take_step(user, step, due, now)?;
                 }

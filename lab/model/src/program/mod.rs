@@ -6,6 +6,7 @@
 
 pub mod call;
 mod response;
+mod stop;
 pub mod table;
 
 pub use response::{Answer, Keep};
@@ -17,6 +18,8 @@ use crate::program::call::{Ask, WaitEvent};
 use crate::program::table::Tables;
 use crate::units::Nanos;
 use core::net::SocketAddr;
+
+pub use stop::StopFlag;
 
 /// Makes the programs of a run, one a thread.
 pub trait Workload: Sync {
@@ -90,6 +93,11 @@ pub trait Program {
     /// The user's next step, because of an event that its last one has led to.
     fn next(&mut self, user: UserPlace, event: Event<'_>, out: &mut Outgoing) -> Result<Step, ProgramError>;
 
+    /// How long the iteration that the user begins next may take. Called before [`Event::Begin`] of users whose flow is a
+    /// script: while a program computes, nobody else can end the iteration, so that it does so itself, with
+    /// [`Step::EndInterrupted`]. Where its user waits, [`WaitEvent::Interrupted`] comes.
+    fn limit_iteration(&mut self, _user: UserPlace, _time_left: Nanos) {}
+
     /// Judges one whole response to a request of [`Step::Send`]; called before `next`, in the order of the requests. Unless a
     /// program has rules of its own, the status decides.
     fn judge(
@@ -132,6 +140,9 @@ pub enum Step {
     Wait(Option<Nanos>),
     /// The iteration is over; think time and pacing follow. What its user still has open is dropped.
     EndIteration,
+    /// The iteration was ended because it had no more time ([`Program::limit_iteration`]) or the run was stopped, and does
+    /// not count as completed. What its user still has open is dropped.
+    EndInterrupted,
     /// The user takes part no more.
     Leave,
     /// No user of this thread starts anything any more.

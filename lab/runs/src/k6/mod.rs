@@ -157,11 +157,12 @@ impl<'a> Life<'a> {
 
     fn call(&self, part: Part, data: Returned) -> Result<Returned, Ended> {
         let plan = self.session.part_plan(part);
-        let workload = self.session.part(part, data, self.began);
-        let options =
-            RunOptions { threads: NonZeroUsize::MIN, stop: self.stop.clone(), ..RunOptions::default() };
+        // A thread that fails stops the others, which is no signal.
+        let stop = self.stop.child();
+        let workload = self.session.part(part, data, self.began, &stop);
+        let options = RunOptions { threads: NonZeroUsize::MIN, stop, ..RunOptions::default() };
         if let Err(error) = run_workload(&plan, &workload, options) {
-            return Err(failed(&error));
+            return Err(self.failed(&error));
         }
         // What ended the load does not end what follows it.
         if let Some(ended) = self.asked_end().filter(|_| part == Part::Setup) {
@@ -189,7 +190,9 @@ impl<'a> Life<'a> {
 
     fn load(&self, plan: &Plan, setup_data: Returned, options: RunOptions) -> (Option<ResultFile>, Ended) {
         self.session.measure.prepare_load(plan.users());
-        let workload = self.session.iterations(plan, setup_data, self.began);
+        // A threshold ends this load; whoever gave the flag may go on with another.
+        let stop = options.stop.child();
+        let workload = self.session.iterations(plan, setup_data, self.began, &stop);
         let (measure, users, mut tell) = (Arc::clone(&self.session.measure), plan.users(), options.progress);
         let (executed_before, executed) = (self.executed.get(), Rc::clone(&self.executed));
         let progress = Box::new(move |progress: &Progress| {
@@ -207,14 +210,20 @@ impl<'a> Life<'a> {
             let since_begin = Nanos(u64::try_from(since_begin).unwrap_or(u64::MAX));
             measure.begin(PartTimes { since_begin, executed: executed_before });
         });
-        // A threshold ends this load; whoever gave the flag may go on with another.
-        let stop = options.stop.child();
         match run_workload(plan, &workload, RunOptions { begins, progress, stop, ..options }) {
-            Err(error) => (None, failed(&error)),
+            Err(error) => (None, self.failed(&error)),
             Ok(result) => {
                 let ended = self.asked_end().unwrap_or(Ended::DONE);
                 (Some(result), ended)
             }
+        }
+    }
+
+    /// Init code that a signal has ended has not thrown.
+    fn failed(&self, error: &RunError) -> Ended {
+        match error {
+            RunError::Program(_) if self.stop.is_stopped() => interrupted(),
+            error => failed(error),
         }
     }
 

@@ -42,6 +42,7 @@ impl Iteration {
     pub(super) fn run(&self, exports: Persistent<Object<'static>>, call: &Call) -> Ended {
         // SAFETY: the context outlives its iterations; its values stay in this call.
         let ctx = unsafe { self.context.ctx() };
+        self.host.is_interruptible.set(true);
         let work = AssertUnwindSafe(|| self.work(&ctx, exports, call));
         let ended = catch_unwind(work).unwrap_or_else(|_| {
             Err(ScriptError::system(call.phase, "a native function of Prony panicked; please report it"))

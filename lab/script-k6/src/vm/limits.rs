@@ -1,9 +1,5 @@
 //! What one thread's scripts may take before they are stopped.
 
-use std::time::Duration;
-
-/// Time that a script may compute without waiting for anything.
-const RUN_TIME: Duration = Duration::from_secs(10);
 /// Where the machine does not say how much memory it has.
 const MEMORY_BYTES: usize = 4 << 30;
 
@@ -12,8 +8,6 @@ pub struct Limits {
     /// JavaScript's memory on all threads, which have equal shares. The user that wants more of its thread's gets an
     /// exception.
     pub memory_bytes: usize,
-    /// The longest that a user may keep its thread from the others; then what it runs is ended.
-    pub run_time: Duration,
 }
 
 impl Limits {
@@ -21,7 +15,7 @@ impl Limits {
     pub fn of_machine() -> Self {
         let free = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
         let bytes = free.map_or(MEMORY_BYTES, |free| free / 10 * 9);
-        Self { memory_bytes: bytes, run_time: RUN_TIME }
+        Self { memory_bytes: bytes }
     }
 }
 

@@ -15,6 +15,7 @@ use crate::host::{Clock, Cut, Handle, Host, UserState};
 use crate::source::common_js::WHOLE;
 use crate::vm::context::globals::Globals;
 use prony_metrics::SystemTag;
+use prony_model::program::StopFlag;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Context, Ctx, Object, Persistent, Runtime, Value, qjs};
 use std::cell::RefCell;
@@ -77,6 +78,15 @@ pub struct Inspected {
     pub functions: Vec<String>,
 }
 
+/// How a user's stack is entered.
+#[derive(Debug, Clone, Copy)]
+enum Entered {
+    /// An iteration begins; it says itself from when on it may be interrupted.
+    First,
+    /// Where it parked, to be ended for this reason if there is one.
+    Again(Option<Cut>),
+}
+
 struct Park {
     host: Rc<Host>,
     runtime: NonNull<qjs::JSRuntime>,
@@ -107,11 +117,16 @@ impl Parking for Park {
 impl Machine {
     /// One that has all of the memory that there is for scripts.
     pub fn new(script: Arc<Script>, clock: Clock) -> Result<Self, ScriptError> {
-        Self::of_threads(script, clock, 1)
+        Self::of_threads(script, clock, 1, StopFlag::default())
     }
 
-    /// One of several, each on its thread, that share the memory that there is for scripts.
-    pub fn of_threads(script: Arc<Script>, clock: Clock, threads: u32) -> Result<Self, ScriptError> {
+    /// One of several, each on its thread, that share the memory that there is for scripts. The flag ends what computes.
+    pub fn of_threads(
+        script: Arc<Script>,
+        clock: Clock,
+        threads: u32,
+        stop: StopFlag,
+    ) -> Result<Self, ScriptError> {
         let refused = |what: &dyn fmt::Display| {
             ScriptError::system(Phase::Init, format!("cannot start JavaScript: {what}"))
         };
@@ -120,7 +135,7 @@ impl Machine {
             Runtime::new_with_alloc(Bounded(Rc::clone(&memory))).map_err(|error| refused(&error))?;
         let base_context = Context::full(&runtime).map_err(|error| refused(&error))?;
         let raw_runtime = NonNull::new(base_context.get_runtime_ptr()).expect("a context has a runtime");
-        let host = Rc::new(Host::new(Arc::clone(&script), clock, memory));
+        let host = Rc::new(Host::new(Arc::clone(&script), clock, memory, stop));
         let stored = base_context.with(|ctx| ctx.store_userdata(Handle(Rc::clone(&host))).is_ok());
         assert!(stored, "nothing reads a runtime's data before it is used");
         let base = base_context.as_raw();
@@ -220,7 +235,7 @@ impl Machine {
         let fiber = fiber.map_err(|error| ScriptError::system(phase, format!("there is no stack for another user: {error}; at most vm.max_map_count memory maps can be made")))?;
         user.fiber = Some(fiber);
         user.state.began = self.host.now();
-        Ok(self.go_on(user, phase, None))
+        Ok(self.go_on(user, phase, Entered::First))
     }
 
     /// Goes on with a parked user where what it waits for has come.
@@ -231,22 +246,25 @@ impl Machine {
         if user.fiber.is_some() && !user.state.waits.is_met() {
             return Progress::Parked;
         }
-        self.go_on(user, phase, None)
+        self.go_on(user, phase, Entered::Again(None))
     }
 
     /// Ends a parked user's iteration, in a way that its JavaScript does not see.
     pub fn interrupt(&self, user: &mut User, phase: Phase) {
         if user.fiber.is_some() {
-            let progress = self.go_on(user, phase, Some(Cut::Interrupted));
+            let progress = self.go_on(user, phase, Entered::Again(Some(Cut::Interrupted)));
             assert_eq!(progress, Progress::Ended, "a user that is cut does not park");
         }
     }
 
-    fn go_on(&self, user: &mut User, phase: Phase, cut: Option<Cut>) -> Progress {
+    fn go_on(&self, user: &mut User, phase: Phase, entered: Entered) -> Progress {
         let Some(mut fiber) = user.fiber.take() else { return Progress::Ended };
         let is_over = self.switch.enter(|| {
             self.as_user(user, phase, || {
-                self.host.cut.set(cut);
+                if let Entered::Again(cut) = entered {
+                    self.host.cut.set(cut);
+                    self.host.is_interruptible.set(true);
+                }
                 fiber.go_on()
             })
         });
@@ -261,9 +279,9 @@ impl Machine {
     fn as_user<R>(&self, user: &mut User, phase: Phase, work: impl FnOnce() -> R) -> R {
         self.host.swap_user(&mut user.state);
         self.host.set_phase(phase);
-        self.host.running_since.set(None);
         self.host.recorder().set_now(self.host.now());
         let result = work();
+        self.host.is_interruptible.set(false);
         if self.host.memory.is_short() {
             // SAFETY: JavaScript may run, and the user's values are in use where they are reachable.
             unsafe { collect_garbage(self.raw_runtime) };
@@ -278,6 +296,7 @@ impl Machine {
     fn evaluate(&self, context: RawContext) -> Result<Persistent<Object<'static>>, ScriptError> {
         // SAFETY: the context is alive, and its values stay in this call.
         let ctx = unsafe { context.ctx() };
+        self.host.is_interruptible.set(true);
         let done = self.set_globals(&ctx).and_then(|()| {
             // SAFETY: JavaScript may run.
             unsafe { evaluate(&ctx, &self.loader, &self.host.script.entry) }

@@ -4,12 +4,12 @@
 
 use prony_model::Nanos;
 use prony_model::program::call::{Ask, AskId, Call, CallBytes, CallTimes, Peer, WaitEvent};
-use prony_model::program::{Answer, Event, Outgoing, Program as _, Step, ThreadPlace, UserPlace};
+use prony_model::program::{Answer, Event, Outgoing, Program as _, Step, StopFlag, ThreadPlace, UserPlace};
 use prony_script_k6::{
     Clock, Ended, Entry, IterationEnd, Modules, ScenarioSpec, Script, ScriptProgram, ScriptWorkload, Watcher,
     builtins,
 };
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -65,6 +65,9 @@ pub(crate) struct Driver {
     pub(crate) setup_data: Option<Arc<str>>,
     /// When all users are interrupted.
     pub(crate) end: Option<Nanos>,
+    /// Of each iteration; looked at while it computes.
+    pub(crate) time_limit: Nanos,
+    pub(crate) stop: StopFlag,
 }
 
 pub(crate) struct Outcome {
@@ -83,8 +86,22 @@ impl Default for Driver {
             scenarios: Vec::new(),
             setup_data: None,
             end: None,
+            time_limit: Nanos::MAX,
+            stop: StopFlag::default(),
         }
     }
+}
+
+thread_local! {
+    static CLOCK: RefCell<Option<Rc<Cell<Nanos>>>> = const { RefCell::new(None) };
+}
+
+/// Time passes while a user of this thread's driver computes.
+pub(crate) fn compute_for(time: Nanos) {
+    CLOCK.with_borrow(|clock| {
+        let clock = clock.as_ref().expect("a driver runs");
+        clock.set(clock.get().plus(time));
+    });
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -97,6 +114,7 @@ struct Run<'a> {
     program: ScriptProgram<'a>,
     clock: Rc<Cell<Nanos>>,
     server: Server,
+    time_limit: Nanos,
     /// By time and order of making.
     queue: BTreeSet<(Nanos, u64, Due)>,
     made: u64,
@@ -111,6 +129,7 @@ impl Driver {
         let log = Arc::new(Log::default());
         let mut workload = ScriptWorkload::new(Arc::new(script), entry, Arc::<Log>::clone(&log));
         workload.users = self.users;
+        workload.stop = self.stop.clone();
         workload.scenarios.clone_from(&self.scenarios);
         workload.setup_data.clone_from(&self.setup_data);
         let requests = self.drive(&workload).unwrap_or_else(|error| panic!("{error}"));
@@ -121,6 +140,7 @@ impl Driver {
     /// The error is that of init code.
     fn drive(self, workload: &ScriptWorkload) -> Result<Vec<(u32, String)>, String> {
         let clock = Rc::new(Cell::new(Nanos::ZERO));
+        CLOCK.set(Some(Rc::clone(&clock)));
         let thread = ThreadPlace { number: 0, threads: 1 };
         let program = ScriptProgram::new(workload, thread, Clock::Virtual(Rc::clone(&clock)))
             .map_err(|error| error.to_string())?;
@@ -128,6 +148,7 @@ impl Driver {
             program,
             clock,
             server: self.server,
+            time_limit: self.time_limit,
             queue: BTreeSet::new(),
             made: 0,
             steps: HashMap::new(),
@@ -159,6 +180,7 @@ impl Run<'_> {
         *left -= 1;
         let mut out = Outgoing::default();
         let place = UserPlace { number: user, scenario: 0 };
+        self.program.limit_iteration(place, self.time_limit);
         let step = self.program.next(place, Event::Begin, &mut out).expect("an iteration begins");
         self.act(user, step, out);
     }
@@ -192,7 +214,7 @@ impl Run<'_> {
                 .program
                 .next(place, Event::Waited(WaitEvent::Interrupted), &mut out)
                 .expect("a user hears");
-            assert_eq!(step, Step::EndIteration);
+            assert_eq!(step, Step::EndInterrupted);
         }
     }
 
@@ -210,7 +232,8 @@ impl Run<'_> {
         match step {
             Step::Wait(Some(after)) => self.later(after, Due::Wake(user, count)),
             Step::Wait(None) => {}
-            Step::EndIteration => self.begin(user),
+            Step::EndIteration | Step::EndInterrupted => self.begin(user),
+            Step::StopThread => self.left.values_mut().for_each(|left| *left = 0),
             other => panic!("{other:?}"),
         }
     }

@@ -9,7 +9,6 @@ use crate::host::{Cut, Host};
 use rquickjs::{Ctx, Exception, Object, Persistent, Promise, Value, qjs};
 use std::ptr::{self, NonNull};
 use std::rc::Rc;
-use std::time::Instant;
 
 /// A user's context, or the base. It belongs to whoever made it, and is freed by [`RawContext::free`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -271,14 +270,10 @@ unsafe extern "C" fn must_stop(_runtime: *mut qjs::JSRuntime, opaque: *mut qjs::
         host.cut.set(Some(Cut::Memory));
         return 1;
     }
-    let Some(since) = host.running_since.get() else {
-        host.running_since.set(Some(Instant::now()));
-        return 0;
-    };
-    if since.elapsed() < host.script.limits.run_time {
+    if !host.is_out_of_time() {
         return 0;
     }
-    host.cut.set(Some(Cut::RunTime));
+    host.cut.set(Some(Cut::Interrupted));
     1
 }
 

@@ -19,11 +19,9 @@ pub enum Phase {
 pub enum Fault {
     /// The script threw, or rejected a promise that nobody handles.
     Thrown,
-    /// It computed too long without waiting for anything.
-    RunTime,
     /// It wanted more memory than there is for scripts.
     Memory,
-    /// The load model gave it no more time.
+    /// The load model gave it no more time, or the run was stopped.
     Interrupted,
     /// It ended itself, and with it the run.
     Aborted,

@@ -55,7 +55,6 @@ fn of_value(host: &Host, ctx: &Ctx<'_>, value: &Value<'_>) -> ScriptError {
         Some(Cut::Memory) => (Fault::Memory, memory_message(host)),
         Some(Cut::Interrupted) => (Fault::Interrupted, "the iteration was interrupted".to_owned()),
         Some(Cut::Asked) => (Fault::Aborted, "the iteration was ended by the script".to_owned()),
-        Some(Cut::RunTime) => (Fault::RunTime, run_time_message(host)),
     };
     ScriptError { phase: host.phase(), fault, message, stack }
 }
@@ -64,13 +63,6 @@ fn memory_message(host: &Host) -> String {
     let limit = host.memory.limit() >> 20;
     format!(
         "the scripts of one thread have taken all of the {limit} MiB that there are for them; keep less, or run fewer users"
-    )
-}
-
-fn run_time_message(host: &Host) -> String {
-    let limit = host.script.limits.run_time.as_secs_f64();
-    format!(
-        "the script has computed for {limit} s without waiting for anything; look for a loop that does not end"
     )
 }
 

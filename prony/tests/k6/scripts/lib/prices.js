@@ -1,3 +1,3 @@
 // What libraries.js imports.
-const prices = JSON.parse(open("./lib/prices.json"));
+const prices = JSON.parse(open("./prices.json"));
 export const price = (name) => prices[name];

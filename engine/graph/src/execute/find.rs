@@ -142,7 +142,7 @@ impl<'r> Search<'r> {
         Ok(kept.into_iter().skip(offset).take(limit).map(|candidate| candidate.item).collect())
     }
 
-    /// Relationships around a node.
+    /// Relationships around a node that can be seen.
     pub(crate) fn degree(&mut self, node: Ref, around: &AroundPlan) -> Result<u64, Stop> {
         let around = BoundAround::new(around);
         let all = self.view.read.degree(node, around.get());
@@ -150,7 +150,15 @@ impl<'r> Search<'r> {
             return Ok(all);
         }
         self.watch.foresee(all)?;
-        Ok(self.view.degree(node, around.get()))
+        let (view, watch) = (self.view, &mut self.watch);
+        let mut seen = Ok(0);
+        view.read.each_around(node, around.get(), |_, link| {
+            if let Ok(count) = seen {
+                let shown = u64::from(view.type_of(&Thing::Relationship(link)).is_some());
+                seen = watch.visit().map(|()| count + shown);
+            }
+        });
+        seen
     }
 
     /// Calls `take` with what passes until it says that it has enough.

@@ -1,7 +1,7 @@
 //! What a request may look at: the graph at one moment, without what is hidden from it; and which nodes and relationships
 //! of it pass a filter. How answers combine is SQL's, where what is asked of a missing property is neither true nor false.
 
-use prony_graph_store::{Around, Node, Read, Ref, Relationship, Side, Value};
+use prony_graph_store::{Node, Read, Ref, Relationship, Side, Value};
 use prony_graphql::{error::GraphqlError, variables::Variables};
 
 use crate::{
@@ -94,15 +94,6 @@ impl<'r> View<'r> {
     /// Whether all relationships around a node are seen: then the store knows their number.
     pub(crate) fn shows_all_around(&self) -> bool {
         self.visible.is_none()
-    }
-
-    /// Relationships around a node that can be seen.
-    pub(crate) fn degree(&self, node: Ref, around: Around<'_>) -> u64 {
-        let mut count = 0;
-        self.read.each_around(node, around, |_, link| {
-            count += u64::from(self.type_of(&Thing::Relationship(link)).is_some());
-        });
-        count
     }
 
     /// Whether a node or relationship passes a filter of a restriction, which looks at everything.

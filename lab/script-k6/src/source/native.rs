@@ -6,7 +6,7 @@ use super::common_js::RUNNER;
 use super::position::Position;
 use super::sources::Sources;
 use crate::host::host_of;
-use crate::vm::{Builtin, Modules, Native, Phase, Place, depth};
+use crate::vm::{Builtin, Modules, Native, Phase, Place, stack_depth};
 use rquickjs::function::This;
 use rquickjs::{Ctx, Exception, Function, Module, Object, Value};
 use std::sync::Arc;
@@ -58,7 +58,7 @@ fn namespace<'js>(ctx: Ctx<'js>, name: String) -> rquickjs::Result<Value<'js>> {
     let text = format!("export * as all from {specifier};");
     let host = host_of(&ctx);
     let is_init = host.phase() == Phase::Init;
-    let required_at = host.required_at.replace(if is_init { depth(&ctx) } else { 0 });
+    let required_at = host.required_at.replace(if is_init { stack_depth(&ctx) } else { 0 });
     let evaluated = Module::declare(ctx.clone(), format!("require:{name}"), text).and_then(Module::eval);
     host.required_at.set(required_at);
     let (module, promise) = evaluated?;

@@ -22,7 +22,7 @@ fn frames(ctx: &Ctx<'_>) -> Vec<Option<String>> {
 }
 
 /// How many frames are on the stack.
-pub(crate) fn depth(ctx: &Ctx<'_>) -> usize {
+pub(crate) fn stack_depth(ctx: &Ctx<'_>) -> usize {
     frames(ctx).len()
 }
 

@@ -1,7 +1,7 @@
 //! What a role may do with the rows of a source, as data: conditions in the words of `where`, whose values may be variables of
 //! the session. Each source makes its own filters of them ([`Source`](crate::Source) knows its tables).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use prony_graphql::{
     Name,
@@ -12,27 +12,101 @@ use serde_json::Value as Json;
 /// What a role may do, by the names of a source's tables or types. What is not named cannot be seen or written.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Permissions {
-    pub rows: BTreeMap<String, RowPermissions>,
+    pub tables: BTreeMap<String, TablePermissions>,
 }
 
 /// What a role may do with the rows of one table or type; none where it may not do that with any. An empty condition holds for
 /// all of them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct RowPermissions {
-    /// Rows that can be seen: in lists, below other rows, in aggregates, and by filters through relations.
-    pub read: Option<Value>,
-    /// What a row must pass once it is inserted.
-    pub insert_check: Option<Value>,
+pub struct TablePermissions {
+    pub select: Option<SelectPermission>,
+    pub insert: Option<InsertPermission>,
     pub update: Option<UpdatePermission>,
-    /// Rows that can be deleted.
-    pub delete: Option<Value>,
+    pub delete: Option<DeletePermission>,
 }
 
-/// Which rows can be updated, and what they must pass then.
+/// What can be seen: in lists, below other rows, in aggregates, and by filters through relations.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SelectPermission {
+    pub rows: Value,
+    /// That can be read.
+    pub columns: Columns,
+    /// That rows can be filtered by; where there is none, those that can be read.
+    pub filter: Option<Columns>,
+    /// That rows can be sorted by; where there is none, those that can be read.
+    pub sort: Option<Columns>,
+    /// That can be summed up; where there is none, those that can be read.
+    pub aggregate: Option<Columns>,
+    /// Whether rows can be counted and summed up at all.
+    pub aggregates: bool,
+    /// The most rows that one list can hold, also where the source allows more.
+    pub limit: Option<u64>,
+}
+
+/// What can be given for a new row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InsertPermission {
+    pub columns: Columns,
+    /// Values that are written whatever is asked; their columns cannot be given.
+    pub set: BTreeMap<String, Value>,
+    /// What a row must pass once it is written.
+    pub check: Value,
+}
+
+/// Which rows can be updated, in which columns, and what they must pass then.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UpdatePermission {
     pub rows: Value,
+    pub columns: Columns,
+    /// As [`InsertPermission::set`].
+    pub set: BTreeMap<String, Value>,
     pub check: Value,
+}
+
+/// Which rows can be deleted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeletePermission {
+    pub rows: Value,
+}
+
+/// Columns of a table or properties of a type, by the names of their fields or, where those differ, by those that the database
+/// has for them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Columns {
+    #[default]
+    All,
+    Only(BTreeSet<String>),
+}
+
+impl SelectPermission {
+    /// All columns of these rows.
+    pub fn of_rows(rows: Value) -> Self {
+        let (filter, sort, aggregate) = (None, None, None);
+        Self { rows, columns: Columns::All, filter, sort, aggregate, aggregates: true, limit: None }
+    }
+}
+
+impl InsertPermission {
+    /// All columns of rows that pass the check.
+    pub fn checked(check: Value) -> Self {
+        Self { columns: Columns::All, set: BTreeMap::new(), check }
+    }
+}
+
+impl UpdatePermission {
+    /// All columns of these rows, if they pass the check then.
+    pub fn of_rows(rows: Value, check: Value) -> Self {
+        Self { rows, columns: Columns::All, set: BTreeMap::new(), check }
+    }
+}
+
+impl Columns {
+    pub fn contains(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(names) => names.contains(name),
+        }
+    }
 }
 
 /// A permission that does not fit what the source has.

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use prony_graphql::{error::GraphqlError, selection::Value};
-use prony_source::permissions::{PermissionFault, Permissions, RowPermissions};
+use prony_source::permissions::{PermissionFault, Permissions, TablePermissions};
 
 use crate::{
     lower_filter,
@@ -39,18 +39,18 @@ impl RowRestrictions {
         }
     }
 
-    fn of(model: &Model, table: &Table, permissions: &RowPermissions) -> Result<Self, GraphqlError> {
+    fn of(model: &Model, table: &Table, permissions: &TablePermissions) -> Result<Self, GraphqlError> {
         let filter = |condition: Option<&Value>| match condition {
             Some(condition) => lower_filter::clauses_value(model, table, condition),
             None => Ok(Filter::nothing()),
         };
         let update = permissions.update.as_ref();
         Ok(Self {
-            read: filter(permissions.read.as_ref())?,
-            insert_check: filter(permissions.insert_check.as_ref())?,
+            read: filter(permissions.select.as_ref().map(|select| &select.rows))?,
+            insert_check: filter(permissions.insert.as_ref().map(|insert| &insert.check))?,
             update: filter(update.map(|update| &update.rows))?,
             update_check: filter(update.map(|update| &update.check))?,
-            delete: filter(permissions.delete.as_ref())?,
+            delete: filter(permissions.delete.as_ref().map(|delete| &delete.rows))?,
         })
     }
 }
@@ -69,7 +69,7 @@ impl Restrictions {
     /// All tables that are not served and conditions that do not fit theirs.
     pub fn new(model: &Model, permissions: &Permissions) -> Result<Self, Vec<PermissionFault>> {
         let (mut tables, mut faults) = (HashMap::new(), Vec::new());
-        for (name, rows) in &permissions.rows {
+        for (name, rows) in &permissions.tables {
             let mut fault = |message: String| faults.push(PermissionFault { name: name.clone(), message });
             match table_named(model, name) {
                 Ok((id, table)) => match RowRestrictions::of(model, table, rows) {

@@ -2,7 +2,7 @@
 
 use prony_graph_store::Side;
 use prony_graphql::selection::Value;
-use prony_source::permissions::{PermissionFault, Permissions, RowPermissions};
+use prony_source::permissions::{PermissionFault, Permissions, TablePermissions};
 
 use crate::{
     planning::{filter::Filter, lower_filter::Scope},
@@ -35,7 +35,7 @@ impl Restrictions {
         let none = |side| model.side(side).types.iter().map(|_| None).collect();
         let mut made = Self { nodes: none(Side::Nodes), relationships: none(Side::Relationships) };
         let mut faults = Vec::new();
-        for (name, granted) in &permissions.rows {
+        for (name, granted) in &permissions.tables {
             let found = [Side::Nodes, Side::Relationships]
                 .into_iter()
                 .find_map(|side| Some((side, model.side(side).by_type_name(name)?)));
@@ -73,7 +73,7 @@ fn restrictions(
     model: &Model,
     side: Side,
     of: TypeId,
-    granted: &RowPermissions,
+    granted: &TablePermissions,
 ) -> Result<TypeRestrictions, prony_graphql::error::GraphqlError> {
     let scope = Scope { model, side, only: Some(of) };
     let filter = |condition: Option<&Value>| match condition {
@@ -82,10 +82,10 @@ fn restrictions(
     };
     let update = granted.update.as_ref();
     Ok(TypeRestrictions {
-        read: filter(granted.read.as_ref())?,
-        insert_check: filter(granted.insert_check.as_ref())?,
+        read: filter(granted.select.as_ref().map(|select| &select.rows))?,
+        insert_check: filter(granted.insert.as_ref().map(|insert| &insert.check))?,
         update: filter(update.map(|update| &update.rows))?,
         update_check: filter(update.map(|update| &update.check))?,
-        delete: filter(granted.delete.as_ref())?,
+        delete: filter(granted.delete.as_ref().map(|delete| &delete.rows))?,
     })
 }

@@ -3,7 +3,10 @@
 use expect_test::{Expect, expect};
 use prony_graph_store::{Side, Value};
 use prony_graphql::selection;
-use prony_source::permissions::{Permissions, RowPermissions, SessionNames, UpdatePermission};
+use prony_source::permissions::{
+    DeletePermission, InsertPermission, Permissions, SelectPermission, SessionNames, TablePermissions,
+    UpdatePermission,
+};
 use serde_json::{Value as Json, json};
 
 use crate::tests::harness::{Served, friends};
@@ -18,15 +21,13 @@ fn granted() -> (SessionNames, Permissions) {
         ("LIKES", json!({})),
         ("Product", json!({"price": {"lt": 100}})),
     ] {
-        let everything = || names_nothing();
-        let read = Some(names.condition(&condition).unwrap());
-        let granted = RowPermissions {
-            read,
-            insert_check: Some(everything()),
-            update: Some(UpdatePermission { rows: everything(), check: everything() }),
-            delete: Some(everything()),
+        let granted = TablePermissions {
+            select: Some(SelectPermission::of_rows(names.condition(&condition).unwrap())),
+            insert: Some(InsertPermission::checked(names_nothing())),
+            update: Some(UpdatePermission::of_rows(names_nothing(), names_nothing())),
+            delete: Some(DeletePermission { rows: names_nothing() }),
         };
-        permissions.rows.insert(of.to_owned(), granted);
+        permissions.tables.insert(of.to_owned(), granted);
     }
     (names, permissions)
 }
@@ -100,7 +101,7 @@ fn types_without_permissions_and_sessions_without_variables_see_nothing() {
     let query = r#"{ users { _key } friend_relationships { since } products { _key }
                      denied: users(where: {not: {name: {eq: "x"}}}) { _key } }"#;
     expect![[r#"{"data":{"users":[{"_key":"Bob"}],"friend_relationships":[],"products":[{"_key":"p3"},{"_key":"p1"}],"denied":[]}}"#]].assert_eq(&served.answer_by(&without_variables, query, "{}"));
-    permissions.rows.remove("Product");
+    permissions.tables.remove("Product");
     check(
         &served,
         &permissions,
@@ -120,11 +121,11 @@ fn types_without_permissions_and_sessions_without_variables_see_nothing() {
 
 fn change(
     of: &str,
-    change: impl FnOnce(&mut RowPermissions, &mut dyn FnMut(Json) -> selection::Value),
+    change: impl FnOnce(&mut TablePermissions, &mut dyn FnMut(Json) -> selection::Value),
 ) -> Permissions {
     let (mut names, mut permissions) = granted();
     let mut condition = |written: Json| names.condition(&written).unwrap();
-    change(permissions.rows.get_mut(of).unwrap(), &mut condition);
+    change(permissions.tables.get_mut(of).unwrap(), &mut condition);
     permissions
 }
 
@@ -133,8 +134,8 @@ fn updates_and_deletes_reach_what_passes() {
     let served = friends();
     let permissions = change("User", |user, condition| {
         let rows = condition(json!({"age": {"gt": 30}}));
-        user.update = Some(UpdatePermission { rows: rows.clone(), check: names_nothing() });
-        user.delete = Some(rows);
+        user.update = Some(UpdatePermission::of_rows(rows.clone(), names_nothing()));
+        user.delete = Some(DeletePermission { rows });
     });
     check(
         &served,
@@ -158,8 +159,8 @@ fn what_does_not_pass_its_check_takes_its_request_back() {
     let served = friends();
     let permissions = change("User", |user, condition| {
         let check = condition(json!({"age": {"lt": 100}}));
-        user.insert_check = Some(check.clone());
-        user.update = Some(UpdatePermission { rows: names_nothing(), check });
+        user.insert = Some(InsertPermission::checked(check.clone()));
+        user.update = Some(UpdatePermission::of_rows(names_nothing(), check));
     });
     check(
         &served,
@@ -189,7 +190,9 @@ fn relationships_join_what_can_be_seen() {
     let served = friends();
     let hidden = served.store.read().find("User", "Helene").unwrap().at.id();
     let permissions = change("LIKES", |likes, condition| {
-        likes.insert_check = Some(condition(json!({"from": {"_key": {"eq": "Max"}}, "stars": {"lte": 5}})));
+        likes.insert = Some(InsertPermission::checked(condition(
+            json!({"from": {"_key": {"eq": "Max"}}, "stars": {"lte": 5}}),
+        )));
     });
     let by_id = format!(
         r#"mutation {{ createLIKES(from: {{_id: {hidden}}}, to: {{_type: "Product", _key: "p1"}}, stars: 1) {{ stars }} }}"#
@@ -229,12 +232,12 @@ fn a_check_finds_what_a_new_type_got() {
     let mut permissions = Permissions::default();
     let mut names = SessionNames::default();
     let check = names.condition(&json!({"age": {"gt": 5}})).unwrap();
-    permissions.rows.insert(
+    permissions.tables.insert(
         "User".to_owned(),
-        RowPermissions {
-            read: Some(names_nothing()),
-            insert_check: Some(check),
-            ..RowPermissions::default()
+        TablePermissions {
+            select: Some(SelectPermission::of_rows(names_nothing())),
+            insert: Some(InsertPermission::checked(check)),
+            ..TablePermissions::default()
         },
     );
     let offered = served.offered_to(&permissions, &[]);

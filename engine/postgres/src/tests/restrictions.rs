@@ -1,6 +1,9 @@
 //! Restricted plans on PostgreSQL: what cannot be seen is absent on every way to it, and what may not be written is not.
 
-use prony_source::permissions::{Permissions, RowPermissions, SessionNames, UpdatePermission};
+use prony_source::permissions::{
+    DeletePermission, InsertPermission, Permissions, SelectPermission, SessionNames, TablePermissions,
+    UpdatePermission,
+};
 use prony_testkit::postgres::TestDatabase;
 
 use crate::tests::*;
@@ -29,26 +32,26 @@ impl Served {
         let mut condition = |written: Json| names.condition(&written).unwrap();
         let own = condition(json!({"customer": {"login": {"eq": "$user"}}}));
         let cheap = condition(json!({"customer": {"login": {"eq": "$user"}}, "total": {"lt": 100}}));
-        let purchases = RowPermissions {
-            read: Some(own.clone()),
-            insert_check: Some(cheap.clone()),
-            update: Some(UpdatePermission { rows: own.clone(), check: cheap }),
-            delete: Some(own),
+        let purchases = TablePermissions {
+            select: Some(SelectPermission::of_rows(own.clone())),
+            insert: Some(InsertPermission::checked(cheap.clone())),
+            update: Some(UpdatePermission::of_rows(own.clone(), cheap)),
+            delete: Some(DeletePermission { rows: own }),
         };
-        let customers = RowPermissions {
-            read: Some(condition(json!({"login": {"eq": "$user"}}))),
-            ..RowPermissions::default()
+        let customers = TablePermissions {
+            select: Some(SelectPermission::of_rows(condition(json!({"login": {"eq": "$user"}})))),
+            ..TablePermissions::default()
         };
-        let people = RowPermissions {
-            read: Some(condition(json!({"not": {"name": {"eq": "Ann"}}}))),
-            insert_check: Some(condition(
+        let people = TablePermissions {
+            select: Some(SelectPermission::of_rows(condition(json!({"not": {"name": {"eq": "Ann"}}})))),
+            insert: Some(InsertPermission::checked(condition(
                 json!({"or": [{"boss": {"name": {"eq": "Ann"}}}, {"id": {"lt": 10}}]}),
-            )),
-            ..RowPermissions::default()
+            ))),
+            ..TablePermissions::default()
         };
-        let rows = [("purchase", purchases), ("public.customer", customers), ("person", people)];
-        let rows = rows.map(|(table, permissions)| (table.to_owned(), permissions));
-        let restrictions = Restrictions::new(&self.model, &Permissions { rows: rows.into() }).unwrap();
+        let tables = [("purchase", purchases), ("public.customer", customers), ("person", people)];
+        let tables = tables.map(|(table, permissions)| (table.to_owned(), permissions));
+        let restrictions = Restrictions::new(&self.model, &Permissions { tables: tables.into() }).unwrap();
         self.restricted = Some((restrictions, [json!(user)].into()));
         self
     }

@@ -1,7 +1,10 @@
 //! Restricted plans: what cannot be seen is absent on every way to it, and what may not be written is not.
 
 use expect_test::{Expect, expect};
-use prony_source::permissions::{Permissions, RowPermissions, SessionNames, UpdatePermission};
+use prony_source::permissions::{
+    DeletePermission, InsertPermission, Permissions, SelectPermission, SessionNames, TablePermissions,
+    UpdatePermission,
+};
 use prony_sql::settings::{RelationalSettings, ResolverModel};
 use serde_json::{Value as Json, json};
 
@@ -13,13 +16,12 @@ fn session() -> [Json; 2] {
 }
 
 /// All rows may be written, and those seen that pass.
-fn read(names: &mut SessionNames, condition: &Json) -> RowPermissions {
-    let everything = || Some(names_nothing());
-    RowPermissions {
-        read: Some(names.condition(condition).unwrap()),
-        insert_check: everything(),
-        update: Some(UpdatePermission { rows: names_nothing(), check: names_nothing() }),
-        delete: everything(),
+fn read(names: &mut SessionNames, condition: &Json) -> TablePermissions {
+    TablePermissions {
+        select: Some(SelectPermission::of_rows(names.condition(condition).unwrap())),
+        insert: Some(InsertPermission::checked(names_nothing())),
+        update: Some(UpdatePermission::of_rows(names_nothing(), names_nothing())),
+        delete: Some(DeletePermission { rows: names_nothing() }),
     }
 }
 
@@ -39,7 +41,7 @@ fn granted(change: impl FnOnce(&mut SessionNames, &mut Permissions)) -> Permissi
         ("meetups_members", json!({})),
         ("busy", json!({"meetup_id": {"gt": 1}})),
     ] {
-        permissions.rows.insert(table.to_owned(), read(&mut names, &condition));
+        permissions.tables.insert(table.to_owned(), read(&mut names, &condition));
     }
     change(&mut names, &mut permissions);
     assert_eq!(names.names().collect::<Vec<_>>(), ["postal_code", "address"]);
@@ -164,11 +166,11 @@ fn check_mutations(
 }
 
 /// All rows may be seen and changed, as long as what is written passes.
-fn checked(names: &mut SessionNames, check: &Json) -> RowPermissions {
+fn checked(names: &mut SessionNames, check: &Json) -> TablePermissions {
     let check = names.condition(check).unwrap();
-    RowPermissions {
-        insert_check: Some(check.clone()),
-        update: Some(UpdatePermission { rows: names_nothing(), check }),
+    TablePermissions {
+        insert: Some(InsertPermission::checked(check.clone())),
+        update: Some(UpdatePermission::of_rows(names_nothing(), check)),
         ..read(names, &json!({}))
     }
 }
@@ -178,13 +180,13 @@ fn updates_and_deletes_reach_rows_that_pass() {
     check_mutations(
         |names, permissions| {
             let rows = names.condition(&json!({"venue": {"postal_code": {"eq": "$postal_code"}}})).unwrap();
-            permissions.rows.insert(
+            permissions.tables.insert(
                 "meetups".to_owned(),
-                RowPermissions {
-                    read: Some(names_nothing()),
-                    insert_check: Some(names_nothing()),
-                    update: Some(UpdatePermission { rows: rows.clone(), check: names_nothing() }),
-                    delete: Some(rows),
+                TablePermissions {
+                    select: Some(SelectPermission::of_rows(names_nothing())),
+                    insert: Some(InsertPermission::checked(names_nothing())),
+                    update: Some(UpdatePermission::of_rows(rows.clone(), names_nothing())),
+                    delete: Some(DeletePermission { rows }),
                 },
             );
         },
@@ -209,7 +211,7 @@ fn a_row_that_does_not_pass_its_check_takes_its_request_back() {
     check_mutations(
         |names, permissions| {
             let check = json!({"or": [{"postal_code": {"eq": "$postal_code"}}, {"name": {"eq": "Moved"}}]});
-            permissions.rows.insert("venues".to_owned(), checked(names, &check));
+            permissions.tables.insert("venues".to_owned(), checked(names, &check));
         },
         &[
             r#"mutation { a: createVenue(name: "Kept", postal_code: "10115") { id } }"#,
@@ -240,7 +242,7 @@ fn a_check_looks_at_what_was_written() {
         |names, permissions| {
             let score = json!({"or": [{"score": {"lt": 100}}, {"score": {"is_null": true}}]});
             let check = json!({"and": [{"recruiter": {"id": {"gt": 0}}}, score]});
-            permissions.rows.insert("members".to_owned(), checked(names, &check));
+            permissions.tables.insert("members".to_owned(), checked(names, &check));
         },
         &[
             r#"mutation { createMember(id: 50, email: "own", recruiter_id: 50) { id } }"#,
@@ -265,7 +267,7 @@ fn a_table_without_a_key_takes_no_checked_rows() {
     let made = Made::new("CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('old');");
     let mut permissions = Permissions::default();
     let notes = checked(&mut SessionNames::default(), &json!({"text": {"eq": "old"}}));
-    permissions.rows.insert("notes".to_owned(), notes);
+    permissions.tables.insert("notes".to_owned(), notes);
     let served = made.serve(&RelationalSettings::default()).restricted(&permissions, &[]);
     assert!(served.answer(r#"mutation { createNote(text: "old") { text } }"#, "{}").contains("FORBIDDEN"));
     assert_eq!(served.answer("{ notes { text } }", "{}"), r#"{"data":{"notes":[{"text":"old"}]}}"#);
@@ -277,9 +279,9 @@ fn permissions_that_do_not_fit_are_all_named() {
     let served = made.serve(&RelationalSettings::default());
     let mut names = SessionNames::default();
     let mut permissions = Permissions::default();
-    permissions.rows.insert("venue".to_owned(), read(&mut names, &json!({})));
-    permissions.rows.insert("members".to_owned(), read(&mut names, &json!({"emial": {"eq": "x"}})));
-    permissions.rows.insert("meetups".to_owned(), read(&mut names, &json!({"venue": {"id": {"is": 1}}})));
+    permissions.tables.insert("venue".to_owned(), read(&mut names, &json!({})));
+    permissions.tables.insert("members".to_owned(), read(&mut names, &json!({"emial": {"eq": "x"}})));
+    permissions.tables.insert("meetups".to_owned(), read(&mut names, &json!({"venue": {"id": {"is": 1}}})));
     let faults = served.refused(&permissions);
     expect![[r#"
         `meetups`: `where` has no operator `is`

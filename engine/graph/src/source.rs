@@ -69,22 +69,6 @@ impl GraphSource {
         last.0.model.is_of(self.graph.store().read().schema())
     }
 
-    /// What is offered now to a role, beside names that other sources have.
-    ///
-    /// # Errors
-    /// Permissions that do not fit the graph's types, all of them.
-    pub fn schema_for(
-        &self,
-        reserved: &ReservedNames,
-        permissions: &Permissions,
-    ) -> Result<Arc<dyn SourceSchema>, Vec<PermissionFault>> {
-        let model = Model::new(self.graph.store().read().schema(), reserved);
-        let restrictions = Restrictions::new(&model, permissions)?;
-        let mut schema = GraphSchema::new(model, self.graph.settings());
-        schema.restrictions = Some(Arc::new(restrictions));
-        Ok(Arc::new(schema))
-    }
-
     #[cfg(test)]
     pub(super) fn readers(&self) -> &crate::events::Readers {
         self.graph.readers()
@@ -110,6 +94,18 @@ impl Source for GraphSource {
             beside.clone_from(reserved);
         }
         Arc::<GraphSchema>::clone(schema)
+    }
+
+    fn schema_for(
+        &self,
+        reserved: &ReservedNames,
+        permissions: &Permissions,
+    ) -> Result<Arc<dyn SourceSchema>, Vec<PermissionFault>> {
+        let model = Model::new(self.graph.store().read().schema(), reserved);
+        let restrictions = Restrictions::new(&model, permissions)?;
+        let mut schema = GraphSchema::new(model, self.graph.settings());
+        schema.restrictions = Some(Arc::new(restrictions));
+        Ok(Arc::new(schema))
     }
 
     fn changed(&self) -> BoxFuture<'_, ()> {

@@ -19,7 +19,11 @@ use prony_graphql::{
 };
 use serde_json::Value;
 
-use crate::{Metric, PreparedField, ReservedNames, http_api::HttpApi};
+use crate::{
+    Metric, PreparedField, ReservedNames,
+    http_api::HttpApi,
+    permissions::{PermissionFault, Permissions},
+};
 
 /// What a subscription's root field answers, one item an event, on the thread of its core. Each is whole: the source has
 /// executed the selection on the event (GraphQL specification, section 6.2.3.2). The end of the stream completes the
@@ -39,6 +43,24 @@ pub trait Source: Debug + Send + Sync {
 
     /// What it offers now, beside names that others have; only a source that [`yields`](Self::yields_names) is given any.
     fn schema(&self, reserved: &ReservedNames) -> Arc<dyn SourceSchema>;
+
+    /// What it offers now to a role, which has nothing else of it.
+    ///
+    /// # Errors
+    /// Permissions that do not fit what it has, all of them.
+    fn schema_for(
+        &self,
+        reserved: &ReservedNames,
+        permissions: &Permissions,
+    ) -> Result<Arc<dyn SourceSchema>, Vec<PermissionFault>> {
+        let _ = reserved;
+        let message =
+            || "sources of this kind know no permissions; only a role that is `unrestricted` has them";
+        let faults = permissions.tables.keys();
+        Err(faults
+            .map(|name| PermissionFault { name: name.clone(), message: message().to_owned() })
+            .collect())
+    }
 
     /// Returns when it may offer something else than when [`schema`](Self::schema) was last called.
     fn changed(&self) -> BoxFuture<'_, ()> {

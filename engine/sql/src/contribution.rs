@@ -5,6 +5,8 @@
 //! both `sort: {id: desc}` and `sort: [{a: asc}, {b: desc}]` are valid; a variable `$sort: MemberSort` is valid
 //! too, because the contribution names the sort inputs as only listed.
 //!
+//! A role's contribution has only what the role may see and write: what is missing cannot be asked for.
+//!
 //! A column's argument of `create…` is required where the column is NOT NULL and nothing fills it. A created
 //! row of a table without a key is answered whole, for want of a key.
 
@@ -23,14 +25,27 @@ use prony_graphql::schema::{
 use crate::contribution::columns::{ColumnTypes, is_sortable};
 use crate::{
     catalog::TableKind,
-    model::{Cardinality, Column, Model, Table},
+    model::{Cardinality, Column, ColumnId, Model, Table, TableId},
+    restrict::{ColumnUse, Restrictions, Verb},
 };
 
 /// All types and root fields of the model. Nodes of equal content are shared.
 pub fn contribution(model: &Model) -> Contribution {
+    restricted(model, None)
+}
+
+/// Of these what a role may ask for.
+pub fn contribution_for(model: &Model, restrictions: &Restrictions) -> Contribution {
+    restricted(model, Some(restrictions))
+}
+
+fn restricted(model: &Model, restrictions: Option<&Restrictions>) -> Contribution {
     let mut pool = Pool::default();
-    let tables = model.tables.iter().map(|table| TableNames::new(table, &mut pool)).collect();
+    let granted = Granted { restrictions };
+    let tables = model.tables.iter().enumerate();
+    let tables = tables.map(|(index, table)| TableNames::new(index, table, granted, &mut pool)).collect();
     let mut writer = Writer {
+        granted,
         columns: ColumnTypes::new(model),
         tables,
         column_names: Vec::new(),
@@ -43,6 +58,46 @@ pub fn contribution(model: &Model) -> Contribution {
     let Writer { columns, mut pool, mut contribution, .. } = writer;
     columns.write_used(&mut pool, &mut contribution);
     contribution
+}
+
+/// What is contributed: everything, or what a role may ask for.
+#[derive(Clone, Copy)]
+struct Granted<'r> {
+    restrictions: Option<&'r Restrictions>,
+}
+
+impl Granted<'_> {
+    /// Tables are given by their index.
+    fn can(self, verb: Verb, table: usize) -> bool {
+        self.restrictions.is_none_or(|restrictions| restrictions.of(TableId(table as u32)).can(verb))
+    }
+
+    fn allows(self, column_use: ColumnUse, table: usize, column: usize) -> bool {
+        self.restrictions.is_none_or(|restrictions| {
+            restrictions.of(TableId(table as u32)).allows(column_use, ColumnId(column as u16))
+        })
+    }
+
+    fn mentions(self, table: usize, column: usize) -> bool {
+        self.restrictions.is_none_or(|restrictions| {
+            restrictions.of(TableId(table as u32)).mentions(ColumnId(column as u16))
+        })
+    }
+
+    /// Columns that the answer of a creation has, and the key of an event: those of the primary key that can be read; without
+    /// one, all that can be read or given. Who may create rows and not read the key is told that of a row of their own.
+    fn answered_columns(self, index: usize, table: &Table) -> Vec<ColumnId> {
+        let reads = |id: &ColumnId| self.allows(ColumnUse::Read, index, usize::from(id.0));
+        let gives = |id: &ColumnId| self.allows(ColumnUse::Insert, index, usize::from(id.0));
+        if table.primary_key.is_empty() {
+            let all = (0..table.columns.len()).map(|number| ColumnId(number as u16));
+            return all.filter(|id| reads(id) || gives(id)).collect();
+        }
+        let reads_none = !table.primary_key.iter().any(reads);
+        let inserts = self.can(Verb::Insert, index);
+        let key = table.primary_key.iter().copied();
+        key.filter(|id| reads(id) || (reads_none && inserts)).collect()
+    }
 }
 
 /// Names of a table's types and the arguments that its lists and aggregates share.
@@ -59,14 +114,18 @@ struct TableNames {
 }
 
 impl TableNames {
-    fn new(table: &Table, pool: &mut Pool) -> Self {
+    fn new(index: usize, table: &Table, granted: Granted<'_>, pool: &mut Pool) -> Self {
         let derived = |suffix: &str| unshared_name(&format!("{}{suffix}", table.type_name));
         let (row, clauses, sort) = (derived(""), derived("Clauses"), derived("Sort"));
         let (aggregate, fields) = (derived("Aggregate"), derived("Fields"));
         let (pks, pk_columns) = (derived("Pks"), derived("PkColumns"));
         let aggregate_arguments = vec![unshared_input(name!("where"), named(&clauses))];
         let mut list_arguments = aggregate_arguments.clone();
-        if table.columns.iter().any(|column| is_sortable(&column.kind)) {
+        let mut columns = table.columns.iter().enumerate();
+        let sorts = |(number, column): (usize, &Column)| {
+            is_sortable(&column.kind) && granted.allows(ColumnUse::Sort, index, number)
+        };
+        if columns.any(sorts) {
             list_arguments.push(unshared_input(name!("sort"), list(&sort)));
         }
         for count in [name!("limit"), name!("offset")] {
@@ -77,6 +136,7 @@ impl TableNames {
 }
 
 struct Writer<'m> {
+    granted: Granted<'m>,
     columns: ColumnTypes<'m>,
     /// By table id.
     tables: Vec<TableNames>,
@@ -89,34 +149,53 @@ struct Writer<'m> {
 impl Writer<'_> {
     fn table(&mut self, index: usize, table: &Table) {
         self.column_names.clear();
-        for column in &table.columns {
+        let granted = self.granted;
+        let writes = granted.can(Verb::Update, index) || granted.can(Verb::Delete, index);
+        for (number, column) in table.columns.iter().enumerate() {
             self.column_names.push(self.pool.name(&column.field));
-            self.columns.see(&column.kind);
+            // The key says which row is written.
+            let is_key = (writes || granted.can(Verb::Insert, index))
+                && table.primary_key.contains(&ColumnId(number as u16));
+            if is_key || granted.mentions(index, number) {
+                self.columns.see(&column.kind);
+            }
         }
-        self.row_type(index, table);
-        self.clauses_type(index, table);
-        self.sort_type(index, table);
-        self.aggregate_types(index, table);
-        self.queries(index, table);
+        if granted.can(Verb::Select, index) {
+            self.row_type(index, table);
+            self.clauses_type(index, table);
+            self.sort_type(index, table);
+            if granted.can(Verb::Aggregate, index) {
+                self.aggregate_types(index, table);
+            }
+            self.queries(index, table);
+        }
         if table.kind == TableKind::Table {
-            self.key_types(index, table);
-            self.mutations(index, table);
+            let has_answer = self.key_types(index, table);
+            self.mutations(index, table, has_answer);
         }
     }
 
     fn row_type(&mut self, index: usize, table: &Table) {
         let mut fields = Vec::with_capacity(table.columns.len() + table.relations.len() * 2);
-        for (column, name) in table.columns.iter().zip(&self.column_names) {
-            fields.push(self.pool.field(name, self.columns.value(&column.kind, column.nullable)));
+        for (number, (column, name)) in table.columns.iter().zip(&self.column_names).enumerate() {
+            if self.granted.allows(ColumnUse::Read, index, number) {
+                fields.push(self.pool.field(name, self.columns.value(&column.kind, column.nullable)));
+            }
         }
         for relation in &table.relations {
+            let target_index = relation.target.0 as usize;
+            if !self.granted.can(Verb::Select, target_index) {
+                continue;
+            }
             let name = self.pool.name(&relation.field);
-            let target = &self.tables[relation.target.0 as usize];
+            let target = &self.tables[target_index];
             fields.push(match relation.cardinality {
                 Cardinality::One => field_with_arguments(&name, Vec::new(), named(&target.row)),
                 Cardinality::Many => list_field(&name, target),
             });
-            if let Some(aggregate) = &relation.aggregate_field {
+            if let Some(aggregate) = &relation.aggregate_field
+                && self.granted.can(Verb::Aggregate, target_index)
+            {
                 fields.push(aggregate_field(&self.pool.name(aggregate), target));
             }
         }
@@ -134,10 +213,15 @@ impl Writer<'_> {
                 fields.push(unshared_input(operator, operand));
             }
         }
-        for (column, name) in table.columns.iter().zip(&self.column_names) {
-            fields.push(self.pool.input(name, named(&self.columns.filter(&column.kind))));
+        for (number, (column, name)) in table.columns.iter().zip(&self.column_names).enumerate() {
+            if self.granted.allows(ColumnUse::Filter, index, number) {
+                fields.push(self.pool.input(name, named(&self.columns.filter(&column.kind))));
+            }
         }
         for relation in &table.relations {
+            if !self.granted.can(Verb::Select, relation.target.0 as usize) {
+                continue;
+            }
             let name = self.pool.name(&relation.field);
             let target = &self.tables[relation.target.0 as usize];
             fields.push(self.pool.input(&name, named(&target.clauses)));
@@ -148,8 +232,8 @@ impl Writer<'_> {
     fn sort_type(&mut self, index: usize, table: &Table) {
         let operator = name!("SortOperator");
         let mut fields = Vec::with_capacity(table.columns.len());
-        for (column, name) in table.columns.iter().zip(&self.column_names) {
-            if is_sortable(&column.kind) {
+        for (number, (column, name)) in table.columns.iter().zip(&self.column_names).enumerate() {
+            if is_sortable(&column.kind) && self.granted.allows(ColumnUse::Sort, index, number) {
                 fields.push(self.pool.input(name, named(&operator)));
             }
         }
@@ -163,70 +247,94 @@ impl Writer<'_> {
 
     fn aggregate_types(&mut self, index: usize, table: &Table) {
         let mut fields = Vec::with_capacity(table.columns.len());
-        for (column, name) in table.columns.iter().zip(&self.column_names) {
-            fields.push(self.pool.field(name, self.columns.aggregated(&column.kind)));
+        for (number, (column, name)) in table.columns.iter().zip(&self.column_names).enumerate() {
+            if self.granted.allows(ColumnUse::Aggregate, index, number) {
+                fields.push(self.pool.field(name, self.columns.aggregated(&column.kind)));
+            }
         }
         let mut members = vec![self.pool.field(&name!("count"), non_null(&name!("Int")))];
         let names = &self.tables[index];
-        for function in [name!("sum"), name!("avg"), name!("max"), name!("min")] {
-            members.push(field_with_arguments(&function, Vec::new(), named(&names.fields)));
+        if !fields.is_empty() {
+            for function in [name!("sum"), name!("avg"), name!("max"), name!("min")] {
+                members.push(field_with_arguments(&function, Vec::new(), named(&names.fields)));
+            }
         }
-        let types = [object(&names.aggregate, None, members), object(&names.fields, None, fields)];
-        self.contribution.types.extend(types);
+        self.contribution.types.push(object(&names.aggregate, None, members));
+        if !fields.is_empty() {
+            self.contribution.types.push(object(&names.fields, None, fields));
+        }
     }
 
     fn queries(&mut self, index: usize, table: &Table) {
         let list_name = unshared_name(&table.list_name);
-        let aggregate_name = unshared_name(&format!("{}_aggregate", table.list_name));
         let names = &self.tables[index];
-        let fields = [list_field(&list_name, names), aggregate_field(&aggregate_name, names)];
-        self.contribution.query.extend(fields);
+        self.contribution.query.push(list_field(&list_name, names));
+        if self.granted.can(Verb::Aggregate, index) {
+            let aggregate_name = unshared_name(&format!("{}_aggregate", table.list_name));
+            self.contribution.query.push(aggregate_field(&aggregate_name, names));
+        }
     }
 
-    /// The answer of a creation, and the key's input.
-    fn key_types(&mut self, index: usize, table: &Table) {
-        let names = &self.tables[index];
-        let (mut outputs, mut inputs) = (Vec::new(), Vec::new());
-        for &id in &table.primary_key {
+    /// The key's input, and the answer of a creation; whether there is an answer.
+    fn key_types(&mut self, index: usize, table: &Table) -> bool {
+        let granted = self.granted;
+        let names_rows = granted.can(Verb::Update, index) || granted.can(Verb::Delete, index);
+        if names_rows && !table.primary_key.is_empty() {
+            let mut inputs = Vec::with_capacity(table.primary_key.len());
+            for &id in &table.primary_key {
+                let (column, name) = (table.column(id), &self.column_names[usize::from(id.0)]);
+                inputs.push(self.pool.input(name, self.columns.value(&column.kind, false)));
+            }
+            self.contribution.types.push(input_object(&self.tables[index].pk_columns, None, inputs));
+        }
+        let mut outputs = Vec::new();
+        for id in granted.answered_columns(index, table) {
             let (column, name) = (table.column(id), &self.column_names[usize::from(id.0)]);
             outputs.push(self.pool.field(name, self.columns.value(&column.kind, column.nullable)));
-            inputs.push(self.pool.input(name, self.columns.value(&column.kind, false)));
         }
-        if inputs.is_empty() {
-            for (column, name) in table.columns.iter().zip(&self.column_names) {
-                outputs.push(self.pool.field(name, self.columns.value(&column.kind, column.nullable)));
-            }
-        } else {
-            self.contribution.types.push(input_object(&names.pk_columns, None, inputs));
+        let has_answer = !outputs.is_empty();
+        if has_answer {
+            self.contribution.types.push(object(&self.tables[index].pks, None, outputs));
         }
-        self.contribution.types.push(object(&names.pks, None, outputs));
+        has_answer
     }
 
-    fn mutations(&mut self, index: usize, table: &Table) {
-        let arguments = self.arguments(table, |column| column.nullable || column.has_default);
-        let pks = named(&self.tables[index].pks);
-        self.mutation("create", table, arguments, pks);
-        if table.primary_key.is_empty() {
+    fn mutations(&mut self, index: usize, table: &Table, has_answer: bool) {
+        let granted = self.granted;
+        if has_answer && granted.can(Verb::Insert, index) {
+            let is_optional = |column: &Column| column.nullable || column.has_default;
+            let arguments = self.arguments(index, table, ColumnUse::Insert, is_optional);
+            let pks = named(&self.tables[index].pks);
+            self.mutation("create", table, arguments, pks);
+        }
+        let (updates, deletes) = (granted.can(Verb::Update, index), granted.can(Verb::Delete, index));
+        if table.primary_key.is_empty() || !(updates || deletes) {
             return;
         }
         self.columns.changes = true;
         let key = unshared_input(name!("pk_columns"), non_null(&self.tables[index].pk_columns));
-        let mut arguments = vec![key.clone()];
-        // A column of that name can be created but not updated: the key has the name.
-        let columns = self.arguments(table, |_| true);
-        arguments.extend(columns.into_iter().filter(|argument| argument.name != "pk_columns"));
-        self.mutation("update", table, arguments, named(&name!("Result")));
-        self.mutation("delete", table, vec![key], named(&name!("Result")));
+        if updates {
+            let mut arguments = vec![key.clone()];
+            // A column of that name can be created but not updated: the key has the name.
+            let columns = self.arguments(index, table, ColumnUse::Update, |_| true);
+            arguments.extend(columns.into_iter().filter(|argument| argument.name != "pk_columns"));
+            self.mutation("update", table, arguments, named(&name!("Result")));
+        }
+        if deletes {
+            self.mutation("delete", table, vec![key], named(&name!("Result")));
+        }
     }
 
     fn arguments(
         &mut self,
+        index: usize,
         table: &Table,
+        column_use: ColumnUse,
         is_optional: impl Fn(&Column) -> bool,
     ) -> Vec<Node<InputValueDefinition>> {
         let mut arguments = Vec::with_capacity(table.columns.len());
-        for (column, name) in table.columns.iter().zip(&self.column_names) {
-            if column.writable {
+        for (number, (column, name)) in table.columns.iter().zip(&self.column_names).enumerate() {
+            if column.writable && self.granted.allows(column_use, index, number) {
                 let input = self.columns.value(&column.kind, is_optional(column));
                 arguments.push(self.pool.input(name, input));
             }

@@ -249,7 +249,7 @@ fn direction(value: &Value) -> Option<Direction> {
 fn row_count(field: &Field, argument: &str) -> Option<RowCount> {
     match field.argument(argument) {
         None | Some(Value::Null) => None,
-        Some(value) => Some(RowCount { value: value.clone(), position: field.position }),
+        Some(value) => Some(RowCount { value: value.clone(), position: field.position, highest: None }),
     }
 }
 

@@ -8,9 +8,10 @@ use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     response::FieldResult,
     schema::Contribution,
-    selection::{Field, OperationKind},
+    selection::{Field, OperationKind, Slot},
     variables::Variables,
 };
+use prony_source::permissions::{PermissionFault, Permissions};
 use prony_source::{
     ChangeSignal, Events, FieldPlan, FieldRequest, Metric, PreparedField, ReservedNames, Source,
     SourceSchema, SourceSession,
@@ -24,11 +25,12 @@ use crate::{
         names::{ChangeIndex, ChangeNames},
         plan::ChangesPlan,
     },
-    contribution::contribution,
+    contribution::{contribution, contribution_for},
     live::Dependencies,
     lower::{RootIndex, lower},
     model::Model,
     plan::{ListPlan, RootPlan},
+    restrict::{Restrictions, written_session_variables},
     settings::{RelationalSettings, SettingsFaults},
 };
 
@@ -130,32 +132,57 @@ pub struct RelationalSource<D> {
     schema: Arc<RelationalSchema<D>>,
 }
 
-/// What is served of it; tables are discovered once, when it is opened.
+/// What is served of it, to all or to a role; tables are discovered once, when it is opened.
 #[derive(Debug)]
 pub struct RelationalSchema<D> {
     model: Arc<Model>,
-    roots: RootIndex,
-    changes: ChangeIndex,
+    roots: Arc<RootIndex>,
+    changes: Arc<ChangeIndex>,
     database: Arc<D>,
     /// Whether its query fields are fields of subscriptions too.
     has_live_queries: bool,
+    /// Of the role that it is for.
+    restrictions: Option<Restrictions>,
 }
 
 /// A root field with its statements, for the plan cache.
 #[derive(Debug)]
 enum RelationalPlan<D: Database> {
-    Once(Arc<D::Prepared>),
+    Once(Statement<D>),
     /// A subscription to changes.
     Changes(Arc<ChangesPlan<Arc<D::Prepared>>>),
     /// A query that is answered anew when what it depends on has changed.
-    Live(Arc<D::Prepared>, Dependencies),
+    Live(Statement<D>, Dependencies),
+}
+
+/// The statements of a root field, and what they must not be executed without.
+#[derive(Debug)]
+struct Statement<D: Database> {
+    prepared: Arc<D::Prepared>,
+    /// Variables of the session that are written into rows.
+    required: Box<[Slot]>,
+}
+
+impl<D: Database> Statement<D> {
+    /// # Errors
+    /// `Forbidden` where the session lacks a variable that would be written.
+    fn check(&self, variables: &Variables) -> Result<(), GraphqlError> {
+        let is_there = |slot: &Slot| variables.get(slot).is_some_and(|value| !value.is_null());
+        if self.required.iter().all(is_there) {
+            return Ok(());
+        }
+        let message = "what your role writes into such a row is not known of your session";
+        Err(GraphqlError::new(ErrorCode::Forbidden, message))
+    }
 }
 
 impl<D: Database> FieldPlan for RelationalPlan<D> {
     fn weight_bytes(&self) -> usize {
         match self {
-            Self::Once(prepared) => D::weight_bytes(prepared),
-            Self::Live(prepared, dependencies) => D::weight_bytes(prepared) + dependencies.weight_bytes(),
+            Self::Once(statement) => D::weight_bytes(&statement.prepared),
+            Self::Live(statement, dependencies) => {
+                D::weight_bytes(&statement.prepared) + dependencies.weight_bytes()
+            }
             Self::Changes(plan) => {
                 const PER_OUTPUT: usize = 256;
                 let statements = plan.statements().map(|prepared| D::weight_bytes(prepared)).sum::<usize>();
@@ -169,11 +196,12 @@ impl<D: Database> RelationalSource<D> {
     pub fn new(discovered: Discovered, settings: &RelationalSettings, database: Arc<D>) -> Self {
         let Discovered { model, changes } = discovered;
         let schema = RelationalSchema {
-            roots: RootIndex::new(&model),
+            roots: Arc::new(RootIndex::new(&model)),
             model,
-            changes,
+            changes: Arc::new(changes),
             database,
             has_live_queries: settings.common.subscriptions,
+            restrictions: None,
         };
         Self { schema: Arc::new(schema) }
     }
@@ -196,6 +224,22 @@ impl<D: Database> Source for RelationalSource<D> {
         Arc::<RelationalSchema<D>>::clone(&self.schema)
     }
 
+    fn schema_for(
+        &self,
+        _reserved: &ReservedNames,
+        permissions: &Permissions,
+    ) -> Result<Arc<dyn SourceSchema>, Vec<PermissionFault>> {
+        let all = &self.schema;
+        Ok(Arc::new(RelationalSchema {
+            restrictions: Some(Restrictions::new(&all.model, permissions)?),
+            model: Arc::clone(&all.model),
+            roots: Arc::clone(&all.roots),
+            changes: Arc::clone(&all.changes),
+            database: Arc::clone(&all.database),
+            has_live_queries: all.has_live_queries,
+        }))
+    }
+
     fn attach(&self) -> Rc<dyn SourceSession> {
         let schema = Arc::clone(&self.schema);
         let session = Rc::new(schema.database.attach());
@@ -209,8 +253,12 @@ impl<D: Database> Source for RelationalSource<D> {
 
 impl<D: Database> SourceSchema for RelationalSchema<D> {
     fn contribution(&self) -> Contribution {
-        let mut contribution = contribution(&self.model);
-        changes::contribution::add(&self.model, &self.changes, &mut contribution);
+        let restrictions = self.restrictions.as_ref();
+        let mut contribution = match restrictions {
+            None => contribution(&self.model),
+            Some(restrictions) => contribution_for(&self.model, restrictions),
+        };
+        changes::contribution::add(&self.model, &self.changes, restrictions, &mut contribution);
         if self.has_live_queries {
             contribution.subscription.extend(contribution.query.iter().cloned());
         }
@@ -235,7 +283,13 @@ impl<D: Database> SourceSchema for RelationalSchema<D> {
     }
 
     fn plan(&self, &FieldRequest { kind, field }: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {
-        let lowered = |kind| lower(&self.model, &self.roots, kind, field);
+        let lowered = |kind| {
+            let mut root = lower(&self.model, &self.roots, kind, field)?;
+            if let Some(restrictions) = &self.restrictions {
+                restrictions.apply(&self.model, &mut root);
+            }
+            Ok::<_, GraphqlError>(root)
+        };
         let plan = match (kind, self.changes.find(&field.name)) {
             (OperationKind::Subscription, Some(names)) => self.plan_changes(names, field)?,
             (OperationKind::Subscription, None) => {
@@ -250,12 +304,14 @@ impl<D: Database> SourceSchema for RelationalSchema<D> {
 }
 
 impl<D: Database> RelationalSchema<D> {
-    fn prepare(&self, root: RootPlan) -> Result<Arc<D::Prepared>, GraphqlError> {
-        self.database.prepare(&self.model, root).map(Arc::new)
+    fn prepare(&self, root: RootPlan) -> Result<Statement<D>, GraphqlError> {
+        let required = written_session_variables(&root.root).into();
+        Ok(Statement { prepared: Arc::new(self.database.prepare(&self.model, root)?), required })
     }
 
     fn plan_changes(&self, names: &ChangeNames, field: &Field) -> Result<RelationalPlan<D>, GraphqlError> {
-        let plan = ChangesPlan::lower(&self.model, names, field, |root, list| {
+        let restrictions = self.restrictions.as_ref();
+        let plan = ChangesPlan::lower(&self.model, names, field, restrictions, |root, list| {
             self.database.prepare_given(&self.model, root, list).map(Arc::new)
         })?;
         Ok(RelationalPlan::Changes(Arc::new(plan)))
@@ -277,8 +333,8 @@ impl<D: Database> SourceSession for RelationalSession<D> {
         variables: &'a Variables,
     ) -> LocalBoxFuture<'a, FieldResult> {
         match field.plan::<RelationalPlan<D>>() {
-            RelationalPlan::Once(prepared) | RelationalPlan::Live(prepared, _) => {
-                Box::pin(self.session.query(prepared, variables))
+            RelationalPlan::Once(statement) | RelationalPlan::Live(statement, _) => {
+                Box::pin(self.session.query(&statement.prepared, variables))
             }
             RelationalPlan::Changes(plan) => {
                 let message = format!("{} has events, and no single answer", plan.response_key);
@@ -293,11 +349,17 @@ impl<D: Database> SourceSession for RelationalSession<D> {
         fields: &'a [&'a PreparedField],
         variables: &'a Variables,
     ) -> LocalBoxFuture<'a, Vec<FieldResult>> {
-        let prepared = |field: &&PreparedField| match field.plan::<RelationalPlan<D>>() {
-            RelationalPlan::Once(prepared) | RelationalPlan::Live(prepared, _) => Arc::clone(prepared),
+        let statement = |field: &&'a PreparedField| match field.plan::<RelationalPlan<D>>() {
+            RelationalPlan::Once(statement) | RelationalPlan::Live(statement, _) => statement,
             RelationalPlan::Changes(_) => unreachable!("a mutation has no events"),
         };
-        Box::pin(self.session.mutate(fields.iter().map(prepared).collect(), variables))
+        let statements = || fields.iter().map(statement);
+        if let Some(error) = statements().find_map(|statement| statement.check(variables).err()) {
+            let failed = fields.iter().map(|_| FieldResult::failed(error.clone())).collect();
+            return Box::pin(std::future::ready(failed));
+        }
+        let prepared = statements().map(|statement| Arc::clone(&statement.prepared)).collect();
+        Box::pin(self.session.mutate(prepared, variables))
     }
 
     /// Events of all changes that are committed after this returns.

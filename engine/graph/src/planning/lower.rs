@@ -461,7 +461,7 @@ fn aggregate_fields(of: &TypeModel, fields: &[&Field]) -> Result<Vec<AggregateFi
 /// `None` where the argument is absent or null.
 fn row_count(field: &Field, argument: &str) -> Option<RowCount> {
     let value = field.argument(argument).filter(|value| **value != Value::Null)?;
-    Some(RowCount { value: value.clone(), position: field.position })
+    Some(RowCount { value: value.clone(), position: field.position, highest: None })
 }
 
 /// Validation lets only known fields through; this names the field should schema and model ever disagree.

@@ -6,6 +6,8 @@ use prony_source::permissions::{
 };
 use prony_testkit::postgres::TestDatabase;
 
+use prony_sql::contribution::contribution_for;
+
 use crate::tests::*;
 
 /// Keys of several types and several parts, a table that leads to itself, and a trigger that changes what was written.
@@ -52,6 +54,8 @@ impl Served {
         let tables = [("purchase", purchases), ("public.customer", customers), ("person", people)];
         let tables = tables.map(|(table, permissions)| (table.to_owned(), permissions));
         let restrictions = Restrictions::new(&self.model, &Permissions { tables: tables.into() }).unwrap();
+        let contribution = contribution_for(&self.model, &restrictions);
+        self.schema = Schema::merge(vec![(SourceId(0), contribution)]).unwrap();
         self.restricted = Some((restrictions, [json!(user)].into()));
         self
     }

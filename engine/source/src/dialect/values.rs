@@ -16,6 +16,8 @@ use crate::CommonSettings;
 pub struct RowCount {
     pub value: Value,
     pub position: Position,
+    /// Of a limit: the highest for whom it is made, where that is less than the source's own.
+    pub highest: Option<u32>,
 }
 
 /// The JSON of a parameter's value: borrowed where it is one value of the document or the variables.
@@ -48,13 +50,14 @@ pub fn limit(
     settings: &CommonSettings,
 ) -> Result<i64, GraphqlError> {
     let Some(count) = count else { return Ok(i64::from(settings.default_limit)) };
+    let highest = count.highest.map_or(settings.max_limit, |highest| highest.min(settings.max_limit));
     let Some(limit) = row_count(count, "limit", variables)? else {
-        return Ok(i64::from(settings.default_limit));
+        return Ok(i64::from(settings.default_limit.min(highest)));
     };
-    if limit > i64::from(settings.max_limit) {
+    if limit > i64::from(highest) {
+        let whose = if highest == settings.max_limit { "max_limit" } else { "of your role" };
         let message = format!(
-            "`limit` is {limit}, above the highest of {} (max_limit): page with `offset` or a filter on the key",
-            settings.max_limit
+            "`limit` is {limit}, above the highest of {highest} ({whose}): page with `offset` or a filter on the key"
         );
         return Err(GraphqlError::new(ErrorCode::LimitExceeded, message).at(count.position));
     }

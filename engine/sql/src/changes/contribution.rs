@@ -14,13 +14,18 @@ use prony_graphql::schema::{
 use crate::changes::names::{ChangeIndex, KEY, OPERATION, PREVIOUS_KEY};
 use prony_source::dialect::shared_type;
 
-use crate::model::Model;
+use crate::{
+    model::Model,
+    restrict::{ColumnUse, Restrictions},
+};
 
 /// Adds to what the model contributes, whose names and arguments are used again: there are as many changes as tables.
-pub fn add(model: &Model, index: &ChangeIndex, contribution: &mut Contribution) {
-    if index.tables.is_empty() {
-        return;
-    }
+pub fn add(
+    model: &Model,
+    index: &ChangeIndex,
+    restrictions: Option<&Restrictions>,
+    contribution: &mut Contribution,
+) {
     let known: HashMap<&str, Name> =
         contribution.types.iter().map(|(name, _)| (name.as_str(), name.clone())).collect();
     let filters = filters(&contribution.query);
@@ -33,8 +38,19 @@ pub fn add(model: &Model, index: &ChangeIndex, contribution: &mut Contribution) 
     for names in &index.tables {
         let type_name = &*model.table(names.table).type_name;
         let clauses = format!("{type_name}Clauses");
-        // A table with a key contributes all three: the types of its rows and keys, and a list of rows with a filter.
-        let (row, key) = (&known[type_name], &known[&*format!("{type_name}Pks")]);
+        // An event says of which row it is.
+        let reads_key = |restrictions: &Restrictions| {
+            let rights = restrictions.of(names.table);
+            model.table(names.table).primary_key.iter().any(|id| rights.allows(ColumnUse::Read, *id))
+        };
+        if !restrictions.is_none_or(reads_key) {
+            continue;
+        }
+        // A table with a key contributes all three, if it can be seen: the types of its rows and keys, and a list of rows with
+        // a filter.
+        let (Some(row), Some(key)) = (known.get(type_name), known.get(&*format!("{type_name}Pks"))) else {
+            continue;
+        };
         let change = name_of(&names.type_name);
         let members = [
             operation_member.clone(),
@@ -45,6 +61,9 @@ pub fn add(model: &Model, index: &ChangeIndex, contribution: &mut Contribution) 
         types.push(object(&change, None, members));
         let arguments = vec![operations.clone(), filters[&*clauses].clone()];
         fields.push(field_with_arguments(&name_of(&names.field), arguments, non_null(&change)));
+    }
+    if types.is_empty() {
+        return;
     }
     types.extend(shared_type(&operation, &mut Pool::default()));
     contribution.types.extend(types);

@@ -15,6 +15,7 @@ use crate::{
     lower_filter,
     model::{Model, TableId},
     plan::{ListPlan, Output, OutputKind, Root, RootPlan},
+    restrict::Restrictions,
 };
 
 /// One subscription field; `P` is a prepared statement.
@@ -65,23 +66,26 @@ impl<P> ChangesPlan<P> {
         self.filter.iter().chain(asked)
     }
 
-    /// Lowers a field of a valid operation; `prepare` makes a statement of a list of the one row that is given.
+    /// Lowers a field of a valid operation; only changes of rows that pass the restrictions are told of. `prepare` makes a statement of a list of the one row that is given.
     pub fn lower(
         model: &Model,
         names: &ChangeNames,
         field: &Field,
+        restrictions: Option<&Restrictions>,
         prepare: impl Fn(&RootPlan, &ListPlan) -> Result<P, GraphqlError>,
     ) -> Result<Self, GraphqlError> {
-        let filter = lower_filter::clauses(model, model.table(names.table), field)?;
+        let given = lower_filter::clauses(model, model.table(names.table), field)?;
+        let list_of = |position: Position, outputs: Vec<Output>| {
+            let (filter, order) = (given.clone(), Vec::new());
+            let mut list = ListPlan { table: names.table, outputs, filter, order, limit: None, offset: None };
+            if let Some(restrictions) = restrictions {
+                restrictions.apply_to_change(model, &mut list, position);
+            }
+            list
+        };
+        let filter = list_of(field.position, Vec::new()).filter;
         let ask = |response_key: &str, position: Position, outputs: Vec<Output>| {
-            let list = ListPlan {
-                table: names.table,
-                outputs,
-                filter: filter.clone(),
-                order: Vec::new(),
-                limit: None,
-                offset: None,
-            };
+            let list = list_of(position, outputs);
             let root =
                 RootPlan { response_key: response_key.into(), position, root: Root::List(list.clone()) };
             prepare(&root, &list)

@@ -100,6 +100,9 @@ impl<'m> ColumnTypes<'m> {
         let types = &mut contribution.types;
         for found in &self.model.enums {
             let (name, filter) = (enum_name(&found.name), enum_filter(&found.name));
+            if !scalars.contains(&name) {
+                continue;
+            }
             if filters.contains(&filter) {
                 types.push(filter_input(&filter, &name, EQUALITY_OPERATORS, pool));
             }

@@ -183,7 +183,7 @@ fn rows_of_transactions_that_wait_are_asked_for_together_and_told_in_order() {
         let (selection, _, variables) = bed.plan(text, "{}");
         let index = ChangeIndex::new(bed.model(), &mut Vec::new());
         let names = index.find("onShelfChanged").unwrap();
-        let plan = ChangesPlan::lower(bed.model(), names, &selection.fields[0], |_, _| Ok(())).unwrap();
+        let plan = ChangesPlan::lower(bed.model(), names, &selection.fields[0], None, |_, _| Ok(())).unwrap();
         let (asked, gate) = (Rc::new(Cell::new(0)), Rc::new(Semaphore::new(0)));
         let numbers = Rc::clone(&asked);
         let watch = Watch {

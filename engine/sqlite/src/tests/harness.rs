@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use crate::{Prepared, Reader, SqliteDatabase};
 use prony_sql::{
     catalog::Catalog,
-    contribution::contribution,
+    contribution::{contribution, contribution_for},
     lower::{RootIndex, lower},
     model::Model,
     restrict::Restrictions,
@@ -104,8 +104,17 @@ impl Served {
     /// The same for a session, whose requests are restricted.
     pub(super) fn restricted(mut self, permissions: &Permissions, session: &[Json]) -> Self {
         let restrictions = Restrictions::new(&self.model, permissions).unwrap();
+        let contribution = contribution_for(&self.model, &restrictions);
+        // Where nothing can be asked for there is no schema; plans are restricted all the same.
+        if let Ok(schema) = Schema::merge(vec![(SourceId(0), contribution)]) {
+            self.schema = schema;
+        }
         self.restricted = Some((restrictions, session.into()));
         self
+    }
+
+    pub(super) fn sdl(&self) -> String {
+        self.schema.sdl()
     }
 
     /// What is wrong with permissions, one fault a line.

@@ -7,4 +7,5 @@ mod mutations;
 mod properties;
 mod queries;
 mod restrictions;
+mod roles;
 mod values;

@@ -284,8 +284,8 @@ fn permissions_that_do_not_fit_are_all_named() {
     permissions.tables.insert("meetups".to_owned(), read(&mut names, &json!({"venue": {"id": {"is": 1}}})));
     let faults = served.refused(&permissions);
     expect![[r#"
-        `meetups`: `where` has no operator `is`
-        `members`: `where` of `members` has no key `emial`
+        `meetups`: `rows` of `select`: `id` has no operator `is`; did you mean `is_null`?
+        `members`: `rows` of `select`: `members` has no field `emial`; did you mean `email`?
         `venue`: no such table is served; did you mean `venues`?"#]]
     .assert_eq(&faults);
 }

@@ -1,0 +1,178 @@
+//! Restricts what a role sees and writes of a relational source: its schema has only what it may ask for
+//! ([`TableRights`]), and conditions of tables are added to plans wherever one reads, filters by, changes or writes rows of
+//! them. What is restricted is data ([`Permissions`]); the plans' statements hold its values as parameters, so that they are
+//! shared by all who are restricted alike.
+
+mod condition;
+mod rights;
+
+use std::collections::HashMap;
+
+use prony_graphql::{
+    error::Position,
+    selection::{Slot, SlotRoot, Value},
+};
+use prony_source::{
+    dialect::RowCount,
+    permissions::{PermissionFault, Permissions},
+};
+
+pub(crate) use self::rights::{ColumnUse, TableRights, Verb};
+
+use crate::{
+    model::{Model, Table, TableId, suggestion},
+    plan::{Filter, ListPlan, Output, OutputKind, Root, RootPlan},
+};
+
+/// Restrictions by table. Of a table that has none, nothing can be seen or written.
+#[derive(Debug, Clone)]
+pub struct Restrictions {
+    tables: HashMap<TableId, TableRights>,
+    none: TableRights,
+}
+
+impl Restrictions {
+    /// Tables are named as they are in the database, with their schema where there are several of one name.
+    ///
+    /// # Errors
+    /// All tables that are not served, columns that they do not have and conditions that do not fit them.
+    pub fn new(model: &Model, permissions: &Permissions) -> Result<Self, Vec<PermissionFault>> {
+        let (mut tables, mut faults) = (HashMap::new(), Vec::new());
+        for (name, granted) in &permissions.tables {
+            let mut fault = |message: String| faults.push(PermissionFault { name: name.clone(), message });
+            match table_named(model, name) {
+                Ok((id, table)) => match TableRights::of(model, table, granted) {
+                    Ok(rights) => {
+                        tables.insert(id, rights);
+                    }
+                    Err(messages) => messages.into_iter().for_each(&mut fault),
+                },
+                Err(message) => fault(message),
+            }
+        }
+        if faults.is_empty() { Ok(Self { tables, none: TableRights::default() }) } else { Err(faults) }
+    }
+
+    /// What may be done with a table.
+    pub(crate) fn of(&self, table: TableId) -> &TableRights {
+        self.tables.get(&table).unwrap_or(&self.none)
+    }
+
+    /// Adds them to a plan, at every depth.
+    pub fn apply(&self, model: &Model, plan: &mut RootPlan) {
+        let restricting = Restricting { model, restrictions: self };
+        match &mut plan.root {
+            Root::List(list) => restricting.list(list, plan.position),
+            Root::Aggregate(aggregate) => restricting.filter(aggregate.table, &mut aggregate.filter),
+            Root::Create(create) => {
+                let rights = self.of(create.table);
+                create.check = rights.insert_check.clone();
+                rights.insert_set.apply(&mut create.values);
+            }
+            Root::Update(update) => {
+                let rights = self.of(update.table);
+                update.filter = rights.update.clone();
+                update.check = rights.update_check.clone();
+                // An update that gives nothing only asks whether the row is there.
+                if !update.values.is_empty() {
+                    rights.update_set.apply(&mut update.values);
+                }
+            }
+            Root::Delete(delete) => delete.filter = self.of(delete.table).delete.clone(),
+        }
+    }
+
+    /// Adds them to the list of the one row of a change.
+    pub(crate) fn apply_to_change(&self, model: &Model, list: &mut ListPlan, position: Position) {
+        Restricting { model, restrictions: self }.list(list, position);
+        // It is one row, whatever the highest number of rows is.
+        list.limit = None;
+    }
+}
+
+/// The session's variables that a plan writes into rows: without them it must not be executed.
+pub(crate) fn written_session_variables(root: &Root) -> Vec<Slot> {
+    let values = match root {
+        Root::Create(create) => &create.values,
+        Root::Update(update) => &update.values,
+        Root::List(_) | Root::Aggregate(_) | Root::Delete(_) => return Vec::new(),
+    };
+    let slots = values.iter().filter_map(|(_, value)| match value {
+        Value::Slot(slot) if matches!(slot.root, SlotRoot::Session(_)) => Some(slot.clone()),
+        _ => None,
+    });
+    slots.collect()
+}
+
+fn table_named<'m>(model: &'m Model, name: &str) -> Result<(TableId, &'m Table), String> {
+    let qualified = |table: &Table| {
+        let schema = table.schema.as_deref();
+        schema.map_or_else(|| table.name.to_string(), |schema| format!("{schema}.{}", table.name))
+    };
+    let is_meant = |table: &Table| *table.name == *name || qualified(table) == name;
+    let mut found = model.tables.iter().enumerate().filter(|(_, table)| is_meant(table));
+    match (found.next(), found.next()) {
+        (Some((index, table)), None) => Ok((TableId(index as u32), table)),
+        (Some(_), Some(_)) => Err("several schemas have a table of this name; write schema.name".to_owned()),
+        (None, _) => {
+            let known = model.tables.iter().map(|table| &*table.name);
+            Err(format!("no such table is served{}", suggestion(name, known)))
+        }
+    }
+}
+
+struct Restricting<'r> {
+    model: &'r Model,
+    restrictions: &'r Restrictions,
+}
+
+impl Restricting<'_> {
+    fn list(&self, list: &mut ListPlan, position: Position) {
+        self.filter(list.table, &mut list.filter);
+        if let Some(highest) = self.restrictions.of(list.table).limit {
+            let unlimited = || RowCount { value: Value::Null, position, highest: None };
+            let given = list.limit.take().unwrap_or_else(unlimited);
+            list.limit = Some(RowCount { highest: Some(highest), ..given });
+        }
+        self.outputs(&mut list.outputs);
+    }
+
+    fn outputs(&self, outputs: &mut [Output]) {
+        for output in outputs {
+            match &mut output.kind {
+                OutputKind::Typename(_) | OutputKind::Column(_) => {}
+                OutputKind::One(_, row) => {
+                    self.filter(row.table, &mut row.filter);
+                    self.outputs(&mut row.outputs);
+                }
+                OutputKind::Many(_, list) => self.list(list, output.position),
+                OutputKind::Aggregate(_, aggregate) => {
+                    self.filter(aggregate.table, &mut aggregate.filter);
+                }
+            }
+        }
+    }
+
+    /// The client's filter finds only rows that can be seen, and through its relations too.
+    fn filter(&self, table: TableId, filter: &mut Filter) {
+        self.relations(table, filter);
+        let given = std::mem::replace(filter, Filter::everything());
+        *filter = given.and(self.restrictions.of(table).read.clone());
+    }
+
+    fn relations(&self, table: TableId, filter: &mut Filter) {
+        match filter {
+            Filter::All(parts) | Filter::Any(parts) => {
+                for part in parts {
+                    self.relations(table, part);
+                }
+            }
+            Filter::Not(part) => self.relations(table, part),
+            Filter::Compare { .. } => {}
+            Filter::Exists { relation, filter } => {
+                let target = self.model.table(table).relation(*relation).target;
+                self.filter(target, filter);
+            }
+        }
+    }
+}

@@ -137,6 +137,50 @@ fn setup_and_teardown_have_exit_codes_of_their_own() {
     check(&with(slow), &[], 101, &["teardown() did not end within 0.05 s", told]);
 }
 
+/// Each of these once took all memory of the machine and exited with 0.
+#[test]
+fn memory_without_end_ends_the_run_with_its_place_and_size() {
+    let user = "all of the 64 MiB of memory that one user may have";
+    let user_flag = ["--user-memory-limit", "64MiB"];
+    let grows = "const kept = [];\nfunction fill() {\n  for (;;) { kept.push({ n: kept.length }); }\n}";
+    let default = format!("{grows}\nexport default function () {{ fill(); }}");
+    check(
+        &default,
+        &user_flag,
+        107,
+        &[user, "user 1 has taken", "script.js:3:", "--user-memory-limit", "iterations"],
+    );
+    let kept = "const kept = [];\nexport const options = { vus: 3, iterations: 10000 };\n\
+        export default function () {\n  kept.push(new Uint8Array(5 << 20).fill(1));\n}";
+    check(kept, &user_flag, 107, &[user, "script.js:4:"]);
+    let buffers = "import encoding from 'k6/encoding';\nconst kept = [];\n\
+        export const options = { iterations: 10000 };\n\
+        export default function () {\n  kept.push(encoding.b64decode('A'.repeat(4 << 20)));\n}";
+    check(buffers, &user_flag, 107, &[user]);
+    let setup = format!("{grows}\nexport function setup() {{ fill(); }}\nexport default function () {{}}");
+    check(&setup, &user_flag, 107, &["setup() has taken", user, "script.js:3:"]);
+    let teardown =
+        format!("{grows}\nexport function teardown() {{ fill(); }}\nexport default function () {{}}");
+    check(&teardown, &user_flag, 107, &["teardown() has taken", user, "script.js:3:"]);
+    let init = format!("{grows}\nfill();\nexport default function () {{}}");
+    check(&init, &user_flag, 107, &["the init code has taken", user, "script.js:3:"]);
+    let many = format!(
+        "export const options = {{ vus: 20, iterations: 20000 }};\n{kept}",
+        kept = kept.replace("export const options", "const other")
+    );
+    let all = "all of the 100 MiB of memory that there is for all of them together";
+    check(&many, &["--memory-limit", "100MiB"], 107, &[all, "--memory-limit", "script.js:5:"]);
+}
+
+#[test]
+fn memory_that_is_garbage_is_no_users() {
+    let script = "export const options = { vus: 7, iterations: 400 };
+        export default function () {
+            for (let i = 0; i < 20; i++) { const a = { data: new Uint8Array(1 << 18).fill(1) }; a.self = a; }
+        }";
+    check(script, &["--user-memory-limit", "16MiB"], 0, &["iterations"]);
+}
+
 #[test]
 fn the_summary_is_the_scripts_where_it_has_one() {
     let directory = tempfile::tempdir().unwrap();

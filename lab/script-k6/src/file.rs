@@ -2,7 +2,7 @@
 
 use super::builtins::builtins;
 use super::source::{Main, SourceError, Sources};
-use super::vm::Script;
+use super::vm::{Limits, Script};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,19 +13,21 @@ pub struct ScriptFile {
     pub name: String,
     sources: Arc<Sources>,
     environment: BTreeMap<String, String>,
+    pub limits: Limits,
 }
 
 impl ScriptFile {
     pub fn load(name: &str, main: Main, environment: BTreeMap<String, String>) -> Result<Self, SourceError> {
         let known = builtins();
         let sources = Sources::load(main, known.modules.iter().map(|module| module.specifier))?;
-        Ok(Self { name: name.to_owned(), sources: Arc::new(sources), environment })
+        Ok(Self { name: name.to_owned(), sources: Arc::new(sources), environment, limits: Limits::default() })
     }
 
     /// One that has not run yet and shares nothing with others but the texts.
     pub(super) fn script(&self) -> Script {
         let mut script = Script::new(self.sources.entry(), Arc::<Sources>::clone(&self.sources), builtins());
         script.environment.clone_from(&self.environment);
+        script.limits = self.limits;
         script
     }
 }

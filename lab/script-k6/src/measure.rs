@@ -1,7 +1,7 @@
 //! Joins a script's users to the metrics: each second their samples go to the engine, and a threshold may end the run.
 
 use super::metrics::summary::{Summary, SummaryOptions, TimeUnit};
-use super::modules::execution::{RunFacts, RunState, ScenarioFacts};
+use super::modules::execution::{RunEnd, RunFacts, RunState, ScenarioFacts};
 use super::modules::log::{Level, Log};
 use super::options::{Executor, Options, Scenario};
 use super::program::{IterationEnd, Watcher};
@@ -157,7 +157,7 @@ impl Measure {
 
     /// Whether the run goes on, this long after its part has begun.
     pub fn tick(&self, elapsed: Nanos) -> RunControl {
-        if self.state.aborted().is_some() {
+        if self.state.is_ended() {
             return RunControl::Stop;
         }
         let executed = lock(&self.part).executed.plus(elapsed);
@@ -171,9 +171,9 @@ impl Measure {
         }
     }
 
-    /// Why the script ended the run with `exec.test.abort`, where it did.
-    pub fn abort_message(&self) -> Option<String> {
-        self.state.aborted()
+    /// Why the script ended the run, where it did.
+    pub fn script_end(&self) -> Option<RunEnd> {
+        self.state.ended()
     }
 
     /// Whether the script called `exec.test.fail`.

@@ -1,7 +1,7 @@
 //! A script as a program of a load test: iterations begun, what is heard passed on, what came of them told.
 
 use super::host::{Clock, UserState};
-use super::modules::execution::{self, RunState};
+use super::modules::execution::{self, RunEnd, RunState};
 use super::vm::{Call, Ended, Fault, Machine, Phase, Progress, Script, ScriptError, User, waits};
 use prony_metrics::{Batch, SystemTag, TagSetId, TagSets};
 use prony_model::measurement::counts::Counts;
@@ -169,8 +169,7 @@ struct Place {
 
 impl<'a> ScriptProgram<'a> {
     pub fn new(workload: &'a ScriptWorkload, thread: ThreadPlace, clock: Clock) -> Result<Self, ScriptError> {
-        let machine =
-            Machine::of_threads(Arc::clone(&workload.script), clock, thread.threads, workload.stop.clone())?;
+        let machine = Machine::of_run(Arc::clone(&workload.script), clock, workload.stop.clone())?;
         let base_tags = base_tags(&machine, workload);
         let users = Vec::new();
         let (run, batch) = (workload.script.shared(), Batch::default());
@@ -196,8 +195,8 @@ impl<'a> ScriptProgram<'a> {
     }
 
     fn begin(&mut self, place: UserPlace) -> Result<Step, ScriptError> {
-        let is_aborted = self.workload.phase() == Phase::Iteration && self.run.is_aborted();
-        if is_aborted || self.machine.host().is_stopped() {
+        let is_ended = self.workload.phase() == Phase::Iteration && self.run.is_ended();
+        if is_ended || self.machine.host().is_stopped() {
             return Ok(Step::StopThread);
         }
         let mut index = self.thread.index_of(place.number);
@@ -271,6 +270,11 @@ impl<'a> ScriptProgram<'a> {
             }
             if phase == Phase::Iteration {
                 execution::end_iteration(run, is_whole);
+            }
+            if let Some(error) =
+                error.filter(|error| error.fault == Fault::Memory && phase == Phase::Iteration)
+            {
+                run.end(RunEnd::Memory(error.message.clone()));
             }
         }
         workload.watcher.ended(&mut IterationEnd { user: place, state, ended: now, error });

@@ -32,6 +32,26 @@ pub(crate) fn time(text: &str) -> Result<Nanos, String> {
     }
 }
 
+/// Bytes: `1048576`, `64MB`, `512MiB`, `1.5GiB`.
+pub(crate) fn bytes(text: &str) -> Result<usize, String> {
+    let fault = || format!("`{text}` is not a size; write for example `512MiB` or `4GB`");
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let number: f64 = number.parse().map_err(|_| fault())?;
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        _ => return Err(fault()),
+    };
+    let bytes = (number * factor) as usize;
+    if bytes == 0 { Err(format!("`{text}` is no memory at all")) } else { Ok(bytes) }
+}
+
 /// A number and what its suffix multiplies it by.
 fn scaled(text: &str) -> Option<(f64, f64)> {
     let (number, factor) = match text.char_indices().last()? {
@@ -47,6 +67,18 @@ fn scaled(text: &str) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_take_units_of_both_kinds() {
+        let good =
+            [("7", 7), ("64kb", 64_000), ("1.5KiB", 1_536), ("512MiB", 512 << 20), ("4G", 4_000_000_000)];
+        for (text, number) in good {
+            assert_eq!(bytes(text), Ok(number), "{text}");
+        }
+        for text in ["", "MiB", "-1", "0", "5 MB", "1e9", "inf", "1.5.5k", "3T"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn numbers_take_suffixes() {

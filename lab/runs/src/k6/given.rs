@@ -31,6 +31,9 @@ pub struct Given {
     pub include_system_env_vars: Option<bool>,
     /// A file of options in JSON; k6's own where it is not given.
     pub configuration: Option<PathBuf>,
+    /// Bytes of memory that scripts may take, where not the default: of all users together, and of each.
+    pub memory_limit_bytes: Option<usize>,
+    pub user_memory_limit_bytes: Option<usize>,
     /// Flags of options, by the options' names.
     pub options: Vec<(&'static str, Vec<String>)>,
 }
@@ -65,7 +68,11 @@ impl GivenError {
 impl Given {
     pub fn file(&self) -> Result<ScriptFile, GivenError> {
         let (name, main) = self.main()?;
-        Ok(ScriptFile::load(&name, main, self.all_variables()?)?)
+        let mut file = ScriptFile::load(&name, main, self.all_variables()?)?;
+        let limits = &mut file.limits;
+        limits.memory_bytes = self.memory_limit_bytes.unwrap_or(limits.memory_bytes);
+        limits.user_memory_bytes = self.user_memory_limit_bytes.unwrap_or(limits.user_memory_bytes);
+        Ok(file)
     }
 
     /// The script's name and its text.

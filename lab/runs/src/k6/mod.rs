@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use prony_load::{RunError, RunOptions, StopFlag, run_workload};
 use prony_model::result::Progress;
 use prony_model::{Nanos, Plan, ResultFile};
-use prony_script_k6::{Began, Exit, Fault, Part, PartTimes, Session, Summary};
+use prony_script_k6::{Began, Exit, Fault, Part, PartTimes, RunEnd, Session, Summary};
 use serde_json::Value;
 use std::cell::Cell;
 use std::num::NonZeroUsize;
@@ -170,7 +170,7 @@ impl<'a> Life<'a> {
         }
         match workload.take_returned() {
             Some(Ok(json)) => Ok(json.map(Into::into)),
-            Some(Err(error)) if matches!(error.fault, Fault::Thrown | Fault::System) => {
+            Some(Err(error)) if matches!(error.fault, Fault::Thrown | Fault::Memory | Fault::System) => {
                 Err(Ended::new(Exit::Exception, error.to_string()))
             }
             _ if self.stop.is_stopped() => Err(interrupted()),
@@ -229,8 +229,10 @@ impl<'a> Life<'a> {
 
     /// Where the script or a threshold asked for the end.
     fn asked_end(&self) -> Option<Ended> {
-        if let Some(message) = self.session.measure.abort_message() {
-            return Some(Ended::new(Exit::Aborted, message));
+        match self.session.measure.script_end() {
+            Some(RunEnd::Aborted(message)) => return Some(Ended::new(Exit::Aborted, message)),
+            Some(RunEnd::Memory(message)) => return Some(Ended::new(Exit::Exception, message)),
+            None => {}
         }
         let verdict = self.session.measure.abort_verdict()?;
         Some(Ended::new(Exit::Thresholds, verdict.to_string()))

@@ -104,9 +104,10 @@ pub(crate) fn go_type(value: &Value<'_>) -> &'static str {
     }
 }
 
-pub(crate) fn array_buffer<'js>(ctx: &Ctx<'js>, bytes: Vec<u8>) -> rquickjs::Result<Value<'js>> {
+/// The bytes are copied, so that they are counted as memory of the user.
+pub(crate) fn array_buffer<'js>(ctx: &Ctx<'js>, bytes: impl AsRef<[u8]>) -> rquickjs::Result<Value<'js>> {
     need_buffers(ctx)?;
-    Ok(ArrayBuffer::new(ctx.clone(), bytes)?.into_value())
+    Ok(ArrayBuffer::new_copy(ctx.clone(), bytes)?.into_value())
 }
 
 /// The bytes beneath a view of any kind, or of an `ArrayBuffer`, for what browsers call a buffer source.

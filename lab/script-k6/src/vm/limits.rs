@@ -2,20 +2,25 @@
 
 /// Where the machine does not say how much memory it has.
 const MEMORY_BYTES: usize = 4 << 30;
+/// The part of the memory that is free which scripts may take: the target may run on the same machine.
+const FREE_MEMORY_PARTS: usize = 2;
+/// Far more than data of tests take, and soon reached by what grows without end.
+const USER_MEMORY_BYTES: usize = 512 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// JavaScript's memory on all threads, which have equal shares. The user that wants more of its thread's gets an
-    /// exception.
+    /// JavaScript's memory of all users on all threads. The user that wants more gets an exception.
     pub memory_bytes: usize,
+    /// Of one user, and of setup, teardown and `handleSummary` each.
+    pub user_memory_bytes: usize,
 }
 
 impl Limits {
-    /// Nine tenths of the memory that is free.
+    /// Half of the memory that is free, and 512 MiB for each user.
     pub fn of_machine() -> Self {
         let free = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
-        let bytes = free.map_or(MEMORY_BYTES, |free| free / 10 * 9);
-        Self { memory_bytes: bytes }
+        let memory_bytes = free.map_or(MEMORY_BYTES, |free| free / FREE_MEMORY_PARTS);
+        Self { memory_bytes, user_memory_bytes: USER_MEMORY_BYTES }
     }
 }
 

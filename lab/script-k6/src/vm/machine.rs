@@ -3,12 +3,13 @@
 #![expect(unsafe_code, reason = "runtimes and contexts are handed out by pointers")]
 
 use super::builtin::natives;
-use super::context::{RawContext, collect_garbage, drain_jobs, evaluate, install_handlers};
+use super::context::{RawContext, drain_jobs, evaluate, install_handlers};
 use super::error::thrown;
 use super::error::{Phase, ScriptError};
 use super::fiber::{Fiber, Parking, Switch};
 use super::iteration::{Cache, Iteration};
 use super::loader::Loader;
+use super::memory::accounts::AccountId;
 use super::memory::{Bounded, Memory};
 use super::modules::Script;
 use crate::host::{Clock, Cut, Handle, Host, UserState};
@@ -29,6 +30,8 @@ pub struct Machine {
     switch: Rc<Switch>,
     loader: Box<Loader>,
     globals: Globals,
+    /// What QuickJS tells of its collections through.
+    collections: Option<Persistent<Value<'static>>>,
     /// The context of natives and of the anchor; held for them.
     _base_context: Context,
     raw_runtime: NonNull<qjs::JSRuntime>,
@@ -40,6 +43,7 @@ pub struct Machine {
 pub struct User {
     /// Taken while the machine runs the user.
     state: Box<UserState>,
+    account: AccountId,
     context: RawContext,
     exports: Option<Persistent<Object<'static>>>,
     fiber: Option<Fiber>,
@@ -115,22 +119,17 @@ impl Parking for Park {
 }
 
 impl Machine {
-    /// One that has all of the memory that there is for scripts.
+    /// One that nothing ends.
     pub fn new(script: Arc<Script>, clock: Clock) -> Result<Self, ScriptError> {
-        Self::of_threads(script, clock, 1, StopFlag::default())
+        Self::of_run(script, clock, StopFlag::default())
     }
 
     /// One of several, each on its thread, that share the memory that there is for scripts. The flag ends what computes.
-    pub fn of_threads(
-        script: Arc<Script>,
-        clock: Clock,
-        threads: u32,
-        stop: StopFlag,
-    ) -> Result<Self, ScriptError> {
+    pub fn of_run(script: Arc<Script>, clock: Clock, stop: StopFlag) -> Result<Self, ScriptError> {
         let refused = |what: &dyn fmt::Display| {
             ScriptError::system(Phase::Init, format!("cannot start JavaScript: {what}"))
         };
-        let memory = Rc::new(Memory::new(script.limits.memory_bytes / threads.max(1) as usize));
+        let memory = Rc::new(Memory::new(script.limits, Arc::clone(&script.memory_taken)));
         let runtime =
             Runtime::new_with_alloc(Bounded(Rc::clone(&memory))).map_err(|error| refused(&error))?;
         let base_context = Context::full(&runtime).map_err(|error| refused(&error))?;
@@ -152,14 +151,18 @@ impl Machine {
         let made = switch.enter(|| {
             // SAFETY: the context is alive, and the loader as long as it.
             let (ctx, loader) = unsafe { (Ctx::from_raw(base), NonNull::from(&*loader)) };
-            // SAFETY: as above.
-            unsafe { globals.make(&ctx, loader) }
+            // SAFETY: as above; the host has the memory, and is alive while the runtime is.
+            unsafe {
+                globals.make(&ctx, loader)?;
+                host.memory.watch_collections(&ctx).map(|value| Persistent::save(&ctx, value))
+            }
         });
-        made.map_err(|error| refused(&error))?;
+        let collections = made.map_err(|error| refused(&error))?;
         Ok(Self {
             switch,
             loader,
             globals,
+            collections: Some(collections),
             _base_context: base_context,
             raw_runtime,
             host,
@@ -174,12 +177,15 @@ impl Machine {
     /// A user with its modules evaluated; `state` says who it is.
     pub fn user(&self, state: UserState) -> Result<User, ScriptError> {
         self.switch.enter(|| {
+            let account = self.host.memory.open_account();
+            self.host.memory.switch_to(account);
             // SAFETY: the runtime is alive, and `enter` lets JavaScript run.
-            let context = unsafe { RawContext::new(self.raw_runtime) };
-            let context = context
-                .ok_or_else(|| ScriptError::system(Phase::Init, "there is no memory for another user"))?;
+            let Some(context) = (unsafe { RawContext::new(self.raw_runtime) }) else {
+                return Err(thrown::no_memory(&self.host, Phase::Init));
+            };
             let mut user = User {
                 state: Box::new(state),
+                account,
                 context,
                 exports: None,
                 fiber: None,
@@ -193,7 +199,7 @@ impl Machine {
                     Ok(user)
                 }
                 Err(error) => {
-                    Self::free(user);
+                    self.free(user);
                     Err(error)
                 }
             }
@@ -203,7 +209,7 @@ impl Machine {
     /// Frees a user; an iteration that it has is cut.
     pub fn drop_user(&self, mut user: User) {
         self.interrupt(&mut user, Phase::Iteration);
-        self.switch.enter(|| Self::free(user));
+        self.switch.enter(|| self.free(user));
     }
 
     /// Evaluates the script for a user who does nothing, and says what it exports.
@@ -280,11 +286,13 @@ impl Machine {
         self.host.swap_user(&mut user.state);
         self.host.set_phase(phase);
         self.host.recorder().set_now(self.host.now());
+        self.host.memory.switch_to(user.account);
         let result = work();
         self.host.is_interruptible.set(false);
+        self.host.memory.switch_to_machine();
         if self.host.memory.is_short() {
             // SAFETY: JavaScript may run, and the user's values are in use where they are reachable.
-            unsafe { collect_garbage(self.raw_runtime) };
+            unsafe { self.host.memory.collect_garbage(self.raw_runtime) };
             self.host.memory.forgive();
         }
         self.host.cut.set(None);
@@ -383,12 +391,15 @@ impl Machine {
     }
 
     /// Frees a user that has no iteration; JavaScript may run.
-    fn free(user: User) {
-        let User { mut state, context, exports, cache, .. } = user;
+    fn free(&self, user: User) {
+        let User { mut state, account, context, exports, cache, .. } = user;
+        self.host.memory.switch_to(account);
         state.release();
         drop((exports, cache, state));
         // SAFETY: the context is alive, and what referred to it from outside is gone.
         unsafe { context.free() };
+        self.host.memory.switch_to_machine();
+        self.host.memory.close_account(account);
     }
 }
 
@@ -413,6 +424,8 @@ impl Drop for Machine {
         self.switch.enter(|| unsafe {
             self.globals.clear();
             self.loader.clear();
+            self.collections = None;
+            self.host.memory.unwatch();
         });
     }
 }

@@ -22,6 +22,7 @@ pub(crate) use context::{bytes_of, is_array_buffer, throw_uncatchable};
 pub use error::Fault;
 pub(crate) use error::{Phase, Place, ScriptError};
 pub(crate) use evaluation::stack_depth;
+pub use limits::Limits;
 pub(crate) use loader::load;
 pub(crate) use machine::{Call, Progress, User};
 pub use machine::{Ended, Machine};

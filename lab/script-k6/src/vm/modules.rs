@@ -3,6 +3,7 @@
 use super::builtin::Builtins;
 use super::error::Place;
 use super::limits::Limits;
+use super::memory::Taken;
 use prony_metrics::{RecorderOptions, SystemTags};
 use prony_model::program::table::Tables;
 use std::any::{Any, TypeId};
@@ -36,6 +37,7 @@ pub struct Script {
     /// `__ENV`.
     pub environment: BTreeMap<String, String>,
     pub limits: Limits,
+    pub(super) memory_taken: Taken,
     /// With what each thread's recorder is made. The registry must have all submetrics before the first program is.
     pub recorder: RecorderOptions,
     /// Targets and request names, as the run's programs find them.
@@ -53,6 +55,7 @@ impl Script {
             builtins,
             environment: BTreeMap::new(),
             limits: Limits::default(),
+            memory_taken: Taken::default(),
             recorder: RecorderOptions {
                 registry: Arc::default(),
                 system_tags: SystemTags::default(),

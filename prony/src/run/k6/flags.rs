@@ -1,5 +1,6 @@
 //! The command line of a script: k6's flags, those of options from the table of all options, and Prony's own.
 
+use super::super::quantity::bytes;
 use anyhow::bail;
 use clap::builder::ArgAction;
 use clap::{Arg, ArgMatches, CommandFactory as _, FromArgMatches as _, Parser};
@@ -65,6 +66,12 @@ pub(crate) struct K6Arguments {
     /// Threads of the lab; by default one for each processor.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub threads: Option<u32>,
+    /// Memory that the JavaScript of all users together may take, such as `4GiB`; half of what is free by default.
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub memory_limit: Option<usize>,
+    /// Memory that the JavaScript of one user may take, and setup, teardown and `handleSummary` each; 512MiB by default.
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub user_memory_limit: Option<usize>,
     /// What to watch meanwhile: pid:N, name:NAME, prom:URL[#METRIC,METRIC], pg:URL, gc:FILE; can be given several times. docs/observers.md describes it.
     #[arg(long, value_name = "SPEC")]
     pub observe: Vec<String>,
@@ -95,6 +102,8 @@ impl K6Arguments {
             environment: self.environment.clone(),
             include_system_env_vars: self.include_system_env_vars,
             configuration: self.config.clone(),
+            memory_limit_bytes: self.memory_limit,
+            user_memory_limit_bytes: self.user_memory_limit,
             options: self.options.clone(),
         }
     }

@@ -38,8 +38,17 @@ pub(crate) struct RunState {
     /// Of that time, what was none of the test's: the users' init code.
     pub not_executed_ns: AtomicU64,
     has_failed: AtomicBool,
-    is_aborted: AtomicBool,
-    abort: Mutex<Option<String>>,
+    is_ended: AtomicBool,
+    end: Mutex<Option<RunEnd>>,
+}
+
+/// Why a script has ended its run, with a message for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunEnd {
+    /// It called `exec.test.abort`; the message is k6's.
+    Aborted(String),
+    /// An iteration wanted more memory than there is.
+    Memory(String),
 }
 
 /// What is known before the load begins.
@@ -80,14 +89,14 @@ impl RunState {
         self.begun.set(counters).is_ok() && self.facts.set(facts).is_ok()
     }
 
-    /// Why the script ended the run, where it did; the message is k6's.
-    pub(crate) fn aborted(&self) -> Option<String> {
-        self.abort.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Why the script ended the run, where it did.
+    pub(crate) fn ended(&self) -> Option<RunEnd> {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// As [`Self::aborted`], without its message: for each iteration to ask.
-    pub(crate) fn is_aborted(&self) -> bool {
-        self.is_aborted.load(Ordering::Relaxed)
+    /// As [`Self::ended`], without its message: for each iteration to ask.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.is_ended.load(Ordering::Relaxed)
     }
 
     /// Whether the script marked the run as failed, with `exec.test.fail`.
@@ -95,9 +104,10 @@ impl RunState {
         self.has_failed.load(Ordering::Relaxed)
     }
 
-    fn abort(&self, reason: String) {
-        self.abort.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
-        self.is_aborted.store(true, Ordering::Relaxed);
+    /// The first reason counts.
+    pub(crate) fn end(&self, reason: RunEnd) {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
+        self.is_ended.store(true, Ordering::Relaxed);
     }
 
     /// When a scenario starts, from the beginning of the script's life.
@@ -276,7 +286,7 @@ fn options(ctx: Ctx<'_>) -> rquickjs::Result<Value<'_>> {
 fn abort<'js>(ctx: Ctx<'js>, message: Opt<Value<'js>>) -> rquickjs::Result<()> {
     let host = host_of(&ctx);
     let reason = with_message(&ctx, "test aborted", message)?;
-    host.script.shared::<RunState>().abort(reason.clone());
+    host.script.shared::<RunState>().end(RunEnd::Aborted(reason.clone()));
     if host.phase() == Phase::Init {
         return Err(Exception::throw_message(&ctx, &reason));
     }

@@ -224,15 +224,6 @@ pub(crate) fn bytes_of(value: &Value<'_>) -> Option<Vec<u8>> {
     }
 }
 
-/// Frees what only refers to itself.
-///
-/// # Safety
-/// The runtime is alive and this thread's.
-pub(super) unsafe fn collect_garbage(runtime: NonNull<qjs::JSRuntime>) {
-    // SAFETY: as promised.
-    unsafe { qjs::JS_RunGC(runtime.as_ptr()) };
-}
-
 /// Throws what no `catch` and no `finally` sees.
 pub(crate) fn throw_uncatchable(ctx: &Ctx<'_>, message: &str) -> rquickjs::Error {
     let error = Exception::throw_internal(ctx, message);

@@ -1,7 +1,8 @@
 //! From what JavaScript threw to a [`ScriptError`] with the places that the author knows.
 
 use crate::host::{Cut, Host};
-use crate::vm::error::{Fault, Frame, ScriptError, frames};
+use crate::vm::error::{Fault, Frame, Phase, ScriptError, frames};
+use crate::vm::memory::Shortage;
 use rquickjs::{Coerced, Ctx, Error, Value};
 
 /// The name of the function beneath all frames.
@@ -59,10 +60,29 @@ fn of_value(host: &Host, ctx: &Ctx<'_>, value: &Value<'_>) -> ScriptError {
     ScriptError { phase: host.phase(), fault, message, stack }
 }
 
+/// There is no memory for something that no script asked for.
+pub(crate) fn no_memory(host: &Host, phase: Phase) -> ScriptError {
+    ScriptError { phase, fault: Fault::Memory, message: memory_message(host), stack: Vec::new() }
+}
+
 fn memory_message(host: &Host) -> String {
-    let limit = host.memory.limit() >> 20;
+    let limits = host.memory.limits();
+    if host.memory.shortage() == Some(Shortage::User) {
+        let who = match host.phase() {
+            Phase::Init => "the init code".to_owned(),
+            Phase::Setup => "setup()".to_owned(),
+            Phase::Teardown => "teardown()".to_owned(),
+            Phase::Summary => "handleSummary()".to_owned(),
+            Phase::Iteration => format!("user {}", host.user().vu),
+        };
+        let limit = limits.user_memory_bytes >> 20;
+        return format!(
+            "{who} has taken all of the {limit} MiB of memory that one user may have; keep less, or give more with --user-memory-limit"
+        );
+    }
+    let limit = limits.memory_bytes >> 20;
     format!(
-        "the scripts of one thread have taken all of the {limit} MiB that there are for them; keep less, or run fewer users"
+        "the users have taken all of the {limit} MiB of memory that there is for all of them together; keep less, run fewer users, or give more with --memory-limit"
     )
 }
 

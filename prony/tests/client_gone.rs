@@ -42,7 +42,7 @@ fn a_statement_ends_when_its_client_is_gone() {
     let address = url.trim_start_matches("http://");
     let mut client = TcpStream::connect(address).expect("it listens");
     let body = r#"{"query":"{ naps { nap } }"}"#;
-    let head = "POST /graphql HTTP/1.1\r\nhost: test\r\ncontent-type: application/json";
+    let head = "POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
     write!(client, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).expect("it reads");
     wait_until("the statement runs", || naps_under_way(&database));
 

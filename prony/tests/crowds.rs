@@ -35,7 +35,7 @@ fn connect(address: &str) -> TcpStream {
 
 /// The status of an answer; none where the connection was closed without one.
 fn ask(mut stream: TcpStream, path: &str) -> Option<String> {
-    let request = format!("GET {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     let mut answer = Vec::new();
     // The server may have closed it already; what it said before is read all the same.
     let _ = stream.write_all(request.as_bytes());
@@ -92,7 +92,7 @@ fn a_server_without_descriptors_recovers() {
 /// A WebSocket whose client was let in; it says nothing more.
 fn open_socket(address: &str) -> TcpStream {
     let mut stream = connect(address);
-    let opening = "GET /graphql HTTP/1.1\r\nhost: test\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+    let opening = "GET /graphql HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
         sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
         sec-websocket-protocol: graphql-transport-ws\r\n\r\n";
     stream.write_all(opening.as_bytes()).expect("the server reads");

@@ -25,7 +25,7 @@ fn run(arguments: &[&str]) -> Finished {
 fn ask(url: &str, path: &str, body: Option<&str>) -> String {
     let address = url.strip_prefix("http://").expect("the URL is ours");
     let mut stream = TcpStream::connect(address).expect("it listens");
-    let head = "host: test\r\nconnection: close\r\n";
+    let head = "host: localhost\r\nconnection: close\r\n";
     let request = match body {
         None => format!("GET {path} HTTP/1.1\r\n{head}\r\n"),
         Some(body) => format!(

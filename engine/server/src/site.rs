@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     config::Settings,
     graphql::Engine,
-    http::HttpApis,
+    http::{Hosts, HttpApis},
     observe::{Metrics, References},
     subscriptions::Reservations,
 };
@@ -16,6 +16,7 @@ pub(crate) struct Site {
     pub(crate) settings: Settings,
     pub(crate) engine: Engine,
     pub(crate) apis: HttpApis,
+    pub(crate) hosts: Hosts,
     pub(crate) metrics: Metrics,
     pub(crate) references: References,
     pub(crate) reservations: Arc<Reservations>,
@@ -26,7 +27,8 @@ impl Site {
         let names = engine.sources().iter().map(|source| source.name.clone()).collect();
         let metrics = Metrics::new(cores, names);
         let apis = HttpApis::of(engine.sources().iter().map(|source| &source.source), &settings);
+        let hosts = Hosts::new(&settings.listen, &settings.hosts);
         let references = References::default();
-        Self { settings, engine, apis, metrics, references, reservations: Arc::default() }
+        Self { settings, engine, apis, hosts, metrics, references, reservations: Arc::default() }
     }
 }

@@ -23,7 +23,7 @@ impl Bulk {
     fn begin(url: &str, what: &str) -> Self {
         let mut stream = connect(url);
         let head =
-            format!("POST /db/rage/{what} HTTP/1.1\r\nhost: test\r\ntransfer-encoding: chunked\r\n\r\n");
+            format!("POST /db/rage/{what} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n");
         stream.write_all(head.as_bytes()).unwrap();
         Self(stream)
     }
@@ -103,7 +103,7 @@ fn a_client_that_does_not_read_holds_up_nobody() {
     assert_eq!(bulk.end().1["created"], json!(50_000));
     // Megabytes that stay in buffers, and on the server's side of them.
     let mut idle = connect(&server.url);
-    idle.write_all(b"GET /db/rage/nodes?limit=50000 HTTP/1.1\r\nhost: test\r\n\r\n").unwrap();
+    idle.write_all(b"GET /db/rage/nodes?limit=50000 HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     let client = Client::new(&server.url);
     for number in 0..100 {
         assert_eq!(client.ask("POST", &format!("/node/User/{number}"), None).0, 201);

@@ -35,6 +35,9 @@ pub struct Settings {
     pub max_bulk_bytes: u64,
     /// How long requests in flight may take after the signal to stop.
     pub grace: Duration,
+    /// Names under which a server that listens on loopback addresses alone may be asked for, beside this machine's own; `*` for
+    /// all.
+    pub hosts: Vec<String>,
     /// Origins that pages may call from; `*` for all.
     pub cors_origins: Vec<String>,
     /// Whether `/` answers with GraphiQL.
@@ -152,6 +155,7 @@ impl Default for Settings {
             max_body_bytes: 1 << 20,
             max_bulk_bytes: 64 << 30,
             grace: Duration::from_secs(10),
+            hosts: Vec::new(),
             cors_origins: Vec::new(),
             console: true,
             limits: Limits::default(),

@@ -39,14 +39,18 @@ pub(crate) fn is_allowed(origin: &[u8], origins: &[String]) -> bool {
 
 /// Browsers say whose page asks: it must be of this server or of a listed origin. What is no browser sends no origin.
 pub(crate) fn comes_from_a_friend(headers: &HeaderMap, origins: &[String]) -> bool {
-    let Some(origin) = headers.get(header::ORIGIN) else { return true };
-    if is_allowed(origin.as_bytes(), origins) {
+    let host = headers.get(header::HOST).map(HeaderValue::as_bytes);
+    headers.get_all(header::ORIGIN).into_iter().all(|origin| is_friend(origin.as_bytes(), host, origins))
+}
+
+/// The same of the values of `Origin` and `Host`.
+pub(crate) fn is_friend(origin: &[u8], host: Option<&[u8]>, origins: &[String]) -> bool {
+    if is_allowed(origin, origins) {
         return true;
     }
-    let authority = |text: &str| text.parse::<Authority>().ok();
-    let of_page = origin.to_str().ok().and_then(|text| authority(text.split_once("://")?.1));
-    let ours = headers.get(header::HOST).and_then(|host| authority(host.to_str().ok()?));
-    of_page.is_some() && of_page == ours
+    let authority = |text: &[u8]| Authority::try_from(text).ok();
+    let of_page = memchr::memmem::find(origin, b"://").and_then(|end| authority(&origin[end + 3..]));
+    of_page.is_some() && of_page == host.and_then(authority)
 }
 
 /// Marks a response as readable by the origin.

@@ -9,6 +9,7 @@ mod events;
 mod graphql;
 mod graphql_body;
 mod health;
+mod hosts;
 mod media;
 pub(crate) mod reply;
 mod routes;
@@ -28,6 +29,7 @@ pub(crate) use self::{
     apis::{ApiConnections, HttpApis},
     cors::comes_from_a_friend,
     graphql::answer_once as answer_graphql,
+    hosts::Hosts,
     reply::{JSON, Reply, empty, refusal},
 };
 pub use crate::config::Route;
@@ -89,7 +91,11 @@ pub(crate) async fn answer(
     // Only where somebody looks: the copies cost more than the rest of this function.
     let noted = tracing::enabled!(tracing::Level::DEBUG)
         .then(|| (request.method().clone(), request.uri().path().to_owned()));
-    let mut response = if uri_bytes(&request) > settings.max_uri_bytes {
+    let mut response = if !core.site().hosts.include_request(request.uri(), request.headers()) {
+        let message =
+            "this server is not asked for by the name in `host`; add it to `hosts`, or use localhost";
+        refusal(StatusCode::MISDIRECTED_REQUEST, JSON, message)
+    } else if uri_bytes(&request) > settings.max_uri_bytes {
         let message =
             format!("path and query are over the limit of {} bytes (max_uri_bytes)", settings.max_uri_bytes);
         refusal(StatusCode::URI_TOO_LONG, JSON, &message)
@@ -121,9 +127,23 @@ async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Req
         _ => None,
     };
     match api {
+        Some(id) if changes(request.method()) && !comes_from_a_friend(request.headers(), origins(core)) => {
+            apis::refuse(apis, id, StatusCode::FORBIDDEN, FOREIGN_PAGE)
+        }
         Some(id) => apis::by_hyper::respond(core, connections, id, request).await,
         None => route_other(core, path, request).await,
     }
+}
+
+/// A page can send what a form can without being asked first (Fetch standard, section 2.2.2), to any server.
+const FOREIGN_PAGE: &str = "pages of this origin may not change anything here (cors_origins)";
+
+fn changes(method: &Method) -> bool {
+    !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
+}
+
+fn origins(core: &CoreEngine) -> &[String] {
+    &core.settings().cors_origins
 }
 
 /// GraphQL whose answer stays, at any path: those that end in `/stream` are for reserved streams.

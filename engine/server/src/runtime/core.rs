@@ -126,7 +126,7 @@ mod tests {
             socket.set_nonblocking(true).expect("sockets have it");
             let arrival = Arrival { socket, place: self.thread.load.take_place() };
             self.thread.inbox.send(arrival).expect("the core runs");
-            write!(stream, "{request} HTTP/1.1\r\nhost: test\r\n{headers}\r\n").expect("the core reads");
+            write!(stream, "{request} HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n").expect("the core reads");
             stream
         }
 

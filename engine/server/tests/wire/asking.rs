@@ -93,7 +93,8 @@ fn each_request_has_its_own_context() {
             "x-user: panic\r\n" {"errors":[{"message":"the field could not be answered","extensions":{"code":"SOURCE_FAILED"
         "#]]
         .assert_eq(&table);
-        let by_get = get("/graphql?query=%7Bme%7D").replace("host: test", "host: test\r\nx-user: Bob");
+        let by_get =
+            get("/graphql?query=%7Bme%7D").replace("host: localhost", "host: localhost\r\nx-user: Bob");
         assert!(ask(address, &by_get).ends_with("{\"data\":{\"me\":\"Bob\"}}\n"));
         // What is no GraphQL is nobody's.
         assert!(
@@ -161,7 +162,7 @@ fn operations_of_a_reserved_stream_are_those_of_who_posts_them() {
         let request = |method: &str, query: &str, head: &str, body: &str| {
             let length = body.len();
             format!(
-                "{method} /graphql/stream{query} HTTP/1.1\r\nhost: test\r\n{JSON}{head}content-length: {length}\r\n\r\n{body}"
+                "{method} /graphql/stream{query} HTTP/1.1\r\nhost: localhost\r\n{JSON}{head}content-length: {length}\r\n\r\n{body}"
             )
         };
         let reserved = ask(address, &request("PUT", "", "", ""));

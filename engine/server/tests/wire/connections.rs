@@ -43,7 +43,7 @@ fn a_request_may_come_byte_by_byte() {
 fn a_chunked_body_is_put_together() {
     let server = Server::start();
     let mut wire = server.connect();
-    wire.send("POST /graphql HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n");
+    wire.send("POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n");
     for piece in ["{\"query\":", "\"{__typename}\"", "}"] {
         wire.send(format!("{:x}\r\n{piece}\r\n", piece.len()));
     }
@@ -60,7 +60,7 @@ fn the_connection_lives_as_the_client_says() {
         assert!(kept.response().starts_with("HTTP/1.1 200 OK"));
     }
     let mut closed = server.connect();
-    closed.send("GET /none HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
+    closed.send("GET /none HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     assert!(closed.response().contains("connection: close"));
     assert_eq!(closed.rest(), "");
     let mut old = server.connect();

@@ -96,7 +96,7 @@ fn requests_sent_together_are_answered_in_their_order() {
     let server = Server::donuts(|_| {});
     let mut wire: Wire = server.connect();
     let donut = |id: u32| query(&format!("{{ retrieveDonut(id: \"{id}\") {{ id }} }}"));
-    let rest = "GET /api/donuts/2 HTTP/1.1\r\nhost: test\r\n\r\n";
+    let rest = "GET /api/donuts/2 HTTP/1.1\r\nhost: localhost\r\n\r\n";
     wire.send(format!("{}{}{rest}{}{}", donut(1), donut(2), donut(3), post("{}")));
     for expected in ["\"1\"", "\"2\"", "Plain Ring", "\"3\"", "400"] {
         let answer = wire.response();
@@ -110,7 +110,7 @@ fn requests_sent_together_are_answered_in_their_order() {
 fn who_ends_sending_behind_several_requests_gets_all_answers() {
     let server = Server::donuts(|_| {});
     let on_fast_path = query("{ __typename }");
-    let by_hyper = "GET /graphql?query=%7B__typename%7D HTTP/1.1\r\nhost: test\r\n\r\n";
+    let by_hyper = "GET /graphql?query=%7B__typename%7D HTTP/1.1\r\nhost: localhost\r\n\r\n";
     for before in [0, 1, 20] {
         for _ in 0..20 {
             let mut wire = server.connect();
@@ -162,16 +162,19 @@ fn each_handover_has_its_reason() {
     let ask = "GET /graphql?query=%7B__typename%7D";
     for (reason, request) in [
         ("version", "GET /health HTTP/1.0\r\n\r\n".to_owned()),
-        ("method", "HEAD /health HTTP/1.1\r\nhost: test\r\n\r\n".to_owned()),
-        ("target", "GET http://test/health HTTP/1.1\r\nhost: test\r\n\r\n".to_owned()),
-        ("connection", format!("{ask} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n")),
-        ("expect", format!("{ask} HTTP/1.1\r\nhost: test\r\nexpect: 100-continue\r\n\r\n")),
-        ("repeated_header", format!("{ask} HTTP/1.1\r\nhost: test\r\naccept: */*\r\naccept: */*\r\n\r\n")),
+        ("method", "HEAD /health HTTP/1.1\r\nhost: localhost\r\n\r\n".to_owned()),
+        ("target", "GET http://localhost/health HTTP/1.1\r\nhost: localhost\r\n\r\n".to_owned()),
+        ("connection", format!("{ask} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")),
+        ("expect", format!("{ask} HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\n\r\n")),
+        (
+            "repeated_header",
+            format!("{ask} HTTP/1.1\r\nhost: localhost\r\naccept: */*\r\naccept: */*\r\n\r\n"),
+        ),
         ("malformed", "\u{1}\r\n\r\n".to_owned()),
         (
             "transfer_encoding",
             format!(
-                "POST /graphql HTTP/1.1\r\nhost: test\r\n{TYPE}transfer-encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n"
+                "POST /graphql HTTP/1.1\r\nhost: localhost\r\n{TYPE}transfer-encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n"
             ),
         ),
     ] {

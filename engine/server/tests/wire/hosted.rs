@@ -105,7 +105,8 @@ fn requests_are_answered() {
     assert!(hosted.ask(post_with("", "{}")).starts_with("HTTP/1.1 415"));
     assert!(hosted.ask(post(&updates("7"))).starts_with("HTTP/1.1 406"));
     // An upgrade that is none.
-    let open = "GET /graphql HTTP/1.1\r\nhost: test\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n";
+    let open =
+        "GET /graphql HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n";
     assert!(hosted.ask(open).starts_with("HTTP/1.1 426"));
 }
 
@@ -134,7 +135,7 @@ fn a_reserved_stream_is_fed_from_other_connections() {
     let request = |method: &str, query: &str, body: &str| {
         let length = body.len();
         format!(
-            "{method} /graphql/stream{query} HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+            "{method} /graphql/stream{query} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
         )
     };
     let reserved = hosted.ask(request("PUT", "", ""));

@@ -9,7 +9,7 @@ fn headers_are_limited() {
     let server = Server::start();
     let many = "h: x\r\n".repeat(101);
     for headers in [format!("big: {}\r\n", "x".repeat(40_000)), many] {
-        let response = server.ask(format!("GET /health HTTP/1.1\r\nhost: test\r\n{headers}\r\n"));
+        let response = server.ask(format!("GET /health HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n"));
         assert!(response.starts_with("HTTP/1.1 431 Request Header Fields Too Large"), "{response}");
     }
 }
@@ -45,7 +45,7 @@ fn the_body_is_limited_whether_it_says_its_length_or_not() {
     "#]],
     );
     let chunked = format!(
-        "POST /graphql HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\n\
+        "POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
          transfer-encoding: chunked\r\n\r\n{:x}\r\n{long}\r\n0\r\n\r\n",
         long.len()
     );
@@ -113,9 +113,9 @@ fn bytes_that_are_no_request_do_no_harm() {
     for garbage in [
         &b"\0\0\0\0\r\n\r\n"[..],
         b"GET / HTTP/9.9\r\n\r\n",
-        b"GET /\0 HTTP/1.1\r\nhost: test\r\n\r\n",
-        b"POST /graphql HTTP/1.1\r\nhost: test\r\ncontent-length: -1\r\n\r\n",
-        b"POST /graphql HTTP/1.1\r\nhost: test\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx",
+        b"GET /\0 HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        b"POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-length: -1\r\n\r\n",
+        b"POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     ] {
         let mut wire = server.connect();
@@ -124,7 +124,7 @@ fn bytes_that_are_no_request_do_no_harm() {
         let answer = wire.rest();
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{garbage:?}: {answer}");
     }
-    let smuggled = "POST /graphql HTTP/1.1\r\nhost: test\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /metrics HTTP/1.1\r\nhost: test\r\n\r\n";
+    let smuggled = "POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n";
     assert!(!server.ask(smuggled).contains("prony_http_requests"));
     assert!(server.ask(get("/health")).starts_with("HTTP/1.1 200"));
 }

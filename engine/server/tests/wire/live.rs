@@ -384,7 +384,7 @@ fn a_graph_has_live_queries_too() {
     let site = Site { running, is_sqlite: false, _copy: None };
     let mut calls = Wire::to(site.address());
     let mut call = |method: &str, path: &str| {
-        calls.send(format!("{method} /db/rage{path} HTTP/1.1\r\nhost: test\r\n\r\n"));
+        calls.send(format!("{method} /db/rage{path} HTTP/1.1\r\nhost: localhost\r\n\r\n"));
         let response = calls.response();
         assert!(response.starts_with("HTTP/1.1 20"), "{response}");
     };

@@ -18,7 +18,7 @@ fn unknown_paths_and_methods_say_what_there_is() {
     );
     check(
         &server,
-        "DELETE /health HTTP/1.1\r\nhost: test\r\n\r\n",
+        "DELETE /health HTTP/1.1\r\nhost: localhost\r\n\r\n",
         expect![[r#"
         HTTP/1.1 405 Method Not Allowed
         content-type: application/json; charset=utf-8
@@ -28,7 +28,7 @@ fn unknown_paths_and_methods_say_what_there_is() {
     );
     check(
         &server,
-        "PUT /graphql HTTP/1.1\r\nhost: test\r\ncontent-length: 0\r\n\r\n",
+        "PUT /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n",
         expect![[r#"
         HTTP/1.1 405 Method Not Allowed
         content-type: application/json; charset=utf-8
@@ -38,7 +38,7 @@ fn unknown_paths_and_methods_say_what_there_is() {
     );
     check(
         &server,
-        "OPTIONS /graphql HTTP/1.1\r\nhost: test\r\norigin: https://a.test\r\n\r\n",
+        "OPTIONS /graphql HTTP/1.1\r\nhost: localhost\r\norigin: https://a.test\r\n\r\n",
         expect![[r"
             HTTP/1.1 204 No Content
             allow: GET, HEAD, POST, OPTIONS
@@ -51,7 +51,9 @@ fn unknown_paths_and_methods_say_what_there_is() {
 fn head_is_get_without_the_body() {
     let server = Server::start();
     let mut wire = server.connect();
-    wire.send("HEAD /graphql?query=%7B__typename%7D HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
+    wire.send(
+        "HEAD /graphql?query=%7B__typename%7D HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
+    );
     let response = wire.rest();
     assert!(response.starts_with("HTTP/1.1 200 OK"), "{response}");
     assert!(response.contains("content-length: 31\r\n") && response.ends_with("\r\n\r\n"), "{response}");
@@ -115,7 +117,7 @@ fn pages_of_allowed_origins_may_call() {
     let server = Server::with(|settings| settings.cors_origins = vec!["https://a.test".to_owned()]);
     let preflight = |origin: &str| {
         server.ask(format!(
-            "OPTIONS /graphql HTTP/1.1\r\nhost: test\r\norigin: {origin}\r\naccess-control-request-method: POST\r\n\r\n"
+            "OPTIONS /graphql HTTP/1.1\r\nhost: localhost\r\norigin: {origin}\r\naccess-control-request-method: POST\r\n\r\n"
         ))
     };
     expect![[r"
@@ -131,7 +133,8 @@ fn pages_of_allowed_origins_may_call() {
     "]]
     .assert_eq(&preflight("https://a.test"));
     assert!(!preflight("https://b.test").contains("access-control"));
-    let answer = server
-        .ask("GET /graphql?query=%7B__typename%7D HTTP/1.1\r\nhost: test\r\norigin: https://a.test\r\n\r\n");
+    let answer = server.ask(
+        "GET /graphql?query=%7B__typename%7D HTTP/1.1\r\nhost: localhost\r\norigin: https://a.test\r\n\r\n",
+    );
     assert!(answer.contains("access-control-allow-origin: https://a.test\n"), "{answer}");
 }

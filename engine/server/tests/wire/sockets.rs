@@ -252,7 +252,7 @@ fn operations_of_a_connection_are_bounded() {
 #[test]
 fn openings_that_are_none_are_answered_over_http() {
     let server = Server::start();
-    let open = |headers: &str| format!("GET /graphql HTTP/1.1\r\nhost: test\r\n{headers}\r\n");
+    let open = |headers: &str| format!("GET /graphql HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n");
     let upgrade = "upgrade: websocket\r\nconnection: upgrade\r\n";
     check(
         &server,

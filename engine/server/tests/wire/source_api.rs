@@ -25,7 +25,7 @@ fn durable(directory: &Path) -> Counters {
 
 fn request(line: &str, headers: &str, body: &str) -> String {
     let length = if body.is_empty() { String::new() } else { format!("content-length: {}\r\n", body.len()) };
-    format!("{line} HTTP/1.1\r\nhost: test\r\n{headers}{length}\r\n{body}")
+    format!("{line} HTTP/1.1\r\nhost: localhost\r\n{headers}{length}\r\n{body}")
 }
 
 /// The value of a metric.
@@ -228,7 +228,7 @@ fn lines_are_counted_as_they_come_and_bodies_have_limits() {
         settings.max_body_bytes = 20;
         settings.body_timeout = Duration::from_millis(300);
     });
-    let head = "POST /counters HTTP/1.1\r\nhost: test\r\ntransfer-encoding: chunked\r\n\r\n";
+    let head = "POST /counters HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n";
     for (chunks, expected) in [
         (vec!["1 a\n2 ", "b\n", "3 a"], "HTTP/1.1 200 OK\ncontent-type: application/json\n{\"counted\":3}\n"),
         (
@@ -272,4 +272,57 @@ fn a_body_that_the_server_refuses_is_refused_in_the_words_of_the_api() {
     for headers in WAYS {
         assert_eq!(server.ask(request("POST /counters/a", headers, "1000")), expected);
     }
+}
+
+/// A page can have a form sent to any server, without being asked first.
+#[test]
+fn pages_of_other_origins_change_nothing() {
+    let counters = Counters::default();
+    let server = serve(&counters, |settings| settings.cors_origins = vec!["https://a.example".to_owned()]);
+    for headers in WAYS {
+        for (origin, expected) in [
+            ("https://evil.example", 403),
+            ("null", 403),
+            ("http://localhost:1", 403),
+            ("https://a.example", 201),
+            ("http://localhost", 201),
+        ] {
+            let with_origin = format!("{headers}origin: {origin}\r\ncontent-type: text/plain\r\n");
+            let before = server.ask(request("GET /counters/visits", "", ""));
+            let response = server.ask(request("POST /counters/visits", &with_origin, "1"));
+            assert!(response.starts_with(&format!("HTTP/1.1 {expected}")), "{origin}: {response}");
+            let after = server.ask(request("GET /counters/visits", &with_origin, ""));
+            assert_eq!(
+                before.lines().last() == after.lines().last(),
+                expected == 403,
+                "{origin}: {before}{after}"
+            );
+        }
+    }
+}
+
+/// A name of a page that points to this machine.
+#[test]
+fn a_server_of_this_machine_is_not_asked_for_by_other_names() {
+    let counters = Counters::default();
+    let local = serve(&counters, |settings| settings.hosts = vec!["shop.example".to_owned()]);
+    let any = serve(&counters, |settings| settings.hosts = vec!["*".to_owned()]);
+    for headers in WAYS {
+        for (host, expected) in [
+            ("evil.example", 421),
+            ("evil.example:80\r\nhost: localhost", 421),
+            ("localhost\r\nhost: evil.example", 421),
+            ("127.0.0.1", 200),
+            ("shop.example:8080", 200),
+        ] {
+            let ask = |server: &Server| {
+                server.ask(format!("GET /counters HTTP/1.1\r\nhost: {host}\r\n{headers}\r\n"))
+            };
+            let response = ask(&local);
+            assert!(response.starts_with(&format!("HTTP/1.1 {expected}")), "{host}: {response}");
+            assert!(ask(&any).starts_with("HTTP/1.1 200"), "{host}");
+        }
+    }
+    let by_target = "GET http://evil.example/counters HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    assert!(local.ask(by_target).starts_with("HTTP/1.1 421"));
 }

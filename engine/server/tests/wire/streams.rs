@@ -12,7 +12,7 @@ const EVENTS: &str = "accept: text/event-stream\r\ncontent-type: application/jso
 fn on_stream(method: &str, query: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     format!(
-        "{method} /graphql/stream{query} HTTP/1.1\r\nhost: test\r\n{headers}content-length: {length}\r\n\r\n{body}"
+        "{method} /graphql/stream{query} HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {length}\r\n\r\n{body}"
     )
 }
 
@@ -76,7 +76,7 @@ fn errors_before_the_execution_are_events() {
 
     "#]].assert_eq(&events(&wire.until("\r\n0\r\n\r\n")));
     let get = |query: &str| {
-        format!("GET /graphql?query={query} HTTP/1.1\r\nhost: test\r\naccept: text/event-stream\r\n\r\n")
+        format!("GET /graphql?query={query} HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n")
     };
     check(
         &server,

@@ -224,7 +224,7 @@ fn a_reserved_stream_hears_events_until_it_stops() {
     let request = |method: &str, query: &str, body: &str| {
         let length = body.len();
         format!(
-            "{method} /graphql/stream{query} HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+            "{method} /graphql/stream{query} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
         )
     };
     let reserved = server.ask(request("PUT", "", ""));

@@ -239,7 +239,7 @@ impl Wire {
 }
 
 pub(crate) fn get(path: &str) -> String {
-    format!("GET {path} HTTP/1.1\r\nhost: test\r\n\r\n")
+    format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")
 }
 
 /// A GraphQL request by POST.
@@ -248,7 +248,10 @@ pub(crate) fn post(body: &str) -> String {
 }
 
 pub(crate) fn post_with(headers: &str, body: &str) -> String {
-    format!("POST /graphql HTTP/1.1\r\nhost: test\r\n{headers}content-length: {}\r\n\r\n{body}", body.len())
+    format!(
+        "POST /graphql HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
 }
 
 /// A GraphQL request with only a query.

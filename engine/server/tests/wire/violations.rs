@@ -145,7 +145,7 @@ fn frames_that_break_the_websocket_protocol() {
             ("a close of one byte", &|_| ready([frame(CLOSE, b"\x03")])),
             ("a close with a code that nobody may send", &|_| ready([frame(CLOSE, b"\x03\xed")])),
             ("a close that is not UTF-8", &|_| ready([frame(CLOSE, b"\x03\xe8\xff")])),
-            ("HTTP in a socket", &|_| ready([b"GET /graphql HTTP/1.1\r\nhost: test\r\n\r\n".to_vec()])),
+            ("HTTP in a socket", &|_| ready([b"GET /graphql HTTP/1.1\r\nhost: localhost\r\n\r\n".to_vec()])),
         ],
         &expect_file!["violations.frames.txt"],
     );
@@ -173,7 +173,7 @@ fn what_a_page_can_learn_only_from_its_socket_is_said_there() {
     // Clients refuse a socket without their protocol before they read why it is closed.
     let mut wire = server.connect();
     wire.send(
-        "GET /graphql HTTP/1.1\r\nhost: test\r\nupgrade: websocket\r\nconnection: upgrade\r\n\
+        "GET /graphql HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n\
         sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
         sec-websocket-protocol: soap\r\n\r\n",
     );

@@ -85,6 +85,13 @@ impl ApiConnections {
     }
 }
 
+/// A refusal in the form of an API.
+pub(super) fn refuse(apis: &HttpApis, id: ApiId, status: StatusCode, message: &str) -> Reply {
+    let mut response = ApiResponse::default();
+    apis.get(id).refuse(status, message, &mut response);
+    into_reply(response, None, true)
+}
+
 /// A response as hyper is given it.
 pub(super) fn into_reply(response: ApiResponse, rest: Option<ResponseStream>, closes: bool) -> Reply {
     let ApiResponse { status, content_type, headers, mut body } = response;

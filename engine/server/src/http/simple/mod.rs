@@ -48,6 +48,8 @@ pub(crate) enum Handover {
     Size,
     /// The rest of the request has not come in time, or the client has ended sending.
     Incomplete,
+    /// It names a host, or comes from a page of an origin, that may not ask so.
+    Refused,
     /// Nobody here responds to this request.
     Resource,
     /// What responds has set headers that hyper must write.
@@ -55,7 +57,7 @@ pub(crate) enum Handover {
 }
 
 impl Handover {
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Malformed,
         Self::Version,
         Self::Method,
@@ -67,6 +69,7 @@ impl Handover {
         Self::Repeated,
         Self::Size,
         Self::Incomplete,
+        Self::Refused,
         Self::Resource,
         Self::Response,
     ];
@@ -85,6 +88,7 @@ impl Handover {
             Self::Repeated => "repeated_header",
             Self::Size => "size",
             Self::Incomplete => "incomplete",
+            Self::Refused => "refused",
             Self::Resource => "resource",
             Self::Response => "response",
         }

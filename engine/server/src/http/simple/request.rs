@@ -37,6 +37,8 @@ pub(crate) struct SimpleRequest<'b> {
     pub(crate) body: &'b [u8],
     pub(crate) content_type: Option<&'b [u8]>,
     pub(crate) accept: Option<&'b [u8]>,
+    pub(crate) host: Option<&'b [u8]>,
+    pub(crate) origin: Option<&'b [u8]>,
     /// The client asks how long the response took.
     pub(crate) is_timed: bool,
     headers: &'b [Header<'b>],
@@ -93,6 +95,8 @@ struct Framing<'b> {
     content_length: Option<usize>,
     content_type: Option<&'b [u8]>,
     accept: Option<&'b [u8]>,
+    host: Option<&'b [u8]>,
+    origin: Option<&'b [u8]>,
     is_timed: bool,
 }
 
@@ -134,7 +138,7 @@ pub(crate) fn parse<'b>(bytes: &'b [u8], room: &'b mut HeaderRoom<'b>, settings:
         Some(end) => (&target[..end], Some(&target[end + 1..])),
         None => (target, None),
     };
-    let Framing { content_type, accept, is_timed, .. } = framing;
+    let Framing { content_type, accept, host, origin, is_timed, .. } = framing;
     let (body, headers) = (&bytes[head_bytes..whole], &*request.headers);
     let whole = &bytes[..whole];
     Parsed::Whole(SimpleRequest {
@@ -145,6 +149,8 @@ pub(crate) fn parse<'b>(bytes: &'b [u8], room: &'b mut HeaderRoom<'b>, settings:
         body,
         content_type,
         accept,
+        host,
+        origin,
         is_timed,
         headers,
         whole,
@@ -168,6 +174,9 @@ fn framing<'b>(headers: &[Header<'b>]) -> Result<Framing<'b>, Handover> {
         // Of the usual spelling, or any other.
         let is = |usual: &str| *name == usual || name.eq_ignore_ascii_case(usual);
         match name.len() {
+            // Of several, hyper's part looks at each.
+            4 if is("Host") && framing.host.replace(value).is_some() => return Err(Handover::Repeated),
+            6 if is("Origin") && framing.origin.replace(value).is_some() => return Err(Handover::Repeated),
             6 if is("Expect") => return Err(Handover::Expect),
             // Several count as one list.
             6 if is("Accept") && framing.accept.replace(value).is_some() => return Err(Handover::Repeated),

@@ -50,6 +50,9 @@ impl Responder {
 
     /// Responds to a request into `out`. None may be waiting.
     pub(crate) fn respond(&mut self, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> Responded {
+        if !self.may_ask(request) {
+            return Responded::HandOver(Handover::Refused);
+        }
         let begin = out.len();
         let (mut responded, waiting) = self.route(request, out);
         match &mut responded {
@@ -59,6 +62,17 @@ impl Responder {
         }
         self.waiting = waiting.map(|waiting| (waiting, self.finish_of(request)));
         responded
+    }
+
+    /// As hyper's part has it, which words the refusal.
+    fn may_ask(&self, request: &SimpleRequest<'_>) -> bool {
+        let origins = &self.settings().cors_origins;
+        let comes_from_a_friend = || {
+            let is_friend = |origin| cors::is_friend(origin, request.host, origins);
+            request.method == Method::GET || request.origin.is_none_or(is_friend)
+        };
+        request.host.is_none_or(|host| self.core.site().hosts.include(host))
+            && (comes_from_a_friend() || self.core.site().apis.find(request.path).is_none())
     }
 
     fn route(&self, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> (Responded, Option<WaitingRequest>) {

@@ -8,7 +8,7 @@ use std::{
 use super::Graph;
 use crate::support::{self, Wire};
 
-const HOST: &str = "HTTP/1.1\r\nhost: test\r\n";
+const HOST: &str = "HTTP/1.1\r\nhost: localhost\r\n";
 
 /// Requests that both answer, in turns, each with what its answer begins with and holds. They change nothing that another
 /// is asked for.

@@ -82,10 +82,10 @@ fn a_connection_goes_on_behind_a_long_find() {
     let mut wire = Wire::to(graph.address());
     let body = format!("{}0", " ".repeat(40_000));
     let find = format!(
-        "POST /db/rage/nodes/User/rank/GTE?limit=100000 HTTP/1.1\r\nhost: test\r\ncontent-length: {}\r\n\r\n{body}",
+        "POST /db/rage/nodes/User/rank/GTE?limit=100000 HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
-    let get = "GET /db/rage/node/User/7 HTTP/1.1\r\nhost: test\r\n\r\n";
+    let get = "GET /db/rage/node/User/7 HTTP/1.1\r\nhost: localhost\r\n\r\n";
     wire.send(format!("{get}{find}{get}"));
     assert!(wire.response().contains("\"key\": \"7\""));
     assert!(wire.chunked() == expected, "the find's response");
@@ -148,7 +148,7 @@ fn others_are_answered_while_long_answers_wait_for_their_readers() {
     for path in ["/node/User/hub/relationships", "/nodes?limit=1000000", "/relationships?limit=1000000"] {
         for _ in 0..4 {
             let mut wire = Wire::to(graph.address());
-            wire.send(format!("GET /db/rage{path} HTTP/1.1\r\nhost: test\r\n\r\n").repeat(3));
+            wire.send(format!("GET /db/rage{path} HTTP/1.1\r\nhost: localhost\r\n\r\n").repeat(3));
             slow.push(wire);
         }
     }

@@ -97,7 +97,7 @@ impl Client {
             .map_or_else(|| format!("/db/rage{path}"), str::to_owned);
         let length =
             if body.is_empty() { String::new() } else { format!("content-length: {}\r\n", body.len()) };
-        self.0.send(format!("{method} {path} HTTP/1.1\r\nhost: test\r\n{length}\r\n{body}"));
+        self.0.send(format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\n{length}\r\n{body}"));
         shown(&self.0.response())
     }
 }

@@ -1,0 +1,129 @@
+//! Under which names a server of a loopback address may be asked for. A page in a browser can have its own name point to this
+//! machine (DNS rebinding) and would then read as one of ours; what it cannot do is send another `Host`.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::{HeaderMap, Uri, header};
+
+/// Which hosts requests may name.
+#[derive(Debug)]
+pub(crate) enum Hosts {
+    /// Not all addresses are of this machine alone: who may ask is decided otherwise.
+    Any,
+    /// Names of this machine itself, and these.
+    Local(Vec<String>),
+}
+
+impl Hosts {
+    /// Of a server that listens on these addresses; `*` among the names allows all.
+    pub(crate) fn new(listen: &[SocketAddr], names: &[String]) -> Self {
+        let is_local = listen.iter().all(|address| address.ip().is_loopback());
+        if is_local && !names.iter().any(|name| name == "*") {
+            Self::Local(names.to_vec())
+        } else {
+            Self::Any
+        }
+    }
+
+    /// Whether the value of a `Host` field may be asked for.
+    pub(crate) fn include(&self, host: &[u8]) -> bool {
+        let Self::Local(names) = self else { return true };
+        let Ok(host) = std::str::from_utf8(host) else { return false };
+        let name = without_port(host);
+        is_of_this_machine(name)
+            || names.iter().any(|known| known.eq_ignore_ascii_case(name) || known.eq_ignore_ascii_case(host))
+    }
+
+    /// Whether a request may be answered. Of HTTP/1.0, and of no browser, there may be none.
+    pub(crate) fn include_request(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+        let of_target = uri.authority().map(|authority| authority.as_str().as_bytes());
+        let of_fields = headers.get_all(header::HOST).into_iter().map(http::HeaderValue::as_bytes);
+        of_target.into_iter().chain(of_fields).all(|host| self.include(host))
+    }
+}
+
+/// RFC 9110, section 7.2: `uri-host [ ":" port ]`.
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+/// RFC 6761, section 6.3, has all of `localhost` point here.
+fn is_of_this_machine(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let is_localhost = |name: &str| name.eq_ignore_ascii_case("localhost");
+    if is_localhost(name) || name.rsplit_once('.').is_some_and(|(_, last)| is_localhost(last)) {
+        return true;
+    }
+    let address = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
+    address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_of_this_machine_is_asked_for_by_its_names() {
+        let local: SocketAddr = "127.0.0.1:8080".parse().unwrap();
+        let hosts = Hosts::new(&[local], &["api.test".to_owned(), "other.test:81".to_owned()]);
+        for host in [
+            "localhost",
+            "LocalHost:8080",
+            "shop.localhost",
+            "localhost.",
+            "127.0.0.1",
+            "127.8.0.1:9",
+            "[::1]:8080",
+            "[::1]",
+            "api.test",
+            "API.test:1",
+            "other.test:81",
+        ] {
+            assert!(hosts.include(host.as_bytes()), "{host}");
+        }
+        for host in [
+            "",
+            "evil.test",
+            "localhost.evil.test",
+            "notlocalhost",
+            "127.0.0.1.evil.test",
+            "10.0.0.1",
+            "[::2]",
+            "other.test",
+            "other.test:82",
+            "127.0.0.1:80:80",
+            "localhost:evil",
+            "api.test.evil",
+        ] {
+            assert!(!hosts.include(host.as_bytes()), "{host}");
+        }
+        assert!(!hosts.include(b"\xff"));
+    }
+
+    #[test]
+    fn other_servers_are_asked_for_by_any_name() {
+        let (local, other) = ("[::1]:80".parse().unwrap(), "0.0.0.0:80".parse().unwrap());
+        assert!(matches!(Hosts::new(&[local], &[]), Hosts::Local(_)));
+        assert!(matches!(Hosts::new(&[local, other], &[]), Hosts::Any));
+        assert!(matches!(Hosts::new(&[local], &["*".to_owned()]), Hosts::Any));
+    }
+
+    #[test]
+    fn the_target_counts_as_the_field_does() {
+        let hosts = Hosts::new(&["127.0.0.1:80".parse().unwrap()], &[]);
+        let headers = |values: &[&'static str]| {
+            values
+                .iter()
+                .map(|value| (header::HOST, http::HeaderValue::from_static(value)))
+                .collect::<HeaderMap>()
+        };
+        let evil: Uri = "http://evil.test/graphql".parse().unwrap();
+        assert!(hosts.include_request(&Uri::from_static("/graphql"), &headers(&[])));
+        assert!(hosts.include_request(&Uri::from_static("/graphql"), &headers(&["localhost"])));
+        assert!(!hosts.include_request(&evil, &headers(&["localhost"])));
+        assert!(!hosts.include_request(&Uri::from_static("/graphql"), &headers(&["localhost", "evil.test"])));
+    }
+}

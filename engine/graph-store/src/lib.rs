@@ -39,7 +39,7 @@ pub use types::id::{Ref, SHARDS, shard_of};
 pub use types::kept::{KeptNode, KeptRelationship};
 pub use types::schema::{Property, Schema, Type, Types};
 pub use types::value::{Kind, Value};
-pub use write::{Given, Keep, NAME_BYTES_MAX, PROPERTIES_BYTES_MAX, Write};
+pub use write::{Given, KEY_BYTES_MAX, Keep, NAME_BYTES_MAX, PROPERTIES_BYTES_MAX, Write};
 
 use std::time::Duration;
 

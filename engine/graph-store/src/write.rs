@@ -12,8 +12,11 @@ use crate::writer::PendingWrite;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Longest name of a type or property, and longest key.
-pub const NAME_BYTES_MAX: usize = 64 * 1024;
+/// Longest name of a type or property. Each stands many times in the schema of those who ask; names that were given before
+/// there was a limit stay.
+pub const NAME_BYTES_MAX: usize = 1024;
+/// Longest key.
+pub const KEY_BYTES_MAX: usize = 64 * 1024;
 /// All properties of one node or relationship together, as they are kept.
 pub const PROPERTIES_BYTES_MAX: usize = 64 * 1024 * 1024;
 
@@ -89,7 +92,6 @@ impl<'a> Write<'a> {
 
     /// Does nothing where it is declared so already.
     pub fn declare(&mut self, side: Side, of: &str, name: &str, kind: Kind) -> Result<(), Refusal> {
-        check_length("property's name", name, NAME_BYTES_MAX)?;
         let of_number = self.number(side, of).ok_or(Refusal::NoType)?;
         let of = self.of(side, of_number)?;
         if let Some(property) = of.properties.get(name) {
@@ -100,6 +102,7 @@ impl<'a> Write<'a> {
                 Err(Refusal::OtherKind { declared: declared.name(), asked: kind.name() })
             };
         }
+        check_length("property's name", name, NAME_BYTES_MAX)?;
         let limit = crate::types::schema::PROPERTIES_MAX as u64;
         let number = of.next_property().ok_or(Refusal::TooMany { what: "properties", limit })?;
         self.change(&Change::Property { side, of: of_number, number, name, kind });
@@ -159,7 +162,7 @@ impl<'a> Write<'a> {
 
     /// Its type is made where there is none; properties that are not declared are left out.
     pub fn create_node(&mut self, type_name: &str, key: &str, given: Given<'_>) -> Result<Ref, Refusal> {
-        check_length("key", key, NAME_BYTES_MAX)?;
+        check_length("key", key, KEY_BYTES_MAX)?;
         let number = self.make_type(Side::Nodes, type_name)?;
         let of = self.type_of(Side::Nodes, number)?;
         let guard = crossbeam_epoch::pin();

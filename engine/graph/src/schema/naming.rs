@@ -63,12 +63,30 @@ const CLAUSE_KEYS: &[&str] = &["and", "not", "or", "pk_columns"];
 /// What mutations of a type begin with.
 const VERBS: &[&str] = &["create", "update", "replace", "delete"];
 
+/// Where a name must be the only one of its form.
+#[derive(Debug, Clone, Copy)]
+enum Namespace {
+    /// Object types, with all that is derived from them.
+    Types,
+    /// What follows the verbs of mutations.
+    Stems,
+    /// Root fields that have an aggregate beside them.
+    Lists,
+    /// Other root fields.
+    Fields,
+}
+
+/// The next number to try behind each name that has been numbered, so that many names of one form are numbered in one pass.
+type NextNumbers = HashMap<String, u32>;
+
 /// Names in use.
 #[derive(Debug)]
 pub(crate) struct Names<'t> {
     types: HashSet<String>,
     root_fields: HashSet<String>,
     stems: HashSet<String>,
+    /// By [`Namespace`].
+    next_numbers: [NextNumbers; 4],
     /// Of other sources, which keep theirs: a type of a graph is made by whoever may write to it.
     taken: &'t ReservedNames,
     /// Whether a name was refused because another source has it.
@@ -97,6 +115,7 @@ impl<'t> Names<'t> {
             types: HashSet::new(),
             root_fields: HashSet::new(),
             stems: HashSet::new(),
+            next_numbers: Default::default(),
             taken,
             has_given_way: false,
         }
@@ -119,9 +138,9 @@ impl<'t> Names<'t> {
         self.has_given_way = false;
         let wanted = names::graphql_name(name);
         let what = if side == Side::Nodes { "Node" } else { "Relationship" };
-        let type_name = first_free(&wanted, &[format!("{wanted}{what}")], |name| self.claim_type(name));
+        let type_name = self.first_free(Namespace::Types, &wanted, &[format!("{wanted}{what}")]);
         let stem = capitalised(&type_name);
-        let mutation_stem = first_free(&stem, std::slice::from_ref(&type_name), |name| self.claim_stem(name));
+        let mutation_stem = self.first_free(Namespace::Stems, &stem, std::slice::from_ref(&type_name));
         let (list_name, single_name) = match side {
             Side::Nodes => self.claim_fields(&type_name),
             Side::Relationships => (self.claim_relationships(&type_name), String::new()),
@@ -140,6 +159,22 @@ impl<'t> Names<'t> {
             list_name: list_name.into(),
             single_name: single_name.into(),
             mutation_stem: mutation_stem.into(),
+        }
+    }
+
+    fn first_free(&mut self, namespace: Namespace, wanted: &str, others: &[String]) -> String {
+        let mut next = std::mem::take(&mut self.next_numbers[namespace as usize]);
+        let found = first_free(wanted, others, &mut next, |name| self.claim(namespace, name));
+        self.next_numbers[namespace as usize] = next;
+        found
+    }
+
+    fn claim(&mut self, namespace: Namespace, name: &str) -> bool {
+        match namespace {
+            Namespace::Types => self.claim_type(name),
+            Namespace::Stems => self.claim_stem(name),
+            Namespace::Lists => self.claim_list(name),
+            Namespace::Fields => self.claim_root(&[name.to_owned()]),
         }
     }
 
@@ -168,16 +203,16 @@ impl<'t> Names<'t> {
 
     /// The list field and the field of one node.
     fn claim_fields(&mut self, type_name: &str) -> (String, String) {
-        let list = first_free(&names::list_name(type_name), &[], |name| self.claim_list(name));
+        let list = self.first_free(Namespace::Lists, &names::list_name(type_name), &[]);
         let single = names::singular_snake(type_name);
         let others = [format!("{single}_by_key")];
-        let single = first_free(&single, &others, |name| self.claim_root(&[name.to_owned()]));
+        let single = self.first_free(Namespace::Fields, &single, &others);
         (list, single)
     }
 
     fn claim_relationships(&mut self, type_name: &str) -> String {
         let wanted = format!("{}_relationships", names::snake_case(type_name).trim_end_matches('_'));
-        first_free(&wanted, &[], |name| self.claim_list(name))
+        self.first_free(Namespace::Lists, &wanted, &[])
     }
 
     fn claim_list(&mut self, name: &str) -> bool {
@@ -215,12 +250,13 @@ pub(crate) fn property_fields<'a>(
     sorted.sort();
     sorted.dedup();
     let mut taken: HashSet<String> = own.iter().chain(CLAUSE_KEYS).map(|&name| name.to_owned()).collect();
+    let mut next = NextNumbers::new();
     let mut fields = HashMap::with_capacity(sorted.len());
     for wants_valid in [true, false] {
         for &name in sorted.iter().filter(|name| names::is_graphql_name(name) == wants_valid) {
             let wanted = names::graphql_name(name);
             let others = [format!("{}_property", wanted.trim_start_matches('_'))];
-            let field = first_free(&wanted, &others, |name| taken.insert(name.to_owned()));
+            let field = first_free(&wanted, &others, &mut next, |name| taken.insert(name.to_owned()));
             if *field != **name {
                 notes.push(format!("property `{name}` is served as `{field}`"));
             }
@@ -230,11 +266,29 @@ pub(crate) fn property_fields<'a>(
     fields
 }
 
-/// The wanted name, else one of the others, else the wanted one with a number from 2.
-fn first_free(wanted: &str, others: &[String], mut claim: impl FnMut(&str) -> bool) -> String {
-    let candidates = std::iter::once(wanted.to_owned()).chain(others.iter().cloned());
-    let numbered = (2u32..).map(|number| format!("{wanted}_{number}"));
-    candidates.chain(numbered).find(|name| claim(name)).expect("numbers do not run out")
+/// The wanted name, else one of the others, else the wanted one with a number from 2: the first that GraphQL can take and
+/// that can be claimed. What was refused once is refused for good.
+fn first_free(
+    wanted: &str,
+    others: &[String],
+    next: &mut NextNumbers,
+    mut claim: impl FnMut(&str) -> bool,
+) -> String {
+    let mut claim = |name: &str| names::is_graphql_name(name) && claim(name);
+    let mut plain = std::iter::once(wanted).chain(others.iter().map(String::as_str));
+    if let Some(name) = plain.find(|name| claim(name)) {
+        return name.to_owned();
+    }
+    // `_` with `_2` behind it begins with `__`, which GraphQL reserves.
+    let base = if wanted == "_" { "" } else { wanted };
+    let number = next.entry(wanted.to_owned()).or_insert(2);
+    loop {
+        let name = format!("{base}_{number}");
+        *number = number.checked_add(1).expect("there are fewer names than numbers");
+        if claim(&name) {
+            return name;
+        }
+    }
 }
 
 fn capitalised(name: &str) -> String {

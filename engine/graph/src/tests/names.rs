@@ -1,14 +1,15 @@
 //! Names that GraphQL cannot take, and names that collide.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _, sync::Arc};
 
 use expect_test::{Expect, expect, expect_file};
 use prony_graph_store::{Kind, Side, Value};
-use prony_graphql::schema::{Schema, SourceId};
+use prony_graphql::schema::{Contribution, Schema, SourceId, build};
+use proptest::prelude::*;
 
-use crate::schema::{contribution::contribution, model::Model};
+use crate::schema::{contribution::contribution, model::Model, naming::property_fields};
 use crate::tests::harness::{Served, friends};
-use prony_source::ReservedNames;
+use prony_source::{ReservedNames, dialect::names};
 
 /// The types and properties of one side, as they are served, and what is noted of them.
 fn check(side: Side, declared: &[(&str, &[(&str, Kind)])], expected: &Expect) {
@@ -181,4 +182,209 @@ fn the_schema_of_a_small_graph() {
         write.declare(Side::Relationships, "FRIEND", "since", Kind::Integer)
     });
     expect_file!["small.graphql"].assert_eq(&served.offered().schema.sdl());
+}
+
+/// Three properties of which only the first is a name were enough to make names that GraphQL reserves.
+#[test]
+fn names_without_letters_are_numbered() {
+    let none: &[(&str, Kind)] = &[];
+    let integers = [("_", Kind::Integer), ("%", Kind::Integer), ("?", Kind::Integer), ("", Kind::Integer)];
+    check(
+        Side::Nodes,
+        &[("User", &integers), ("_", none), ("%", none), ("?", none), ("", none), ("_2", none)],
+        &expect![[r#"
+            "User": User users user User ["_property", "_2", "_3", "_"]
+            "_": _ _rows _ _ []
+            "%": _Node _nodes _node _Node []
+            "?": _3 _3s _3 _3 []
+            "": _4 _4s _4 _4 []
+            "_2": _2 _2s _2 _2 []
+            note: type `%` of nodes is served as `_Node`
+            note: type `?` of nodes is served as `_3`
+            note: type `` of nodes is served as `_4`
+            note: property `` is served as `_property`
+            note: property `%` is served as `_2`
+            note: property `?` is served as `_3`
+        "#]],
+    );
+    check(
+        Side::Relationships,
+        &[("_", &integers), ("%", none), ("?", none), ("", none)],
+        &expect![[r#"
+        "_": _ _relationships  _ ["_property", "_2", "_3", "_"]
+        "%": _Relationship _relationship_relationships  _Relationship []
+        "?": _2 _2_relationships  _2 []
+        "": _3 _3_relationships  _3 []
+        note: type `%` of relationships is served as `_Relationship`
+        note: type `?` of relationships is served as `_2`
+        note: type `` of relationships is served as `_3`
+        note: property `` is served as `_property`
+        note: property `%` is served as `_2`
+        note: property `?` is served as `_3`
+    "#]],
+    );
+}
+
+/// Each is numbered behind the one before, not from 2 again.
+#[test]
+fn many_names_of_one_form_are_numbered_in_one_pass() {
+    let form = |number: usize| "?".repeat(number % 250 + 1) + &"!".repeat(number / 250);
+    let properties: Vec<Arc<str>> = (0..60_000).map(|number| form(number).into()).collect();
+    let fields = property_fields(Side::Nodes, properties.iter(), &mut Vec::new());
+    let names: BTreeSet<_> = fields.values().collect();
+    assert_eq!(names.len(), 60_000);
+    assert!(fields.values().any(|field| **field == *"_59999"), "the last is numbered from the one before");
+}
+
+/// What names are put together of: what a name cannot have, what names are derived with, and what others have.
+const PARTS: &[&str] = &[
+    "",
+    "_",
+    "__",
+    "%",
+    "?",
+    "/",
+    " ",
+    "\0",
+    "\n",
+    "\"",
+    "\u{301}",
+    "\u{202e}",
+    "a",
+    "A",
+    "b",
+    "s",
+    "es",
+    "ies",
+    "7",
+    "2",
+    "_2",
+    "ß",
+    "中",
+    "user",
+    "User",
+    "Users",
+    "Query",
+    "Mutation",
+    "Subscription",
+    "String",
+    "Int",
+    "ID",
+    "BigInt",
+    "Result",
+    "true",
+    "null",
+    "Graph",
+    "Node",
+    "Relationship",
+    "Direction",
+    "Type",
+    "Key",
+    "StrWhere",
+    "Clauses",
+    "Sort",
+    "Aggregate",
+    "Fields",
+    "PkColumns",
+    "Change",
+    "graph_node",
+    "_aggregate",
+    "_rows",
+    "_relationships",
+    "_by_key",
+    "_property",
+    "create",
+    "update",
+    "on",
+    "Changed",
+    "_id",
+    "_key",
+    "_type",
+    "degree",
+    "neighbors",
+    "relationships",
+    "from",
+    "to",
+    "node",
+    "and",
+    "or",
+    "not",
+    "pk_columns",
+    "count",
+    "sum",
+    "__typename",
+    "__Schema",
+];
+
+fn any_name() -> impl Strategy<Value = String> {
+    let parts = prop::collection::vec(prop::sample::select(PARTS), 1..5).prop_map(|parts| parts.concat());
+    let bare = prop::sample::select(vec!["_", "%", "?", "", "%%", "A", "a", "User", "user", "users"]);
+    let long = (prop::sample::select(PARTS), 1..900_usize).prop_map(|(part, times)| {
+        let mut name = part.repeat(times);
+        name.truncate((0..=900).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0));
+        name
+    });
+    prop_oneof![4 => parts, 4 => bare.prop_map(str::to_owned), 1 => any::<String>(), 1 => long]
+}
+
+type Declared = Vec<(String, Vec<(String, bool)>)>;
+
+fn any_types() -> impl Strategy<Value = Declared> {
+    let properties = prop::collection::vec((any_name(), any::<bool>()), 0..8);
+    prop::collection::vec((any_name(), properties), 0..10)
+}
+
+/// What another source has, whose names are its owner's.
+fn others(types: &[String], fields: &[String]) -> Contribution {
+    let valid = |name: &&String| names::is_graphql_name(name) && !name.starts_with("Graph");
+    let known =
+        ["Query", "Mutation", "Subscription", "String", "Int", "Float", "ID", "Boolean", "BigInt", "Result"];
+    let types: BTreeSet<_> =
+        types.iter().filter(valid).filter(|name| !known.contains(&name.as_str())).collect();
+    let fields: BTreeSet<_> =
+        fields.iter().filter(valid).filter(|name| !name.starts_with("graph_")).collect();
+    let name = |text: &str| apollo_compiler::Name::new(text).unwrap();
+    let field = |text: &str| build::field_with_arguments(&name(text), Vec::new(), build::named(&name("Int")));
+    Contribution {
+        types: types.into_iter().map(|text| build::object(&name(text), None, [field("own")])).collect(),
+        query: fields.iter().map(|text| field(text)).collect(),
+        mutation: fields.iter().map(|text| field(&format!("create{text}"))).collect(),
+        ..Contribution::default()
+    }
+}
+
+proptest! {
+    /// Whoever may write to a graph names its types and properties, and can name them as he likes.
+    #[test]
+    fn any_names_make_a_schema(
+        nodes in any_types(),
+        relationships in any_types(),
+        types in prop::collection::vec(any_name(), 0..6),
+        fields in prop::collection::vec(any_name(), 0..6),
+    ) {
+        let served = Served::empty();
+        served.write(|write| {
+            for (side, declared) in [(Side::Nodes, &nodes), (Side::Relationships, &relationships)] {
+                for (of, properties) in declared {
+                    write.make_type(side, of)?;
+                    for (name, is_integer) in properties {
+                        let kind = if *is_integer { Kind::Integer } else { Kind::StringList };
+                        // A property that is there keeps its kind.
+                        let _ = write.declare(side, of, name, kind);
+                    }
+                }
+            }
+            Ok(())
+        });
+        let others = others(&types, &fields);
+        let mut taken = ReservedNames::default();
+        taken.add(&others);
+        let model = Model::new(served.store.read().schema(), &taken);
+        for of in model.nodes.types.iter().chain(&model.relationships.types) {
+            let fields: BTreeSet<_> = of.properties.iter().map(|property| &property.field).collect();
+            prop_assert_eq!(fields.len(), of.properties.len());
+        }
+        let merged = Schema::merge(vec![(SourceId(0), others), (SourceId(1), contribution(&model))]);
+        prop_assert!(merged.is_ok(), "{:#?}", merged.unwrap_err());
+    }
 }

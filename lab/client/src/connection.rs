@@ -40,6 +40,8 @@ pub(crate) enum Carrier {
     Http1(Http1),
     Http2(Box<Http2Connection>),
     WebSocket(Transport, Box<OpenWebSocket>),
+    /// A WebSocket whose owner reads and writes its frames.
+    Frames(Transport),
 }
 
 #[derive(Debug)]
@@ -82,7 +84,7 @@ impl Connection {
     pub(crate) fn transport(&mut self) -> Option<&mut Transport> {
         match &mut self.carrier {
             Carrier::Http1(http1) => Some(&mut http1.transport),
-            Carrier::WebSocket(transport, _) => Some(transport),
+            Carrier::WebSocket(transport, _) | Carrier::Frames(transport) => Some(transport),
             Carrier::Closed | Carrier::Http2(_) => None,
         }
     }

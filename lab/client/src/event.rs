@@ -3,8 +3,8 @@
 use crate::http1::sink::Sink;
 use crate::ids::RequestId;
 use crate::transport::Fault;
-use prony_model::TransportError;
 use prony_model::program::call::{CallBytes, CallFault, CallTimes, Peer, SocketClose, SocketMessage};
+use prony_model::{Nanos, TransportError};
 
 /// Something that happened to a request. What is known of it is read with [`crate::Client::get`]; after its last event its
 /// owner ends it with [`crate::Client::take`] or [`crate::Client::release`].
@@ -18,8 +18,13 @@ pub struct ClientEvent {
 pub enum EventKind {
     /// The response of this status is whole; the last event.
     Response(u16),
-    /// No response comes; the last event.
+    /// No response comes, or no more of one that is streamed; the last event.
     Failed(Failure),
+    /// Some of a streamed response, or of the frames of a WebSocket that its owner reads: read at this moment, before anything
+    /// looked at it. [`crate::Client::received`] shows it until the next event is taken.
+    Received {
+        at: Nanos,
+    },
     /// The target has agreed to the WebSocket.
     Opened,
     /// The target has answered something else than 101; the last event.
@@ -50,15 +55,36 @@ pub struct Failure {
     pub error: TransportError,
     /// As scripts see it.
     pub fault: CallFault,
+    pub scope: FailureScope,
+}
+
+/// What has failed along with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureScope {
+    /// No connection could be opened.
+    Opening,
+    /// The peer has closed the connection.
+    ConnectionEnd,
+    /// Its stream of HTTP/2; the connection goes on.
+    Stream,
+    /// Its stream of HTTP/2, of which the peer says that it has not processed it (RFC 9113, 8.7).
+    UnprocessedStream,
+    /// The request itself, or its connection for another reason.
+    Request,
 }
 
 impl Failure {
     pub(crate) fn of(fault: CallFault) -> Self {
-        Self { error: fault.kind.transport(), fault }
+        Self { error: fault.kind.transport(), fault, scope: FailureScope::Request }
     }
 
     pub(crate) fn of_transport(fault: &Fault) -> Self {
-        Self { error: fault.kind, fault: crate::fault::of_transport(fault) }
+        let scope = if fault.is_end() { FailureScope::ConnectionEnd } else { FailureScope::Request };
+        Self { error: fault.kind, fault: crate::fault::of_transport(fault), scope }
+    }
+
+    pub(crate) fn of_opening(fault: &Fault) -> Self {
+        Self { scope: FailureScope::Opening, ..Self::of_transport(fault) }
     }
 }
 

@@ -7,16 +7,16 @@ use prony_model::program::call::{CallFault, CallFaultKind};
 use rustls::CertificateError;
 use std::io;
 
-pub fn of_transport(fault: &Fault) -> CallFault {
+pub(crate) fn of_transport(fault: &Fault) -> CallFault {
     CallFault { kind: kind_of(fault), message: fault.cause.to_string() }
 }
 
-pub fn new(kind: CallFaultKind, message: impl Into<String>) -> CallFault {
+pub(crate) fn new(kind: CallFaultKind, message: impl Into<String>) -> CallFault {
     CallFault { kind, message: message.into() }
 }
 
 /// The answer's body does not end.
-pub fn too_long() -> CallFault {
+pub(crate) fn too_long() -> CallFault {
     new(CallFaultKind::Protocol, format!("the answer's body is longer than {KEPT_BODY_BYTES_MAX} bytes"))
 }
 

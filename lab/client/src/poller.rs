@@ -13,7 +13,7 @@ const WAKER: u64 = u64::MAX - 1;
 /// Events taken at once; more wait in the kernel.
 const EVENTS_MAX: usize = 1024;
 
-pub struct Poller {
+pub(crate) struct Poller {
     epoll: OwnedFd,
     /// epoll's own timeout counts in milliseconds, which would make every think time up to one too long.
     timer: OwnedFd,
@@ -23,7 +23,7 @@ pub struct Poller {
 
 /// Readiness of one socket.
 #[derive(Debug, Clone, Copy)]
-pub struct Ready {
+pub(crate) struct Ready {
     pub token: u64,
     pub writable: bool,
     pub readable: bool,
@@ -38,7 +38,7 @@ impl std::fmt::Debug for Poller {
 }
 
 impl Poller {
-    pub fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let timer =
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
@@ -48,19 +48,19 @@ impl Poller {
     }
 
     /// Registered once for everything: no event is ever armed again.
-    pub fn add(&self, socket: impl AsFd, token: u64) -> io::Result<()> {
+    pub(crate) fn add(&self, socket: impl AsFd, token: u64) -> io::Result<()> {
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         Ok(epoll::add(&self.epoll, socket, EventData::new_u64(token), flags)?)
     }
 
     /// Registers what other threads wake this one with.
-    pub fn add_waker(&self, bell: impl AsFd) -> io::Result<()> {
+    pub(crate) fn add_waker(&self, bell: impl AsFd) -> io::Result<()> {
         let flags = EventFlags::IN | EventFlags::ET;
         Ok(epoll::add(&self.epoll, bell, EventData::new_u64(WAKER), flags)?)
     }
 
     /// Waits until something is ready or the moment `until` has come.
-    pub fn wait(&mut self, now: Nanos, until: Nanos) -> io::Result<()> {
+    pub(crate) fn wait(&mut self, now: Nanos, until: Nanos) -> io::Result<()> {
         self.events.clear();
         if until <= now {
             return self.collect(Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
@@ -73,7 +73,7 @@ impl Poller {
         self.collect(None)
     }
 
-    pub fn ready(&self, index: usize) -> Option<Ready> {
+    pub(crate) fn ready(&self, index: usize) -> Option<Ready> {
         let event = self.events.get(index)?;
         let flags = event.flags;
         let broken = flags.intersects(EventFlags::ERR | EventFlags::HUP);
@@ -85,11 +85,11 @@ impl Poller {
         })
     }
 
-    pub const fn is_timer(ready: Ready) -> bool {
+    pub(crate) const fn is_timer(ready: Ready) -> bool {
         ready.token == TIMER
     }
 
-    pub const fn is_waker(ready: Ready) -> bool {
+    pub(crate) const fn is_waker(ready: Ready) -> bool {
         ready.token == WAKER
     }
 

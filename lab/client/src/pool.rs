@@ -17,6 +17,8 @@ pub enum Pooling {
     One,
     /// As many as there are requests at a time.
     Many,
+    /// As many, and which of a target's addresses they go to is decided by their user alone.
+    ByUser,
 }
 
 /// Few of each, so they are searched from one end to the other.

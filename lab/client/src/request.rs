@@ -43,6 +43,21 @@ pub struct RequestOptions {
     pub is_repeatable: bool,
     /// All of [`CallTimes`] are taken, and not only those of the first and the last byte.
     pub wants_times: bool,
+    /// Its owner is shown what comes after each read, and nothing is kept; so are the frames of a WebSocket.
+    pub is_streamed: bool,
+}
+
+impl RequestOptions {
+    /// Of a request whose response is streamed, for as long as its owner wants it.
+    pub const STREAMED: Self = Self {
+        is_head: false,
+        keep: Keep::Status,
+        timeout: Nanos::MAX,
+        is_fresh: false,
+        is_repeatable: false,
+        wants_times: false,
+        is_streamed: true,
+    };
 }
 
 /// One of the requests that are written together.
@@ -116,6 +131,7 @@ impl<C> Default for Request<C> {
             is_fresh: false,
             is_repeatable: false,
             wants_times: false,
+            is_streamed: false,
         };
         Self {
             context: None,

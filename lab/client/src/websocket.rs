@@ -2,9 +2,7 @@
 //! tungstenite crate's work; the connection is the worker's.
 
 use crate::fault;
-use prony_model::program::call::{
-    CallBytes, CallFault, CallFaultKind, CallTimes, SocketClose, SocketMessage,
-};
+use prony_model::program::call::{CallBytes, CallFault, CallFaultKind, SocketClose, SocketMessage};
 use prony_model::response::answer::header;
 use std::io::{self, Read, Write};
 use tungstenite::handshake::derive_accept_key;
@@ -15,7 +13,7 @@ use tungstenite::{Error, Message};
 /// A longer message ends its socket.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// What a peer that does not read may leave with us; more ends the socket.
-pub const OUTGOING_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub(crate) const OUTGOING_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Memory for what waits is given back beyond this.
 const BYTES_KEPT: usize = 16 * 1024;
 /// What one read of the frames' reader takes; the connection itself is read in larger pieces.
@@ -25,11 +23,9 @@ const CONTROL_BYTES_MAX: usize = 125;
 /// RFC 6455, 7.4.1: none was given; the connection ended without a close; the user went away.
 const NO_CODE: u16 = 1005;
 const ABNORMAL: u16 = 1006;
-pub const GOING_AWAY: u16 = 1001;
+pub(crate) const GOING_AWAY: u16 = 1001;
 
-pub struct OpenWebSocket {
-    /// Of its opening.
-    pub times: CallTimes,
+pub(crate) struct OpenWebSocket {
     /// Not told of yet.
     pub bytes: CallBytes,
     frames: WebSocketContext,
@@ -40,13 +36,13 @@ pub struct OpenWebSocket {
 }
 
 #[derive(Debug)]
-pub enum WebSocketEnd {
+pub(crate) enum WebSocketEnd {
     Closed(SocketClose),
     Failed(CallFault),
 }
 
 #[derive(Debug)]
-pub enum Received {
+pub(crate) enum Received {
     Message(SocketMessage),
     End(WebSocketEnd),
 }
@@ -60,32 +56,24 @@ struct Pipe {
 }
 
 impl OpenWebSocket {
-    /// `times`: of its opening.
-    pub fn new(times: CallTimes) -> Self {
+    pub(crate) fn new() -> Self {
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_BYTES)
             .write_buffer_size(0)
             .max_message_size(Some(MESSAGE_BYTES_MAX))
             .max_frame_size(Some(MESSAGE_BYTES_MAX));
         let frames = WebSocketContext::new(Role::Client, Some(config));
-        Self {
-            times,
-            bytes: CallBytes::default(),
-            frames,
-            pipe: Pipe::default(),
-            is_closing: false,
-            end: None,
-        }
+        Self { bytes: CallBytes::default(), frames, pipe: Pipe::default(), is_closing: false, end: None }
     }
 
     /// Takes what came over the connection.
-    pub fn take(&mut self, bytes: &[u8]) {
+    pub(crate) fn take(&mut self, bytes: &[u8]) {
         self.bytes.received += bytes.len() as u64;
         self.pipe.input.extend_from_slice(bytes);
     }
 
     /// The next message within what came. Pings and closes are answered by the way: see [`OpenWebSocket::output`].
-    pub fn receive(&mut self) -> Option<Received> {
+    pub(crate) fn receive(&mut self) -> Option<Received> {
         let failed = |error: &dyn ToString| {
             let fault = fault::new(CallFaultKind::Protocol, error.to_string());
             Some(Received::End(WebSocketEnd::Failed(fault)))
@@ -121,7 +109,7 @@ impl OpenWebSocket {
     }
 
     /// Writes a message to the output. Once the closing has begun, nothing is written any more.
-    pub fn send(&mut self, message: SocketMessage) -> Result<(), CallFault> {
+    pub(crate) fn send(&mut self, message: SocketMessage) -> Result<(), CallFault> {
         let message = match message {
             SocketMessage::Text(text) => Message::text(text),
             SocketMessage::Binary(bytes) => Message::binary(bytes),
@@ -145,7 +133,7 @@ impl OpenWebSocket {
     }
 
     /// Begins the closing handshake.
-    pub fn close(&mut self, close: SocketClose) {
+    pub(crate) fn close(&mut self, close: SocketClose) {
         self.is_closing = true;
         let frame = (close.code != NO_CODE).then(|| {
             let reason = cut(close.reason, CONTROL_BYTES_MAX - 2);
@@ -156,12 +144,12 @@ impl OpenWebSocket {
     }
 
     /// What is to be sent; the caller takes it from the front.
-    pub fn output(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn output(&mut self) -> &mut Vec<u8> {
         &mut self.pipe.output
     }
 
     /// Gives back memory that a large message took.
-    pub fn note_sent(&mut self) {
+    pub(crate) fn note_sent(&mut self) {
         self.bytes.sent += self.pipe.output.len() as u64;
         self.pipe.output.clear();
         self.pipe.output.shrink_to(BYTES_KEPT);
@@ -176,7 +164,7 @@ impl std::fmt::Debug for OpenWebSocket {
 
 impl WebSocketEnd {
     /// The connection ended without a close.
-    pub fn abnormal() -> Self {
+    pub(crate) fn abnormal() -> Self {
         Self::Closed(SocketClose { code: ABNORMAL, reason: String::new() })
     }
 }
@@ -218,7 +206,7 @@ impl Write for Pipe {
 
 /// The request of an opening handshake with the headers that make it one, and what the answer has to accept it with;
 /// nothing where the text has no end.
-pub fn opening(text: &[u8], key: &str) -> Option<(Vec<u8>, String)> {
+pub(crate) fn opening(text: &[u8], key: &str) -> Option<(Vec<u8>, String)> {
     let head = text.strip_suffix(b"\r\n").filter(|head| head.ends_with(b"\r\n"))?;
     let mut request = head.to_vec();
     let headers = format!(
@@ -229,7 +217,7 @@ pub fn opening(text: &[u8], key: &str) -> Option<(Vec<u8>, String)> {
 }
 
 /// What is wrong with the head of an answer 101 (RFC 6455, 4.1).
-pub fn opening_fault(head: &[u8], accept: &str) -> Option<CallFault> {
+pub(crate) fn opening_fault(head: &[u8], accept: &str) -> Option<CallFault> {
     let value = |name| header(head, name).unwrap_or_default();
     let has_token = |name, token: &str| {
         let mut tokens = value(name).split(|byte| *byte == b',');
@@ -278,7 +266,7 @@ mod tests {
     }
 
     fn heard(bytes: &[u8], piece: usize) -> String {
-        let mut socket = OpenWebSocket::new(CallTimes::default());
+        let mut socket = OpenWebSocket::new();
         let mut lines = Vec::new();
         'all: for piece in bytes.chunks(piece) {
             socket.take(piece);

@@ -1,7 +1,7 @@
 //! Gathers what the threads hand over each second into totals, the series and the result.
 
 use crate::options::SnapshotListener;
-use crate::worker::ThreadInterval;
+use crate::seconds::ThreadInterval;
 use prony_model::load::asked_per_s;
 use prony_model::measurement::clock::{ClockSample, ClockWatch};
 use prony_model::measurement::figures::LatencyFigures;

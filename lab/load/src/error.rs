@@ -1,4 +1,4 @@
-//! Why a run could not be done at all. Failures of single requests are outcomes, not errors.
+//! Why a run, or one of its threads, could not go on at all. Failures of single requests are outcomes, not errors.
 
 use prony_client::{ClientError, SendError};
 use prony_model::program::ProgramError;
@@ -23,5 +23,25 @@ impl RunError {
     /// True where this machine cannot make so much load at all, and could make less.
     pub const fn is_limit(&self) -> bool {
         matches!(self, Self::Client(ClientError::Descriptors { .. } | ClientError::Ports { .. }))
+    }
+}
+
+/// Why a thread cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WorkerError {
+    #[error(transparent)]
+    System(#[from] io::Error),
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    #[error(transparent)]
+    Request(SendError),
+}
+
+impl From<SendError> for WorkerError {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::System(error) => Self::System(error),
+            error => Self::Request(error),
+        }
     }
 }

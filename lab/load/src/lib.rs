@@ -13,6 +13,7 @@ mod plan;
 mod prepared;
 mod recorder;
 mod runner;
+mod seconds;
 mod start_barrier;
 mod store;
 mod subscriptions;

@@ -1,6 +1,6 @@
 //! Counts what the users of one thread do and what becomes of it, second by second.
 
-use prony_client::event::ConnectionCounts;
+use prony_client::ConnectionCounts;
 use prony_model::measurement::counts::Counts;
 use prony_model::measurement::tally::{StartCounts, Tally, TallyShape};
 use prony_model::{Nanos, Record, Windows};

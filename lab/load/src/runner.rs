@@ -1,17 +1,18 @@
 //! A run from its start to its result: limits, threads, seconds gathered, the result written.
 
 use crate::collector::Collector;
-use crate::error::RunError;
+use crate::error::{RunError, WorkerError};
 use crate::flow::FlowWorkload;
 use crate::machine;
 use crate::options::{RecordBatch, RunOptions};
+use crate::seconds::ThreadInterval;
 use crate::start_barrier::StartBarrier;
 use crate::store::Store;
 use crate::subscriptions::publications::PublicationQueue;
-use crate::subscriptions::thread::Subscribers;
-use crate::subscriptions::{self, threads_for};
+use crate::subscriptions::thread::{Subscribers, SubscribersShared};
+use crate::subscriptions::threads_for;
 use crate::users::StartExchange;
-use crate::worker::{Shared, ThreadInterval, Worker, WorkerError};
+use crate::worker::{Shared, Worker};
 use prony_client::targets::{TargetSettings, Targets};
 use prony_model::measurement::tally::TallyShape;
 use prony_model::program::{RunControl, Workload};
@@ -69,7 +70,7 @@ fn measure(
     let (windows, targets, stop) = (&windows, &targets, &stop);
     let shared = Shared { plan, windows, workload, budgets, exchange, targets, stop, threads, shape };
     let users_running = AtomicU32::new(threads);
-    let subscribed = subscriptions::thread::Shared {
+    let subscribed = SubscribersShared {
         plan,
         windows,
         targets,
@@ -94,7 +95,7 @@ fn target_settings<'a>(plan: &'a Plan, workload: &'a dyn Workload) -> TargetSett
 
 fn drive(
     shared: &Shared<'_>,
-    subscribed: &subscriptions::thread::Shared<'_>,
+    subscribed: &SubscribersShared<'_>,
     barrier: &StartBarrier,
     mut options: RunOptions,
 ) -> Result<ResultFile, RunError> {

@@ -111,6 +111,7 @@ impl<C: Clone> Client<'_, C> {
             Pending::Request(id) => self.tell_request(id),
             Pending::Messages(id) => self.tell_message(id),
             Pending::Ended(id) => self.tell_ended(id),
+            Pending::Received(id, at) => self.tell_received(id, at),
         }
     }
 

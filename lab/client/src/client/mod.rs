@@ -1,11 +1,13 @@
 //! The client of one thread: requests in, events out, over connections that it opens, keeps and closes itself.
 //!
 //! [`send`] gives requests to connections and opens these, [`read`] takes what HTTP/1.1 connections bring, [`streams`] drives
-//! HTTP/2, [`websockets`] what a request became, [`finish`] ends requests and tells of them. Its owner alternates between
+//! HTTP/2, [`websockets`] what a request became, [`received`] shows what is streamed, [`finish`] ends requests and tells of
+//! them. Its owner alternates between
 //! [`Client::wait`] and [`Client::next_event`]; nothing waits anywhere else.
 
 mod finish;
 mod read;
+mod received;
 mod send;
 mod streams;
 mod websockets;
@@ -32,6 +34,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::mem;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -90,6 +93,10 @@ pub struct Client<'a, C> {
     heads: HeadMemo,
     spare: Vec<Kept>,
     buffer: Vec<u8>,
+    /// Whose owner may be reading what was received.
+    shown: Option<RequestId>,
+    /// Where in the buffer frames are that their WebSocket's owner reads.
+    frames: Range<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,6 +116,8 @@ enum Pending {
     Messages(ConnectionId),
     /// A WebSocket is gone.
     Ended(ConnectionId),
+    /// A read at this moment has brought something that is streamed.
+    Received(RequestId, Nanos),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -151,6 +160,8 @@ impl<'a, C: Clone> Client<'a, C> {
             heads: HeadMemo::default(),
             spare: Vec::new(),
             buffer: vec![0; READ_BUFFER_BYTES],
+            shown: None,
+            frames: 0..0,
         };
         client.poller.add_waker(client.waker.descriptor())?;
         Ok(client)
@@ -187,6 +198,9 @@ impl<'a, C: Clone> Client<'a, C> {
     /// The next event of those that are there; nothing where it has to be waited for. What its owner sends meanwhile is
     /// written at once.
     pub fn next_event(&mut self) -> io::Result<Option<ClientEvent>> {
+        if let Some(shown) = self.shown.take() {
+            self.end_received(shown);
+        }
         loop {
             if let Some(pending) = self.next_pending() {
                 if let Some(event) = self.tell(pending) {

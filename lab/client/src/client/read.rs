@@ -1,6 +1,6 @@
 //! Takes what connections of HTTP/1.1 bring, in the order of the system's events.
 
-use super::{Client, Reading, SendError};
+use super::{Client, Pending, Reading, SendError};
 use crate::connection::Carrier;
 use crate::event::Failure;
 use crate::http1::error::ScanError;
@@ -83,6 +83,10 @@ impl<C: Clone> Client<'_, C> {
                     self.take_websocket_bytes(id, rest);
                     return Ok(());
                 }
+                Carrier::Frames(_) => {
+                    self.take_frames(id, bytes.len() - rest.len()..bytes.len(), now);
+                    return Ok(());
+                }
                 Carrier::Closed | Carrier::Http2(_) => return Ok(()),
             };
             let carried = connection.carries.and_then(|id| Some((id, self.requests.get_mut(id)?)));
@@ -92,6 +96,7 @@ impl<C: Clone> Client<'_, C> {
                 return Ok(());
             };
             request.times.first_byte.get_or_insert(now);
+            request.sink.begin_read(&mut self.spare);
             let found = http1.scanner.feed(rest, &mut request.sink, &mut self.heads);
             let consumed = match &found {
                 Ok(Some(response)) => response.consumed,
@@ -99,6 +104,9 @@ impl<C: Clone> Client<'_, C> {
             };
             request.bytes.received += consumed as u64;
             rest = &rest[consumed..];
+            if request.sink.announce() {
+                self.pending.push_back(Pending::Received(request_id, now));
+            }
             match found {
                 Err(error) => {
                     self.give_up(request_id, crate::fault::new(CallFaultKind::Protocol, error.to_string()));
@@ -106,7 +114,10 @@ impl<C: Clone> Client<'_, C> {
                 Ok(_) if request.sink.is_too_long() => self.give_up(request_id, crate::fault::too_long()),
                 Ok(None) => {}
                 Ok(Some(response)) if request.accept.is_some() => {
-                    self.finish_opening(id, request_id, response, rest, now);
+                    self.finish_opening(id, request_id, response, now);
+                    if !rest.is_empty() {
+                        continue;
+                    }
                 }
                 Ok(Some(response)) => {
                     if self.take_response(id, request_id, response, rest.is_empty(), now) && !rest.is_empty()
@@ -177,9 +188,12 @@ impl<C: Clone> Client<'_, C> {
         let carried = connection.carries.and_then(|id| Some((id, self.requests.get(id)?)));
         match (carried, end) {
             (Some((request, entry)), Ok(response)) if entry.accept.is_some() => {
-                self.finish_opening(id, request, response, b"", now);
+                self.finish_opening(id, request, response, now);
             }
-            (Some((request, entry)), Ok(response)) if entry.times.first_byte.is_some() => {
+            // Of a streamed response the owner knows best whether it was whole.
+            (Some((request, entry)), Ok(response))
+                if entry.times.first_byte.is_some() && !entry.sink.is_stream() =>
+            {
                 self.take_response(id, request, response, true, now);
             }
             _ => return self.lose(id, &Fault::end_of_connection(), false),
@@ -200,6 +214,7 @@ impl<C: Clone> Client<'_, C> {
             return Ok(());
         }
         let carried = connection.carries;
+        let is_opening = connection.transport().is_some_and(|transport| !transport.is_open());
         self.close(id);
         let Some((carried, request)) = carried.and_then(|id| Some((id, self.requests.get_mut(id)?))) else {
             return Ok(());
@@ -209,7 +224,8 @@ impl<C: Clone> Client<'_, C> {
             let now = self.now();
             return self.carry(carried, None, now);
         }
-        self.fail(carried, &Failure::of_transport(fault));
+        let of = if is_opening { Failure::of_opening } else { Failure::of_transport };
+        self.fail(carried, &of(fault));
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use super::{CONNECT_TIMEOUT, Client};
 use crate::connection::{Carrier, Http1};
 use crate::event::Failure;
 use crate::http1::scanner::Scanner;
-use crate::http1::sink::Sink;
+use crate::http1::sink::{Sink, Unread};
 use crate::http2::connection::Http2Connection;
 use crate::http2::translate::{TranslateError, Translated, Translator};
 use crate::ids::{ConnectionId, RequestId};
@@ -92,8 +92,6 @@ impl<C: Clone> Client<'_, C> {
         asked: Nanos,
         context: C,
     ) -> Result<RequestId, SendError> {
-        let (text, accept) =
-            websocket::opening(text, &websocket::new_key()).ok_or(SendError::WebSocketText)?;
         let options = RequestOptions {
             is_head: false,
             keep: Keep::Whole,
@@ -101,21 +99,55 @@ impl<C: Clone> Client<'_, C> {
             is_fresh: true,
             is_repeatable: false,
             wants_times: true,
+            is_streamed: false,
         };
+        self.upgrade(route, text, options, asked, context)
+    }
+
+    /// As [`Client::open_websocket`], of which the owner reads and writes the frames. It decides how long the opening may take.
+    pub fn open_frames(
+        &mut self,
+        route: Route,
+        text: &[u8],
+        asked: Nanos,
+        context: C,
+    ) -> Result<RequestId, SendError> {
+        let options = RequestOptions { is_fresh: true, ..RequestOptions::STREAMED };
+        self.upgrade(route, text, options, asked, context)
+    }
+
+    fn upgrade(
+        &mut self,
+        route: Route,
+        text: &[u8],
+        options: RequestOptions,
+        asked: Nanos,
+        context: C,
+    ) -> Result<RequestId, SendError> {
+        let (text, accept) =
+            websocket::opening(text, &websocket::new_key()).ok_or(SendError::WebSocketText)?;
         let id = self.begin(route, Part { text_end: text.len(), options, context }, &text, asked);
         if let Some(request) = self.requests.get_mut(id) {
             request.accept = Some(accept);
+            if options.is_streamed {
+                // Its response is read whole; what is streamed are the frames behind it.
+                request.sink = Sink::new(Keep::Whole, &mut self.spare);
+            }
         }
         self.carry(id, Some(&text), asked)?;
         Ok(id)
     }
 
+    /// True where the pool has a connection to the target that the next request goes over at once.
+    pub fn is_connected(&mut self, route: Route) -> bool {
+        let pool = self.pool(route.pool);
+        pool.idle.iter().chain(&pool.shared).any(|(_, target)| *target == route.target)
+    }
+
     /// Opens the connection of a pool before its first request.
     pub fn connect(&mut self, route: Route) -> Result<(), SendError> {
         let Finding::Known(place) = self.find(route.target)? else { return Ok(()) };
-        let is_there = |entry: &(ConnectionId, TargetId)| entry.1 == route.target;
-        let pool = self.pool(route.pool);
-        if pool.idle.iter().chain(&pool.shared).any(is_there) {
+        if self.is_connected(route) {
             return Ok(());
         }
         match self.open(route, &place, false)?.1 {
@@ -129,7 +161,11 @@ impl<C: Clone> Client<'_, C> {
     // ---- choose
 
     fn begin(&mut self, route: Route, part: Part<C>, text: &[u8], asked: Nanos) -> RequestId {
-        let sink = Sink::new(part.options.keep, &mut self.spare);
+        let sink = if part.options.is_streamed {
+            Sink::Stream(Unread::default())
+        } else {
+            Sink::new(part.options.keep, &mut self.spare)
+        };
         let is_repeatable = part.options.is_repeatable;
         let id = self.requests.take();
         if let Some(request) = self.requests.get_mut(id) {
@@ -251,7 +287,7 @@ impl<C: Clone> Client<'_, C> {
             Ok(connection) => connection,
             Err(fault) => {
                 self.count_connect_fault(&fault);
-                self.fail(id, &Failure::of_transport(&fault));
+                self.fail(id, &Failure::of_opening(&fault));
                 return Ok(());
             }
         };
@@ -287,6 +323,7 @@ impl<C: Clone> Client<'_, C> {
                 before
             }
             Pooling::Many => self.opened,
+            Pooling::ByUser => 0,
         };
         let address = self.settings.address;
         let turn = route.user.wrapping_add(turn);
@@ -435,7 +472,14 @@ impl<C: Clone> Client<'_, C> {
             let now = Nanos(self.epoch.elapsed().as_nanos() as u64);
             request.times.sent = now;
         }
-        sent.or_else(|fault| self.lose(connection, &fault, true))
+        match sent {
+            Ok(()) if request.options.is_streamed => {
+                self.drop_text(id);
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+            Err(fault) => self.lose(connection, &fault, true),
+        }
     }
 
     /// What the system did not take at once is sent.

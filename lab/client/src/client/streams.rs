@@ -1,8 +1,8 @@
 //! Requests as streams of HTTP/2 connections: sent, driven, told of.
 
-use super::{Client, SendError};
+use super::{Client, Pending, SendError};
 use crate::connection::{Carrier, Connection};
-use crate::event::Failure;
+use crate::event::{Failure, FailureScope};
 use crate::http1::sink::Sink;
 use crate::http2::connection::{Http2Connection, Http2State, StreamEvent};
 use crate::http2::streams::Interest;
@@ -103,6 +103,7 @@ impl<C: Clone> Client<'_, C> {
         let sent = mem::take(&mut connection.sending);
         let Some(http2) = connection.http2() else { return Ok(()) };
         let driven = http2.drive(&mut events);
+        let is_closed = matches!(driven, Ok(Http2State::Closed));
         let (is_idle, has_work) = (http2.is_idle(), http2.has_work());
         let opened = http2.is_open().then(|| http2.handshake());
         if let Some(handshake) = opened {
@@ -120,7 +121,7 @@ impl<C: Clone> Client<'_, C> {
         let now = self.now();
         self.note_streams_sent(id, sent, now);
         for event in events.drain(..) {
-            self.take_stream_event(event, now).map_err(io::Error::other)?;
+            self.take_stream_event(event, is_closed, now).map_err(io::Error::other)?;
         }
         self.stream_events = events;
         Ok(())
@@ -136,7 +137,7 @@ impl<C: Clone> Client<'_, C> {
             let id = RequestId::of_u64(key.0);
             if let Some(request) = self.requests.get_mut(id) {
                 (request.connection, request.is_stream) = (None, false);
-                self.fail(id, &Failure::of_transport(fault));
+                self.fail(id, &Failure::of_opening(fault));
             }
         }
     }
@@ -170,19 +171,30 @@ impl<C: Clone> Client<'_, C> {
         Some((id, request))
     }
 
-    fn take_stream_event(&mut self, event: StreamEvent, now: Nanos) -> Result<(), SendError> {
+    /// `is_closed`: its connection was closed along with it.
+    fn take_stream_event(
+        &mut self,
+        event: StreamEvent,
+        is_closed: bool,
+        now: Nanos,
+    ) -> Result<(), SendError> {
         match event {
             StreamEvent::Head { key, head } => {
-                let Some((_, request)) = self.of_stream(key) else { return Ok(()) };
+                let Some((id, request)) = self.of_stream(key) else { return Ok(()) };
                 request.times.first_byte.get_or_insert(now);
                 match request.sink {
                     Sink::GraphQl(_) => request.content_length = content_length(&head),
                     Sink::Head(_) | Sink::Keep(_) => request.sink.take_head(&text_of(&head)),
+                    Sink::Stream(_) => self.take_streamed(id, now, |sink| sink.take_head(&text_of(&head))),
                     Sink::Ignore => {}
                 }
             }
             StreamEvent::Data { key, bytes } => {
                 let Some((id, request)) = self.of_stream(key) else { return Ok(()) };
+                if request.sink.is_stream() {
+                    self.take_streamed(id, now, |sink| sink.feed(&bytes));
+                    return Ok(());
+                }
                 if request.content_length == Some(bytes.len() as u64) {
                     request.sink.feed_whole(&bytes);
                 } else {
@@ -200,9 +212,14 @@ impl<C: Clone> Client<'_, C> {
             StreamEvent::End { key, status, received_bytes } => {
                 return self.end_stream(key, status, received_bytes, now);
             }
-            StreamEvent::Failed { key, error } => return self.lose_stream(key, error, false),
-            StreamEvent::Unprocessed { key, .. } => {
-                return self.lose_stream(key, TransportError::Read, true);
+            StreamEvent::Failed { key, error } => {
+                let scope = if is_closed { FailureScope::ConnectionEnd } else { FailureScope::Stream };
+                return self.lose_stream(key, error, scope, false);
+            }
+            StreamEvent::Unprocessed { key } => {
+                let scope =
+                    if is_closed { FailureScope::ConnectionEnd } else { FailureScope::UnprocessedStream };
+                return self.lose_stream(key, TransportError::Read, scope, true);
             }
         }
         Ok(())
@@ -237,18 +254,33 @@ impl<C: Clone> Client<'_, C> {
         &mut self,
         key: StreamKey,
         error: TransportError,
+        scope: FailureScope,
         is_untouched: bool,
     ) -> Result<(), SendError> {
         let Some((id, request)) = self.of_stream(key) else { return Ok(()) };
         // The stream is over: there is nothing to cancel.
         (request.connection, request.is_stream) = (None, false);
-        if is_untouched && request.may_be_resent() {
+        let (route, is_streamed) = (request.route, request.options.is_streamed);
+        let may_be_resent = is_untouched && request.may_be_resent();
+        // A streamed response is one of several over one connection: it does not open another.
+        if may_be_resent && (!is_streamed || self.is_connected(route)) {
             let now = self.now();
             return self.carry(id, None, now);
         }
         let cause = io::Error::other("the connection or its stream ended before the answer did");
-        self.fail(id, &Failure::of_transport(&Fault { kind: error, cause }));
+        self.fail(id, &Failure { scope, ..Failure::of_transport(&Fault { kind: error, cause }) });
         Ok(())
+    }
+
+    /// Takes some of a streamed response, which its owner is shown along with all that comes of it in this turn.
+    fn take_streamed(&mut self, id: RequestId, now: Nanos, take: impl FnOnce(&mut Sink)) {
+        self.add_received_bytes(id);
+        let Some(request) = self.requests.get_mut(id) else { return };
+        request.sink.begin_read(&mut self.spare);
+        take(&mut request.sink);
+        if request.sink.announce() {
+            self.pending.push_back(Pending::Received(id, now));
+        }
     }
 }
 

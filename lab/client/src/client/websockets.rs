@@ -18,13 +18,12 @@ const CLOSE_TIMEOUT: Nanos = Nanos::from_secs(5);
 impl<C: Clone> Client<'_, C> {
     // ---- open
 
-    /// The opening was answered; `rest` came behind the response.
+    /// The opening was answered.
     pub(super) fn finish_opening(
         &mut self,
         id: ConnectionId,
         request_id: RequestId,
         response: Answer,
-        rest: &[u8],
         now: Nanos,
     ) {
         let Some(request) = self.requests.get_mut(request_id) else { return };
@@ -40,13 +39,17 @@ impl<C: Clone> Client<'_, C> {
             return self.give_up(request_id, fault);
         }
         request.stage = Stage::WebSocket;
-        let times = request.times;
+        let is_streamed = request.options.is_streamed;
         self.pending.push_back(Pending::Request(request_id));
         if let Some(connection) = self.connections.get_mut(id) {
-            connection
-                .upgrade(|transport| Carrier::WebSocket(transport, Box::new(OpenWebSocket::new(times))));
+            connection.upgrade(|transport| {
+                if is_streamed {
+                    Carrier::Frames(transport)
+                } else {
+                    Carrier::WebSocket(transport, Box::new(OpenWebSocket::new()))
+                }
+            });
         }
-        self.take_websocket_bytes(id, rest);
     }
 
     // ---- send

@@ -7,7 +7,7 @@ pub(super) const CHUNK_LINE_BYTES_MAX: usize = 16 * 1024;
 
 /// What makes the bytes no HTTP answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum ScanError {
+pub(crate) enum ScanError {
     #[error("not an HTTP/1 status line")]
     StatusLine,
     #[error("a header line without a colon")]

@@ -17,7 +17,7 @@ pub(crate) struct Head {
 /// The last head that was read. Answers of one kind have the same head for as long as `Date` does, a second, so nearly all
 /// are known at one comparison, where reading them was a third of the work that an answer makes.
 #[derive(Debug, Default)]
-pub struct HeadMemo {
+pub(crate) struct HeadMemo {
     text: Vec<u8>,
     head: Head,
 }

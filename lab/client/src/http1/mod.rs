@@ -1,7 +1,7 @@
 //! HTTP/1.1 as the hot path needs it: responses scanned without keeping them.
 
-pub mod error;
-pub mod errors_scan;
-pub mod head;
-pub mod scanner;
-pub mod sink;
+pub(crate) mod error;
+pub(crate) mod errors_scan;
+pub(crate) mod head;
+pub(crate) mod scanner;
+pub(crate) mod sink;

@@ -12,7 +12,7 @@ const INTERIM_MAX: u32 = 32;
 
 /// A whole answer was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
+pub(crate) struct Answer {
     pub status: u16,
     /// True where the connection can carry another request.
     pub keeps_connection: bool,
@@ -21,7 +21,7 @@ pub struct Answer {
 }
 
 #[derive(Debug)]
-pub struct Scanner {
+pub(crate) struct Scanner {
     state: State,
     /// The beginning of a head that came in pieces; empty otherwise.
     partial_head: Vec<u8>,
@@ -81,7 +81,7 @@ impl Default for Scanner {
 
 impl Scanner {
     /// Gets ready for the answer to a request.
-    pub fn begin(&mut self, is_head_request: bool) {
+    pub(crate) fn begin(&mut self, is_head_request: bool) {
         self.state = State::Head;
         self.partial_head = Vec::new();
         self.is_head_request = is_head_request;
@@ -90,7 +90,7 @@ impl Scanner {
     }
 
     /// Gets ready for the answer to a request that asks for another protocol: behind an answer 101 that one begins.
-    pub fn begin_upgrade(&mut self) {
+    pub(crate) fn begin_upgrade(&mut self) {
         self.begin(false);
         self.asks_for_upgrade = true;
     }
@@ -100,7 +100,7 @@ impl Scanner {
     }
 
     /// Takes the next bytes; `None` where more must come. Bytes of the body are shown to `sink`.
-    pub fn feed(
+    pub(crate) fn feed(
         &mut self,
         bytes: &[u8],
         sink: &mut Sink,
@@ -127,7 +127,7 @@ impl Scanner {
     }
 
     /// The connection has ended.
-    pub fn end(&mut self) -> Result<Answer, ScanError> {
+    pub(crate) fn end(&mut self) -> Result<Answer, ScanError> {
         match self.state {
             State::UntilClose => Ok(self.answer(0)),
             _ => Err(ScanError::Truncated),

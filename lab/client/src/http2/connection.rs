@@ -26,7 +26,7 @@ const CONNECTION_WINDOW_BYTES: u32 = 1 << 30;
 
 /// What happened on a stream.
 #[derive(Debug)]
-pub enum StreamEvent {
+pub(crate) enum StreamEvent {
     /// The final head, for a stream whose caller is interested in everything.
     Head { key: StreamKey, head: Box<Response<()>> },
     /// Some of the body, for the same streams.
@@ -38,12 +38,12 @@ pub enum StreamEvent {
     /// No answer comes any more.
     Failed { key: StreamKey, error: TransportError },
     /// The peer has done nothing with the request, and says so (RFC 9113, 6.8 and 8.7): it can be sent again.
-    Unprocessed { key: StreamKey, request: Rc<Translated> },
+    Unprocessed { key: StreamKey },
 }
 
 /// Whether a connection takes requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Http2State {
+pub(crate) enum Http2State {
     Accepting,
     /// The peer has sent GOAWAY; streams that are open come to their end.
     Draining,
@@ -51,7 +51,7 @@ pub enum Http2State {
     Closed,
 }
 
-pub struct Http2Connection {
+pub(crate) struct Http2Connection {
     shared: Rc<Shared>,
     buffer: ReadBuffer,
     stage: Stage,
@@ -83,7 +83,7 @@ struct Engine {
 }
 
 impl Http2Connection {
-    pub fn new(transport: Transport, buffer: ReadBuffer) -> Self {
+    pub(crate) fn new(transport: Transport, buffer: ReadBuffer) -> Self {
         let has_work = Arc::new(ConnectionWaker::default());
         Self {
             shared: Shared::new(transport),
@@ -97,44 +97,44 @@ impl Http2Connection {
         }
     }
 
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         matches!(self.stage, Stage::Open(_))
     }
 
     /// How the handshake of TLS went, where there was one.
-    pub fn handshake(&self) -> Option<HandshakeKind> {
+    pub(crate) fn handshake(&self) -> Option<HandshakeKind> {
         self.shared.transport.borrow().handshake()
     }
 
     /// Takes a request, which the next [`Http2Connection::drive`] writes.
-    pub fn send(&mut self, key: StreamKey, request: Rc<Translated>, interest: Interest) {
+    pub(crate) fn send(&mut self, key: StreamKey, request: Rc<Translated>, interest: Interest) {
         self.queue.push_back(Queued { key, request, interest });
     }
 
     /// Gives up a request; its stream is reset.
-    pub fn cancel(&mut self, key: StreamKey) {
+    pub(crate) fn cancel(&mut self, key: StreamKey) {
         if !self.streams.cancel(key) {
             self.queue.retain(|queued| queued.key != key);
         }
     }
 
     /// Of a connection that could not be opened: those that wait for it.
-    pub fn take_queued(&mut self) -> std::vec::IntoIter<StreamKey> {
+    pub(crate) fn take_queued(&mut self) -> std::vec::IntoIter<StreamKey> {
         self.queue.drain(..).map(|queued| queued.key).collect::<Vec<_>>().into_iter()
     }
 
     /// What came since this, or an answer's end, last told of it.
-    pub fn take_received_bytes(&self) -> u64 {
+    pub(crate) fn take_received_bytes(&self) -> u64 {
         self.shared.bytes_read.take()
     }
 
     /// True where nobody waits for anything.
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.streams.is_empty()
     }
 
     /// An event came. `is_ending`: nothing comes after what can be read.
-    pub fn note_event(&mut self, is_readable: bool, is_ending: bool) {
+    pub(crate) fn note_event(&mut self, is_readable: bool, is_ending: bool) {
         self.has_event = true;
         if is_readable {
             self.shared.is_drained.set(false);
@@ -144,7 +144,7 @@ impl Http2Connection {
 
     /// Writes what waits, reads what came, and tells what happened. Has to be called again while
     /// [`Http2Connection::has_work`]. A fault is one of opening the connection; later ones are events of all streams.
-    pub fn drive(&mut self, events: &mut Vec<StreamEvent>) -> Result<Http2State, Fault> {
+    pub(crate) fn drive(&mut self, events: &mut Vec<StreamEvent>) -> Result<Http2State, Fault> {
         if matches!(self.stage, Stage::Opening) {
             // Before the first event the socket is still connecting.
             if !self.has_event || self.shared.transport.borrow_mut().progress()? == Progress::Waiting {
@@ -168,7 +168,7 @@ impl Http2Connection {
     }
 
     /// True where driving it once more has an effect without another event.
-    pub fn has_work(&self) -> bool {
+    pub(crate) fn has_work(&self) -> bool {
         self.is_open() && self.has_work.is_set()
     }
 
@@ -207,7 +207,9 @@ impl Http2Connection {
                 // The connection takes no stream any more: what waits goes to another one.
                 Poll::Ready(Err(_)) => {
                     engine.drains = true;
-                    events.extend(self.queue.drain(..).map(Queued::unprocessed));
+                    events.extend(
+                        self.queue.drain(..).map(|queued| StreamEvent::Unprocessed { key: queued.key }),
+                    );
                     break;
                 }
                 Poll::Ready(Ok(())) => {}
@@ -215,10 +217,10 @@ impl Http2Connection {
             let Some(queued) = self.queue.pop_front() else { break };
             match start(&mut engine.sender, &queued) {
                 Ok(phase) => {
-                    let Queued { key, request, interest } = queued;
-                    self.streams.add(Stream { key, request, interest, phase });
+                    let Queued { key, interest, .. } = queued;
+                    self.streams.add(Stream { key, interest, phase });
                 }
-                Err(_) => events.push(queued.unprocessed()),
+                Err(_) => events.push(StreamEvent::Unprocessed { key: queued.key }),
             }
             self.has_work.set();
         }
@@ -238,13 +240,7 @@ impl Http2Connection {
     fn fail_all(&mut self, error: TransportError, events: &mut Vec<StreamEvent>) {
         self.stage = Stage::Over;
         events.extend(self.streams.take_all().map(|stream| StreamEvent::Failed { key: stream.key, error }));
-        events.extend(self.queue.drain(..).map(Queued::unprocessed));
-    }
-}
-
-impl Queued {
-    fn unprocessed(self) -> StreamEvent {
-        StreamEvent::Unprocessed { key: self.key, request: self.request }
+        events.extend(self.queue.drain(..).map(|queued| StreamEvent::Unprocessed { key: queued.key }));
     }
 }
 
@@ -271,7 +267,7 @@ fn advance(
         let (head, body) = match pin!(response).poll(&mut context) {
             Poll::Pending => return streams::Progress::GoesOn,
             Poll::Ready(Err(error)) => {
-                events.push(failed(key, &stream.request, &error));
+                events.push(failed(key, &error));
                 return streams::Progress::Over;
             }
             Poll::Ready(Ok(response)) => response.into_parts(),
@@ -324,12 +320,12 @@ fn take_body(
 }
 
 /// A refused stream, and one past the last that a GOAWAY names, were not looked at.
-fn failed(key: StreamKey, request: &Rc<Translated>, error: &h2::Error) -> StreamEvent {
+fn failed(key: StreamKey, error: &h2::Error) -> StreamEvent {
     let is_refused = error.is_remote() && error.reason() == Some(Reason::REFUSED_STREAM);
     let is_past_the_last =
         error.is_remote() && error.is_go_away() && error.reason() == Some(Reason::NO_ERROR);
     if is_refused || is_past_the_last {
-        StreamEvent::Unprocessed { key, request: Rc::clone(request) }
+        StreamEvent::Unprocessed { key }
     } else {
         StreamEvent::Failed { key, error: kind_of(Some(error)) }
     }

@@ -13,15 +13,15 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
 /// Used within one read only.
-pub type ReadBuffer = Rc<RefCell<Vec<u8>>>;
+pub(crate) type ReadBuffer = Rc<RefCell<Vec<u8>>>;
 
-pub fn read_buffer() -> ReadBuffer {
+pub(crate) fn read_buffer() -> ReadBuffer {
     Rc::new(RefCell::new(vec![0; READ_BUFFER_BYTES]))
 }
 
 /// What the h2 crate's reader and writer shares with the connection that holds it.
 #[derive(Debug)]
-pub struct Shared {
+pub(crate) struct Shared {
     pub transport: RefCell<Transport>,
     /// Plaintext since it was last asked for.
     pub bytes_read: Cell<u64>,
@@ -32,7 +32,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn new(transport: Transport) -> Rc<Self> {
+    pub(crate) fn new(transport: Transport) -> Rc<Self> {
         Rc::new(Self {
             transport: RefCell::new(transport),
             bytes_read: Cell::new(0),
@@ -43,7 +43,7 @@ impl Shared {
 }
 
 #[derive(Debug)]
-pub struct Io {
+pub(crate) struct Io {
     shared: Rc<Shared>,
     buffer: ReadBuffer,
     /// Read, but not taken yet; empty nearly always.
@@ -51,7 +51,7 @@ pub struct Io {
 }
 
 impl Io {
-    pub fn new(shared: Rc<Shared>, buffer: ReadBuffer) -> Self {
+    pub(crate) fn new(shared: Rc<Shared>, buffer: ReadBuffer) -> Self {
         Self { shared, buffer, left: Vec::new() }
     }
 }

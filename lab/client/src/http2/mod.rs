@@ -2,7 +2,7 @@
 //!
 //! [`connection`] is one connection, [`io`] joins it to a transport, [`translate`] makes requests from HTTP/1.1 text.
 
-pub mod connection;
-pub mod io;
-pub mod streams;
-pub mod translate;
+pub(crate) mod connection;
+pub(crate) mod io;
+pub(crate) mod streams;
+pub(crate) mod translate;

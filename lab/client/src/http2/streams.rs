@@ -1,29 +1,26 @@
 //! The streams of one connection: each is a request on its way, and which of them the h2 crate has news of.
 
-use super::translate::Translated;
 use h2::RecvStream;
 use h2::client::ResponseFuture;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
 /// By which its caller knows a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StreamKey(pub u64);
+pub(crate) struct StreamKey(pub u64);
 
 /// A request that was given to the connection.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) key: StreamKey,
-    pub(crate) request: Rc<Translated>,
     pub(crate) interest: Interest,
     pub(crate) phase: Phase,
 }
 
 /// How much of an answer is told of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Interest {
+pub(crate) enum Interest {
     /// Its status, when it is whole.
     Status,
     Everything,

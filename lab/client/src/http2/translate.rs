@@ -17,7 +17,7 @@ const OF_A_CONNECTION: [HeaderName; 3] = [
 
 /// A request that can be sent on any stream, and again where a connection did not take it.
 #[derive(Debug)]
-pub struct Translated {
+pub(crate) struct Translated {
     parts: Request<()>,
     body: Bytes,
 }
@@ -39,19 +39,19 @@ pub enum TranslateError {
 
 /// Remembers the last text: users of one plan mostly send the same one.
 #[derive(Debug)]
-pub struct Translator {
+pub(crate) struct Translator {
     scheme: Scheme,
     last_text: Vec<u8>,
     last: Option<Rc<Translated>>,
 }
 
 impl Translator {
-    pub fn new(is_tls: bool) -> Self {
+    pub(crate) fn new(is_tls: bool) -> Self {
         let scheme = if is_tls { Scheme::HTTPS } else { Scheme::HTTP };
         Self { scheme, last_text: Vec::new(), last: None }
     }
 
-    pub fn translate(&mut self, text: &[u8]) -> Result<Rc<Translated>, TranslateError> {
+    pub(crate) fn translate(&mut self, text: &[u8]) -> Result<Rc<Translated>, TranslateError> {
         if let Some(last) = &self.last
             && self.last_text == text
         {
@@ -66,11 +66,11 @@ impl Translator {
 }
 
 impl Translated {
-    pub fn request(&self) -> Request<()> {
+    pub(crate) fn request(&self) -> Request<()> {
         self.parts.clone()
     }
 
-    pub fn body(&self) -> Bytes {
+    pub(crate) fn body(&self) -> Bytes {
         self.body.clone()
     }
 }

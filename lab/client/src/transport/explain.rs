@@ -4,7 +4,7 @@ use rustls::{AlertDescription, CertificateError, Error};
 use std::io;
 
 /// One sentence without its end. The cause is a [`rustls::Error`] where the peer or its certificate is at fault.
-pub fn explain(cause: &io::Error, wants_certificate: bool) -> String {
+pub(crate) fn explain(cause: &io::Error, wants_certificate: bool) -> String {
     if wants_certificate {
         return "it asks for a client certificate and refuses to go on without; \
                 give one with --cert FILE --key FILE (tls.cert, tls.key)"

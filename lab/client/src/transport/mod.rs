@@ -2,11 +2,11 @@
 //!
 //! What the bytes say is left to [`crate::http`] and [`crate::http2`], when to call to the worker.
 
-pub mod explain;
+pub(crate) mod explain;
 mod outcome;
-pub mod socket;
-pub mod tls;
-pub mod trust;
+pub(crate) mod socket;
+pub(crate) mod tls;
+pub(crate) mod trust;
 
 use prony_model::TransportError;
 use prony_model::program::call::TlsFacts;
@@ -15,8 +15,8 @@ use socket2::Socket;
 use std::mem;
 use tls::{Session, TlsTarget};
 
-pub use outcome::{Fault, Progress, Read};
-pub use socket::Address;
+pub(crate) use outcome::{Fault, Progress, Read};
+pub(crate) use socket::Address;
 
 /// A connection's socket, its encryption, and what the kernel did not take yet.
 #[derive(Debug)]

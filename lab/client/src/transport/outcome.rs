@@ -38,6 +38,11 @@ impl Fault {
         move |cause| Self { kind, cause }
     }
 
+    /// True where the peer has closed a connection that was open.
+    pub fn is_end(&self) -> bool {
+        self.kind == TransportError::Read && self.cause.kind() == io::ErrorKind::UnexpectedEof
+    }
+
     /// The peer has closed where an answer was awaited.
     pub fn end_of_connection() -> Self {
         let cause =

@@ -34,7 +34,7 @@ impl Address {
 
 /// Begins to connect. A Unix-domain socket whose listener's queue is full fails at once: the kernel tells of no
 /// later moment.
-pub fn connect(address: &Address, source: Option<Ipv4Addr>) -> io::Result<Socket> {
+pub(crate) fn connect(address: &Address, source: Option<Ipv4Addr>) -> io::Result<Socket> {
     let is_tcp = matches!(address, Address::Tcp(_));
     let socket =
         Socket::new(address.domain(), Type::STREAM.nonblocking().cloexec(), is_tcp.then_some(Protocol::TCP))?;
@@ -52,7 +52,7 @@ pub fn connect(address: &Address, source: Option<Ipv4Addr>) -> io::Result<Socket
 
 /// None where nothing is there yet. A bare system call: the C library's is a point of cancellation, which cost 4 % of a
 /// small request.
-pub fn read(socket: &Socket, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+pub(crate) fn read(socket: &Socket, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     loop {
         return match recv(socket, &mut *buffer, RecvFlags::empty()) {
             Ok((count, _)) => Ok(Some(count)),
@@ -64,7 +64,7 @@ pub fn read(socket: &Socket, buffer: &mut [u8]) -> io::Result<Option<usize>> {
 }
 
 /// How many bytes the kernel took.
-pub fn write(socket: &Socket, bytes: &[u8]) -> io::Result<usize> {
+pub(crate) fn write(socket: &Socket, bytes: &[u8]) -> io::Result<usize> {
     let mut taken = 0;
     while taken < bytes.len() {
         match send(socket, &bytes[taken..], SendFlags::NOSIGNAL) {

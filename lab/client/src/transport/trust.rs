@@ -19,13 +19,13 @@ const SESSIONS_MAX: usize = 256;
 
 /// What the sessions are made with, and whether a target asked for a client certificate that is not there.
 #[derive(Debug)]
-pub struct Trust {
+pub(crate) struct Trust {
     pub config: Arc<ClientConfig>,
     pub wants_certificate: Arc<AtomicBool>,
 }
 
 impl Trust {
-    pub fn new(options: &TlsOptions, protocol: Protocol) -> Result<Self, ClientError> {
+    pub(crate) fn new(options: &TlsOptions, protocol: Protocol) -> Result<Self, ClientError> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()

@@ -1,7 +1,7 @@
 //! How a plan's request judges its answers: status, GraphQL errors, captures, checks; each check counted by itself.
 
 use super::values::Values;
-use prony_client::http1::sink::Sink;
+use prony_client::Sink;
 use prony_model::measurement::counts::{CheckCount, Counts};
 use prony_model::plan::request::{AnswerCheck, Request};
 use prony_model::program::{Answer, Keep};

@@ -1,7 +1,6 @@
 //! What a request asks of its answers: `checks` and `captures`.
 
 use super::reader::{Notes, Section, json, listed};
-use super::request::statuses;
 use prony_model::data::rows::cell_of;
 use prony_model::plan::Field;
 use prony_model::response::answer::Subject;
@@ -83,7 +82,7 @@ fn rule(section: &Section<'_>, notes: &mut Notes) -> Option<RuleDraft> {
             notes.add(section.span_of(other[0]), message);
             None
         }
-        (Some(keys), None) if keys[0] == "status" => Some(RuleDraft::Status(statuses(section, "status"))),
+        (Some(keys), None) if keys[0] == "status" => Some(RuleDraft::Status(section.statuses("status"))),
         (Some(keys), None) if BYTES.contains(&keys[0]) => bytes(section, notes),
         _ => value_rule(section, notes),
     }

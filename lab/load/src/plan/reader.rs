@@ -97,6 +97,16 @@ impl<'a> Section<'a> {
         value.get_ref().as_array().map_or_else(|| vec![value], |items| items.iter().collect())
     }
 
+    /// A list of status codes, or a single one.
+    pub(super) fn statuses(&self, key: &str) -> Vec<u16> {
+        let numbers = self.items(key).into_iter().filter_map(|item| item.get_ref().as_integer());
+        numbers
+            .filter_map(whole)
+            .filter_map(|number| u16::try_from(number).ok())
+            .filter(|status| *status < 600)
+            .collect()
+    }
+
     /// The names and values of a table whose names are the writer's.
     pub(super) fn entries(&self, key: &str) -> Vec<(&'a str, Value<'a>)> {
         let Some(table) = self.get(key).and_then(|value| value.get_ref().as_table()) else {

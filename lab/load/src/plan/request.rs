@@ -133,22 +133,13 @@ pub(super) fn headers(section: &Section<'_>, common: &[(String, String)]) -> Vec
 /// A check of the status says what is expected, where nothing else does.
 fn expected_status(section: &Section<'_>, checks: &[CheckDraft]) -> ExpectedStatus {
     if section.has("expect_status") {
-        return ExpectedStatus::OneOf(statuses(section, "expect_status"));
+        return ExpectedStatus::OneOf(section.statuses("expect_status"));
     }
     let of_check = checks.iter().find_map(|check| match &check.rule {
         RuleDraft::Status(list) => Some(list.clone()),
         _ => None,
     });
     of_check.map_or(ExpectedStatus::Success, ExpectedStatus::OneOf)
-}
-
-pub(super) fn statuses(section: &Section<'_>, key: &str) -> Vec<u16> {
-    let numbers = section.items(key).into_iter().filter_map(|item| item.get_ref().as_integer());
-    numbers
-        .filter_map(super::reader::whole)
-        .filter_map(|number| u16::try_from(number).ok())
-        .filter(|status| *status < 600)
-        .collect()
 }
 
 #[cfg(test)]

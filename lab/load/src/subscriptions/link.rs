@@ -1,24 +1,20 @@
-//! One connection of a subscriber, from the request that opens it to its end: bytes in, what they mean and bytes out. Knows
+//! One connection of a subscriber, from its opening to its end: what was read in, what it means and what is sent out. Knows
 //! neither sockets nor clocks nor what its subscriptions are about.
 
 use super::frames::{self, Flow, Frame, FrameReader, Opcode};
 use super::messages::{self, Message};
-use super::orders::read_token;
-use super::requests::{Opening, TOKEN_HEADER};
+use super::requests::TOKEN_HEADER;
+use super::response::{check_stream, cut, read_token};
 use super::sse::EventReader;
-use prony_client::http1::head::HeadMemo;
-use prony_client::http1::scanner::Scanner;
-use prony_client::http1::sink::Sink;
-use prony_client::websocket::{new_key, opening, opening_fault};
-use prony_model::program::Keep;
+use prony_client::new_websocket_key;
+use prony_model::program::Answer;
 use prony_model::response::answer::header;
 use prony_model::subscription::Protocol;
+use std::borrow::Cow;
 use std::mem;
 
 /// RFC 6455, 7.4.1.
 const NORMAL_CLOSURE: u16 = 1000;
-/// Of a reason that the target gives, so much is kept.
-const REASON_BYTES_MAX: usize = 120;
 
 #[derive(Debug)]
 pub(super) struct Link {
@@ -31,11 +27,13 @@ pub(super) struct Link {
 
 #[derive(Debug)]
 enum Stage {
-    Opening(Box<Answer>, String),
-    /// With the head of the request for the stream.
-    Reserving(Box<Answer>, Vec<u8>),
+    /// Its WebSocket is being opened.
+    Opening,
+    /// Its stream is being reserved; the head of the request for that.
+    Reserving(Vec<u8>),
     Socket(FrameReader),
-    Stream(Box<Answer>, EventReader),
+    /// One stream, of its only operation or of all.
+    Stream(EventReader),
     /// Over HTTP/2, one for each operation.
     Streams(Vec<OwnStream>),
     Over,
@@ -47,20 +45,11 @@ struct OwnStream {
     events: EventReader,
     is_begun: bool,
     is_over: bool,
-    /// Was asked for a second time.
-    is_repeated: bool,
-}
-
-/// An HTTP answer that is being read.
-#[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) scanner: Scanner,
-    pub(super) sink: Sink,
 }
 
 /// What came.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Heard<'a> {
+pub(super) enum LinkEvent<'a> {
     /// The target agrees to the WebSocket or the stream.
     Connected,
     /// Operations may be sent; over SSE the one that opened the stream is in force.
@@ -77,89 +66,174 @@ pub(super) enum Heard<'a> {
 }
 
 impl Link {
-    /// The text with which it begins goes to `out`.
-    pub(super) fn open(protocol: Protocol, first: Opening, out: &mut Vec<u8>) -> Self {
-        let mut answer = Box::new(Answer::new());
-        let stage = if protocol.is_websocket() {
-            let request = opening(&[&first.head, &b"\r\n"[..]].concat(), &new_key());
-            let (text, accept) = request.expect("a head whose lines are ended");
-            out.extend_from_slice(&text);
-            answer.scanner.begin_upgrade();
-            Stage::Opening(answer, accept)
-        } else {
-            out.extend_from_slice(&first.head);
-            out.extend_from_slice(b"\r\n");
-            out.extend_from_slice(&first.body);
-            match protocol {
-                Protocol::SseSingle => Stage::Reserving(answer, first.stream_head),
-                _ => Stage::Stream(answer, EventReader::default()),
-            }
+    /// `stream_head`: of the request for a stream, where that is reserved.
+    pub(super) fn new(protocol: Protocol, stream_head: Vec<u8>) -> Self {
+        let stage = match protocol {
+            Protocol::GraphqlTransportWs | Protocol::GraphqlWs => Stage::Opening,
+            Protocol::SseSingle => Stage::Reserving(stream_head),
+            Protocol::Sse => Stage::Stream(EventReader::default()),
         };
         Self { protocol, stage, is_acknowledged: false, token: None }
     }
 
     /// A connection on which each operation is a stream of its own.
     pub(super) fn of_streams(count: u32) -> Self {
-        let streams = (0..count).map(|_| OwnStream::default()).collect();
-        let stage = Stage::Streams(streams);
+        let stage = Stage::Streams((0..count).map(|_| OwnStream::default()).collect());
         Self { protocol: Protocol::Sse, stage, is_acknowledged: false, token: None }
     }
 
-    /// The head of an answer on one of several streams.
-    pub(super) fn take_head(
+    // ---- WebSockets
+
+    /// The target agrees to the WebSocket; `head` is of its response.
+    pub(super) fn open(&mut self, head: &[u8], notify: &mut impl FnMut(LinkEvent<'_>)) {
+        let chosen = header(head, "sec-websocket-protocol").unwrap_or_default();
+        if chosen != self.protocol.name().as_bytes() {
+            let (name, chosen) = (self.protocol.name(), String::from_utf8_lossy(chosen));
+            let reason = format!("the target does not choose the sub-protocol {name}, but `{chosen}`");
+            return self.end(reason, notify);
+        }
+        self.stage = Stage::Socket(FrameReader::default());
+        notify(LinkEvent::Connected);
+    }
+
+    /// Takes frames that were read; answers to them go to `out`.
+    fn take_frames(&mut self, bytes: &[u8], out: &mut Vec<u8>, notify: &mut impl FnMut(LinkEvent<'_>)) {
+        let Stage::Socket(frames) = &mut self.stage else { return };
+        let mut talk =
+            Talk { protocol: self.protocol, is_acknowledged: &mut self.is_acknowledged, end: None };
+        let fed = frames.feed(bytes, |frame| talk.take(&frame, out, notify));
+        if let Some(reason) = talk.end.or_else(|| fed.err().map(|fault| fault.to_string())) {
+            self.end(reason, notify);
+        }
+    }
+
+    // ---- streams
+
+    /// The target has answered the reservation of its stream: the text of the request for that.
+    pub(super) fn reserve(&mut self, status: u16, body: &[u8]) -> Result<Vec<u8>, String> {
+        let Stage::Reserving(head) = &mut self.stage else { return Ok(Vec::new()) };
+        let token = read_token(status, body)?;
+        let mut text = mem::take(head);
+        text.extend_from_slice(format!("{TOKEN_HEADER}: {token}\r\n\r\n").as_bytes());
+        self.token = Some(token);
+        self.stage = Stage::Stream(EventReader::default());
+        Ok(text)
+    }
+
+    /// Takes what was read over a WebSocket or on a stream; answers to it go to `out`.
+    pub(super) fn take(
         &mut self,
         number: u32,
-        status: u16,
-        kind: &str,
-        heard: &mut impl FnMut(Heard<'_>),
+        response: &Answer<'_>,
+        out: &mut Vec<u8>,
+        notify: &mut impl FnMut(LinkEvent<'_>),
     ) {
+        match &mut self.stage {
+            Stage::Socket(_) => self.take_frames(response.body, out, notify),
+            Stage::Stream(_) => {
+                if let Err(reason) = self.take_stream(response, notify) {
+                    self.end(reason, notify);
+                }
+            }
+            Stage::Streams(_) => {
+                if !response.head.is_empty() {
+                    self.take_head(number, response, notify);
+                }
+                self.take_data(number, response.body, notify);
+            }
+            Stage::Opening | Stage::Reserving(_) | Stage::Over => {}
+        }
+    }
+
+    /// What came on the only stream.
+    fn take_stream(
+        &mut self,
+        response: &Answer<'_>,
+        notify: &mut impl FnMut(LinkEvent<'_>),
+    ) -> Result<(), String> {
+        let Stage::Stream(events) = &mut self.stage else { return Ok(()) };
+        if !self.is_acknowledged {
+            check_stream(response.status, &content_type(response.head))?;
+            self.is_acknowledged = true;
+            notify(LinkEvent::Connected);
+            notify(LinkEvent::Acknowledged);
+            notify(LinkEvent::Read);
+        }
+        let is_shared = self.protocol == Protocol::SseSingle;
+        let (mut is_complete, mut fault) = (false, None);
+        let fed = events.feed(response.body, |name, data| {
+            let is_next = name == b"next";
+            if fault.is_some() || !is_next && name != b"complete" {
+                return;
+            }
+            let (number, payload) = match is_shared.then(|| messages::addressed(data)) {
+                None => (0, data),
+                Some(Some(addressed)) => addressed,
+                Some(None) => {
+                    fault = Some(no_message(data));
+                    return;
+                }
+            };
+            if is_next {
+                notify(LinkEvent::Result(number, payload));
+            } else {
+                // The other operations of a shared stream go on.
+                is_complete |= !is_shared;
+                notify(LinkEvent::Completed(number));
+            }
+        });
+        fed.map_err(|fault| fault.to_string())?;
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+        if is_complete {
+            self.stage = Stage::Over;
+        }
+        Ok(())
+    }
+
+    /// The head of a response on one of several streams.
+    fn take_head(&mut self, number: u32, response: &Answer<'_>, notify: &mut impl FnMut(LinkEvent<'_>)) {
         let Stage::Streams(streams) = &mut self.stage else { return };
         let Some(stream) = streams.get_mut(number as usize) else { return };
-        if let Err(reason) = check_stream(status, kind) {
+        if let Err(reason) = check_stream(response.status, &content_type(response.head)) {
             stream.is_over = true;
-            return heard(Heard::Rejected(number, reason));
+            return notify(LinkEvent::Rejected(number, reason));
         }
         stream.is_begun = true;
         if !mem::replace(&mut self.is_acknowledged, true) {
-            heard(Heard::Connected);
-            heard(Heard::Acknowledged);
+            notify(LinkEvent::Connected);
+            notify(LinkEvent::Acknowledged);
         }
-        heard(Heard::Begun);
+        notify(LinkEvent::Begun);
     }
 
     /// What came on one of several streams.
-    pub(super) fn take_data(&mut self, number: u32, bytes: &[u8], heard: &mut impl FnMut(Heard<'_>)) {
+    fn take_data(&mut self, number: u32, bytes: &[u8], notify: &mut impl FnMut(LinkEvent<'_>)) {
         let Stage::Streams(streams) = &mut self.stage else { return };
         let Some(stream) = streams.get_mut(number as usize).filter(|stream| !stream.is_over) else { return };
         let mut is_complete = false;
         let fed = stream.events.feed(bytes, |name, data| match name {
-            b"next" => heard(Heard::Result(number, data)),
+            b"next" => notify(LinkEvent::Result(number, data)),
             b"complete" => {
                 is_complete = true;
-                heard(Heard::Completed(number));
+                notify(LinkEvent::Completed(number));
             }
             _ => {}
         });
         stream.is_over |= is_complete;
         if let Err(fault) = fed {
             stream.is_over = true;
-            heard(Heard::Rejected(number, fault.to_string()));
+            notify(LinkEvent::Rejected(number, fault.to_string()));
         }
     }
 
-    /// True where a stream that the target did not take may be asked for again: once.
-    pub(super) fn may_repeat(&mut self, number: u32) -> bool {
-        let Stage::Streams(streams) = &mut self.stage else { return false };
-        let stream = streams.get_mut(number as usize);
-        stream.is_some_and(|stream| !mem::replace(&mut stream.is_repeated, true))
-    }
-
-    /// One of several streams has ended; the others go on.
-    pub(super) fn end_stream(&mut self, number: u32, reason: &str, heard: &mut impl FnMut(Heard<'_>)) {
-        let Stage::Streams(streams) = &mut self.stage else { return };
+    /// A stream has ended: its connection with it, unless it is one of several.
+    pub(super) fn end_stream(&mut self, number: u32, reason: &str, notify: &mut impl FnMut(LinkEvent<'_>)) {
+        let Stage::Streams(streams) = &mut self.stage else { return self.end(reason.to_owned(), notify) };
         let Some(stream) = streams.get_mut(number as usize) else { return };
         if !mem::replace(&mut stream.is_over, true) {
-            heard(Heard::Rejected(number, reason.to_owned()));
+            notify(LinkEvent::Rejected(number, reason.to_owned()));
         }
     }
 
@@ -187,64 +261,10 @@ impl Link {
         matches!(self.stage, Stage::Over)
     }
 
-    /// Takes what was read; answers to it go to `out`.
-    pub(super) fn take(
-        &mut self,
-        bytes: &[u8],
-        memo: &mut HeadMemo,
-        out: &mut Vec<u8>,
-        heard: &mut impl FnMut(Heard<'_>),
-    ) {
-        let mut rest = bytes;
-        if let Stage::Opening(answer, accept) = &mut self.stage {
-            match answer.opened(rest, accept, self.protocol, memo) {
-                Ok(None) => return,
-                Ok(Some(taken)) => rest = &rest[taken..],
-                Err(reason) => return self.end(reason, heard),
-            }
-            self.stage = Stage::Socket(FrameReader::default());
-            heard(Heard::Connected);
-        }
-        if let Stage::Reserving(answer, stream_head) = &mut self.stage {
-            match answer.reserved(rest, memo) {
-                Ok(None) => return,
-                Ok(Some((token, length))) => {
-                    out.append(stream_head);
-                    out.extend_from_slice(format!("{TOKEN_HEADER}: {token}\r\n\r\n").as_bytes());
-                    (self.token, rest) = (Some(token), &rest[length..]);
-                }
-                Err(reason) => return self.end(reason, heard),
-            }
-            self.stage = Stage::Stream(Box::new(Answer::new()), EventReader::default());
-        }
-        let ended = match &mut self.stage {
-            Stage::Socket(frames) => {
-                let mut talk =
-                    Talk { protocol: self.protocol, is_acknowledged: &mut self.is_acknowledged, end: None };
-                let fed = frames.feed(rest, |frame| talk.take(&frame, out, heard));
-                talk.end.or_else(|| fed.err().map(|fault| fault.to_string()))
-            }
-            Stage::Stream(answer, events) => {
-                match answer.streamed(rest, events, self.protocol, memo, &mut self.is_acknowledged, heard) {
-                    Ok(false) => None,
-                    Ok(true) => {
-                        self.stage = Stage::Over;
-                        None
-                    }
-                    Err(reason) => Some(reason),
-                }
-            }
-            Stage::Opening(..) | Stage::Reserving(..) | Stage::Streams(_) | Stage::Over => None,
-        };
-        if let Some(reason) = ended {
-            self.end(reason, heard);
-        }
-    }
-
-    pub(super) fn end(&mut self, reason: String, heard: &mut impl FnMut(Heard<'_>)) {
+    pub(super) fn end(&mut self, reason: String, notify: &mut impl FnMut(LinkEvent<'_>)) {
         if !self.is_over() {
             self.stage = Stage::Over;
-            heard(Heard::Ended(reason));
+            notify(LinkEvent::Ended(reason));
         }
     }
 
@@ -285,120 +305,8 @@ impl Link {
     }
 }
 
-impl Answer {
-    /// Ready for the answer to a request.
-    pub(super) fn new() -> Self {
-        let mut scanner = Scanner::default();
-        scanner.begin(false);
-        Self { scanner, sink: Sink::new(Keep::Whole, &mut Vec::new()) }
-    }
-
-    /// The token of a stream that was reserved, once its answer is whole, and how many bytes that took.
-    fn reserved(&mut self, bytes: &[u8], memo: &mut HeadMemo) -> Result<Option<(Box<str>, usize)>, String> {
-        let found = self.scanner.feed(bytes, &mut self.sink, memo).map_err(|fault| fault.to_string())?;
-        let Some(answer) = found else { return Ok(None) };
-        let token = read_token(answer.status, self.sink.answer(answer.status).body)?;
-        if !answer.keeps_connection {
-            return Err("the target closes the connection behind the reservation of a stream".to_owned());
-        }
-        Ok(Some((token, answer.consumed)))
-    }
-
-    /// How many bytes the answer to the opening took, once it is whole and agrees.
-    fn opened(
-        &mut self,
-        bytes: &[u8],
-        accept: &str,
-        protocol: Protocol,
-        memo: &mut HeadMemo,
-    ) -> Result<Option<usize>, String> {
-        let found = self.scanner.feed(bytes, &mut self.sink, memo).map_err(|fault| fault.to_string())?;
-        let Some(answer) = found else { return Ok(None) };
-        if answer.status != 101 {
-            return Err(format!("status {}", answer.status));
-        }
-        let head = self.sink.answer(101).head;
-        if let Some(fault) = opening_fault(head, accept) {
-            return Err(fault.message);
-        }
-        let chosen = header(head, "sec-websocket-protocol").unwrap_or_default();
-        if chosen != protocol.name().as_bytes() {
-            let chosen = String::from_utf8_lossy(chosen);
-            return Err(format!(
-                "the target does not choose the sub-protocol {}, but `{chosen}`",
-                protocol.name()
-            ));
-        }
-        Ok(Some(answer.consumed))
-    }
-
-    /// Reads on in a stream of events; true where the target says that it is complete.
-    fn streamed(
-        &mut self,
-        bytes: &[u8],
-        events: &mut EventReader,
-        protocol: Protocol,
-        memo: &mut HeadMemo,
-        is_acknowledged: &mut bool,
-        heard: &mut impl FnMut(Heard<'_>),
-    ) -> Result<bool, String> {
-        let found = self.scanner.feed(bytes, &mut self.sink, memo).map_err(|fault| fault.to_string())?;
-        if !*is_acknowledged {
-            let answer = self.sink.answer(0);
-            if answer.head.is_empty() {
-                return Ok(false);
-            }
-            let status = answer.head.get(9..12).and_then(|status| str::from_utf8(status).ok()?.parse().ok());
-            let kind = String::from_utf8_lossy(header(answer.head, "content-type").unwrap_or_default());
-            check_stream(status.unwrap_or(0), &kind)?;
-            *is_acknowledged = true;
-            heard(Heard::Connected);
-            heard(Heard::Acknowledged);
-            heard(Heard::Read);
-        }
-        let is_shared = protocol == Protocol::SseSingle;
-        let (mut is_complete, mut fault) = (false, None);
-        let fed = events.feed(self.sink.answer(0).body, |name, data| {
-            let is_next = name == b"next";
-            if fault.is_some() || !is_next && name != b"complete" {
-                return;
-            }
-            let (number, payload) = match is_shared.then(|| messages::addressed(data)) {
-                None => (0, data),
-                Some(Some(addressed)) => addressed,
-                Some(None) => {
-                    fault = Some(no_message(data));
-                    return;
-                }
-            };
-            if is_next {
-                heard(Heard::Result(number, payload));
-            } else {
-                // The other operations of a shared stream go on.
-                is_complete |= !is_shared;
-                heard(Heard::Completed(number));
-            }
-        });
-        self.sink.forget_body();
-        fed.map_err(|fault| fault.to_string())?;
-        if let Some(fault) = fault {
-            return Err(fault);
-        }
-        match found {
-            Some(_) if !is_complete => Err("the stream ended".to_owned()),
-            _ => Ok(is_complete),
-        }
-    }
-}
-
-fn check_stream(status: u16, kind: &str) -> Result<(), String> {
-    if status != 200 {
-        return Err(format!("status {status}"));
-    }
-    if !kind.to_ascii_lowercase().starts_with("text/event-stream") {
-        return Err(format!("the answer is no stream of events, but `{kind}`"));
-    }
-    Ok(())
+fn content_type(head: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(header(head, "content-type").unwrap_or_default())
 }
 
 /// The frames of one read.
@@ -409,12 +317,12 @@ struct Talk<'a> {
 }
 
 impl Talk<'_> {
-    fn take(&mut self, frame: &Frame<'_>, out: &mut Vec<u8>, heard: &mut impl FnMut(Heard<'_>)) -> Flow {
+    fn take(&mut self, frame: &Frame<'_>, out: &mut Vec<u8>, notify: &mut impl FnMut(LinkEvent<'_>)) -> Flow {
         match frame {
-            Frame::Text(text) => return self.take_message(text, out, heard),
+            Frame::Text(text) => return self.take_message(text, out, notify),
             Frame::Binary(_) => return self.stop("the target sent a binary message".to_owned()),
             Frame::Ping(payload) => frames::write(Opcode::Pong, payload, mask(), out),
-            Frame::Pong => heard(Heard::Read),
+            Frame::Pong => notify(LinkEvent::Read),
             Frame::Close(code, reason) => {
                 let reason = String::from_utf8_lossy(cut(reason)).into_owned();
                 let code = code.map_or("without a code".to_owned(), |code| code.to_string());
@@ -424,30 +332,38 @@ impl Talk<'_> {
         Flow::GoOn
     }
 
-    fn take_message(&mut self, text: &[u8], out: &mut Vec<u8>, heard: &mut impl FnMut(Heard<'_>)) -> Flow {
+    fn take_message(
+        &mut self,
+        text: &[u8],
+        out: &mut Vec<u8>,
+        notify: &mut impl FnMut(LinkEvent<'_>),
+    ) -> Flow {
         let Some(message) = Message::read(self.protocol, text) else {
             return self.stop(no_message(text));
         };
         match message {
-            Message::Next(number, result) => heard(Heard::Result(number, result.as_bytes())),
+            Message::Next(number, result) => notify(LinkEvent::Result(number, result.as_bytes())),
             Message::Acknowledged if *self.is_acknowledged => {
                 return self.stop("the target acknowledged the connection twice".to_owned());
             }
             Message::Acknowledged => {
                 *self.is_acknowledged = true;
-                heard(Heard::Acknowledged);
+                notify(LinkEvent::Acknowledged);
             }
             Message::Refused(payload) => {
                 let payload = String::from_utf8_lossy(cut(payload.as_bytes()));
                 return self.stop(format!("connection_error {payload}"));
             }
             Message::Ping => write_text(messages::PONG, out),
-            Message::Pong => heard(Heard::Read),
+            Message::Pong => notify(LinkEvent::Read),
             Message::KeepAlive => {}
             Message::Error(number, errors) => {
-                heard(Heard::Rejected(number, String::from_utf8_lossy(cut(errors.as_bytes())).into_owned()));
+                notify(LinkEvent::Rejected(
+                    number,
+                    String::from_utf8_lossy(cut(errors.as_bytes())).into_owned(),
+                ));
             }
-            Message::Complete(number) => heard(Heard::Completed(number)),
+            Message::Complete(number) => notify(LinkEvent::Completed(number)),
         }
         Flow::GoOn
     }
@@ -462,17 +378,13 @@ fn no_message(text: &[u8]) -> String {
     format!("`{}` is no message of the protocol", String::from_utf8_lossy(cut(text)))
 }
 
-pub(super) fn cut(text: &[u8]) -> &[u8] {
-    &text[..text.len().min(REASON_BYTES_MAX)]
-}
-
 fn write_text(text: &[u8], out: &mut Vec<u8>) {
     frames::write(Opcode::Text, text, mask(), out);
 }
 
 /// Of no meaning to the measurement, so without a seed.
 fn mask() -> [u8; 4] {
-    let key = new_key();
+    let key = new_websocket_key();
     let mut mask = [0; 4];
     mask.copy_from_slice(&key.as_bytes()[..4]);
     mask

@@ -2,8 +2,9 @@
 //!
 //! An event passes: read ([`thread`], stamped before anything looks at it) → frames ([`frames`]) or server-sent events
 //! ([`sse`]) → messages ([`messages`], [`link`]) → its token, and the mutation that it belongs to ([`delivery`]). Users put
-//! their mutations into the queue of [`publications`]. [`requests`] opens connections; where a client has one stream for
-//! everything, its operations are started and stopped beside it ([`orders`]).
+//! their mutations into the queue of [`publications`]. [`requests`] writes what opens connections, [`response`] reads what
+//! targets say to it; where a client has one stream for everything, its operations are started and stopped beside it
+//! ([`orders`]).
 
 mod delivery;
 mod frames;
@@ -12,6 +13,7 @@ mod messages;
 mod orders;
 pub(crate) mod publications;
 mod requests;
+mod response;
 mod sse;
 pub(crate) mod thread;
 pub(crate) mod values;

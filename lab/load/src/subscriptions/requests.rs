@@ -12,10 +12,9 @@ pub(super) const TOKEN_HEADER: &str = "X-GraphQL-Event-Stream-Token";
 const EVENT_STREAM: (&str, &str) = ("Accept", "text/event-stream");
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
-/// The first request of a connection, without its last empty line, and its body.
+/// The first request of a connection; that of a WebSocket is without the headers of the opening handshake.
 pub(super) struct Opening {
-    pub(super) head: Vec<u8>,
-    pub(super) body: Vec<u8>,
+    pub(super) text: Vec<u8>,
     /// What follows on the same connection once a stream is reserved: a head without the token and the last empty line.
     pub(super) stream_head: Vec<u8>,
 }
@@ -46,7 +45,7 @@ impl Speaker<'_> {
                 self.head("PUT", "", &[("Content-Length", "0")])
             }
         };
-        Opening { head, body, stream_head }
+        Opening { text: [&head, &b"\r\n"[..], &body].concat(), stream_head }
     }
 
     /// Starts an operation on a stream.

@@ -4,7 +4,7 @@
 use super::{Action, AskReason, StartExchange, UserIndex, UserMachine};
 use crate::recorder::Recorder;
 use expect_test::{Expect, expect};
-use prony_client::event::ConnectionCounts;
+use prony_client::ConnectionCounts;
 use prony_model::load::IterationBudget;
 use prony_model::measurement::counts::Counts;
 use prony_model::measurement::tally::{StartCounts, TallyShape};

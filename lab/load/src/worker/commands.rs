@@ -1,7 +1,8 @@
 //! What waiting programs ask for along with a step: calls, WebSockets, and what is given up of them.
 
-use super::events::{Context, Purpose};
-use super::{Worker, WorkerError};
+use super::Worker;
+use super::request::{Context, Open, Purpose};
+use crate::error::WorkerError;
 use crate::users::UserIndex;
 use prony_client::targets::TargetId;
 use prony_client::{PoolId, RequestId, RequestOptions, Route};
@@ -9,15 +10,6 @@ use prony_model::Nanos;
 use prony_model::program::call::{Ask, AskId, Call, SocketOpening};
 use prony_model::program::{Outgoing, ProgramError, Step};
 use std::mem;
-
-/// Something that a user's program has asked for and not heard the end of.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Open {
-    id: AskId,
-    request: RequestId,
-    /// WebSockets are not counted.
-    is_counted: bool,
-}
 
 impl Worker<'_> {
     /// Begins what the program has asked for along with its step.
@@ -87,6 +79,7 @@ impl Worker<'_> {
             is_fresh: call.is_fresh,
             is_repeatable: true,
             wants_times: true,
+            is_streamed: false,
         };
         let purpose = Purpose::Call { id: call.id, expects: call.expects };
         let context = Context { user, request: call.request, scheduled, purpose };

@@ -1,32 +1,12 @@
 //! What the client tells of requests: recorded, and handed to the program and the machine.
 
-use super::{Worker, WorkerError};
+use super::Worker;
+use super::request::{Context, Purpose};
+use crate::error::WorkerError;
 use crate::users::UserIndex;
 use prony_client::{ClientEvent, Ended, EventKind, Failure, RequestId};
 use prony_model::program::call::{AskId, CallBytes, CallTimes, SocketEvent, WaitEvent};
-use prony_model::{Nanos, Outcome, Record};
-use std::ops::RangeInclusive;
-use std::sync::Arc;
-
-/// Whose request it is, and how it is counted.
-#[derive(Debug, Clone)]
-pub(super) struct Context {
-    pub(super) user: UserIndex,
-    /// Under which it is counted.
-    pub(super) request: usize,
-    pub(super) scheduled: Nanos,
-    pub(super) purpose: Purpose,
-}
-
-#[derive(Debug, Clone)]
-pub(super) enum Purpose {
-    /// A request of a step, whose response the program judges.
-    Step { bytes_sent: u64 },
-    /// A call of a waiting program; the statuses that count as a success.
-    Call { id: AskId, expects: Option<Arc<[RangeInclusive<u16>]>> },
-    /// A WebSocket of a waiting program; it is not counted.
-    WebSocket { id: AskId },
-}
+use prony_model::{Outcome, Record};
 
 impl Worker<'_> {
     pub(super) fn on_client_event(&mut self, event: ClientEvent) -> Result<(), WorkerError> {

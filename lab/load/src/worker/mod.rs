@@ -1,24 +1,24 @@
 //! One thread of the load generator: wires what its users do ([`crate::users`]), what is sent for them
 //! ([`prony_client::Client`]) and what is counted ([`crate::recorder`]) to the program, and reads the clock for all of them.
 //!
-//! [`events`] takes what the client tells, [`commands`] what waiting programs ask for.
+//! [`events`] takes what the client tells, [`commands`] what waiting programs ask for; [`request`] says whose a request is.
 
 mod commands;
 mod events;
+mod request;
 
+use crate::error::WorkerError;
 use crate::recorder::Recorder;
+use crate::seconds::{Seconds, ThreadInterval};
 use crate::users::{Action, AskReason, StartExchange, UserIndex, UserMachine};
-use commands::Open;
-use events::{Context, Purpose};
 use prony_client::targets::{TargetId, Targets};
-use prony_client::{Client, ClientSettings, Part, PoolId, Pooling, RequestOptions, Route, SendError};
-use prony_model::measurement::tally::{Tally, TallyShape};
+use prony_client::{Client, ClientSettings, Part, PoolId, Pooling, RequestOptions, Route};
+use prony_model::measurement::tally::TallyShape;
 use prony_model::plan::wire::{Connections, Spoken};
 use prony_model::program::call::WaitEvent;
 use prony_model::program::{Event, Outgoing, Program, ProgramError, Step, StopFlag, ThreadPlace, Workload};
 use prony_model::{Nanos, Plan, Windows};
-use rustix::time::{ClockId, clock_gettime};
-use std::io;
+use request::{Context, Open, Purpose};
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
@@ -41,43 +41,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) shape: TallyShape,
 }
 
-/// A second of one thread's work.
-#[derive(Debug)]
-pub(crate) struct ThreadInterval {
-    pub(crate) thread: u32,
-    pub(crate) second: u64,
-    /// When it was handed over.
-    pub(crate) until: Nanos,
-    /// The thread hands over nothing more.
-    pub(crate) is_last: bool,
-    pub(crate) tally: Tally,
-    /// Processor time that the thread took in it.
-    pub(crate) busy: Nanos,
-}
-
-/// Why a thread cannot go on.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum WorkerError {
-    #[error(transparent)]
-    System(#[from] io::Error),
-    #[error(transparent)]
-    Program(#[from] ProgramError),
-    #[error(transparent)]
-    Request(SendError),
-}
-
-impl From<SendError> for WorkerError {
-    fn from(error: SendError) -> Self {
-        match error {
-            SendError::System(error) => Self::System(error),
-            error => Self::Request(error),
-        }
-    }
-}
-
 pub(crate) struct Worker<'a> {
     shared: &'a Shared<'a>,
-    place: ThreadPlace,
     program: Box<dyn Program + 'a>,
     machine: UserMachine<'a>,
     client: Client<'a, Context>,
@@ -88,13 +53,6 @@ pub(crate) struct Worker<'a> {
     is_http2: Vec<bool>,
     outgoing: Outgoing,
     seconds: Seconds,
-}
-
-/// The seconds that a thread hands over.
-struct Seconds {
-    hand_over: Sender<ThreadInterval>,
-    second: u64,
-    busy_before: Nanos,
 }
 
 impl<'a> Worker<'a> {
@@ -117,7 +75,6 @@ impl<'a> Worker<'a> {
         shared.exchange.set_wake(number, move || waker.wake());
         Ok(Self {
             shared,
-            place,
             program: shared.workload.program(place)?,
             open: machine.users().map(|_| Vec::new()).collect(),
             machine,
@@ -125,14 +82,14 @@ impl<'a> Worker<'a> {
             recorder: Recorder::new(shared.windows, shared.shape),
             is_http2: shared.targets.all_spoken().into_iter().map(|spoken| spoken == Spoken::Http2).collect(),
             outgoing: Outgoing::default(),
-            seconds: Seconds { hand_over, second: 0, busy_before: Nanos::ZERO },
+            seconds: Seconds::new(number, hand_over),
         })
     }
 
     /// Runs until the last response, the last timeout, the end of all grace, or the stop.
     pub(crate) fn run(mut self, epoch: Instant) -> Result<(), WorkerError> {
         self.client.start(epoch);
-        self.seconds.busy_before = processor_time();
+        self.seconds.begin();
         self.connect_early()?;
         let last_moment = self.machine.last_moment();
         loop {
@@ -146,8 +103,7 @@ impl<'a> Worker<'a> {
                 self.act()?;
                 now = self.client.now();
             }
-            let second = Nanos::from_secs(self.seconds.second + 1);
-            let until = now.plus(STOP_CHECK).min(second).min(self.machine.next_moment(now));
+            let until = now.plus(STOP_CHECK).min(self.seconds.end()).min(self.machine.next_moment(now));
             self.client.wait(now, until)?;
             while let Some(event) = self.client.next_event()? {
                 self.on_client_event(event)?;
@@ -225,6 +181,7 @@ impl<'a> Worker<'a> {
                 is_fresh: false,
                 is_repeatable: false,
                 wants_times: false,
+                is_streamed: false,
             };
             let purpose = Purpose::Step { bytes_sent };
             let context = Context { user, request: sent.request, scheduled, purpose };
@@ -260,7 +217,7 @@ impl<'a> Worker<'a> {
     }
 
     fn hand_over_seconds(&mut self, now: Nanos) {
-        while now >= Nanos::from_secs(self.seconds.second + 1) {
+        while now >= self.seconds.end() {
             self.send_tally(false);
         }
     }
@@ -270,19 +227,7 @@ impl<'a> Worker<'a> {
         let users_active = self.machine.users_active(until);
         let counts = self.program.end_second();
         let tally = self.recorder.take(users_active, counts, self.client.take_counts());
-        let (busy, seconds) = (processor_time(), &mut self.seconds);
-        let interval = ThreadInterval {
-            thread: self.place.number,
-            second: seconds.second,
-            until,
-            is_last,
-            tally,
-            busy: busy.since(seconds.busy_before),
-        };
-        seconds.busy_before = busy;
-        seconds.second += 1;
-        // The collector only goes away when the run is being given up.
-        let _ = seconds.hand_over.send(interval);
+        self.seconds.hand_over(tally, until, is_last);
     }
 }
 
@@ -300,9 +245,4 @@ fn route(
         user.0
     };
     Route { pool: PoolId(pool), target: TargetId(target as u32), user: machine.place_of(user).number }
-}
-
-pub(crate) fn processor_time() -> Nanos {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Nanos::from_secs(time.tv_sec as u64).plus(Nanos(time.tv_nsec as u64))
 }

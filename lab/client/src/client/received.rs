@@ -1,0 +1,79 @@
+//! What is streamed: shown to its owner after each read, before the next one.
+
+use super::{Client, Pending};
+use crate::connection::{Carrier, Connection};
+use crate::event::{ClientEvent, EventKind, Failure};
+use crate::ids::{ConnectionId, RequestId};
+use crate::request::Stage;
+use prony_model::Nanos;
+use prony_model::program::Answer;
+use std::mem;
+use std::ops::Range;
+
+impl<C: Clone> Client<'_, C> {
+    /// What came of a streamed response since the last event of it: its status, its head if that came, and some of its body.
+    /// Of a WebSocket whose owner reads its frames the body is what was read, and the status 101.
+    pub fn received(&self, id: RequestId) -> Answer<'_> {
+        match self.requests.get(id) {
+            Some(request) if matches!(request.stage, Stage::WebSocket) => {
+                let body = self.buffer.get(self.frames.clone()).unwrap_or_default();
+                Answer { status: 101, head: &[], body, has_graphql_errors: false }
+            }
+            Some(request) => request.sink.answer(request.sink.status()),
+            None => Answer { status: 0, head: &[], body: &[], has_graphql_errors: false },
+        }
+    }
+
+    /// Sends frames over a WebSocket whose owner writes them; nothing happens where it is not open.
+    pub fn send_frames(&mut self, id: RequestId, frames: &[u8]) {
+        let connection = self.requests.get(id).and_then(|request| request.connection);
+        let Some(connection) = connection else { return };
+        let entry = self.connections.get_mut(connection);
+        let Some(Carrier::Frames(transport)) = entry.map(|entry| &mut entry.carrier) else { return };
+        if let Err(fault) = transport.send(frames) {
+            self.fail(id, &Failure::of_transport(&fault));
+        }
+    }
+
+    /// Frames were read at this moment; they are in this part of the buffer.
+    pub(super) fn take_frames(&mut self, id: ConnectionId, frames: Range<usize>, now: Nanos) {
+        let Some(request) = self.connections.get(id).and_then(|connection| connection.carries) else {
+            return;
+        };
+        if let Some(entry) = self.requests.get_mut(request) {
+            entry.bytes.received += frames.len() as u64;
+            self.frames = frames;
+            self.pending.push_back(Pending::Received(request, now));
+        }
+    }
+
+    pub(super) fn tell_received(&mut self, id: RequestId, at: Nanos) -> Option<ClientEvent> {
+        self.requests.get(id)?;
+        self.shown = Some(id);
+        Some(ClientEvent { request: id, kind: EventKind::Received { at } })
+    }
+
+    /// The owner has seen what was received.
+    pub(super) fn end_received(&mut self, id: RequestId) {
+        if let Some(request) = self.requests.get_mut(id) {
+            request.sink.end_read(&mut self.spare);
+        }
+    }
+
+    /// Adds what came over a connection of HTTP/2 to the bytes of one of its streams.
+    pub(super) fn add_received_bytes(&mut self, id: RequestId) {
+        let connection = self.requests.get(id).and_then(|request| request.connection);
+        let entry = connection.and_then(|connection| self.connections.get_mut(connection));
+        let bytes = entry.and_then(Connection::http2).map_or(0, |http2| http2.take_received_bytes());
+        if let Some(request) = self.requests.get_mut(id) {
+            request.bytes.received += bytes;
+        }
+    }
+
+    /// Gives back the memory of a streamed request's text, which is not sent again.
+    pub(super) fn drop_text(&mut self, id: RequestId) {
+        if let Some(request) = self.requests.get_mut(id).filter(|request| request.options.is_streamed) {
+            drop(mem::take(&mut request.text));
+        }
+    }
+}

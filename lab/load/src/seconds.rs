@@ -1,0 +1,67 @@
+//! The seconds of one thread's work, as it hands them over to the collector.
+
+use prony_model::Nanos;
+use prony_model::measurement::tally::Tally;
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::mpsc::Sender;
+
+/// A second of one thread's work.
+#[derive(Debug)]
+pub(crate) struct ThreadInterval {
+    pub(crate) thread: u32,
+    pub(crate) second: u64,
+    /// When it was handed over.
+    pub(crate) until: Nanos,
+    /// The thread hands over nothing more.
+    pub(crate) is_last: bool,
+    pub(crate) tally: Tally,
+    /// Processor time that the thread took in it.
+    pub(crate) busy: Nanos,
+}
+
+/// Numbers the seconds of a thread and measures the processor time of each.
+#[derive(Debug)]
+pub(crate) struct Seconds {
+    /// Among all threads of the run.
+    thread: u32,
+    hand_over: Sender<ThreadInterval>,
+    second: u64,
+    busy_before: Nanos,
+}
+
+impl Seconds {
+    pub(crate) const fn new(thread: u32, hand_over: Sender<ThreadInterval>) -> Self {
+        Self { thread, hand_over, second: 0, busy_before: Nanos::ZERO }
+    }
+
+    /// The run begins: what the thread computed before is not counted.
+    pub(crate) fn begin(&mut self) {
+        self.busy_before = processor_time();
+    }
+
+    /// When the present second ends.
+    pub(crate) const fn end(&self) -> Nanos {
+        Nanos::from_secs(self.second + 1)
+    }
+
+    /// Hands over what was counted in the present second; the next one begins.
+    pub(crate) fn hand_over(&mut self, tally: Tally, until: Nanos, is_last: bool) {
+        let busy = processor_time();
+        let interval = ThreadInterval {
+            thread: self.thread,
+            second: self.second,
+            until,
+            is_last,
+            tally,
+            busy: busy.since(self.busy_before),
+        };
+        (self.busy_before, self.second) = (busy, self.second + 1);
+        // The collector only goes away when the run is being given up.
+        let _ = self.hand_over.send(interval);
+    }
+}
+
+fn processor_time() -> Nanos {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Nanos::from_secs(time.tv_sec as u64).plus(Nanos(time.tv_nsec as u64))
+}

@@ -550,3 +550,36 @@ fn an_option_to_throw_holds_for_metrics_and_colours_are_known_to_the_summary() {
     let ran = run(script, &["--no-color"]);
     assert!(ran.out == "noColor: true" && !ran.error.contains("went on"), "{}{}", ran.out, ran.error);
 }
+
+/// One that computed once held up all users of its thread until it was done.
+#[test]
+fn users_that_compute_give_way_to_others_of_their_thread() {
+    let script = r#"
+        import { sleep } from "k6";
+        import { Counter } from "k6/metrics";
+        const naps = new Counter("naps");
+        export const options = { scenarios: {
+            computing: { executor: "per-vu-iterations", vus: 2, iterations: 1, exec: "compute" },
+            sleeping: { executor: "constant-vus", vus: 3, duration: "1500ms", exec: "nap" },
+        }, thresholds: { naps: ["count>100"] } };
+        function turns() { let n = 0; for (let i = 0; i < 2000; i++) n += i % 7 ? 0 : i; return n; }
+        export function compute() {
+            const until = Date.now() + 1500;
+            const kept = [];
+            while (Date.now() < until) {
+                kept.push([3, 1, 2].sort((a, b) => a - b).join());
+                if (turns() !== 285285 || kept[kept.length - 1] !== "1,2,3") throw new Error("not what was computed");
+                if (kept.length > 1000) kept.length = 0;
+            }
+        }
+        export function nap() { sleep(0.01); naps.add(1); }
+    "#;
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("script.js"), script).unwrap();
+    let output = command(directory.path(), &["--threads", "1", "script.js"]).output().unwrap();
+    let found = String::from_utf8(output.stderr).unwrap();
+    for part in ["users-compute", "without a wait, at ", "/script.js:", "% of the lab's processor time"] {
+        assert!(found.contains(part), "{part} is missing in:\n{found}");
+    }
+    check(script, &["--threads", "1"], 0, &["✓ 'count>100'", "iterations"]);
+}

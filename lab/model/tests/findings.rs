@@ -4,6 +4,7 @@
 
 use prony_model::data::variable::Values;
 use prony_model::measurement::clock::{ClockEvent, ClockEventKind};
+use prony_model::measurement::counts::Computing;
 use prony_model::measurement::figures::LatencyFigures;
 use prony_model::measurement::histogram::Latencies;
 use prony_model::measurement::tally::{Tally, TallyShape};
@@ -311,6 +312,26 @@ fn starts_dropped() {
     let findings = short.findings();
     assert!(findings[0].cause.contains("100/s keep 8.0 busy by Little's law; they are enough in the mean"));
     assert!(findings[0].try_next.starts_with("some more users"));
+}
+
+#[test]
+fn users_compute() {
+    let run = Run::default();
+    let plan = run.plan();
+    let found = |longest| {
+        let mut result = run.result(&plan);
+        result.lab.processor_time_ns = Nanos::from_secs(4);
+        let place = "mix (a.js:3:9)".to_owned();
+        let total_ns = Nanos::from_secs(3);
+        result.counted.computing = Computing { total_ns, longest_ns: longest, place };
+        let findings = judge(&plan, &result, &run.place);
+        findings.into_iter().find(|finding| finding.kind == FindingKind::UsersCompute)
+    };
+    let seen = found(Nanos::from_millis(100)).unwrap().seen;
+    let expected =
+        "a user computed for 100 ms without a wait, at mix (a.js:3:9); such users took 75 % of the lab's";
+    assert!(seen.starts_with(expected), "{seen}");
+    assert_eq!(found(Nanos(99_999_999)), None);
 }
 
 fn heard(heard: Heard) -> Run {

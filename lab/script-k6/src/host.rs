@@ -9,6 +9,7 @@
 
 use super::vm::{Memory, Phase, Script, Waits, throw_uncatchable};
 use prony_metrics::{MetadataId, Recorder, TagSets, Tags};
+use prony_model::measurement::counts::Computing;
 use prony_model::program::call::AskId;
 use prony_model::program::table::Tables;
 use prony_model::program::{Outgoing, StopFlag};
@@ -21,6 +22,10 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// How long a user computes before others of its thread run: an iteration that sleeps or waits for a response is late by no more,
+/// and what the switch costs is a small part of it.
+const TURN: Nanos = Nanos::from_millis(1);
 
 /// Values of any type, one of each, made at its first use.
 #[derive(Default)]
@@ -52,6 +57,10 @@ pub struct UserState {
     pub data_received: u64,
     /// What it waits for and what has come.
     pub waits: Waits,
+    /// It computes, and goes on as soon as others have had their turn.
+    pub(super) has_given_way: bool,
+    /// How long it has computed since it last waited, up to where it last gave way.
+    pub(super) computed: Nanos,
     /// What parts of `k6/` keep for a user.
     pub data: Extensions,
     /// Called when something comes; the iteration does not end while there are any.
@@ -89,6 +98,11 @@ pub struct Host {
     pub(super) required_at: Cell<usize>,
     /// Ends whatever runs, init code too.
     stop: StopFlag,
+    computing: RefCell<Computing>,
+    /// How long the stretch of computing was whose place is noted.
+    placed: Cell<Nanos>,
+    /// When the thread was given to the user that runs.
+    turn_began: Cell<Nanos>,
     /// The user's own JavaScript runs, and not what calls it, which must not be interrupted.
     pub(super) is_interruptible: Cell<bool>,
 }
@@ -130,6 +144,9 @@ impl Host {
             cut: Cell::new(None),
             required_at: Cell::new(0),
             stop,
+            computing: RefCell::default(),
+            placed: Cell::new(Nanos::ZERO),
+            turn_began: Cell::new(Nanos::ZERO),
             is_interruptible: Cell::new(false),
         }
     }
@@ -155,6 +172,58 @@ impl Host {
         }
         let end = self.user.try_borrow().map(|user| user.began.plus(user.time_limit));
         end.is_ok_and(|end| end < Nanos::MAX && self.now() >= end)
+    }
+
+    /// The thread is given to a user.
+    pub(super) fn begin_turn(&self) {
+        let now = self.now();
+        self.turn_began.set(now);
+        self.recorder().set_now(now);
+    }
+
+    /// The user that runs gives way to others: what it has computed is counted, and its place noted where no user has computed for
+    /// half as long.
+    pub(super) fn note_computing(&self, place: impl FnOnce() -> Option<String>) {
+        let (now, turn_began) = (self.now(), self.turn_began.get());
+        // The place is looked for in JavaScript of its own.
+        self.turn_began.set(now);
+        let turn = now.since(turn_began);
+        let stretch = {
+            let mut user = self.user();
+            user.has_given_way = true;
+            user.computed = user.computed.plus(turn);
+            user.computed
+        };
+        let mut computing = self.computing.borrow_mut();
+        computing.total_ns = computing.total_ns.plus(turn);
+        if stretch <= computing.longest_ns {
+            return;
+        }
+        let is_far_longer = stretch.0 / 2 > self.placed.get().0;
+        computing.longest_ns = stretch;
+        drop(computing);
+        if is_far_longer && let Some(place) = place() {
+            self.placed.set(stretch);
+            self.computing.borrow_mut().place = place;
+        }
+    }
+
+    /// What users have computed since this was last asked.
+    pub(super) fn take_computing(&self) -> Computing {
+        self.placed.set(Nanos::ZERO);
+        self.computing.take()
+    }
+
+    /// True where a user's iteration has computed for so long that others of the thread have to get their turn. False while a
+    /// native function holds what other users need.
+    pub(super) fn has_to_give_way(&self) -> bool {
+        let is_iteration = self.is_interruptible.get() && self.phase.get() == Phase::Iteration;
+        is_iteration
+            && self.now() >= self.turn_began.get().plus(TURN)
+            && self.user.try_borrow_mut().is_ok()
+            && self.outgoing.try_borrow_mut().is_ok()
+            && self.thread.try_borrow_mut().is_ok()
+            && self.recorder.try_borrow_mut().is_ok()
     }
 
     pub(super) fn is_stopped(&self) -> bool {
@@ -263,6 +332,8 @@ impl UserState {
             data_sent: 0,
             data_received: 0,
             waits: Waits::default(),
+            has_given_way: false,
+            computed: Nanos::ZERO,
             data: Extensions::default(),
             callbacks: HashMap::new(),
             rejections: Vec::new(),

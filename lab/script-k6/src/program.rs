@@ -15,6 +15,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
+/// What a user that computes leaves to the others of its thread each time: what is due in it is done before the user goes on.
+const OTHERS_TURN: Nanos = Nanos(10_000);
+
 /// Which part of a script's life is run. All but the iterations are run as one user with one iteration.
 #[derive(Debug, Clone)]
 pub enum Entry {
@@ -243,6 +246,9 @@ impl<'a> ScriptProgram<'a> {
     fn step(&mut self, index: usize, place: UserPlace, progress: Progress) -> Step {
         match progress {
             Progress::Parked => {
+                if self.user(index).state().has_given_way {
+                    return Step::Wait(Some(OTHERS_TURN));
+                }
                 let now = self.machine.host().now();
                 Step::Wait(self.user(index).state().waits.next_due().map(|due| due.since(now)))
             }
@@ -356,7 +362,7 @@ impl Program for ScriptProgram<'_> {
 
     fn end_second(&mut self) -> Counts {
         self.hand_over();
-        Counts::default()
+        Counts { computing: self.machine.host().take_computing(), ..Counts::default() }
     }
 }
 

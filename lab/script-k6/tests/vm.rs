@@ -411,6 +411,38 @@ fn a_stop_ends_what_computes_and_begins_nothing_more() {
     expect!["the iteration was interrupted"].assert_eq(&error.to_string());
 }
 
+#[test]
+fn users_that_compute_run_in_turns_wherever_they_are_in_the_language() {
+    let mut script = script(
+        "import { compute } from 'test';
+         import { sleep } from 'k6';
+         const spin = (n = 12000) => { compute(0.0011); let sum = 0; for (let i = 0; i < n; i++) sum += i; return sum; };
+         function* numbers() { try { for (let i = 0; i < 5; i++) { spin(); yield i; } } finally { spin(); } }
+         const later = async (n) => { spin(); await null; spin(); return n; };
+         export default async function () {
+             let seen = '';
+             for (const n of numbers()) { seen += n; if (n === 3) break; }
+             seen += [3, 1, 2].sort((a, b) => { spin(); return a - b; }).join('');
+             seen += 'abc'.replace(/[abc]/g, (c) => { spin(); return c + __VU; });
+             seen += JSON.stringify({ toJSON() { spin(); return [__VU]; } });
+             try { spin(); throw new Error('mine' + __VU); } catch (e) { spin(); seen += e.message; }
+             seen += (await later(7)) + (await Promise.all([later(8), later(9)])).join('');
+             sleep(0.1);
+             seen += [...'ab'].map((c) => `${c}${spin(6000) > 0}`);
+             const expected = `0123123a${__VU}b${__VU}c${__VU}[${__VU}]mine${__VU}789atrue,btrue`;
+             if (seen !== expected) throw new Error(`${seen} is not ${expected}`);
+         }",
+    );
+    script.builtins = script.builtins.with(asynchronous::MODULES, asynchronous::NATIVES);
+    let driver = Driver { users: 5, iterations: 4, ..Driver::default() };
+    let outcome = driver.run(script, Entry::Iterations);
+    let failed: Vec<_> = outcome.iterations.iter().filter(|(.., error)| error.is_some()).collect();
+    assert_eq!((failed.len(), outcome.iterations.len()), (0, 20), "{failed:?}");
+    // Nobody was done before the others had begun to be.
+    let users: Vec<_> = outcome.iterations.iter().take(5).map(|(user, ..)| *user).collect();
+    assert_eq!(users, [0, 1, 2, 3, 4]);
+}
+
 fn small(main: &str) -> Script {
     let mut script = script(main);
     script.limits.memory_bytes = 8 << 20;

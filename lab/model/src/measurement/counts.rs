@@ -1,5 +1,6 @@
 //! What the programs of a run count beside its requests: how checks went, and which rows were taken.
 
+use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// How often a check was kept and failed.
@@ -16,6 +17,17 @@ pub struct FeederCount {
     pub users_stopped: u64,
 }
 
+/// Users of scripts that computed, without a wait, for so long that others of their thread had to be given their turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Computing {
+    /// Of all users together.
+    pub total_ns: Nanos,
+    /// Without a wait.
+    pub longest_ns: Nanos,
+    /// Where in the script the longest was: file, line and column.
+    pub place: String,
+}
+
 /// Of one program since it was last asked, or of a whole run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
@@ -25,11 +37,12 @@ pub struct Counts {
     pub feeders: Vec<FeederCount>,
     /// Iterations that ended early because a request in them failed.
     pub iterations_cut: u64,
+    pub computing: Computing,
 }
 
 impl Counts {
     pub fn merge(&mut self, other: &Self) {
-        let Self { checks, feeders, iterations_cut } = other;
+        let Self { checks, feeders, iterations_cut, computing } = other;
         self.checks.resize(self.checks.len().max(checks.len()), CheckCount::default());
         self.feeders.resize(self.feeders.len().max(feeders.len()), FeederCount::default());
         for (sum, CheckCount { passed, failed }) in self.checks.iter_mut().zip(checks) {
@@ -41,6 +54,11 @@ impl Counts {
             sum.users_stopped += users_stopped;
         }
         self.iterations_cut += iterations_cut;
+        self.computing.total_ns = self.computing.total_ns.plus(computing.total_ns);
+        if computing.longest_ns > self.computing.longest_ns {
+            self.computing.longest_ns = computing.longest_ns;
+            self.computing.place.clone_from(&computing.place);
+        }
     }
 }
 
@@ -52,13 +70,21 @@ mod tests {
     fn programs_that_count_different_things_are_merged() {
         let check = |passed, failed| CheckCount { passed, failed };
         let mut sum = Counts::default();
+        let computing = |longest, place: &str| {
+            let (total_ns, longest_ns) = (Nanos(longest * 2), Nanos(longest));
+            Computing { total_ns, longest_ns, place: place.to_owned() }
+        };
         sum.merge(&Counts { checks: vec![check(1, 2)], ..Counts::default() });
         let feeders = vec![FeederCount { rows_taken: 3, users_stopped: 1 }];
         sum.merge(&Counts {
             checks: vec![check(1, 0), check(0, 5)],
             feeders: feeders.clone(),
             iterations_cut: 2,
+            computing: computing(5, "b.js:1:1"),
         });
-        assert_eq!(sum, Counts { checks: vec![check(2, 2), check(0, 5)], feeders, iterations_cut: 2 });
+        sum.merge(&Counts { computing: computing(3, "c.js:1:1"), ..Counts::default() });
+        let computing = Computing { total_ns: Nanos(16), ..computing(5, "b.js:1:1") };
+        let checks = vec![check(2, 2), check(0, 5)];
+        assert_eq!(sum, Counts { checks, feeders, iterations_cut: 2, computing });
     }
 }

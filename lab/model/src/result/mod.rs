@@ -15,7 +15,7 @@ use crate::data::variable::Order;
 use crate::load::windows::{Window, WindowKind, Windows};
 use crate::load::{LoadModel, Pacing, asked_per_s};
 use crate::measurement::clock::ClockEvent;
-use crate::measurement::counts::{CheckCount, Counts, FeederCount};
+use crate::measurement::counts::{CheckCount, Computing, Counts, FeederCount};
 use crate::measurement::figures::{Figures, share};
 use crate::measurement::observation::Observation;
 use crate::measurement::tally::{Cell, ConnectionCounts, StartCounts, Tally};
@@ -212,6 +212,8 @@ pub struct Counted {
     pub feeders: Vec<FeederFigures>,
     /// Iterations that ended early because a request in them failed.
     pub iterations_cut: u64,
+    #[serde(default)]
+    pub computing: Computing,
 }
 
 impl Counted {
@@ -235,7 +237,8 @@ impl Counted {
             })
         });
         let (checks, feeders) = (checks.collect(), feeders.collect());
-        Self { checks, feeders, iterations_cut: counts.iterations_cut }
+        let computing = counts.computing.clone();
+        Self { checks, feeders, iterations_cut: counts.iterations_cut, computing }
     }
 }
 

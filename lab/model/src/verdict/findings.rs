@@ -4,6 +4,7 @@ mod starts;
 
 use crate::load::windows::WindowKind;
 use crate::measurement::clock::ClockEventKind;
+use crate::measurement::counts::Computing;
 use crate::measurement::figures::share;
 use crate::measurement::histogram::SAMPLES_BEYOND_MIN;
 use crate::measurement::record::OutcomeKind;
@@ -30,6 +31,9 @@ const ERROR_SHARE_MAX: f64 = 0.05;
 const CHURN_SHARE_MAX: f64 = 0.01;
 /// Where less than this share of the asked rate was started, the result is not about that rate.
 const REACHED_SHARE_MIN: f64 = 0.99;
+
+/// Shorter stretches of computing are those of ordinary scripts.
+const COMPUTING_MIN: Nanos = Nanos::from_millis(100);
 
 /// Where the target's process runs, as far as it can be known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +65,7 @@ pub fn judge(plan: &Plan, result: &ResultFile, place: &TargetPlace) -> Vec<Findi
         feeder_exhausted(result),
         starts::rate_not_reached(result),
         starts::starts_dropped(result),
+        users_compute(result),
         subscribers_missing(result),
         subscribers_late(result),
         events_unmatched(plan, result),
@@ -203,6 +208,20 @@ fn feeder_exhausted(result: &ResultFile) -> Option<Finding> {
         let cause = "its rows are given out once each, and the load asked for more than there are";
         let remedy = "add rows, shorten the run, or write `order = \"sequential\"`";
         Finding::new(FindingKind::FeederExhausted, seen, cause, remedy)
+    })
+}
+
+fn users_compute(result: &ResultFile) -> Option<Finding> {
+    let Computing { total_ns, longest_ns, place } = &result.counted.computing;
+    (*longest_ns >= COMPUTING_MIN).then(|| {
+        let percent = total_ns.0 as f64 / result.lab.processor_time_ns.0.max(1) as f64 * 100.0;
+        let seen = format!(
+            "a user computed for {longest_ns} without a wait, at {place}; such users took {:.0} % of the lab's processor time",
+            percent.min(100.0)
+        );
+        let cause = "users of a thread have the processor in turns: those that wait beside one that computes go on a millisecond or more late, and so do their requests";
+        let remedy = "compute less: once in the init code or in setup(), or in a SharedArray; or more threads and processors (--threads)";
+        Finding::new(FindingKind::UsersCompute, seen, cause, remedy)
     })
 }
 

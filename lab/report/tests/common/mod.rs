@@ -66,7 +66,8 @@ pub fn open() -> ResultFile {
         order: Order::Sequential,
         count: FeederCount { rows_taken: 3_000, users_stopped: 0 },
     };
-    result.counted = Counted { checks: vec![check], feeders: vec![feeder], iterations_cut: 6 };
+    result.counted =
+        Counted { checks: vec![check], feeders: vec![feeder], iterations_cut: 6, ..Counted::default() };
     result
 }
 

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "runtimes and contexts are handed out by pointers")]
 
 use super::builtin::natives;
-use super::context::{RawContext, drain_jobs, evaluate, install_handlers};
+use super::context::{Handlers, RawContext, drain_jobs, evaluate, install_handlers};
 use super::error::thrown;
 use super::error::{Phase, ScriptError};
 use super::fiber::{Fiber, Parking, Switch};
@@ -17,6 +17,7 @@ use crate::source::common_js::WHOLE;
 use crate::vm::context::globals::Globals;
 use prony_metrics::SystemTag;
 use prony_model::program::StopFlag;
+use prony_model::units::Nanos;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Context, Ctx, Object, Persistent, Runtime, Value, qjs};
 use std::cell::RefCell;
@@ -28,6 +29,8 @@ use std::sync::Arc;
 /// The order of fields is the order in which they go.
 pub struct Machine {
     switch: Rc<Switch>,
+    /// QuickJS has a pointer to it.
+    _handlers: Box<Handlers>,
     loader: Box<Loader>,
     globals: Globals,
     /// What QuickJS tells of its collections through.
@@ -141,11 +144,11 @@ impl Machine {
         let park = Park { host: Rc::clone(&host), runtime: raw_runtime };
         // SAFETY: the fields below go in an order in which the runtime is the last; all of its JavaScript runs on
         // this thread, through this switch.
-        let (switch, loader) = unsafe {
-            install_handlers(raw_runtime, &host);
+        let (switch, handlers, loader) = unsafe {
             let switch = Switch::new(base, Box::new(park)).map_err(|error| refused(&error))?;
-            let loader = Loader::install(script, base);
-            (switch, loader)
+            let handlers = Box::new(Handlers { host: Rc::clone(&host), switch: Rc::clone(&switch), base });
+            install_handlers(raw_runtime, &handlers);
+            (switch, handlers, Loader::install(script, base))
         };
         let globals = Globals::default();
         let made = switch.enter(|| {
@@ -160,6 +163,7 @@ impl Machine {
         let collections = made.map_err(|error| refused(&error))?;
         Ok(Self {
             switch,
+            _handlers: handlers,
             loader,
             globals,
             collections: Some(collections),
@@ -240,17 +244,21 @@ impl Machine {
         });
         let fiber = fiber.map_err(|error| ScriptError::system(phase, format!("there is no stack for another user: {error}; at most vm.max_map_count memory maps can be made")))?;
         user.fiber = Some(fiber);
-        user.state.began = self.host.now();
+        (user.state.began, user.state.computed) = (self.host.now(), Nanos::ZERO);
         Ok(self.go_on(user, phase, Entered::First))
     }
 
-    /// Goes on with a parked user where what it waits for has come.
+    /// Goes on with a parked user where what it waits for has come, or where it computes and has given way to others.
     pub fn resume(&self, user: &mut User, phase: Phase) -> Progress {
         if user.state.waits.next_due().is_some() {
             user.state.waits.ring(self.host.now());
         }
-        if user.fiber.is_some() && !user.state.waits.is_met() {
+        let has_given_way = std::mem::take(&mut user.state.has_given_way);
+        if user.fiber.is_some() && !has_given_way && !user.state.waits.is_met() {
             return Progress::Parked;
+        }
+        if !has_given_way {
+            user.state.computed = Nanos::ZERO;
         }
         self.go_on(user, phase, Entered::Again(None))
     }
@@ -285,7 +293,7 @@ impl Machine {
     fn as_user<R>(&self, user: &mut User, phase: Phase, work: impl FnOnce() -> R) -> R {
         self.host.swap_user(&mut user.state);
         self.host.set_phase(phase);
-        self.host.recorder().set_now(self.host.now());
+        self.host.begin_turn();
         self.host.memory.switch_to(user.account);
         let result = work();
         self.host.is_interruptible.set(false);

@@ -4,6 +4,8 @@
 
 pub(super) mod globals;
 
+use super::error::thrown;
+use super::fiber::Switch;
 use super::loader::Loader;
 use crate::host::{Cut, Host};
 use rquickjs::{Ctx, Exception, Object, Persistent, Promise, Value, qjs};
@@ -237,12 +239,19 @@ pub(crate) fn throw_uncatchable(ctx: &Ctx<'_>, message: &str) -> rquickjs::Error
     error
 }
 
+/// What QuickJS's questions are answered with.
+pub(super) struct Handlers {
+    pub(super) host: Rc<Host>,
+    pub(super) switch: Rc<Switch>,
+    pub(super) base: NonNull<qjs::JSContext>,
+}
+
 /// Has QuickJS ask and tell the host.
 ///
 /// # Safety
-/// The host outlives the runtime.
-pub(super) unsafe fn install_handlers(runtime: NonNull<qjs::JSRuntime>, host: &Rc<Host>) {
-    let opaque: *mut qjs::c_void = Rc::as_ptr(host).cast_mut().cast();
+/// The handlers do not move, and outlive all JavaScript of the runtime.
+pub(super) unsafe fn install_handlers(runtime: NonNull<qjs::JSRuntime>, handlers: &Handlers) {
+    let opaque: *mut qjs::c_void = ptr::from_ref(handlers).cast_mut().cast();
     // SAFETY: as promised.
     unsafe {
         qjs::JS_SetInterruptHandler(runtime.as_ptr(), Some(must_stop), opaque);
@@ -251,9 +260,9 @@ pub(super) unsafe fn install_handlers(runtime: NonNull<qjs::JSRuntime>, host: &R
 }
 
 /// Asked from time to time while JavaScript runs.
-unsafe extern "C" fn must_stop(_runtime: *mut qjs::JSRuntime, opaque: *mut qjs::c_void) -> qjs::c_int {
+unsafe extern "C" fn must_stop(runtime: *mut qjs::JSRuntime, opaque: *mut qjs::c_void) -> qjs::c_int {
     // SAFETY: `install_handlers` set the pointer.
-    let host = unsafe { &*opaque.cast::<Host>() };
+    let Handlers { host, switch, base } = unsafe { &*opaque.cast::<Handlers>() };
     if host.cut.get().is_some() {
         return 1;
     }
@@ -261,11 +270,21 @@ unsafe extern "C" fn must_stop(_runtime: *mut qjs::JSRuntime, opaque: *mut qjs::
         host.cut.set(Some(Cut::Memory));
         return 1;
     }
-    if !host.is_out_of_time() {
-        return 0;
+    if host.is_out_of_time() {
+        host.cut.set(Some(Cut::Interrupted));
+        return 1;
     }
-    host.cut.set(Some(Cut::Interrupted));
-    1
+    // What another user runs of the queue of jobs would be this one's.
+    // SAFETY: the runtime is alive.
+    if host.has_to_give_way() && switch.has_user() && !unsafe { qjs::JS_IsJobPending(runtime) } {
+        host.note_computing(|| {
+            // SAFETY: the context is alive, and its values stay in this call.
+            thrown::running_place(host, &unsafe { Ctx::from_raw(*base) })
+        });
+        switch.give_way();
+        return qjs::c_int::from(host.cut.get().is_some());
+    }
+    0
 }
 
 /// Told when a promise is rejected without a handler, and when one is added later.
@@ -279,7 +298,7 @@ unsafe extern "C" fn on_rejection(
     // SAFETY: `install_handlers` set the pointer; QuickJS passes a context and values that are alive.
     let (host, address, ctx) = unsafe {
         let ctx = Ctx::from_raw(NonNull::new(ctx).expect("QuickJS passes a context"));
-        (&*opaque.cast::<Host>(), qjs::JS_VALUE_GET_PTR(promise) as usize, ctx)
+        (&*(*opaque.cast::<Handlers>()).host, qjs::JS_VALUE_GET_PTR(promise) as usize, ctx)
     };
     if is_handled {
         let handled =

@@ -1,8 +1,9 @@
 //! From what JavaScript threw to a [`ScriptError`] with the places that the author knows.
 
 use crate::host::{Cut, Host};
-use crate::vm::error::{Fault, Frame, Phase, ScriptError, frames};
+use crate::vm::error::{Fault, Frame, Phase, Place, ScriptError, frames};
 use crate::vm::memory::Shortage;
+use rquickjs::function::Constructor;
 use rquickjs::{Coerced, Ctx, Error, Value};
 
 /// The name of the function beneath all frames.
@@ -95,6 +96,22 @@ fn text_of(ctx: &Ctx<'_>, value: &Value<'_>) -> String {
     "something was thrown that cannot be written as text".to_owned()
 }
 
+/// Where the JavaScript is that runs: the innermost place in a file of the script.
+pub(crate) fn running_place(host: &Host, ctx: &Ctx<'_>) -> Option<String> {
+    let error = ctx.globals().get::<_, Constructor<'_>>("Error");
+    let error = error.and_then(|error| error.construct::<_, Value<'_>>(()));
+    let Ok(error) = error else {
+        drop(ctx.catch());
+        return None;
+    };
+    let is_file = |frame: &Frame| frame.place.as_ref().is_some_and(|place| !is_built_in(host, place));
+    stack_of(host, &error).into_iter().find(is_file).map(|frame| frame.to_string())
+}
+
+fn is_built_in(host: &Host, place: &Place) -> bool {
+    host.script.builtins.module(&place.file).is_some()
+}
+
 fn stack_of(host: &Host, value: &Value<'_>) -> Vec<Frame> {
     let Some(stack) = value.as_object().and_then(|object| object.get::<_, String>("stack").ok()) else {
         return Vec::new();
@@ -103,8 +120,8 @@ fn stack_of(host: &Host, value: &Value<'_>) -> Vec<Frame> {
     stack.retain(|frame| frame.place.is_some() || frame.function != ANCHOR);
     for frame in &mut stack {
         if let Some(place) = frame.place.take() {
-            let is_ours = host.script.builtins.module(&place.file).is_some();
-            frame.place = Some(if is_ours { place } else { host.script.modules.author_place(place) });
+            frame.place =
+                Some(if is_built_in(host, &place) { place } else { host.script.modules.author_place(place) });
         }
     }
     stack

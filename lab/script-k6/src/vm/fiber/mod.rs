@@ -43,6 +43,8 @@ pub(super) struct Switch {
     /// The context of the anchor and of `park`, which holds a pointer to this value.
     base: NonNull<qjs::JSContext>,
     anchor: qjs::JSValue,
+    /// The C function [`give_way`].
+    give_way: qjs::JSValue,
     anchor_address: Cell<usize>,
     engine: RefCell<Coroutine<GoOn, (), (), LargeStack>>,
     task: Cell<Option<Task>>,
@@ -79,11 +81,12 @@ impl Switch {
         let stack = LargeStack::new()?;
         let floor = stack.floor();
         // SAFETY: as the caller promises. Nothing is on the chain of frames, and this stack is the thread's own.
-        let (runtime, anchor) = unsafe {
+        let (runtime, anchor, give_way) = unsafe {
             let runtime = NonNull::new(qjs::JS_GetRuntime(base.as_ptr())).expect("a context has a runtime");
             let name = c"prony".as_ptr();
             let kind = qjs::JSCFunctionEnum_JS_CFUNC_generic;
-            (runtime, qjs::JS_NewCFunction2(base.as_ptr(), Some(anchored), name, 0, kind, 0))
+            let function = |function| qjs::JS_NewCFunction2(base.as_ptr(), Some(function), name, 0, kind, 0);
+            (runtime, function(anchored), function(give_way))
         };
         let engine = Coroutine::with_stack(stack, move |yielder, mut go_on: GoOn| {
             while go_on {
@@ -96,6 +99,7 @@ impl Switch {
             runtime,
             base,
             anchor,
+            give_way,
             anchor_address: Cell::new(0),
             engine: RefCell::new(engine),
             task: Cell::new(None),
@@ -152,6 +156,20 @@ impl Switch {
         self.arrive(running);
     }
 
+    /// As [`Self::suspend`] for a user whose JavaScript is under way, such as where QuickJS asks whether to interrupt it. Does
+    /// nothing where the user has too little stack left.
+    pub(super) fn give_way(&self) {
+        let base = self.base.as_ptr();
+        // SAFETY: the context and the function are alive. QuickJS puts the function's frame on the user's chain and takes it off
+        // again, as with `park`.
+        unsafe {
+            let returned = qjs::JS_Call(base, self.give_way, qjs::JS_UNDEFINED, 0, ptr::null_mut());
+            if qjs::JS_IsException(returned) {
+                qjs::JS_FreeValue(base, qjs::JS_GetException(base));
+            }
+        }
+    }
+
     /// True while a user runs, and not the engine.
     pub(super) fn has_user(&self) -> bool {
         self.running.get().is_some()
@@ -183,6 +201,7 @@ impl Drop for Switch {
         unsafe {
             qjs::JS_SetContextOpaque(self.base.as_ptr(), ptr::null_mut());
             qjs::JS_FreeValue(self.base.as_ptr(), self.anchor);
+            qjs::JS_FreeValue(self.base.as_ptr(), self.give_way);
         }
     }
 }
@@ -266,6 +285,19 @@ unsafe extern "C" fn anchored(
     let task = switch.task.take().expect("the anchor is called with a task");
     // SAFETY: `enter` waits until the task is done, and catches what it panics with.
     unsafe { (*task)() };
+    qjs::JS_UNDEFINED
+}
+
+/// Gives the thread up in the name of the user that runs, wherever its JavaScript is.
+unsafe extern "C" fn give_way(
+    base: *mut qjs::JSContext,
+    _this: qjs::JSValue,
+    _count: qjs::c_int,
+    _arguments: *mut qjs::JSValue,
+) -> qjs::JSValue {
+    // SAFETY: C functions run in the context that they were made in.
+    unsafe { switch_of(base) }.suspend();
+    // From here to the return the chain of frames is another user's.
     qjs::JS_UNDEFINED
 }
 

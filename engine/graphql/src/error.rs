@@ -115,6 +115,16 @@ impl GraphqlError {
         self
     }
 
+    /// As an error of a root field: its path, which starts below it so far, and its place where it has none of its own.
+    #[must_use]
+    pub fn of_field(mut self, response_key: &str, position: Position) -> Self {
+        self.path.insert(0, PathSegment::Key(response_key.into()));
+        if self.positions.is_empty() {
+            self.positions.push(position);
+        }
+        self
+    }
+
     /// Joins the client's error and the log's line; the server does so when there is a `detail`.
     pub fn refer(&mut self, reference: &str) {
         self.extensions.get_or_insert_default().insert("reference".into(), reference.into());

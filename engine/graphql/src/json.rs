@@ -75,6 +75,49 @@ pub fn member_prefix(key: &str) -> Box<[u8]> {
     out.into_boxed_slice()
 }
 
+/// An object's text, member by member: keys and the values that are known. Other values belong between two texts.
+#[derive(Debug, Default)]
+pub struct ObjectText {
+    text: Vec<u8>,
+    has_members: bool,
+}
+
+impl ObjectText {
+    /// An object behind a text.
+    pub fn after(text: Vec<u8>) -> Self {
+        Self { text, has_members: false }
+    }
+
+    /// Begins a member: `{` or `,`, then the key as a string, then `:`. Its value follows.
+    pub fn key(&mut self, key: &str) {
+        self.text.push(if self.has_members { b',' } else { b'{' });
+        self.has_members = true;
+        write_string(&mut self.text, key);
+        self.text.push(b':');
+    }
+
+    /// A value that is JSON already.
+    pub fn json(&mut self, value: &[u8]) {
+        self.text.extend_from_slice(value);
+    }
+
+    /// A value that is a string.
+    pub fn string(&mut self, value: &str) {
+        write_string(&mut self.text, value);
+    }
+
+    /// The text up to here, which the next text goes on from.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.text)
+    }
+
+    /// The text up to the object's end.
+    pub fn end(mut self) -> Vec<u8> {
+        self.text.extend_from_slice(if self.has_members { b"}" } else { b"{}" });
+        self.text
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -20,11 +20,13 @@ use prony_graphql::{
     document::{Operation, limits::Limits},
     schema::{Schema, SourceId},
 };
-use prony_postgres::{PostgresDatabase, Prepared};
+use prony_postgres::PostgresDatabase;
 use prony_sql::{
     contribution::contribution,
+    database::Prepared,
     lower::{RootIndex, lower},
     model::Model,
+    session::FieldSession,
     settings::{RelationalSettings, ResolverModel},
 };
 use serde_json::{Value as Json, json};
@@ -44,8 +46,8 @@ const TWO: &str = "query($limit: Int!, $offset: Int!, $id_gt: Int!) {
     meetups_members(limit: $limit) { member { id first_name } } } }";
 
 struct Target {
-    database: PostgresDatabase,
-    prepared: Prepared,
+    database: Arc<PostgresDatabase>,
+    prepared: Prepared<PostgresDatabase>,
     operation: Operation,
     schema: Schema,
 }
@@ -68,7 +70,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let settings = RelationalSettings { resolver, ..RelationalSettings::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let target = Arc::new(runtime.block_on(open(url, text, settings))?);
-    for statement in target.prepared.statements() {
+    for statement in target.prepared.texts() {
         println!("{statement}");
     }
     let before = (own_cpu_seconds()?, server_cpu_seconds());
@@ -108,8 +110,8 @@ async fn open(url: &str, text: &str, settings: RelationalSettings) -> Result<Tar
     let (coerced, _) = operation.coerce(&schema, given).map_err(|errors| errors[0].clone())?;
     let selection = operation.select(&schema, &coerced).map_err(|errors| errors[0].clone())?;
     let plan = lower(&model, &RootIndex::new(&model), selection.kind, &selection.fields[0])?;
-    let prepared = database.statements(&model, plan)?;
-    Ok(Target { database, prepared, operation, schema })
+    let prepared = Prepared::new(&database, &model, &plan)?;
+    Ok(Target { database: Arc::new(database), prepared, operation, schema })
 }
 
 /// A different page for each request, from a fixed sequence.
@@ -122,7 +124,7 @@ fn drive(target: &Target, core: u64, span: Duration) -> (u64, u64) {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
     LocalSet::new().block_on(&runtime, async {
-        let session = Rc::new(target.database.session());
+        let session = Rc::new(FieldSession::attach(&target.database));
         let end = Instant::now() + span;
         let (requests, bytes) = (Cell::new(0u64), Cell::new(0u64));
         let users = (0..USERS_PER_CORE as u64).map(|user| {

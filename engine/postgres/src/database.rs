@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use prony_graphql::error::GraphqlError;
 use tokio::time::timeout;
 use tokio_postgres::Config;
 
@@ -14,26 +13,23 @@ use crate::{
     },
     discover::{DiscoverError, discover},
     error::{OpenError, OpenErrorKind},
-    run::session::Session,
-    statement::prepared::Prepared,
 };
 use prony_sql::{
     catalog::Catalog,
     changes::{Feed, order::Order},
     model::Model,
-    plan::{ListPlan, RootPlan},
     settings::RelationalSettings,
 };
 
 /// Reading the catalog may take this long, also of a database with many thousand tables.
 const DISCOVERY_LIMIT: Duration = Duration::from_secs(60);
 
-/// Connections are opened per core, by [`PostgresDatabase::session`].
+/// Connections are opened per core, by [`attach`](prony_sql::database::Database::attach).
 #[derive(Debug)]
 pub struct PostgresDatabase {
-    target: Arc<Target>,
-    settings: Arc<RelationalSettings>,
-    order: Arc<Order>,
+    pub(crate) target: Arc<Target>,
+    pub(crate) settings: Arc<RelationalSettings>,
+    pub(crate) order: Arc<Order>,
     listener: Option<Listener>,
 }
 
@@ -72,33 +68,6 @@ impl PostgresDatabase {
     /// What mutations change.
     pub fn changes(&self) -> &Arc<Feed> {
         self.order.feed()
-    }
-
-    /// Writes the statements of a root field; nothing is sent yet.
-    ///
-    /// # Errors
-    /// Limits and offsets written in the document that are out of bounds.
-    pub fn statements(&self, model: &Arc<Model>, plan: RootPlan) -> Result<Prepared, GraphqlError> {
-        Prepared::new(model, &self.settings, plan)
-    }
-
-    /// As [`Self::statements`] for a list, of the one row that the variables give
-    /// ([`prony_graphql::variables::Variables::with_given`]) by the table's columns, instead of those of the table.
-    ///
-    /// # Errors
-    /// As [`Self::statements`].
-    pub fn statements_of_given(
-        &self,
-        model: &Arc<Model>,
-        plan: &RootPlan,
-        list: &ListPlan,
-    ) -> Result<Prepared, GraphqlError> {
-        Prepared::given(model, &self.settings, plan, list)
-    }
-
-    /// Begins to open this core's connections. Call it on the core's thread, inside its `LocalSet`.
-    pub fn session(&self) -> Session {
-        Session::new(&self.target, &self.settings, &self.order)
     }
 }
 

@@ -1,9 +1,9 @@
 //! PostgreSQL as a relational source: pipelined connections per core, and statements whose rows become JSON
 //! with little work on either side. Discovery is in [`discover`].
 //!
-//! The road of a root field: `select` or `levels` write its statement, `prepared` keeps it, `session` runs it
-//! on a connection of `pool`, `link` sends it and receives rows, `rows` writes them. `plan_choice` decides
-//! between held plans and plans for each execution.
+//! The way of a root field: `statement` writes its SQL, `run::session` runs it on a connection of `connect::pool`,
+//! `connect::link` sends it and receives rows, `run::rows` writes them. `run::plan_choice` decides between held plans and plans
+//! for each execution.
 
 pub mod changes;
 mod connect;
@@ -23,4 +23,3 @@ pub use crate::error::{OpenError, OpenErrorKind};
 pub use crate::kind::PostgresKind;
 pub use crate::run::session::Session;
 pub use crate::source::{PostgresSource, PostgresSourceError, open};
-pub use crate::statement::prepared::Prepared;

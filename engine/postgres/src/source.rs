@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 
-use prony_graphql::{error::GraphqlError, response::FieldResult, variables::Variables};
+use prony_graphql::error::GraphqlError;
 use prony_source::{Metric, Sample};
 
-use crate::{ListenerState, OpenError, PostgresDatabase, Prepared, Session};
+use crate::{
+    ListenerState, OpenError, PostgresDatabase, Session,
+    statement::{levels::LevelRead, mutation::Mutation, select::Read},
+};
 use prony_sql::{
     changes::Feed,
+    database::Database,
+    levels::LevelSelect,
     model::Model,
-    plan::{ListPlan, RootPlan},
+    plan::{MutationPlan, RowsPlan},
     settings::{RelationalSettings, SettingsFaults},
-    source::{Database, DatabaseSession, Discovered, RelationalSource},
+    source::{Discovered, RelationalSource},
 };
 
 /// A served PostgreSQL database.
@@ -43,54 +48,40 @@ pub async fn open(
 }
 
 impl Database for PostgresDatabase {
-    type Prepared = Prepared;
+    type Select = Read;
+    type Level = LevelRead;
+    type Mutation = Arc<Mutation>;
     type Session = Session;
 
     const PRODUCT: &'static str = "PostgreSQL";
 
-    fn prepare(&self, model: &Arc<Model>, root: RootPlan) -> Result<Prepared, GraphqlError> {
-        self.statements(model, root)
+    fn settings(&self) -> &RelationalSettings {
+        &self.settings
     }
 
-    fn prepare_given(
-        &self,
-        model: &Arc<Model>,
-        root: &RootPlan,
-        list: &ListPlan,
-    ) -> Result<Prepared, GraphqlError> {
-        self.statements_of_given(model, root, list)
+    fn select(&self, model: &Arc<Model>, rows: &RowsPlan, is_given: bool) -> Result<Read, GraphqlError> {
+        Read::new(model, &self.settings, rows, is_given)
     }
 
-    fn weight_bytes(prepared: &Prepared) -> usize {
-        prepared.weight_bytes()
+    fn level(&self, model: &Arc<Model>, select: &LevelSelect<'_>) -> Result<LevelRead, GraphqlError> {
+        LevelRead::new(model, &self.settings, select)
+    }
+
+    fn mutation(&self, model: &Arc<Model>, _response_key: &str, plan: &MutationPlan) -> Arc<Mutation> {
+        Arc::new(Mutation::new(model, plan))
     }
 
     fn changes(&self) -> &Arc<Feed> {
         self.changes()
     }
 
+    /// Begins to open the core's connections.
     fn attach(self: &Arc<Self>) -> Session {
-        self.session()
+        Session::new(&self.target, &self.settings, &self.order)
     }
 
     fn metrics(&self, name: &str) -> Vec<Metric> {
         self.listener().map(|state| listener_metrics(name, state)).unwrap_or_default()
-    }
-}
-
-impl DatabaseSession for Session {
-    type Prepared = Prepared;
-
-    async fn query(&self, prepared: &Prepared, variables: &Variables) -> FieldResult {
-        self.query(prepared, variables).await
-    }
-
-    async fn mutate(&self, prepared: Vec<Arc<Prepared>>, variables: &Variables) -> Vec<FieldResult> {
-        self.mutate(&prepared, variables).await
-    }
-
-    async fn health(&self) -> Result<(), String> {
-        self.health()
     }
 }
 

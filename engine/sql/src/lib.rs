@@ -1,20 +1,23 @@
 //! Relational databases behind GraphQL, for every dialect: what is served of a catalog, under which names; plans of root
 //! fields that know neither dialect nor resolver model; what all dialects write alike; changes and live queries. Drivers are
-//! other crates, each a [`source::Database`].
+//! other crates, each a [`database::Database`].
 
 pub mod builder;
 pub mod catalog;
 pub mod changes;
 pub mod contribution;
+pub mod database;
 mod example;
+pub mod levels;
 mod live;
 pub mod lower;
 mod lower_filter;
 pub mod model;
-pub mod nest;
 pub mod options;
 pub mod plan;
 pub mod restrict;
+pub mod session;
 pub mod settings;
 pub mod source;
 mod tables;
+pub mod writer;

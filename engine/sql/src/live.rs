@@ -10,7 +10,7 @@ use crate::{
     catalog::TableKind,
     changes::{Feed, Operation, Reader, Transaction},
     model::{Cardinality, Model, Table, TableId},
-    plan::{AggregatePlan, Filter, ListPlan, Output, OutputKind, Root},
+    plan::{Filter, Output, Root, RowsPlan},
 };
 
 /// What the answer of a root field depends on.
@@ -35,10 +35,8 @@ enum Referenced {
 impl Dependencies {
     pub(super) fn of(model: &Model, root: &Root) -> Self {
         let mut finder = Finder { model, found: vec![false; model.tables.len()], referenced: HashMap::new() };
-        match root {
-            Root::List(list) => finder.list(list),
-            Root::Aggregate(aggregate) => finder.aggregate(aggregate),
-            Root::Create(_) | Root::Update(_) | Root::Delete(_) => {}
+        if let Root::Read(rows) = root {
+            finder.rows(rows);
         }
         let tables = finder.ids();
         // What a view shows is the database's secret.
@@ -98,28 +96,11 @@ impl Finder<'_> {
         !std::mem::replace(&mut self.found[id.0 as usize], true)
     }
 
-    fn list(&mut self, list: &ListPlan) {
-        self.add(list.table);
-        self.filter(self.model.table(list.table), &list.filter);
-        self.outputs(&list.outputs);
-    }
-
-    fn aggregate(&mut self, aggregate: &AggregatePlan) {
-        self.add(aggregate.table);
-        self.filter(self.model.table(aggregate.table), &aggregate.filter);
-    }
-
-    fn outputs(&mut self, outputs: &[Output]) {
-        for output in outputs {
-            match &output.kind {
-                OutputKind::Typename(_) | OutputKind::Column(_) => {}
-                OutputKind::One(_, row) => {
-                    self.add(row.table);
-                    self.outputs(&row.outputs);
-                }
-                OutputKind::Many(_, list) => self.list(list),
-                OutputKind::Aggregate(_, aggregate) => self.aggregate(aggregate),
-            }
+    fn rows(&mut self, rows: &RowsPlan) {
+        self.add(rows.table());
+        self.filter(self.model.table(rows.table()), rows.filter());
+        for (_, rows) in rows.outputs().iter().filter_map(Output::related) {
+            self.rows(rows);
         }
     }
 

@@ -15,7 +15,8 @@ use crate::{
     model::{Cardinality, ColumnId, Model, RelationId, RootField, RowField, Table, TableId},
     plan::{
         AggregateField, AggregateKind, AggregateOutput, AggregatePlan, CreatePlan, DeletePlan, Direction,
-        Filter, ListPlan, OrderKey, Output, OutputKind, Root, RootPlan, RowPlan, UpdatePlan,
+        Filter, ListPlan, MutationPlan, OrderKey, Output, OutputKind, Root, RootPlan, RowPlan, RowsPlan,
+        UpdatePlan,
     },
 };
 
@@ -67,11 +68,11 @@ pub fn lower(
     let root = index.find(kind, &field.name).ok_or_else(|| unknown_field(field))?;
     let lowering = Lowering { model };
     let root = match root {
-        RootField::List(id) => Root::List(lowering.list(id, field)?),
-        RootField::Aggregate(id) => Root::Aggregate(lowering.aggregate(id, field)?),
-        RootField::Create(id) => Root::Create(lowering.create(id, field)?),
-        RootField::Update(id) => Root::Update(lowering.update(id, field)?),
-        RootField::Delete(id) => Root::Delete(lowering.delete(id, field)?),
+        RootField::List(id) => Root::Read(RowsPlan::List(lowering.list(id, field)?)),
+        RootField::Aggregate(id) => Root::Read(RowsPlan::Aggregate(lowering.aggregate(id, field)?)),
+        RootField::Create(id) => Root::Write(MutationPlan::Create(lowering.create(id, field)?)),
+        RootField::Update(id) => Root::Write(MutationPlan::Update(lowering.update(id, field)?)),
+        RootField::Delete(id) => Root::Write(MutationPlan::Delete(lowering.delete(id, field)?)),
     };
     Ok(RootPlan { response_key: field.response_key.as_str().into(), position: field.position, root })
 }
@@ -114,7 +115,8 @@ impl Lowering<'_> {
                 RowField::Column(id) => OutputKind::Column(id),
                 RowField::Relation(id) => self.relation(table, id, field)?,
                 RowField::RelationAggregate(id) => {
-                    OutputKind::Aggregate(id, self.aggregate(table.relation(id).target, field)?)
+                    let aggregate = self.aggregate(table.relation(id).target, field)?;
+                    OutputKind::Related(id, RowsPlan::Aggregate(aggregate).into())
                 }
             }
         };
@@ -123,13 +125,14 @@ impl Lowering<'_> {
 
     fn relation(&self, table: &Table, id: RelationId, field: &Field) -> Result<OutputKind, GraphqlError> {
         let relation = table.relation(id);
-        Ok(match relation.cardinality {
+        let rows = match relation.cardinality {
             Cardinality::One => {
                 let outputs = self.outputs(self.model.table(relation.target), &field.selections)?;
-                OutputKind::One(id, RowPlan { table: relation.target, filter: Filter::everything(), outputs })
+                RowsPlan::One(RowPlan { table: relation.target, filter: Filter::everything(), outputs })
             }
-            Cardinality::Many => OutputKind::Many(id, self.list(relation.target, field)?),
-        })
+            Cardinality::Many => RowsPlan::List(self.list(relation.target, field)?),
+        };
+        Ok(OutputKind::Related(id, rows.into()))
     }
 
     fn aggregate(&self, id: TableId, field: &Field) -> Result<AggregatePlan, GraphqlError> {

@@ -17,8 +17,14 @@ pub struct RootPlan {
 
 #[derive(Debug, Clone)]
 pub enum Root {
-    List(ListPlan),
-    Aggregate(AggregatePlan),
+    /// A list or an aggregate.
+    Read(RowsPlan),
+    Write(MutationPlan),
+}
+
+/// A change of one row.
+#[derive(Debug, Clone)]
+pub enum MutationPlan {
     Create(CreatePlan),
     Update(UpdatePlan),
     Delete(DeletePlan),
@@ -46,6 +52,76 @@ pub struct RowPlan {
     pub outputs: Vec<Output>,
 }
 
+/// What is read of a table, from which further reads start.
+#[derive(Debug, Clone)]
+pub enum RowsPlan {
+    List(ListPlan),
+    One(RowPlan),
+    Aggregate(AggregatePlan),
+}
+
+/// What stands in the response for rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowsKind {
+    /// An array, `[]` without rows.
+    List,
+    /// The first row's object, or null.
+    One,
+    /// An object, also without rows.
+    Aggregate,
+}
+
+impl RowsPlan {
+    pub fn kind(&self) -> RowsKind {
+        match self {
+            Self::List(_) => RowsKind::List,
+            Self::One(_) => RowsKind::One,
+            Self::Aggregate(_) => RowsKind::Aggregate,
+        }
+    }
+
+    pub fn table(&self) -> TableId {
+        match self {
+            Self::List(plan) => plan.table,
+            Self::One(plan) => plan.table,
+            Self::Aggregate(plan) => plan.table,
+        }
+    }
+
+    pub fn filter(&self) -> &Filter {
+        match self {
+            Self::List(plan) => &plan.filter,
+            Self::One(plan) => &plan.filter,
+            Self::Aggregate(plan) => &plan.filter,
+        }
+    }
+
+    pub fn filter_mut(&mut self) -> &mut Filter {
+        match self {
+            Self::List(plan) => &mut plan.filter,
+            Self::One(plan) => &mut plan.filter,
+            Self::Aggregate(plan) => &mut plan.filter,
+        }
+    }
+
+    /// Members of a row's object; an aggregate shows no rows.
+    pub fn outputs(&self) -> &[Output] {
+        match self {
+            Self::List(plan) => &plan.outputs,
+            Self::One(plan) => &plan.outputs,
+            Self::Aggregate(_) => &[],
+        }
+    }
+
+    pub fn outputs_mut(&mut self) -> &mut [Output] {
+        match self {
+            Self::List(plan) => &mut plan.outputs,
+            Self::One(plan) => &mut plan.outputs,
+            Self::Aggregate(_) => &mut [],
+        }
+    }
+}
+
 /// One member of an object in the response.
 #[derive(Debug, Clone)]
 pub struct Output {
@@ -60,9 +136,15 @@ pub enum OutputKind {
     /// The type's name.
     Typename(Box<str>),
     Column(ColumnId),
-    One(RelationId, RowPlan),
-    Many(RelationId, ListPlan),
-    Aggregate(RelationId, AggregatePlan),
+    /// What is read of the relation's target for the row.
+    Related(RelationId, Box<RowsPlan>),
+}
+
+impl Output {
+    /// What is read for it of other rows than its own, and by which relation.
+    pub fn related(&self) -> Option<(RelationId, &RowsPlan)> {
+        if let OutputKind::Related(id, rows) = &self.kind { Some((*id, rows)) } else { None }
+    }
 }
 
 /// `…_aggregate`: one object over all rows that the filter lets pass.

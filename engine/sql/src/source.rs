@@ -1,5 +1,4 @@
-//! A relational database as a source, whichever it is: its schema, its plans and its sessions. A driver is a [`Database`] and
-//! knows neither GraphQL names nor subscriptions.
+//! A relational database as a source, whichever it is: its schema, its plans and its sessions.
 
 use std::{fmt::Debug, rc::Rc, sync::Arc};
 
@@ -20,80 +19,21 @@ use prony_source::{
 use crate::{
     catalog::Catalog,
     changes::{
-        self, Feed,
+        self,
         events::Watch,
         names::{ChangeIndex, ChangeNames},
         plan::ChangesPlan,
     },
     contribution::{contribution, contribution_for},
+    database::{Database, Prepared},
     live::Dependencies,
     lower::{RootIndex, lower},
     model::Model,
-    plan::{ListPlan, RootPlan},
+    plan::RootPlan,
     restrict::{Restrictions, written_session_variables},
+    session::FieldSession,
     settings::{RelationalSettings, SettingsFaults},
 };
-
-/// An open database, shared by all cores.
-pub trait Database: Debug + Send + Sync + 'static {
-    /// The statements of a root field.
-    type Prepared: Debug + Send + Sync + 'static;
-    type Session: DatabaseSession<Prepared = Self::Prepared>;
-
-    /// The database's name, for people.
-    const PRODUCT: &'static str;
-
-    /// Makes the statements of a root field; nothing is sent yet.
-    ///
-    /// # Errors
-    /// Limits and offsets written in the document that are out of bounds.
-    fn prepare(&self, model: &Arc<Model>, root: RootPlan) -> Result<Self::Prepared, GraphqlError>;
-
-    /// As [`Self::prepare`] for a list, of the one row that the variables give ([`Variables::with_given`]) by the table's
-    /// columns, instead of those of the table.
-    ///
-    /// # Errors
-    /// As [`Self::prepare`].
-    fn prepare_given(
-        &self,
-        model: &Arc<Model>,
-        root: &RootPlan,
-        list: &ListPlan,
-    ) -> Result<Self::Prepared, GraphqlError>;
-
-    /// Bytes that the plan cache accounts for statements.
-    fn weight_bytes(prepared: &Self::Prepared) -> usize;
-
-    /// What changes in its tables, as far as it is known.
-    fn changes(&self) -> &Arc<Feed>;
-
-    /// Opens one core's connections; called on the core's thread, inside its `LocalSet`.
-    fn attach(self: &Arc<Self>) -> Self::Session;
-
-    /// For `/metrics`.
-    fn metrics(&self, name: &str) -> Vec<Metric> {
-        let _ = name;
-        Vec::new()
-    }
-}
-
-/// One core's connections to a database.
-pub trait DatabaseSession: Debug + 'static {
-    type Prepared;
-
-    /// Answers a list or an aggregate. Dropping the future stops the work at the database.
-    fn query(&self, prepared: &Self::Prepared, variables: &Variables) -> impl Future<Output = FieldResult>;
-
-    /// Runs mutations in order in one transaction: all or nothing. One result for each.
-    fn mutate(
-        &self,
-        prepared: Vec<Arc<Self::Prepared>>,
-        variables: &Variables,
-    ) -> impl Future<Output = Vec<FieldResult>>;
-
-    /// Whether the database can be asked now; the text is for people who run the server.
-    fn health(&self) -> impl Future<Output = Result<(), String>>;
-}
 
 /// What is served of a catalog.
 #[derive(Debug)]
@@ -150,7 +90,7 @@ pub struct RelationalSchema<D> {
 enum RelationalPlan<D: Database> {
     Once(Statement<D>),
     /// A subscription to changes.
-    Changes(Arc<ChangesPlan<Arc<D::Prepared>>>),
+    Changes(Arc<ChangesPlan<Arc<Prepared<D>>>>),
     /// A query that is answered anew when what it depends on has changed.
     Live(Statement<D>, Dependencies),
 }
@@ -158,7 +98,7 @@ enum RelationalPlan<D: Database> {
 /// The statements of a root field, and what they must not be executed without.
 #[derive(Debug)]
 struct Statement<D: Database> {
-    prepared: Arc<D::Prepared>,
+    prepared: Arc<Prepared<D>>,
     /// Variables of the session that are written into rows.
     required: Box<[Slot]>,
 }
@@ -179,13 +119,13 @@ impl<D: Database> Statement<D> {
 impl<D: Database> FieldPlan for RelationalPlan<D> {
     fn weight_bytes(&self) -> usize {
         match self {
-            Self::Once(statement) => D::weight_bytes(&statement.prepared),
+            Self::Once(statement) => statement.prepared.weight_bytes(),
             Self::Live(statement, dependencies) => {
-                D::weight_bytes(&statement.prepared) + dependencies.weight_bytes()
+                statement.prepared.weight_bytes() + dependencies.weight_bytes()
             }
             Self::Changes(plan) => {
                 const PER_OUTPUT: usize = 256;
-                let statements = plan.statements().map(|prepared| D::weight_bytes(prepared)).sum::<usize>();
+                let statements = plan.statements().map(|prepared| prepared.weight_bytes()).sum::<usize>();
                 statements + plan.outputs.len() * PER_OUTPUT
             }
         }
@@ -242,7 +182,7 @@ impl<D: Database> Source for RelationalSource<D> {
 
     fn attach(&self) -> Rc<dyn SourceSession> {
         let schema = Arc::clone(&self.schema);
-        let session = Rc::new(schema.database.attach());
+        let session = Rc::new(FieldSession::attach(&schema.database));
         Rc::new(RelationalSession { schema, session })
     }
 
@@ -295,24 +235,25 @@ impl<D: Database> SourceSchema for RelationalSchema<D> {
             (OperationKind::Subscription, None) => {
                 let root = lowered(OperationKind::Query)?;
                 let dependencies = Dependencies::of(&self.model, &root.root);
-                RelationalPlan::Live(self.prepare(root)?, dependencies)
+                RelationalPlan::Live(self.prepare(&root)?, dependencies)
             }
-            (kind, _) => RelationalPlan::Once(self.prepare(lowered(kind)?)?),
+            (kind, _) => RelationalPlan::Once(self.prepare(&lowered(kind)?)?),
         };
         Ok(PreparedField::new(plan))
     }
 }
 
 impl<D: Database> RelationalSchema<D> {
-    fn prepare(&self, root: RootPlan) -> Result<Statement<D>, GraphqlError> {
+    fn prepare(&self, root: &RootPlan) -> Result<Statement<D>, GraphqlError> {
         let required = written_session_variables(&root.root).into();
-        Ok(Statement { prepared: Arc::new(self.database.prepare(&self.model, root)?), required })
+        let prepared = Prepared::new(&*self.database, &self.model, root)?;
+        Ok(Statement { prepared: Arc::new(prepared), required })
     }
 
     fn plan_changes(&self, names: &ChangeNames, field: &Field) -> Result<RelationalPlan<D>, GraphqlError> {
         let restrictions = self.restrictions.as_ref();
-        let plan = ChangesPlan::lower(&self.model, names, field, restrictions, |root, list| {
-            self.database.prepare_given(&self.model, root, list).map(Arc::new)
+        let plan = ChangesPlan::lower(&self.model, names, field, restrictions, |place, rows| {
+            Prepared::given(&*self.database, &self.model, place, rows).map(Arc::new)
         })?;
         Ok(RelationalPlan::Changes(Arc::new(plan)))
     }
@@ -323,7 +264,7 @@ impl<D: Database> RelationalSchema<D> {
 struct RelationalSession<D: Database> {
     schema: Arc<RelationalSchema<D>>,
     /// Subscriptions share it.
-    session: Rc<D::Session>,
+    session: Rc<FieldSession<D>>,
 }
 
 impl<D: Database> SourceSession for RelationalSession<D> {
@@ -358,8 +299,8 @@ impl<D: Database> SourceSession for RelationalSession<D> {
             let failed = fields.iter().map(|_| FieldResult::failed(error.clone())).collect();
             return Box::pin(std::future::ready(failed));
         }
-        let prepared = statements().map(|statement| Arc::clone(&statement.prepared)).collect();
-        Box::pin(self.session.mutate(prepared, variables))
+        let prepared: Vec<_> = statements().map(|statement| &*statement.prepared).collect();
+        Box::pin(async move { self.session.mutate(&prepared, variables).await })
     }
 
     /// Events of all changes that are committed after this returns.
@@ -372,7 +313,7 @@ impl<D: Database> SourceSession for RelationalSession<D> {
             model: Arc::clone(&self.schema.model),
             plan: Arc::clone(plan),
             variables: variables.clone(),
-            ask: Box::new(move |prepared: &Arc<D::Prepared>, variables| {
+            ask: Box::new(move |prepared: &Arc<Prepared<D>>, variables| {
                 let (session, prepared) = (Rc::clone(&session), Arc::clone(prepared));
                 async move { session.query(&prepared, &variables).await }.boxed_local()
             }),

@@ -17,11 +17,13 @@ use prony_graphql::{
 };
 use prony_sql::{
     contribution::contribution,
+    database::Prepared,
     lower::{RootIndex, lower},
     model::Model,
+    session::FieldSession,
     settings::{RelationalSettings, ResolverModel},
 };
-use prony_sqlite::{Prepared, Reader, SqliteDatabase};
+use prony_sqlite::SqliteDatabase;
 use rusqlite::{Connection, OpenFlags, config::DbConfig, ffi, functions::FunctionFlags, types::ValueRef};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -180,10 +182,8 @@ fn make(path: &Path) {
 }
 
 struct Served {
-    // Keeps the threads that slow statements would go to.
-    _database: SqliteDatabase,
-    reader: Reader,
-    prepared: Prepared,
+    session: FieldSession<SqliteDatabase>,
+    prepared: Prepared<SqliteDatabase>,
     operation: Operation,
     schema: Schema,
 }
@@ -199,8 +199,8 @@ impl Served {
         let variables = Self::variables(&operation, &schema, 0, 0, 50);
         let selection = operation.select(&schema, &variables).unwrap();
         let plan = lower(&model, &RootIndex::new(&model), selection.kind, &selection.fields[0]).unwrap();
-        let prepared = database.statements(&model, &plan);
-        Self { reader: database.reader(), _database: database, prepared, operation, schema }
+        let prepared = Prepared::new(&database, &model, &plan).unwrap();
+        Self { session: FieldSession::attach(&Arc::new(database)), prepared, operation, schema }
     }
 
     fn variables(operation: &Operation, schema: &Schema, key: i64, offset: i64, limit: i64) -> Variables {
@@ -223,7 +223,7 @@ fn served(path: &Path, query: usize, limit: i64, resolver: ResolverModel) -> f64
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut next = 0;
     measure(|_, _| {
-        let mut query = Box::pin(served.reader.query(&served.prepared, &variables[next % variables.len()]));
+        let mut query = Box::pin(served.session.query(&served.prepared, &variables[next % variables.len()]));
         next += 1;
         let done = query.as_mut().now_or_never();
         let result = done.unwrap_or_else(|| runtime.block_on(query));

@@ -3,22 +3,21 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use prony_graphql::{error::GraphqlError, response::FieldResult, variables::Variables};
-use prony_sql::{
-    catalog::Catalog, changes::Feed, model::Model, plan::RootPlan, settings::RelationalSettings,
-};
+use prony_sql::{catalog::Catalog, changes::Feed, settings::RelationalSettings};
 
 use crate::{
-    OpenError, Prepared, Reader,
+    OpenError,
     error::unavailable,
     file::{
         discover::discover,
         open::{Opener, open},
     },
     read::{
-        pool::{Pool, Work},
+        pool::Pool,
+        reader::Reader,
         slot::{Role, Slot},
     },
-    write::writer::{Writer, all_failed},
+    write::writer::{Mutations, Writer},
 };
 
 /// How long a lock of another program is waited for, where waiting holds up no core.
@@ -72,24 +71,23 @@ impl SqliteDatabase {
         &self.changes
     }
 
-    /// Makes the statements of one root field.
-    pub fn statements(&self, model: &Arc<Model>, plan: &RootPlan) -> Prepared {
-        Prepared::new(model, plan, self.settings.resolver)
+    pub(crate) fn settings(&self) -> &RelationalSettings {
+        &self.settings
     }
 
     /// Opens this core's reader; call it on the core's thread.
-    pub fn reader(&self) -> Reader {
+    pub(crate) fn reader(&self) -> Reader {
         let slot = Slot::new(Arc::clone(&self.opener), Role::Inline);
         Reader::new(slot, Arc::clone(&self.pool), Arc::clone(&self.settings))
     }
 
     /// Runs the mutations of one request in order and in one transaction: all or nothing. One result for each.
-    pub async fn mutate(&self, mutations: Vec<Arc<Prepared>>, variables: Arc<Variables>) -> Vec<FieldResult> {
+    pub(crate) async fn mutate(&self, mutations: Mutations, variables: Variables) -> Vec<FieldResult> {
         match &self.writer {
             Ok(writer) => writer.mutate(mutations, variables).await,
             Err(reason) => {
                 let message = format!("the database is served for reading only: {reason}");
-                all_failed(&mutations, &unavailable(&message))
+                mutations.all_failed(&unavailable(&message))
             }
         }
     }
@@ -99,6 +97,6 @@ impl SqliteDatabase {
     /// # Errors
     /// What a request would get now: the file is gone, locked or damaged.
     pub async fn health(&self) -> Result<(), GraphqlError> {
-        self.pool.run(Work::Health, None, Variables::default()).await.map(|_| ())
+        self.pool.health().await
     }
 }

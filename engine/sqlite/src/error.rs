@@ -1,11 +1,34 @@
 //! SQLite's errors as clients see them. Its own text goes to the log only; names of columns that a constraint
 //! is about are in the schema anyway and help the client.
 
-use prony_graphql::error::{ErrorCode, GraphqlError, PathSegment, Position};
+use prony_graphql::error::{ErrorCode, GraphqlError};
 use rusqlite::ffi;
 
 use crate::{file::raw::SqliteError, read::watch::Interruption};
 use prony_sql::settings::RelationalSettings;
+
+/// Why a program was not run to its end.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The field fails as a whole.
+    Failed(GraphqlError),
+    /// SQLite reports an error; an interruption is explained by the watch.
+    Sqlite(SqliteError),
+    /// The watch has expired between rows.
+    Interrupted,
+}
+
+impl From<SqliteError> for Stop {
+    fn from(error: SqliteError) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<GraphqlError> for Stop {
+    fn from(error: GraphqlError) -> Self {
+        Self::Failed(error)
+    }
+}
 
 pub(super) fn unavailable(message: &str) -> GraphqlError {
     GraphqlError::new(ErrorCode::SourceUnavailable, message)
@@ -100,15 +123,4 @@ pub(super) fn of_interruption(reason: Interruption, settings: &RelationalSetting
             GraphqlError::new(ErrorCode::SourceUnavailable, "the statement was cancelled")
         }
     }
-}
-
-/// Gives an error of a whole field its place and path.
-pub(super) fn at_root(mut error: GraphqlError, response_key: &str, position: Position) -> GraphqlError {
-    if error.path.is_empty() {
-        error.path.push(PathSegment::Key(response_key.into()));
-    }
-    if error.positions.is_empty() {
-        error.positions.push(position);
-    }
-    error
 }

@@ -4,13 +4,25 @@ use std::{path::Path, sync::Arc};
 
 use prony_graphql::{error::GraphqlError, response::FieldResult, variables::Variables};
 
-use crate::{OpenError, Prepared, Reader, SqliteDatabase};
+use crate::{
+    OpenError, SqliteDatabase,
+    read::{reader::Reader, session::Session},
+    statement::{
+        bind::{self, Values},
+        compile,
+        mutation::mutation,
+        program::{LevelProgram, MutationProgram, RowsProgram},
+    },
+    write::writer::Mutations,
+};
 use prony_sql::{
     changes::Feed,
+    database::{Database, DatabaseSession},
+    levels::{Key, LevelRows, LevelSelect, MergeKey},
     model::Model,
-    plan::{ListPlan, RootPlan},
+    plan::{MutationPlan, RowsPlan},
     settings::{RelationalSettings, SettingsFaults},
-    source::{Database, DatabaseSession, Discovered, RelationalSource},
+    source::{Discovered, RelationalSource},
 };
 
 /// A served SQLite file.
@@ -47,26 +59,32 @@ pub struct SqliteSession {
 }
 
 impl Database for SqliteDatabase {
-    type Prepared = Prepared;
+    type Select = Arc<RowsProgram>;
+    type Level = Arc<LevelProgram>;
+    type Mutation = Arc<MutationProgram>;
     type Session = SqliteSession;
 
     const PRODUCT: &'static str = "SQLite";
 
-    fn prepare(&self, model: &Arc<Model>, root: RootPlan) -> Result<Prepared, GraphqlError> {
-        Ok(self.statements(model, &root))
+    fn settings(&self) -> &RelationalSettings {
+        self.settings()
     }
 
-    fn prepare_given(
+    fn select(
         &self,
         model: &Arc<Model>,
-        root: &RootPlan,
-        list: &ListPlan,
-    ) -> Result<Prepared, GraphqlError> {
-        Ok(Prepared::given(model, root, list))
+        rows: &RowsPlan,
+        is_given: bool,
+    ) -> Result<Arc<RowsProgram>, GraphqlError> {
+        Ok(Arc::new(compile::rows(model, rows, is_given)))
     }
 
-    fn weight_bytes(prepared: &Prepared) -> usize {
-        prepared.weight_bytes()
+    fn level(&self, model: &Arc<Model>, select: &LevelSelect<'_>) -> Result<Arc<LevelProgram>, GraphqlError> {
+        Ok(Arc::new(compile::level(model, select)))
+    }
+
+    fn mutation(&self, model: &Arc<Model>, response_key: &str, plan: &MutationPlan) -> Arc<MutationProgram> {
+        Arc::new(mutation(model, response_key, plan))
     }
 
     fn changes(&self) -> &Arc<Feed> {
@@ -78,15 +96,50 @@ impl Database for SqliteDatabase {
     }
 }
 
-impl DatabaseSession for SqliteSession {
-    type Prepared = Prepared;
-
-    async fn query(&self, prepared: &Prepared, variables: &Variables) -> FieldResult {
-        self.reader.query(prepared, variables).await
+impl DatabaseSession<SqliteDatabase> for SqliteSession {
+    async fn select(
+        &self,
+        model: &Arc<Model>,
+        program: &Arc<RowsProgram>,
+        variables: &Variables,
+    ) -> Result<FieldResult, GraphqlError> {
+        self.reader.run(program, model, variables, Session::rows).await
     }
 
-    async fn mutate(&self, prepared: Vec<Arc<Prepared>>, variables: &Variables) -> Vec<FieldResult> {
-        self.database.mutate(prepared, Arc::new(variables.clone())).await
+    async fn level(
+        &self,
+        model: &Arc<Model>,
+        program: &Arc<LevelProgram>,
+        keys: Arc<[Key]>,
+        variables: &Variables,
+    ) -> Result<LevelRows, GraphqlError> {
+        let read = move |session: &mut Session, program: &LevelProgram, values: Values<'_>| {
+            session.level(program, &keys, values)
+        };
+        self.reader.run(program, model, variables, read).await
+    }
+
+    fn merge_key(
+        &self,
+        model: &Model,
+        program: &Arc<LevelProgram>,
+        variables: &Variables,
+    ) -> Result<MergeKey, GraphqlError> {
+        let values = Values { model, variables, settings: &self.reader.settings };
+        let mut key = bind::fingerprint(program.text(), values)?;
+        key.push_str(&program.fingerprint);
+        Ok(MergeKey(key.into_bytes().into()))
+    }
+
+    async fn mutate(
+        &self,
+        model: &Arc<Model>,
+        programs: Vec<&Arc<MutationProgram>>,
+        variables: &Variables,
+    ) -> Vec<FieldResult> {
+        let programs = programs.into_iter().map(Arc::clone).collect();
+        let mutations = Mutations { model: Arc::clone(model), programs };
+        self.database.mutate(mutations, variables.clone()).await
     }
 
     async fn health(&self) -> Result<(), String> {

@@ -10,7 +10,7 @@ use std::{
 
 use prony_graph_store::{Kind, Read, Ref, Side, Value};
 use prony_graphql::{
-    error::{ErrorCode, GraphqlError, PathSegment},
+    error::{ErrorCode, GraphqlError},
     response::FieldResult,
     variables::Variables,
 };
@@ -182,14 +182,8 @@ impl Unfinished {
 }
 
 /// An error of the whole field.
-pub(crate) fn failed(plan: &Plan, mut error: GraphqlError) -> FieldResult {
-    if error.path.is_empty() {
-        error.path.push(PathSegment::Key(plan.response_key.clone()));
-    }
-    if error.positions.is_empty() {
-        error.positions.push(plan.position);
-    }
-    FieldResult::failed(error)
+pub(crate) fn failed(plan: &Plan, error: GraphqlError) -> FieldResult {
+    FieldResult::failed(error.of_field(&plan.response_key, plan.position))
 }
 
 /// The whole answer from one look at the graph.

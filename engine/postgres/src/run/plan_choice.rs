@@ -114,6 +114,7 @@ impl PlanChoice {
         self.mean(self.preferred).seconds().map(Duration::from_secs_f64)
     }
 
+    #[cfg(test)]
     pub(crate) fn preferred(&self) -> PlanMode {
         self.preferred
     }

@@ -1,7 +1,7 @@
 //! Rows of a statement as JSON: the cheap types are written here from PostgreSQL's binary form, everything
 //! else comes as JSON text and is spliced.
 
-use prony_graphql::json;
+use prony_graphql::json::{self, ObjectText};
 use tokio_postgres::{
     Row,
     types::{FromSql, Type},
@@ -76,35 +76,34 @@ struct Segment {
     form: Form,
 }
 
-impl RowShape {
-    pub(crate) fn literal(&mut self, text: &str) {
-        self.suffix.extend_from_slice(text.as_bytes());
-    }
+/// A [`RowShape`] under construction.
+#[derive(Debug, Default)]
+pub(crate) struct ShapeBuilder {
+    segments: Vec<Segment>,
+    /// What is known behind the last column.
+    pub(crate) text: ObjectText,
+}
 
-    /// `{` or `,`, then the key as a JSON string, then `:`.
-    pub(crate) fn key(&mut self, index: usize, response_key: &str) {
-        self.suffix.push(if index == 0 { b'{' } else { b',' });
-        self.suffix.extend_from_slice(&json::member_prefix(response_key));
-    }
-
-    /// Ends an object; `is_empty` where it has no member.
-    pub(crate) fn end(&mut self, is_empty: bool) {
-        self.literal(if is_empty { "{}" } else { "}" });
-    }
-
-    pub(crate) fn string(&mut self, value: &str) {
-        json::write_string(&mut self.suffix, value);
-    }
-
+impl ShapeBuilder {
     pub(crate) fn column(&mut self, column: usize, form: Form) {
-        let prefix = std::mem::take(&mut self.suffix).into_boxed_slice();
+        let prefix = self.text.take().into_boxed_slice();
         self.segments.push(Segment { prefix, column, form });
     }
 
-    /// The whole text of a shape without columns.
-    pub(crate) fn into_text(self) -> Box<[u8]> {
-        debug_assert!(self.segments.is_empty(), "a shape with columns needs a row");
-        self.suffix.into_boxed_slice()
+    /// The shape up to here, where a value from elsewhere belongs; the next one goes on behind it.
+    pub(crate) fn cut(&mut self) -> RowShape {
+        RowShape { segments: std::mem::take(&mut self.segments), suffix: self.text.take() }
+    }
+
+    pub(crate) fn end(self) -> RowShape {
+        RowShape { segments: self.segments, suffix: self.text.end() }
+    }
+}
+
+impl RowShape {
+    /// A column that is the whole value.
+    pub(crate) fn of_column(column: usize, form: Form) -> Self {
+        Self { segments: vec![Segment { prefix: Box::default(), column, form }], suffix: Vec::new() }
     }
 
     pub(crate) fn weight_bytes(&self) -> usize {

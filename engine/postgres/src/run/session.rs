@@ -2,11 +2,12 @@
 
 use std::{fmt, rc::Rc, sync::Arc};
 
-use futures_util::{FutureExt, future::LocalBoxFuture};
+use futures_util::FutureExt;
 use prony_graphql::{error::GraphqlError, response::FieldResult, variables::Variables};
 use tokio::{sync::mpsc, task::spawn_local};
 
 use crate::{
+    PostgresDatabase,
     connect::{
         config::{PlanMode, Target},
         link::{Answer, Chore, Executed, Progress},
@@ -14,22 +15,26 @@ use crate::{
     },
     error::{Failure, FailureKind},
     run::{
+        capture::TransactionCapture,
         rows::JsonRows,
         running::{Running, WhenDropped},
+        transaction::{self, Step, StepFailure},
     },
     statement::{
         bound::Bound,
-        levels::{LevelAnswer, bind_keys},
-        mutation::{self, Step, StepFailure},
-        prepared::{Levels, Prepared, Read, Work},
-        returning::TransactionCapture,
+        keys::bind_keys,
+        levels::{LevelAnswer, LevelRead},
+        mutation::Mutation,
+        select::Read,
         text::Statement,
     },
 };
 use prony_sql::{
     changes::order::Order,
-    nest::{self, Fetch, Gatherer, Key, LevelRows, Limits, MergeKey},
-    settings::{RelationalSettings, ResolverModel},
+    database::DatabaseSession,
+    levels::{Key, LevelRows, MergeKey},
+    model::Model,
+    settings::RelationalSettings,
 };
 
 /// Statements that one connection has under way at once: enough to keep a backend busy while answers travel,
@@ -56,7 +61,6 @@ struct Core {
     planners: Rc<Pool>,
     /// One transaction at a time each; opened when needed.
     writers: Rc<Pool>,
-    gatherer: Option<Rc<Gatherer>>,
     chores: mpsc::UnboundedSender<Chore>,
 }
 
@@ -81,7 +85,6 @@ impl Session {
             readers: pool(PlanMode::Generic, PIPELINE_DEPTH, connections),
             planners: pool(PlanMode::Custom, PIPELINE_DEPTH, 0),
             writers: pool(PlanMode::Generic, 1, 0),
-            gatherer: (settings.resolver == ResolverModel::Bucket).then(Rc::default),
             settings: Arc::clone(settings),
             order: Arc::clone(order),
             statement_timeout_ms: target.statement_timeout_ms,
@@ -94,42 +97,79 @@ impl Session {
     pub fn health(&self) -> Result<(), String> {
         self.core.readers.health()
     }
+}
 
-    /// Answers a list or aggregate. Dropping the future cancels the statement at the database.
-    pub async fn query(&self, prepared: &Prepared, variables: &Variables) -> FieldResult {
-        let answer = match &prepared.work {
-            Work::Read(read) => self.core.read(prepared, read, variables).await,
-            Work::Levels(levels) => return self.core.levels(prepared, levels, variables).await,
-            Work::Write(_) => {
-                let mut results = self.run_mutations(&[prepared], variables).await;
-                return results.pop().unwrap_or_default();
+impl DatabaseSession<PostgresDatabase> for Session {
+    async fn select(
+        &self,
+        model: &Arc<Model>,
+        read: &Read,
+        variables: &Variables,
+    ) -> Result<FieldResult, GraphqlError> {
+        let core = &self.core;
+        let values = read.statement.bind(model, &core.settings, variables)?;
+        let max_bytes = core.settings.common.max_response_bytes;
+        let rows = core.run(&read.statement, values.into(), || {
+            let shape = Arc::clone(&read.shape);
+            if read.is_list {
+                JsonRows::list(shape, max_bytes, FIRST_BYTES)
+            } else {
+                JsonRows::single(shape, max_bytes)
             }
-        };
-        match answer {
-            Ok(data) => FieldResult::data(data),
-            Err(error) => FieldResult::failed(prepared.at_root(error)),
+        });
+        Ok(FieldResult::data(rows.await?.finish()))
+    }
+
+    async fn level(
+        &self,
+        model: &Arc<Model>,
+        level: &LevelRead,
+        keys: Arc<[Key]>,
+        variables: &Variables,
+    ) -> Result<LevelRows, GraphqlError> {
+        let core = &self.core;
+        let mut values = level.statement.bind(model, &core.settings, variables)?;
+        // The keys take the first places of the statement's parameters.
+        for (place, keys) in values.iter_mut().zip(bind_keys(&level.key_wires, &keys)) {
+            *place = keys;
         }
+        let max_bytes = core.settings.common.max_response_bytes;
+        let answer = || LevelAnswer::new(Arc::clone(&level.shape), max_bytes);
+        Ok(core.run(&level.statement, values.into(), answer).await?.finish())
     }
 
-    /// Runs the mutations of one request in order, in one transaction; when one fails nothing is written, and
-    /// only that one has an error. Dropping the future does not stop what has begun.
-    pub async fn mutate(&self, prepared: &[Arc<Prepared>], variables: &Variables) -> Vec<FieldResult> {
-        let prepared: Vec<&Prepared> = prepared.iter().map(|prepared| &**prepared).collect();
-        self.run_mutations(&prepared, variables).await
+    /// The statement's number, not its text: equal texts may stand for rows that are written differently.
+    fn merge_key(
+        &self,
+        model: &Model,
+        level: &LevelRead,
+        variables: &Variables,
+    ) -> Result<MergeKey, GraphqlError> {
+        let mut key = level.statement.text.number.to_ne_bytes().to_vec();
+        for value in level.statement.bind(model, &self.core.settings, variables)? {
+            key.push(0);
+            key.extend_from_slice(format!("{value:?}").as_bytes());
+        }
+        Ok(MergeKey(key.into()))
     }
 
-    async fn run_mutations(&self, prepared: &[&Prepared], variables: &Variables) -> Vec<FieldResult> {
-        let mut failed: Vec<FieldResult> = prepared.iter().map(|_| FieldResult::default()).collect();
-        let mut steps = Vec::with_capacity(prepared.len());
-        for (index, field) in prepared.iter().enumerate() {
-            let Work::Write(mutation) = &field.work else { continue };
-            let bind = |statement: &Statement| statement.bind(&field.model, &self.core.settings, variables);
+    /// When one fails only that one has an error. Dropping the future does not stop what has begun.
+    async fn mutate(
+        &self,
+        model: &Arc<Model>,
+        mutations: Vec<&Arc<Mutation>>,
+        variables: &Variables,
+    ) -> Vec<FieldResult> {
+        let mut failed: Vec<FieldResult> = mutations.iter().map(|_| FieldResult::default()).collect();
+        let bind = |statement: &Statement| statement.bind(model, &self.core.settings, variables);
+        let mut steps = Vec::with_capacity(mutations.len());
+        for (index, mutation) in mutations.into_iter().enumerate() {
             match Step::new(mutation, bind) {
                 Ok(step) => steps.push(step),
-                Err(error) => failed[index].errors.push(field.at_root(error)),
+                Err(error) => failed[index].errors.push(error),
             }
         }
-        if failed.iter().any(|result| !result.errors.is_empty()) {
+        if steps.len() < failed.len() {
             return failed;
         }
         let steps: Rc<[Step]> = steps.into();
@@ -137,11 +177,14 @@ impl Session {
             Ok(outcomes) => outcomes.into_iter().map(FieldResult::data).collect(),
             Err(StepFailure { step, failure }) => {
                 let columns = steps[step].text_columns();
-                let error = failure.to_graphql(columns, self.core.statement_timeout_ms);
-                failed[step].errors.push(prepared[step].at_root(error));
+                failed[step].errors.push(failure.to_graphql(columns, self.core.statement_timeout_ms));
                 failed
             }
         }
+    }
+
+    async fn health(&self) -> Result<(), String> {
+        self.health()
     }
 }
 
@@ -153,44 +196,6 @@ async fn do_chores(mut todo: mpsc::UnboundedReceiver<Chore>) {
 }
 
 impl Core {
-    async fn read(
-        self: &Rc<Self>,
-        prepared: &Prepared,
-        read: &Read,
-        variables: &Variables,
-    ) -> Result<Vec<u8>, GraphqlError> {
-        let values = read.statement.bind(&prepared.model, &self.settings, variables)?;
-        let max_bytes = self.settings.common.max_response_bytes;
-        let rows = self
-            .run(&read.statement, values.into(), || {
-                let shape = Arc::clone(&read.shape);
-                if read.is_list {
-                    JsonRows::list(shape, max_bytes, FIRST_BYTES)
-                } else {
-                    JsonRows::single(shape, max_bytes)
-                }
-            })
-            .await?;
-        Ok(rows.finish())
-    }
-
-    async fn levels(
-        self: &Rc<Self>,
-        prepared: &Prepared,
-        levels: &Arc<Levels>,
-        variables: &Variables,
-    ) -> FieldResult {
-        let fetch = LevelFetch {
-            core: Rc::clone(self),
-            model: Arc::clone(&prepared.model),
-            levels: Arc::clone(levels),
-        };
-        let limits = Limits { max_response_bytes: self.settings.common.max_response_bytes };
-        let plan = Arc::clone(&levels.plan);
-        let variables = Rc::new(variables.clone());
-        nest::resolve(&fetch, plan, variables, self.gatherer.clone(), limits).await
-    }
-
     /// Runs a read, again where that may help.
     async fn run<A: Answer>(
         self: &Rc<Self>,
@@ -267,11 +272,11 @@ impl Core {
             };
             let link = Rc::clone(&permit.link);
             let steps = Rc::clone(steps);
-            let capture = TransactionCapture::begin(&self.order, &steps);
+            let capture = TransactionCapture::begin(&self.order, steps.iter().map(Step::table).collect());
             let work = async move {
-                let outcome = mutation::run(&permit.link, &steps, &capture).await;
+                let written = transaction::run(&permit.link, &steps, capture).await;
                 drop(permit);
-                capture.end(outcome)
+                written
             };
             let progress = Rc::default();
             let running =
@@ -287,56 +292,5 @@ impl Core {
     fn may_repeat(&self, failure: &Failure, executions: u32) -> bool {
         matches!(failure.kind, FailureKind::StalePlan | FailureKind::Conflict)
             && executions < self.allowed(failure)
-    }
-}
-
-/// Fetches the levels of one prepared root field.
-#[derive(Clone)]
-struct LevelFetch {
-    core: Rc<Core>,
-    model: Arc<prony_sql::model::Model>,
-    levels: Arc<Levels>,
-}
-
-impl LevelFetch {
-    /// The level's own values; the keys take the first places of its parameters.
-    fn values(&self, level: usize, variables: &Variables) -> Result<Vec<Bound>, GraphqlError> {
-        self.levels.statements[level].statement.bind(&self.model, &self.core.settings, variables)
-    }
-}
-
-impl Fetch for LevelFetch {
-    fn fetch(
-        &self,
-        level: usize,
-        keys: Rc<[Key]>,
-        variables: Rc<Variables>,
-    ) -> LocalBoxFuture<'static, Result<Rc<LevelRows>, GraphqlError>> {
-        let this = self.clone();
-        Box::pin(async move {
-            let LevelFetch { core, levels, .. } = &this;
-            let level_statement = &levels.statements[level];
-            let mut values = this.values(level, &variables)?;
-            for (place, keys) in values.iter_mut().zip(bind_keys(&level_statement.key_wires, &keys)) {
-                *place = keys;
-            }
-            let max_bytes = core.settings.common.max_response_bytes;
-            let answer = core
-                .run(&level_statement.statement, values.into(), || {
-                    LevelAnswer::new(Arc::clone(&level_statement.shape), max_bytes)
-                })
-                .await?;
-            Ok(answer.finish())
-        })
-    }
-
-    /// The statement's number, not its text: equal texts may stand for rows that are written differently.
-    fn merge_key(&self, level: usize, variables: &Variables) -> Result<MergeKey, GraphqlError> {
-        let mut key = self.levels.statements[level].statement.text.number.to_ne_bytes().to_vec();
-        for value in self.values(level, variables)? {
-            key.push(0);
-            key.extend_from_slice(format!("{value:?}").as_bytes());
-        }
-        Ok(MergeKey(key.into()))
     }
 }

@@ -3,71 +3,52 @@
 //! `concat` and `string_agg` over text beat `json_build_object`, `row_to_json` and `json_agg` (see the
 //! decision record on PostgreSQL and JSON); what `to_json` does to single values is kept.
 
+use prony_graphql::json::ObjectText;
 use prony_sql::{builder::push_literal, catalog::ColumnKind, model::Column};
 
 /// PostgreSQL's functions take at most 100 arguments; `concat` of more is nested.
 const MAX_ARGUMENTS: usize = 90;
 
-/// A piece of JSON text: known now, or an SQL expression of type text that is never null.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
-    Literal(String),
-    Expression(String),
-}
-
-/// JSON text under construction. Neighbouring literals are merged.
+/// The JSON text of an object under construction.
 #[derive(Debug, Default)]
 pub(crate) struct JsonText {
-    pieces: Vec<Piece>,
+    /// Literals and expressions of type text that are never null.
+    arguments: Vec<String>,
+    /// What is known behind the last expression.
+    text: ObjectText,
 }
 
 impl JsonText {
-    pub(crate) fn literal(&mut self, text: &str) {
-        if let Some(Piece::Literal(last)) = self.pieces.last_mut() {
-            last.push_str(text);
-        } else {
-            self.pieces.push(Piece::Literal(text.to_owned()));
-        }
-    }
-
-    /// `{` or `,`, then the key as a JSON string, then `:`.
-    pub(crate) fn key(&mut self, index: usize, response_key: &str) {
-        let prefix = prony_graphql::json::member_prefix(response_key);
-        self.literal(if index == 0 { "{" } else { "," });
-        self.literal(&String::from_utf8_lossy(&prefix));
-    }
-
-    /// Ends an object; `is_empty` where it has no member.
-    pub(crate) fn end(&mut self, is_empty: bool) {
-        self.literal(if is_empty { "{}" } else { "}" });
+    /// Begins a member; its value follows.
+    pub(crate) fn key(&mut self, response_key: &str) {
+        self.text.key(response_key);
     }
 
     /// A string value that is known now.
     pub(crate) fn string(&mut self, value: &str) {
-        let mut text = Vec::with_capacity(value.len() + 2);
-        prony_graphql::json::write_string(&mut text, value);
-        self.literal(&String::from_utf8_lossy(&text));
+        self.text.string(value);
     }
 
+    /// A value that an SQL expression of type text gives, which is never null.
     pub(crate) fn expression(&mut self, sql: String) {
-        self.pieces.push(Piece::Expression(sql));
+        let text = self.text.take();
+        self.literal(&text);
+        self.arguments.push(sql);
     }
 
-    /// The whole as one SQL expression of type text, never null.
-    pub(crate) fn into_sql(self) -> String {
-        let arguments: Vec<String> = self
-            .pieces
-            .into_iter()
-            .map(|piece| match piece {
-                Piece::Expression(sql) => sql,
-                Piece::Literal(text) => {
-                    let mut literal = String::with_capacity(text.len() + 2);
-                    push_literal(&mut literal, &text);
-                    literal
-                }
-            })
-            .collect();
-        concatenation(arguments)
+    /// The whole object as one SQL expression of type text, never null.
+    pub(crate) fn into_sql(mut self) -> String {
+        let text = std::mem::take(&mut self.text).end();
+        self.literal(&text);
+        concatenation(self.arguments)
+    }
+
+    fn literal(&mut self, text: &[u8]) {
+        if !text.is_empty() {
+            let mut literal = String::with_capacity(text.len() + 2);
+            push_literal(&mut literal, &String::from_utf8_lossy(text));
+            self.arguments.push(literal);
+        }
     }
 }
 

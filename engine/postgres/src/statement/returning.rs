@@ -1,25 +1,17 @@
-//! What mutations of this server tell of the rows that they change: the row, and where in the database's log that was.
+//! What mutations of this server return of the rows that they change: the row, and where in the database's log that was.
 
-use std::{fmt::Write as _, rc::Rc, sync::Arc};
+use std::{fmt::Write as _, sync::Arc};
 
 use tokio_postgres::Row;
 
 use crate::{
-    error::{Failure, FailureKind},
+    error::Failure,
     run::rows::{Form, column_text},
-    statement::{
-        dialect::Postgres,
-        mutation::{Step, StepFailure, StepOutcome},
-        select::SelectList,
-        text::Statement,
-    },
+    statement::{dialect::Postgres, select::SelectList, text::Statement},
 };
 use prony_sql::{
     builder::{Dialect as _, push_identifier},
-    changes::{
-        Operation, RowChange, RowValues,
-        order::{Order, Turn},
-    },
+    changes::{Operation, RowChange, RowValues},
     model::{Table, TableId},
 };
 
@@ -46,8 +38,8 @@ pub(crate) struct MovedKey {
 /// A change that waits for its commit.
 #[derive(Debug)]
 pub(crate) struct CapturedChange {
-    change: RowChange,
-    position: u64,
+    pub(crate) change: RowChange,
+    pub(crate) position: u64,
 }
 
 /// Read after the row is locked and before the commit; see `changes::order`.
@@ -102,81 +94,5 @@ impl ReturningClause {
 
     pub(crate) fn weight_bytes(&self) -> usize {
         self.statement.weight_bytes() + self.columns.len() * size_of::<(usize, Form)>()
-    }
-}
-
-/// One attempt at a transaction, as far as others want to hear of it.
-pub(crate) struct TransactionCapture {
-    order: Arc<Order>,
-    steps: Rc<[Step]>,
-    /// By step: whether its table is wanted, so that it tells. Empty where nobody listens.
-    tells: Vec<bool>,
-    turn: Option<Turn>,
-}
-
-impl TransactionCapture {
-    pub(crate) fn begin(order: &Arc<Order>, steps: &Rc<[Step]>) -> Self {
-        let feed = order.feed();
-        let tells: Vec<bool> = if feed.is_read() {
-            steps.iter().map(|step| feed.is_told_of(step.table())).collect()
-        } else {
-            Vec::new()
-        };
-        let turn = tells.contains(&true).then(|| order.begin());
-        Self { order: Arc::clone(order), steps: Rc::clone(steps), tells, turn }
-    }
-
-    pub(crate) fn tells(&self, step: usize) -> bool {
-        self.tells.get(step).copied().unwrap_or(false)
-    }
-
-    /// Publishes what has been committed, before the client is answered.
-    pub(crate) fn end(
-        self,
-        outcome: Result<Vec<StepOutcome>, StepFailure>,
-    ) -> Result<Vec<Vec<u8>>, StepFailure> {
-        match outcome {
-            Ok(outcomes) => Ok(self.committed(outcomes)),
-            Err(failed) => {
-                if failed.failure.kind == FailureKind::OutcomeUnknown {
-                    self.lose(|_| true);
-                }
-                Err(failed)
-            }
-        }
-    }
-
-    fn committed(mut self, outcomes: Vec<StepOutcome>) -> Vec<Vec<u8>> {
-        let mut changes = Vec::new();
-        let mut last = 0;
-        let mut data = Vec::with_capacity(outcomes.len());
-        for outcome in outcomes {
-            data.push(outcome.data);
-            if let Some(CapturedChange { change, position }) = outcome.captured {
-                last = last.max(position);
-                changes.push(change);
-            }
-        }
-        // Triggers that have come meanwhile may tell of it too.
-        let feed = self.order.feed();
-        let (changes, untold): (Vec<_>, Vec<_>) =
-            changes.into_iter().partition(|change| feed.is_told_of(change.table));
-        feed.lose(&untold.iter().map(|change| change.table).collect::<Vec<_>>());
-        if let Some(turn) = self.turn.take() {
-            turn.committed(last, changes);
-        }
-        if self.order.feed().is_read() {
-            // Somebody has begun to listen meanwhile.
-            self.lose(|step| !self.tells(step));
-        }
-        data
-    }
-
-    fn lose(&self, which: impl Fn(usize) -> bool) {
-        let feed = self.order.feed();
-        let steps = self.steps.iter().enumerate().filter(|(index, _)| which(*index));
-        let tables: Vec<TableId> =
-            steps.map(|(_, step)| step.table()).filter(|table| feed.is_told_of(*table)).collect();
-        feed.lose(&tables);
     }
 }

@@ -57,6 +57,10 @@ impl Statement {
         Arc::new(Self { text, parameters, text_columns, choice: Mutex::new(PlanChoice::new()) })
     }
 
+    pub(crate) fn sql(&self) -> &str {
+        &self.text.sql
+    }
+
     pub(crate) fn bind(
         &self,
         model: &Model,
@@ -80,6 +84,7 @@ impl Statement {
         self.choice().mean_service().is_some_and(|mean| mean > SLOW)
     }
 
+    #[cfg(test)]
     pub(crate) fn preferred_mode(&self) -> PlanMode {
         self.choice().preferred()
     }

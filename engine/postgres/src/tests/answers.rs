@@ -10,7 +10,7 @@ fn check(database: &TestDatabase, cases: &[(&str, Json, &str)]) {
     for model in MODELS {
         on_a_core(async {
             let served = Served::open(&database.url(), &settings(model)).await;
-            let session = served.database.session();
+            let session = served.session();
             for (text, variables, sql) in cases {
                 let rows = database.query(sql);
                 let wanted: Json = serde_json::from_str(rows[0][0].as_deref().unwrap()).unwrap();
@@ -105,7 +105,7 @@ fn hostile_values_and_aliases_stay_data() {
     );
     on_a_core(async {
         let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
-        let session = served.database.session();
+        let session = served.session();
         for body in ["'; drop table note; --", "\\ \" \n \u{1} ü 😀", "nothing", "$1", "%", "\\"] {
             let text = "query($b: String!) { notes(where: {body: {eq: $b}}) { __drop_: body } }";
             let data = served.data(&session, text, json!({"b": body})).await;
@@ -126,7 +126,7 @@ fn limits_apply_per_parent_and_are_bounded() {
     let database = chinook::postgres_database();
     on_a_core(async {
         let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
-        let session = served.database.session();
+        let session = served.session();
         let text = "query($n: Int) { artists(limit: $n) { artist_id } }";
         for (limit, code) in [(-1, ErrorCode::BadUserInput), (10_001, ErrorCode::LimitExceeded)] {
             let planned = served.plan(text, json!({"n": limit}));
@@ -148,7 +148,7 @@ fn an_answer_over_the_limit_of_bytes_is_refused() {
             ..settings(ResolverModel::Subquery)
         };
         let served = Served::open(&database.url(), &settings).await;
-        let session = served.database.session();
+        let session = served.session();
         let large = served.plan("{ tracks(limit: 3000) { name composer } }", none());
         assert_eq!(large.outcome(&session).await, Err(ErrorCode::LimitExceeded));
         let small = served.plan("{ tracks(limit: 3) { name } }", none());

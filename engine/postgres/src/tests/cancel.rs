@@ -51,7 +51,7 @@ fn a_statement_over_its_time_is_cancelled() {
             ..one_connection()
         };
         let served = Served::open(&database.url(), &settings).await;
-        let session = served.database.session();
+        let session = served.session();
         let slow = served.plan("{ slows(limit: 1) { nap } }", none());
         let (first, second) = tokio::join!(slow.results(&session), slow.results(&session));
         for mut results in [first, second] {
@@ -72,7 +72,7 @@ fn a_client_that_goes_takes_its_statement_along() {
         on_a_core(async {
             let settings = RelationalSettings { resolver: model, ..one_connection() };
             let served = Served::open(&database.url(), &settings).await;
-            let session = served.database.session();
+            let session = served.session();
             let slow = served.plan("{ slows(limit: 1) { nap } }", none());
             let quick = served.plan("{ ts(limit: 1) { id } }", none());
             assert!(quick.outcome(&session).await.is_ok());
@@ -94,7 +94,7 @@ fn others_on_the_connection_are_not_harmed() {
     database.execute(SLOW);
     on_a_core(async {
         let served = Served::open(&database.url(), &one_connection()).await;
-        let session = served.database.session();
+        let session = served.session();
         let slow = served.plan("{ slows(limit: 1) { nap } }", none());
         let brief = served.plan("{ briefs(limit: 3) { id } }", none());
         assert!(brief.outcome(&session).await.is_ok());
@@ -126,7 +126,7 @@ fn many_clients_that_come_and_go_leave_nothing_behind() {
     database.execute(SLOW);
     on_a_core(async {
         let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
-        let session = served.database.session();
+        let session = served.session();
         let brief = served.plan("{ briefs(limit: 4) { id } }", none());
         assert!(brief.outcome(&session).await.is_ok());
         for round in 0..30u64 {
@@ -161,7 +161,7 @@ fn a_write_is_finished_without_its_client() {
     );
     on_a_core(async {
         let served = Served::open(&database.url(), &one_connection()).await;
-        let session = served.database.session();
+        let session = served.session();
         let write =
             served.plan("mutation { a: createSlow(id: 1) { id } b: createSlow(id: 2) { id } }", none());
         tokio::select! {

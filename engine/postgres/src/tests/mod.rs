@@ -22,18 +22,23 @@ use prony_graphql::{
 use serde_json::{Value as Json, json};
 use tokio::task::LocalSet;
 
-use crate::{OpenError, PostgresDatabase, Prepared, Session};
+use crate::{OpenError, PostgresDatabase};
 use prony_sql::{
     contribution::contribution,
+    database,
     lower::{RootIndex, lower},
     model::Model,
     restrict::Restrictions,
+    session::FieldSession,
     settings::{RelationalSettings, ResolverModel},
 };
 
+type Prepared = database::Prepared<PostgresDatabase>;
+type Session = FieldSession<PostgresDatabase>;
+
 /// An open database with its schema.
 struct Served {
-    database: PostgresDatabase,
+    database: Arc<PostgresDatabase>,
     model: Arc<Model>,
     roots: RootIndex,
     schema: Schema,
@@ -54,11 +59,16 @@ impl Served {
         let model = Model::build(&catalog, settings).unwrap();
         let schema = Schema::merge(vec![(SourceId(0), contribution(&model))]).unwrap();
         let roots = RootIndex::new(&model);
-        Ok(Self { database, roots, model: Arc::new(model), schema, restricted: None })
+        Ok(Self { database: Arc::new(database), roots, model: Arc::new(model), schema, restricted: None })
     }
 
     async fn open(url: &str, settings: &RelationalSettings) -> Self {
         Self::try_open(url, settings).await.unwrap()
+    }
+
+    /// A core's way to it.
+    fn session(&self) -> Session {
+        Session::attach(&self.database)
     }
 
     fn plan(&self, text: &str, variables: Json) -> Planned {
@@ -75,7 +85,7 @@ impl Served {
             if let Some((restrictions, _)) = &self.restricted {
                 restrictions.apply(&self.model, &mut plan);
             }
-            Arc::new(self.database.statements(&self.model, plan).unwrap())
+            Arc::new(Prepared::new(&*self.database, &self.model, &plan).unwrap())
         });
         let prepared = prepared.collect();
         Planned { selection, prepared, variables }
@@ -99,7 +109,8 @@ impl Served {
 impl Planned {
     async fn results(&self, session: &Session) -> Vec<FieldResult> {
         if self.selection.kind == OperationKind::Mutation {
-            return session.mutate(&self.prepared, &self.variables).await;
+            let prepared: Vec<&Prepared> = self.prepared.iter().map(|field| &**field).collect();
+            return session.mutate(&prepared, &self.variables).await;
         }
         let mut results = Vec::new();
         for prepared in &self.prepared {

@@ -150,7 +150,7 @@ const HEAD: &str = "query($n: Int = 2, $o: Int = 1, $ids: [Int!] = [1, 3, 5, 7, 
 
 async fn answers(database: &TestDatabase, resolver: ResolverModel, picks: &[u32]) -> Vec<(String, String)> {
     let served = Served::open(&database.url(), &settings(resolver)).await;
-    let session = served.database.session();
+    let session = served.session();
     let mut answers = Vec::new();
     for table in &served.model.tables {
         let mut picks = Picks(picks.iter());
@@ -214,7 +214,7 @@ fn buckets_that_are_shared_answer_alike() {
     for resolver in MODELS {
         on_a_core(async {
             let served = Served::open(&database.url(), &settings(resolver)).await;
-            let session = served.database.session();
+            let session = served.session();
             // One plan for all, as from the plan cache.
             let first = served.plan(text, json!({"g": 0}));
             let asked = (0..40).map(|g| {

@@ -18,7 +18,7 @@ fn check(cases: &[(&str, &str)], query: &str, wanted: &[&str]) {
     database.execute(SHOP);
     on_a_core(async {
         let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
-        let session = served.database.session();
+        let session = served.session();
         for (text, response) in cases {
             assert_eq!(served.ask(&session, text, none()).await, *response, "{text}");
         }
@@ -70,7 +70,7 @@ fn a_request_is_written_whole_or_not_at_all() {
     database.execute(SHOP);
     on_a_core(async {
         let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
-        let session = served.database.session();
+        let session = served.session();
         for (second, code, message) in [
             ("createShelf(label: \"a\") { id }", "CONSTRAINT_VIOLATION", "unique key"),
             ("createItem(shelf_id: 99, place: 1) { place }", "CONSTRAINT_VIOLATION", "refers to a row"),
@@ -103,7 +103,7 @@ fn a_read_only_server_says_so() {
     database.execute(&format!("alter database {} set default_transaction_read_only = on", database.name()));
     on_a_core(async {
         let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
-        let session = served.database.session();
+        let session = served.session();
         let response = served.ask(&session, "mutation { createShelf(label: \"x\") { id } }", none()).await;
         assert!(response.contains("the database is read-only"), "{response}");
     });
@@ -115,7 +115,7 @@ fn an_invalid_value_names_its_column() {
     database.execute("create table t (id smallint primary key, at timestamp, label varchar(3))");
     on_a_core(async {
         let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
-        let session = served.database.session();
+        let session = served.session();
         for (values, message) in [
             ("id: 1, at: \"never again\"", "the value of at does not fit"),
             ("id: 1, label: \"four\"", "the value of label does not fit"),
@@ -143,7 +143,7 @@ fn a_connection_lost_in_a_write_leaves_the_outcome_open() {
         .unwrap();
     on_a_core(async {
         let served = Served::open(&cluster.url("postgres"), &settings(ResolverModel::Subquery)).await;
-        let session = served.database.session();
+        let session = served.session();
         let single = served.plan("mutation { createSlow(id: 1) { id } }", none());
         let both =
             served.plan("mutation { a: createSlow(id: 1) { id } b: createSlow(id: 2) { id } }", none());

@@ -52,7 +52,7 @@ fn unix_sockets_and_key_value_texts_are_understood() {
     on_a_core(async {
         for url in [cluster.socket_url("postgres"), pairs] {
             let served = Served::open(&url, &settings(ResolverModel::Subquery)).await;
-            let session = served.database.session();
+            let session = served.session();
             assert_eq!(served.data(&session, "{ ts { id } }", none()).await, json!({"ts": [{"id": 7}]}));
         }
     });
@@ -83,20 +83,20 @@ fn a_restart_is_survived_and_requests_meanwhile_are_told() {
     for model in MODELS {
         on_a_core(async {
             let served = Served::open(&cluster.url("postgres"), &settings(model)).await;
-            let session = served.database.session();
+            let session = served.session();
             let read = served.plan("{ ts { id } }", none());
             let write = served.plan("mutation { updateT(pk_columns: {id: 7}) { result } }", none());
             assert_eq!(read.outcome(&session).await, Ok("[{\"id\":7}]".into()));
             assert!(write.outcome(&session).await.is_ok());
-            assert_eq!(session.health(), Ok(()));
+            assert_eq!(session.connections().health(), Ok(()));
             cluster.stop().unwrap();
             until(&read, &session, |outcome| *outcome == Err(ErrorCode::SourceUnavailable)).await;
             until(&write, &session, |outcome| *outcome == Err(ErrorCode::SourceUnavailable)).await;
-            assert!(session.health().is_err());
+            assert!(session.connections().health().is_err());
             cluster.start().unwrap();
             until(&read, &session, Result::is_ok).await;
             until(&write, &session, Result::is_ok).await;
-            assert_eq!(session.health(), Ok(()));
+            assert_eq!(session.connections().health(), Ok(()));
         });
     }
 }
@@ -107,7 +107,7 @@ fn a_single_broken_connection_is_not_noticed() {
     database.execute("create table t (id int primary key); insert into t values (7)");
     on_a_core(async {
         let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
-        let session = served.database.session();
+        let session = served.session();
         let read = served.plan("{ ts { id } }", none());
         for _ in 0..10 {
             assert_eq!(read.results(&session).await[0].errors, []);
@@ -127,7 +127,7 @@ fn changed_tables_are_prepared_anew() {
     for model in MODELS {
         on_a_core(async {
             let served = Served::open(&database.url(), &settings(model)).await;
-            let session = served.database.session();
+            let session = served.session();
             let read = served.plan("{ ts { v } }", none());
             for _ in 0..4 {
                 assert_eq!(read.outcome(&session).await, Ok("[{\"v\":\"1\"}]".into()));
@@ -182,7 +182,7 @@ fn passwords_are_asked_for_and_never_shown() {
     let url = |user: &str| cluster.url("postgres").replace("postgres@", &format!("{user}@"));
     on_a_core(async {
         let served = Served::open(&url("app:right-secret"), &settings(ResolverModel::Subquery)).await;
-        let session = served.database.session();
+        let session = served.session();
         assert_eq!(served.data(&session, "{ ts { id } }", none()).await, json!({"ts": []}));
         for user in ["app", "app:wrong-secret"] {
             let opened = Served::try_open(&url(user), &RelationalSettings::default()).await;
@@ -196,6 +196,6 @@ fn passwords_are_asked_for_and_never_shown() {
         cluster.restart().unwrap();
         let read = served.plan("{ ts { id } }", none());
         until(&read, &session, |outcome| *outcome == Err(ErrorCode::SourceUnavailable)).await;
-        assert!(!session.health().unwrap_err().contains("secret"));
+        assert!(!session.connections().health().unwrap_err().contains("secret"));
     });
 }

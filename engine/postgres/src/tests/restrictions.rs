@@ -69,7 +69,7 @@ fn what_is_hidden_is_absent_in_all_models() {
         let mut answers = Vec::new();
         for model in MODELS {
             let served = Served::open(&database.url(), &settings(model)).await.restricted_to("bob");
-            let session = served.database.session();
+            let session = served.session();
             let query = r#"{ customers { login purchases { total } purchases_aggregate { count } }
                              purchases { total customer { login } } purchases_aggregate { count sum { total } }
                              people { id boss { name } }
@@ -99,7 +99,7 @@ fn what_may_not_be_written_is_taken_back() {
     on_a_core(async {
         let served =
             Served::open(&database.url(), &settings(ResolverModel::Subquery)).await.restricted_to("ada");
-        let session = served.database.session();
+        let session = served.session();
         let key =
             |day: &str, customer: &str| format!(r#"pk_columns: {{customer_id: "{customer}", day: "{day}"}}"#);
         let cases = [

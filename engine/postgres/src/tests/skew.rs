@@ -1,10 +1,11 @@
 //! A filter on a rare value, for which the plan that is held for all values reads the whole table: the guard
 //! moves the statement to plans of its own, and leaves the others alone.
 
+use prony_sql::database::FieldStatements;
 use prony_testkit::postgres::TestDatabase;
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
-use crate::tests::*;
+use crate::{connect::config::PlanMode, tests::*};
 
 const ROWS: u64 = 200_000;
 
@@ -45,10 +46,10 @@ fn a_held_plan_that_reads_the_whole_table_is_given_up() {
     let database = skewed();
     on_a_core(async {
         let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
-        let session = served.database.session();
+        let session = served.session();
         let text = "query($kind: String!) { events(where: {kind: {eq: $kind}}, limit: 10) { id } }";
         let rare = served.plan(text, json!({"kind": "rare"}));
-        let statement = rare.prepared[0].statements()[0].to_owned();
+        let statement = rare.prepared[0].texts()[0].to_owned();
 
         // Without the guard: the held plan walks the key and discards nearly the whole table each time.
         assert!(rows_discarded(&database, &statement, "force_generic_plan").await > ROWS / 2);
@@ -59,6 +60,7 @@ fn a_held_plan_that_reads_the_whole_table_is_given_up() {
         for _ in 0..60 {
             assert_eq!(rare.outcome(&session).await.unwrap(), wanted);
         }
-        assert_eq!(rare.prepared[0].custom_plans(), 1);
+        let FieldStatements::Select(read) = &rare.prepared[0].statements else { panic!("one statement") };
+        assert_eq!(read.statement.preferred_mode(), PlanMode::Custom);
     });
 }

@@ -43,7 +43,7 @@ fn check(expected: &Expect) {
     for model in MODELS {
         on_a_core(async {
             let served = Served::open(&database.url(), &settings(model)).await;
-            let session = served.database.session();
+            let session = served.session();
             let root = served.plan(&format!("{{ things {{ {ALL} }} }}"), none());
             answers.push(root.outcome(&session).await.unwrap());
             let nested = served.plan(&format!("{{ owners {{ things {{ {ALL} }} }} }}"), none());
@@ -73,7 +73,7 @@ fn every_type_can_be_filtered_by() {
     database.execute(EVERYTHING);
     on_a_core(async {
         let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
-        let session = served.database.session();
+        let session = served.session();
         let filters = [
             ("small: {eq: -32768}", vec![1]),
             ("small: {lt: 100000}", vec![1, 3]),
@@ -116,7 +116,7 @@ fn wrong_values_name_their_column() {
     database.execute(EVERYTHING);
     on_a_core(async {
         let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
-        let session = served.database.session();
+        let session = served.session();
         for (filter, message) in [
             ("ts: {eq: \"yesterday evening\"}", "the value of ts does not fit the type of its column"),
             (
@@ -139,7 +139,7 @@ fn every_type_is_written_as_it_is_read() {
     database.execute(EVERYTHING);
     on_a_core(async {
         let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
-        let session = served.database.session();
+        let session = served.session();
         let create = r#"mutation { createThing(id: 10, small: 7, big: "9007199254740993", r: 0.5, f: 2.25,
             n: 1.2345, b: true, t: "x'y", v: "v", c: "c", e: "a@b", m: happy, om: "a b",
             u: "123e4567-e89b-12d3-a456-426614174000", j: {a: [1, null]}, jb: [true], raw: "AP8Q",
@@ -169,7 +169,7 @@ fn a_stored_number_beyond_its_field_is_told() {
                 TableSettings { columns: [("big".into(), column)].into(), ..TableSettings::default() };
             settings.tables.insert("t".into(), table);
             let served = Served::open(&database.url(), &settings).await;
-            let session = served.database.session();
+            let session = served.session();
             let fits = served.plan("{ ts(where: {id: {eq: 1}}) { big } }", none());
             assert_eq!(fits.outcome(&session).await, Ok("[{\"big\":5}]".into()));
             let beyond = served.plan("{ ts { big } }", none());
@@ -188,7 +188,7 @@ fn wide_tables_and_many_aliases_fit_one_statement() {
     ));
     on_a_core(async {
         let served = Served::open(&database.url(), &settings(ResolverModel::Subquery)).await;
-        let session = served.database.session();
+        let session = served.session();
         let all: Vec<String> = (0..400).map(|number| format!("c{number} a{number}: c{number}")).collect();
         let all = all.join(" ");
         let data = served.data(&session, &format!("{{ wides {{ {all} wide {{ {all} }} }} }}"), none()).await;

@@ -46,19 +46,15 @@ impl ResultOutput {
 
 /// A `Result` as JSON.
 pub fn result_object(outputs: &[ResultOutput], changed: bool) -> Box<[u8]> {
-    let mut out = b"{".to_vec();
-    for (index, output) in outputs.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        out.extend_from_slice(&json::member_prefix(&output.response_key));
+    let mut out = json::ObjectText::default();
+    for output in outputs {
+        out.key(&output.response_key);
         match &output.kind {
-            ResultKind::Changed => out.extend_from_slice(if changed { b"true" } else { b"false" }),
-            ResultKind::Typename(name) => json::write_string(&mut out, name),
+            ResultKind::Changed => out.json(if changed { b"true" } else { b"false" }),
+            ResultKind::Typename(name) => out.string(name),
         }
     }
-    out.push(b'}');
-    out.into()
+    out.end().into()
 }
 
 /// The error of a mutation whose row does not pass what rows must pass once they are written.

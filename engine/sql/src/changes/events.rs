@@ -10,7 +10,7 @@ use futures_util::{
 };
 use prony_graphql::{
     error::{ErrorCode, GraphqlError, PathSegment},
-    json,
+    json::{self, ObjectText},
     response::FieldResult,
     variables::Variables,
 };
@@ -154,7 +154,8 @@ impl Writer<'_> {
         if index > 0 {
             out.push(b',');
         }
-        out.extend_from_slice(&json::member_prefix(&output.response_key));
+        json::write_string(&mut out, &output.response_key);
+        out.push(b':');
         match &output.kind {
             ChangeKind::Typename(name) => json::write_string(&mut out, name),
             ChangeKind::Operation => out.extend_from_slice(match self.change.operation {
@@ -220,22 +221,17 @@ fn only_row(data: Option<&[u8]>) -> Option<&[u8]> {
 }
 
 fn write_object<'v>(out: &mut Vec<u8>, outputs: &[Output], value: impl Fn(ColumnId) -> &'v str) {
-    out.push(b'{');
-    for (index, output) in outputs.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        out.extend_from_slice(&json::member_prefix(&output.response_key));
+    let mut object = ObjectText::after(std::mem::take(out));
+    for output in outputs {
+        object.key(&output.response_key);
         match &output.kind {
-            OutputKind::Column(id) => out.extend_from_slice(value(*id).as_bytes()),
-            OutputKind::Typename(name) => json::write_string(out, name),
+            OutputKind::Column(id) => object.json(value(*id).as_bytes()),
+            OutputKind::Typename(name) => object.string(name),
             // Keys have columns only, and rows with relations are asked for.
-            OutputKind::One(..) | OutputKind::Many(..) | OutputKind::Aggregate(..) => {
-                out.extend_from_slice(b"null");
-            }
+            OutputKind::Related(..) => object.json(b"null"),
         }
     }
-    out.push(b'}');
+    *out = object.end();
 }
 
 fn write_previous_key(out: &mut Vec<u8>, table: &Table, outputs: &[Output], key: &RowValues) {

@@ -14,7 +14,7 @@ use crate::{
     lower::{row_outputs, unknown_field},
     lower_filter,
     model::{Model, TableId},
-    plan::{ListPlan, Output, OutputKind, Root, RootPlan},
+    plan::{ListPlan, Output, OutputKind, RowsPlan},
     restrict::Restrictions,
 };
 
@@ -72,7 +72,7 @@ impl<P> ChangesPlan<P> {
         names: &ChangeNames,
         field: &Field,
         restrictions: Option<&Restrictions>,
-        prepare: impl Fn(&RootPlan, &ListPlan) -> Result<P, GraphqlError>,
+        prepare: impl Fn((&str, Position), &RowsPlan) -> Result<P, GraphqlError>,
     ) -> Result<Self, GraphqlError> {
         let given = lower_filter::clauses(model, model.table(names.table), field)?;
         let list_of = |position: Position, outputs: Vec<Output>| {
@@ -85,10 +85,7 @@ impl<P> ChangesPlan<P> {
         };
         let filter = list_of(field.position, Vec::new()).filter;
         let ask = |response_key: &str, position: Position, outputs: Vec<Output>| {
-            let list = list_of(position, outputs);
-            let root =
-                RootPlan { response_key: response_key.into(), position, root: Root::List(list.clone()) };
-            prepare(&root, &list)
+            prepare((response_key, position), &RowsPlan::List(list_of(position, outputs)))
         };
         let mut outputs = Vec::with_capacity(field.selections.len());
         for selected in &field.selections {

@@ -21,7 +21,7 @@ pub(crate) use self::rights::{ColumnUse, TableRights, Verb};
 
 use crate::{
     model::{Model, Table, TableId, suggestion},
-    plan::{Filter, ListPlan, Output, OutputKind, Root, RootPlan},
+    plan::{Filter, ListPlan, MutationPlan, Output, OutputKind, Root, RootPlan, RowsPlan},
 };
 
 /// Restrictions by table. Of a table that has none, nothing can be seen or written.
@@ -62,14 +62,13 @@ impl Restrictions {
     pub fn apply(&self, model: &Model, plan: &mut RootPlan) {
         let restricting = Restricting { model, restrictions: self };
         match &mut plan.root {
-            Root::List(list) => restricting.list(list, plan.position),
-            Root::Aggregate(aggregate) => restricting.filter(aggregate.table, &mut aggregate.filter),
-            Root::Create(create) => {
+            Root::Read(rows) => restricting.rows(rows, plan.position),
+            Root::Write(MutationPlan::Create(create)) => {
                 let rights = self.of(create.table);
                 create.check = rights.insert_check.clone();
                 rights.insert_set.apply(&mut create.values);
             }
-            Root::Update(update) => {
+            Root::Write(MutationPlan::Update(update)) => {
                 let rights = self.of(update.table);
                 update.filter = rights.update.clone();
                 update.check = rights.update_check.clone();
@@ -78,7 +77,7 @@ impl Restrictions {
                     rights.update_set.apply(&mut update.values);
                 }
             }
-            Root::Delete(delete) => delete.filter = self.of(delete.table).delete.clone(),
+            Root::Write(MutationPlan::Delete(delete)) => delete.filter = self.of(delete.table).delete.clone(),
         }
     }
 
@@ -93,9 +92,9 @@ impl Restrictions {
 /// The session's variables that a plan writes into rows: without them it must not be executed.
 pub(crate) fn written_session_variables(root: &Root) -> Vec<Slot> {
     let values = match root {
-        Root::Create(create) => &create.values,
-        Root::Update(update) => &update.values,
-        Root::List(_) | Root::Aggregate(_) | Root::Delete(_) => return Vec::new(),
+        Root::Write(MutationPlan::Create(create)) => &create.values,
+        Root::Write(MutationPlan::Update(update)) => &update.values,
+        Root::Read(_) | Root::Write(MutationPlan::Delete(_)) => return Vec::new(),
     };
     let slots = values.iter().filter_map(|(_, value)| match value {
         Value::Slot(slot) if matches!(slot.root, SlotRoot::Session(_)) => Some(slot.clone()),
@@ -137,18 +136,21 @@ impl Restricting<'_> {
         self.outputs(&mut list.outputs);
     }
 
+    fn rows(&self, rows: &mut RowsPlan, position: Position) {
+        match rows {
+            RowsPlan::List(list) => self.list(list, position),
+            RowsPlan::One(row) => {
+                self.filter(row.table, &mut row.filter);
+                self.outputs(&mut row.outputs);
+            }
+            RowsPlan::Aggregate(aggregate) => self.filter(aggregate.table, &mut aggregate.filter),
+        }
+    }
+
     fn outputs(&self, outputs: &mut [Output]) {
         for output in outputs {
-            match &mut output.kind {
-                OutputKind::Typename(_) | OutputKind::Column(_) => {}
-                OutputKind::One(_, row) => {
-                    self.filter(row.table, &mut row.filter);
-                    self.outputs(&mut row.outputs);
-                }
-                OutputKind::Many(_, list) => self.list(list, output.position),
-                OutputKind::Aggregate(_, aggregate) => {
-                    self.filter(aggregate.table, &mut aggregate.filter);
-                }
+            if let OutputKind::Related(_, rows) = &mut output.kind {
+                self.rows(rows, output.position);
             }
         }
     }

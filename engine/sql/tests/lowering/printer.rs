@@ -7,7 +7,10 @@ use prony_source::dialect::{ResultOutput, RowCount};
 use prony_sql::{
     builder::{Dialect, Parameter, SqlBuilder},
     model::{Column, Model, Table},
-    plan::{AggregateKind, AggregatePlan, Direction, ListPlan, OrderKey, Output, OutputKind, Root, RootPlan},
+    plan::{
+        AggregateKind, AggregatePlan, Direction, ListPlan, MutationPlan, OrderKey, Output, OutputKind, Root,
+        RootPlan, RowsPlan,
+    },
 };
 
 /// Marks parameters by number; the printer puts their values in place.
@@ -38,19 +41,20 @@ pub(crate) fn print(model: &Model, plan: &RootPlan) -> String {
     let mut printer = Printer { model, out: String::new() };
     let key = &plan.response_key;
     match &plan.root {
-        Root::List(list) => printer.list(key, "", list, 0),
-        Root::Aggregate(aggregate) => printer.aggregate(key, aggregate, 0),
-        Root::Create(create) => {
+        Root::Read(RowsPlan::List(list)) => printer.list(key, "", list, 0),
+        Root::Read(RowsPlan::Aggregate(aggregate)) => printer.aggregate(key, aggregate, 0),
+        Root::Read(RowsPlan::One(_)) => panic!("a root field is a list or an aggregate"),
+        Root::Write(MutationPlan::Create(create)) => {
             printer.statement(key, |builder| builder.insert(model, create));
             printer.outputs(model.table(create.table), &create.outputs, 1);
         }
-        Root::Update(update) => {
+        Root::Write(MutationPlan::Update(update)) => {
             printer.statement(key, |builder| {
                 builder.update(model, update);
             });
             printer.results(&update.outputs);
         }
-        Root::Delete(delete) => {
+        Root::Write(MutationPlan::Delete(delete)) => {
             printer.statement(key, |builder| builder.delete(model, delete));
             printer.results(&delete.outputs);
         }
@@ -93,13 +97,15 @@ impl Printer<'_> {
                 OutputKind::Column(id) => {
                     self.line(depth, &format!("{key}: column {}", table.column(*id).name));
                 }
-                OutputKind::One(_, row) => {
-                    let target = self.model.table(row.table);
-                    self.line(depth, &format!("{key}: one {}", target.name));
-                    self.outputs(target, &row.outputs, depth + 1);
-                }
-                OutputKind::Many(_, list) => self.list(key, "many ", list, depth),
-                OutputKind::Aggregate(_, aggregate) => self.aggregate(key, aggregate, depth),
+                OutputKind::Related(_, rows) => match &**rows {
+                    RowsPlan::One(row) => {
+                        let target = self.model.table(row.table);
+                        self.line(depth, &format!("{key}: one {}", target.name));
+                        self.outputs(target, &row.outputs, depth + 1);
+                    }
+                    RowsPlan::List(list) => self.list(key, "many ", list, depth),
+                    RowsPlan::Aggregate(aggregate) => self.aggregate(key, aggregate, depth),
+                },
             }
         }
     }

@@ -9,11 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prony_graphql::{
-    error::{ErrorCode, GraphqlError},
-    response::FieldResult,
-    variables::Variables,
-};
+use prony_graphql::error::GraphqlError;
+use prony_sql::settings::RelationalSettings;
 use tokio::sync::oneshot;
 
 use crate::{
@@ -22,16 +19,8 @@ use crate::{
     read::{
         session::{Session, Unfinished},
         slot::{Role, Slot},
-        watch::{Cancelled, INLINE_BUDGET, Interruption},
+        watch::{Cancelled, Interruption},
     },
-    statement::{
-        bind::Values,
-        prepare::{Program, Shared},
-    },
-};
-use prony_sql::{
-    nest::{Key, LevelRows},
-    settings::RelationalSettings,
 };
 
 /// Statements that wait for a thread; more are refused, as they would run into their time limits.
@@ -40,34 +29,8 @@ const MAX_WAITING: usize = 1024;
 /// Threads beside the cores: enough to overlap waiting for the disk, few enough not to crowd out the cores.
 const MOST_THREADS: usize = 8;
 
-/// What a thread is asked to do.
-#[derive(Debug)]
-pub(crate) enum Work {
-    Rows,
-    Level {
-        level: usize,
-        keys: Vec<Key>,
-    },
-    /// Reads something from the file.
-    Health,
-}
-
-#[derive(Debug)]
-pub(crate) enum Done {
-    Rows(FieldResult),
-    Level(LevelRows),
-    Healthy,
-}
-
-struct Job {
-    work: Work,
-    /// `None` for health checks.
-    prepared: Option<Arc<Shared>>,
-    variables: Variables,
-    deadline: Instant,
-    cancelled: Cancelled,
-    answer: oneshot::Sender<Result<Done, GraphqlError>>,
-}
+/// What a thread is asked to do: it looks for the session to do it with, and answers.
+type Job = Box<dyn FnOnce(&mut Slot, &RelationalSettings) + Send>;
 
 #[derive(Default)]
 struct Queue {
@@ -112,18 +75,39 @@ impl Pool {
     }
 
     /// Has work done on another thread. Dropping the future interrupts it.
-    pub(crate) async fn run(
+    pub(crate) async fn run<T: Send + 'static>(
         &self,
-        work: Work,
-        prepared: Option<Arc<Shared>>,
-        variables: Variables,
-    ) -> Result<Done, GraphqlError> {
+        work: impl FnOnce(&mut Session, &RelationalSettings) -> Result<T, Unfinished> + Send + 'static,
+    ) -> Result<T, GraphqlError> {
+        self.run_with(work, false).await
+    }
+
+    /// Reads something from the file that is there now.
+    pub(crate) async fn health(&self) -> Result<(), GraphqlError> {
+        let read = |session: &mut Session, _: &RelationalSettings| {
+            let read = session.execute("SELECT count(*) FROM sqlite_schema");
+            read.map_err(|error| Unfinished::Failed(error::of_sqlite(&error)))
+        };
+        self.run_with(read, true).await
+    }
+
+    async fn run_with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Session, &RelationalSettings) -> Result<T, Unfinished> + Send + 'static,
+        checks_file: bool,
+    ) -> Result<T, GraphqlError> {
         let (answer, answered) = oneshot::channel();
         let cancelled = Cancelled::default();
         let _guard = CancelOnDrop(Arc::clone(&cancelled));
         let limit = Duration::from_millis(u64::from(self.exchange.settings.common.statement_timeout_ms));
-        let deadline = Instant::now() + limit;
-        self.submit(Job { work, prepared, variables, deadline, cancelled, answer })?;
+        let bounds = Bounds { deadline: Instant::now() + limit, cancelled };
+        self.submit(Box::new(move |slot, settings| {
+            if checks_file {
+                slot.distrust();
+            }
+            // Nobody listens when the client is gone.
+            let _unheard = answer.send(bounds.run(slot, settings, work));
+        }))?;
         answered.await.unwrap_or_else(|_| Err(unavailable("the database's threads have ended")))
     }
 
@@ -161,9 +145,7 @@ fn lock(queue: &Mutex<Queue>) -> std::sync::MutexGuard<'_, Queue> {
 fn serve(exchange: &Exchange, opener: Arc<Opener>) {
     let mut slot = Slot::new(opener, Role::Blocking);
     while let Some(job) = next(exchange) {
-        let done = do_job(&mut slot, &job, &exchange.settings);
-        // Nobody listens when the client is gone.
-        let _unheard = job.answer.send(done);
+        job(&mut slot, &exchange.settings);
     }
 }
 
@@ -180,45 +162,29 @@ fn next(exchange: &Exchange) -> Option<Job> {
     }
 }
 
-fn do_job(slot: &mut Slot, job: &Job, settings: &RelationalSettings) -> Result<Done, GraphqlError> {
-    if job.cancelled.load(Relaxed) {
-        return Err(error::of_interruption(Interruption::Cancelled, settings));
-    }
-    if Instant::now() >= job.deadline {
-        return Err(error::of_interruption(Interruption::Timeout, settings));
-    }
-    if matches!(job.work, Work::Health) {
-        slot.distrust();
-    }
-    let session = slot.session().map_err(Unfinished::into_error)?;
-    let started = Instant::now();
-    session.watch().start_blocking(job.deadline, Some(Arc::clone(&job.cancelled)));
-    let done = run(session, job, settings);
-    session.watch().stop();
-    if let Some(prepared) = &job.prepared
-        && started.elapsed() < INLINE_BUDGET / 2
-    {
-        prepared.is_slow.store(false, Relaxed);
-    }
-    done.map_err(Unfinished::into_error)
+/// Until when work may go on.
+struct Bounds {
+    deadline: Instant,
+    cancelled: Cancelled,
 }
 
-fn run(session: &mut Session, job: &Job, settings: &RelationalSettings) -> Result<Done, Unfinished> {
-    let Some(prepared) = &job.prepared else {
-        let read = session.execute("SELECT count(*) FROM sqlite_schema");
-        return read.map(|()| Done::Healthy).map_err(|error| Unfinished::Failed(error::of_sqlite(&error)));
-    };
-    let values = Values { model: &prepared.model, variables: &job.variables, settings };
-    match (&job.work, &prepared.program) {
-        (Work::Rows, Program::Rows(program)) => {
-            session.rows(prepared.first_id, program, &prepared.response_key, values).map(Done::Rows)
+impl Bounds {
+    fn run<T>(
+        self,
+        slot: &mut Slot,
+        settings: &RelationalSettings,
+        work: impl FnOnce(&mut Session, &RelationalSettings) -> Result<T, Unfinished>,
+    ) -> Result<T, GraphqlError> {
+        if self.cancelled.load(Relaxed) {
+            return Err(error::of_interruption(Interruption::Cancelled, settings));
         }
-        (Work::Level { level, keys }, Program::Levels { program, .. }) => {
-            session.level(prepared.level_id(*level), &program.levels[*level], keys, values).map(Done::Level)
+        if Instant::now() >= self.deadline {
+            return Err(error::of_interruption(Interruption::Timeout, settings));
         }
-        _ => Err(Unfinished::Failed(GraphqlError::new(
-            ErrorCode::SourceFailed,
-            "the work does not fit the prepared field",
-        ))),
+        let session = slot.session().map_err(Unfinished::into_error)?;
+        session.watch().start_blocking(self.deadline, Some(self.cancelled));
+        let done = work(session, settings);
+        session.watch().stop();
+        done.map_err(Unfinished::into_error)
     }
 }

@@ -8,33 +8,26 @@ use prony_source::dialect::row_refused;
 use rusqlite::{Connection, ffi};
 
 use crate::{
-    error::{self, unavailable},
+    error::{self, Stop, unavailable},
     file::{
         open::{Identity, Opener},
         raw::{SqliteError, Statement, Stored},
     },
     read::watch::{INSTRUCTIONS_PER_CHECK, Interruption, Watch},
-    rows::{
-        write_level,
-        write_rows::{self, Stop},
-    },
+    rows::{write_level, write_rows},
     statement::{
-        bind::{self, BindError, Values},
-        program::{LevelProgram, MutationAnswer, MutationProgram, RowsProgram, StatementText},
+        bind::{self, Values},
+        program::{LevelProgram, MutationAnswer, MutationProgram, ProgramId, ProgramStatements, RowsProgram},
     },
     write::capture::Capture,
 };
 use prony_sql::{
+    levels::{Key, LevelRows},
     model::{Model, TableId},
-    nest::{Key, LevelRows},
 };
 
 /// Prepared statements that one connection keeps; each takes some kilobytes.
 const MAX_STATEMENTS: usize = 512;
-
-/// Tells programs apart in the caches of sessions: each prepared root field and each level has its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct ProgramId(pub(crate) u64);
 
 /// Why a session did not finish.
 #[derive(Debug)]
@@ -105,61 +98,57 @@ impl Session {
     /// Answers a root field of the `subquery` model.
     pub(crate) fn rows(
         &mut self,
-        id: ProgramId,
         program: &RowsProgram,
-        response_key: &str,
         values: Values<'_>,
     ) -> Result<FieldResult, Unfinished> {
         let max = values.settings.common.max_response_bytes;
-        let watch = Arc::clone(&self.watch);
-        let written = self.statements(id, &program.statements).map_err(Stop::Sqlite).and_then(|statements| {
-            for (statement, text) in statements.iter_mut().zip(&program.statements) {
-                bind::bind(statement, text, values).map_err(bind_stop)?;
-            }
-            write_rows::write(program, response_key, statements, &watch, max)
-        });
-        self.finish(written, values)
+        self.run(&program.statements, values, |statements, _, watch| {
+            write_rows::write(program, statements, watch, max)
+        })
     }
 
     /// Answers one level for these keys.
     pub(crate) fn level(
         &mut self,
-        id: ProgramId,
         program: &LevelProgram,
         keys: &[Key],
         values: Values<'_>,
     ) -> Result<LevelRows, Unfinished> {
         let max = values.settings.common.max_response_bytes;
-        let watch = Arc::clone(&self.watch);
-        let texts = std::slice::from_ref(&program.statement);
-        let read = self.statements(id, texts).map_err(Stop::Sqlite).and_then(|statements| {
-            let statement = &mut statements[0];
-            bind::bind(statement, &program.statement, values).map_err(bind_stop)?;
-            if let Some(number) = program.statement.keys_parameter {
-                statement.bind(number, Stored::Text(&bind::keys_text(keys)))?;
+        self.run(&program.statements, values, |statements, _, watch| {
+            if let Some(number) = program.text().keys_parameter {
+                statements[0].bind(number, Stored::Text(&bind::keys_text(keys)))?;
             }
-            write_level::read(program, statement, &watch, max)
-        });
-        self.finish(read, values)
+            write_level::read(program, &mut statements[0], watch, max)
+        })
     }
 
     /// Runs one mutation within the open transaction.
     pub(crate) fn mutate(
         &mut self,
-        id: ProgramId,
         program: &MutationProgram,
-        response_key: &str,
         values: Values<'_>,
     ) -> Result<FieldResult, Unfinished> {
-        let watch = Arc::clone(&self.watch);
-        let connection = Rc::clone(&self.connection);
-        let done = self.statements(id, &program.statements).map_err(Stop::Sqlite).and_then(|statements| {
-            for (statement, text) in statements.iter_mut().zip(&program.statements) {
-                bind::bind(statement, text, values).map_err(bind_stop)?;
-            }
-            let result = run_mutation(program, response_key, statements, &connection, &watch);
+        self.run(&program.statements, values, |statements, connection, watch| {
+            let result = run_mutation(program, statements, connection, watch);
             statements.iter_mut().for_each(Statement::reset);
             result
+        })
+    }
+
+    /// Gives a program's statements their values and has them run.
+    fn run<T>(
+        &mut self,
+        program: &ProgramStatements,
+        values: Values<'_>,
+        run: impl FnOnce(&mut [Statement], &Connection, &Watch) -> Result<T, Stop>,
+    ) -> Result<T, Unfinished> {
+        let prepared = self.statements.get(&self.connection, program).map_err(Stop::Sqlite);
+        let done = prepared.and_then(|statements| {
+            for (statement, text) in statements.iter_mut().zip(&program.texts) {
+                bind::bind(statement, text, values)?;
+            }
+            run(statements, &self.connection, &self.watch)
         });
         self.finish(done, values)
     }
@@ -174,19 +163,10 @@ impl Session {
         !self.connection.is_autocommit()
     }
 
-    fn statements(
-        &mut self,
-        id: ProgramId,
-        texts: &[StatementText],
-    ) -> Result<&mut [Statement], SqliteError> {
-        self.statements.get(&self.connection, id, texts)
-    }
-
     fn finish<T>(&self, done: Result<T, Stop>, values: Values<'_>) -> Result<T, Unfinished> {
         let sqlite_error = match done {
             Ok(value) => return Ok(value),
             Err(Stop::Failed(error)) => return Err(Unfinished::Failed(error)),
-            Err(Stop::Null) => unreachable!("the writers turn a missing root into a result"),
             Err(Stop::Interrupted) => None,
             Err(Stop::Sqlite(error)) if error.code() == ffi::SQLITE_INTERRUPT => None,
             Err(Stop::Sqlite(error)) => Some(error),
@@ -208,17 +188,9 @@ impl Session {
     }
 }
 
-fn bind_stop(error: BindError) -> Stop {
-    match error {
-        BindError::Input(error) => Stop::Failed(error),
-        BindError::Sqlite(error) => Stop::Sqlite(error),
-    }
-}
-
 /// `statements` are the program's.
 fn run_mutation(
     program: &MutationProgram,
-    response_key: &str,
     statements: &mut [Statement],
     connection: &Connection,
     watch: &Watch,
@@ -229,7 +201,7 @@ fn run_mutation(
     let mut result = match &program.answer {
         // A trigger or a conflict clause of the schema left the row out.
         MutationAnswer::Key(_) if !is_returned => FieldResult::data(b"null".to_vec()),
-        MutationAnswer::Key(pieces) => write_rows::write_object(pieces, response_key, statement, watch)?,
+        MutationAnswer::Key(pieces) => write_rows::write_object(pieces, statement, watch)?,
         MutationAnswer::Changed { .. } => FieldResult::default(),
     };
     if is_returned {
@@ -272,9 +244,9 @@ impl Cache {
     fn get(
         &mut self,
         connection: &Rc<Connection>,
-        id: ProgramId,
-        texts: &[StatementText],
+        program: &ProgramStatements,
     ) -> Result<&mut [Statement], SqliteError> {
+        let (id, texts) = (program.id, &program.texts);
         self.uses += 1;
         if !self.programs.contains_key(&id) {
             self.make_room(texts.len());

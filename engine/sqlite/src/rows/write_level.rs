@@ -1,19 +1,18 @@
 //! Steps the statement of one level and keeps its rows for splicing: the `per-nest` and `bucket` models.
 
-use prony_graphql::error::{GraphqlError, PathSegment};
-
 use crate::{
+    error::Stop,
     file::raw::{Statement, Stored},
     read::watch::Watch,
-    rows::write_rows::{Stop, is_present, write_column},
-    statement::program::{LevelProgram, Piece},
+    rows::write_rows::RowWriter,
+    statement::program::LevelProgram,
 };
-use prony_sql::nest::{Key, KeyPart, LevelRows, response_too_large};
+use prony_sql::{
+    levels::{Key, KeyPart, LevelRows},
+    writer::Unwritten,
+};
 
-/// Rows between two looks at the clock; a power of two.
-const ROWS_PER_CHECK: usize = 64;
-
-/// Reads all rows; the statement is bound. `Err` is never [`Stop::Null`].
+/// Reads all rows; the statement is bound.
 pub(crate) fn read(
     program: &LevelProgram,
     statement: &mut Statement,
@@ -32,58 +31,25 @@ fn read_rows(
     max_response_bytes: usize,
 ) -> Result<LevelRows, Stop> {
     let mut rows = LevelRows::new(program.child_keys.len());
+    let mut writer = RowWriter::new(0, watch, max_response_bytes);
     while statement.step()? {
-        if rows.len().is_multiple_of(ROWS_PER_CHECK) && watch.expired() {
-            return Err(Stop::Interrupted);
-        }
         let Stored::Integer(parent) = statement.column(0) else { continue };
         rows.begin_row(parent as usize);
-        write_pieces(&mut rows, &program.pieces, statement, &mut Vec::new());
-        rows.end_segment();
+        let written = writer.row(&program.pieces, statement, &mut []);
+        let end = writer.field.out.len();
+        let cuts = writer.cuts.drain(..);
+        match written {
+            Ok(()) => cuts.chain([end]).for_each(|end| rows.end_segment(end)),
+            Err(Unwritten::Null) => rows.end_missing_row(end),
+            Err(Unwritten::Failed(stop)) => return Err(stop),
+        }
+        rows.push_errors(writer.field.take_errors());
         for columns in &program.child_keys {
             rows.push_key(key(statement, columns));
         }
-        if rows.text_bytes() > max_response_bytes {
-            return Err(Stop::Failed(response_too_large(max_response_bytes)));
-        }
     }
+    *rows.text_mut() = writer.field.out;
     Ok(rows)
-}
-
-/// What cannot be written is null in the text; the noted error says whether the row lives on.
-fn write_pieces<'p>(
-    rows: &mut LevelRows,
-    pieces: &'p [Piece],
-    statement: &Statement,
-    path: &mut Vec<&'p str>,
-) {
-    for piece in pieces {
-        match piece {
-            Piece::Text(text) => rows.text_mut().extend_from_slice(text),
-            Piece::Column(column) => {
-                let value = statement.column(column.index);
-                if let Err(error) = write_column(rows.text_mut(), column, value) {
-                    path.push(&column.response_key);
-                    rows.push_error(with_path(error, path), !column.nullable);
-                    path.pop();
-                    rows.text_mut().extend_from_slice(b"null");
-                }
-            }
-            Piece::Inner(inner) if is_present(inner.presence, statement) => {
-                path.push(&inner.response_key);
-                write_pieces(rows, &inner.pieces, statement, path);
-                path.pop();
-            }
-            Piece::Inner(_) => rows.text_mut().extend_from_slice(b"null"),
-            Piece::Cut => rows.end_segment(),
-            Piece::Nested(_) => unreachable!("levels are not nested in each other"),
-        }
-    }
-}
-
-fn with_path(mut error: GraphqlError, path: &[&str]) -> GraphqlError {
-    error.path = path.iter().map(|&key| PathSegment::Key(key.into())).collect();
-    error
 }
 
 /// `None` where a part is null.

@@ -7,6 +7,7 @@ use prony_source::dialect::{self, write_integer};
 use serde_json::Value as Json;
 
 use crate::{
+    error::Stop,
     file::raw::{SqliteError, Statement, Stored},
     statement::program::StatementText,
 };
@@ -16,8 +17,8 @@ use prony_sql::{
         bind::{self, Scalar},
     },
     catalog::ColumnKind,
+    levels::{Key, KeyPart},
     model::{Column, Model},
-    nest::{Key, KeyPart},
     settings::RelationalSettings,
 };
 
@@ -29,31 +30,8 @@ pub(crate) struct Values<'v> {
     pub(crate) settings: &'v RelationalSettings,
 }
 
-/// Why a statement could not be given its values.
-#[derive(Debug)]
-pub(crate) enum BindError {
-    Input(GraphqlError),
-    Sqlite(SqliteError),
-}
-
-impl From<GraphqlError> for BindError {
-    fn from(error: GraphqlError) -> Self {
-        Self::Input(error)
-    }
-}
-
-impl From<SqliteError> for BindError {
-    fn from(error: SqliteError) -> Self {
-        Self::Sqlite(error)
-    }
-}
-
 /// Binds all parameters but those of parents and keys.
-pub(crate) fn bind(
-    statement: &mut Statement,
-    text: &StatementText,
-    values: Values<'_>,
-) -> Result<(), BindError> {
+pub(crate) fn bind(statement: &mut Statement, text: &StatementText, values: Values<'_>) -> Result<(), Stop> {
     for (index, parameter) in text.parameters.iter().enumerate() {
         bind_one(statement, index + 1, parameter, values)?;
     }
@@ -65,7 +43,7 @@ fn bind_one(
     number: usize,
     parameter: &Parameter,
     values: Values<'_>,
-) -> Result<(), BindError> {
+) -> Result<(), Stop> {
     match parameter {
         Parameter::Column { table, column, value, list } => {
             let column = values.model.table(*table).column(*column);

@@ -2,7 +2,7 @@
 
 pub(crate) mod bind;
 pub(crate) mod compile;
-pub(crate) mod compile_levels;
 pub(crate) mod dialect;
-pub(crate) mod prepare;
+pub(crate) mod mutation;
 pub(crate) mod program;
+mod select;

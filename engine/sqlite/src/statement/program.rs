@@ -1,10 +1,10 @@
-//! What a prepared root field is for SQLite: statements' texts, and for each how its rows become JSON.
+//! What a root field becomes for SQLite: statements' texts, and for each how its rows become JSON.
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use prony_graphql::error::Position;
 
-use prony_sql::{builder::Parameter, catalog::ColumnKind, nest::NestPlan};
+use prony_sql::{builder::Parameter, catalog::ColumnKind, database::Statements, plan::RowsKind};
 
 /// A statement and what it takes.
 #[derive(Debug, Clone, Default)]
@@ -16,11 +16,43 @@ pub(crate) struct StatementText {
     pub(crate) keys_parameter: Option<usize>,
 }
 
+/// Tells programs apart in the caches of sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ProgramId(u64);
+
+/// The statements of a program, which each connection prepares when it first needs them.
+#[derive(Debug)]
+pub(crate) struct ProgramStatements {
+    pub(crate) id: ProgramId,
+    pub(crate) texts: Vec<StatementText>,
+    /// Its last run took longer than a core's thread may be held up.
+    pub(crate) is_slow: AtomicBool,
+}
+
+impl ProgramStatements {
+    pub(crate) fn new(texts: Vec<StatementText>) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let id = ProgramId(NEXT.fetch_add(1, Relaxed));
+        Self { id, texts, is_slow: AtomicBool::new(false) }
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        self.texts.iter().map(|text| &*text.sql).collect()
+    }
+
+    fn weight_bytes(&self) -> usize {
+        let weight = |text: &StatementText| {
+            size_of::<StatementText>() + text.sql.len() + text.parameters.len() * size_of::<Parameter>()
+        };
+        self.texts.iter().map(weight).sum()
+    }
+}
+
 /// The `subquery` model: statements nested in each other as the selection is. A node's statements are a range
 /// of the program's, its own first.
 #[derive(Debug)]
-pub(crate) struct RowsProgram {
-    pub(crate) statements: Vec<StatementText>,
+pub struct RowsProgram {
+    pub(crate) statements: ProgramStatements,
     pub(crate) root: Node,
     /// Of the last answer: the next one will need about as much.
     pub(crate) answer_bytes: AtomicUsize,
@@ -29,20 +61,10 @@ pub(crate) struct RowsProgram {
 /// One statement and how its rows are written.
 #[derive(Debug)]
 pub(crate) struct Node {
-    pub(crate) kind: NodeKind,
+    pub(crate) kind: RowsKind,
     /// Parameters taken from the row above: number, and column of the parent's statement.
     pub(crate) links: Vec<(usize, usize)>,
     pub(crate) pieces: Vec<Piece>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NodeKind {
-    /// An array of all rows.
-    Many,
-    /// The first row, or null.
-    One,
-    /// The only row.
-    Aggregate,
 }
 
 /// A part of a row's JSON.
@@ -95,17 +117,11 @@ pub(crate) struct Nested {
     pub(crate) node: Node,
 }
 
-/// The `per-nest` and `bucket` models: one statement a level.
+/// The `per-nest` and `bucket` models: how the rows of one level are read. Column 0 of its only statement is the index of the
+/// row's key.
 #[derive(Debug)]
-pub(crate) struct LevelsProgram {
-    pub(crate) plan: std::sync::Arc<NestPlan>,
-    pub(crate) levels: Vec<LevelProgram>,
-}
-
-/// How the rows of one level are read. Column 0 of its statement is the index of the row's key.
-#[derive(Debug)]
-pub(crate) struct LevelProgram {
-    pub(crate) statement: StatementText,
+pub struct LevelProgram {
+    pub(crate) statements: ProgramStatements,
     pub(crate) pieces: Vec<Piece>,
     /// For each child, the columns of its key.
     pub(crate) child_keys: Vec<Vec<usize>>,
@@ -114,17 +130,22 @@ pub(crate) struct LevelProgram {
 }
 
 impl LevelProgram {
-    pub(crate) fn new(statement: StatementText, pieces: Vec<Piece>, child_keys: Vec<Vec<usize>>) -> Self {
-        let fingerprint = format!("{}\0{pieces:?}{child_keys:?}", statement.sql).into();
-        Self { statement, pieces, child_keys, fingerprint }
+    pub(crate) fn new(text: StatementText, pieces: Vec<Piece>, child_keys: Vec<Vec<usize>>) -> Self {
+        let fingerprint = format!("{}\0{pieces:?}{child_keys:?}", text.sql).into();
+        Self { statements: ProgramStatements::new(vec![text]), pieces, child_keys, fingerprint }
+    }
+
+    pub(crate) fn text(&self) -> &StatementText {
+        &self.statements.texts[0]
     }
 }
 
 /// One mutation.
 #[derive(Debug)]
-pub(crate) struct MutationProgram {
+pub struct MutationProgram {
     /// The mutation, then the [`RowCheck`]'s SELECT where there is one.
-    pub(crate) statements: Vec<StatementText>,
+    pub(crate) statements: ProgramStatements,
+    pub(crate) response_key: Box<str>,
     pub(crate) answer: MutationAnswer,
     pub(crate) check: Option<RowCheck>,
 }
@@ -144,14 +165,51 @@ pub(crate) enum MutationAnswer {
     Changed { yes: Box<[u8]>, no: Box<[u8]> },
 }
 
-impl StatementText {
-    pub(crate) fn weight_bytes(&self) -> usize {
-        size_of::<Self>() + self.sql.len() + self.parameters.len() * size_of::<Parameter>()
+impl AsRef<ProgramStatements> for RowsProgram {
+    fn as_ref(&self) -> &ProgramStatements {
+        &self.statements
+    }
+}
+
+impl AsRef<ProgramStatements> for LevelProgram {
+    fn as_ref(&self) -> &ProgramStatements {
+        &self.statements
+    }
+}
+
+impl Statements for RowsProgram {
+    fn texts(&self) -> Vec<&str> {
+        self.statements.texts()
+    }
+
+    fn weight_bytes(&self) -> usize {
+        size_of::<Self>() + self.statements.weight_bytes() + pieces_weight(&self.root.pieces)
+    }
+}
+
+impl Statements for LevelProgram {
+    fn texts(&self) -> Vec<&str> {
+        self.statements.texts()
+    }
+
+    fn weight_bytes(&self) -> usize {
+        let inside = self.statements.weight_bytes() + pieces_weight(&self.pieces);
+        size_of::<Self>() + inside + self.fingerprint.len()
+    }
+}
+
+impl Statements for MutationProgram {
+    fn texts(&self) -> Vec<&str> {
+        self.statements.texts()
+    }
+
+    fn weight_bytes(&self) -> usize {
+        size_of::<Self>() + self.statements.weight_bytes()
     }
 }
 
 /// Bytes that pieces hold, roughly.
-pub(crate) fn pieces_weight(pieces: &[Piece]) -> usize {
+fn pieces_weight(pieces: &[Piece]) -> usize {
     let inside = |piece: &Piece| match piece {
         Piece::Text(text) => text.len(),
         Piece::Column(column) => size_of::<ColumnPiece>() + column.name.len() + column.response_key.len(),

@@ -181,14 +181,14 @@ fn a_changed_schema_is_used_or_explained() {
     let made = Made::new(MEETUPS);
     let served = made.serve(&RelationalSettings::default());
     runtime().block_on(async {
-        let reader = served.reader();
+        let session = served.session();
         let (_, venues, variables) = served.plan("{ venues(limit: 1) { id name } }", "{}");
-        assert!(reader.query(&venues[0], &variables).await.data.is_some());
+        assert!(session.query(&venues[0], &variables).await.data.is_some());
         made.connection().execute_batch("CREATE INDEX venues_name ON venues (name);").unwrap();
-        assert!(reader.query(&venues[0], &variables).await.data.is_some());
+        assert!(session.query(&venues[0], &variables).await.data.is_some());
         made.connection().execute_batch("ALTER TABLE venues DROP COLUMN name;").unwrap_err();
         made.connection().execute_batch("ALTER TABLE venues RENAME COLUMN name TO label;").unwrap();
-        let failed = reader.query(&venues[0], &variables).await;
+        let failed = session.query(&venues[0], &variables).await;
         assert_eq!(failed.errors[0].code, ErrorCode::SourceFailed);
         assert!(failed.errors[0].message.contains("schema has changed"), "{failed:?}");
     });
@@ -214,13 +214,13 @@ fn a_slow_statement_does_not_hold_up_its_core() {
     let made = Made::new(ENDLESS);
     let served = made.serve(&RelationalSettings::default());
     runtime().block_on(async {
-        let reader = served.reader();
+        let session = served.session();
         let (_, slow, variables) = served.plan("{ slows { id } }", "{}");
         let (_, fast, _) = served.plan("{ numbers(limit: 1) { id } }", "{}");
         for _ in 0..2 {
-            let mut slow = Box::pin(reader.query(&slow[0], &variables));
+            let mut slow = Box::pin(session.query(&slow[0], &variables));
             assert!(slow.as_mut().now_or_never().is_none(), "handed over");
-            assert!(reader.query(&fast[0], &variables).await.data.is_some());
+            assert!(session.query(&fast[0], &variables).await.data.is_some());
             assert_eq!(slow.await.data.as_deref(), Some(&b"[{\"id\":1000}]"[..]));
         }
     });
@@ -235,17 +235,17 @@ fn a_client_that_goes_away_ends_its_statement() {
     });
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).clamp(2, 8);
     runtime().block_on(async {
-        let reader = served.reader();
+        let session = served.session();
         let (_, endless, variables) = served.plan("{ endlesses { id } }", "{}");
         // Each of them would keep a thread for ever.
         for _ in 0..2 * threads {
-            let mut query = Box::pin(reader.query(&endless[0], &variables));
+            let mut query = Box::pin(session.query(&endless[0], &variables));
             assert!(query.as_mut().now_or_never().is_none());
             tokio::task::yield_now().await;
         }
         let started = Instant::now();
         let (_, slow, variables) = served.plan("{ slows { id } }", "{}");
-        assert!(reader.query(&slow[0], &variables).await.data.is_some());
+        assert!(session.query(&slow[0], &variables).await.data.is_some());
         assert!(started.elapsed() < Duration::from_secs(60), "a thread became free");
     });
 }

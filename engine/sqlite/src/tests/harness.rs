@@ -14,15 +14,19 @@ use rusqlite::Connection;
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
-use crate::{Prepared, Reader, SqliteDatabase};
+use crate::SqliteDatabase;
 use prony_sql::{
     catalog::Catalog,
     contribution::{contribution, contribution_for},
+    database,
     lower::{RootIndex, lower},
     model::Model,
     restrict::Restrictions,
+    session::FieldSession,
     settings::{RelationalSettings, ResolverModel},
 };
+
+pub(super) type Prepared = database::Prepared<SqliteDatabase>;
 
 pub(super) const MODELS: [ResolverModel; 3] =
     [ResolverModel::Subquery, ResolverModel::PerNest, ResolverModel::Bucket];
@@ -137,7 +141,7 @@ impl Served {
             if let Some((restrictions, _)) = &self.restricted {
                 restrictions.apply(&self.model, &mut plan);
             }
-            Arc::new(self.database.statements(&self.model, &plan))
+            Arc::new(Prepared::new(&*self.database, &self.model, &plan).unwrap())
         });
         let prepared = prepared.collect();
         (selection, prepared, variables)
@@ -160,14 +164,20 @@ impl Served {
         variables: Variables,
     ) -> Vec<FieldResult> {
         if selection.kind == OperationKind::Mutation {
-            return self.database.mutate(prepared, Arc::new(variables)).await;
+            return self.mutate(&prepared, &variables).await;
         }
-        let reader = self.database.reader();
-        futures_util::future::join_all(prepared.iter().map(|field| reader.query(field, &variables))).await
+        let session = self.session();
+        futures_util::future::join_all(prepared.iter().map(|field| session.query(field, &variables))).await
     }
 
-    pub(super) fn reader(&self) -> Reader {
-        self.database.reader()
+    pub(super) async fn mutate(&self, prepared: &[Arc<Prepared>], variables: &Variables) -> Vec<FieldResult> {
+        let prepared: Vec<&Prepared> = prepared.iter().map(|field| &**field).collect();
+        self.session().mutate(&prepared, variables).await
+    }
+
+    /// A core's way to it.
+    pub(super) fn session(&self) -> FieldSession<SqliteDatabase> {
+        FieldSession::attach(&self.database)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Mutations: answers, transactions, constraints.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 use futures_util::future::join_all;
@@ -122,13 +122,13 @@ fn a_query_sees_what_was_written_before_it() {
     let made = Made::new(MEETUPS);
     let served = made.serve(&RelationalSettings::default());
     runtime().block_on(async {
-        let reader = served.reader();
+        let session = served.session();
         let (_, count, variables) = served.plan("{ venues_aggregate { count } }", "{}");
         for round in 0..20 {
-            let before = reader.query(&count[0], &variables).await;
+            let before = session.query(&count[0], &variables).await;
             assert_eq!(before.data, Some(format!("{{\"count\":{}}}", 3 + round).into_bytes()));
             let (_, create, values) = served.plan(r#"mutation { createVenue(name: "n") { id } }"#, "{}");
-            let done = served.database.mutate(create, Arc::new(values)).await;
+            let done = served.mutate(&create, &values).await;
             assert_eq!(done[0].errors, []);
         }
     });
@@ -177,5 +177,5 @@ fn a_commit_that_fails_fails_its_request_only() {
 
 async fn mutate(served: &Served, text: String) -> Vec<FieldResult> {
     let (_, prepared, variables) = served.plan(&text, "{}");
-    served.database.mutate(prepared, Arc::new(variables)).await
+    served.mutate(&prepared, &variables).await
 }

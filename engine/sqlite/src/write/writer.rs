@@ -22,14 +22,11 @@ use crate::{
         session::{Session, Unfinished},
         slot::{Role, Slot},
     },
-    statement::{
-        bind::Values,
-        prepare::{Prepared, Program},
-    },
+    statement::{bind::Values, program::MutationProgram},
 };
 use prony_sql::{
     changes::{Feed, RowChange},
-    model::TableId,
+    model::{Model, TableId},
     settings::RelationalSettings,
 };
 
@@ -42,9 +39,22 @@ const MAX_BATCH: usize = 64;
 /// A batch takes no more requests after this long.
 const BATCH_TIME: Duration = Duration::from_millis(5);
 
+/// The mutations of one request.
+#[derive(Debug, Clone)]
+pub(crate) struct Mutations {
+    pub(crate) model: Arc<Model>,
+    pub(crate) programs: Vec<Arc<MutationProgram>>,
+}
+
+impl Mutations {
+    pub(crate) fn all_failed(&self, error: &GraphqlError) -> Vec<FieldResult> {
+        self.programs.iter().map(|_| FieldResult::failed(error.clone())).collect()
+    }
+}
+
 struct Request {
-    mutations: Vec<Arc<Prepared>>,
-    variables: Arc<Variables>,
+    mutations: Mutations,
+    variables: Variables,
     answer: oneshot::Sender<Vec<FieldResult>>,
 }
 
@@ -79,17 +89,13 @@ impl Writer {
 
     /// Runs a request's mutations in order, all or nothing. A request whose future is dropped before its turn
     /// is not begun; one that has begun is finished.
-    pub(crate) async fn mutate(
-        &self,
-        mutations: Vec<Arc<Prepared>>,
-        variables: Arc<Variables>,
-    ) -> Vec<FieldResult> {
+    pub(crate) async fn mutate(&self, mutations: Mutations, variables: Variables) -> Vec<FieldResult> {
         let (answer, answered) = oneshot::channel();
         let fields = mutations.clone();
         if self.requests.try_send(Request { mutations, variables, answer }).is_err() {
-            return all_failed(&fields, &unavailable("too many mutations wait for the database: try again"));
+            return fields.all_failed(&unavailable("too many mutations wait for the database: try again"));
         }
-        let ended = |_| all_failed(&fields, &unavailable("the database's writing thread has ended"));
+        let ended = |_| fields.all_failed(&unavailable("the database's writing thread has ended"));
         answered.await.unwrap_or_else(ended)
     }
 }
@@ -118,7 +124,7 @@ impl WriterThread {
             Ok(()) => handled.into_iter().for_each(Handled::answer),
             Err(error) if handled.len() == 1 => {
                 let only = handled.remove(0);
-                let results = only.results.and_then(|_| Err(all_failed(&only.request.mutations, &error)));
+                let results = only.results.and_then(|_| Err(only.request.mutations.all_failed(&error)));
                 Handled::new(only.request, results).answer();
             }
             // One request took the others down with it: each on its own.
@@ -189,11 +195,11 @@ impl WriterThread {
         let session = self.slot.session().map_err(Unfinished::into_error)?;
         session.watch().stop();
         let failed = |error| error::of_sqlite(&error);
-        if let Some(mutation) = first.and_then(|request| request.mutations.first())
+        if let Some(request) = first
             && (self.changes.is_read() || session.capture().is_on())
         {
             let wanted = self.changes.wanted_tables();
-            session.turn_capture(&mutation.0.model, &wanted).map_err(failed)?;
+            session.turn_capture(&request.mutations.model, &wanted).map_err(failed)?;
         }
         session.execute("BEGIN IMMEDIATE").map_err(failed)?;
         Ok(session)
@@ -232,8 +238,8 @@ fn told_request(session: &mut Session, request: Request, settings: &RelationalSe
     let mut handled = Handled::new(request, results);
     if session.capture().is_on() {
         let captured = session.capture().take();
-        if let (Ok(_), Some(mutation)) = (&handled.results, handled.request.mutations.first()) {
-            (handled.changes, handled.lost) = captured.into_changes(&mutation.0.model);
+        if handled.results.is_ok() {
+            (handled.changes, handled.lost) = captured.into_changes(&handled.request.mutations.model);
         }
     }
     handled
@@ -245,11 +251,12 @@ fn one_request(
     request: &Request,
     settings: &RelationalSettings,
 ) -> Result<Vec<FieldResult>, Vec<FieldResult>> {
-    let fail = |error: &GraphqlError| all_failed(&request.mutations, error);
+    let fail = |error: &GraphqlError| request.mutations.all_failed(error);
     session.execute("SAVEPOINT request").map_err(|error| fail(&error::of_sqlite(&error)))?;
-    let mut results = Vec::with_capacity(request.mutations.len());
-    for (index, mutation) in request.mutations.iter().enumerate() {
-        let result = one_mutation(session, mutation, &request.variables, settings);
+    let mut results = Vec::with_capacity(request.mutations.programs.len());
+    for (index, program) in request.mutations.programs.iter().enumerate() {
+        let values = Values { model: &request.mutations.model, variables: &request.variables, settings };
+        let result = one_mutation(session, program, values);
         let failed = result.data.is_none();
         results.push(result);
         if failed {
@@ -264,45 +271,26 @@ fn one_request(
     Ok(results)
 }
 
-fn one_mutation(
-    session: &mut Session,
-    mutation: &Prepared,
-    variables: &Variables,
-    settings: &RelationalSettings,
-) -> FieldResult {
-    let shared = &mutation.0;
-    let Program::Mutation(program) = &shared.program else {
-        let error = GraphqlError::new(ErrorCode::SourceFailed, "a query must go through a reader");
-        return FieldResult::failed(shared.fail(error));
-    };
-    let values = Values { model: &shared.model, variables, settings };
-    let limit = Duration::from_millis(u64::from(settings.common.statement_timeout_ms));
+fn one_mutation(session: &mut Session, program: &MutationProgram, values: Values<'_>) -> FieldResult {
+    let limit = Duration::from_millis(u64::from(values.settings.common.statement_timeout_ms));
     session.watch().start_blocking(Instant::now() + limit, None);
-    let done = session.mutate(shared.first_id, program, &shared.response_key, values);
+    let done = session.mutate(program, values);
     session.watch().stop();
-    done.unwrap_or_else(|unfinished| FieldResult::failed(shared.fail(unfinished.into_error())))
+    done.unwrap_or_else(|unfinished| FieldResult::failed(unfinished.into_error()))
 }
 
 /// The failed mutation keeps its errors; the others say that nothing of them is left.
-fn after_failure(
-    mutations: &[Arc<Prepared>],
-    mut results: Vec<FieldResult>,
-    failed: usize,
-) -> Vec<FieldResult> {
+fn after_failure(mutations: &Mutations, mut results: Vec<FieldResult>, failed: usize) -> Vec<FieldResult> {
     let culprit = results.swap_remove(failed);
     let code = culprit.errors.first().map_or(ErrorCode::SourceFailed, |error| error.code);
     let message =
         format!("nothing was changed: `{}` failed, and a request's mutations are all done or none", {
-            &mutations[failed].0.response_key
+            &mutations.programs[failed].response_key
         });
     let mut culprit = Some(culprit);
-    let each = mutations.iter().enumerate().map(|(index, mutation)| {
+    let each = (0..mutations.programs.len()).map(|index| {
         let own = if index == failed { culprit.take() } else { None };
-        own.unwrap_or_else(|| FieldResult::failed(mutation.0.fail(GraphqlError::new(code, message.clone()))))
+        own.unwrap_or_else(|| FieldResult::failed(GraphqlError::new(code, message.clone())))
     });
     each.collect()
-}
-
-pub(crate) fn all_failed(mutations: &[Arc<Prepared>], error: &GraphqlError) -> Vec<FieldResult> {
-    mutations.iter().map(|mutation| FieldResult::failed(mutation.0.fail(error.clone()))).collect()
 }

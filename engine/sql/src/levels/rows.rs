@@ -1,6 +1,13 @@
-//! What a dialect answers for one level: rows as JSON text, cut where the values of child levels belong.
+//! What a database answers for one level: rows as JSON text, cut where the values of child levels belong.
+
+use std::{ops::Range, rc::Rc};
 
 use prony_graphql::error::GraphqlError;
+
+/// Tells levels apart across operations: equal for two fetches exactly if they run the same statement with
+/// the same parameters, the keys aside.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct MergeKey(pub Box<[u8]>);
 
 /// One value of a key. Dialects choose the variants: PostgreSQL sends and takes every key as text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -28,19 +35,10 @@ pub struct LevelRows {
     parents: Vec<u32>,
     /// `children` for each row; `None` where a part is null: the child has no rows then.
     keys: Vec<Option<Key>>,
-    /// By row, ascending.
-    errors: Vec<RowError>,
-}
-
-/// What went wrong while a row was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RowError {
-    pub row: usize,
-    /// Its path starts at the row's object.
-    pub error: GraphqlError,
-    /// A non-null member has no value, so the row has none (GraphQL specification, section 6.4.4). Otherwise
-    /// the text holds a null in the member's place.
-    pub fatal: bool,
+    /// With their rows, ascending; paths start at the row's object. The text holds a null in the member's place.
+    errors: Vec<(usize, GraphqlError)>,
+    /// Rows without a value, as a member that must not be null has none; ascending.
+    missing: Vec<usize>,
 }
 
 impl LevelRows {
@@ -53,6 +51,7 @@ impl LevelRows {
             parents: Vec::new(),
             keys: Vec::new(),
             errors: Vec::new(),
+            missing: Vec::new(),
         }
     }
 
@@ -63,13 +62,20 @@ impl LevelRows {
         self.parents.push(parent as u32);
     }
 
-    /// The text of the current segment, to append to.
+    /// The text of all rows; the current segment is appended to it.
     pub fn text_mut(&mut self) -> &mut Vec<u8> {
         &mut self.text
     }
 
-    pub fn end_segment(&mut self) {
-        self.ends.push(self.text.len());
+    /// Ends the current segment before this byte of the text.
+    pub fn end_segment(&mut self, end: usize) {
+        self.ends.push(end);
+    }
+
+    /// The current row has no value: whatever of it was written is nothing.
+    pub fn end_missing_row(&mut self, end: usize) {
+        self.missing.push(self.len() - 1);
+        self.ends.resize(self.len() * (self.children + 1), end);
     }
 
     /// The key of the current row's next child.
@@ -77,9 +83,10 @@ impl LevelRows {
         self.keys.push(key);
     }
 
-    /// Notes an error of the row that was begun last.
-    pub fn push_error(&mut self, error: GraphqlError, fatal: bool) {
-        self.errors.push(RowError { row: self.len() - 1, error, fatal });
+    /// Errors of the current row.
+    pub fn push_errors(&mut self, errors: Vec<GraphqlError>) {
+        let row = self.len() - 1;
+        self.errors.extend(errors.into_iter().map(|error| (row, error)));
     }
 
     pub fn len(&self) -> usize {
@@ -96,7 +103,7 @@ impl LevelRows {
     }
 
     /// The rows of one key.
-    pub fn of_key(&self, parent: usize) -> std::ops::Range<usize> {
+    pub fn of_key(&self, parent: usize) -> Range<usize> {
         let from = self.parents.partition_point(|&known| (known as usize) < parent);
         let count = self.parents[from..].partition_point(|&known| known as usize == parent);
         from..from + count
@@ -112,9 +119,32 @@ impl LevelRows {
         self.keys[row * self.children + child].as_ref()
     }
 
-    pub fn errors_of(&self, row: usize) -> &[RowError] {
-        let from = self.errors.partition_point(|error| error.row < row);
-        let count = self.errors[from..].partition_point(|error| error.row == row);
-        &self.errors[from..from + count]
+    pub fn errors_of(&self, row: usize) -> impl Iterator<Item = &GraphqlError> {
+        let from = self.errors.partition_point(|(known, _)| *known < row);
+        self.errors[from..].iter().take_while(move |(known, _)| *known == row).map(|(_, error)| error)
+    }
+
+    pub fn is_missing(&self, row: usize) -> bool {
+        self.missing.binary_search(&row).is_ok()
+    }
+}
+
+/// What a fetch answered for keys of one operation.
+#[derive(Debug, Clone)]
+pub struct Fetched {
+    pub rows: Rc<LevelRows>,
+    /// The index in `rows` of each of the operation's keys; `None` where they are the same.
+    pub places: Option<Box<[u32]>>,
+}
+
+impl Fetched {
+    /// Rows of the operation's keys alone.
+    pub fn new(rows: Rc<LevelRows>) -> Self {
+        Self { rows, places: None }
+    }
+
+    /// The rows of one of the operation's keys.
+    pub fn of_key(&self, key: usize) -> Range<usize> {
+        self.rows.of_key(self.places.as_ref().map_or(key, |places| places[key] as usize))
     }
 }

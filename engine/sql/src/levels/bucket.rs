@@ -8,6 +8,7 @@ use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
     rc::Rc,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -17,7 +18,7 @@ use futures_util::{
 };
 use prony_graphql::{error::GraphqlError, variables::Variables};
 
-use crate::nest::{Fetch, Key, LevelRows, MergeKey, tree::Answer};
+use crate::levels::{Fetch, Fetched, Key, LevelRows, MergeKey};
 
 /// A bucket closes at this many distinct keys, so that one statement stays short.
 const MAX_KEYS: usize = 4096;
@@ -79,11 +80,11 @@ impl Gatherer {
         level: usize,
         keys: &[Key],
         variables: &Rc<Variables>,
-    ) -> Result<Answer, GraphqlError> {
+    ) -> Result<Fetched, GraphqlError> {
         let merge_key = fetch.merge_key(level, variables)?;
         let (places, outcome) = self.join(fetch, level, keys, variables, merge_key);
         let rows = outcome.await?;
-        Ok(Answer { rows, places: Some(places) })
+        Ok(Fetched { rows, places: Some(places) })
     }
 
     fn join<F: Fetch>(
@@ -141,7 +142,7 @@ async fn run<F: Fetch>(
 ) -> Outcome {
     wait_for_more(&keys).await;
     drop(closing);
-    let list: Rc<[Key]> = std::mem::take(&mut keys.borrow_mut().list).into();
+    let list: Arc<[Key]> = std::mem::take(&mut keys.borrow_mut().list).into();
     fetch.fetch(level, list, variables).await
 }
 

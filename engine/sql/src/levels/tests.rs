@@ -15,29 +15,32 @@ use prony_graphql::{
     variables::Variables,
 };
 
-use crate::nest::{
-    Child, ChildKind, Fetch, Gatherer, Key, KeyPart, Level, LevelRows, LevelSource, Limits, MergeKey,
-    NestPlan, resolve,
-};
 use crate::{
-    model::{ColumnId, TableId},
-    plan::{AggregateKind, AggregateOutput, AggregatePlan, Filter},
+    levels::{Fetch, FieldLevels, Gatherer, Key, KeyPart, Level, LevelRows, MergeKey, plan::Child, resolve},
+    plan::RowsKind,
 };
 
-const LIMITS: Limits = Limits { max_response_bytes: 1000 };
+const MAX_RESPONSE_BYTES: usize = 1000;
 
 /// Parents 1 to 3: the first has children 10 and 11, the second a child that cannot be written, the third no
 /// key. Below the children nothing.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Fake {
+    levels: Rc<FieldLevels<()>>,
     fetched: Rc<RefCell<Vec<String>>>,
 }
 
 impl Fetch for Fake {
+    type Statement = ();
+
+    fn levels(&self) -> &FieldLevels<()> {
+        &self.levels
+    }
+
     fn fetch(
         &self,
         level: usize,
-        keys: Rc<[Key]>,
+        keys: Arc<[Key]>,
         _variables: Rc<Variables>,
     ) -> LocalBoxFuture<'static, Result<Rc<LevelRows>, GraphqlError>> {
         self.fetched.borrow_mut().push(format!("{level}: {} keys", keys.len()));
@@ -50,14 +53,18 @@ impl Fetch for Fake {
     }
 }
 
+fn end_segment(rows: &mut LevelRows, text: &str) {
+    rows.text_mut().extend_from_slice(text.as_bytes());
+    let end = rows.text_mut().len();
+    rows.end_segment(end);
+}
+
 fn parents() -> LevelRows {
     let mut rows = LevelRows::new(1);
     for id in 1..=3i64 {
         rows.begin_row(0);
-        rows.text_mut().extend_from_slice(format!("{{\"id\":{id},\"below\":").as_bytes());
-        rows.end_segment();
-        rows.text_mut().push(b'}');
-        rows.end_segment();
+        end_segment(&mut rows, &format!("{{\"id\":{id},\"below\":"));
+        end_segment(&mut rows, "}");
         rows.push_key((id < 3).then(|| Box::from([KeyPart::Integer(id)])));
     }
     rows
@@ -69,43 +76,29 @@ fn children(keys: &[Key]) -> LevelRows {
         let written: &[&str] = if **key == [KeyPart::Integer(1)] { &["10", "11"] } else { &["bad"] };
         for text in written {
             rows.begin_row(index);
-            rows.text_mut().extend_from_slice(text.as_bytes());
-            rows.end_segment();
             if *text == "bad" {
-                rows.push_error(GraphqlError::new(ErrorCode::ValueOutOfRange, "bad value"), true);
+                let end = rows.text_mut().len();
+                rows.end_missing_row(end);
+                rows.push_errors(vec![GraphqlError::new(ErrorCode::ValueOutOfRange, "bad value")]);
+            } else {
+                end_segment(&mut rows, text);
             }
         }
     }
     rows
 }
 
-fn plan(kind: ChildKind) -> Arc<NestPlan> {
-    let level = |source, children| Level { table: TableId(0), key_columns: Vec::new(), source, children };
-    let child = Child {
-        level: 1,
-        response_key: "below".into(),
-        position: Position::default(),
+fn fake(kind: RowsKind) -> Fake {
+    let level = |kind, nothing: &str, children| Level {
+        statement: (),
         kind,
-        parent_columns: vec![ColumnId(0)],
+        nothing: nothing.as_bytes().into(),
+        children,
     };
-    let count = AggregateOutput {
-        response_key: "count".into(),
-        position: Position::default(),
-        kind: AggregateKind::Count,
-    };
-    let below = match kind {
-        ChildKind::Aggregate => LevelSource::Aggregate(AggregatePlan {
-            table: TableId(0),
-            filter: Filter::everything(),
-            outputs: vec![count],
-        }),
-        ChildKind::Many | ChildKind::One => {
-            LevelSource::One { outputs: Vec::new(), filter: Filter::everything() }
-        }
-    };
-    let root = level(LevelSource::One { outputs: Vec::new(), filter: Filter::everything() }, vec![child]);
-    let levels = vec![root, level(below, Vec::new())];
-    Arc::new(NestPlan { response_key: "top".into(), position: Position::default(), levels })
+    let child = Child { level: 1, response_key: "below".into() };
+    let root = level(RowsKind::List, "[]", vec![child]);
+    let below = level(kind, "null", Vec::new());
+    Fake { levels: Rc::new(FieldLevels { levels: vec![root, below] }), fetched: Rc::default() }
 }
 
 fn run<T>(future: impl Future<Output = T>) -> T {
@@ -124,17 +117,31 @@ fn describe(result: &FieldResult) -> String {
     format!("{data}{}", errors.collect::<String>())
 }
 
-fn check(kind: ChildKind, limits: Limits, expected: &Expect) {
-    let fake = Fake::default();
-    let result = run(resolve(&fake, plan(kind), Rc::default(), None, limits));
+fn answer(
+    fake: &Fake,
+    gatherer: Option<&Rc<Gatherer>>,
+    max: usize,
+) -> impl Future<Output = FieldResult> + use<> {
+    let (fake, gatherer) = (fake.clone(), gatherer.map(Rc::clone));
+    async move {
+        let mut result =
+            resolve(fake, Rc::default(), gatherer, max).await.unwrap_or_else(FieldResult::failed);
+        let errors = result.errors.into_iter();
+        result.errors = errors.map(|error| error.of_field("top", Position::default())).collect();
+        result
+    }
+}
+
+fn check(kind: RowsKind, max_response_bytes: usize, expected: &Expect) {
+    let result = run(answer(&fake(kind), None, max_response_bytes));
     expected.assert_eq(&describe(&result));
 }
 
 #[test]
 fn a_row_that_cannot_be_written_takes_a_list_along() {
     check(
-        ChildKind::Many,
-        LIMITS,
+        RowsKind::List,
+        MAX_RESPONSE_BYTES,
         &expect![[r#"
             no data
             bad value at [Key("top"), Index(1), Key("below"), Index(0)]"#]],
@@ -144,8 +151,8 @@ fn a_row_that_cannot_be_written_takes_a_list_along() {
 #[test]
 fn a_row_that_cannot_be_written_leaves_null_in_a_has_one() {
     check(
-        ChildKind::One,
-        LIMITS,
+        RowsKind::One,
+        MAX_RESPONSE_BYTES,
         &expect![[r#"
             [{"id":1,"below":10},{"id":2,"below":null},{"id":3,"below":null}]
             bad value at [Key("top"), Index(1), Key("below")]"#]],
@@ -154,17 +161,15 @@ fn a_row_that_cannot_be_written_leaves_null_in_a_has_one() {
 
 #[test]
 fn a_parent_without_a_key_aggregates_nothing() {
-    let fake = Fake::default();
-    let plan = plan(ChildKind::Aggregate);
-    let tree_less = run(resolve(&fake, plan, Rc::default(), None, LIMITS));
-    assert_eq!(tree_less.data, None, "the second parent's aggregate is non-null and bad");
+    let result = run(answer(&fake(RowsKind::Aggregate), None, MAX_RESPONSE_BYTES));
+    assert_eq!(result.data, None, "the second parent's aggregate is non-null and bad");
 }
 
 #[test]
 fn an_answer_over_its_limit_is_given_up() {
     check(
-        ChildKind::One,
-        Limits { max_response_bytes: 20 },
+        RowsKind::One,
+        20,
         &expect![[r#"
             no data
             the answer of this field is larger than 20 bytes (max_response_bytes): ask for fewer rows or columns at [Key("top")]"#]],
@@ -173,9 +178,9 @@ fn an_answer_over_its_limit_is_given_up() {
 
 #[test]
 fn a_bucket_serves_all_who_ask_at_the_same_time() {
-    let fake = Fake::default();
+    let fake = fake(RowsKind::One);
     let gatherer = Rc::new(Gatherer::default());
-    let one = || resolve(&fake, plan(ChildKind::One), Rc::default(), Some(Rc::clone(&gatherer)), LIMITS);
+    let one = || answer(&fake, Some(&gatherer), MAX_RESPONSE_BYTES);
     let abandoned = one();
     drop(abandoned);
     let results = run(join_all((0..5).map(|_| one())));
@@ -187,9 +192,9 @@ fn a_bucket_serves_all_who_ask_at_the_same_time() {
 
 #[test]
 fn a_bucket_survives_the_operation_that_opened_it() {
-    let fake = Fake::default();
+    let fake = fake(RowsKind::One);
     let gatherer = Rc::new(Gatherer::default());
-    let one = || resolve(&fake, plan(ChildKind::One), Rc::default(), Some(Rc::clone(&gatherer)), LIMITS);
+    let one = || answer(&fake, Some(&gatherer), MAX_RESPONSE_BYTES);
     let mut first = Box::pin(one());
     let mut second = Box::pin(one());
     let mut context = Context::from_waker(Waker::noop());

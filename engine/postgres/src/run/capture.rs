@@ -1,0 +1,70 @@
+//! What a transaction of this server changes, as far as others want to hear of it.
+
+use std::sync::Arc;
+
+use crate::statement::returning::CapturedChange;
+use prony_sql::{
+    changes::order::{Order, Turn},
+    model::TableId,
+};
+
+/// One attempt at a transaction.
+pub(crate) struct TransactionCapture {
+    order: Arc<Order>,
+    /// By step.
+    tables: Vec<TableId>,
+    /// By step: whether its table is wanted, so that it returns what it changes. Empty where nobody listens.
+    captures: Vec<bool>,
+    turn: Option<Turn>,
+}
+
+impl TransactionCapture {
+    pub(crate) fn begin(order: &Arc<Order>, tables: Vec<TableId>) -> Self {
+        let feed = order.feed();
+        let captures: Vec<bool> = if feed.is_read() {
+            tables.iter().map(|table| feed.is_told_of(*table)).collect()
+        } else {
+            Vec::new()
+        };
+        let turn = captures.contains(&true).then(|| order.begin());
+        Self { order: Arc::clone(order), tables, captures, turn }
+    }
+
+    pub(crate) fn captures(&self, step: usize) -> bool {
+        self.captures.get(step).copied().unwrap_or(false)
+    }
+
+    /// Publishes what has been committed, before the client is answered.
+    pub(crate) fn committed(mut self, captured: impl Iterator<Item = CapturedChange>) {
+        let mut changes = Vec::new();
+        let mut last = 0;
+        for CapturedChange { change, position } in captured {
+            last = last.max(position);
+            changes.push(change);
+        }
+        // Triggers that have come meanwhile may tell of it too.
+        let feed = self.order.feed();
+        let (changes, untold): (Vec<_>, Vec<_>) =
+            changes.into_iter().partition(|change| feed.is_told_of(change.table));
+        feed.lose(&untold.iter().map(|change| change.table).collect::<Vec<_>>());
+        if let Some(turn) = self.turn.take() {
+            turn.committed(last, changes);
+        }
+        if self.order.feed().is_read() {
+            // Somebody has begun to listen meanwhile.
+            self.lose(|step| !self.captures(step));
+        }
+    }
+
+    /// Nobody knows what has been committed.
+    pub(crate) fn unknown(self) {
+        self.lose(|_| true);
+    }
+
+    fn lose(&self, which: impl Fn(usize) -> bool) {
+        let feed = self.order.feed();
+        let tables =
+            self.tables.iter().enumerate().filter(|(step, table)| which(*step) && feed.is_told_of(**table));
+        feed.lose(&tables.map(|(_, table)| *table).collect::<Vec<_>>());
+    }
+}

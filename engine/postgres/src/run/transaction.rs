@@ -1,0 +1,239 @@
+//! The mutations of a request on one connection, in one transaction.
+
+use std::{rc::Rc, sync::Arc};
+
+use prony_graphql::error::GraphqlError;
+use tokio_postgres::Row;
+
+use crate::{
+    connect::link::{Answer, Executed, Link, Progress},
+    error::{Failure, FailureKind},
+    run::capture::TransactionCapture,
+    statement::{
+        bound::Bound,
+        keys::read_key,
+        mutation::{Mutation, Outcome, RowCheck},
+        returning::CapturedChange,
+        text::Statement,
+    },
+};
+use prony_sql::{levels::Key, model::TableId};
+
+/// Takes the outcome of one mutation.
+struct MutationAnswer {
+    mutation: Arc<Mutation>,
+    captures: bool,
+    row: Option<Vec<u8>>,
+    /// Of the row that the mutation's check is about, as far as no part of it is null.
+    key: Option<Key>,
+    is_returned: bool,
+    captured: Option<CapturedChange>,
+    affected: u64,
+}
+
+impl Answer for MutationAnswer {
+    fn row(&mut self, row: &Row) -> Result<(), Failure> {
+        self.is_returned = true;
+        if let Some(check) = &self.mutation.check {
+            self.key = read_key(row, &check.key)?;
+        }
+        if let Outcome::Row(shape) = &self.mutation.outcome {
+            let mut out = Vec::new();
+            shape.write(&mut out, row)?;
+            self.row = Some(out);
+        }
+        if self.captures {
+            self.captured = Some(self.mutation.returning.read(self.mutation.table, row)?);
+        }
+        Ok(())
+    }
+
+    fn rows_affected(&mut self, count: u64) {
+        self.affected = count;
+    }
+}
+
+impl MutationAnswer {
+    /// `null` where a trigger kept the row from being inserted.
+    fn finish(self) -> StepOutcome {
+        let data = match (&self.mutation.outcome, self.row) {
+            (Outcome::Row(_), row) => row.unwrap_or_else(|| b"null".to_vec()),
+            (Outcome::Changed { yes, .. }, _) if self.affected > 0 => yes.to_vec(),
+            (Outcome::Changed { no, .. }, _) => no.to_vec(),
+        };
+        StepOutcome { data, captured: self.captured }
+    }
+}
+
+/// What one step gave.
+struct StepOutcome {
+    data: Vec<u8>,
+    /// Where the step captures what it changes, and has changed a row.
+    captured: Option<CapturedChange>,
+}
+
+/// One mutation with its values.
+pub(crate) struct Step {
+    mutation: Arc<Mutation>,
+    values: Vec<Bound>,
+    /// Of the mutation's check; the key's places are filled in when the row is written.
+    check_values: Vec<Bound>,
+}
+
+impl Step {
+    /// # Errors
+    /// Values that their columns do not take.
+    pub(crate) fn new(
+        mutation: &Arc<Mutation>,
+        bind: impl Fn(&Statement) -> Result<Vec<Bound>, GraphqlError>,
+    ) -> Result<Self, GraphqlError> {
+        let check_values = mutation.check.as_ref().map(|check| bind(&check.select)).transpose()?;
+        Ok(Self {
+            values: bind(&mutation.statement)?,
+            check_values: check_values.unwrap_or_default(),
+            mutation: Arc::clone(mutation),
+        })
+    }
+
+    pub(crate) fn table(&self) -> TableId {
+        self.mutation.table
+    }
+
+    /// Columns whose values travel as text, for messages.
+    pub(crate) fn text_columns(&self) -> &[Box<str>] {
+        &self.mutation.statement.text_columns
+    }
+}
+
+/// Which step failed, and how; nothing of the request was written unless the kind says that this is unknown.
+#[derive(Debug)]
+pub(crate) struct StepFailure {
+    pub(crate) step: usize,
+    pub(crate) failure: Failure,
+}
+
+/// Runs all steps: all of them are written, or none; and publishes what they have changed, as far as the capture wants it.
+/// The JSON of each.
+pub(crate) async fn run(
+    link: &Rc<Link>,
+    steps: &[Step],
+    capture: TransactionCapture,
+) -> Result<Vec<Vec<u8>>, StepFailure> {
+    match run_steps(link, steps, &capture).await {
+        Ok(outcomes) => {
+            let (data, captured): (_, Vec<_>) =
+                outcomes.into_iter().map(|outcome| (outcome.data, outcome.captured)).unzip();
+            capture.committed(captured.into_iter().flatten());
+            Ok(data)
+        }
+        Err(failed) => {
+            if failed.failure.kind == FailureKind::OutcomeUnknown {
+                capture.unknown();
+            }
+            Err(failed)
+        }
+    }
+}
+
+async fn run_steps(
+    link: &Rc<Link>,
+    steps: &[Step],
+    capture: &TransactionCapture,
+) -> Result<Vec<StepOutcome>, StepFailure> {
+    match steps {
+        [] => Ok(Vec::new()),
+        [only] if only.mutation.check.is_none() => match execute(link, only, capture.captures(0)).await {
+            Ok(outcome) => Ok(vec![outcome]),
+            Err(failure) => Err(StepFailure { step: 0, failure: unknown_if_lost(failure) }),
+        },
+        several => transaction(link, several, capture).await,
+    }
+}
+
+async fn transaction(
+    link: &Rc<Link>,
+    steps: &[Step],
+    capture: &TransactionCapture,
+) -> Result<Vec<StepOutcome>, StepFailure> {
+    let mut outcomes = Vec::with_capacity(steps.len());
+    if let Err(failure) = link.batch("BEGIN").await {
+        return Err(StepFailure { step: 0, failure });
+    }
+    for (step, mutation) in steps.iter().enumerate() {
+        match execute(link, mutation, capture.captures(step)).await {
+            Ok(outcome) => outcomes.push(outcome),
+            Err(failure) => {
+                // Fails only with the connection, and then the server rolls back by itself.
+                let _ = link.batch("ROLLBACK").await;
+                return Err(StepFailure { step, failure });
+            }
+        }
+    }
+    // Constraints that are checked at the end belong to no single step; the last one reports them.
+    let step = steps.len() - 1;
+    let commit = link.batch("COMMIT").await;
+    commit.map_err(|failure| StepFailure { step, failure: unknown_if_lost(failure) })?;
+    Ok(outcomes)
+}
+
+async fn execute(link: &Rc<Link>, step: &Step, captures: bool) -> Result<StepOutcome, Failure> {
+    let answer = MutationAnswer {
+        mutation: Arc::clone(&step.mutation),
+        captures,
+        row: None,
+        key: None,
+        is_returned: false,
+        captured: None,
+        affected: 0,
+    };
+    let statement = if captures { &step.mutation.returning.statement } else { &step.mutation.statement };
+    let Executed { result, .. } =
+        link.execute(&statement.text, &step.values, answer, &Progress::default()).await;
+    let answer = result.map_err(|mut failure| {
+        if failure.kind == FailureKind::OutOfRange {
+            failure.kind = FailureKind::BadValue;
+        }
+        failure
+    })?;
+    if let (true, Some(check)) = (answer.is_returned, &step.mutation.check) {
+        run_check(link, check, step.check_values.clone(), answer.key.as_ref()).await?;
+    }
+    Ok(answer.finish())
+}
+
+async fn run_check(
+    link: &Rc<Link>,
+    check: &RowCheck,
+    mut values: Vec<Bound>,
+    key: Option<&Key>,
+) -> Result<(), Failure> {
+    let refused = || Failure { kind: FailureKind::RowRefused, detail: None, column: None };
+    let key = key.ok_or_else(refused)?;
+    for ((place, part), &(_, wire)) in values.iter_mut().zip(key.iter()).zip(&check.key) {
+        *place = wire.bind(part);
+    }
+    let answer = AnyRow { is_there: false };
+    let Executed { result, .. } =
+        link.execute(&check.select.text, &values, answer, &Progress::default()).await;
+    if result?.is_there { Ok(()) } else { Err(refused()) }
+}
+
+/// Whether a statement has returned a row.
+struct AnyRow {
+    is_there: bool,
+}
+
+impl Answer for AnyRow {
+    fn row(&mut self, _: &Row) -> Result<(), Failure> {
+        self.is_there = true;
+        Ok(())
+    }
+}
+
+/// A connection that breaks while the server may be committing leaves the outcome open.
+fn unknown_if_lost(mut failure: Failure) -> Failure {
+    if failure.kind == FailureKind::ConnectionLost {
+        failure.kind = FailureKind::OutcomeUnknown;
+    }
+    failure
+}

@@ -65,6 +65,23 @@ const RULES: &[Rule] = &[
         refuses: &["hyper", "http", "apollo-compiler", "serde_json"],
     },
     Rule { name: "source", half: Half::Engine, may_know: &["graphql"], refuses: SEAM },
+    Rule {
+        name: "access",
+        half: Half::Engine,
+        may_know: &["graphql", "source"],
+        refuses: &[
+            "tokio",
+            "hyper",
+            "mio",
+            "socket2",
+            "rustix",
+            "libc",
+            "rusqlite",
+            "tokio-postgres",
+            "clap",
+            "tracing",
+        ],
+    },
     Rule { name: "sql", half: Half::Engine, may_know: &["graphql", "source"], refuses: RELATIONAL },
     Rule {
         name: "sqlite",

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use prony_source::config::{
-    Faults, GivenValue, Kinds, OptionOf, Origin, SourceEntry, SourceKind, SourceUrl, TypedValue,
+    Faults, GivenValue, Kinds, OptionOf, Origin, SourceEntry, SourceKind, SourceUrl, TypedValue, substitute,
 };
 
 use super::{
@@ -91,7 +91,7 @@ impl Resolver<'_> {
     fn source(&mut self, source: TypedSource<'_>, faults: &mut Faults) -> Option<SourceSettings> {
         let origin = source.url_origin;
         let filled = substitute(&source.url, self.variable);
-        let filled = filled.map_err(|message| faults.push(origin.clone(), message));
+        let filled = filled.map_err(|fault| faults.push(origin.clone(), fault.to_string()));
         // Of an address that lacks a variable the kind may be known all the same, and with it more faults.
         let (is_filled, url) = (filled.is_ok(), SourceUrl(filled.unwrap_or(source.url)));
         let Some(index) = self.kinds.iter().position(|kind| kind.address().fits(&url.0)) else {
@@ -177,21 +177,4 @@ fn name_of(url: &SourceUrl) -> String {
     let last = plain.rsplit(['/', ':']).next().unwrap_or_default();
     let stem = last.split_once('.').map_or(last, |(stem, _)| stem);
     if stem.is_empty() { "database".to_owned() } else { stem.to_owned() }
-}
-
-/// Fills in `${NAME}`.
-fn substitute(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
-    let mut filled = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("${") {
-        let (name, behind) =
-            after.split_once('}').ok_or_else(|| format!("`${{{after}` lacks its closing brace"))?;
-        let value = variable(name)
-            .ok_or_else(|| format!("the environment has no variable `{name}`; set it before starting"))?;
-        filled.push_str(before);
-        filled.push_str(&value);
-        rest = behind;
-    }
-    filled.push_str(rest);
-    Ok(filled)
 }

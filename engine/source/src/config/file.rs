@@ -1,6 +1,6 @@
 //! The configuration file as a tree in which each key and value knows its place.
 
-use std::{borrow::Cow, ops::Range, path::Path, sync::Arc};
+use std::{borrow::Cow, iter, ops::Range, path::Path, sync::Arc};
 
 use serde::Deserialize;
 use toml::{
@@ -19,6 +19,8 @@ use super::{
 pub struct FileText<'t> {
     path: Arc<Path>,
     text: &'t str,
+    /// Byte offsets at which lines begin: a file of many tables has many places.
+    line_starts: Arc<[usize]>,
 }
 
 /// One key of a table and its value.
@@ -32,18 +34,16 @@ pub struct FileEntry<'a, 't> {
 impl<'t> FileText<'t> {
     /// `path` is for messages alone.
     pub fn new(path: &Path, text: &'t str) -> Self {
-        Self { path: Arc::from(path), text }
+        let line_starts = iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1));
+        Self { path: Arc::from(path), text, line_starts: line_starts.collect() }
     }
 
     /// Where a part of the text begins.
     pub fn place(&self, span: &Range<usize>) -> Origin {
         let before = self.text.get(..span.start).unwrap_or(self.text);
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Origin::File {
-            path: Arc::clone(&self.path),
-            line: before.matches('\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
-        }
+        let line = self.line_starts.partition_point(|start| *start <= before.len());
+        let column = before[self.line_starts[line - 1]..].chars().count() + 1;
+        Origin::File { path: Arc::clone(&self.path), line, column }
     }
 
     /// What is in a table.
@@ -90,6 +90,16 @@ impl<'a, 't> FileEntry<'a, 't> {
         }
         let found = described(self.value.get_ref());
         faults.push(self.value_origin(), format!("`{}` is a table, not {found}", self.name()));
+        Vec::new()
+    }
+
+    /// The items of a value that should be a list, each with the list's key.
+    pub fn items(&self, faults: &mut Faults) -> Vec<Self> {
+        if let DeValue::Array(items) = self.value.get_ref() {
+            return items.iter().map(|value| Self { value, ..*self }).collect();
+        }
+        let found = described(self.value.get_ref());
+        faults.push(self.value_origin(), format!("`{}` is a list, not {found}", self.name()));
         Vec::new()
     }
 

@@ -3,6 +3,7 @@
 
 mod address;
 mod common;
+mod environment;
 mod fault;
 mod file;
 mod kind;
@@ -12,6 +13,7 @@ mod value;
 pub use self::{
     address::{AddressForm, SourceUrl},
     common::CommonSettings,
+    environment::{VariableFault, substitute},
     fault::{Fault, Faults, Origin, suggestion},
     file::{FileEntry, FileText},
     kind::{Kinds, Opening, ServerDefault, SourceEntry, SourceKind, SourceOpener, SourceSection},

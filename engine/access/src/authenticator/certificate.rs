@@ -1,0 +1,75 @@
+//! Clients that bring a certificate, which the server has verified.
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::roles::Roles;
+use crate::{
+    credentials::CertificateNames,
+    identity::{Identity, Scopes},
+    role::RoleId,
+    settings::{CertificateName, CertificateSettings},
+};
+
+/// What the names of a certificate are for.
+#[derive(Debug)]
+pub(super) struct Certificates {
+    role: Option<RoleId>,
+    /// Of the session's variables, by index.
+    names: Vec<Option<CertificateName>>,
+    /// The session of the role without what a certificate says.
+    session: Arc<[Json]>,
+}
+
+impl Certificates {
+    pub(super) fn new(settings: &CertificateSettings, roles: &Roles) -> Self {
+        let name = |variable: &str| {
+            let found = settings.session.iter().find(|(known, _)| known == variable);
+            found.map(|(_, name)| *name)
+        };
+        let session = roles.session(|_| None);
+        let session =
+            settings.role.map_or_else(|| Arc::clone(&session), |role| roles.with_role(&session, role));
+        Self { role: settings.role, names: roles.variables().map(name).collect(), session }
+    }
+
+    /// Who a client with nothing but a certificate is; none where that gives no role.
+    pub(super) fn identity(&self, names: &CertificateNames) -> Option<Arc<Identity>> {
+        let identity = Identity {
+            role: self.role?,
+            session: Arc::clone(&self.session),
+            scopes: Scopes::default(),
+            subject: Some(Arc::from(names.subject.as_str())),
+            expires_at: None,
+        };
+        Some(self.add_to(&Arc::new(identity), names))
+    }
+
+    /// Gives a session those variables that it lacks and the certificate has.
+    pub(super) fn add_to(&self, identity: &Arc<Identity>, names: &CertificateNames) -> Arc<Identity> {
+        let lacks = |(value, name): (&Json, &Option<CertificateName>)| value.is_null() && name.is_some();
+        if !identity.session.iter().zip(&self.names).any(lacks) {
+            return Arc::clone(identity);
+        }
+        let values = identity.session.iter().zip(&self.names).map(|(value, name)| match name {
+            Some(name) if value.is_null() => value_of(*name, names),
+            _ => value.clone(),
+        });
+        Arc::new(Identity { session: values.collect(), ..(**identity).clone() })
+    }
+}
+
+fn value_of(name: CertificateName, names: &CertificateNames) -> Json {
+    let first = |all: &[String]| all.first().map_or(Json::Null, |name| Json::from(name.as_str()));
+    let list = |all: &[String]| all.iter().map(|name| Json::from(name.as_str())).collect();
+    match name {
+        CertificateName::Subject => Json::from(names.subject.as_str()),
+        CertificateName::Dns => first(&names.dns),
+        CertificateName::Email => first(&names.emails),
+        CertificateName::Uri => first(&names.uris),
+        CertificateName::AllDns => list(&names.dns),
+        CertificateName::AllEmails => list(&names.emails),
+        CertificateName::AllUris => list(&names.uris),
+    }
+}

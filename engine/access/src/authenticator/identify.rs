@@ -1,0 +1,285 @@
+//! Which way of being known a request takes. A credential that is wrong is refused, and never counts as none.
+
+use std::{fmt, sync::Arc};
+
+use super::{
+    certificate::Certificates,
+    issuer::{Issuer, Issuers, Verified},
+    key_sets::KeySetId,
+    roles::Roles,
+    tokens::{AuthStatistics, TokenCache, TokenHash, VerifiedToken},
+    webhook::{Asked, Webhook, WebhookQuestion, WebhookResponse},
+};
+use crate::{
+    api_key::{ApiKeyRecord, ApiKeys},
+    credentials::Credentials,
+    identity::{Identity, Scopes},
+    refusal::{AuthRefusal, RefusalKind},
+    settings::AccessSettings,
+};
+
+/// Knows who asks. It is shared by all cores, and replaced as a whole when its settings change.
+pub struct Authenticator {
+    roles: Roles,
+    anonymous: Option<Arc<Identity>>,
+    pub(super) issuers: Issuers,
+    api_keys: ApiKeys<Arc<Identity>>,
+    certificates: Option<Certificates>,
+    webhook: Option<Webhook>,
+    pub(super) tokens: TokenCache,
+    max_token_bytes: usize,
+}
+
+/// What a request brings to be known by.
+enum Credential<'a> {
+    Token(&'a [u8]),
+    /// A token from a cookie of this name.
+    Cookie(&'a [u8], &'a str),
+    ApiKey(&'a [u8]),
+    None,
+}
+
+/// What became of a request's credentials.
+#[derive(Debug)]
+pub enum Identified<'a> {
+    Known(Arc<Identity>),
+    Refused(AuthRefusal),
+    /// The token names a key that is not known. Fetching this key set may help, and is due.
+    NeedsKeys(KeySetId),
+    /// The webhook is to be asked.
+    NeedsWebhook(WebhookQuestion<'a>),
+}
+
+impl Authenticator {
+    /// For settings that have no faults.
+    pub fn new(settings: &AccessSettings) -> Self {
+        let roles = Roles::new(settings);
+        let identity = |record: &ApiKeyRecord| {
+            let session = roles.session(|name| {
+                let given = record.session.iter().find(|(known, _)| known == name);
+                given.map(|(_, value)| value.clone())
+            });
+            Arc::new(Identity {
+                role: record.role,
+                session: roles.with_role(&session, record.role),
+                scopes: record.scopes.clone(),
+                subject: Some(Arc::clone(&record.name)),
+                expires_at: record.expires_at,
+            })
+        };
+        let api_keys = ApiKeys::new(settings.api_keys.iter().map(|record| (record, identity(record))));
+        let anonymous = settings.anonymous.map(|role| {
+            let session = roles.with_role(&roles.session(|_| None), role);
+            Arc::new(Identity { role, session, scopes: Scopes::default(), subject: None, expires_at: None })
+        });
+        let issuers = Issuers::new(settings, &roles);
+        let certificates = settings.certificates.as_ref().map(|settings| Certificates::new(settings, &roles));
+        Self {
+            anonymous,
+            issuers,
+            api_keys,
+            certificates,
+            webhook: settings.webhook.clone().map(Webhook::new),
+            tokens: TokenCache::new(settings.token_cache_bytes),
+            max_token_bytes: settings.max_token_bytes,
+            roles,
+        }
+    }
+
+    /// Credentials that are still to be given the request's headers.
+    pub fn credentials(&self) -> Credentials<'_> {
+        let forward = self.webhook.as_ref().map_or(&[][..], Webhook::forward);
+        Credentials { forward, ..Credentials::default() }
+    }
+
+    /// Who asks at this time (Unix seconds).
+    pub fn identify<'a>(&'a self, credentials: &Credentials<'a>, now: i64) -> Identified<'a> {
+        let identified = match self.credential(credentials) {
+            Ok(Credential::Token(token)) => self.token(token, None, credentials.role, now),
+            Ok(Credential::Cookie(token, name)) => self.token(token, Some(name), credentials.role, now),
+            Ok(Credential::ApiKey(key)) => self.api_key(key, credentials.role, now).into(),
+            Ok(Credential::None) => return self.without(credentials, now),
+            Err(refusal) => Identified::Refused(refusal),
+        };
+        match (identified, &self.certificates, credentials.certificate) {
+            (Identified::Known(identity), Some(certificates), Some(names)) => {
+                Identified::Known(certificates.add_to(&identity, names))
+            }
+            (identified, _, _) => identified,
+        }
+    }
+
+    /// The one credential that is brought. A header counts before a cookie, which browsers send unasked.
+    fn credential<'a>(&'a self, credentials: &Credentials<'a>) -> Result<Credential<'a>, AuthRefusal> {
+        if let Some(name) = credentials.repeated {
+            return Err(AuthRefusal::new(RefusalKind::InvalidRequest, format!("`{name}` stands twice")));
+        }
+        let is_asked = |name| credentials.forward.iter().any(|known| known == name);
+        let authorization = match credentials.authorization.map(parse_authorization) {
+            Some(Ok(Credential::Token(_))) if self.issuers.is_empty() && is_asked("authorization") => None,
+            Some(Ok(Credential::ApiKey(_))) if self.api_keys.is_empty() && is_asked("authorization") => None,
+            Some(Err(_)) if is_asked("authorization") => None,
+            parsed => parsed.transpose()?,
+        };
+        let api_key = credentials.api_key.filter(|_| !self.api_keys.is_empty() || !is_asked("x-api-key"));
+        match (authorization, api_key) {
+            (Some(_), Some(_)) => {
+                let reason = "`authorization` and `x-api-key` both bring a credential";
+                Err(AuthRefusal::new(RefusalKind::InvalidRequest, reason))
+            }
+            (Some(credential), None) => Ok(credential),
+            (None, Some(key)) => Ok(Credential::ApiKey(key)),
+            (None, None) => self.cookie(credentials),
+        }
+    }
+
+    fn cookie<'a>(&'a self, credentials: &Credentials<'a>) -> Result<Credential<'a>, AuthRefusal> {
+        if credentials.cookies.is_empty() {
+            return Ok(Credential::None);
+        }
+        let mut found = Credential::None;
+        for name in self.issuers.cookies() {
+            let cookie = credentials.cookie(name);
+            let cookie = cookie.map_err(|_| {
+                AuthRefusal::new(RefusalKind::InvalidRequest, format!("cookie `{name}` stands twice"))
+            })?;
+            match (cookie, &found) {
+                (Some(token), Credential::None) => found = Credential::Cookie(token, name),
+                (Some(_), _) => {
+                    let reason = "two cookies bring a token";
+                    return Err(AuthRefusal::new(RefusalKind::InvalidRequest, reason));
+                }
+                (None, _) => {}
+            }
+        }
+        Ok(found)
+    }
+
+    fn token<'a>(
+        &'a self,
+        token: &'a [u8],
+        cookie: Option<&str>,
+        role: Option<&[u8]>,
+        now: i64,
+    ) -> Identified<'a> {
+        if token.len() > self.max_token_bytes {
+            let reason = format!("the token has {} bytes, more than {}", token.len(), self.max_token_bytes);
+            return Identified::Refused(AuthRefusal::new(RefusalKind::InvalidToken, reason));
+        }
+        let hash = TokenHash::of(token);
+        if let Some(verified) = self.tokens.get(&hash) {
+            return self.of_verified(&verified, cookie, role, now).into();
+        }
+        match self.issuers.verify(token, &self.roles, now) {
+            Verified::Token(verified) => {
+                let verified = Arc::new(verified);
+                let identified = self.of_verified(&verified, cookie, role, now);
+                self.tokens.insert(hash, verified);
+                identified.into()
+            }
+            Verified::Refused(refusal) => Identified::Refused(refusal),
+            Verified::NeedsKeys(id) => Identified::NeedsKeys(id),
+        }
+    }
+
+    fn of_verified(
+        &self,
+        token: &VerifiedToken,
+        cookie: Option<&str>,
+        role: Option<&[u8]>,
+        now: i64,
+    ) -> Result<Arc<Identity>, AuthRefusal> {
+        token.check(now)?;
+        let issuer: &Issuer = self.issuers.at(token.issuer);
+        if cookie.is_some() && cookie != issuer.cookie.as_deref() {
+            let reason = "the cookie's token is of an issuer that has no such cookie";
+            return Err(AuthRefusal::new(RefusalKind::InvalidToken, reason));
+        }
+        token.grants.identity(&self.roles, role)
+    }
+
+    fn api_key(&self, key: &[u8], role: Option<&[u8]>, now: i64) -> Result<Arc<Identity>, AuthRefusal> {
+        let refused = |reason: String| AuthRefusal::new(RefusalKind::InvalidToken, reason);
+        let identity = self.api_keys.find(key).ok_or_else(|| refused("the API key is unknown".to_owned()))?;
+        if identity.has_expired(now) {
+            let name = identity.subject.as_deref().unwrap_or_default();
+            return Err(refused(format!("API key `{name}` has expired")));
+        }
+        self.roles.only(identity.role, role)?;
+        Ok(Arc::clone(identity))
+    }
+
+    /// Who asks without token and key: a certificate, whom the webhook knows, or nobody.
+    fn without<'a>(&'a self, credentials: &Credentials<'a>, now: i64) -> Identified<'a> {
+        if let Some(certificates) = &self.certificates
+            && let Some(names) = credentials.certificate
+            && let Some(identity) = certificates.identity(names)
+        {
+            return self.roles.only(identity.role, credentials.role).map(|()| identity).into();
+        }
+        if let Some(webhook) = &self.webhook
+            && !credentials.forwarded.is_empty()
+        {
+            return match webhook.ask(credentials, &self.tokens, &self.roles, now) {
+                Asked::Known(known) => known.into(),
+                Asked::Unknown(question) => Identified::NeedsWebhook(question),
+            };
+        }
+        let Some(anonymous) = &self.anonymous else {
+            let reason = "there are no credentials";
+            return Identified::Refused(AuthRefusal::new(RefusalKind::NoCredentials, reason));
+        };
+        self.roles.only(anonymous.role, credentials.role).map(|()| Arc::clone(anonymous)).into()
+    }
+
+    /// Who asks, by the webhook's response. 401 and 403 say that it is nobody; of anything else but 200 nothing is known.
+    pub fn webhook_response(
+        &self,
+        question: &WebhookQuestion<'_>,
+        response: &WebhookResponse<'_>,
+        now: i64,
+    ) -> Result<Arc<Identity>, AuthRefusal> {
+        let Some(webhook) = &self.webhook else {
+            return Err(AuthRefusal::new(RefusalKind::Unavailable, "no webhook is configured"));
+        };
+        webhook.responded(question, response, &self.tokens, &self.roles, now)
+    }
+
+    /// What was done so far, and what is kept.
+    pub fn statistics(&self) -> AuthStatistics {
+        self.tokens.statistics()
+    }
+}
+
+impl From<Result<Arc<Identity>, AuthRefusal>> for Identified<'_> {
+    fn from(result: Result<Arc<Identity>, AuthRefusal>) -> Self {
+        result.map_or_else(Identified::Refused, Identified::Known)
+    }
+}
+
+impl fmt::Debug for Authenticator {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Authenticator").field("issuers", &self.issuers).finish_non_exhaustive()
+    }
+}
+
+/// `Bearer TOKEN` or `ApiKey KEY`, with one or more spaces (RFC 9110, section 11.4).
+fn parse_authorization(value: &[u8]) -> Result<Credential<'_>, AuthRefusal> {
+    let refused = |reason| AuthRefusal::new(RefusalKind::InvalidRequest, reason);
+    let space = value.iter().position(|byte| *byte == b' ');
+    let (scheme, rest) = value.split_at(space.unwrap_or(value.len()));
+    let credential = rest.trim_ascii();
+    if credential.is_empty() || credential.iter().any(u8::is_ascii_whitespace) {
+        return Err(refused("`authorization` is no scheme and a credential"));
+    }
+    if scheme.eq_ignore_ascii_case(b"bearer") {
+        Ok(Credential::Token(credential))
+    } else if scheme.eq_ignore_ascii_case(b"apikey") {
+        Ok(Credential::ApiKey(credential))
+    } else {
+        Err(AuthRefusal::new(
+            RefusalKind::InvalidToken,
+            "`authorization` has another scheme than Bearer and ApiKey",
+        ))
+    }
+}

@@ -1,0 +1,83 @@
+//! Who asks, once that is known.
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use crate::role::RoleId;
+
+/// Who asks, in which role.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Identity {
+    pub role: RoleId,
+    /// Values of the session's variables, by the index of
+    /// [`SessionNames`](prony_source::permissions::SessionNames); null where nothing is known.
+    pub session: Arc<[Json]>,
+    pub scopes: Scopes,
+    /// The name of the user or key, where there is one.
+    pub subject: Option<Arc<str>>,
+    /// Unix seconds from which on the identity is no longer valid, the leeway included.
+    pub expires_at: Option<i64>,
+}
+
+/// Scopes that a token grants, in order and each once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scopes(Option<Arc<[Box<str>]>>);
+
+impl Scopes {
+    pub fn contains(&self, scope: &str) -> bool {
+        self.iter_sorted().binary_search_by(|known| (**known).cmp(scope)).is_ok()
+    }
+
+    /// Whether all scopes of one of the lists are granted; where there are no lists, nothing is needed. This is what
+    /// `@requiresScopes(scopes: [[String!]!]!)` means.
+    pub fn satisfy<S: AsRef<str>>(&self, any_of: &[Vec<S>]) -> bool {
+        any_of.is_empty() || any_of.iter().any(|all| all.iter().all(|scope| self.contains(scope.as_ref())))
+    }
+
+    pub(crate) fn weight_bytes(&self) -> usize {
+        self.iter_sorted().iter().map(|scope| scope.len() + size_of::<Box<str>>()).sum()
+    }
+
+    fn iter_sorted(&self) -> &[Box<str>] {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl<S: Into<Box<str>>> FromIterator<S> for Scopes {
+    fn from_iter<I: IntoIterator<Item = S>>(scopes: I) -> Self {
+        let mut scopes: Vec<Box<str>> = scopes.into_iter().map(Into::into).collect();
+        scopes.sort_unstable();
+        scopes.dedup();
+        Self((!scopes.is_empty()).then(|| scopes.into()))
+    }
+}
+
+impl Identity {
+    /// Whether it is no longer valid.
+    pub fn has_expired(&self, now: i64) -> bool {
+        self.expires_at.is_some_and(|end| now >= end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_list_of_scopes_must_be_granted_whole() {
+        let scopes: Scopes = ["orders:read", "items:read", "orders:read"].into_iter().collect();
+        for (needed, granted) in [
+            (vec![], true),
+            (vec![vec!["orders:read"]], true),
+            (vec![vec!["orders:read", "items:read"]], true),
+            (vec![vec!["orders:read", "orders:write"]], false),
+            (vec![vec!["orders:write"], vec!["items:read"]], true),
+            (vec![vec!["orders"]], false),
+            (vec![vec![]], true),
+        ] {
+            assert_eq!(scopes.satisfy(&needed), granted, "{needed:?}");
+        }
+        assert!(!Scopes::default().satisfy(&[vec!["a"]]));
+    }
+}

@@ -1,0 +1,31 @@
+//! Who asks and what they may, as pure decisions: credentials to identities, roles to permissions. It opens no sockets, reads no
+//! clock and starts no threads: the server brings bytes and the time (Unix seconds), and fetches what is asked for.
+
+mod api_key;
+mod authenticator;
+mod credentials;
+mod explain;
+mod identity;
+mod jwt;
+mod network;
+mod refusal;
+mod role;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+pub use self::{
+    api_key::{ApiKeyRecord, KEY_RANDOM_BYTES, NewKey, new_key},
+    authenticator::{
+        AuthStatistics, Authenticator, CacheFacts, Identified, KeySetError, KeySetId, KeySetStatus,
+        MAX_KEY_SET_BYTES, WebhookQuestion, WebhookResponse,
+    },
+    credentials::{CertificateNames, Credentials},
+    explain::explain,
+    identity::{Identity, Scopes},
+    jwt::{Algorithm, FetchedKeySet},
+    network::{IpRange, NotARange, client_address},
+    refusal::{AuthRefusal, RefusalKind},
+    role::{Role, RoleId},
+    settings::{AccessSettings, ConfigInputs, Openness, WebhookSettings},
+};

@@ -1,0 +1,49 @@
+//! Roles: what each may do with the sources, and where that was written.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use prony_source::{config::Origin, permissions::Permissions};
+
+/// The index of a role in [`AccessSettings::roles`](crate::AccessSettings::roles).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RoleId(pub(crate) u32);
+
+/// A role with everything that it inherits.
+#[derive(Debug, Clone)]
+pub struct Role {
+    pub name: Arc<str>,
+    /// Whether it may do everything, with all rows; `permissions` is empty then.
+    pub unrestricted: bool,
+    /// By the sources' names. A source that is not named cannot be seen.
+    pub permissions: BTreeMap<String, Permissions>,
+    pub(crate) places: Places,
+}
+
+/// Where permissions were written, for messages about them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places(pub(crate) BTreeMap<String, SourcePlaces>);
+
+#[derive(Debug, Clone)]
+pub(crate) struct SourcePlaces {
+    pub(crate) origin: Origin,
+    pub(crate) tables: BTreeMap<String, Origin>,
+}
+
+impl RoleId {
+    /// Of the role in [`AccessSettings::roles`](crate::AccessSettings::roles).
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Role {
+    /// Where the permissions of a source were written.
+    pub fn source_origin(&self, source: &str) -> Option<&Origin> {
+        self.places.0.get(source).map(|places| &places.origin)
+    }
+
+    /// Where the permissions of a table or type were written, by this role or by one that it inherits.
+    pub fn table_origin(&self, source: &str, table: &str) -> Option<&Origin> {
+        self.places.0.get(source)?.tables.get(table)
+    }
+}

@@ -1,0 +1,18 @@
+//! `[auth]` and `[roles.…]` of the configuration: read whole, so that all mistakes are told at once, each with its place.
+
+mod api_keys;
+mod auth;
+mod condition;
+mod fields;
+mod issuers;
+mod permission;
+mod read;
+mod roles;
+mod time;
+mod types;
+mod union;
+
+pub use self::types::{AccessSettings, ConfigInputs, Openness, WebhookSettings};
+pub(crate) use self::types::{
+    CertificateName, CertificateSettings, IssuerKeys, IssuerSettings, KeySetSettings, ROLE_VARIABLE, always,
+};

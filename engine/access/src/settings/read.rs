@@ -1,0 +1,53 @@
+//! Reading the values of `auth` and `roles`, and what must hold between the two.
+
+use prony_source::config::{Faults, FileEntry};
+
+use super::{
+    auth::AuthReader,
+    condition::Conditions,
+    fields, roles,
+    types::{AccessSettings, ConfigInputs, Openness, ROLE_VARIABLE},
+};
+
+impl AccessSettings {
+    /// Reads the values of `auth` and `roles`. Whether sources and their tables exist is not known here.
+    ///
+    /// All that is wrong goes to `faults`; what is returned then is of no use.
+    pub fn read(
+        auth: Option<FileEntry<'_, '_>>,
+        roles: Option<FileEntry<'_, '_>>,
+        inputs: &ConfigInputs<'_>,
+        faults: &mut Faults,
+    ) -> Self {
+        let mut conditions = Conditions::default();
+        let mut settings = Self::default();
+        if let Some(roles) = roles {
+            settings.roles = roles::read(roles, &mut conditions, faults);
+        }
+        let mut variables = Vec::new();
+        if let Some(auth) = auth {
+            let mut reader = AuthReader { settings: &mut settings, inputs, variables: &mut variables };
+            reader.read(auth, faults);
+        }
+        if let Some(roles) = roles.filter(|_| settings.openness != Openness::Closed) {
+            let message =
+                "roles need [auth], which says who has them; without it everybody may do everything";
+            faults.push(roles.key_origin(), message);
+        } else if settings.webhook.is_none() {
+            // What a webhook will say is not known.
+            check_variables(&conditions, &variables, faults);
+        }
+        settings.names = conditions.names;
+        settings
+    }
+}
+
+/// Variables that nothing ever gives would hide all rows.
+fn check_variables(conditions: &Conditions, given: &[String], faults: &mut Faults) {
+    let known = || given.iter().map(String::as_str).chain([ROLE_VARIABLE]);
+    for (name, origin) in &conditions.used {
+        if known().all(|known| known != name) {
+            fields::unknown("session variable", name, known(), origin.clone(), faults);
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Reading `[roles.…]`, and giving each role what it inherits.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use prony_source::{
+    config::{Faults, FileEntry, Origin},
+    permissions::{Permissions, TablePermissions},
+};
+
+use super::{
+    condition::Conditions,
+    fields::{Fields, unknown},
+    permission::{self, OPERATIONS, OwnPermissions},
+    union,
+};
+use crate::role::{Places, Role, RoleId, SourcePlaces};
+
+/// A role as it is written.
+struct WrittenRole {
+    name: String,
+    origin: Origin,
+    inherits: Vec<(String, Origin)>,
+    unrestricted: bool,
+    sources: BTreeMap<String, WrittenSource>,
+}
+
+struct WrittenSource {
+    origin: Origin,
+    tables: BTreeMap<String, WrittenTable>,
+}
+
+struct WrittenTable {
+    origin: Origin,
+    own: OwnPermissions,
+}
+
+/// What a role may do altogether.
+#[derive(Clone, Default)]
+struct Effective {
+    unrestricted: bool,
+    sources: BTreeMap<String, EffectiveSource>,
+}
+
+#[derive(Clone)]
+struct EffectiveSource {
+    origin: Origin,
+    tables: BTreeMap<String, (Origin, TablePermissions)>,
+}
+
+/// Bytes that a role's name may have; it comes in a header and stands in metrics.
+const MAX_NAME_BYTES: usize = 64;
+
+/// All roles, in the order of the file.
+pub(super) fn read(roles: FileEntry<'_, '_>, conditions: &mut Conditions, faults: &mut Faults) -> Vec<Role> {
+    let written: Vec<WrittenRole> =
+        roles.table(faults).into_iter().map(|entry| read_role(entry, conditions, faults)).collect();
+    let mut folded = BTreeMap::new();
+    for role in &written {
+        if let Some(other) = folded.insert(role.name.to_ascii_lowercase(), role.name.as_str()) {
+            let message = format!("roles `{other}` and `{}` have one name but for its case", role.name);
+            faults.push(role.origin.clone(), message);
+        }
+    }
+    let mut resolver = Resolver { written: &written, state: vec![State::Open; written.len()], faults };
+    (0..written.len()).for_each(|index| resolver.resolve(index));
+    let state = resolver.state;
+    written.iter().zip(state).map(|(role, state)| finished(&role.name, state)).collect()
+}
+
+/// The role of this name; where there is none, that is a fault.
+pub(super) fn find(roles: &[Role], name: &str, origin: Origin, faults: &mut Faults) -> Option<RoleId> {
+    let found = roles.iter().position(|role| *role.name == *name);
+    if found.is_none() {
+        unknown("role", name, roles.iter().map(|role| &*role.name), origin, faults);
+    }
+    found.map(|index| RoleId(index as u32))
+}
+
+fn finished(name: &str, state: State) -> Role {
+    let State::Done(effective) = state else { unreachable!("all roles are resolved") };
+    let (mut permissions, mut places) = (BTreeMap::new(), Places::default());
+    for (source, written) in effective.sources {
+        let (mut tables, mut origins) = (BTreeMap::new(), BTreeMap::new());
+        for (table, (origin, permissions)) in written.tables {
+            origins.insert(table.clone(), origin);
+            tables.insert(table, permissions);
+        }
+        permissions.insert(source.clone(), Permissions { tables });
+        places.0.insert(source, SourcePlaces { origin: written.origin, tables: origins });
+    }
+    Role { name: Arc::from(name), unrestricted: effective.unrestricted, permissions, places }
+}
+
+fn read_role(entry: FileEntry<'_, '_>, conditions: &mut Conditions, faults: &mut Faults) -> WrittenRole {
+    let name = entry.name();
+    let mut letters = name.chars();
+    let fits = letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || "_-.".contains(letter))
+        && name.len() <= MAX_NAME_BYTES;
+    if !fits {
+        let message = format!(
+            "`{name}` is no name of a role: letters, digits, `_`, `-` and `.`, a letter first, {MAX_NAME_BYTES} at most"
+        );
+        faults.push(entry.key_origin(), message);
+    }
+    let mut fields = Fields::of(entry, format!("[roles.{name}]"), faults);
+    let inherits = fields.texts("inherits", faults);
+    let unrestricted = fields.boolean("unrestricted", false, faults);
+    let sources = fields.take("sources");
+    if let (true, Some(sources)) = (unrestricted, &sources) {
+        let message = format!("`{name}` is unrestricted: what else it may do with sources says nothing");
+        faults.push(sources.key_origin(), message);
+    }
+    let sources = sources.map_or_else(Vec::new, |sources| sources.table(faults));
+    let sources = sources.into_iter().map(|source| {
+        let read = read_source(source, conditions, faults);
+        (source.name().to_owned(), read)
+    });
+    let sources = sources.collect();
+    fields.end(faults);
+    WrittenRole { name: name.to_owned(), origin: entry.key_origin(), inherits, unrestricted, sources }
+}
+
+fn read_source(entry: FileEntry<'_, '_>, conditions: &mut Conditions, faults: &mut Faults) -> WrittenSource {
+    let mut fields = Fields::of(entry, format!("the permissions for `{}`", entry.name()), faults);
+    let mut tables = BTreeMap::new();
+    for group in [fields.take("tables"), fields.take("types")].into_iter().flatten() {
+        for table in group.table(faults) {
+            let own = permission::read(table, conditions, faults);
+            let written = WrittenTable { origin: table.key_origin(), own };
+            if tables.insert(table.name().to_owned(), written).is_some() {
+                faults.push(table.key_origin(), format!("`{}` is given twice", table.name()));
+            }
+        }
+    }
+    fields.end(faults);
+    WrittenSource { origin: entry.key_origin(), tables }
+}
+
+#[derive(Clone)]
+enum State {
+    Open,
+    /// What it inherits is being resolved.
+    Begun,
+    Done(Effective),
+}
+
+/// Gives roles what they inherit, those first that others inherit.
+struct Resolver<'r> {
+    written: &'r [WrittenRole],
+    state: Vec<State>,
+    faults: &'r mut Faults,
+}
+
+impl Resolver<'_> {
+    fn resolve(&mut self, index: usize) {
+        if !matches!(self.state[index], State::Open) {
+            return;
+        }
+        self.state[index] = State::Begun;
+        let role = &self.written[index];
+        let mut effective = Effective::default();
+        let mut inherited_names = BTreeSet::new();
+        for (name, origin) in &role.inherits {
+            if !inherited_names.insert(name) {
+                self.faults.push(origin.clone(), format!("`{name}` is inherited twice"));
+                continue;
+            }
+            let Some(inherited) = self.written.iter().position(|role| role.name == *name) else {
+                let known = self.written.iter().map(|role| role.name.as_str());
+                unknown("role", name, known, origin.clone(), self.faults);
+                continue;
+            };
+            self.resolve(inherited);
+            match self.state[inherited].clone() {
+                State::Done(inherited) => self.unite(role, &mut effective, inherited, name, origin),
+                State::Open | State::Begun => {
+                    let message = format!("`{}` inherits from `{name}`, which inherits from it", role.name);
+                    self.faults.push(origin.clone(), message);
+                }
+            }
+        }
+        effective.unrestricted |= role.unrestricted;
+        if effective.unrestricted {
+            effective.sources.clear();
+        } else {
+            own(&mut effective, &role.sources);
+        }
+        self.state[index] = State::Done(effective);
+    }
+
+    /// Adds what another role may do. What a role says itself of an operation is not inherited, so that nothing has to be
+    /// united there.
+    fn unite(
+        &mut self,
+        role: &WrittenRole,
+        effective: &mut Effective,
+        inherited: Effective,
+        name: &str,
+        origin: &Origin,
+    ) {
+        effective.unrestricted |= inherited.unrestricted;
+        for (source, added) in inherited.sources {
+            let own = role.sources.get(&source);
+            let united = effective.sources.entry(source.clone());
+            let united = united.or_insert_with(|| EffectiveSource::of(added.origin));
+            for (table, (place, mut added)) in added.tables {
+                if let Some(own) = own.and_then(|own| own.tables.get(&table)) {
+                    without(&mut added, &own.own);
+                }
+                let Some((_, known)) = united.tables.get_mut(&table) else {
+                    united.tables.insert(table, (place, added));
+                    continue;
+                };
+                match union::tables(known, &added) {
+                    Ok(permissions) => *known = permissions,
+                    Err(all) => {
+                        for fault in all {
+                            let message = no_union(&role.name, name, &source, &table, fault);
+                            self.faults.push(origin.clone(), message);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl EffectiveSource {
+    fn of(origin: Origin) -> Self {
+        Self { origin, tables: BTreeMap::new() }
+    }
+}
+
+fn no_union(role: &str, inherited: &str, source: &str, table: &str, fault: union::NoUnion) -> String {
+    let union::NoUnion { operation, difference } = fault;
+    format!(
+        "`{inherited}` gives {operation} of `{table}` for {difference} than what `{role}` inherits before it; no permission is \
+         exactly both: write `{operation}` of [roles.{role}.sources.{source}] for `{table}` itself, which then holds instead of them"
+    )
+}
+
+/// Takes away the operations of which a role says something itself.
+fn without(inherited: &mut TablePermissions, own: &OwnPermissions) {
+    fn unless<P>(inherited: &mut Option<P>, own: Option<&P>, operation: &str, denied: &[&str]) {
+        if own.is_some() || denied.contains(&operation) {
+            *inherited = None;
+        }
+    }
+    let [select, insert, update, delete] = OPERATIONS;
+    unless(&mut inherited.select, own.given.select.as_ref(), select, &own.denied);
+    unless(&mut inherited.insert, own.given.insert.as_ref(), insert, &own.denied);
+    unless(&mut inherited.update, own.given.update.as_ref(), update, &own.denied);
+    unless(&mut inherited.delete, own.given.delete.as_ref(), delete, &own.denied);
+}
+
+/// Adds what a role says itself.
+fn own(effective: &mut Effective, sources: &BTreeMap<String, WrittenSource>) {
+    for (source, written) in sources {
+        let united = effective.sources.entry(source.clone());
+        let united = united.or_insert_with(|| EffectiveSource::of(written.origin.clone()));
+        united.origin = written.origin.clone();
+        for (table, written) in &written.tables {
+            let known = united.tables.entry(table.clone());
+            let (origin, known) =
+                known.or_insert_with(|| (written.origin.clone(), TablePermissions::default()));
+            origin.clone_from(&written.origin);
+            let own = written.own.given.clone();
+            known.select = own.select.or_else(|| known.select.take());
+            known.insert = own.insert.or_else(|| known.insert.take());
+            known.update = own.update.or_else(|| known.update.take());
+            known.delete = own.delete.or_else(|| known.delete.take());
+        }
+    }
+}

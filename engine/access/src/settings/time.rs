@@ -1,0 +1,71 @@
+//! Times of the configuration as Unix seconds.
+
+use prony_source::config::{Faults, FileEntry};
+use toml::{
+    de::DeValue,
+    value::{Datetime, Offset},
+};
+
+const SECONDS_A_DAY: i64 = 86_400;
+
+/// A time that is written as a date of TOML or as a text of that form. Without an offset it is in UTC; without a time it is
+/// the beginning of the day.
+pub(super) fn seconds(entry: FileEntry<'_, '_>, faults: &mut Faults) -> Option<i64> {
+    let time: Option<Datetime> = match entry.value().get_ref() {
+        DeValue::Datetime(time) => Some(*time),
+        DeValue::String(text) => text.parse().ok(),
+        _ => None,
+    };
+    let seconds = time.as_ref().and_then(unix_seconds);
+    if seconds.is_none() {
+        let message = format!("`{}`: write a time such as 2030-01-31T12:00:00Z", entry.name());
+        faults.push(entry.value_origin(), message);
+    }
+    seconds
+}
+
+fn unix_seconds(time: &Datetime) -> Option<i64> {
+    let date = time.date?;
+    let of_day = time.time.map_or(0, |time| {
+        i64::from(time.hour) * 3600 + i64::from(time.minute) * 60 + i64::from(time.second.unwrap_or(0))
+    });
+    let offset_minutes = match time.offset {
+        Some(Offset::Custom { minutes }) => i64::from(minutes),
+        Some(Offset::Z) | None => 0,
+    };
+    let days = days_since_1970(i64::from(date.year), i64::from(date.month), i64::from(date.day));
+    Some(days * SECONDS_A_DAY + of_day - offset_minutes * 60)
+}
+
+/// Days of the Gregorian calendar: years begin in March, so that a leap day is a year's last one.
+fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    /// From 0000-03-01 to 1970-01-01.
+    const DAYS_TO_1970: i64 = 719_468;
+    let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
+    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    year * 365 + leap_days + (month * 153 + 2) / 5 + day - 1 - DAYS_TO_1970
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_unix_seconds() {
+        for (text, seconds) in [
+            ("1970-01-01T00:00:00Z", 0),
+            ("1970-01-01", 0),
+            ("2000-02-29T12:30:15Z", 951_827_415),
+            ("2001-09-09T01:46:40Z", 1_000_000_000),
+            ("2001-09-09T03:46:40+02:00", 1_000_000_000),
+            ("2038-01-19T03:14:08Z", 1 << 31),
+            ("2100-03-01", 4_107_542_400),
+            ("1969-12-31T23:59:59Z", -1),
+        ] {
+            let time: Datetime = text.parse().expect("it is a time");
+            assert_eq!(unix_seconds(&time), Some(seconds), "{text}");
+        }
+        let time: Datetime = "12:00:00".parse().expect("it is a time of day");
+        assert_eq!(unix_seconds(&time), None);
+    }
+}

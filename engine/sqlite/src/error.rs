@@ -5,6 +5,7 @@ use prony_graphql::error::{ErrorCode, GraphqlError};
 use rusqlite::ffi;
 
 use crate::{file::raw::SqliteError, read::watch::Interruption};
+use prony_source::dialect::PatternTooLong;
 use prony_sql::settings::RelationalSettings;
 
 /// Why a program was not run to its end.
@@ -30,6 +31,9 @@ impl From<GraphqlError> for Stop {
     }
 }
 
+/// The extended result code of a `like` pattern that is refused; SQLite has none of its own for `SQLITE_TOOBIG`.
+pub(super) const PATTERN_TOO_LONG: i32 = ffi::SQLITE_TOOBIG | 1 << 8;
+
 pub(super) fn unavailable(message: &str) -> GraphqlError {
     GraphqlError::new(ErrorCode::SourceUnavailable, message)
 }
@@ -51,6 +55,9 @@ pub(super) fn of_sqlite(error: &SqliteError) -> GraphqlError {
         }
         ffi::SQLITE_IOERR | ffi::SQLITE_CANTOPEN => {
             (ErrorCode::SourceUnavailable, "the database file cannot be read".to_owned())
+        }
+        ffi::SQLITE_TOOBIG if error.extended_code == PATTERN_TOO_LONG => {
+            (ErrorCode::LimitExceeded, PatternTooLong.to_string())
         }
         ffi::SQLITE_TOOBIG => {
             (ErrorCode::LimitExceeded, "a value or statement is larger than SQLite allows".to_owned())

@@ -1,7 +1,7 @@
 //! The events of one subscription: changes that pass its filter, each answered from what the change left behind and from
 //! the graph around it as it is by then.
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use futures_util::stream;
 use prony_graph_store::Schema;
@@ -127,7 +127,8 @@ impl Following {
         let visible =
             restrictions.map(|restrictions| Visible::new(restrictions, &self.variables)).transpose()?;
         let read = self.source.store().read();
-        let view = View::new(&read, &self.plan.model, visible.as_ref());
+        let searched_bytes = Cell::new(0);
+        let view = View::new(&read, &self.plan.model, visible.as_ref(), &searched_bytes);
         let (bound, thing) = (Bound::new(filter, &self.variables)?, change.thing());
         let is_seen = restrictions.is_none() || view.type_of(&thing).is_some();
         Ok(is_seen && bound.passes(&thing, &view))

@@ -1,6 +1,7 @@
 //! Answering one root field: at once on its core where that is short, else on a thread that may take its time.
 
 use std::{
+    cell::Cell,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -198,7 +199,8 @@ fn run(
     let bound = BoundLists::new(plan, variables, settings).map_err(Unfinished::Failed)?;
     let visible = plan.restrictions.as_ref().map(|restrictions| Visible::new(restrictions, variables));
     let visible = visible.transpose().map_err(Unfinished::Failed)?;
-    let view = View::new(read, &plan.model, visible.as_ref());
+    let searched_bytes = Cell::new(0);
+    let view = View::new(read, &plan.model, visible.as_ref(), &searched_bytes);
     let search = Search { view, watch };
     let mut walk = Walk {
         plan,

@@ -57,7 +57,9 @@ impl<'v> Bound<'v> {
             Filter::Like { subject, pattern, insensitive } => {
                 let pattern = json_value::read(Kind::String, pattern, variables);
                 let Some(Value::String(pattern)) = pattern else { return Err(misfit(subject)) };
-                Self::Like(subject, LikePattern::new(&pattern, *insensitive))
+                let pattern = LikePattern::new(&pattern, *insensitive)
+                    .map_err(|error| GraphqlError::new(ErrorCode::LimitExceeded, error.to_string()))?;
+                Self::Like(subject, pattern)
             }
         })
     }

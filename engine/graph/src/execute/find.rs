@@ -44,6 +44,8 @@ pub(crate) enum Stop {
 const IN_PLACE_VISITS: u64 = 4096;
 /// After so many, clock and cancellation are looked at.
 const VISITS_PER_CHECK: u64 = 1024;
+/// Bytes of text that are searched by a pattern in about the time of a visit.
+const BYTES_PER_VISIT: usize = 256;
 /// Candidates that one list keeps while it is put in order; each takes about 100 bytes.
 const MAX_KEPT: usize = 1_000_000;
 
@@ -61,15 +63,19 @@ impl Watch {
     }
 
     pub(crate) fn visit(&mut self) -> Result<(), Stop> {
+        self.visit_many(1)
+    }
+
+    fn visit_many(&mut self, count: u64) -> Result<(), Stop> {
         match self {
-            Self::InPlace { left: 0 } => Err(Stop::Later),
             Self::InPlace { left } => {
-                *left -= 1;
+                *left = left.checked_sub(count).ok_or(Stop::Later)?;
                 Ok(())
             }
             Self::Thread { visits, deadline, cancelled } => {
-                *visits += 1;
-                if !visits.is_multiple_of(VISITS_PER_CHECK) {
+                let checked = *visits / VISITS_PER_CHECK;
+                *visits += count;
+                if *visits / VISITS_PER_CHECK == checked {
                     Ok(())
                 } else if cancelled.load(Relaxed) {
                     Err(Stop::Cancelled)
@@ -109,6 +115,12 @@ struct Candidate<'r> {
 }
 
 impl<'r> Search<'r> {
+    /// Counts what is looked at next, and what was searched since by patterns.
+    pub(crate) fn visit(&mut self) -> Result<(), Stop> {
+        let searched = self.view.searched_bytes.take() / BYTES_PER_VISIT;
+        self.watch.visit_many(1 + searched as u64)
+    }
+
     /// What passes, in order. `parent` is the node above.
     pub(crate) fn items(
         &mut self,
@@ -194,7 +206,7 @@ impl<'r> Search<'r> {
         relationship: Relationship<'r>,
         take: &mut impl FnMut(Thing<'r>, Item, Place) -> Result<bool, Stop>,
     ) -> Result<bool, Stop> {
-        self.watch.visit()?;
+        self.visit()?;
         let other = relationship.other(direction);
         let at = relationship.at;
         let group = u64::from(at.shard()) << 32 | (direction as u64) << 16 | u64::from(at.type_number());
@@ -261,7 +273,7 @@ impl<'r> Search<'r> {
             (Side::Relationships, None) => Box::new(read.relationships(None).map(Thing::Relationship)),
         };
         for thing in things {
-            self.watch.visit()?;
+            self.visit()?;
             if !self.is_wanted(&list.candidates, &thing) || !bound.filter.passes(&thing, &self.view) {
                 continue;
             }

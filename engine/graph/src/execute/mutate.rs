@@ -1,6 +1,6 @@
 //! Mutations: all root fields of one operation in one write, answered once it is durable.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, cell::Cell, sync::Arc};
 
 use prony_graph_store::{Keep, Kind, Read, Ref, Refusal, Side, Value, Write, WriteError};
 use prony_graphql::{
@@ -188,7 +188,8 @@ fn passes(
         Side::Relationships => read.relationship(at).map(Thing::Relationship),
     };
     let Some(thing) = thing else { return Ok(false) };
-    let view = View::new(read, &plan.model, None);
+    let searched_bytes = Cell::new(0);
+    let view = View::new(read, &plan.model, None, &searched_bytes);
     view.passes(filter(restrictions), variables, &thing).map_err(Fault::Invalid)
 }
 
@@ -281,7 +282,7 @@ fn find_end(
     let at = any_end(key, variables, read, write)?;
     let Some(restrictions) = &plan.restrictions else { return Ok(at) };
     let visible = Visible::new(restrictions, variables).map_err(Fault::Invalid)?;
-    let is_seen = View::new(read, &plan.model, Some(&visible)).node(at).is_some();
+    let is_seen = View::new(read, &plan.model, Some(&visible), &Cell::new(0)).node(at).is_some();
     if is_seen { Ok(at) } else { Err(Fault::NoEnd(key.argument)) }
 }
 

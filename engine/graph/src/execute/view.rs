@@ -1,6 +1,8 @@
 //! What a request may look at: the graph at one moment, without what is hidden from it; and which nodes and relationships
 //! of it pass a filter. How answers combine is SQL's, where what is asked of a missing property is neither true nor false.
 
+use std::cell::Cell;
+
 use prony_graph_store::{Node, Read, Ref, Relationship, Side, Value};
 use prony_graphql::{error::GraphqlError, variables::Variables};
 
@@ -46,11 +48,18 @@ pub(crate) struct View<'r> {
     pub(crate) model: &'r Model,
     /// Everything can be seen where there is none.
     visible: Option<&'r Visible<'r>>,
+    /// Of texts, by patterns, as [`LikePattern::cost`](prony_source::dialect::LikePattern::cost) counts them.
+    pub(crate) searched_bytes: &'r Cell<usize>,
 }
 
 impl<'r> View<'r> {
-    pub(crate) fn new(read: &'r Read, model: &'r Model, visible: Option<&'r Visible<'r>>) -> Self {
-        Self { read, model, visible }
+    pub(crate) fn new(
+        read: &'r Read,
+        model: &'r Model,
+        visible: Option<&'r Visible<'r>>,
+        searched_bytes: &'r Cell<usize>,
+    ) -> Self {
+        Self { read, model, visible, searched_bytes }
     }
 
     /// The type of something, where the request's schema has it and the thing can be seen.
@@ -127,7 +136,11 @@ impl Bound<'_> {
                 Some(condition.holds(Some(&found)))
             }
             Self::Like(subject, pattern) => match thing.value(subject)? {
-                Value::String(text) => Some(pattern.matches(&text)),
+                Value::String(text) => {
+                    let searched = view.searched_bytes;
+                    searched.set(searched.get().saturating_add(pattern.cost(&text)));
+                    Some(pattern.matches(&text))
+                }
                 _ => Some(false),
             },
             Self::From(filter) => holds_at(filter, thing, view, |relationship| relationship.from),

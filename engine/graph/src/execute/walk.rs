@@ -57,7 +57,7 @@ impl<'r> Walk<'_, 'r> {
 
     /// False, and nothing is written, where it is gone by now.
     pub(crate) fn object(&mut self, item: Item, shape: ShapeId) -> Result<bool, Stop> {
-        self.search.watch.visit()?;
+        self.search.visit()?;
         if self.out.len() > self.max_bytes {
             return Err(Stop::TooLong);
         }

@@ -1,6 +1,7 @@
 //! Answers that are long: made on another thread, within bounds of time and bytes, and dropped when nobody waits.
 
-use prony_graph_store::Side;
+use expect_test::expect;
+use prony_graph_store::{Kind, Side, Value};
 
 use crate::tests::harness::Served;
 use prony_source::CommonSettings;
@@ -48,4 +49,30 @@ fn an_answer_takes_no_longer_than_it_may() {
     let served = hub(CommonSettings { max_response_bytes: 100_000, ..CommonSettings::default() });
     let answer = served.answer(&query, "{}");
     assert!(answer.contains("more than 100000 bytes (max_response_bytes)"), "{answer}");
+}
+
+/// Five nodes are few, but a pattern that is searched for in long texts takes the time of many.
+#[test]
+fn patterns_over_long_texts_count_for_the_time_of_an_answer() {
+    let served = Served::with(CommonSettings { statement_timeout_ms: 0, ..CommonSettings::default() });
+    let text = "a".repeat(300_000);
+    served.write(|write| {
+        write.make_type(Side::Nodes, "Page")?;
+        write.declare(Side::Nodes, "Page", "text", Kind::String)?;
+        for number in 0..5 {
+            write.create_node(
+                "Page",
+                &number.to_string(),
+                &[("text", Value::String(text.as_str().into()))],
+            )?;
+        }
+        Ok(())
+    });
+    let found = |pattern: &str| {
+        let query = "query ($pattern: String) { pages(where: { text: { like: $pattern } }) { _key } }";
+        served.answer(query, &format!(r#"{{"pattern":"{pattern}"}}"#))
+    };
+    assert!(found("%b%").contains("TIMEOUT"), "{}", found("%b%"));
+    let long = format!("%_{}%", "a".repeat(20_000));
+    expect![[r#"{"data":null,"errors":[{"message":"a `like` pattern has more than 16384 characters between two `%`, and `_` among them: ask for fewer","locations":[{"line":1,"column":28}],"path":["pages"],"extensions":{"code":"LIMIT_EXCEEDED"}}]}"#]].assert_eq(&found(&long));
 }

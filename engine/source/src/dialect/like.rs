@@ -1,10 +1,29 @@
 //! LIKE as PostgreSQL has it: `%` any text, `_` one character, `\` takes the next character as it is. Case
 //! folding is by character, without locale.
+//!
+//! The time of a match grows with the text, not with text times pattern: what stands between two `%` is searched for by
+//! Knuth, Morris and Pratt's method, and where it holds `_`, by Baeza-Yates and Gonnet's (Shift-And), 64 characters of the
+//! pattern in each step.
+
+/// Most characters between two `%` where `_` is among them: each 64 of them cost a step for each character of a text.
+const SEARCHED_CHARACTERS_MAX: usize = 16_384;
+
+/// A pattern that has more characters between two `%`, with `_` among them, than can be searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a `like` pattern has more than {SEARCHED_CHARACTERS_MAX} characters between two `%`, and `_` among them: ask for fewer"
+)]
+pub struct PatternTooLong;
 
 /// A compiled pattern.
 #[derive(Debug)]
 pub struct LikePattern {
-    items: Vec<Item>,
+    /// What a text begins with: all of it, where the pattern has no `%`.
+    head: Vec<Item>,
+    /// What follows each `%` in turn, without the last.
+    middle: Vec<Searched>,
+    /// What a text ends with; none where the pattern has no `%`.
+    tail: Option<Vec<Item>>,
     insensitive: bool,
 }
 
@@ -12,35 +31,71 @@ pub struct LikePattern {
 enum Item {
     Literal(char),
     One,
-    Any,
+}
+
+/// What may stand anywhere in a text.
+#[derive(Debug)]
+enum Searched {
+    /// Characters, and for each how many of the first ones end with it again, all of them aside.
+    Literals(Vec<char>, Vec<usize>),
+    Masked(Masks),
+}
+
+/// Which places of the searched items each character fits, 64 places a word.
+#[derive(Debug)]
+struct Masks {
+    length: usize,
+    /// Places that any character fits.
+    any: Vec<u64>,
+    /// Sorted by character.
+    literals: Vec<(char, Places)>,
+}
+
+/// Places that a character fits beside those that any fits.
+#[derive(Debug)]
+enum Places {
+    /// All places, as [`Masks::any`]: where a list would be longer than that.
+    Words(Vec<u64>),
+    List(Vec<usize>),
 }
 
 impl LikePattern {
-    pub fn new(pattern: &str, insensitive: bool) -> Self {
-        let mut items = Vec::new();
+    /// # Errors
+    /// A pattern of which no text can be searched in bounded time.
+    pub fn new(pattern: &str, insensitive: bool) -> Result<Self, PatternTooLong> {
+        let mut parts = vec![Vec::new()];
         let mut characters = pattern.chars();
         while let Some(character) = characters.next() {
-            let item = match character {
-                '%' => Item::Any,
-                '_' => Item::One,
-                // PostgreSQL refuses a trailing escape; here it stands for itself.
-                '\\' => Item::Literal(characters.next().unwrap_or('\\')),
-                other => Item::Literal(other),
-            };
-            if item == Item::Any && items.last() == Some(&Item::Any) {
-                continue;
-            }
-            match item {
-                Item::Literal(character) if insensitive => {
-                    items.extend(character.to_lowercase().map(Item::Literal));
+            let part = parts.last_mut().expect("there is a first part");
+            let literal = match character {
+                '%' => {
+                    parts.push(Vec::new());
+                    continue;
                 }
-                item => items.push(item),
+                '_' => {
+                    part.push(Item::One);
+                    continue;
+                }
+                // PostgreSQL refuses a trailing escape; here it stands for itself.
+                '\\' => characters.next().unwrap_or('\\'),
+                other => other,
+            };
+            if insensitive {
+                part.extend(literal.to_lowercase().map(Item::Literal));
+            } else {
+                part.push(Item::Literal(literal));
             }
         }
-        Self { items, insensitive }
+        let tail = if parts.len() > 1 { parts.pop() } else { None };
+        let mut parts = parts.into_iter();
+        let head = parts.next().unwrap_or_default();
+        let middle = parts
+            .filter(|part| !part.is_empty())
+            .map(|part| Searched::new(&part))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { head, middle, tail, insensitive })
     }
 
-    /// Time grows with text times pattern at most: on a mismatch only the last `%` takes more.
     pub fn matches(&self, text: &str) -> bool {
         if self.insensitive && !text.is_ascii() {
             let lowered: Vec<char> = text.chars().flat_map(char::to_lowercase).collect();
@@ -50,6 +105,12 @@ impl LikePattern {
             return self.matches_ascii(text.as_bytes());
         }
         self.matches_characters(&text.chars().collect::<Vec<_>>())
+    }
+
+    /// About how many bytes of text a literal pattern would be searched for in the time that this takes for `text`.
+    pub fn cost(&self, text: &str) -> usize {
+        let words = self.middle.iter().map(Searched::words).max().unwrap_or(1);
+        text.len().saturating_mul(words)
     }
 
     fn matches_ascii(&self, text: &[u8]) -> bool {
@@ -64,38 +125,180 @@ impl LikePattern {
         self.run(text.len(), |index| text[index])
     }
 
+    /// The first place of each middle part behind the one before leaves the most for those that follow.
     fn run(&self, length: usize, at: impl Fn(usize) -> char) -> bool {
-        let (mut index, mut item) = (0, 0);
-        // Where to go on after a mismatch: the item behind the last `%`, and the text it has taken so far.
-        let mut retry: Option<(usize, usize)> = None;
-        while index < length {
-            match self.items.get(item) {
-                Some(Item::Any) => {
-                    item += 1;
-                    retry = Some((item, index));
-                    continue;
-                }
-                Some(Item::One) => {
-                    (index, item) = (index + 1, item + 1);
-                    continue;
-                }
-                Some(&Item::Literal(character)) if character == at(index) => {
-                    (index, item) = (index + 1, item + 1);
-                    continue;
-                }
-                _ => {}
-            }
-            let Some((after, taken)) = retry else { return false };
-            retry = Some((after, taken + 1));
-            (index, item) = (taken + 1, after);
+        let Some(tail) = &self.tail else {
+            return self.head.len() == length && fits(&self.head, 0, &at);
+        };
+        let Some(end) = length.checked_sub(tail.len()) else { return false };
+        if self.head.len() > end || !fits(&self.head, 0, &at) || !fits(tail, end, &at) {
+            return false;
         }
-        self.items[item..].iter().all(|rest| *rest == Item::Any)
+        let mut from = self.head.len();
+        for part in &self.middle {
+            let Some(behind) = part.find(from, end, &at) else { return false };
+            from = behind;
+        }
+        true
     }
+}
+
+fn fits(items: &[Item], from: usize, at: impl Fn(usize) -> char) -> bool {
+    items.iter().enumerate().all(|(place, item)| match item {
+        Item::One => true,
+        Item::Literal(character) => *character == at(from + place),
+    })
+}
+
+impl Searched {
+    fn new(items: &[Item]) -> Result<Self, PatternTooLong> {
+        let literal = |item: &Item| match item {
+            Item::Literal(character) => Some(*character),
+            Item::One => None,
+        };
+        if let Some(literals) = items.iter().map(literal).collect::<Option<Vec<char>>>() {
+            let borders = borders(&literals);
+            return Ok(Self::Literals(literals, borders));
+        }
+        if items.len() > SEARCHED_CHARACTERS_MAX {
+            return Err(PatternTooLong);
+        }
+        Ok(Self::Masked(Masks::new(items)))
+    }
+
+    fn words(&self) -> usize {
+        match self {
+            Self::Literals(..) => 1,
+            Self::Masked(masks) => masks.any.len(),
+        }
+    }
+
+    /// The place behind the first place in `from..end` where it fits.
+    fn find(&self, from: usize, end: usize, at: impl Fn(usize) -> char) -> Option<usize> {
+        match self {
+            Self::Literals(literals, borders) => find_literals(literals, borders, from, end, at),
+            Self::Masked(masks) => masks.find(from, end, at),
+        }
+    }
+}
+
+/// For each prefix, the length of the longest shorter prefix that it ends with (Knuth, Morris, Pratt 1977).
+fn borders(literals: &[char]) -> Vec<usize> {
+    let mut borders = vec![0; literals.len()];
+    let mut matched = 0;
+    for place in 1..literals.len() {
+        while matched > 0 && literals[matched] != literals[place] {
+            matched = borders[matched - 1];
+        }
+        matched += usize::from(literals[matched] == literals[place]);
+        borders[place] = matched;
+    }
+    borders
+}
+
+fn find_literals(
+    literals: &[char],
+    borders: &[usize],
+    from: usize,
+    end: usize,
+    at: impl Fn(usize) -> char,
+) -> Option<usize> {
+    let mut matched = 0;
+    for index in from..end {
+        let character = at(index);
+        while matched > 0 && literals[matched] != character {
+            matched = borders[matched - 1];
+        }
+        matched += usize::from(literals[matched] == character);
+        if matched == literals.len() {
+            return Some(index + 1);
+        }
+    }
+    None
+}
+
+impl Masks {
+    fn new(items: &[Item]) -> Self {
+        let mut any = vec![0; items.len().div_ceil(64)];
+        let mut sorted = Vec::new();
+        for (place, item) in items.iter().enumerate() {
+            match item {
+                Item::One => set(&mut any, place),
+                Item::Literal(character) => sorted.push((*character, place)),
+            }
+        }
+        sorted.sort_unstable();
+        let literals = sorted.chunk_by(|(one, _), (other, _)| one == other).map(|same| {
+            let places = same.iter().map(|(_, place)| *place);
+            let places = if same.len() > any.len() {
+                let mut words = any.clone();
+                places.for_each(|place| set(&mut words, place));
+                Places::Words(words)
+            } else {
+                Places::List(places.collect())
+            };
+            (same[0].0, places)
+        });
+        Self { length: items.len(), literals: literals.collect(), any }
+    }
+
+    /// Keeps which prefixes end at the place before, and moves all of them on by one character at once.
+    fn find(&self, from: usize, end: usize, at: impl Fn(usize) -> char) -> Option<usize> {
+        let mut state = vec![0; self.any.len()];
+        // Words behind these are zero.
+        let mut active = 1;
+        let mut listed = Vec::new();
+        for index in from..end {
+            let character = at(index);
+            let found = self.literals.binary_search_by_key(&character, |(of, _)| *of);
+            let places = found.ok().map(|found| &self.literals[found].1);
+            let fitting = if let Some(Places::Words(words)) = places { words } else { &self.any };
+            listed.clear();
+            if let Some(Places::List(places)) = places {
+                let is_reached = |place: usize| place == 0 || has(&state, place - 1);
+                listed.extend(places.iter().copied().filter(|place| is_reached(*place)));
+            }
+            let mut carried = 1;
+            for (word, fitting) in state[..active].iter_mut().zip(fitting) {
+                let moved = *word << 1 | carried;
+                carried = *word >> 63;
+                *word = moved & fitting;
+            }
+            if carried == 1 && active < state.len() {
+                state[active] = fitting[active] & 1;
+                active += 1;
+            }
+            for place in &listed {
+                set(&mut state, *place);
+            }
+            while active > 1 && state[active - 1] == 0 {
+                active -= 1;
+            }
+            if has(&state, self.length - 1) {
+                return Some(index + 1);
+            }
+        }
+        None
+    }
+}
+
+fn set(words: &mut [u64], place: usize) {
+    words[place / 64] |= 1 << (place % 64);
+}
+
+fn has(words: &[u64], place: usize) -> bool {
+    words[place / 64] >> (place % 64) & 1 == 1
 }
 
 #[cfg(test)]
 mod tests {
-    use super::LikePattern;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn like(text: &str, pattern: &str, insensitive: bool) -> bool {
+        LikePattern::new(pattern, insensitive).expect("the pattern is short").matches(text)
+    }
 
     #[test]
     fn patterns_match_as_in_postgresql() {
@@ -121,10 +324,95 @@ mod tests {
             ("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "%a%a%a%a%a%a%a%a%a%c", false),
         ];
         for (text, pattern, expected) in cases {
-            assert_eq!(LikePattern::new(pattern, false).matches(text), expected, "{text} like {pattern}");
+            assert_eq!(like(text, pattern, false), expected, "{text} like {pattern}");
         }
         for (text, pattern) in [("Abc", "aBC"), ("GR\u{dc}N", "gr\u{fc}n"), ("x\u{c4}", "_\u{e4}")] {
-            assert!(LikePattern::new(pattern, true).matches(text), "{text} ilike {pattern}");
+            assert!(like(text, pattern, true), "{text} ilike {pattern}");
+        }
+    }
+
+    /// What LIKE means, said as plainly as can be: in time that grows exponentially.
+    fn plainly(text: &[char], pattern: &[char]) -> bool {
+        match pattern {
+            [] => text.is_empty(),
+            ['%', rest @ ..] => (0..=text.len()).any(|taken| plainly(&text[taken..], rest)),
+            ['_', rest @ ..] => !text.is_empty() && plainly(&text[1..], rest),
+            ['\\', literal, rest @ ..] | [literal, rest @ ..] => {
+                text.first() == Some(literal) && plainly(&text[1..], rest)
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn matches_are_those_of_the_definition(text in "[ab\u{e4}]{0,14}", pattern in "([ab\u{e4}_]|[ab]|%|\\\\[%_a\\\\]){0,9}") {
+            let characters = |text: &str| text.chars().collect::<Vec<_>>();
+            let expected = plainly(&characters(&text), &characters(&pattern));
+            prop_assert_eq!(like(&text, &pattern, false), expected);
+            let upper = (text.to_uppercase(), pattern.to_uppercase());
+            prop_assert_eq!(like(&upper.0, &pattern, true), expected);
+            prop_assert_eq!(like(&text, &upper.1, true), expected);
+        }
+
+        /// Parts longer than a word, of few characters and of many.
+        #[test]
+        fn long_parts_are_found_where_they_are(
+            part in "([ab]|[a-z]|_){1,200}",
+            before in "[ab]{0,150}",
+            behind in "[ab]{0,150}",
+            changed in 0..200_usize,
+        ) {
+            let inside: String = part.replace('_', "b");
+            let pattern = format!("%{part}%");
+            let whole = format!("{before}{inside}{behind}");
+            prop_assert!(like(&whole, &pattern, false));
+            let mut broken: Vec<char> = inside.chars().collect();
+            let place = changed % broken.len();
+            broken[place] = '0';
+            let text: Vec<char> = before.chars().chain(broken).chain(behind.chars()).collect();
+            let wanted: Vec<char> = part.chars().collect();
+            let fits = |at: &[char]| wanted.iter().zip(at).all(|(wanted, is)| *wanted == '_' || wanted == is);
+            let expected = text.windows(wanted.len()).any(fits);
+            prop_assert_eq!(like(&text.iter().collect::<String>(), &pattern, false), expected);
+        }
+    }
+
+    /// How often a character of the text is asked for.
+    fn readings(pattern: &str, length: usize) -> usize {
+        let count = std::cell::Cell::new(0);
+        let pattern = LikePattern::new(pattern, false).expect("the pattern can be searched for");
+        let found = pattern.run(length, |_| {
+            count.set(count.get() + 1);
+            'a'
+        });
+        assert!(!found, "the text has no `b`");
+        count.get()
+    }
+
+    #[test]
+    fn a_long_pattern_reads_a_long_text_once() {
+        const LENGTH: usize = 200_000;
+        for pattern in [
+            format!("%{}b%", "a".repeat(100_000)),
+            format!("%{}_b%", "a".repeat(4_000)),
+            format!("%{}b%", "a%".repeat(50_000)),
+            format!("{}b%", "a".repeat(100_000)),
+            format!("%{}b{}", "a".repeat(60_000), "a".repeat(60_000)),
+        ] {
+            assert!(readings(&pattern, LENGTH) <= 2 * LENGTH, "{pattern:.20}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_searched_in_bounded_time_is_refused() {
+        let most = "a".repeat(SEARCHED_CHARACTERS_MAX - 1);
+        assert!(LikePattern::new(&format!("%{most}_%"), false).is_ok());
+        let more = LikePattern::new(&format!("%{most}a_%"), false).map(|_| ());
+        assert_eq!(more, Err(PatternTooLong));
+        for bounded in [format!("%{most}aa%"), format!("{most}a_%"), format!("%_a{most}")] {
+            assert!(LikePattern::new(&bounded, false).is_ok());
         }
     }
 }

@@ -11,7 +11,7 @@ mod values;
 
 pub use self::{
     filters::{EQUALITY_OPERATORS, filter_input, filter_names, scalar_names, shared_type},
-    like::LikePattern,
+    like::{LikePattern, PatternTooLong},
     numbers::{NotFinite, write_float, write_integer},
     outputs::{AggregateFunction, ResultKind, ResultOutput, result_object, row_refused},
     values::{RowCount, abbreviated, json, limit, offset},

@@ -1,36 +1,56 @@
 //! SQL functions of our own on every connection: LIKE and ILIKE as PostgreSQL has them, and a sum that does
 //! not overflow.
 
+use std::sync::Arc;
+
 use rusqlite::{
-    Connection, Error,
+    Connection, Error, ffi,
     functions::{Aggregate, Context, FunctionFlags},
     types::{Value, ValueRef},
 };
 
-use prony_source::dialect::LikePattern;
+use prony_source::dialect::{LikePattern, PatternTooLong};
 
-/// Adds the functions to a connection.
-pub(crate) fn register(connection: &Connection) -> Result<(), Error> {
+use crate::{error::PATTERN_TOO_LONG, read::watch::Watch};
+
+/// Adds the functions to a connection. One call is one instruction to SQLite, however long the text is: what is searched
+/// asks the connection's watch itself.
+pub(crate) fn register(connection: &Connection, watch: &Arc<Watch>) -> Result<(), Error> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
-    connection.create_scalar_function("prony_like", 2, flags, |context| like(context, false))?;
-    connection.create_scalar_function("prony_ilike", 2, flags, |context| like(context, true))?;
+    for (name, insensitive) in [("prony_like", false), ("prony_ilike", true)] {
+        let watch = Arc::clone(watch);
+        connection
+            .create_scalar_function(name, 2, flags, move |context| like(context, insensitive, &watch))?;
+    }
     connection.create_aggregate_function("prony_sum", 1, flags, Sum)
 }
 
-fn like(context: &Context<'_>, insensitive: bool) -> Result<Option<bool>, Error> {
+fn like(context: &Context<'_>, insensitive: bool, watch: &Watch) -> Result<Option<bool>, Error> {
     let pattern = context.get_or_create_aux(1, |value| {
         let text = value.as_str_or_null()?.unwrap_or_default();
         Ok::<_, Box<dyn std::error::Error + Send + Sync>>(LikePattern::new(text, insensitive))
     })?;
+    let pattern = (*pattern).as_ref().map_err(|PatternTooLong| too_long())?;
     if matches!(context.get_raw(1), ValueRef::Null) {
         return Ok(None);
     }
     Ok(match context.get_raw(0) {
         ValueRef::Null => None,
-        ValueRef::Text(text) | ValueRef::Blob(text) => Some(pattern.matches(&String::from_utf8_lossy(text))),
+        ValueRef::Text(text) | ValueRef::Blob(text) => {
+            let text = String::from_utf8_lossy(text);
+            if watch.expired_by(pattern.cost(&text)) {
+                return Err(Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_INTERRUPT), None));
+            }
+            Some(pattern.matches(&text))
+        }
         ValueRef::Integer(number) => Some(pattern.matches(&number.to_string())),
         ValueRef::Real(number) => Some(pattern.matches(&number.to_string())),
     })
+}
+
+/// Without a text of its own, which would take the code's place.
+fn too_long() -> Error {
+    Error::SqliteFailure(ffi::Error::new(PATTERN_TOO_LONG), None)
 }
 
 /// `sum` which is exact for integers: SQLite's own fails where 64 bits overflow. A sum beyond them is its
@@ -96,5 +116,38 @@ impl Total {
         let sum = self.reals + self.integers as f64;
         // An infinite sum has no compensation: it would make NaN of it.
         if self.compensation.is_finite() { sum + self.compensation } else { sum }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// The result code of a search that begins when there is so much time left.
+    fn search(text: &str, pattern: &str, left: Duration) -> Result<bool, i32> {
+        let connection = Connection::open_in_memory().unwrap();
+        let watch = Arc::new(Watch::new());
+        register(&connection, &watch).unwrap();
+        watch.start_blocking(Instant::now() + left, None);
+        let found = connection.query_row("SELECT prony_like(?1, ?2)", [text, pattern], |row| row.get(0));
+        found.map_err(|error| match error {
+            Error::SqliteFailure(failure, _) => failure.extended_code,
+            other => panic!("{other}"),
+        })
+    }
+
+    #[test]
+    fn searches_of_long_texts_end_with_their_statement() {
+        const ENOUGH: Duration = Duration::from_secs(600);
+        let text = "a".repeat(100_000);
+        assert_eq!(search(&text, "%aa%", ENOUGH), Ok(true));
+        assert_eq!(search(&text, "%aa%", Duration::ZERO), Err(ffi::SQLITE_INTERRUPT));
+        let long = format!("%_{}b%", "a".repeat(4_000));
+        assert_eq!(search(&text[..5_000], &long, Duration::ZERO), Err(ffi::SQLITE_INTERRUPT));
+        assert_eq!(search(&text, &long, ENOUGH), Ok(false));
+        let longest = format!("%_{text}b%");
+        assert_eq!(search(&text, &longest, ENOUGH), Err(PATTERN_TOO_LONG));
     }
 }

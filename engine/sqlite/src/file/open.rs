@@ -13,7 +13,6 @@ use rusqlite::{Connection, OpenFlags, config::DbConfig, ffi};
 use thiserror::Error;
 
 use crate::file::discover::DiscoverError;
-use crate::file::functions;
 
 /// KiB of pages that one connection keeps at most, taken as they are read. The operating system's cache stands
 /// behind it at the price of a system call a page, which random look-ups in a larger file pay again and again.
@@ -105,7 +104,6 @@ impl Opener {
         // A schema is data from elsewhere: its views and triggers call no functions with effects.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
-        functions::register(&connection)?;
         Ok(connection)
     }
 }

@@ -10,6 +10,7 @@ use rusqlite::{Connection, ffi};
 use crate::{
     error::{self, Stop, unavailable},
     file::{
+        functions,
         open::{Identity, Opener},
         raw::{SqliteError, Statement, Stored},
     },
@@ -65,6 +66,7 @@ impl std::fmt::Debug for Session {
 impl Session {
     pub(crate) fn new(mut connection: Connection, opener: &Opener) -> Result<Self, rusqlite::Error> {
         let watch = Arc::new(Watch::new());
+        functions::register(&connection, &watch)?;
         let asked = Arc::clone(&watch);
         connection.progress_handler(INSTRUCTIONS_PER_CHECK, Some(move || asked.expired()))?;
         Ok(Self {

@@ -4,7 +4,7 @@
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
@@ -13,6 +13,9 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Instructions of SQLite's virtual machine between two looks at the clock: some tens of microseconds.
 pub(crate) const INSTRUCTIONS_PER_CHECK: i32 = 2000;
+
+/// Bytes of text that are searched between two looks at the clock: some tens of microseconds.
+const SEARCHED_BYTES_PER_CHECK: usize = 64 * 1024;
 
 /// How long a statement may hold up its core before it moves to another thread.
 pub(crate) const INLINE_BUDGET: Duration = Duration::from_millis(2);
@@ -46,6 +49,8 @@ pub(crate) struct Watch {
     thread_started_ns: AtomicU64,
     cancelled: Mutex<Option<Cancelled>>,
     reason: AtomicU8,
+    /// Since the clock was last looked at.
+    searched_bytes: AtomicUsize,
 }
 
 impl Watch {
@@ -57,6 +62,7 @@ impl Watch {
             thread_started_ns: AtomicU64::new(0),
             cancelled: Mutex::new(None),
             reason: AtomicU8::new(0),
+            searched_bytes: AtomicUsize::new(0),
         }
     }
 
@@ -104,6 +110,14 @@ impl Watch {
             return self.expire(Interruption::Cancelled);
         }
         false
+    }
+
+    /// Whether the work must end before so many bytes more are searched.
+    pub(crate) fn expired_by(&self, bytes: usize) -> bool {
+        let searched = self.searched_bytes.load(Relaxed).saturating_add(bytes);
+        let is_due = searched >= SEARCHED_BYTES_PER_CHECK;
+        self.searched_bytes.store(if is_due { 0 } else { searched }, Relaxed);
+        is_due && self.expired()
     }
 
     /// Looks at the thread's processor time only when the clock on the wall says so: that takes a system call.

@@ -1,7 +1,8 @@
 //! Ctrl-C and SIGTERM during a measurement: it ends early, and what was measured is kept and shown. A second
-//! signal ends the program at once.
+//! signal ends the program at once, unless it comes so soon after the first that nobody can have meant it.
 
 use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use prony_load::StopFlag;
@@ -9,6 +10,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// What a shell reports for a program that Ctrl-C ended: 128 and SIGINT's number.
 const INTERRUPTED: i32 = 130;
+
+/// A terminal and who started the program often pass on one signal each.
+const ONE_SIGNAL: Duration = Duration::from_millis(500);
 
 /// A flag that the first signal sets.
 pub(crate) fn stop_flag() -> anyhow::Result<StopFlag> {
@@ -27,16 +31,18 @@ pub(crate) fn stop_flag_or_exit(code: i32) -> anyhow::Result<StopFlag> {
     drop(entered);
     thread::spawn(move || {
         runtime.block_on(async {
-            for is_first in [true, false] {
+            let mut first = None;
+            loop {
                 tokio::select! {
                     _ = interrupts.recv() => {}
                     _ = terminations.recv() => {}
                 }
-                if is_first {
-                    handed.stop();
+                let first = *first.get_or_insert_with(Instant::now);
+                if handed.is_stopped() && first.elapsed() >= ONE_SIGNAL {
+                    std::process::exit(code);
                 }
+                handed.stop();
             }
-            std::process::exit(code);
         });
     });
     Ok(flag)

@@ -137,6 +137,133 @@ fn setup_and_teardown_have_exit_codes_of_their_own() {
     check(&with(slow), &[], 101, &["teardown() did not end within 0.05 s", told]);
 }
 
+#[test]
+fn whatever_is_thrown_is_told_with_its_place() {
+    let script = r#"function fail(what) {
+          throw what;
+        }
+        export const options = { iterations: 3 };
+        export default function () {
+          try { fail("not this"); } catch (e) { /* Taken. */ }
+          fail(["a text", 7, { toString() { return "an object"; } }][__ITER]);
+        }"#;
+    let places = ["script.js:2:17", "script.js:7:"];
+    for what in ["a text", "7", "an object"] {
+        check(script, &[], 0, &[what, places[0], places[1], "at fail ("]);
+    }
+    let setup = "export function setup() {\n  let n = 0;\n  for (;;) {\n    n += Math.sqrt(n);\n  }\n}\n\
+        export const options = { setupTimeout: '200ms' };\nexport default function () {}";
+    check(setup, &[], 100, &["setup() did not end within 0.2 s; it was at file:///", "script.js:4:"]);
+    let abort = "import exec from 'k6/execution';\nfunction leave() {\n  exec.test.abort('enough');\n}\n\
+        export default function () { leave(); }";
+    check(abort, &[], 108, &["test aborted: enough at leave (file:///", "script.js:3:13)"]);
+    let rejected = "export async function setup() {\n  await null;\n  throw 'a reason';\n}\nexport default function () {}";
+    check(rejected, &[], 255, &["Uncaught (in promise) a reason", "script.js:3:9"]);
+}
+
+#[test]
+fn bundles_are_told_by_their_sources() {
+    let map = r#"{"version":3,"sources":["src/main.ts"],"names":[],"mappings":"AAUE"}"#;
+    let bundle = "export default function () { throw new Error('in a bundle'); }\n//# sourceMappingURL=script.js.map\n";
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("script.js.map"), map).unwrap();
+    let ran = run_in(directory.path(), bundle, &[]);
+    assert!(ran.error.contains("/src/main.ts:11:3"), "{}", ran.error);
+}
+
+#[test]
+fn imports_without_an_extension_and_of_folders_are_found_and_said() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("lib")).unwrap();
+    fs::write(directory.path().join("lib/index.js"), "export { one } from './one';").unwrap();
+    fs::write(directory.path().join("lib/one.ts"), "export const one: number = 1;").unwrap();
+    let script = "import { one } from './lib';\nexport default function () { if (one !== 1) throw new Error('not one'); }";
+    let ran = run_in(directory.path(), script, &[]);
+    assert_eq!(ran.code, Some(0), "{}", ran.error);
+    let notes = [
+        "script.js:1:21: './lib' is taken for lib/index.js; k6 would refuse it and wants the whole name",
+        "lib/index.js:1:21: './one' is taken for lib/one.ts",
+    ];
+    for note in notes {
+        assert!(ran.error.contains(note), "{note} is missing in:\n{}", ran.error);
+    }
+    check("import './lib/nothing'; export default function () {}", &[], 107, &["cannot find ./lib/nothing"]);
+}
+
+#[test]
+fn a_third_argument_of_get_is_told_once() {
+    let script = "import http from 'k6/http';\nexport const options = { iterations: 3 };\nexport default function () {\n\
+        http.get('http://127.0.0.1:1/', null, { tags: {} });\n}";
+    let ran = run(script, &[]);
+    let told = ran.error.matches("http.get() takes a URL and parameters").count();
+    assert_eq!((told, ran.error.contains("script.js:4:")), (1, true), "{}", ran.error);
+}
+
+#[test]
+fn two_signals_at_once_are_one() {
+    let script = "import { sleep } from 'k6';\nexport default function () { console.log('began'); sleep(60); }\n\
+        export function handleSummary() { return { stdout: 'summary was told' }; }";
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("script.js"), script).unwrap();
+    let mut child = command(directory.path(), &["-q", "-i", "1", "script.js"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = [0; 64];
+    let count = child.stderr.as_mut().unwrap().read(&mut said).unwrap();
+    assert!(count > 0);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    thread::sleep(Duration::from_millis(50));
+    let _ = kill_process(Pid::from_child(&child), Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(105));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("summary was told"));
+}
+
+#[test]
+fn versions_and_cipher_suites_of_tls_are_those_of_the_options() {
+    let certificates = Certificates::new();
+    let peer = SecurePeer::start(SecurePeerOptions {
+        tls: Some(ServerTls::of(&certificates, &["http/1.1"])),
+        listen: Listen::Tcp([127, 0, 0, 1].into()),
+        speaks: Speaks::Http1(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec()),
+    });
+    let script = |options: &str| {
+        format!(
+            r#"
+            import http from "k6/http";
+            export const options = {{ insecureSkipTLSVerify: true, {options} }};
+            export default function () {{
+                const r = http.get("{}/");
+                console.log(`met ${{r.tls_version}} ${{r.tls_cipher_suite}}.`);
+            }}"#,
+            peer.url()
+        )
+    };
+    check(&script(""), &[], 0, &["met tls1.3 "]);
+    check(&script("tlsVersion: 'tls1.2'"), &[], 0, &["met tls1.2 "]);
+    check(&script("tlsVersion: { min: 'tls1.3' }"), &[], 0, &["met tls1.3 "]);
+    check(&script("tlsVersion: { min: 'tls1.0', max: 'tls1.2' }"), &[], 0, &["met tls1.2 "]);
+    for suite in ["TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"]
+    {
+        let rsa = suite.replace("ECDSA", "RSA");
+        let suites = format!("tlsVersion: 'tls1.2', tlsCipherSuites: ['{suite}', '{rsa}']");
+        let ran = run(&script(&suites), &[]);
+        let met = |suite: &str| ran.error.contains(&format!("met tls1.2 {suite}."));
+        assert!(met(suite) || met(&rsa), "{}", ran.error);
+    }
+    check(&script("tlsVersion: 'tls1.1'"), &[], 104, &["allows neither tls1.2 nor tls1.3"]);
+    check(&script("tlsVersion: 'tls2'"), &[], 104, &["must be one of ssl3.0"]);
+    let old = script("tlsCipherSuites: ['TLS_RSA_WITH_RC4_128_SHA']");
+    check(
+        &old,
+        &[],
+        102,
+        &["there is no cipher suite `TLS_RSA_WITH_RC4_128_SHA`", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"],
+    );
+}
+
 /// Each of these once took all memory of the machine and exited with 0.
 #[test]
 fn memory_without_end_ends_the_run_with_its_place_and_size() {

@@ -23,6 +23,11 @@ impl ScriptFile {
         Ok(Self { name: name.to_owned(), sources: Arc::new(sources), environment, limits: Limits::default() })
     }
 
+    /// What should be said of its imports.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        self.sources.short_imports()
+    }
+
     /// One that has not run yet and shares nothing with others but the texts.
     pub(super) fn script(&self) -> Script {
         let mut script = Script::new(self.sources.entry(), Arc::<Sources>::clone(&self.sources), builtins());

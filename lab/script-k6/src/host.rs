@@ -65,10 +65,20 @@ pub struct UserState {
     pub data: Extensions,
     /// Called when something comes; the iteration does not end while there are any.
     pub(super) callbacks: HashMap<AskId, Persistent<Function<'static>>>,
-    /// Promises that were rejected and that nobody handles yet, by address, with their reasons.
-    pub(super) rejections: Vec<(usize, Persistent<Value<'static>>)>,
+    /// Promises that were rejected and that nobody handles yet.
+    pub(super) rejections: Vec<Rejection>,
     /// What a job of the queue threw.
     pub(super) job_error: Option<Persistent<Value<'static>>>,
+}
+
+/// A promise that was rejected.
+#[derive(Debug)]
+pub(super) struct Rejection {
+    /// The promise's.
+    pub(super) address: usize,
+    pub(super) reason: Persistent<Value<'static>>,
+    /// Where the reason was thrown, as QuickJS writes it.
+    pub(super) backtrace: Option<String>,
 }
 
 /// Why a user is being ended.
@@ -94,6 +104,8 @@ pub struct Host {
     recorder: RefCell<Recorder>,
     pub(super) memory: Rc<Memory>,
     pub(super) cut: Cell<Option<Cut>>,
+    /// Where the JavaScript was that is being ended because it has no more time, as QuickJS writes it.
+    pub(super) cut_backtrace: RefCell<Option<String>>,
     /// Frames on the stack when the innermost `require` that runs in init code was called; 0 where none does.
     pub(super) required_at: Cell<usize>,
     /// Ends whatever runs, init code too.
@@ -142,6 +154,7 @@ impl Host {
             recorder,
             memory,
             cut: Cell::new(None),
+            cut_backtrace: RefCell::default(),
             required_at: Cell::new(0),
             stop,
             computing: RefCell::default(),

@@ -35,5 +35,5 @@ pub use options::{Notes, Span, Tier};
 pub use program::{Entry, IterationEnd, ScenarioSpec, ScriptProgram, ScriptWorkload, Watcher};
 pub use session::{Began, GivenOptions, Part, Session, SessionError};
 pub use source::{Check, Main, SourceError, Sources};
-pub use vm::{Builtin, Ended, Fault, Limits, Machine, Modules, Native, Script};
+pub use vm::{Builtin, Ended, Fault, Limits, Machine, Modules, Native, Script, ScriptError};
 pub use wire::Wire;

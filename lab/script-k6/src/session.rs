@@ -122,6 +122,7 @@ impl Session {
         let tiers = Tiers { configuration, script: tier, variables, flags };
         let is_exported = |name: &str| inspected.functions.iter().any(|known| known == name);
         let mut consolidated = tiers.consolidate(&is_exported, notes)?;
+        consolidated.warnings.extend(file.warnings());
         let wire = Wire::new(&consolidated.options, &mut consolidated.warnings)?;
         let mut script = file.script();
         let shared = (script.shared::<Log>(), script.shared::<RunState>());

@@ -40,6 +40,8 @@ impl Wire {
             insecure: options.insecure_skip_tls_verify,
             cert: path(0),
             key: path(1),
+            version: options.tls_version,
+            cipher_suites: options.tls_cipher_suites.clone(),
             ..TlsOptions::default()
         };
         let connections = if options.no_connection_reuse { Connections::Fresh } else { Connections::Kept };

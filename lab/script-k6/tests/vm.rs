@@ -128,12 +128,14 @@ fn what_is_thrown_and_is_no_error_is_said_too() {
         "export default () => { throw 'a text'; }",
         &expect![[r#"
             user 0 at 0 s: a text
+            	at default (main.js:1:29)
         "#]],
     );
     check(
         "export default () => { throw { toString() { throw 1; } }; }",
         &expect![[r#"
             user 0 at 0 s: something was thrown that cannot be written as text
+            	at default (main.js:1:29)
         "#]],
     );
 }

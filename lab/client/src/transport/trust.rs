@@ -1,7 +1,7 @@
 //! The settings of all TLS sessions of a run: whom to trust, who we are, what is offered. Reads the PEM files.
 
 use crate::error::ClientError;
-use prony_model::plan::wire::{Protocol, TlsOptions};
+use prony_model::plan::wire::{Protocol, TlsOptions, TlsVersion};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ResolvesClientCert, Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
@@ -9,7 +9,11 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::sign::CertifiedKey;
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::version::{TLS12, TLS13};
+use rustls::{
+    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedCipherSuite,
+    SupportedProtocolVersion,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,9 +30,14 @@ pub(crate) struct Trust {
 
 impl Trust {
     pub(crate) fn new(options: &TlsOptions, protocol: Protocol) -> Result<Self, ClientError> {
-        let provider = Arc::new(aws_lc_rs::default_provider());
+        let provider = Arc::new(offered_by(options)?);
+        let versions: &[&SupportedProtocolVersion] = match options.version {
+            None => &[&TLS13, &TLS12],
+            Some(TlsVersion::Tls12) => &[&TLS12],
+            Some(TlsVersion::Tls13) => &[&TLS13],
+        };
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(versions)
             .map_err(|error| ClientError::TlsSettings { message: error.to_string() })?;
         let builder = if options.insecure {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(TakesAny(provider)))
@@ -60,6 +69,26 @@ impl Trust {
         }
         Ok(Self { config: Arc::new(config), wants_certificate })
     }
+}
+
+/// With the cipher suites that the options name. Those of TLS 1.3 are always offered.
+fn offered_by(options: &TlsOptions) -> Result<CryptoProvider, ClientError> {
+    let mut provider = aws_lc_rs::default_provider();
+    let name_of = |suite: &SupportedCipherSuite| suite.suite().as_str().unwrap_or_default();
+    let has = |name: &String| provider.cipher_suites.iter().any(|suite| name_of(suite) == name);
+    if let Some(name) = options.cipher_suites.iter().find(|name| !has(name)) {
+        let known = provider.cipher_suites.iter().filter(|suite| suite.tls13().is_none()).map(name_of);
+        let known: Vec<_> = known.collect();
+        let message = format!("there is no cipher suite `{name}`; those of TLS 1.2 are {}", known.join(", "));
+        return Err(ClientError::TlsSettings { message });
+    }
+    if !options.cipher_suites.is_empty() {
+        let is_named = |suite: &SupportedCipherSuite| {
+            suite.tls13().is_some() || options.cipher_suites.iter().any(|name| name_of(suite) == name)
+        };
+        provider.cipher_suites.retain(is_named);
+    }
+    Ok(provider)
 }
 
 fn offered(protocol: Protocol) -> Vec<Vec<u8>> {

@@ -206,6 +206,7 @@ fn wire(section: &Section<'_>, directory: &Path) -> WireOptions {
         key: tls.text("key").map(beside),
         server_name: tls.text("server_name").map(str::to_owned),
         resume: tls.flag("resume").unwrap_or(true),
+        ..TlsOptions::default()
     });
     WireOptions {
         protocol: section.word("protocol", &PROTOCOLS),

@@ -104,6 +104,19 @@ pub struct TlsOptions {
     pub server_name: Option<String>,
     /// Sessions are resumed where the target allows it.
     pub resume: bool,
+    /// Every version that there is, where none is given.
+    pub version: Option<TlsVersion>,
+    /// The cipher suites of TLS 1.2 that are offered, by their IANA names; all where empty.
+    pub cipher_suites: Vec<String>,
+}
+
+/// A version of TLS, where there is to be no other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TlsVersion {
+    #[serde(rename = "tls1.2")]
+    Tls12,
+    #[serde(rename = "tls1.3")]
+    Tls13,
 }
 
 impl Default for WireOptions {
@@ -121,7 +134,16 @@ impl Default for WireOptions {
 
 impl Default for TlsOptions {
     fn default() -> Self {
-        Self { insecure: false, ca: Vec::new(), cert: None, key: None, server_name: None, resume: true }
+        Self {
+            insecure: false,
+            ca: Vec::new(),
+            cert: None,
+            key: None,
+            server_name: None,
+            resume: true,
+            version: None,
+            cipher_suites: Vec::new(),
+        }
     }
 }
 

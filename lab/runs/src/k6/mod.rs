@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use prony_load::{RunError, RunOptions, StopFlag, run_workload};
 use prony_model::result::Progress;
 use prony_model::{Nanos, Plan, ResultFile};
-use prony_script_k6::{Began, Exit, Fault, Part, PartTimes, RunEnd, Session, Summary};
+use prony_script_k6::{Began, Exit, Fault, Part, PartTimes, RunEnd, ScriptError, Session, Summary};
 use serde_json::Value;
 use std::cell::Cell;
 use std::num::NonZeroUsize;
@@ -173,19 +173,26 @@ impl<'a> Life<'a> {
             Some(Err(error)) if matches!(error.fault, Fault::Thrown | Fault::Memory | Fault::System) => {
                 Err(Ended::new(Exit::Exception, error.to_string()))
             }
+            Some(Err(error)) if error.fault == Fault::Rejected => {
+                // As k6, which has no code for it.
+                Err(Ended::new(Exit::Other, error.to_string()))
+            }
             _ if self.stop.is_stopped() => Err(interrupted()),
-            _ => Err(self.timed_out(part)),
+            returned => Err(self.timed_out(part, returned.and_then(Result::err).as_ref())),
         }
     }
 
-    fn timed_out(&self, part: Part) -> Ended {
+    /// The error is that of what computed, and says where.
+    fn timed_out(&self, part: Part, error: Option<&ScriptError>) -> Ended {
         let (function, seconds) = (part.function(), self.session.timeout(part).as_secs_f64());
         let hint = match part {
             Part::Setup => "; the option `setupTimeout` gives it more",
             Part::Teardown => "; the option `teardownTimeout` gives it more",
             Part::Summary => "",
         };
-        Ended::new(part.timeout_exit(), format!("{function}() did not end within {seconds} s{hint}"))
+        let place = error.and_then(ScriptError::place);
+        let place = place.map(|place| format!("; it was at {place}")).unwrap_or_default();
+        Ended::new(part.timeout_exit(), format!("{function}() did not end within {seconds} s{place}{hint}"))
     }
 
     fn load(&self, plan: &Plan, setup_data: Returned, options: RunOptions) -> (Option<ResultFile>, Ended) {

@@ -6,6 +6,7 @@ use super::scenario::Scenario;
 use super::tier::Tier;
 use super::value::Value;
 use prony_model::Nanos;
+use prony_model::plan::wire::TlsVersion;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
@@ -31,6 +32,13 @@ const SYSTEM_TAGS: [&str; 14] = [
     "tls_version",
     "url",
 ];
+/// As options name them.
+const TLS_VERSIONS: [&str; 5] = ["ssl3.0", "tls1.0", "tls1.1", "tls1.2", "tls1.3"];
+/// Their places among [`TLS_VERSIONS`].
+const TLS_1_2: usize = 3;
+const TLS_1_3: usize = 4;
+const TLS_1_3_SUITES: [&str; 3] =
+    ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
 const USER_AGENT: &str = concat!("Prony/", env!("CARGO_PKG_VERSION"), " (k6 script)");
 
 /// Checked options of a run.
@@ -68,6 +76,8 @@ pub struct Options {
     pub no_cookies_reset: bool,
     pub dns: Dns,
     pub tls_auth: Vec<TlsAuth>,
+    pub tls_version: Option<TlsVersion>,
+    pub tls_cipher_suites: Vec<String>,
     /// As scripts see them in `exec.test.options`: options that nobody gave are null.
     pub json: Json,
 }
@@ -145,6 +155,8 @@ impl Options {
             no_cookies_reset: reader.flag("noCookiesReset"),
             dns: reader.dns(),
             tls_auth: reader.tls_auth(),
+            tls_version: reader.tls_version(),
+            tls_cipher_suites: reader.tls_cipher_suites(),
             json: json::options(tier, &TREND_STATS, &SYSTEM_TAGS),
         }
     }
@@ -267,6 +279,40 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The only version that may be spoken; none where all that there are may be.
+    fn tls_version(&mut self) -> Option<TlsVersion> {
+        let Some(Value::Json(json)) = self.tier.values.get("tlsVersion") else { return None };
+        let bound = |key: &str, default: usize| match json {
+            Json::Object(range) => match range.get(key) {
+                None | Some(Json::Null) => Some(default),
+                Some(name) => name.as_str().and_then(tls_number),
+            },
+            name => name.as_str().and_then(tls_number),
+        };
+        let (Some(min), Some(max)) = (bound("min", TLS_1_2), bound("max", TLS_1_3)) else {
+            let names = TLS_VERSIONS.join(", ");
+            self.notes.fault(format!("`tlsVersion` must be one of {names}, or a table with `min` and `max`"));
+            return None;
+        };
+        let allowed = (min..=max).filter(|version| [TLS_1_2, TLS_1_3].contains(version)).collect::<Vec<_>>();
+        match allowed[..] {
+            [TLS_1_2] => Some(TlsVersion::Tls12),
+            [TLS_1_3] => Some(TlsVersion::Tls13),
+            [] => {
+                self.notes.fault("`tlsVersion` allows neither tls1.2 nor tls1.3, and no other is spoken");
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Those of TLS 1.3 can be chosen neither here nor in k6.
+    fn tls_cipher_suites(&self) -> Vec<String> {
+        let mut suites = self.texts("tlsCipherSuites", &[]);
+        suites.retain(|suite| !TLS_1_3_SUITES.contains(&suite.as_str()));
+        suites
+    }
+
     fn tls_auth(&mut self) -> Vec<TlsAuth> {
         let Some(Value::Json(Json::Array(entries))) = self.tier.values.get("tlsAuth") else {
             return Vec::new();
@@ -293,6 +339,10 @@ impl<'a> Reader<'a> {
         }
         all
     }
+}
+
+fn tls_number(name: &str) -> Option<usize> {
+    TLS_VERSIONS.iter().position(|version| *version == name)
 }
 
 fn is_trend_stat(stat: &str) -> bool {

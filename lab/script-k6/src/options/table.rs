@@ -24,6 +24,8 @@ pub enum Form {
     List,
     /// `{ttl, select, policy}`; `ttl=…,select=…` as text.
     Dns,
+    /// Text such as `tls1.2`, or `{min, max}`.
+    TlsVersion,
 }
 
 /// What becomes of an option.
@@ -188,8 +190,8 @@ pub const OPTIONS: &[Row] = &[
         "How names are looked up: ttl=…,select=…,policy=…",
     ),
     row("tlsAuth", "", Form::List).without_variable(),
-    row("tlsVersion", "", Form::Table).without_variable().support(Support::Missing),
-    row("tlsCipherSuites", "", Form::List).without_variable().support(Support::Missing),
+    row("tlsVersion", "", Form::TlsVersion).without_variable(),
+    row("tlsCipherSuites", "", Form::TextList).without_variable(),
     row("blacklistIPs", "K6_BLACKLIST_IPS", Form::TextList).support(Support::Missing),
     row("blockHostnames", "K6_BLOCK_HOSTNAMES", Form::TextList).support(Support::Missing),
     row("executionSegment", "", Form::Text).without_variable().support(Support::Missing),

@@ -43,6 +43,7 @@ pub(super) fn from_json(form: Form, json: &Json) -> Read {
         Form::Stages => return stages(json).map(|stages| Some(Value::Stages(stages))),
         Form::Scenarios | Form::Table => json.is_object().then(|| Value::Json(json.clone())),
         Form::List => json.is_array().then(|| Value::Json(json.clone())),
+        Form::TlsVersion => (json.is_object() || json.is_string()).then(|| Value::Json(json.clone())),
         Form::Dns => match json {
             Json::Object(_) => Some(Value::Json(json.clone())),
             Json::String(text) => return from_text(Form::Dns, text),
@@ -74,6 +75,7 @@ pub(super) fn from_text(form: Form, text: &str) -> Read {
                 pairs.into_iter().map(|(key, value)| (key, Json::String(value))).collect(),
             ))
         }
+        Form::TlsVersion => Value::Json(Json::String(text.to_owned())),
         Form::Scenarios | Form::Table | Form::List => return Err("cannot be given as text".to_owned()),
     };
     Ok(Some(value))
@@ -104,6 +106,7 @@ fn described(form: Form) -> &'static str {
         Form::Scenarios => "a table of scenarios by their names",
         Form::Table => "a table",
         Form::List => "a list",
+        Form::TlsVersion => "text such as \"tls1.3\", or a table of min and max",
         Form::Dns => "a table of ttl, select and policy, or text such as \"ttl=5m,select=first\"",
     }
 }

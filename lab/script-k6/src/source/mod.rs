@@ -10,6 +10,7 @@ mod error;
 mod native;
 mod position;
 mod resolve;
+mod source_map;
 mod sources;
 mod text;
 mod typescript;

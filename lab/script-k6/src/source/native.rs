@@ -25,8 +25,9 @@ impl Modules for Sources {
     }
 
     fn author_place(&self, place: Place) -> Place {
-        let position = self.author_position(&place.file, Position { line: place.line, column: place.column });
-        Place { line: position.line, column: position.column, ..place }
+        let position = Position { line: place.line, column: place.column };
+        let (file, position) = Self::author_place(self, &place.file, position);
+        Place { file, line: position.line, column: position.column }
     }
 
     fn file(&self, from: &str, path: &str) -> Result<Arc<[u8]>, String> {

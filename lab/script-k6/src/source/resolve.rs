@@ -1,7 +1,7 @@
 //! From what an import says to what it means: a built-in module, a library that is answered, or a file.
 //!
-//! Paths are taken as k6 takes them, extension and all. Beyond k6, packages are found in `node_modules` as Node.js
-//! finds them, and within a package everything as packages expect.
+//! Paths are taken as k6 takes them, extension and all. Beyond k6, files are found without their extension and folders by the file
+//! that stands for them, and packages in `node_modules`, as Node.js finds them.
 
 use super::catalogue::{State, absent, is_builtin, similar};
 use super::error::FaultKind;
@@ -104,12 +104,10 @@ impl<'a> Imports<'a> {
         if path.is_file() {
             return Ok(Target::File(path));
         }
-        if is_in_package(folder)
-            && let Ok(found) = self.packages.find(folder, specifier)
-        {
-            return Ok(Target::File(found));
+        match self.packages.find(folder, &percent_decoded(specifier)) {
+            Ok(found) => Ok(Target::File(found)),
+            Err(_) => existing(path, specifier),
         }
-        existing(path, specifier)
     }
 
     fn package(&self, folder: &Path, specifier: &str) -> Result<Target, Unresolved> {
@@ -167,18 +165,15 @@ fn existing(path: PathBuf, specifier: &str) -> Result<Target, Unresolved> {
     if path.is_file() {
         return Ok(Target::File(path));
     }
-    let hint = if path.is_dir() {
-        "; it is a folder: name the file in it".to_owned()
-    } else {
-        let near = [".js", ".ts", ".mjs", "/index.js", "/index.ts"].iter().find(|ending| {
-            let mut with = path.clone().into_os_string();
-            with.push(ending);
-            Path::new(&with).is_file()
-        });
-        near.map(|ending| format!("; '{specifier}{ending}' is there: k6 wants the whole name"))
-            .unwrap_or_default()
-    };
+    let hint = if path.is_dir() { "; it is a folder without an index.js: name the file in it" } else { "" };
     Err(Unresolved::missing(format!("cannot find {specifier}: tried {}{hint}", path.display())))
+}
+
+/// True where a path is no file by its whole name: k6 would not find it.
+pub(super) fn is_short(folder: &Path, specifier: &str, found: &Path) -> bool {
+    specifier.starts_with(['.', '/'])
+        && !is_in_package(folder)
+        && clean(&folder.join(percent_decoded(specifier))) != found
 }
 
 fn is_in_package(folder: &Path) -> bool {

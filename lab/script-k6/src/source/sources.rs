@@ -6,7 +6,8 @@
 use super::common_js;
 use super::error::{Fault, FaultKind, SourceError};
 use super::position::Position;
-use super::resolve::{Imports, Packages, Target, Unresolved, clean};
+use super::resolve::{Imports, Packages, Target, Unresolved, clean, is_short};
+use super::source_map::BundleMap;
 use super::text::{FileText, ModuleKind, Parsed, Request, Way, parse};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::io;
@@ -66,6 +67,8 @@ struct State {
     modules: BTreeMap<String, Arc<Module>>,
     /// Names that are imported of each module: what `CommonJS` is asked for by name is known only from its importers.
     wanted: HashMap<String, BTreeSet<String>>,
+    /// Imports that k6 would refuse, with what they were taken for.
+    short_imports: Vec<String>,
     /// What scripts opened, read once for all users.
     opened: HashMap<PathBuf, Arc<[u8]>>,
 }
@@ -82,6 +85,8 @@ pub(super) struct Module {
     pub(super) parsed: Parsed,
     /// What each of the requests means, in their order.
     pub(super) targets: Vec<Result<Target, Unresolved>>,
+    /// Where it is a bundle.
+    bundle: Option<BundleMap>,
 }
 
 impl Module {
@@ -181,9 +186,30 @@ impl Sources {
         let imports = Imports::new(&has, &self.packages);
         let targets =
             parsed.requests.iter().map(|request| imports.find(&folder, &request.specifier)).collect();
-        let module = Arc::new(Module { file, folder, text, parsed, targets });
+        let bundle = BundleMap::of(&text, &folder);
+        let module = Arc::new(Module { file, folder, text, parsed, targets, bundle });
+        self.note_short_imports(&module);
         self.state().modules.insert(name, Arc::clone(&module));
         Ok(module)
+    }
+
+    fn note_short_imports(&self, module: &Module) {
+        for (request, target) in module.parsed.requests.iter().zip(&module.targets) {
+            let Ok(Target::File(path)) = target else { continue };
+            if is_short(&module.folder, &request.specifier, path) {
+                let (at, specifier) = (request.position, &request.specifier);
+                let (file, found) = (&module.file, shown(path, &self.working_folder));
+                let note = format!(
+                    "{file}:{at}: '{specifier}' is taken for {found}; k6 would refuse it and wants the whole name"
+                );
+                self.state().short_imports.push(note);
+            }
+        }
+    }
+
+    /// A line for each import that k6 would refuse.
+    pub fn short_imports(&self) -> Vec<String> {
+        self.state().short_imports.clone()
     }
 
     fn want(&self, name: &str, request: &Request) {
@@ -242,8 +268,15 @@ impl Sources {
         Some(parsed.text.as_str().into())
     }
 
-    /// The author's place of a place in the text that runs.
-    pub fn author_position(&self, name: &str, position: Position) -> Position {
+    /// The author's file and place of a place in the text that runs: of a bundle those of its sources.
+    pub fn author_place(&self, name: &str, position: Position) -> (String, Position) {
+        let position = self.author_position(name, position);
+        let module = self.module(name);
+        let source = module.as_ref().and_then(|module| module.bundle.as_ref()?.source(position));
+        source.unwrap_or_else(|| (name.to_owned(), position))
+    }
+
+    fn author_position(&self, name: &str, position: Position) -> Position {
         let Some(module) = self.module(name) else { return position };
         let before = match module.parsed.kind {
             ModuleKind::CommonJs => common_js::wrapped(name, "", std::iter::empty()).1,

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "contexts are entered on stacks of their own")]
 
-use super::context::{RawContext, bytes_of, drain_jobs, throw_uncatchable};
+use super::context::{RawContext, bytes_of, drain_jobs, take_backtrace, throw_uncatchable};
 use super::error::{Phase, ScriptError};
 use super::fiber::Switch;
 use super::machine::{Call, Ended};
@@ -121,6 +121,8 @@ impl Iteration {
             if let Some(error) = thrown::unhandled(&self.host, ctx) {
                 return Err(error);
             }
+            // Of what a promise's reaction has taken.
+            drop(take_backtrace(ctx));
             if self.host.cut.get().is_some() {
                 let error = throw_uncatchable(ctx, "interrupted");
                 return Err(thrown::caught(&self.host, ctx, &error));

@@ -19,7 +19,8 @@ use crate::http::call::{CallArguments, Outcome, Ready, log, now_ms};
 use crate::http::fault::Fault;
 use crate::http::settings::Expected;
 use crate::modules::binding::{go_type, is_array_buffer};
-use crate::modules::log::Level;
+use crate::modules::log::{Level, Log};
+use crate::vm::running_place;
 use crate::vm::{Builtin, Fuller, Native, Phase, load};
 use prony_http_session::form::append_pair;
 use prony_http_session::url::Url;
@@ -29,6 +30,7 @@ use rquickjs::object::Accessor;
 use rquickjs::{Array, Class, Ctx, Exception, Function, Object, Value};
 use std::ops::RangeInclusive;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) const MODULES: &[Builtin] = &[
     Builtin { specifier: "k6/http", text: include_str!("http.js") },
@@ -169,9 +171,34 @@ fn call<'js>(
 ) -> rquickjs::Result<Value<'js>> {
     let has_body = method.as_string().and_then(|method| method.to_string().ok());
     let has_body = !matches!(has_body.as_deref(), Some("GET" | "HEAD"));
+    if !has_body && !second.is_undefined() {
+        warn_of_arguments(&ctx, &method);
+    }
     let (body, params) = if has_body { (first, second) } else { (Value::new_null(ctx.clone()), first) };
     submit(ctx, method, url, body, params, prototype)
 }
+
+/// Once a script: `http.get(url, body, params)` loses its parameters in k6 too, without a word.
+fn warn_of_arguments<'js>(ctx: &Ctx<'js>, method: &Value<'js>) {
+    let host = host_of(ctx);
+    if host.script.shared::<WarnedOfArguments>().0.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let name = if method.as_string().and_then(|name| name.to_string().ok()).as_deref() == Some("HEAD") {
+        "head"
+    } else {
+        "get"
+    };
+    let place = running_place(&host, ctx).map(|place| format!(" at {place}")).unwrap_or_default();
+    let message = format!(
+        "http.{name}() takes a URL and parameters, and has no body: its third argument has no effect{place}"
+    );
+    host.script.shared::<Log>().write(Level::Warning, &message, &[]);
+}
+
+/// Whether a call with too many arguments was told of.
+#[derive(Debug, Default)]
+struct WarnedOfArguments(AtomicBool);
 
 /// The fault that is answered, where it is not to be thrown.
 fn refused(ctx: &Ctx<'_>, host: &Host, refusal: Refusal) -> rquickjs::Result<Fault> {

@@ -5,7 +5,7 @@ use super::binding::{go_error, tag_text, text_of};
 use super::log::{Level, Log};
 use super::samples;
 use crate::host::{Host, host_of};
-use crate::vm::{Builtin, Native, Phase, load};
+use crate::vm::{Builtin, Native, Phase, load, running_place};
 use prony_model::units::Nanos;
 use rquickjs::function::Opt;
 use rquickjs::object::{Accessor, Property};
@@ -286,6 +286,10 @@ fn options(ctx: Ctx<'_>) -> rquickjs::Result<Value<'_>> {
 fn abort<'js>(ctx: Ctx<'js>, message: Opt<Value<'js>>) -> rquickjs::Result<()> {
     let host = host_of(&ctx);
     let reason = with_message(&ctx, "test aborted", message)?;
+    let reason = match running_place(&host, &ctx) {
+        Some(place) => format!("{reason} at {place}"),
+        None => reason,
+    };
     host.script.shared::<RunState>().end(RunEnd::Aborted(reason.clone()));
     if host.phase() == Phase::Init {
         return Err(Exception::throw_message(&ctx, &reason));

@@ -3,9 +3,12 @@
 use super::ciphers::{Aes, Hash};
 use super::fault::CryptoFault;
 use super::keys::{Curve, Material};
+use super::rsa;
 use crate::modules::binding::{buffer_source, hold, with_held};
+use crate::vm::need_buffers;
+use pkcs8::der;
 use rquickjs::object::Property;
-use rquickjs::{Coerced, Ctx, Object, Value};
+use rquickjs::{Coerced, Ctx, Object, TypedArray, Value};
 
 /// What went wrong: the operation, or JavaScript itself.
 pub(super) enum Failure {
@@ -163,7 +166,9 @@ impl Key {
             Material::EcPrivate(curve, ..) | Material::EcPublic(curve, _) => {
                 algorithm.set("namedCurve", curve.name())?;
             }
-            _ => {}
+            Material::RsaPrivate(der) => rsa_members(&algorithm, rsa::read_private(der))?,
+            Material::RsaPublic(der) => rsa_members(&algorithm, rsa::read_public(der))?,
+            Material::Secret(_) => {}
         }
         key.set("type", self.kind())?;
         key.set("extractable", self.is_extractable)?;
@@ -172,6 +177,16 @@ impl Key {
         key.prop("_key", Property::from(hold(ctx, self)?))?;
         Ok(key.into_value())
     }
+}
+
+/// `modulusLength` in bits and `publicExponent` as bytes, of a key's first two numbers.
+fn rsa_members(algorithm: &Object<'_>, numbers: der::Result<Vec<Vec<u8>>>) -> rquickjs::Result<()> {
+    let ctx = algorithm.ctx();
+    let Ok([modulus, exponent, ..]) = numbers.as_deref() else { return Ok(()) };
+    let zeros = modulus.first().map_or(0, |first| first.leading_zeros() as usize);
+    algorithm.set("modulusLength", modulus.len() * 8 - zeros)?;
+    need_buffers(ctx)?;
+    algorithm.set("publicExponent", TypedArray::<u8>::new_copy(ctx.clone(), exponent)?)
 }
 
 /// The key in a `CryptoKey`, which allows the usage and belongs to the algorithm.

@@ -113,8 +113,9 @@ impl Curve {
     /// The point of a private key.
     fn point_of(self, scalar: &[u8]) -> Result<Vec<u8>, CryptoFault> {
         let key = agreement::PrivateKey::from_private_key(self.agreement(), scalar);
-        let key =
-            key.map_err(|_| CryptoFault::data("unable to import the private key: it is none of the curve"))?;
+        let key = key.map_err(|_| {
+            CryptoFault::data(format!("unable to import the private key: it is none of {}", self.name()))
+        })?;
         let public = key.compute_public_key().map_err(|_| CryptoFault::operation("the key has no point"))?;
         Ok(public.as_ref().to_vec())
     }
@@ -147,7 +148,9 @@ impl Material {
     }
 
     pub(crate) fn ec_public(curve: Curve, point: &[u8]) -> Result<Self, CryptoFault> {
-        let refused = || CryptoFault::data("unable to import the public key: it is no point of the curve");
+        let refused = || {
+            CryptoFault::data(format!("unable to import the public key: it is no point of {}", curve.name()))
+        };
         if point.len() != 1 + 2 * curve.bytes() || point[0] != 4 {
             return Err(refused());
         }
@@ -163,7 +166,12 @@ impl Material {
     }
 
     pub(crate) fn ec_pkcs8(curve: Curve, der: &[u8]) -> Result<Self, CryptoFault> {
-        let refused = |_| CryptoFault::data("unable to import the private key: it is no PKCS 8 of the curve");
+        let refused = |_| {
+            CryptoFault::data(format!(
+                "unable to import the private key: it is no PKCS 8 of {}",
+                curve.name()
+            ))
+        };
         let key = agreement::PrivateKey::from_private_key_der(curve.agreement(), der).map_err(refused)?;
         let scalar: EcPrivateKeyBin<'_> =
             key.as_be_bytes().map_err(|_| CryptoFault::data("the key has no scalar"))?;
@@ -178,7 +186,7 @@ impl Material {
         if written == der {
             Ok(key)
         } else {
-            Err(CryptoFault::data("unable to import the public key: it is of another curve"))
+            Err(CryptoFault::data(format!("unable to import the public key: it is not of {}", curve.name())))
         }
     }
 

@@ -323,6 +323,8 @@ fn other_options_come_from_the_highest_tier_that_names_them() {
                     ],
                 },
             ],
+            tls_version: None,
+            tls_cipher_suites: [],
             json: Null,
         }
     "#]]

@@ -7,7 +7,7 @@ pub(super) mod globals;
 use super::error::thrown;
 use super::fiber::Switch;
 use super::loader::Loader;
-use crate::host::{Cut, Host};
+use crate::host::{Cut, Host, Rejection};
 use rquickjs::{Ctx, Exception, Object, Persistent, Promise, Value, qjs};
 use std::ptr::{self, NonNull};
 use std::rc::Rc;
@@ -226,6 +226,25 @@ pub(crate) fn bytes_of(value: &Value<'_>) -> Option<Vec<u8>> {
     }
 }
 
+unsafe extern "C" {
+    /// What QuickJS offers to its own standard library; see `js_std_cmd` in `quickjs.c`.
+    fn js_std_cmd(command: qjs::c_int, ...) -> usize;
+}
+
+/// Takes a context's backtrace.
+const ERROR_BACKTRACE: qjs::c_int = 2;
+
+/// Where the last exception was thrown that no `catch` has taken, as QuickJS writes it; also of what is no error.
+pub(super) fn take_backtrace(ctx: &Ctx<'_>) -> Option<String> {
+    let mut value = qjs::JS_UNDEFINED;
+    // SAFETY: the context is alive; the command writes a value, whose reference is ours.
+    let value = unsafe {
+        js_std_cmd(ERROR_BACKTRACE, ctx.as_raw().as_ptr(), &raw mut value);
+        owned(ctx, value)
+    };
+    value.as_string()?.to_string().ok()
+}
+
 /// Throws what no `catch` and no `finally` sees.
 pub(crate) fn throw_uncatchable(ctx: &Ctx<'_>, message: &str) -> rquickjs::Error {
     let error = Exception::throw_internal(ctx, message);
@@ -272,6 +291,9 @@ unsafe extern "C" fn must_stop(runtime: *mut qjs::JSRuntime, opaque: *mut qjs::c
     }
     if host.is_out_of_time() {
         host.cut.set(Some(Cut::Interrupted));
+        // SAFETY: the context is alive, and its values stay in this call.
+        let backtrace = thrown::running_backtrace(&unsafe { Ctx::from_raw(*base) });
+        *host.cut_backtrace.borrow_mut() = backtrace;
         return 1;
     }
     // What another user runs of the queue of jobs would be this one's.
@@ -302,11 +324,12 @@ unsafe extern "C" fn on_rejection(
     };
     if is_handled {
         let handled =
-            host.user().rejections.extract_if(.., |(known, _)| *known == address).collect::<Vec<_>>();
+            host.user().rejections.extract_if(.., |known| known.address == address).collect::<Vec<_>>();
         drop(handled);
     } else {
         // SAFETY: the reference made is the new value's.
         let reason = unsafe { owned(&ctx, qjs::JS_DupValue(ctx.as_raw().as_ptr(), reason)) };
-        host.user().rejections.push((address, Persistent::save(&ctx, reason)));
+        let (reason, backtrace) = (Persistent::save(&ctx, reason), take_backtrace(&ctx));
+        host.user().rejections.push(Rejection { address, reason, backtrace });
     }
 }

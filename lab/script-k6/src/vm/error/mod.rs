@@ -17,8 +17,10 @@ pub enum Phase {
 /// What went wrong, for whoever has to choose an exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// The script threw, or rejected a promise that nobody handles.
+    /// The script threw.
     Thrown,
+    /// A promise of the script was rejected, and nobody handles it.
+    Rejected,
     /// It wanted more memory than there is for scripts.
     Memory,
     /// The load model gave it no more time, or the run was stopped.

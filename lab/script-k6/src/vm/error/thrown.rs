@@ -1,10 +1,11 @@
 //! From what JavaScript threw to a [`ScriptError`] with the places that the author knows.
 
-use crate::host::{Cut, Host};
+use crate::host::{Cut, Host, Rejection};
+use crate::vm::context::take_backtrace;
 use crate::vm::error::{Fault, Frame, Phase, Place, ScriptError, frames};
 use crate::vm::memory::Shortage;
 use rquickjs::function::Constructor;
-use rquickjs::{Coerced, Ctx, Error, Value};
+use rquickjs::{Coerced, Ctx, Error, Object, Value};
 
 /// The name of the function beneath all frames.
 pub(crate) const ANCHOR: &str = "prony";
@@ -30,10 +31,14 @@ pub(crate) fn unhandled(host: &Host, ctx: &Ctx<'_>) -> Option<ScriptError> {
     if let Some(value) = job_error.and_then(|value| value.restore(ctx).ok()) {
         return Some(of_value(host, ctx, &value));
     }
-    let (_, reason) = rejections.into_iter().next()?;
+    let Rejection { reason, backtrace, .. } = rejections.into_iter().next()?;
     let value = reason.restore(ctx).ok()?;
     let mut error = of_value(host, ctx, &value);
+    if error.stack.is_empty() {
+        error.stack = backtrace.map(|text| stack_of(host, &text)).unwrap_or_default();
+    }
     if error.fault == Fault::Thrown {
+        error.fault = Fault::Rejected;
         error.message = format!("Uncaught (in promise) {}", error.message);
     }
     Some(error)
@@ -49,7 +54,13 @@ pub(crate) fn forget(host: &Host) {
 }
 
 fn of_value(host: &Host, ctx: &Ctx<'_>, value: &Value<'_>) -> ScriptError {
-    let stack = stack_of(host, value);
+    let backtrace = take_backtrace(ctx);
+    let cut = host.cut_backtrace.take().map(|text| stack_of(host, &text)).unwrap_or_default();
+    let own = value.as_object().and_then(|object| object.get::<_, String>("stack").ok());
+    let stack = own.or(backtrace).map(|text| stack_of(host, &text)).unwrap_or_default();
+    // QuickJS asks where a loop begins anew, and names the place before it; the last call was within.
+    let line = |stack: &[Frame]| stack.first().and_then(|frame| Some(frame.place.as_ref()?.line));
+    let stack = if line(&cut) > line(&stack) { cut } else { stack };
     let (fault, message) = match host.cut.get() {
         // The piece that was refused may have been an exception's; what follows from it would only confuse.
         _ if host.memory.is_short() => (Fault::Memory, memory_message(host)),
@@ -98,25 +109,26 @@ fn text_of(ctx: &Ctx<'_>, value: &Value<'_>) -> String {
 
 /// Where the JavaScript is that runs: the innermost place in a file of the script.
 pub(crate) fn running_place(host: &Host, ctx: &Ctx<'_>) -> Option<String> {
-    let error = ctx.globals().get::<_, Constructor<'_>>("Error");
-    let error = error.and_then(|error| error.construct::<_, Value<'_>>(()));
-    let Ok(error) = error else {
-        drop(ctx.catch());
-        return None;
-    };
+    let stack = running_backtrace(ctx)?;
     let is_file = |frame: &Frame| frame.place.as_ref().is_some_and(|place| !is_built_in(host, place));
-    stack_of(host, &error).into_iter().find(is_file).map(|frame| frame.to_string())
+    stack_of(host, &stack).into_iter().find(is_file).map(|frame| frame.to_string())
+}
+
+/// Where the JavaScript is that runs, as QuickJS writes it.
+pub(crate) fn running_backtrace(ctx: &Ctx<'_>) -> Option<String> {
+    let error = ctx.globals().get::<_, Constructor<'_>>("Error");
+    let error = error.and_then(|error| error.construct::<_, Object<'_>>(()));
+    let stack = error.and_then(|error| error.get::<_, String>("stack"));
+    stack.inspect_err(|_| drop(ctx.catch())).ok()
 }
 
 fn is_built_in(host: &Host, place: &Place) -> bool {
     host.script.builtins.module(&place.file).is_some()
 }
 
-fn stack_of(host: &Host, value: &Value<'_>) -> Vec<Frame> {
-    let Some(stack) = value.as_object().and_then(|object| object.get::<_, String>("stack").ok()) else {
-        return Vec::new();
-    };
-    let mut stack = frames(&stack);
+/// The places of the author's that a text of QuickJS's names.
+fn stack_of(host: &Host, text: &str) -> Vec<Frame> {
+    let mut stack = frames(text);
     stack.retain(|frame| frame.place.is_some() || frame.function != ANCHOR);
     for frame in &mut stack {
         if let Some(place) = frame.place.take() {

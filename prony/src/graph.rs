@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use header::FileOf;
 use import::Import;
-use place::Place;
+use place::{Place, PlaceArguments};
 use problems::Problems;
 use progress::Progress;
 use prony_graph_store::Recovery;
@@ -40,17 +40,6 @@ enum Command {
     Check(PlaceArguments),
     /// Put the graph into one file, as a snapshot, and remove the log before it.
     Compact(CompactArguments),
-}
-
-/// Which graph is meant.
-#[derive(Debug, Args)]
-pub(crate) struct PlaceArguments {
-    /// The directory of `prony serve graph:DIR`, or that of one database in it.
-    #[arg(value_name = "DIR")]
-    directory: PathBuf,
-    /// The database, where DIR holds several [default: rage]
-    #[arg(long, value_name = "NAME")]
-    graph: Option<String>,
 }
 
 #[derive(Debug, Args)]

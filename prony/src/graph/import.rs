@@ -3,7 +3,7 @@
 
 use super::cells::{self, shown};
 use super::header::{Body, End, EndType, FileOf, Header, Label};
-use super::problems::Problems;
+use super::problems::{Fault, Problems};
 use super::progress::Progress;
 use super::records::{Batch, Record, Records};
 use anyhow::{Context as _, bail};
@@ -23,23 +23,6 @@ pub(crate) struct Import<'a> {
     problems: &'a mut Problems,
     /// The types of the nodes that were read in each ID space.
     spaces: HashMap<String, Vec<String>>,
-}
-
-/// Why a record is not imported.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
-    pub(crate) column: Option<usize>,
-    pub(crate) what: String,
-}
-
-impl Fault {
-    fn at(column: usize, what: impl Into<String>) -> Self {
-        Self { column: Some(column), what: what.into() }
-    }
-
-    fn whole(what: impl Into<String>) -> Self {
-        Self { column: None, what: what.into() }
-    }
 }
 
 impl<'a> Import<'a> {

@@ -1,7 +1,7 @@
 //! Which directory is meant, and what to say where another process has it open.
 
-use super::PlaceArguments;
 use anyhow::Context as _;
+use clap::Args;
 use prony_graph_store::{CheckReport, Durability, OpenError, Options, Store};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -9,6 +9,17 @@ use std::path::{Path, PathBuf};
 
 /// The database that a server makes where there is none.
 const DEFAULT: &str = "rage";
+
+/// Which graph is meant.
+#[derive(Debug, Args)]
+pub(crate) struct PlaceArguments {
+    /// The directory of `prony serve graph:DIR`, or that of one database in it.
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// The database, where DIR holds several [default: rage]
+    #[arg(long, value_name = "NAME")]
+    graph: Option<String>,
+}
 
 /// The directory of one database.
 #[derive(Debug)]

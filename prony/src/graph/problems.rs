@@ -2,7 +2,6 @@
 //! was asked for, so that they can be mended and imported by themselves.
 
 use super::header::Header;
-use super::import::Fault;
 use super::records::Record;
 use anyhow::Context as _;
 use std::fs::{self, File};
@@ -11,6 +10,23 @@ use std::path::{Path, PathBuf};
 
 /// Faulty lines of one file that are shown.
 const SHOWN_MAX: u64 = 20;
+
+/// Why a record is not imported.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) column: Option<usize>,
+    pub(crate) what: String,
+}
+
+impl Fault {
+    pub(crate) fn at(column: usize, what: impl Into<String>) -> Self {
+        Self { column: Some(column), what: what.into() }
+    }
+
+    pub(crate) fn whole(what: impl Into<String>) -> Self {
+        Self { column: None, what: what.into() }
+    }
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Problems {

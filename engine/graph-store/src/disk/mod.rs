@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 pub(crate) mod power_loss;
+mod step;
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -11,32 +12,7 @@ use std::path::{Path, PathBuf};
 
 #[cfg(test)]
 use crate::disk::power_loss::perform;
-
-/// What is done to a disk.
-#[derive(Debug, Clone, Copy)]
-#[cfg_attr(not(test), expect(dead_code, reason = "only tests look at what is done"))]
-pub(crate) enum Step<'a> {
-    MakeDirectory(&'a Path),
-    /// Without any bytes, also where there was one with some.
-    Create(&'a Path),
-    Write {
-        path: &'a Path,
-        at: u64,
-        bytes: &'a [u8],
-    },
-    SetLength {
-        path: &'a Path,
-        bytes: u64,
-    },
-    Sync(&'a Path),
-    Rename {
-        from: &'a Path,
-        to: &'a Path,
-    },
-    Remove(&'a Path),
-    /// The names in it, not what stands in the files.
-    SyncDirectory(&'a Path),
-}
+use crate::disk::step::Step;
 
 #[cfg(not(test))]
 fn perform<T>(_: Step<'_>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {

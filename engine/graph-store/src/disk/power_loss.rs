@@ -6,7 +6,7 @@
 
 mod losses;
 
-use crate::disk::Step;
+use crate::disk::step::Step;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;

@@ -129,7 +129,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// What the log has been told of a database.
 #[derive(Debug, Default)]
-struct Told {
+struct LoggedHealth {
     log_fails: bool,
     /// When the last snapshot failed.
     snapshot_failure: Option<SystemTime>,
@@ -137,7 +137,7 @@ struct Told {
 
 /// Tells the log when a log or a snapshot cannot be written, and when it can be again; never returns.
 pub(crate) async fn report_failures(databases: &Databases) {
-    let mut told: HashMap<String, Told> = HashMap::new();
+    let mut told: HashMap<String, LoggedHealth> = HashMap::new();
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let all = Arc::clone(&databases.all());
@@ -148,7 +148,7 @@ pub(crate) async fn report_failures(databases: &Databases) {
     }
 }
 
-fn report(database: &str, health: Health, told: &mut Told) {
+fn report(database: &str, health: Health, told: &mut LoggedHealth) {
     let log_fails = health.log_failure.is_some();
     match health.log_failure {
         Some((error, _)) if !told.log_fails => {

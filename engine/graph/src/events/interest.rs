@@ -8,7 +8,7 @@ use prony_graph_store::{Ref, Side};
 use crate::events::{
     change::Seen,
     operation::Operations,
-    queue::{Queue, Told},
+    queue::{Queue, QueuedEvent},
 };
 use crate::execute::thing::Thing;
 
@@ -30,9 +30,9 @@ impl Interest {
             && self.key.as_deref().is_none_or(|key| key_of(seen) == Some(key))
     }
 
-    fn is_in_told(&self, told: &Told) -> bool {
-        match told {
-            Told::Changed(change) => self.is_in(&change.seen()),
+    fn concerns(&self, event: &QueuedEvent) -> bool {
+        match event {
+            QueuedEvent::Changed(change) => self.is_in(&change.seen()),
             _ => true,
         }
     }
@@ -52,8 +52,8 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    fn push<'t>(&self, told: impl IntoIterator<Item = &'t Told>) {
-        self.queue.push(told.into_iter().filter(|told| self.interest.is_in_told(told)).cloned());
+    fn push<'t>(&self, events: impl IntoIterator<Item = &'t QueuedEvent>) {
+        self.queue.push(events.into_iter().filter(|event| self.interest.concerns(event)).cloned());
     }
 }
 
@@ -95,29 +95,29 @@ impl Entries {
     }
 
     /// Tells each what is for it, in this order, and wakes it once.
-    pub(super) fn tell(&self, told: &[Told]) {
-        self.others.iter().for_each(|entry| entry.push(told));
-        let mut of_key: HashMap<&str, Vec<&Told>> = HashMap::new();
-        let mut of_id: HashMap<Ref, Vec<&Told>> = HashMap::new();
-        for one in told {
-            let Told::Changed(change) = one else {
+    pub(super) fn tell(&self, events: &[QueuedEvent]) {
+        self.others.iter().for_each(|entry| entry.push(events));
+        let mut of_key: HashMap<&str, Vec<&QueuedEvent>> = HashMap::new();
+        let mut of_id: HashMap<Ref, Vec<&QueuedEvent>> = HashMap::new();
+        for event in events {
+            let QueuedEvent::Changed(change) = event else {
                 // It is for everybody, and rare.
                 let entries = self.by_key.values().chain(self.by_id.values()).flatten();
-                return entries.for_each(|entry| entry.push(told));
+                return entries.for_each(|entry| entry.push(events));
             };
             let seen = change.seen();
             if let Some(key) = key_of(&seen).filter(|key| self.by_key.contains_key(*key)) {
-                of_key.entry(key).or_default().push(one);
+                of_key.entry(key).or_default().push(event);
             }
             if self.by_id.contains_key(&seen.at()) {
-                of_id.entry(seen.at()).or_default().push(one);
+                of_id.entry(seen.at()).or_default().push(event);
             }
         }
-        for (key, told) in of_key {
-            self.by_key[key].iter().for_each(|entry| entry.push(told.iter().copied()));
+        for (key, events) in of_key {
+            self.by_key[key].iter().for_each(|entry| entry.push(events.iter().copied()));
         }
-        for (id, told) in of_id {
-            self.by_id[&id].iter().for_each(|entry| entry.push(told.iter().copied()));
+        for (id, events) in of_id {
+            self.by_id[&id].iter().for_each(|entry| entry.push(events.iter().copied()));
         }
     }
 }

@@ -31,8 +31,8 @@ pub(super) use crate::events::{
 use crate::events::{
     change::Seen,
     interest::{Entries, Entry},
-    queue::{Bounds, Queue, Told},
-    watch::{TypeNames, Watcher},
+    queue::{Bounds, Queue, QueuedEvent},
+    watch::{TypeSet, Watcher},
 };
 
 /// All who read the changes of one graph.
@@ -94,7 +94,7 @@ impl Readers {
 }
 
 impl Reader {
-    async fn next(&self) -> Told {
+    async fn next(&self) -> QueuedEvent {
         poll_fn(|context| self.entry.queue.poll(context)).await
     }
 }
@@ -157,26 +157,26 @@ type Types = HashMap<(Side, u16), Arc<Type>>;
 
 /// On the log's thread, which all writes wait for: changes are copied and handed over, nothing more.
 fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
-    let mut changes: HashMap<(Side, Arc<str>), Vec<Told>> = HashMap::new();
-    let to_all = |changes: &mut HashMap<_, Vec<Told>>, told: Told| {
+    let mut changes: HashMap<(Side, Arc<str>), Vec<QueuedEvent>> = HashMap::new();
+    let to_all = |changes: &mut HashMap<_, Vec<QueuedEvent>>, event: QueuedEvent| {
         for of in register.by_type.keys() {
-            changes.entry(of.clone()).or_default().push(told.clone());
+            changes.entry(of.clone()).or_default().push(event.clone());
         }
     };
-    let (mut touched, mut is_unknown) = (TypeNames::new(), false);
+    let (mut touched, mut is_unknown) = (TypeSet::new(), false);
     for event in events {
         let seen = match *event {
             Event::Node { before, after } => Seen::node(before, after),
             Event::Relationship { before, after } => Seen::relationship(before, after),
             Event::Schema { side, number, schema } => {
                 types.remove(&(side, number));
-                to_all(&mut changes, Told::Schema(Arc::clone(schema)));
+                to_all(&mut changes, QueuedEvent::Schema(Arc::clone(schema)));
                 is_unknown = true;
                 None
             }
             Event::Cleared => {
                 types.clear();
-                to_all(&mut changes, Told::Cleared);
+                to_all(&mut changes, QueuedEvent::Cleared);
                 is_unknown = true;
                 None
             }
@@ -190,15 +190,15 @@ fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
         let Some(entries) = register.by_type.get(&wanted) else { continue };
         if entries.want(&seen) {
             let change = Arc::new(seen.keep(Arc::clone(of)));
-            changes.entry(wanted).or_default().push(Told::Changed(change));
+            changes.entry(wanted).or_default().push(QueuedEvent::Changed(change));
         }
     }
     for watcher in &register.watchers {
         watcher.tell(&touched, is_unknown);
     }
-    for (of, told) in changes {
+    for (of, events) in changes {
         if let Some(entries) = register.by_type.get(&of) {
-            entries.tell(&told);
+            entries.tell(&events);
         }
     }
 }

@@ -1,5 +1,5 @@
 //! What waits for one reader of changes, within bounds: the log's thread puts it in, the reader's core takes it out. Where
-//! more waits than may, all of it is dropped, and the reader is told how much that was.
+//! more waits than may, all of it is dropped, and the reader is event how much that was.
 
 use std::{
     collections::VecDeque,
@@ -24,9 +24,9 @@ impl Bounds {
     pub(super) const USUAL: Self = Self { changes: 1 << 16, bytes: 64 << 20 };
 }
 
-/// One thing that a reader is told.
+/// One thing that a reader hears of.
 #[derive(Debug, Clone)]
-pub(super) enum Told {
+pub(super) enum QueuedEvent {
     Changed(Arc<Change>),
     /// Types are not what they were; this is what they were then.
     Schema(Arc<Schema>),
@@ -39,93 +39,95 @@ pub(super) enum Told {
 #[derive(Debug)]
 pub(super) struct Queue {
     bounds: Bounds,
-    waiting: Mutex<Waiting>,
+    state: Mutex<QueueState>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
-    told: VecDeque<Told>,
+struct QueueState {
+    events: VecDeque<QueuedEvent>,
     changes: usize,
     bytes: usize,
-    /// Since the reader was last told of a loss.
+    /// Since the reader last heard of a loss.
     lost: u64,
     waker: Option<Waker>,
 }
 
 impl Queue {
     pub(super) fn new(bounds: Bounds) -> Self {
-        Self { bounds, waiting: Mutex::default() }
+        Self { bounds, state: Mutex::default() }
     }
 
     /// Puts in what one frame of the log has for the reader, and wakes it once.
-    pub(super) fn push(&self, told: impl IntoIterator<Item = Told>) {
-        let mut waiting = self.lock();
-        let before = waiting.told.len();
-        for one in told {
-            waiting.push(one, self.bounds);
+    pub(super) fn push(&self, event: impl IntoIterator<Item = QueuedEvent>) {
+        let mut state = self.lock();
+        let before = state.events.len();
+        for one in event {
+            state.push(one, self.bounds);
         }
-        let is_news = waiting.told.len() > before || waiting.lost > 0;
-        let waker = is_news.then(|| waiting.waker.take()).flatten();
-        drop(waiting);
+        let is_news = state.events.len() > before || state.lost > 0;
+        let waker = is_news.then(|| state.waker.take()).flatten();
+        drop(state);
         if let Some(waker) = waker {
             waker.wake();
         }
     }
 
     /// The next thing. A loss comes before what was put in after it.
-    pub(super) fn poll(&self, context: &Context<'_>) -> Poll<Told> {
-        let mut waiting = self.lock();
-        let told = waiting.pop();
-        if told.is_none() {
-            waiting.waker = Some(context.waker().clone());
+    pub(super) fn poll(&self, context: &Context<'_>) -> Poll<QueuedEvent> {
+        let mut state = self.lock();
+        let event = state.pop();
+        if event.is_none() {
+            state.waker = Some(context.waker().clone());
         }
-        told.map_or(Poll::Pending, Poll::Ready)
+        event.map_or(Poll::Pending, Poll::Ready)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         // Nothing panics while it is held.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Waiting {
-    fn push(&mut self, told: Told, bounds: Bounds) {
-        if let Told::Changed(change) = &told {
+impl QueueState {
+    fn push(&mut self, event: QueuedEvent, bounds: Bounds) {
+        if let QueuedEvent::Changed(change) = &event {
             if self.changes >= bounds.changes || self.bytes + change.len_bytes() > bounds.bytes {
                 self.lose();
             }
             self.changes += 1;
             self.bytes += change.len_bytes();
-        } else if matches!(told, Told::Schema(_)) && matches!(self.told.back(), Some(Told::Schema(_))) {
+        } else if matches!(event, QueuedEvent::Schema(_))
+            && matches!(self.events.back(), Some(QueuedEvent::Schema(_)))
+        {
             // Only the last of several matters where nothing came between them.
-            self.told.pop_back();
+            self.events.pop_back();
         }
-        self.told.push_back(told);
+        self.events.push_back(event);
     }
 
     /// Drops the changes. That types are not what they were is still said, once: it may be the reader's end.
     fn lose(&mut self) {
         self.lost += self.changes as u64;
         (self.changes, self.bytes) = (0, 0);
-        let is_cleared = self.told.iter().any(|told| matches!(told, Told::Cleared));
-        let schema = self.told.iter().rfind(|told| matches!(told, Told::Schema(_))).cloned();
-        self.told.clear();
+        let is_cleared = self.events.iter().any(|event| matches!(event, QueuedEvent::Cleared));
+        let schema = self.events.iter().rfind(|event| matches!(event, QueuedEvent::Schema(_))).cloned();
+        self.events.clear();
         if is_cleared {
-            self.told.push_back(Told::Cleared);
+            self.events.push_back(QueuedEvent::Cleared);
         } else {
-            self.told.extend(schema);
+            self.events.extend(schema);
         }
     }
 
-    fn pop(&mut self) -> Option<Told> {
+    fn pop(&mut self) -> Option<QueuedEvent> {
         if self.lost > 0 {
-            return Some(Told::Lost(std::mem::take(&mut self.lost)));
+            return Some(QueuedEvent::Lost(std::mem::take(&mut self.lost)));
         }
-        let told = self.told.pop_front()?;
-        if let Told::Changed(change) = &told {
+        let event = self.events.pop_front()?;
+        if let QueuedEvent::Changed(change) = &event {
             self.changes -= 1;
             self.bytes -= change.len_bytes();
         }
-        Some(told)
+        Some(event)
     }
 }

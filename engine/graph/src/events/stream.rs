@@ -13,7 +13,7 @@ use prony_graphql::{
 };
 use prony_source::Events;
 
-use crate::events::{Change, Interest, Reader, queue::Told};
+use crate::events::{Change, Interest, Reader, queue::QueuedEvent};
 use crate::{
     execute::{
         answer::{Begin, answer, failed, id_of},
@@ -87,17 +87,17 @@ impl Following {
             // Where many changes wait, those who write them to clients get their turns.
             tokio::task::consume_budget().await;
             let error = match self.reader.next().await {
-                Told::Changed(change) => match self.answer(change).await {
+                QueuedEvent::Changed(change) => match self.answer(change).await {
                     Some(result) => return Some(result),
                     None => continue,
                 },
                 // Not as the types are by now: changes from before the type went may still wait.
-                Told::Schema(schema) if self.type_exists(&schema) => continue,
-                Told::Schema(_) => {
+                QueuedEvent::Schema(schema) if self.type_exists(&schema) => continue,
+                QueuedEvent::Schema(_) => {
                     self.ends(format!("the type `{}` is gone from the graph", self.type_name()))
                 }
-                Told::Cleared => self.ends("the graph was cleared: nothing is left of it".to_owned()),
-                Told::Lost(count) => {
+                QueuedEvent::Cleared => self.ends("the graph was cleared: nothing is left of it".to_owned()),
+                QueuedEvent::Lost(count) => {
                     let message = format!(
                         "{count} changes are lost: they came faster than they could be told; ask for the state anew"
                     );

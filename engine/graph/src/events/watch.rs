@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Types by their names in the store.
-pub(super) type TypeNames = HashSet<(Side, Arc<str>)>;
+pub(super) type TypeSet = HashSet<(Side, Arc<str>)>;
 
 /// What an answer depends on.
 #[derive(Debug, Default)]
@@ -22,11 +22,11 @@ pub(crate) struct Dependencies {
     /// All types of a side, whatever they are called.
     nodes: bool,
     relationships: bool,
-    types: TypeNames,
+    types: TypeSet,
 }
 
 impl Dependencies {
-    fn concern(&self, changed: &TypeNames) -> bool {
+    fn concern(&self, changed: &TypeSet) -> bool {
         changed.iter().any(|of| match of.0 {
             Side::Nodes => self.nodes || self.types.contains(of),
             Side::Relationships => self.relationships || self.types.contains(of),
@@ -112,7 +112,7 @@ pub(super) struct Watcher {
 
 impl Watcher {
     /// `is_unknown` where anything may have changed.
-    pub(super) fn tell(&self, changed: &TypeNames, is_unknown: bool) {
+    pub(super) fn tell(&self, changed: &TypeSet, is_unknown: bool) {
         if is_unknown || self.dependencies.concern(changed) {
             self.call.notify_one();
         }

@@ -11,7 +11,7 @@ use std::{
 
 use prony_graph_store::{Kind, Schema, Side};
 
-use crate::schema::naming::{Names, Told, change_field, property_fields};
+use crate::schema::naming::{Names, NamingNotes, change_field, property_fields};
 use prony_source::ReservedNames;
 
 /// Which of the types of its side.
@@ -70,10 +70,10 @@ impl Model {
     /// Of what is declared now, beside what other sources have.
     pub(crate) fn new(schema: &Schema, taken: &ReservedNames) -> Self {
         let mut names = Names::beside(taken);
-        let mut told = Told::default();
-        let of_nodes = SideModel::new(schema, Side::Nodes, &mut names, &mut told);
-        let relationships = SideModel::new(schema, Side::Relationships, &mut names, &mut told);
-        let Told { notes, collisions } = told;
+        let mut naming = NamingNotes::default();
+        let of_nodes = SideModel::new(schema, Side::Nodes, &mut names, &mut naming);
+        let relationships = SideModel::new(schema, Side::Relationships, &mut names, &mut naming);
+        let NamingNotes { notes, collisions } = naming;
         Self { nodes: of_nodes, relationships, notes, collisions }
     }
 
@@ -129,11 +129,11 @@ impl Model {
 }
 
 impl SideModel {
-    fn new(schema: &Schema, side: Side, names: &mut Names<'_>, told: &mut Told) -> Self {
+    fn new(schema: &Schema, side: Side, names: &mut Names<'_>, naming: &mut NamingNotes) -> Self {
         let declared: Vec<_> = schema.side(side).all().collect();
         let own_names =
-            names.name_types(side, &declared.iter().map(|(_, of)| &*of.name).collect::<Vec<_>>(), told);
-        let notes = &mut told.notes;
+            names.name_types(side, &declared.iter().map(|(_, of)| &*of.name).collect::<Vec<_>>(), naming);
+        let notes = &mut naming.notes;
         let properties = declared.iter().flat_map(|(_, of)| of.properties.keys());
         let fields = property_fields(side, properties, notes);
         let mut types = Vec::with_capacity(declared.len());

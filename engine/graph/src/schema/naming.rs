@@ -102,9 +102,9 @@ pub(crate) struct TypeNames {
     pub(crate) mutation_stem: Box<str>,
 }
 
-/// What people are told of names.
+/// What people should know of names.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct NamingNotes {
     pub(crate) notes: Vec<String>,
     pub(crate) collisions: Vec<String>,
 }
@@ -122,19 +122,24 @@ impl<'t> Names<'t> {
     }
 
     /// Names that GraphQL can take come first, so that none of them is lost to one that was made up.
-    pub(crate) fn name_types(&mut self, side: Side, declared: &[&str], told: &mut Told) -> Vec<TypeNames> {
+    pub(crate) fn name_types(
+        &mut self,
+        side: Side,
+        declared: &[&str],
+        naming: &mut NamingNotes,
+    ) -> Vec<TypeNames> {
         let mut found: Vec<Option<TypeNames>> = declared.iter().map(|_| None).collect();
         for wants_valid in [true, false] {
             for (place, &name) in declared.iter().enumerate() {
                 if names::is_graphql_name(name) == wants_valid {
-                    found[place] = Some(self.name_type(side, name, told));
+                    found[place] = Some(self.name_type(side, name, naming));
                 }
             }
         }
         found.into_iter().flatten().collect()
     }
 
-    fn name_type(&mut self, side: Side, name: &str, told: &mut Told) -> TypeNames {
+    fn name_type(&mut self, side: Side, name: &str, naming: &mut NamingNotes) -> TypeNames {
         self.has_given_way = false;
         let wanted = names::graphql_name(name);
         let what = if side == Side::Nodes { "Node" } else { "Relationship" };
@@ -147,12 +152,12 @@ impl<'t> Names<'t> {
         };
         let side = if side == Side::Nodes { "nodes" } else { "relationships" };
         if self.has_given_way {
-            told.collisions.push(format!(
+            naming.collisions.push(format!(
                 "type `{name}` of {side} is served as `{type_name}`, its list as `{list_name}`, its mutations as \
                  `create{mutation_stem}` and so on, because another source has its names"
             ));
         } else if type_name != name {
-            told.notes.push(format!("type `{name}` of {side} is served as `{type_name}`"));
+            naming.notes.push(format!("type `{name}` of {side} is served as `{type_name}`"));
         }
         TypeNames {
             type_name: type_name.into(),

@@ -22,10 +22,9 @@ use tokio_postgres::{Client, Error, Row};
 use crate::{
     changes::triggers::KEPT_CHANGES,
     run::rows::{Form, column_text},
-    statement::select::SelectList,
 };
 use prony_sql::{
-    builder::{column_operand, push_identifier},
+    builder::{SelectList, column_operand, push_identifier},
     changes::{Feed, Operation, RowChange, RowValues},
     model::{ColumnId, Model, Table, TableId},
 };
@@ -320,7 +319,7 @@ impl RowReading {
         push_identifier(&mut name, table.schema.as_deref().unwrap_or_default());
         name.push('.');
         push_identifier(&mut name, &table.name);
-        let list = select.into_sql();
+        let list = select.to_sql("NULL");
         let sql = format!(
             "SELECT {list} FROM prony.change AS c, LATERAL jsonb_populate_record(NULL::{name}, c.row_data) AS r, \
              LATERAL jsonb_populate_record(NULL::{name}, coalesce(c.previous, c.row_data)) AS p WHERE c.id = ANY($1)"

@@ -7,7 +7,7 @@ use prony_sql::catalog::CatalogTable;
 
 /// How often the triggers of a table are called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum TriggerForm {
     /// Once for all rows of a statement.
     Statement,
     /// Once for each row, since the table is as the reason says.
@@ -17,7 +17,7 @@ pub(crate) enum Form {
 /// What a table should have, and what it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Forms {
-    pub(crate) wanted: Form,
+    pub(crate) wanted: TriggerForm,
     /// Whether triggers are there, and call for each row.
     installed_by_row: Option<bool>,
     /// All below it, as quoted names with their schemas.
@@ -50,17 +50,17 @@ impl Forms {
         let row =
             client.query_one(FORMS, &[&table.schema.as_deref().unwrap_or_default(), &&*table.name]).await?;
         let reason: Option<String> = row.try_get(0)?;
-        let wanted = reason.map_or(Form::Statement, |reason| Form::Row { reason });
+        let wanted = reason.map_or(TriggerForm::Statement, |reason| TriggerForm::Row { reason });
         Ok(Self { wanted, installed_by_row: row.try_get(1)?, partitions: row.try_get(2)? })
     }
 
     /// In words: what there will be, and what is there.
     pub(crate) fn described(&self) -> String {
         let wanted = match &self.wanted {
-            Form::Statement => "for each statement".to_owned(),
-            Form::Row { reason } => format!("for each row, as {reason}"),
+            TriggerForm::Statement => "for each statement".to_owned(),
+            TriggerForm::Row { reason } => format!("for each row, as {reason}"),
         };
-        let is_by_row = matches!(self.wanted, Form::Row { .. });
+        let is_by_row = matches!(self.wanted, TriggerForm::Row { .. });
         let installed = match self.installed_by_row {
             None => "; not installed",
             Some(by_row) if by_row == is_by_row => "; installed",

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use tokio_postgres::{Client, Config};
 
 use crate::{
-    changes::trigger_forms::{Form, Forms},
+    changes::trigger_forms::{Forms, TriggerForm},
     connect::{
         config::{PlanMode, Target},
         single::connect,
@@ -259,13 +259,13 @@ fn create(sql: &mut String, table: &CatalogTable, forms: &Forms) {
         );
     };
     match forms.wanted {
-        Form::Statement => {
+        TriggerForm::Statement => {
             for (name, event, rows) in STATEMENT_TRIGGERS {
                 let how = format!("REFERENCING {rows} FOR EACH STATEMENT");
                 trigger(name, event, &table_name, &how, "rows_changed");
             }
         }
-        Form::Row { .. } => {
+        TriggerForm::Row { .. } => {
             let event = "INSERT OR UPDATE OR DELETE";
             trigger(ROW_TRIGGER, event, &table_name, "FOR EACH ROW", "row_changed");
         }

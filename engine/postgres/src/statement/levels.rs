@@ -12,12 +12,12 @@ use crate::{
     run::rows::{Form, RowShape},
     statement::{
         keys::{KeyWire, read_key},
-        select::{Equalities, SelectList, SelectWriter},
+        select::{Equalities, SelectWriter},
         text::Statement,
     },
 };
 use prony_sql::{
-    builder::{Parameter, column_operand},
+    builder::{Parameter, SelectList, column_operand},
     database::Statements,
     levels::{LevelRows, LevelSelect},
     model::{ColumnId, Model, Table},
@@ -72,7 +72,7 @@ impl LevelRead {
         };
         let keys = level.child_keys.iter().map(|columns| child_key(table, columns, &mut select)).collect();
         let rows_sql = writer.rows(level.rows, &tied)?;
-        let columns = select.into_sql();
+        let columns = select.to_sql("NULL");
         let sql = if has_key_number {
             format!("SELECT {columns} FROM {keys_sql} CROSS JOIN LATERAL ({rows_sql}) AS d")
         } else {

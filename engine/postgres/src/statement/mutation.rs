@@ -7,12 +7,10 @@ use prony_source::dialect::{ResultOutput, result_object};
 
 use crate::{
     run::rows::{Form, RowShape, ShapeBuilder},
-    statement::{
-        dialect::Postgres, keys::KeyWire, returning::ReturningClause, select::SelectList, text::Statement,
-    },
+    statement::{dialect::Postgres, keys::KeyWire, returning::ReturningClause, text::Statement},
 };
 use prony_sql::{
-    builder::{SqlBuilder, push_identifier},
+    builder::{SelectList, SqlBuilder, column_name},
     changes::Operation,
     database::Statements,
     model::{ColumnId, Model, Table, TableId},
@@ -83,11 +81,11 @@ impl Mutation {
             Statement::new(model, format!("{}{returning}", builder.text), builder.parameters.clone())
         };
         let returns = matches!(outcome, Outcome::Row(_)) || check.is_some();
-        let quiet = statement(returns.then(|| select.clone().into_sql()));
+        let quiet = statement(returns.then(|| select.to_sql("NULL")));
         let table = model.table(id);
         let moved_key = moves.map(|first| ReturningClause::moved_key(table, first, &mut select));
         let (columns, position) = ReturningClause::columns(table, &mut select);
-        let statement = statement(Some(select.into_sql()));
+        let statement = statement(Some(select.to_sql("NULL")));
         let returning = ReturningClause { statement, operation, columns, position, moved_key };
         Self { table: id, statement: quiet, returning, outcome, check }
     }
@@ -118,10 +116,8 @@ impl RowCheck {
             .iter()
             .map(|&id| {
                 let column = table.column(id);
-                let mut name = String::new();
-                push_identifier(&mut name, &column.name);
                 let wire = KeyWire::of(column);
-                (returned.position(wire.read(&name)), wire)
+                (returned.position(wire.read(&column_name(column))), wire)
             })
             .collect();
         let mut builder = SqlBuilder::new(&Postgres);
@@ -147,9 +143,7 @@ fn returned(table: &Table, outputs: &[Output], select: &mut SelectList) -> RowSh
         match &output.kind {
             OutputKind::Column(id) => {
                 let column = table.column(*id);
-                let mut operand = String::new();
-                push_identifier(&mut operand, &column.name);
-                let (form, sql) = Form::of(column, &operand);
+                let (form, sql) = Form::of(column, &column_name(column));
                 shape.column(select.position(sql), form);
             }
             OutputKind::Typename(name) => shape.text.string(name),

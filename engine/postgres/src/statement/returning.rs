@@ -7,10 +7,10 @@ use tokio_postgres::Row;
 use crate::{
     error::Failure,
     run::rows::{Form, column_text},
-    statement::{dialect::Postgres, select::SelectList, text::Statement},
+    statement::{dialect::Postgres, text::Statement},
 };
 use prony_sql::{
-    builder::{Dialect as _, push_identifier},
+    builder::{Dialect as _, SelectList, column_name, push_identifier},
     changes::{Operation, RowChange, RowValues},
     model::{Table, TableId},
 };
@@ -49,9 +49,7 @@ impl ReturningClause {
     /// Adds all columns and the log's position to what is returned.
     pub(crate) fn columns(table: &Table, select: &mut SelectList) -> (Vec<(usize, Form)>, usize) {
         let columns = table.columns.iter().map(|column| {
-            let mut operand = String::new();
-            push_identifier(&mut operand, &column.name);
-            let (form, sql) = Form::of(column, &operand);
+            let (form, sql) = Form::of(column, &column_name(column));
             (select.position(sql), form)
         });
         let columns = columns.collect();

@@ -23,7 +23,7 @@ use crate::{
     },
 };
 use prony_sql::{
-    builder::{Parameter, SqlBuilder, column_operand, push_identifier},
+    builder::{Parameter, SelectList, SqlBuilder, column_operand, push_identifier},
     database::Statements,
     model::{ColumnId, Model, Relation, Table, TableId},
     plan::{Filter, ListPlan, Output, OutputKind, RowsPlan},
@@ -102,7 +102,7 @@ impl<'m> SelectWriter<'m> {
         let shape = self.pieces(table, &alias, rows.outputs(), &mut select)?.pop().unwrap_or_default();
         let condition =
             if is_given { self.condition(id, &alias, rows.filter(), &untied) } else { String::new() };
-        Ok((format!("SELECT {} FROM {from} AS {alias}{condition}", select.into_sql()), shape))
+        Ok((format!("SELECT {} FROM {from} AS {alias}{condition}", select.to_sql("NULL")), shape))
     }
 
     fn given_row(&mut self, id: TableId, table: &Table) -> String {
@@ -302,24 +302,4 @@ fn needed_columns(table: &Table, alias: &str, outputs: &[Output]) -> String {
     needed.dedup();
     let columns = needed.into_iter().map(|column| column_operand(alias, table.column(column)));
     columns.collect::<Vec<_>>().join(",")
-}
-
-/// Expressions of the outer SELECT, equal ones once.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct SelectList {
-    expressions: Vec<String>,
-}
-
-impl SelectList {
-    pub(crate) fn position(&mut self, sql: String) -> usize {
-        if let Some(position) = self.expressions.iter().position(|known| *known == sql) {
-            return position;
-        }
-        self.expressions.push(sql);
-        self.expressions.len() - 1
-    }
-
-    pub(crate) fn into_sql(self) -> String {
-        if self.expressions.is_empty() { "NULL".to_owned() } else { self.expressions.join(",") }
-    }
 }

@@ -112,6 +112,34 @@ impl<'d, D: Dialect> SqlBuilder<'d, D> {
     }
 }
 
+/// Expressions of what a statement selects or returns, equal ones once.
+#[derive(Debug, Clone, Default)]
+pub struct SelectList {
+    pub expressions: Vec<String>,
+}
+
+impl SelectList {
+    /// The place of an expression, from 0.
+    pub fn position(&mut self, sql: String) -> usize {
+        self.expressions.iter().position(|known| *known == sql).unwrap_or_else(|| {
+            self.expressions.push(sql);
+            self.expressions.len() - 1
+        })
+    }
+
+    /// The list's text; of an empty one, an expression that stands for it.
+    pub fn to_sql(&self, if_empty: &str) -> String {
+        if self.expressions.is_empty() { if_empty.to_owned() } else { self.expressions.join(", ") }
+    }
+}
+
+/// A column by its name alone.
+pub fn column_name(column: &Column) -> String {
+    let mut name = String::with_capacity(column.name.len() + 2);
+    push_identifier(&mut name, &column.name);
+    name
+}
+
 /// `alias."column"` as text, for dialect methods that take an operand.
 pub fn column_operand(alias: &str, column: &Column) -> String {
     let mut operand = String::with_capacity(alias.len() + column.name.len() + 3);

@@ -110,8 +110,9 @@ impl<P: 'static> Watch<P> {
                 ChangeKind::Asked(statement) => Some((self.ask)(statement, given.clone()).await),
                 _ => None,
             };
-            let written = Writer { table, change, row, result: &mut result, root: &self.plan.response_key }
-                .member(index, output, asked);
+            let written =
+                EventWriter { table, change, row, result: &mut result, root: &self.plan.response_key }
+                    .member(index, output, asked);
             if let Err(FilteredOut) = written {
                 return None;
             }
@@ -135,7 +136,7 @@ fn each_change(
 }
 
 /// Writes the members of one event.
-struct Writer<'a> {
+struct EventWriter<'a> {
     table: &'a Table,
     change: &'a RowChange,
     row: &'a RowValues,
@@ -143,7 +144,7 @@ struct Writer<'a> {
     root: &'a str,
 }
 
-impl Writer<'_> {
+impl EventWriter<'_> {
     fn member<P>(
         &mut self,
         index: usize,

@@ -34,7 +34,7 @@ pub(crate) fn rows(model: &Model, plan: &RowsPlan, is_given: bool) -> RowsProgra
 pub(crate) fn level(model: &Model, level: &LevelSelect<'_>) -> LevelProgram {
     let mut compiler = Compiler { model, statements: Vec::new(), is_given: false, is_level: true };
     let mut select = Select::new(model);
-    select.expression(if level.key_columns.is_empty() { "0" } else { "k.key" }.into());
+    select.columns.position(if level.key_columns.is_empty() { "0" } else { "k.key" }.into());
     let pieces = compiler.pieces(&mut select, level.rows, 0);
     let table = model.table(level.rows.table());
     let child_keys = level.child_keys.iter().map(|columns| {
@@ -57,7 +57,7 @@ fn keyed(mut select: Select<'_>, table: &Table, level: &LevelSelect<'_>) -> Stat
     if let RowsPlan::List(plan) = level.rows {
         let order = Select::order_text(table, &plan.order);
         let names = select.name_columns();
-        select.expression(format!("row_number() OVER (PARTITION BY k.key{order}) AS n"));
+        select.columns.position(format!("row_number() OVER (PARTITION BY k.key{order}) AS n"));
         select.builder.push(&format!("SELECT {names} FROM ("));
     }
     let is_composite = level.key_columns.len() > 1;
@@ -212,7 +212,7 @@ fn aggregate_object(select: &mut Select<'_>, table: &Table, plan: &AggregatePlan
         match &output.kind {
             AggregateKind::Typename(name) => writer.text.string(name),
             AggregateKind::Count => {
-                let index = select.expression("count(*)".into());
+                let index = select.columns.position("count(*)".into());
                 writer.piece(Piece::Column(Box::new(ColumnPiece {
                     index,
                     kind: ColumnKind::Int,
@@ -223,15 +223,15 @@ fn aggregate_object(select: &mut Select<'_>, table: &Table, plan: &AggregatePlan
                 })));
             }
             AggregateKind::Fields(function, fields) => {
-                let presence = Presence::Positive(select.expression("count(*)".into()));
+                let presence = Presence::Positive(select.columns.position("count(*)".into()));
                 let pieces = aggregate_fields(select, table, *function, fields);
                 let response_key = output.response_key.clone();
                 writer.piece(Piece::Inner(Box::new(Inner { presence, response_key, pieces })));
             }
         }
     }
-    if select.columns.is_empty() {
-        select.expression("count(*)".into());
+    if select.columns.expressions.is_empty() {
+        select.columns.position("count(*)".into());
     }
     writer.finish()
 }
@@ -254,7 +254,7 @@ fn aggregate_fields(
         };
         let column = table.column(id);
         let (name, kind) = aggregate_function(function, &column.kind);
-        let index = select.expression(format!("{name}({})", column_operand("t0", column)));
+        let index = select.columns.position(format!("{name}({})", column_operand("t0", column)));
         writer.piece(Piece::Column(Box::new(ColumnPiece {
             index,
             kind,

@@ -8,20 +8,20 @@ use crate::statement::{
     program::{MutationAnswer, MutationProgram, Piece, ProgramStatements, RowCheck, StatementText},
 };
 use prony_sql::{
-    builder::{Dialect as _, SqlBuilder, push_identifier},
-    model::{Column, Model, Table, TableId},
+    builder::{Dialect as _, SelectList, SqlBuilder, column_name},
+    model::{Model, Table, TableId},
     plan::{Filter, MutationPlan, Output, OutputKind},
 };
 
 pub(crate) fn mutation(model: &Model, response_key: &str, plan: &MutationPlan) -> MutationProgram {
     let mut builder = SqlBuilder::new(&Sqlite);
-    let mut returning = Returning::default();
+    let mut returning = SelectList::default();
     let (table, answer, filter) = match plan {
         MutationPlan::Create(create) => {
             builder.insert(model, create);
-            let pieces = returning.outputs(model.table(create.table), &create.outputs);
+            let pieces = returned(model.table(create.table), &create.outputs, &mut returning);
             // Whether there is a row says whether a trigger or a conflict clause of the schema left it out.
-            returning.any();
+            return_any(&mut returning);
             (create.table, MutationAnswer::Key(pieces), Some(&create.check))
         }
         MutationPlan::Update(update) => {
@@ -35,9 +35,9 @@ pub(crate) fn mutation(model: &Model, response_key: &str, plan: &MutationPlan) -
     };
     let filter = filter.filter(|filter| !filter.is_everything());
     let (check, select) = filter.map(|filter| row_check(model, &mut returning, (table, filter))).unzip();
-    if !returning.columns.is_empty() {
+    if !returning.expressions.is_empty() {
         builder.push(" RETURNING ");
-        builder.push(&returning.columns.join(", "));
+        builder.push(&returning.to_sql("1"));
     }
     let statements = [statement(builder)].into_iter().chain(select).collect();
     let statements = ProgramStatements::new(statements);
@@ -48,60 +48,43 @@ fn changed(outputs: &[ResultOutput]) -> MutationAnswer {
     MutationAnswer::Changed { yes: result_object(outputs, true), no: result_object(outputs, false) }
 }
 
-/// The list of a RETURNING clause.
-#[derive(Debug, Default)]
-struct Returning {
-    columns: Vec<String>,
+/// Has a row returned, whatever is in it.
+fn return_any(returning: &mut SelectList) {
+    if returning.expressions.is_empty() {
+        returning.position("1".to_owned());
+    }
 }
 
-impl Returning {
-    /// The place of a column of the table, which is there once.
-    fn column(&mut self, column: &Column) -> usize {
-        let mut name = String::new();
-        push_identifier(&mut name, &column.name);
-        self.columns.iter().position(|known| *known == name).unwrap_or_else(|| {
-            self.columns.push(name);
-            self.columns.len() - 1
-        })
-    }
-
-    /// Has a row returned, whatever is in it.
-    fn any(&mut self) {
-        if self.columns.is_empty() {
-            self.columns.push("1".into());
-        }
-    }
-
-    fn outputs(&mut self, table: &Table, outputs: &[Output]) -> Vec<Piece> {
-        let mut writer = PieceWriter::default();
-        for output in outputs {
-            match &output.kind {
-                OutputKind::Column(id) => {
-                    let column = table.column(*id);
-                    writer.text.key(&output.response_key);
-                    writer.column(table, column, self.column(column), output);
-                }
-                OutputKind::Typename(name) => {
-                    writer.text.key(&output.response_key);
-                    writer.text.string(name);
-                }
-                // The schema's key types have columns only.
-                OutputKind::Related(..) => {}
+fn returned(table: &Table, outputs: &[Output], returning: &mut SelectList) -> Vec<Piece> {
+    let mut writer = PieceWriter::default();
+    for output in outputs {
+        match &output.kind {
+            OutputKind::Column(id) => {
+                let column = table.column(*id);
+                writer.text.key(&output.response_key);
+                writer.column(table, column, returning.position(column_name(column)), output);
             }
+            OutputKind::Typename(name) => {
+                writer.text.key(&output.response_key);
+                writer.text.string(name);
+            }
+            // The schema's key types have columns only.
+            OutputKind::Related(..) => {}
         }
-        writer.finish()
     }
+    writer.finish()
 }
 
 /// What the row of a table must pass once it is written.
 fn row_check(
     model: &Model,
-    returning: &mut Returning,
+    returning: &mut SelectList,
     (id, filter): (TableId, &Filter),
 ) -> (RowCheck, StatementText) {
     let table = model.table(id);
-    let key_columns = table.primary_key.iter().map(|&id| returning.column(table.column(id))).collect();
-    returning.any();
+    let key_columns =
+        table.primary_key.iter().map(|&id| returning.position(column_name(table.column(id)))).collect();
+    return_any(returning);
     let mut builder = SqlBuilder::new(&Sqlite);
     builder.row_check(model, id, filter, |text, number, column| Sqlite.placeholder(text, number, column));
     (RowCheck { key_columns }, statement(builder))

@@ -4,7 +4,7 @@ use prony_graphql::selection::{SlotRoot, Value};
 
 use crate::statement::{dialect::Sqlite, program::StatementText};
 use prony_sql::{
-    builder::{Dialect as _, Parameter, SqlBuilder, column_operand, push_identifier},
+    builder::{Dialect as _, Parameter, SelectList, SqlBuilder, column_operand, push_identifier},
     catalog::{ColumnKind, TableKind},
     model::{Cardinality, Column, ColumnId, Model, Relation, Table, TableId},
     plan::{Filter, ListPlan, OrderKey, RowsPlan},
@@ -21,7 +21,7 @@ const MAX_COLUMNS: usize = 1500;
 pub(super) struct Select<'m> {
     pub(super) model: &'m Model,
     pub(super) builder: SqlBuilder<'static, Sqlite>,
-    pub(super) columns: Vec<String>,
+    pub(super) columns: SelectList,
     joins: String,
     join_count: usize,
     /// What stands in place of the table: one row of parameters.
@@ -33,7 +33,14 @@ impl<'m> Select<'m> {
         let mut builder = SqlBuilder::new(&Sqlite);
         let alias = builder.new_alias();
         debug_assert_eq!(alias, "t0");
-        Self { model, builder, columns: Vec::new(), joins: String::new(), join_count: 0, row: None }
+        Self {
+            model,
+            builder,
+            columns: SelectList::default(),
+            joins: String::new(),
+            join_count: 0,
+            row: None,
+        }
     }
 
     /// Takes the row that the variables give in place of the table's. Numbers come as text for their digits' sake, and a
@@ -63,15 +70,7 @@ impl<'m> Select<'m> {
     }
 
     pub(super) fn column(&mut self, alias: &str, column: &Column) -> usize {
-        self.expression(column_operand(alias, column))
-    }
-
-    /// The index of an expression among the statement's columns; each is there once.
-    pub(super) fn expression(&mut self, text: String) -> usize {
-        self.columns.iter().position(|known| *known == text).unwrap_or_else(|| {
-            self.columns.push(text);
-            self.columns.len() - 1
-        })
+        self.columns.position(column_operand(alias, column))
     }
 
     /// Whether a has-one can be joined: at most one row can match, as the columns are the primary key.
@@ -84,7 +83,7 @@ impl<'m> Select<'m> {
         relation.cardinality == Cardinality::One
             && unique
             && self.join_count < MAX_JOINS
-            && self.columns.len() + target.columns.len() < MAX_COLUMNS
+            && self.columns.expressions.len() + target.columns.len() < MAX_COLUMNS
     }
 
     /// Joins the relation's target and gives its alias. The `+` keeps the own column's affinity and collation
@@ -118,8 +117,7 @@ impl<'m> Select<'m> {
     pub(super) fn write(&mut self, rows: &RowsPlan, leading: &str, conditions: &[String]) {
         let model = self.model;
         self.builder.push("SELECT ");
-        let columns = if self.columns.is_empty() { "1".to_owned() } else { self.columns.join(", ") };
-        self.builder.push(&columns);
+        self.builder.push(&self.columns.to_sql("1"));
         self.builder.push(" FROM ");
         self.builder.push(leading);
         match self.row.take() {
@@ -143,8 +141,9 @@ impl<'m> Select<'m> {
 
     /// Gives all columns so far a name: `c0`, `c1`, …; the names.
     pub(super) fn name_columns(&mut self) -> String {
-        let names: Vec<String> = (0..self.columns.len()).map(|index| format!("c{index}")).collect();
-        for (column, name) in self.columns.iter_mut().zip(&names) {
+        let columns = &mut self.columns.expressions;
+        let names: Vec<String> = (0..columns.len()).map(|index| format!("c{index}")).collect();
+        for (column, name) in columns.iter_mut().zip(&names) {
             *column = format!("{column} AS {name}");
         }
         names.join(", ")

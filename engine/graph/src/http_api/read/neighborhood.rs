@@ -116,7 +116,7 @@ const fn direction_of((group, ..): OrderKey) -> Direction {
 /// What is around a node with many relationships, as it is being written.
 #[derive(Debug)]
 pub(super) struct LargeNeighborhood {
-    search: Arc<Search>,
+    search: Arc<NeighborSearch>,
     aspect: Aspect,
     /// In order, and what is left of it.
     pass: std::vec::IntoIter<OrderKey>,
@@ -129,7 +129,7 @@ pub(super) struct LargeNeighborhood {
 
 /// What passes search for.
 #[derive(Debug)]
-struct Search {
+struct NeighborSearch {
     database: Arc<Database>,
     node: Ref,
     /// Only those to or from this one.
@@ -177,7 +177,7 @@ impl LargeNeighborhood {
         let owned = |types: &Vec<Name<'_>>| types.iter().map(|name| (**name).to_owned()).collect();
         let types = relationships.types.as_ref().map(owned);
         let database = Arc::clone(database);
-        let search = Search { database, node, other, direction: relationships.direction, types };
+        let search = NeighborSearch { database, node, other, direction: relationships.direction, types };
         Self {
             search: Arc::new(search),
             aspect,
@@ -225,7 +225,7 @@ impl LargeNeighborhood {
     }
 }
 
-impl Search {
+impl NeighborSearch {
     /// The first `count` behind a key, in order; all are visited.
     fn first_behind(&self, after: Option<OrderKey>, count: usize) -> Vec<OrderKey> {
         let read = self.database.store.read();
@@ -285,7 +285,7 @@ mod tests {
                 whole.iter().map(|(direction, of)| order_key(*direction, of)).collect();
             for count in [1, 7, whole.len(), 1000] {
                 let (node, database) = (hub, Arc::clone(&database));
-                let search = Search { database, node, other: None, direction, types: None };
+                let search = NeighborSearch { database, node, other: None, direction, types: None };
                 let mut found = Vec::new();
                 loop {
                     let pass = search.first_behind(found.last().copied(), count);

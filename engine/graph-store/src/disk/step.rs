@@ -1,0 +1,29 @@
+//! What can be done to the files of a graph.
+
+use std::path::Path;
+
+/// What is done to a disk.
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(test), expect(dead_code, reason = "only tests look at what is done"))]
+pub(crate) enum Step<'a> {
+    MakeDirectory(&'a Path),
+    /// Without any bytes, also where there was one with some.
+    Create(&'a Path),
+    Write {
+        path: &'a Path,
+        at: u64,
+        bytes: &'a [u8],
+    },
+    SetLength {
+        path: &'a Path,
+        bytes: u64,
+    },
+    Sync(&'a Path),
+    Rename {
+        from: &'a Path,
+        to: &'a Path,
+    },
+    Remove(&'a Path),
+    /// The names in it, not what stands in the files.
+    SyncDirectory(&'a Path),
+}

@@ -1,0 +1,96 @@
+//! Coerced values of one request, and values of documents with their slots filled by them.
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use crate::{
+    request::Caller,
+    variables::value::{Slot, SlotRoot, Step, Value},
+};
+
+/// Coerced values in the order of the operation's variable definitions; `None` where a variable was neither
+/// given nor has a default.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Variables {
+    values: Vec<Option<Json>>,
+    /// Travels with them, because whoever gets the values of a request may want to know whose they are.
+    caller: Option<Caller>,
+    /// What is known of who asks, by index; shared by the requests of a session.
+    session: Option<Arc<[Json]>>,
+    /// What only the source knows, such as the row of an event.
+    given: Vec<Json>,
+}
+
+impl Variables {
+    pub fn new(values: Vec<Option<Json>>) -> Self {
+        Self { values, caller: None, session: None, given: Vec::new() }
+    }
+
+    /// The same with values of the source's own, for slots that begin at [`SlotRoot::Given`].
+    #[must_use]
+    pub fn with_given(&self, given: Vec<Json>) -> Self {
+        let (caller, session) = (self.caller.clone(), self.session.clone());
+        Self { values: self.values.clone(), caller, session, given }
+    }
+
+    /// The same with the session's variables, for slots that begin at [`SlotRoot::Session`].
+    #[must_use]
+    pub fn with_session(self, session: Arc<[Json]>) -> Self {
+        Self { session: Some(session), ..self }
+    }
+
+    /// The same, with who asks.
+    #[must_use]
+    pub fn asked_by(self, caller: Caller) -> Self {
+        Self { caller: Some(caller), ..self }
+    }
+
+    /// Who asks, where functions want to know it.
+    pub fn caller(&self) -> Option<&Caller> {
+        self.caller.as_ref()
+    }
+
+    /// All values, in the order of the operation's definitions.
+    pub fn values(&self) -> &[Option<Json>] {
+        &self.values
+    }
+
+    /// The value of the variable with this index among the operation's definitions.
+    pub fn value(&self, index: usize) -> Option<&Json> {
+        self.values.get(index)?.as_ref()
+    }
+
+    /// The value at a slot; `None` where the path does not exist.
+    pub fn get(&self, slot: &Slot) -> Option<&Json> {
+        let mut value = match slot.root {
+            SlotRoot::Variable(index) => self.value(index)?,
+            SlotRoot::Session(index) => self.session.as_ref()?.get(index)?,
+            SlotRoot::Given(index) => self.given.get(index)?,
+        };
+        for step in &slot.path {
+            value = match step {
+                Step::Key(key) => value.get(key.as_str())?,
+                Step::Index(index) => value.get(index)?,
+            };
+        }
+        Some(value)
+    }
+}
+
+impl Value {
+    /// The value with all slots filled.
+    pub fn resolve(&self, variables: &Variables) -> Json {
+        match self {
+            Self::Null => Json::Null,
+            Self::Boolean(value) => Json::Bool(*value),
+            Self::Enum(name) => Json::String(name.to_string()),
+            Self::Scalar(value) => value.clone(),
+            Self::Slot(slot) => variables.get(slot).cloned().unwrap_or(Json::Null),
+            Self::List(items) => Json::Array(items.iter().map(|item| item.resolve(variables)).collect()),
+            Self::Object(entries) => Json::Object(
+                entries.iter().map(|(key, value)| (key.to_string(), value.resolve(variables))).collect(),
+            ),
+        }
+    }
+}

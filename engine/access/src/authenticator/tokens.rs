@@ -216,3 +216,22 @@ impl fmt::Debug for TokenCache {
         self.statistics().fmt(formatter)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jwt::Algorithm;
+
+    /// A token may be verified while its key goes: it is in the cache then, after those of gone keys were forgotten.
+    #[test]
+    fn a_token_of_a_key_that_is_gone_is_refused_where_it_is_still_kept() {
+        let key = VerificationKey::secret(None, &[7; 32], &[Algorithm::Hs256]).expect("it is a key");
+        let key = Arc::new(key);
+        let grants = Grants::new(None, [], Arc::from([]), Scopes::default(), None, None);
+        let claims = VerifiedClaims { valid_from: None, valid_until: None };
+        let token = VerifiedToken { issuer: 0, key: Some(Arc::clone(&key)), claims, grants };
+        assert_eq!(token.check(0), Ok(()));
+        key.set_dropped();
+        assert!(token.check(0).is_err());
+    }
+}

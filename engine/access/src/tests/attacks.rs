@@ -275,6 +275,10 @@ fn tokens_are_valid_from_and_until() {
     ] {
         assert_eq!(at(changes.clone(), now).map(|_| ()), expected, "{changes} {now}");
     }
+    let expired = token(&with(customer(), json!({"exp": NOW - 100})));
+    let entries = shop.statistics().entries;
+    assert!(bearer(&shop, &expired, NOW).is_err());
+    assert_eq!(shop.statistics().entries, entries, "what is not valid is not kept");
     let text = format!("{SHOP_ISSUER}require_expiry = false\nleeway_s = 0\n{SHOP}");
     let lasting = Beside::new().authenticator(&text);
     let identity = bearer(&lasting, &token(&with(customer(), json!({"exp": null}))), NOW);

@@ -1,7 +1,13 @@
 //! Tests over the whole crate: a configuration's text, tokens that are made here, and who that makes of a request.
 
+mod api_keys;
 mod attacks;
 mod claims;
+mod configuration;
+mod inheritance;
+mod key_sets;
+mod other_ways;
+mod parsing;
 mod tokens;
 
 use std::{

@@ -10,6 +10,7 @@ use crate::role::RoleId;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Identity {
     pub role: RoleId,
+    pub way: Way,
     /// Values of the session's variables, by the index of
     /// [`SessionNames`](prony_source::permissions::SessionNames); null where nothing is known.
     pub session: Arc<[Json]>,
@@ -18,6 +19,17 @@ pub struct Identity {
     pub subject: Option<Arc<str>>,
     /// Unix seconds from which on the identity is no longer valid, the leeway included.
     pub expires_at: Option<i64>,
+}
+
+/// How somebody is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Way {
+    Token,
+    ApiKey,
+    Certificate,
+    Webhook,
+    /// Without credentials.
+    Anonymous,
 }
 
 /// Scopes that a token grants, in order and each once.
@@ -50,6 +62,24 @@ impl<S: Into<Box<str>>> FromIterator<S> for Scopes {
         scopes.sort_unstable();
         scopes.dedup();
         Self((!scopes.is_empty()).then(|| scopes.into()))
+    }
+}
+
+impl Way {
+    /// For logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Token => "token",
+            Self::ApiKey => "api_key",
+            Self::Certificate => "certificate",
+            Self::Webhook => "webhook",
+            Self::Anonymous => "anonymous",
+        }
+    }
+
+    /// Tells users of one name apart that are known in different ways.
+    pub(crate) fn tag(self) -> u8 {
+        self as u8
     }
 }
 

@@ -1,13 +1,17 @@
 //! Who asks and what they may, as pure decisions: credentials to identities, roles to permissions. It opens no sockets, reads no
 //! clock and starts no threads: the server brings bytes and the time (Unix seconds), and fetches what is asked for.
 
+mod admission;
 mod api_key;
 mod authenticator;
+mod calendar;
 mod credentials;
 mod explain;
 mod identity;
 mod jwt;
+mod limits;
 mod network;
+mod operation;
 mod refusal;
 mod role;
 mod settings;
@@ -15,6 +19,7 @@ mod settings;
 mod tests;
 
 pub use self::{
+    admission::{Asker, LimitState, OperationRefusal, Operations, RuleId, Times},
     api_key::{ApiKeyRecord, KEY_RANDOM_BYTES, NewKey, new_key},
     authenticator::{
         AuthStatistics, Authenticator, CacheFacts, Identified, KeySetError, KeySetId, KeySetStatus,
@@ -22,9 +27,11 @@ pub use self::{
     },
     credentials::{CertificateNames, Credentials},
     explain::explain,
-    identity::{Identity, Scopes},
+    identity::{Identity, Scopes, Way},
     jwt::{Algorithm, FetchedKeySet},
+    limits::{BadRate, LimiterStatistics, QuotaCount, Rate, RateLimit, Window},
     network::{IpRange, NotARange, client_address},
+    operation::{KeyedQuota, KeyedRateLimit, LimitBy, OperationMatch, OperationRule},
     refusal::{AuthRefusal, RefusalKind},
     role::{Role, RoleId},
     settings::{AccessSettings, ConfigInputs, Openness, WebhookSettings},

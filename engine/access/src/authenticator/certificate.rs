@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::roles::Roles;
 use crate::{
     credentials::CertificateNames,
-    identity::{Identity, Scopes},
+    identity::{Identity, Scopes, Way},
     role::RoleId,
     settings::{CertificateName, CertificateSettings},
 };
@@ -38,6 +38,7 @@ impl Certificates {
     pub(super) fn identity(&self, names: &CertificateNames) -> Option<Arc<Identity>> {
         let identity = Identity {
             role: self.role?,
+            way: Way::Certificate,
             session: Arc::clone(&self.session),
             scopes: Scopes::default(),
             subject: Some(Arc::from(names.subject.as_str())),

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     api_key::{ApiKeyRecord, ApiKeys},
     credentials::Credentials,
-    identity::{Identity, Scopes},
+    identity::{Identity, Scopes, Way},
     refusal::{AuthRefusal, RefusalKind},
     settings::AccessSettings,
 };
@@ -61,6 +61,7 @@ impl Authenticator {
             });
             Arc::new(Identity {
                 role: record.role,
+                way: Way::ApiKey,
                 session: roles.with_role(&session, record.role),
                 scopes: record.scopes.clone(),
                 subject: Some(Arc::clone(&record.name)),
@@ -70,7 +71,14 @@ impl Authenticator {
         let api_keys = ApiKeys::new(settings.api_keys.iter().map(|record| (record, identity(record))));
         let anonymous = settings.anonymous.map(|role| {
             let session = roles.with_role(&roles.session(|_| None), role);
-            Arc::new(Identity { role, session, scopes: Scopes::default(), subject: None, expires_at: None })
+            Arc::new(Identity {
+                role,
+                way: Way::Anonymous,
+                session,
+                scopes: Scopes::default(),
+                subject: None,
+                expires_at: None,
+            })
         });
         let issuers = Issuers::new(settings, &roles);
         let certificates = settings.certificates.as_ref().map(|settings| Certificates::new(settings, &roles));

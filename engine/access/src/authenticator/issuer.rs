@@ -10,8 +10,9 @@ use super::{
     tokens::{Grants, VerifiedToken},
 };
 use crate::{
-    identity::Scopes,
+    identity::{Scopes, Way},
     jwt::{Algorithm, ClaimRules, CompactToken, TokenFault, VerificationKey, abridged},
+    operation::CLAIM_VARIABLE,
     refusal::{AuthRefusal, RefusalKind},
     role::RoleId,
     settings::{AccessSettings, IssuerKeys, IssuerSettings},
@@ -169,6 +170,9 @@ impl Issuer {
     fn new(settings: &IssuerSettings, roles: &Roles) -> Self {
         let claims = &settings.claims;
         let pointer = |name: &str| {
+            if let Some(pointer) = name.strip_prefix(CLAIM_VARIABLE) {
+                return Some(pointer.to_owned());
+            }
             let found = claims.session.iter().find(|(known, _)| known == name);
             found.map(|(_, pointer)| pointer.clone())
         };
@@ -208,7 +212,7 @@ impl Issuer {
             scopes => texts(scopes).into_iter().collect::<Scopes>(),
         };
         let subject = claims.get("sub").and_then(Json::as_str).map(Arc::from);
-        Grants::new(default, allowed, session.collect(), scopes, subject, expires_at)
+        Grants::new(Way::Token, default, allowed, session.collect(), scopes, subject, expires_at)
     }
 }
 

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 
 use super::roles::Roles;
 use crate::{
-    identity::{Identity, Scopes},
+    identity::{Identity, Scopes, Way},
     jwt::{VerificationKey, VerifiedClaims},
     refusal::{AuthRefusal, RefusalKind},
     role::RoleId,
@@ -38,6 +38,7 @@ pub(super) struct VerifiedToken {
 /// What credentials allow.
 #[derive(Debug)]
 pub(super) struct Grants {
+    way: Way,
     /// Where nothing is chosen: the index of a role that is allowed.
     pub(super) default: Option<usize>,
     pub(super) allowed: Box<[RoleId]>,
@@ -100,6 +101,7 @@ impl VerifiedToken {
 impl Grants {
     /// Of a default role and others; each is kept once.
     pub(super) fn new(
+        way: Way,
         default: Option<RoleId>,
         others: impl IntoIterator<Item = RoleId>,
         session: Arc<[Json]>,
@@ -115,7 +117,7 @@ impl Grants {
         }
         let default = default.is_some().then_some(0);
         let identities = allowed.iter().map(|_| OnceLock::new()).collect();
-        Self { default, allowed: allowed.into(), identities, session, scopes, subject, expires_at }
+        Self { way, default, allowed: allowed.into(), identities, session, scopes, subject, expires_at }
     }
 
     pub(super) fn identity(
@@ -137,6 +139,7 @@ impl Grants {
             let role = self.allowed[index];
             Arc::new(Identity {
                 role,
+                way: self.way,
                 session: roles.with_role(&self.session, role),
                 scopes: self.scopes.clone(),
                 subject: self.subject.clone(),
@@ -227,7 +230,7 @@ mod tests {
     fn a_token_of_a_key_that_is_gone_is_refused_where_it_is_still_kept() {
         let key = VerificationKey::secret(None, &[7; 32], &[Algorithm::Hs256]).expect("it is a key");
         let key = Arc::new(key);
-        let grants = Grants::new(None, [], Arc::from([]), Scopes::default(), None, None);
+        let grants = Grants::new(Way::Token, None, [], Arc::from([]), Scopes::default(), None, None);
         let claims = VerifiedClaims { valid_from: None, valid_until: None };
         let token = VerifiedToken { issuer: 0, key: Some(Arc::clone(&key)), claims, grants };
         assert_eq!(token.check(0), Ok(()));

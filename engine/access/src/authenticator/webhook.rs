@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     credentials::Credentials,
-    identity::{Identity, Scopes},
+    identity::{Identity, Scopes, Way},
     jwt::{self, VerifiedClaims},
     refusal::{AuthRefusal, RefusalKind},
     settings::WebhookSettings,
@@ -135,7 +135,7 @@ fn grants(body: &Map<String, Json>, roles: &Roles, expires_at: Option<i64>) -> G
     let session = roles.session(|name| body.get("session")?.get(name).cloned());
     let scopes: Scopes = texts("scopes").into_iter().collect();
     let subject = body.get("subject").and_then(Json::as_str).map(Arc::from);
-    Grants::new(role, allowed, session, scopes, subject, expires_at)
+    Grants::new(Way::Webhook, role, allowed, session, scopes, subject, expires_at)
 }
 
 /// Of the headers that the webhook would be sent, with the length of each: no token has these bytes, as lengths begin with zeros.

@@ -12,18 +12,21 @@ pub(super) struct Fields<'a, 't> {
     origin: Origin,
     left: Vec<FileEntry<'a, 't>>,
     known: Vec<&'static str>,
+    /// Of what is none nothing is missed.
+    is_table: bool,
 }
 
 impl<'a, 't> Fields<'a, 't> {
     /// Of a value that should be a table.
     pub(super) fn of(entry: FileEntry<'a, 't>, what: impl Into<String>, faults: &mut Faults) -> Self {
         let left = entry.table(faults);
-        Self { what: what.into(), origin: entry.value_origin(), left, known: Vec::new() }
+        let is_table = matches!(entry.value().get_ref(), DeValue::Table(_));
+        Self { what: what.into(), origin: entry.value_origin(), left, known: Vec::new(), is_table }
     }
 
     /// Of keys that are no part of another table.
     pub(super) fn of_entries(left: Vec<FileEntry<'a, 't>>, what: &str, origin: Origin) -> Self {
-        Self { what: what.to_owned(), origin, left, known: Vec::new() }
+        Self { what: what.to_owned(), origin, left, known: Vec::new(), is_table: true }
     }
 
     pub(super) fn take(&mut self, key: &'static str) -> Option<FileEntry<'a, 't>> {
@@ -73,7 +76,9 @@ impl<'a, 't> Fields<'a, 't> {
 
     /// Says which keys are missing of those that must be there.
     pub(super) fn missing(&self, message: &str, faults: &mut Faults) {
-        faults.push(self.origin.clone(), format!("{} {message}", self.what));
+        if self.is_table {
+            faults.push(self.origin.clone(), format!("{} {message}", self.what));
+        }
     }
 
     /// Says which keys are unknown.

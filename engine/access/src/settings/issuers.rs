@@ -209,7 +209,7 @@ impl IssuerReader<'_> {
 }
 
 /// Whether a text is a JSON pointer to something inside (RFC 6901, section 3).
-fn is_pointer(text: &str) -> bool {
+pub(super) fn is_pointer(text: &str) -> bool {
     let escapes_end_well =
         text.split('~').skip(1).all(|after| after.starts_with('0') || after.starts_with('1'));
     text.starts_with('/') && escapes_end_well

@@ -5,6 +5,7 @@ mod auth;
 mod condition;
 mod fields;
 mod issuers;
+mod operations;
 mod permission;
 mod read;
 mod roles;

@@ -6,7 +6,7 @@ use toml::{
     value::{Datetime, Offset},
 };
 
-const SECONDS_A_DAY: i64 = 86_400;
+use crate::calendar;
 
 /// A time that is written as a date of TOML or as a text of that form. Without an offset it is in UTC; without a time it is
 /// the beginning of the day.
@@ -33,17 +33,8 @@ fn unix_seconds(time: &Datetime) -> Option<i64> {
         Some(Offset::Custom { minutes }) => i64::from(minutes),
         Some(Offset::Z) | None => 0,
     };
-    let days = days_since_1970(i64::from(date.year), i64::from(date.month), i64::from(date.day));
-    Some(days * SECONDS_A_DAY + of_day - offset_minutes * 60)
-}
-
-/// Days of the Gregorian calendar: years begin in March, so that a leap day is a year's last one.
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    /// From 0000-03-01 to 1970-01-01.
-    const DAYS_TO_1970: i64 = 719_468;
-    let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
-    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    year * 365 + leap_days + (month * 153 + 2) / 5 + day - 1 - DAYS_TO_1970
+    let days = calendar::days_since_1970(i64::from(date.year), i64::from(date.month), i64::from(date.day));
+    Some(days * calendar::DAY_S + of_day - offset_minutes * 60)
 }
 
 #[cfg(test)]

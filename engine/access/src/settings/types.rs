@@ -9,6 +9,7 @@ use crate::{
     api_key::ApiKeyRecord,
     jwt::{Algorithm, ClaimRules, VerificationKey},
     network::IpRange,
+    operation::OperationRule,
     role::{Role, RoleId},
 };
 
@@ -46,6 +47,8 @@ pub struct AccessSettings {
     /// Names beside the loopback ones under which a server on a loopback address may be addressed.
     pub hosts: Vec<String>,
     pub webhook: Option<WebhookSettings>,
+    /// What is asked of operations beside permissions.
+    pub operations: Vec<OperationRule>,
     pub(crate) certificates: Option<CertificateSettings>,
     pub(crate) issuers: Vec<IssuerSettings>,
     pub(crate) api_keys: Vec<ApiKeyRecord>,
@@ -152,6 +155,7 @@ impl Default for AccessSettings {
             trusted_proxies: Vec::new(),
             hosts: Vec::new(),
             webhook: None,
+            operations: Vec::new(),
             certificates: None,
             issuers: Vec::new(),
             api_keys: Vec::new(),

@@ -226,7 +226,10 @@ fn what_has_no_exact_union_is_refused() {
     // One has all rows of the other, and not all of its columns.
     for (a, b) in [
         ("select = { columns = [\"a\"] }", format!("select = {{ columns = [\"b\"], {MINE} }}")),
-        ("insert = { columns = [\"a\"] }", "insert = { columns = [\"b\"], check = { b = { gt = 1 } } }".to_owned()),
+        (
+            "insert = { columns = [\"a\"] }",
+            "insert = { columns = [\"b\"], check = { b = { gt = 1 } } }".to_owned(),
+        ),
         ("update = { columns = [\"a\"] }", format!("update = {{ columns = [\"b\"], {MINE} }}")),
     ] {
         for (a, b) in [(a, b.as_str()), (b.as_str(), a)] {

@@ -6,6 +6,7 @@ mod claims;
 mod configuration;
 mod inheritance;
 mod key_sets;
+mod operations;
 mod other_ways;
 mod parsing;
 mod tokens;
@@ -87,7 +88,10 @@ impl Beside {
         let variable = |name: &str| self.variables.get(name).cloned();
         let bytes = |path: &Path| self.files.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into());
         let inputs = ConfigInputs { variable: &variable, file: &bytes };
-        let settings = AccessSettings::read(entry("auth"), entry("roles"), &inputs, &mut faults);
+        let mut settings = AccessSettings::read(entry("auth"), entry("roles"), &inputs, &mut faults);
+        if let Some(operations) = entry("operation") {
+            settings.read_operations(operations, &mut faults);
+        }
         faults.sort();
         let told: Vec<String> = faults.0.iter().map(ToString::to_string).collect();
         (settings, told.join("\n"))

@@ -9,6 +9,7 @@ mod find;
 mod flags;
 mod graph;
 mod interrupt;
+mod key;
 mod kinds;
 mod lab;
 mod logs;
@@ -46,6 +47,8 @@ enum Command {
     Schema(schema::Arguments),
     /// Import, export and look after a graph.
     Graph(graph::Arguments),
+    /// Make API keys for those who ask a server.
+    Key(key::Arguments),
     /// Have a PostgreSQL database tell of changes made by others.
     Triggers(triggers::Arguments),
     /// Run a load test.
@@ -89,6 +92,7 @@ fn main() -> ExitCode {
         Command::Example(arguments) => example::execute(arguments),
         Command::Schema(arguments) => schema::execute(arguments),
         Command::Graph(arguments) => graph::execute(arguments),
+        Command::Key(arguments) => key::execute(&arguments),
         Command::Triggers(arguments) => triggers::execute(arguments),
         Command::Run(arguments) => run::execute(&arguments),
         Command::Report(arguments) => report::execute(&arguments),

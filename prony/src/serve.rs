@@ -4,7 +4,8 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Context;
 use prony_server::{
-    config::{self, CommandLine, Settings},
+    config::{self, CommandLine, Reload, Settings},
+    graphql::Engine,
     runtime,
 };
 
@@ -12,6 +13,9 @@ use crate::{flags::OptionFlags, kinds::KINDS, logs};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
+    /// Print what this role may do, and the schema that it is served, instead of serving
+    #[arg(long, value_name = "ROLE")]
+    explain_role: Option<String>,
     #[command(flatten)]
     pub(crate) settings: SettingsArguments,
 }
@@ -23,7 +27,7 @@ fn sources_help() -> String {
 }
 
 /// Where settings come from; `prony schema` takes the same.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SettingsArguments {
     #[arg(help = sources_help())]
     #[arg(value_name = "SOURCE")]
@@ -38,6 +42,20 @@ pub(crate) struct SettingsArguments {
 impl SettingsArguments {
     /// Reads the file and resolves everything.
     pub(crate) fn resolve(self) -> anyhow::Result<Settings> {
+        let again = self.clone();
+        let mut settings = self.read()?;
+        settings.reload = again.config.clone().map(|path| {
+            let stamp = move || std::fs::metadata(&path).and_then(|file| file.modified()).ok();
+            let read = move || match again.clone().read() {
+                Ok(settings) => Ok(settings.access),
+                Err(error) => Err(format!("{error:#}")),
+            };
+            Reload::new(read, stamp)
+        });
+        Ok(settings)
+    }
+
+    fn read(self) -> anyhow::Result<Settings> {
         let text = match &self.config {
             Some(path) => Some(
                 std::fs::read_to_string(path)
@@ -53,7 +71,22 @@ impl SettingsArguments {
 
 pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.settings.resolve()?;
+    if let Some(role) = arguments.explain_role {
+        return explain(settings, &role);
+    }
     logs::start(&settings.log_level, settings.log_format)?;
     runtime::serve(settings)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what a role may do.
+fn explain(mut settings: Settings, role: &str) -> anyhow::Result<ExitCode> {
+    if settings.log_level == "info" {
+        "warn".clone_into(&mut settings.log_level);
+    }
+    logs::start(&settings.log_level, settings.log_format)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let engine = tokio::task::LocalSet::new().block_on(&runtime, Engine::open(&settings))?;
+    crate::print(&engine.explain_role(&settings.access, role)?)?;
     Ok(ExitCode::SUCCESS)
 }

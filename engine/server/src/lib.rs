@@ -107,11 +107,12 @@
 //!
 //! # Inside
 //!
-//! [`config`] turns what was typed into [`config::Settings`]; [`runtime`] owns sockets, threads and stopping;
+//! `access` knows who asks; [`config`] turns what was typed into [`config::Settings`]; [`runtime`] owns sockets, threads and stopping;
 //! [`http`] owns paths, limits and headers; [`graphql`] holds the pipeline of a request;
 //! [`observe`] holds logs' references, metrics and process figures; [`resolvers`] are functions as a source, and
 //! [`examples`] two servers of them.
 
+mod access;
 pub mod config;
 pub mod examples;
 pub mod graphql;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
+    access::Access,
     config::Settings,
     graphql::Engine,
     http::{Hosts, HttpApis},
@@ -17,6 +18,7 @@ pub(crate) struct Site {
     pub(crate) engine: Engine,
     pub(crate) apis: HttpApis,
     pub(crate) hosts: Hosts,
+    pub(crate) access: Access,
     pub(crate) metrics: Metrics,
     pub(crate) references: References,
     pub(crate) reservations: Arc<Reservations>,
@@ -28,7 +30,8 @@ impl Site {
         let metrics = Metrics::new(cores, names);
         let apis = HttpApis::of(engine.sources().iter().map(|source| &source.source), &settings);
         let hosts = Hosts::new(&settings.listen, &settings.hosts);
+        let access = Access::new(&settings.access);
         let references = References::default();
-        Self { settings, engine, apis, hosts, metrics, references, reservations: Arc::default() }
+        Self { settings, engine, apis, hosts, access, metrics, references, reservations: Arc::default() }
     }
 }

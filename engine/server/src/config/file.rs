@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
+use prony_access::{AccessSettings, ConfigInputs};
 use prony_source::config::{
     ConfigOption, Faults, FileEntry, FileText, Kinds, SourceSection, described, suggestion,
 };
@@ -16,9 +17,18 @@ use super::{
     typed::{Given, Typed, TypedSource},
 };
 
+/// The tables of who asks, and of what roles may do.
+const AUTH: &str = "auth";
+const ROLES: &str = "roles";
+
 /// Reads the text of the file at `path`, which is only for messages. What is faulty is left out of the answer, so
 /// that the rest can be checked too.
-pub(super) fn read<'t>(kinds: Kinds<'_>, path: &Path, text: &'t str) -> (Typed<'t>, Faults) {
+pub(super) fn read<'t>(
+    kinds: Kinds<'_>,
+    inputs: &ConfigInputs<'_>,
+    path: &Path,
+    text: &'t str,
+) -> (Typed<'t>, Faults) {
     let file = FileText::new(path, text);
     let mut faults = Faults::default();
     let (table, syntax) = DeTable::parse_recoverable(text);
@@ -26,7 +36,10 @@ pub(super) fn read<'t>(kinds: Kinds<'_>, path: &Path, text: &'t str) -> (Typed<'
         faults.push(file.place(&error.span().unwrap_or_default()), error.message());
     }
     let mut typed = Typed::default();
-    for entry in file.entries(table.get_ref()) {
+    let of_access = |name: &str| file.entries(table.get_ref()).find(|entry| entry.name() == name);
+    let access = AccessSettings::read(of_access(AUTH), of_access(ROLES), inputs, &mut faults);
+    typed.access = Some(access);
+    for entry in file.entries(table.get_ref()).filter(|entry| ![AUTH, ROLES].contains(&entry.name())) {
         if entry.name() == Section::Source.key() {
             SourceReader::new(kinds, &file).read(entry.value(), &mut typed, &mut faults);
         } else {
@@ -40,6 +53,7 @@ fn read_section(entry: FileEntry<'_, '_>, typed: &mut Typed<'_>, faults: &mut Fa
     let name = entry.name();
     let Some(section) = Section::OF_SERVER.into_iter().find(|section| section.key() == name) else {
         let known = Section::OF_SERVER.into_iter().chain([Section::Source]).map(Section::key);
+        let known = known.chain([AUTH, ROLES]);
         faults.push(entry.key_origin(), format!("`{name}` is no section{}", suggestion(name, known)));
         return;
     };

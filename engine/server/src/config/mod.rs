@@ -5,15 +5,19 @@
 mod file;
 mod options;
 mod reference;
+mod reload;
 mod resolve;
 mod route;
 mod settings;
 mod typed;
 
-use std::path::Path;
+use std::{io, path::Path};
+
+use prony_access::ConfigInputs;
 
 use self::typed::{Typed, from_line};
 
+pub use prony_access::{AccessSettings, KEY_RANDOM_BYTES, NewKey, new_key};
 pub use prony_source::config::{
     ConfigOption, Fault, Faults, Kinds, OptionSpec, Origin, SourceUrl, TypedValue, ValueKind,
 };
@@ -23,6 +27,7 @@ pub use crate::subscriptions::SubscriptionSettings;
 pub use self::{
     options::{ListedOption, Section, options},
     reference::reference,
+    reload::Reload,
     resolve::alternatives,
     route::Route,
     settings::{CoreChoice, Functions, GivenSource, LogFormat, Settings, SourceSettings},
@@ -37,7 +42,22 @@ pub fn load(
     line: CommandLine,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Settings, Faults> {
-    let (file, mut faults) = file.map_or_else(Default::default, |(path, text)| file::read(kinds, path, text));
+    let directory = file.map(|(path, _)| path.parent().unwrap_or(Path::new("")).to_owned());
+    let read = |path: &Path| std::fs::read(directory.as_deref().unwrap_or(Path::new("")).join(path));
+    load_with(kinds, file, line, variable, &read)
+}
+
+/// As [`load`]; files that the configuration names are read by `read`, by their paths as they are written.
+pub fn load_with(
+    kinds: Kinds<'_>,
+    file: Option<(&Path, &str)>,
+    line: CommandLine,
+    variable: &dyn Fn(&str) -> Option<String>,
+    read: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
+) -> Result<Settings, Faults> {
+    let inputs = ConfigInputs { variable, file: read };
+    let (file, mut faults) =
+        file.map_or_else(Default::default, |(path, text)| file::read(kinds, &inputs, path, text));
     let line = from_line(line, &mut faults);
     let settings = resolve::resolve(kinds, file, line, variable, &mut faults);
     faults.sort();

@@ -122,6 +122,7 @@ static SERVER: Options = &[
     OptionOf::new("max_body_bytes", None, ValueKind::BYTES, "1048576", "Bytes of a request's body; more gets a 413", set!(max_body_bytes, size)),
     OptionOf::new("max_bulk_bytes", None, ValueKind::BYTES, "68719476736", "Bytes of a bulk creation's body, which is read and done piece by piece; more gets a 413", set!(max_bulk_bytes, number)),
     OptionOf::new("grace_ms", Some("grace-ms"), ValueKind::Number(0, 86_400_000), "10000", "How long requests in flight may take after the signal to stop", set!(grace, milliseconds)),
+    OptionOf::new("open", Some("open"), ValueKind::Boolean, "false", "Whether everybody who reaches the server may do everything, also from other machines than this one", set!(open, boolean)),
     OptionOf::new("hosts", Some("host"), ValueKind::List, "[]", "Names under which a server on loopback addresses may be asked for, beside localhost (\"*\" for all); others get a 421", set!(hosts, list)),
     OptionOf::new("cors_origins", Some("cors-origin"), ValueKind::List, "[]", "Origins whose pages may call (\"*\" for all); empty allows none", set!(cors_origins, list)),
     OptionOf::new("console", Some("console"), ValueKind::Boolean, "true", "Whether / answers with GraphiQL", set!(console, boolean)),

@@ -1,8 +1,9 @@
 //! From what was typed to settings: flags over the file over defaults, variables of the environment filled in,
 //! and checks that need more than one value.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
+use prony_access::Openness;
 use prony_source::config::{
     Faults, GivenValue, Kinds, OptionOf, Origin, SourceEntry, SourceKind, SourceUrl, TypedValue, substitute,
 };
@@ -10,7 +11,7 @@ use prony_source::config::{
 use super::{
     options::Section,
     settings::{Settings, SourceSettings},
-    typed::{Typed, TypedSource},
+    typed::{Given, Typed, TypedSource},
 };
 
 /// Merges the file with the command line, which wins. Sources of the command line come instead of the file's.
@@ -23,6 +24,10 @@ pub(super) fn resolve(
     faults: &mut Faults,
 ) -> Settings {
     let mut settings = Settings::default();
+    if let Some(access) = file.access {
+        settings.hosts.clone_from(&access.hosts);
+        settings.access = Arc::new(access);
+    }
     let (of_sources, of_server): (Vec<_>, Vec<_>) =
         file.values.into_iter().chain(line.values).partition(|given| given.section == Section::Source);
     for given in &of_server {
@@ -45,6 +50,7 @@ pub(super) fn resolve(
         settings.sources.extend(resolver.source(source, faults));
     }
     let found = resolver.found;
+    check_listening(&settings, &of_server, faults);
     check_numbers(kinds, &found, faults);
     let is_given = |key: &str| {
         let mut given = of_server.iter().filter(|given| given.section == Section::Server);
@@ -52,6 +58,22 @@ pub(super) fn resolve(
     };
     apply_defaults(kinds, &found, &mut settings, &is_given);
     settings
+}
+
+/// Other machines than this one are let in only where it is said who may ask.
+fn check_listening(settings: &Settings, given: &[Given], faults: &mut Faults) {
+    if settings.access.openness != Openness::LoopbackOnly || settings.open {
+        return;
+    }
+    if let Some(address) = settings.listen.iter().find(|address| !address.ip().is_loopback()) {
+        let listen = given.iter().rfind(|given| given.value.option.spec().key == "listen");
+        let origin = listen.map_or(Origin::Argument, |given| given.value.origin.clone());
+        let message = format!(
+            "{address} can be reached from other machines, and nothing says who may ask: add [auth] to the configuration, or \
+             let everybody do everything with --open (`auth = \"open\"` in the file)"
+        );
+        faults.push(origin, message);
+    }
 }
 
 fn server_option(section: Section, key: &str) -> Option<&'static OptionOf<Settings>> {

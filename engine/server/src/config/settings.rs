@@ -3,6 +3,7 @@
 use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
 
 use ::http::request::Parts;
+use prony_access::AccessSettings;
 use prony_graphql::{document::limits::Limits, request::Asked};
 use prony_resolvers::Resolvers;
 use prony_source::{
@@ -10,7 +11,7 @@ use prony_source::{
     config::{SourceOpener, SourceUrl},
 };
 
-use super::route::Route;
+use super::{reload::Reload, route::Route};
 use crate::{graphql::DocumentSettings, subscriptions::SubscriptionSettings};
 
 /// Everything that the server needs to know.
@@ -35,6 +36,8 @@ pub struct Settings {
     pub max_bulk_bytes: u64,
     /// How long requests in flight may take after the signal to stop.
     pub grace: Duration,
+    /// Whether everybody may do everything, also from other machines.
+    pub open: bool,
     /// Names under which a server that listens on loopback addresses alone may be asked for, beside this machine's own; `*` for
     /// all.
     pub hosts: Vec<String>,
@@ -49,6 +52,10 @@ pub struct Settings {
     pub plan_cache_bytes: u64,
     /// Whether clients see the database's own texts.
     pub expose_database_errors: bool,
+    /// Who may ask, and what each role may do.
+    pub access: Arc<AccessSettings>,
+    /// How that is read again while the server runs; none where it did not come from a file.
+    pub reload: Option<Reload>,
     /// A level, or a filter as `tracing` reads it.
     pub log_level: String,
     pub log_format: LogFormat,
@@ -155,6 +162,7 @@ impl Default for Settings {
             max_body_bytes: 1 << 20,
             max_bulk_bytes: 64 << 30,
             grace: Duration::from_secs(10),
+            open: false,
             hosts: Vec::new(),
             cors_origins: Vec::new(),
             console: true,
@@ -163,6 +171,8 @@ impl Default for Settings {
             subscriptions: SubscriptionSettings::default(),
             plan_cache_bytes: 64 << 20,
             expose_database_errors: false,
+            access: Arc::default(),
+            reload: None,
             log_level: "info".to_owned(),
             log_format: LogFormat::Text,
             sources: Vec::new(),

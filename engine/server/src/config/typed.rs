@@ -1,5 +1,6 @@
 //! What the user typed, before it is resolved.
 
+use prony_access::AccessSettings;
 use prony_source::config::{Faults, GivenValue, Origin, SourceSection};
 
 use super::options::{ListedOption, Section};
@@ -12,6 +13,8 @@ pub(super) struct Typed<'t> {
     pub(super) sources: Vec<TypedSource<'t>>,
     /// Also when each of them was faulty.
     pub(super) names_sources: bool,
+    /// What the file says of who may ask.
+    pub(super) access: Option<AccessSettings>,
 }
 
 /// One option as it was given.

@@ -2,19 +2,37 @@
 //! the request's head; it decides which schema is served and goes with the operation to its end.
 
 use http::request::Parts;
-use prony_graphql::request::Asked;
+use prony_graphql::{request::Asked, variables::Variables};
 
+use super::roles::Asker;
 use crate::config::Settings;
 
-/// Who asks. Nobody is told from anybody else where functions do not want to know; all are served from one schema then.
+/// Who asks. Nobody is told from anybody else where neither roles nor functions want to know; all are served from one schema
+/// then.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RequestContext {
+    /// Who was let in, where not everybody is.
+    pub(crate) asker: Option<Asker>,
     /// What functions have made of the request's head: their own value, or why they refuse.
     pub(crate) caller: Option<Asked>,
 }
 
 impl RequestContext {
-    pub(crate) fn of(settings: &Settings, head: &Parts) -> Self {
-        Self { caller: settings.functions.caller(head) }
+    /// Of somebody who has been let in.
+    pub(crate) fn of(settings: &Settings, head: &Parts, asker: Option<Asker>) -> Self {
+        Self { asker, caller: settings.functions.caller(head) }
+    }
+
+    /// Values of a request, with those of who asks.
+    pub(crate) fn add_session(&self, variables: Variables) -> Variables {
+        match &self.asker {
+            Some(asker) => variables.with_session(asker.identity.session.clone()),
+            None => variables,
+        }
+    }
+
+    /// When who asks is no longer known (Unix seconds).
+    pub(crate) fn expires_at(&self) -> Option<i64> {
+        self.asker.as_ref()?.identity.expires_at
     }
 }

@@ -5,7 +5,12 @@ use std::{cell::RefCell, ops::Deref, rc::Rc, sync::Arc};
 use prony_graphql::{response::FieldResult, schema::SourceId, variables::Variables};
 use prony_source::{PreparedField, SourceSession};
 
-use super::{context::RequestContext, engine::Engine, served::Served};
+use super::{
+    context::RequestContext,
+    engine::Engine,
+    roles::{Asker, RoleSchemas},
+    served::Served,
+};
 use crate::{config::Settings, observe::CoreMetrics, site::Site, subscriptions::Hub};
 
 /// Lives on its core's thread.
@@ -14,9 +19,19 @@ pub(crate) struct CoreEngine {
     index: usize,
     site: Arc<Site>,
     current: RefCell<CoreServed>,
+    of_roles: RefCell<RolesServed>,
     /// By `SourceId`.
     sessions: Vec<Rc<dyn SourceSession>>,
     pub(crate) hub: Rc<Hub>,
+}
+
+/// One core's hold on what roles are served.
+#[derive(Debug, Default)]
+struct RolesServed {
+    /// Whose roles they are.
+    roles: Option<Arc<RoleSchemas>>,
+    /// By role.
+    served: Vec<Option<CoreServed>>,
 }
 
 /// One core's hold on what is served: counted by the core alone, so that requests of different cores do not share a
@@ -90,7 +105,7 @@ impl CoreEngine {
         let sessions = site.engine.sources().iter().map(|source| source.source.attach()).collect();
         let current = RefCell::new(CoreServed(Rc::new(site.engine.served())));
         let hub = Rc::new(Hub::new(site.metrics.core(index).slow_consumers()));
-        Self { index, site, current, sessions, hub }
+        Self { index, site, current, of_roles: RefCell::default(), sessions, hub }
     }
 
     /// What is served now, whoever asks: the health of sources and the console are the same for all.
@@ -100,6 +115,29 @@ impl CoreEngine {
             *current = CoreServed(Rc::new(self.engine().served()));
         }
         current.clone()
+    }
+
+    /// What is served now to who asks.
+    fn served_to(&self, asker: &Asker) -> CoreServed {
+        let role = asker.identity.role;
+        if asker.roles.role(role).unrestricted {
+            return self.current();
+        }
+        let mut of_roles = self.of_roles.borrow_mut();
+        if !of_roles.roles.as_ref().is_some_and(|known| Arc::ptr_eq(known, &asker.roles)) {
+            *of_roles = RolesServed { roles: Some(Arc::clone(&asker.roles)), served: Vec::new() };
+        }
+        if of_roles.served.len() <= role.index() {
+            of_roles.served.resize(role.index() + 1, None);
+        }
+        let known = &mut of_roles.served[role.index()];
+        match known {
+            Some(served) if served.generation == self.engine().generation() => served.clone(),
+            _ => {
+                let served = CoreServed(Rc::new(asker.roles.served(role, self.engine())));
+                known.insert(served).clone()
+            }
+        }
     }
 
     /// By [`SourceId`].
@@ -119,8 +157,8 @@ impl ExecutionContext for CoreEngine {
         &self.site
     }
 
-    fn served(&self, _context: &RequestContext) -> CoreServed {
-        self.current()
+    fn served(&self, context: &RequestContext) -> CoreServed {
+        context.asker.as_ref().map_or_else(|| self.current(), |asker| self.served_to(asker))
     }
 
     fn metrics(&self) -> &CoreMetrics {

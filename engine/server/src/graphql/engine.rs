@@ -11,11 +11,16 @@ use prony_graphql::{
     response::Detail,
     schema::{Schema, SchemaFault, SourceId},
 };
-use prony_source::SourceSchema;
+use prony_source::{
+    SourceSchema,
+    config::{Origin, suggestion},
+};
+
+use prony_access::{AccessSettings, Role, explain};
 
 use super::{
     documents::{Documents, DocumentsError},
-    served::{NamedSource, Served},
+    served::{NamedSource, RoleFault, Served, role_faults},
 };
 use crate::config::{Functions, Settings, SourceSettings};
 
@@ -34,6 +39,10 @@ pub enum OpenError {
     Schema { message: String },
     #[error(transparent)]
     Documents(#[from] DocumentsError),
+    #[error("roles do not fit what is served:\n{}", faults.join("\n"))]
+    Roles { faults: Vec<String> },
+    #[error("there is no role `{name}`; there are: {known}")]
+    NoRole { name: String, known: String },
     #[error("the schema cannot be introspected: {message}")]
     Introspection { message: String },
 }
@@ -102,7 +111,7 @@ impl Engine {
         }
         let documents = Documents::open(&settings.documents)?;
         check_documents(&documents, &served.schema, &settings.limits);
-        Ok(Self {
+        let engine = Self {
             sources,
             documents,
             served: ArcSwap::from_pointee(served),
@@ -110,7 +119,69 @@ impl Engine {
             limits: settings.limits.clone(),
             detail: if settings.expose_database_errors { Detail::Shown } else { Detail::Hidden },
             plan_cache_bytes,
-        })
+        };
+        engine.check_roles(&settings.access).map_err(|faults| OpenError::Roles { faults })?;
+        Ok(engine)
+    }
+
+    /// Whether the permissions of all roles fit what is served.
+    ///
+    /// # Errors
+    /// All that do not, each with the place where it was written.
+    pub(crate) fn check_roles(&self, settings: &AccessSettings) -> Result<(), Vec<String>> {
+        let served = self.served();
+        let faults_of =
+            |role| role_faults(&served, &self.sources, role).into_iter().map(move |found| (role, found));
+        let faults = settings.roles.iter().flat_map(faults_of);
+        let faults: Vec<String> = faults.map(|(role, found)| self.described(role, &found)).collect();
+        if faults.is_empty() { Ok(()) } else { Err(faults) }
+    }
+
+    fn described(&self, role: &Role, RoleFault { source, fault }: &RoleFault) -> String {
+        let at = |origin: Option<&Origin>| origin.map_or_else(String::new, |origin| format!("{origin}: "));
+        match fault {
+            Some(fault) => {
+                let at = at(role.table_origin(source, &fault.name));
+                format!("{at}role `{}`, source `{source}`, {fault}", role.name)
+            }
+            None => {
+                let known = self.sources.iter().map(|known| &*known.name);
+                let near = suggestion(source, known);
+                format!(
+                    "{}role `{}`: there is no source `{source}`{near}",
+                    at(role.source_origin(source)),
+                    role.name
+                )
+            }
+        }
+    }
+
+    /// What of everything a role is served.
+    pub(super) fn served_to(&self, everything: &Served, role: &Role) -> Result<Served, Vec<SchemaFault>> {
+        everything.to_role(&self.sources, role, self.plan_cache_bytes)
+    }
+
+    pub(super) fn served_nothing(&self, everything: &Served) -> Served {
+        everything.nothing(&self.sources)
+    }
+
+    /// What a role may do, as a table, and its schema in the schema definition language.
+    ///
+    /// # Errors
+    /// There is no such role.
+    pub fn explain_role(&self, settings: &Arc<AccessSettings>, name: &str) -> Result<String, OpenError> {
+        let role = settings.roles.iter().find(|role| *role.name == *name).ok_or_else(|| {
+            let known: Vec<&str> = settings.roles.iter().map(|role| &*role.name).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            OpenError::NoRole { name: name.to_owned(), known }
+        })?;
+        let served = if role.unrestricted {
+            self.served()
+        } else {
+            let made = self.served_to(&self.served(), role);
+            Arc::new(made.map_err(|faults| OpenError::Schema { message: joined(&faults, &self.sources) })?)
+        };
+        Ok(format!("{}\n{}", explain(role, &settings.names), served.schema.sdl()))
     }
 
     /// By `SourceId`.

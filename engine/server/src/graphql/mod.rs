@@ -10,6 +10,7 @@ pub(crate) mod outcome;
 pub(crate) mod pipeline;
 pub(crate) mod plan;
 mod renewal;
+mod roles;
 mod served;
 mod stages;
 
@@ -17,6 +18,7 @@ pub(crate) use self::{
     context::RequestContext,
     core::{CoreEngine, DOES_NOT_WAIT, ExecutionContext},
     renewal::follow,
+    roles::{Asker, RoleSchemas},
     served::Served,
     stages::{STAGES, StageClock, StageTimes},
 };

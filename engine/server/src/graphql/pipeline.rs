@@ -21,6 +21,7 @@ use super::{
     core::{CoreServed, ExecutionContext},
     outcome::{Outcome, RequestError, Response},
     plan::{AboutSchema, Plan, Step},
+    roles::Asker,
     served::Served,
     stages::{Stage, StageClock},
 };
@@ -54,6 +55,8 @@ pub(crate) struct Prepared<S = CoreServed> {
     served: S,
     pub(crate) plan: Arc<Plan>,
     pub(crate) variables: Variables,
+    /// Who asks, where not everybody is let in.
+    pub(crate) asker: Option<Asker>,
 }
 
 impl<S> Prepared<S> {
@@ -167,12 +170,14 @@ pub(crate) fn prepare<C: ExecutionContext>(
         served.cache.insert_plan(operation.id(), shape, plan)
     };
     plan.complexity.check(&variables, limits.max_complexity).map_err(|error| refused(vec![error]))?;
-    let variables = match context.caller {
+    let variables = context.add_session(variables);
+    let RequestContext { asker, caller } = context;
+    let variables = match caller {
         None => variables,
         Some(caller) => variables.asked_by(caller.map_err(|error| refused(vec![*error]))?),
     };
     clock.ended(Stage::Plan);
-    Ok(Prepared { served, plan, variables })
+    Ok(Prepared { served, plan, variables, asker })
 }
 
 /// The second half: execute, assemble. The body, and whether it holds errors.
@@ -269,7 +274,7 @@ impl Results {
 
 /// Executes root fields in their order where none of them waits; none where one does, and nothing has been done.
 fn try_execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) -> Option<Results> {
-    let Prepared { served, plan, variables } = prepared;
+    let Prepared { served, plan, variables, .. } = prepared;
     if plan.steps.iter().any(Step::waits) {
         return None;
     }
@@ -286,7 +291,7 @@ fn try_execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) ->
 
 /// Root fields of a query at the same time, those of a mutation one after the other.
 async fn execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) -> Results {
-    let Prepared { served, plan, variables } = prepared;
+    let Prepared { served, plan, variables, .. } = prepared;
     match (plan.selection.kind, plan.steps.as_slice()) {
         (OperationKind::Mutation, _) => Results::Many(mutate(core, served, plan, variables).await),
         (_, [only]) => Results::One(query(core, served, &plan.selection.fields[0], only, variables).await),

@@ -14,6 +14,9 @@ use prony_graphql::{
 };
 use prony_source::{FieldRequest, PreparedField, SourceSchema};
 
+/// The owner of fields that the server answers itself, with null.
+pub(super) const NO_SOURCE: SourceId = SourceId(u16::MAX);
+
 /// Kept in the plan cache.
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -94,6 +97,9 @@ fn of_source(
     field: &Field,
 ) -> Result<Step, GraphqlError> {
     let owner = schema.owner(kind, &field.name).expect("a valid field has an owner");
+    if owner == NO_SOURCE {
+        return Ok(Step::Schema(AboutSchema::Constant(FieldResult::data(b"null".to_vec()))));
+    }
     let source = &sources[usize::from(owner.0)];
     Ok(Step::Source(owner, source.plan(&FieldRequest { kind, field })?))
 }

@@ -4,14 +4,22 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use prony_access::Role;
 use prony_graphql::{
+    Name,
     cache::Cache,
-    schema::{Contribution, Schema, SchemaFault, SourceId},
+    error::{ErrorCode, GraphqlError},
+    schema::{
+        Contribution, Schema, SchemaFault, SourceId,
+        build::{field_with_arguments, named},
+    },
 };
-use prony_source::{ReservedNames, Source, SourceSchema};
+use prony_source::{
+    FieldRequest, PreparedField, ReservedNames, Source, SourceSchema, permissions::PermissionFault,
+};
 use serde::Serialize;
 
-use super::plan::Plan;
+use super::plan::{NO_SOURCE, Plan};
 
 /// An open source under its name.
 #[derive(Debug)]
@@ -32,6 +40,17 @@ pub(crate) struct Served {
     pub(crate) cache: Cache<Plan>,
     /// What the console shows beside the editor, as JSON.
     pub(crate) description: Bytes,
+    /// By [`SourceId`]: beside which names it was asked what it offers.
+    reserved: Arc<[ReservedNames]>,
+}
+
+/// A permission of a role that does not fit.
+#[derive(Debug)]
+pub(super) struct RoleFault {
+    /// Of the source.
+    pub(super) source: String,
+    /// None where it is about the whole source.
+    pub(super) fault: Option<PermissionFault>,
 }
 
 impl Served {
@@ -41,20 +60,134 @@ impl Served {
         sources: &[NamedSource],
         cache_bytes: usize,
     ) -> Result<Self, Vec<SchemaFault>> {
-        let (schemas, contributions) = offered(sources);
+        let (schemas, contributions, reserved) = offered(sources);
         let schema = Schema::merge(contributions)?;
         let description = describe(sources, &schemas);
+        Ok(Self::of(generation, schema, schemas, description, reserved, cache_bytes))
+    }
+
+    fn of(
+        generation: u64,
+        schema: Schema,
+        sources: Vec<Arc<dyn SourceSchema>>,
+        description: Bytes,
+        reserved: Arc<[ReservedNames]>,
+        cache_bytes: usize,
+    ) -> Self {
         // Documents are small beside plans with their statements, but there are as many.
         let half = cache_bytes / 2;
-        Ok(Self { generation, schema, sources: schemas, cache: Cache::new(half, half), description })
+        Self { generation, schema, sources, cache: Cache::new(half, half), description, reserved }
+    }
+
+    /// What of this a role is served, by the same names. What does not fit its sources is left out.
+    pub(super) fn to_role(
+        &self,
+        sources: &[NamedSource],
+        role: &Role,
+        cache_bytes: usize,
+    ) -> Result<Self, Vec<SchemaFault>> {
+        let mut schemas: Vec<Arc<dyn SourceSchema>> = Vec::with_capacity(sources.len());
+        for (index, source) in sources.iter().enumerate() {
+            let schema = role
+                .permissions
+                .get(&source.name)
+                .map(|permissions| source.source.schema_for(&self.reserved[index], permissions));
+            schemas.push(match schema {
+                Some(Ok(schema)) => schema,
+                Some(Err(faults)) => {
+                    for fault in faults {
+                        let (role, source) = (&*role.name, &*source.name);
+                        tracing::error!(role, source, %fault, "a permission does not fit; the source is hidden");
+                    }
+                    Arc::new(Hidden)
+                }
+                None => Arc::new(Hidden),
+            });
+        }
+        self.with(sources, schemas, cache_bytes)
+    }
+
+    /// Nothing but a schema.
+    pub(super) fn nothing(&self, sources: &[NamedSource]) -> Self {
+        let schemas = sources.iter().map(|_| Arc::new(Hidden) as Arc<dyn SourceSchema>).collect();
+        self.with(sources, schemas, 0).expect("a schema of nothing is one")
+    }
+
+    fn with(
+        &self,
+        sources: &[NamedSource],
+        schemas: Vec<Arc<dyn SourceSchema>>,
+        cache_bytes: usize,
+    ) -> Result<Self, Vec<SchemaFault>> {
+        let contributions = schemas.iter().enumerate();
+        let mut contributions: Vec<(SourceId, Contribution)> =
+            contributions.map(|(index, schema)| (SourceId(index as u16), schema.contribution())).collect();
+        if contributions.iter().all(|(_, contribution)| contribution.query.is_empty()) {
+            contributions.push((NO_SOURCE, no_queries()));
+        }
+        let schema = Schema::merge(contributions)?;
+        let shown = sources.iter().zip(&schemas).filter(|(_, schema)| !schema.list_fields().is_empty());
+        let (shown_sources, shown_schemas): (Vec<&NamedSource>, Vec<_>) =
+            shown.map(|(source, schema)| (source, Arc::clone(schema))).unzip();
+        let description = describe(shown_sources, &shown_schemas);
+        let reserved = Arc::clone(&self.reserved);
+        Ok(Self::of(self.generation, schema, schemas, description, reserved, cache_bytes))
+    }
+}
+
+/// What is wrong with the permissions of a role. Of sources whose types come and go nothing is: what is not there yet is
+/// hidden.
+pub(super) fn role_faults(served: &Served, sources: &[NamedSource], role: &Role) -> Vec<RoleFault> {
+    let mut found = Vec::new();
+    for (name, permissions) in &role.permissions {
+        let Some(index) = sources.iter().position(|source| source.name == *name) else {
+            found.push(RoleFault { source: name.clone(), fault: None });
+            continue;
+        };
+        let offered = sources[index].source.schema_for(&served.reserved[index], permissions);
+        let faults = offered.err().unwrap_or_default();
+        found.extend(faults.into_iter().map(|fault| RoleFault { source: name.clone(), fault: Some(fault) }));
+    }
+    found
+}
+
+/// The one field of a schema from which nothing can be read, because GraphQL has none without (section 3.3.1).
+fn no_queries() -> Contribution {
+    const FIELD: Name = Name::new_static_unchecked("no_queries");
+    const BOOLEAN: Name = Name::new_static_unchecked("Boolean");
+    let mut field = field_with_arguments(&FIELD, Vec::new(), named(&BOOLEAN));
+    let description = "Null: there is nothing that your role may read.";
+    field.make_mut().description = Some(prony_graphql::compiler::Node::new_str(description));
+    Contribution { query: vec![field], ..Contribution::default() }
+}
+
+/// Of a source that a role does not see.
+#[derive(Debug)]
+struct Hidden;
+
+impl SourceSchema for Hidden {
+    fn contribution(&self) -> Contribution {
+        Contribution::default()
+    }
+
+    fn contents(&self) -> String {
+        String::new()
+    }
+
+    fn list_fields(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    fn plan(&self, _request: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {
+        Err(GraphqlError::new(ErrorCode::Forbidden, "your role may not ask this"))
     }
 }
 
 type Contributions = Vec<(SourceId, Contribution)>;
 
 /// What each source offers, and contributes to the schema. Those that give way are asked last, so that no client who may
-/// make types can take a name from a table.
-fn offered(sources: &[NamedSource]) -> (Vec<Arc<dyn SourceSchema>>, Contributions) {
+/// make types can take a name from a table. The third are the names beside which each was asked.
+fn offered(sources: &[NamedSource]) -> (Vec<Arc<dyn SourceSchema>>, Contributions, Arc<[ReservedNames]>) {
     let mut reserved = ReservedNames::default();
     let mut offered = Vec::with_capacity(sources.len());
     for is_firm in [true, false] {
@@ -62,16 +195,20 @@ fn offered(sources: &[NamedSource]) -> (Vec<Arc<dyn SourceSchema>>, Contribution
             if source.yields_names() != is_firm {
                 let schema = source.schema(&reserved);
                 let contribution = schema.contribution();
+                let beside = if is_firm { ReservedNames::default() } else { reserved.clone() };
                 reserved.add(&contribution);
-                offered.push((index, schema, contribution));
+                offered.push((index, schema, contribution, beside));
             }
         }
     }
     offered.sort_unstable_by_key(|(index, ..)| *index);
-    offered
-        .into_iter()
-        .map(|(index, schema, contribution)| (schema, (SourceId(index as u16), contribution)))
-        .unzip()
+    let (mut schemas, mut contributions, mut beside) = (Vec::new(), Vec::new(), Vec::new());
+    for (index, schema, contribution, reserved) in offered {
+        schemas.push(schema);
+        contributions.push((SourceId(index as u16), contribution));
+        beside.push(reserved);
+    }
+    (schemas, contributions, beside.into())
 }
 
 #[derive(Debug, Serialize)]
@@ -90,8 +227,11 @@ struct SourceDescription<'a> {
     contents: String,
 }
 
-fn describe(sources: &[NamedSource], schemas: &[Arc<dyn SourceSchema>]) -> Bytes {
-    let described = sources.iter().zip(schemas).map(|(source, schema)| SourceDescription {
+fn describe<'a>(
+    sources: impl IntoIterator<Item = &'a NamedSource>,
+    schemas: &[Arc<dyn SourceSchema>],
+) -> Bytes {
+    let described = sources.into_iter().zip(schemas).map(|(source, schema)| SourceDescription {
         name: &source.name,
         database: source.source.product(),
         contents: schema.contents(),

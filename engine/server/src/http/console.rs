@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::reply::{JSON, Reply, empty, reply};
-use crate::graphql::CoreEngine;
+use crate::graphql::{CoreEngine, ExecutionContext as _, RequestContext};
 
 /// A file of the console, made by the build script.
 struct Page {
@@ -20,7 +20,7 @@ struct Page {
 
 include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 
-const DESCRIPTION_PATH: &str = "/console.json";
+pub(super) const DESCRIPTION_PATH: &str = "/console.json";
 
 /// The editor writes styles into elements, so styles may be inline; everything else comes from this server.
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -38,10 +38,12 @@ fn page(path: &str) -> Option<&'static Page> {
     PAGES.iter().find(|page| page.path == path)
 }
 
-pub(super) fn answer(core: &CoreEngine, path: &str, headers: &HeaderMap) -> Reply {
-    if path == DESCRIPTION_PATH {
-        return reply(StatusCode::OK, JSON, core.current().description.clone());
-    }
+/// What is served to who asks.
+pub(super) fn description(core: &CoreEngine, context: &RequestContext) -> Reply {
+    reply(StatusCode::OK, JSON, core.served(context).description.clone())
+}
+
+pub(super) fn answer(path: &str, headers: &HeaderMap) -> Reply {
     page(path).map_or_else(|| empty(StatusCode::NOT_FOUND), |page| send(page, headers))
 }
 

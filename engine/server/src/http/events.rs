@@ -16,6 +16,7 @@ use super::{
     reply::{JSON, Reply, ReplyBody, StreamedBody, empty, not_allowed, refusal, reply},
 };
 use crate::{
+    access,
     graphql::{
         CoreEngine, ExecutionContext as _, RequestContext,
         pipeline::{AllowedKinds, check},
@@ -101,7 +102,10 @@ where
     let settings = &core.settings().subscriptions;
     let Some(reservation) = core.site().reservations.find(&token, settings) else { return not_found() };
     let (head, body) = request.into_parts();
-    let context = RequestContext::of(core.settings(), &head);
+    let context = match access::context(&**core, &head).await {
+        Ok(context) => context,
+        Err(refusal) => return access::refused(&refusal),
+    };
     let body = match read_body(&**core, head.headers, body, Media::Json).await {
         Ok(body) => body,
         Err(response) => return response,

@@ -19,8 +19,9 @@ use super::{
     reply::{JSON, Reply, not_allowed, refusal, reply},
 };
 use crate::{
+    access,
     graphql::{
-        CoreEngine, ExecutionContext, RequestContext, StageTimes,
+        CoreEngine, ExecutionContext, StageTimes,
         outcome::{Outcome, RequestError, Response},
         pipeline::{self, AllowedKinds},
     },
@@ -57,9 +58,11 @@ where
         Method::POST => post(core, request, media).await,
         Method::GET | Method::HEAD => {
             let (head, _) = request.into_parts();
-            let context = RequestContext::of(core.settings(), &head);
             let parse = || from_query(head.uri.query().unwrap_or_default());
-            Ok(pipeline::respond(core, context, parse, AllowedKinds::Queries).await)
+            match access::context(core, &head).await {
+                Err(refusal) => Err(access::refused(&refusal)),
+                Ok(context) => Ok(pipeline::respond(core, context, parse, AllowedKinds::Queries).await),
+            }
         }
         ref method => Err(not_allowed(ALLOW, &format!("{method} is not allowed here; use POST or GET"))),
     };
@@ -75,7 +78,10 @@ where
     B: Body<Data = Bytes, Error: Display>,
 {
     let (head, body) = request.into_parts();
-    let context = RequestContext::of(core.settings(), &head);
+    let context = match access::context(&**core, &head).await {
+        Ok(context) => context,
+        Err(refusal) => return bad(&**core, access::refused(&refusal)),
+    };
     let (parameters, allowed) = match head.method {
         Method::POST => match read_body(&**core, head.headers, body, Media::Json).await {
             Ok(body) => (RequestParameters::from_json(&body), AllowedKinds::All),
@@ -101,7 +107,7 @@ where
     B: Body<Data = Bytes, Error: Display>,
 {
     let (head, body) = request.into_parts();
-    let context = RequestContext::of(core.settings(), &head);
+    let context = access::context(core, &head).await.map_err(|refusal| access::refused(&refusal))?;
     let body = read_body(core, head.headers, body, media).await?;
     let parse = || RequestParameters::from_json(&body);
     Ok(pipeline::respond(core, context, parse, AllowedKinds::QueriesAndMutations).await)

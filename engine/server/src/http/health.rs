@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::reply::{JSON, Reply, reply};
+use crate::access::KeySetHealth;
 use crate::graphql::{CoreEngine, ExecutionContext as _};
 
 #[derive(Debug, Serialize)]
@@ -14,6 +15,9 @@ struct Health<'a> {
     status: &'static str,
     version: &'static str,
     sources: Vec<SourceHealth<'a>>,
+    /// Of issuers whose keys are fetched.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    key_sets: Vec<KeySetHealth>,
     /// What sources tell beside that, by their keys.
     #[serde(flatten)]
     details: Map<String, Value>,
@@ -54,6 +58,7 @@ pub(super) async fn answer(core: &CoreEngine) -> Reply {
         status: if ok { "ok" } else { "unavailable" },
         version: env!("CARGO_PKG_VERSION"),
         sources,
+        key_sets: core.site().access.key_set_health(),
         details,
     };
     let body = serde_json::to_vec(&health).expect("plain texts are JSON");

@@ -18,24 +18,23 @@ pub(crate) mod simple;
 use std::{convert::Infallible, fmt::Display, rc::Rc};
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body, Incoming};
+use prony_access::{AuthRefusal, RefusalKind};
 
-use self::{
-    apis::ApiId,
-    reply::{not_allowed, reply},
-};
+use self::{apis::ApiId, reply::not_allowed};
 pub(crate) use self::{
     apis::{ApiConnections, HttpApis},
     cors::comes_from_a_friend,
     graphql::answer_once as answer_graphql,
     hosts::Hosts,
-    reply::{JSON, Reply, empty, refusal},
+    reply::{JSON, Reply, empty, refusal, reply},
 };
 pub use crate::config::Route;
 use crate::{
+    access,
     config::Settings,
-    graphql::{CoreEngine, ExecutionContext as _},
+    graphql::{Asker, CoreEngine, ExecutionContext as _},
     subscriptions,
 };
 
@@ -130,9 +129,30 @@ async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Req
         Some(id) if changes(request.method()) && !comes_from_a_friend(request.headers(), origins(core)) => {
             apis::refuse(apis, id, StatusCode::FORBIDDEN, FOREIGN_PAGE)
         }
-        Some(id) => apis::by_hyper::respond(core, connections, id, request).await,
+        Some(id) => match api_refusal(core, request.headers()).await {
+            Some(refusal) => apis::refuse_access(apis, id, &refusal),
+            None => apis::by_hyper::respond(core, connections, id, request).await,
+        },
         None => route_other(core, path, request).await,
     }
+}
+
+/// Why the HTTP APIs of sources do not respond to a request, where they do not: they know no permissions.
+async fn api_refusal(core: &CoreEngine, headers: &HeaderMap) -> Option<AuthRefusal> {
+    let refusal = match core.site().access.identify(access::fields(headers)).await {
+        Ok(asker) => api_role_refusal(asker.as_ref())?,
+        Err(refusal) => refusal,
+    };
+    access::note(core, &refusal);
+    Some(refusal)
+}
+
+/// Who is let in, and may not use the HTTP APIs of sources.
+pub(crate) fn api_role_refusal(asker: Option<&Asker>) -> Option<AuthRefusal> {
+    let asker = asker?;
+    let role = asker.roles.role(asker.identity.role);
+    let reason = || format!("role `{}` is not unrestricted, and only such may use this API", role.name);
+    (!role.unrestricted).then(|| AuthRefusal::new(RefusalKind::RoleNotAllowed, reason()))
 }
 
 /// A page can send what a form can without being asked first (Fetch standard, section 2.2.2), to any server.
@@ -176,7 +196,7 @@ async fn route_other(core: &Rc<CoreEngine>, path: Path, request: Request<Incomin
             cors::options(request.headers(), &core.settings().cors_origins, path.allow(&core.site().apis))
         }
         Path::Graphql if subscriptions::wants_socket(request.headers()) => {
-            subscriptions::open_socket(&request, core.settings())
+            subscriptions::open_socket(&request, core.settings(), core.site().access.is_closed())
         }
         // Their futures are as large as all others together.
         Path::Graphql => Box::pin(graphql::answer(core, request)).await,
@@ -186,7 +206,20 @@ async fn route_other(core: &Rc<CoreEngine>, path: Path, request: Request<Incomin
         }
         Path::Health => health::answer(core).await,
         Path::Metrics => metrics(core),
-        Path::Console | Path::Api(_) => console::answer(core, request.uri().path(), request.headers()),
+        Path::Console | Path::Api(_) => console(core, request).await,
+    }
+}
+
+/// The page is for everybody; what it says of what is served is not.
+async fn console(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Reply {
+    let (head, _) = request.into_parts();
+    let path = head.uri.path();
+    if path != console::DESCRIPTION_PATH {
+        return console::answer(path, &head.headers);
+    }
+    match access::context(&**core, &head).await {
+        Ok(context) => console::description(core, &context),
+        Err(refusal) => access::refused(&refusal),
     }
 }
 

@@ -13,6 +13,7 @@ use prometheus_client::{
     encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, LabelSetEncoder, MetricEncoder, NoLabelSet},
     metrics::{MetricType, counter::ConstCounter, gauge::ConstGauge},
 };
+use prony_access::RefusalKind;
 use prony_graphql::{cache::CacheStatistics, selection::OperationKind};
 
 use prony_source::{Metric, MetricKind};
@@ -43,6 +44,16 @@ pub(crate) enum OutcomeKind {
 const OUTCOMES: [&str; 4] = ["success", "field_errors", "refused", "bad_request"];
 const KINDS: [&str; 4] = ["query", "mutation", "subscription", "unknown"];
 
+/// Why requests are not let in.
+const AUTH_REFUSALS: [RefusalKind; 6] = [
+    RefusalKind::NoCredentials,
+    RefusalKind::InvalidRequest,
+    RefusalKind::InvalidToken,
+    RefusalKind::InsufficientScope,
+    RefusalKind::RoleNotAllowed,
+    RefusalKind::Unavailable,
+];
+
 /// One core's counters; only the core's thread writes them.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -62,6 +73,8 @@ pub(crate) struct CoreMetrics {
     events: [AtomicU64; 2],
     live_answers: AtomicU64,
     slow_consumers: Arc<AtomicU64>,
+    /// By the place in [`AUTH_REFUSALS`].
+    auth_refusals: [AtomicU64; AUTH_REFUSALS.len()],
     /// By the reason's place in [`Handover::ALL`].
     handovers: [AtomicU64; Handover::ALL.len()],
 }
@@ -108,6 +121,12 @@ impl CoreMetrics {
 
     pub(crate) fn load(&self) -> Arc<Load> {
         Arc::clone(&self.load)
+    }
+
+    pub(crate) fn auth_refused(&self, kind: RefusalKind) {
+        if let Some(place) = AUTH_REFUSALS.iter().position(|known| *known == kind) {
+            add(&self.auth_refusals[place], 1);
+        }
     }
 
     pub(crate) fn request_begins(&self) -> InFlight<'_> {
@@ -305,6 +324,11 @@ impl Metrics {
             (labels(&[("reason", reason.label())]), count)
         });
         let handovers = handovers.to_vec();
+        let refusals = AUTH_REFUSALS.iter().enumerate().map(|(place, kind)| {
+            let count = self.sum(|core| core.auth_refusals[place].load(Relaxed)) as f64;
+            (labels(&[("reason", kind.name())]), count)
+        });
+        let refusals = refusals.collect();
         vec![
             single("prony_http_requests", "HTTP requests on all paths", http),
             Family::new("prony_cache_hits", "Lookups that found an entry", cache(|found| found.hits)),
@@ -323,6 +347,7 @@ impl Metrics {
                 "Connections that left the fast path for the rest of their life, by the reason",
                 handovers,
             ),
+            Family::new("prony_auth_refusals", "Requests that were not let in, by the reason", refusals),
             Family::new("prony_source_fields", "Root fields answered by a source", source(0)),
             Family::new("prony_source_errors", "Root fields with an error of a source", source(1)),
             single("process_cpu_seconds", "User and system time", process::read().cpu_seconds),

@@ -97,7 +97,7 @@ impl Service {
 
     /// The same for functions that want to know who asks.
     pub async fn execute_for(&self, head: &Parts, request: &[u8]) -> Vec<u8> {
-        let context = RequestContext::of(self.settings(), head);
+        let context = RequestContext::of(self.settings(), head, None);
         let parse = || RequestParameters::from_json(request);
         let response = respond(self, context, parse, AllowedKinds::QueriesAndMutations).await;
         match response.outcome {
@@ -121,7 +121,7 @@ impl Service {
     }
 
     fn answer_socket<B>(&self, mut request: Request<B>) -> Response<ServiceBody> {
-        let mut reply = subscriptions::open_socket(&request, &self.site().settings);
+        let mut reply = subscriptions::open_socket(&request, &self.site().settings, false);
         let Some(upgrade) = reply.extensions_mut().remove() else { return whole(reply) };
         let upgraded = hyper::upgrade::on(&mut request);
         let started = self.shared.threads.run(move |core| {

@@ -23,7 +23,7 @@ use super::{
     outbox::{Item, Stop},
 };
 use crate::graphql::{
-    CoreEngine, ExecutionContext as _,
+    Asker, CoreEngine, ExecutionContext as _,
     pipeline::{self, Prepared},
     plan::Step,
 };
@@ -44,7 +44,9 @@ pub(crate) fn subscribe(
 ) -> Result<Subscription, GraphqlError> {
     let variables = serde_json::to_string(prepared.variables.values()).expect("JSON values are JSON");
     let caller = prepared.variables.caller().map(Caller::address);
-    let key = Key { plan: Arc::as_ptr(&prepared.plan).addr(), variables: variables.into(), caller };
+    let session = prepared.asker.as_ref().map(Asker::relevant_values).unwrap_or_default();
+    let plan = Arc::as_ptr(&prepared.plan).addr();
+    let key = Key { plan, variables: variables.into(), caller, session };
     let known = core.hub.feeds.borrow().get(&key).cloned();
     let is_open = known.is_some();
     let feed = match known {

@@ -26,7 +26,8 @@ pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
 }
 
 /// Answers the opening: 101 with an [`Upgrade`] in its extensions, or what is wrong.
-pub(crate) fn answer<B>(request: &Request<B>, settings: &Settings) -> Reply {
+/// `wants_head` where who asks is found out once the socket is open.
+pub(crate) fn answer<B>(request: &Request<B>, settings: &Settings, wants_head: bool) -> Reply {
     let headers = request.headers();
     let bad = |message| refusal(StatusCode::BAD_REQUEST, JSON, message);
     if request.method() != Method::GET || request.version() != Version::HTTP_11 {
@@ -56,7 +57,7 @@ pub(crate) fn answer<B>(request: &Request<B>, settings: &Settings) -> Reply {
     let dialect = Dialect::choose(items(headers, header::SEC_WEBSOCKET_PROTOCOL));
     // Browsers let any page open a socket to anywhere.
     let is_allowed = comes_from_a_friend(headers, &settings.cors_origins);
-    let head = settings.functions.want_caller().then(|| Box::new(head_of(request)));
+    let head = (wants_head || settings.functions.want_caller()).then(|| Box::new(head_of(request)));
     switch(key, dialect, is_allowed, head)
 }
 
@@ -125,7 +126,7 @@ mod tests {
         change(&mut request);
         let settings =
             Settings { cors_origins: vec!["https://shop.example".to_owned()], ..Settings::default() };
-        answer(&request, &settings)
+        answer(&request, &settings, false)
     }
 
     fn set(name: &'static str, value: &'static str) -> impl FnOnce(&mut Request<()>) {

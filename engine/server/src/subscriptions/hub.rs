@@ -43,6 +43,8 @@ pub(super) struct Key {
     pub(super) variables: Box<str>,
     /// Who asks, where functions want to know it: each has feeds of its own.
     pub(super) caller: Option<usize>,
+    /// Of the session's variables, those that decide what is seen.
+    pub(super) session: Box<str>,
 }
 
 /// One stream of a source with its subscribers.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{Sink, Stream};
+use futures_util::{Sink, Stream, future::LocalBoxFuture};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
     time::{Instant, Sleep},
@@ -31,7 +31,8 @@ use tokio_tungstenite::{
 };
 
 use http::request::Parts;
-use prony_graphql::request::{Caller, RequestParameters};
+use prony_access::AuthRefusal;
+use prony_graphql::request::RequestParameters;
 use serde_json::Value as Json;
 
 use super::{
@@ -41,9 +42,12 @@ use super::{
     protocol::{Action, Close, Dialect, Session},
     settings::SubscriptionSettings,
 };
-use crate::graphql::{
-    CoreEngine, ExecutionContext as _, RequestContext,
-    pipeline::{self, AllowedKinds},
+use crate::{
+    access,
+    graphql::{
+        Asker, CoreEngine, ExecutionContext as _, RequestContext,
+        pipeline::{self, AllowedKinds},
+    },
 };
 
 /// The payload of a WebSocket's `connection_init`, among the extensions of the head that a context is made of. Pages put
@@ -128,9 +132,20 @@ struct Socket<S> {
     client: Client,
     /// Pongs that were made since the client last had all that was written, and their bytes.
     pongs: (usize, usize),
-    /// Where functions want to know who asks: the head of the opening, until they know.
+    /// Where it matters who asks: the head of the opening, until that is known.
     head: Option<Box<Parts>>,
-    caller: Option<Caller>,
+    context: RequestContext,
+    meeting: Option<Box<Meeting>>,
+    /// When who asks is no longer known.
+    expiry: Option<Pin<Box<Sleep>>>,
+}
+
+/// Finding out who asks, which may have to wait for others; nothing else of the client is done meanwhile.
+struct Meeting {
+    asker: LocalBoxFuture<'static, Result<Option<Asker>, AuthRefusal>>,
+    head: Box<Parts>,
+    /// What follows if nobody is refused.
+    actions: Vec<Action>,
 }
 
 /// What may still come from the client.
@@ -167,7 +182,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             client: Client::Talks,
             pongs: (0, 0),
             head,
-            caller: None,
+            context: RequestContext::default(),
+            meeting: None,
+            expiry: None,
         };
         if let Err(close) = dialect {
             socket.end(close);
@@ -178,9 +195,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     /// Ready when the connection has ended.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.outbox.register(context);
-        if self.poll_read(context).is_ready() {
+        self.poll_meeting(context);
+        if self.meeting.is_none() && self.poll_read(context).is_ready() {
             return Poll::Ready(());
         }
+        self.poll_expiry(context);
         self.operations.poll(context);
         if self.due != Due::End
             && let Some(stop) = self.outbox.stopped()
@@ -202,6 +221,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         for _ in 0..MESSAGES_AT_ONCE {
             if self.client == Client::Babbles {
                 return Poll::Pending;
+            }
+            if self.meeting.is_some() {
+                self.poll_meeting(context);
+                if self.meeting.is_some() {
+                    return Poll::Pending;
+                }
             }
             let Some(message) = ready!(Pin::new(&mut self.stream).poll_next(context)) else {
                 return Poll::Ready(());
@@ -260,14 +285,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     }
 
     fn perform(&mut self, actions: Vec<Action>) {
-        for action in actions {
+        let mut actions = actions.into_iter();
+        while let Some(action) = actions.next() {
             match action {
-                Action::Meet(payload) => {
-                    if let Err(close) = self.meet(payload) {
-                        let actions = self.session.close(close);
-                        return self.perform(actions);
-                    }
-                }
+                Action::Meet(payload) => return self.meet(payload, actions.collect()),
                 Action::Send(text) => self.push(text.into_owned()),
                 Action::Start { id, parameters } => self.start(&id, parameters),
                 Action::Stop { id } => self.operations.stop(&id),
@@ -276,16 +297,54 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         }
     }
 
-    /// Has the functions' context made, once for all operations of the connection.
-    fn meet(&mut self, payload: Json) -> Result<(), Close> {
-        let Some(mut head) = self.head.take() else { return Ok(()) };
+    /// Finds out who asks, once for all operations of the connection.
+    fn meet(&mut self, payload: Json, actions: Vec<Action>) {
+        let Some(mut head) = self.head.take() else { return self.perform(actions) };
+        let (core, fields) = (Rc::clone(&self.core), access::with_payload(&head.headers, &payload));
         head.extensions.insert(ConnectionInit(payload));
-        let Some(asked) = self.core.settings().functions.caller(&head) else { return Ok(()) };
-        self.caller = Some(asked.map_err(|error| {
-            let error = pipeline::for_the_client(&*self.core, *error);
-            if error.detail.is_some() { Close::internal() } else { Close::forbidden(error.message) }
-        })?);
+        let asker = async move {
+            let fields = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
+            let asker = core.site().access.identify(fields).await;
+            asker.inspect_err(|refusal| access::note(&*core, refusal))
+        };
+        self.meeting = Some(Box::new(Meeting { asker: Box::pin(asker), head, actions }));
+    }
+
+    fn poll_meeting(&mut self, context: &mut Context<'_>) {
+        let Some(meeting) = &mut self.meeting else { return };
+        let Poll::Ready(asker) = meeting.asker.as_mut().poll(context) else { return };
+        let Some(meeting) = self.meeting.take() else { return };
+        let Meeting { head, actions, .. } = *meeting;
+        let let_in = match asker {
+            Err(refusal) => Err(Close::refused(&refusal)),
+            Ok(asker) => self.let_in(&head, asker),
+        };
+        let actions = let_in.map_or_else(|close| self.session.close(close), |()| actions);
+        self.perform(actions);
+    }
+
+    fn let_in(&mut self, head: &Parts, asker: Option<Asker>) -> Result<(), Close> {
+        let context = RequestContext::of(self.core.settings(), head, asker);
+        let caller = context.caller.map(|asked| {
+            asked.map_err(|error| {
+                let error = pipeline::for_the_client(&*self.core, *error);
+                if error.detail.is_some() { Close::internal() } else { Close::forbidden(error.message) }
+            })
+        });
+        self.context = RequestContext { asker: context.asker, caller: caller.transpose()?.map(Ok) };
+        let end = self.context.expires_at().map(access::until);
+        self.expiry = end.map(|end| Box::pin(tokio::time::sleep(end)));
         Ok(())
+    }
+
+    /// Ends the connection with the credentials that it was opened with.
+    fn poll_expiry(&mut self, context: &mut Context<'_>) {
+        let is_over = self.expiry.as_mut().is_some_and(|expiry| expiry.as_mut().poll(context).is_ready());
+        if is_over {
+            self.expiry = None;
+            let actions = self.session.close(Close::forbidden("Forbidden: the credentials have expired"));
+            self.perform(actions);
+        }
     }
 
     fn push(&self, text: String) {
@@ -298,7 +357,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             return;
         }
         let wrap = self.session.wrap(id);
-        let context = RequestContext { caller: self.caller.clone().map(Ok) };
+        let context = self.context.clone();
         let started = self.operations.start(Rc::clone(id), context, parameters, AllowedKinds::All, wrap);
         if let Err(error) = started {
             let errors = self.operations.error_list(&error.into_errors(NOT_ALLOWED));

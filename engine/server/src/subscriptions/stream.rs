@@ -20,6 +20,7 @@ use super::{
     wrap::Wrap,
 };
 use crate::{
+    access,
     graphql::{
         CoreEngine, ExecutionContext as _, RequestContext, outcome::RequestError, pipeline::AllowedKinds,
     },
@@ -39,6 +40,8 @@ pub(crate) struct EventStream {
     outbox: Rc<Outbox>,
     core: Rc<CoreEngine>,
     keep_alive: Pin<Box<Sleep>>,
+    /// When who asks is no longer known.
+    expiry: Option<Pin<Box<Sleep>>>,
     mode: Mode,
     /// Said first.
     opening: Option<BytesMut>,
@@ -70,6 +73,7 @@ impl EventStream {
         allowed: AllowedKinds,
     ) -> Option<Self> {
         let mut stream = Self::new(core, Mode::Distinct);
+        stream.ends_with(&context);
         match stream.operations.start("".into(), context, parameters, allowed, wrap(None)) {
             Ok(()) => {}
             Err(RequestError::NotAllowed) => return None,
@@ -93,12 +97,36 @@ impl EventStream {
             operations: Operations::new(Rc::clone(core), Rc::clone(&outbox)),
             outbox,
             keep_alive: Box::pin(tokio::time::sleep(settings.ping_interval)),
+            expiry: None,
             mode,
             opening: Some(COMMENT.into()),
             ended: false,
             _counted: core.metrics().stream_opens(),
             core: Rc::clone(core),
         }
+    }
+
+    /// Ends all operations when the credentials of one of them have expired.
+    fn ends_with(&mut self, context: &RequestContext) {
+        let Some(end) = context.expires_at().map(access::until) else { return };
+        let sleep = Box::pin(tokio::time::sleep(end));
+        if self.expiry.as_ref().is_none_or(|known| sleep.deadline() < known.deadline()) {
+            self.expiry = Some(sleep);
+        }
+    }
+
+    fn poll_expiry(&mut self, context: &mut Context<'_>, out: &mut BytesMut) {
+        let is_over = self.expiry.as_mut().is_some_and(|expiry| expiry.as_mut().poll(context).is_ready());
+        if !is_over || self.ended {
+            return;
+        }
+        let errors = protocol::error_list("the credentials have expired");
+        for id in self.operations.ids() {
+            let id = matches!(self.mode, Mode::Single(_)).then_some(&**id);
+            write_errors(out, id, &errors);
+        }
+        self.operations.clear();
+        self.ended = true;
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
@@ -111,6 +139,7 @@ impl EventStream {
             if let Some(stop) = self.outbox.stopped() {
                 self.stop(stop, &mut out);
             }
+            self.poll_expiry(context, &mut out);
         }
         if !out.is_empty() {
             return Poll::Ready(Some(out.freeze()));
@@ -136,6 +165,7 @@ impl EventStream {
                 Order::Stop { id } => self.operations.stop(&id),
                 Order::Start { id, request } => {
                     let (context, parameters) = *request;
+                    self.ends_with(&context);
                     let (wrap, allowed) = (wrap(Some(&id)), AllowedKinds::All);
                     let started = self.operations.start((&*id).into(), context, parameters, allowed, wrap);
                     if let Err(error) = started {

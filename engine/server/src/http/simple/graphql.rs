@@ -5,6 +5,7 @@ use http::Method;
 
 use super::{SimpleRequest, response};
 use crate::{
+    access::Known,
     graphql::{
         CoreEngine, ExecutionContext as _, RequestContext,
         outcome::{Outcome, Response},
@@ -27,11 +28,16 @@ pub(super) fn respond(core: &CoreEngine, request: &SimpleRequest<'_>, out: &mut 
         && !request.is_timed;
     let Some(media) = is_usual.then(|| media(request.accept)).flatten() else { return false };
     let settings = core.settings();
+    let asker = match core.site().access.try_identify(request.fields()) {
+        Known::Asker(asker) => asker,
+        // Who asks is found out, or the refusal is worded, where it may wait.
+        Known::NotKnown => return false,
+    };
     let context = if settings.functions.want_caller() {
         let Some(request) = request.to_request() else { return false };
-        RequestContext::of(settings, &request.into_parts().0)
+        RequestContext::of(settings, &request.into_parts().0, asker)
     } else {
-        RequestContext::default()
+        RequestContext { asker, caller: None }
     };
     let begin = |out: &mut Vec<u8>, outcome: &Outcome, body_bytes: usize| {
         response::begin(out, status(outcome, media), media.text(), body_bytes);

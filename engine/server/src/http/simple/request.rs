@@ -55,6 +55,13 @@ impl RequestHeaders for SimpleRequest<'_> {
     }
 }
 
+impl<'b> SimpleRequest<'b> {
+    /// All header fields.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&'b str, &'b [u8])> {
+        self.headers.iter().map(|header| (header.name, header.value))
+    }
+}
+
 impl SimpleRequest<'_> {
     /// As hyper gives it to its service; none where a part of it is nothing that hyper would take.
     pub(crate) fn to_request(&self) -> Option<Request<Bytes>> {

@@ -11,10 +11,11 @@ use prony_source::http_api::RequestHeaders as _;
 
 use super::{Handover, Responded, SimpleRequest, api, api::WaitingRequest, graphql, response};
 use crate::{
+    access::Known,
     config::Settings,
     graphql::{CoreEngine, ExecutionContext as _},
     http::{
-        ApiConnections, Reply, cors,
+        ApiConnections, Reply, api_role_refusal, cors,
         routes::{self, AtOnce},
     },
 };
@@ -90,8 +91,18 @@ impl Responder {
             return (responded, None);
         }
         match self.core.site().apis.find(request.path) {
+            // Who is refused is told so, and who is waited for, by hyper's part.
+            Some(_) if !self.is_let_in(request) => (Responded::HandOver(Handover::Refused), None),
             Some(id) => api::respond(&self.core, &self.connections, id, request, out),
             None => (Responded::HandOver(Handover::Resource), None),
+        }
+    }
+
+    /// Whether it is known that the HTTP APIs of sources respond.
+    fn is_let_in(&self, request: &SimpleRequest<'_>) -> bool {
+        match self.core.site().access.try_identify(request.fields()) {
+            Known::Asker(asker) => api_role_refusal(asker.as_ref()).is_none(),
+            Known::NotKnown => false,
         }
     }
 

@@ -9,6 +9,8 @@ mod transport;
 
 use std::{borrow::Cow, collections::HashSet, rc::Rc};
 
+use http::StatusCode;
+use prony_access::AuthRefusal;
 use prony_graphql::request::{RequestFault, RequestParameters};
 use serde_json::Value as Json;
 
@@ -70,6 +72,15 @@ impl Close {
 
     fn unauthorized() -> Self {
         Self::new(4401, "Unauthorized")
+    }
+
+    /// Who asks is not let in.
+    pub(crate) fn refused(refusal: &AuthRefusal) -> Self {
+        match refusal.status() {
+            StatusCode::FORBIDDEN => Self::forbidden(format!("Forbidden: {}", refusal.message())),
+            StatusCode::SERVICE_UNAVAILABLE => Self::new(1013, refusal.message()),
+            _ => Self::new(4401, format!("Unauthorized: {}", refusal.message())),
+        }
     }
 
     pub(crate) fn forbidden(reason: impl Into<Cow<'static, str>>) -> Self {

@@ -1,0 +1,107 @@
+//! Keeps the key sets of issuers fresh.
+
+use std::{sync::Arc, time::Duration};
+
+use prony_access::KeySetId;
+
+use super::{Access, Gate, fetch, unix_now};
+
+/// How long a request waits for keys that somebody else is fetching already, and how often it looks.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(10);
+
+/// How a key set fares, for `/health`.
+#[derive(Debug, serde::Serialize)]
+pub(crate) struct KeySetHealth {
+    address: String,
+    keys: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failing_since: Option<i64>,
+}
+
+/// Has a key set fetched, or waits until somebody else has.
+pub(super) async fn fetch_or_wait(gate: &Gate, id: KeySetId) {
+    if gate.authenticator.begin_fetch(id, unix_now()) {
+        return fetch_begun(gate, id).await;
+    }
+    let fetched = |gate: &Gate| {
+        gate.authenticator.key_set_status(id).map(|status| (status.fetched_at, status.failures))
+    };
+    let before = fetched(gate);
+    let _ = tokio::time::timeout(LONGEST_WAIT, async {
+        while fetched(gate) == before
+            && gate.authenticator.next_refresh(id, unix_now()).is_some_and(|at| at > unix_now())
+        {
+            tokio::time::sleep(LOOK).await;
+        }
+    })
+    .await;
+}
+
+/// Fetches a key set that nobody else is fetching.
+async fn fetch_begun(gate: &Gate, id: KeySetId) {
+    let authenticator = &gate.authenticator;
+    let Some((_, address, timeout)) = authenticator.key_sets().find(|(known, ..)| *known == id) else {
+        return;
+    };
+    let to_fetch = address.to_owned();
+    let fetched = tokio::task::spawn_blocking(move || fetch::key_set(&to_fetch, timeout)).await;
+    let fetched = fetched.unwrap_or_else(|error| Err(error.to_string()));
+    let outcome = match fetched {
+        Ok(fetched) => authenticator
+            .replace_keys(id, &fetched.body, fetched.cache, unix_now())
+            .map_err(|error| error.to_string()),
+        Err(reason) => {
+            authenticator.failed(id, &reason, unix_now());
+            Err(reason)
+        }
+    };
+    match outcome {
+        Ok(_) => tracing::debug!(address, "keys were fetched"),
+        Err(reason) => {
+            tracing::warn!(address, reason, "keys could not be fetched; those that are known stay")
+        }
+    }
+}
+
+impl Access {
+    /// Fetches key sets before they are stale; never returns.
+    pub(crate) async fn keep_keys_fresh(&self) {
+        /// A new configuration may have other sets.
+        const LONGEST: Duration = Duration::from_secs(1);
+        loop {
+            let Some(gate) = self.current.load_full() else {
+                tokio::time::sleep(LONGEST).await;
+                continue;
+            };
+            for id in gate.key_set_ids() {
+                let now = unix_now();
+                if gate.authenticator.next_refresh(id, now).is_some_and(|due| due <= now)
+                    && gate.authenticator.begin_fetch(id, now)
+                {
+                    let gate = Arc::clone(&gate);
+                    tokio::task::spawn_local(async move { fetch_begun(&gate, id).await });
+                }
+            }
+            tokio::time::sleep(LONGEST).await;
+        }
+    }
+
+    /// For `/health`.
+    pub(crate) fn key_set_health(&self) -> Vec<KeySetHealth> {
+        let Some(gate) = self.current.load_full() else { return Vec::new() };
+        let states = gate.key_set_ids().into_iter().filter_map(|id| gate.authenticator.key_set_status(id));
+        let health = |status: prony_access::KeySetStatus| KeySetHealth {
+            address: status.address,
+            keys: status.keys,
+            failing_since: status.failing_since,
+        };
+        states.map(health).collect()
+    }
+}
+
+impl Gate {
+    fn key_set_ids(&self) -> Vec<KeySetId> {
+        self.authenticator.key_sets().map(|(id, ..)| id).collect()
+    }
+}

@@ -1,0 +1,235 @@
+//! Identity at the door: from a request's head to who asks, before anything else of it is read. Who that is, is decided in
+//! `prony-access`, which knows neither sockets nor clocks; here are both.
+
+mod fetch;
+mod keys;
+mod reload;
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use arc_swap::ArcSwapOption;
+use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
+use prony_access::{
+    AccessSettings, AuthRefusal, Authenticator, Credentials, Identified, Identity, Openness, RefusalKind,
+};
+use prony_graphql::json;
+use serde_json::Value as Json;
+
+pub(crate) use self::{keys::KeySetHealth, reload::follow};
+use crate::{
+    graphql::{Asker, ExecutionContext, RequestContext, RoleSchemas},
+    http::{JSON, Reply, reply},
+};
+
+/// Who is let in. What is configured is replaced as a whole; who was let in before stays so until the end of the request.
+#[derive(Debug)]
+pub(crate) struct Access {
+    /// None where everybody may do everything.
+    current: ArcSwapOption<Gate>,
+}
+
+/// One configuration of it.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    authenticator: Authenticator,
+    roles: Arc<RoleSchemas>,
+}
+
+/// What is known of who asks without waiting.
+pub(crate) enum Known {
+    /// None where nobody is told from anybody else.
+    Asker(Option<Asker>),
+    /// Refused, or somebody else must be asked first: [`Access::identify`] says.
+    NotKnown,
+}
+
+impl Access {
+    pub(crate) fn new(settings: &Arc<AccessSettings>) -> Self {
+        let access = Self { current: ArcSwapOption::empty() };
+        access.replace(settings);
+        access
+    }
+
+    /// Lets in by these settings from now on.
+    fn replace(&self, settings: &Arc<AccessSettings>) {
+        let gate = || Gate {
+            authenticator: Authenticator::new(settings),
+            roles: Arc::new(RoleSchemas::new(Arc::clone(settings))),
+        };
+        self.current.store((settings.openness == Openness::Closed).then(|| Arc::new(gate())));
+    }
+
+    /// Whether it matters who asks.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.current.load().is_some()
+    }
+
+    /// Who asks, of the headers of a request.
+    pub(crate) fn try_identify<'h>(&self, headers: impl Iterator<Item = (&'h str, &'h [u8])>) -> Known {
+        let current = self.current.load();
+        let Some(gate) = &*current else { return Known::Asker(None) };
+        let mut credentials = gate.authenticator.credentials();
+        for (name, value) in headers {
+            credentials.header(name, value);
+        }
+        match gate.authenticator.identify(&credentials, unix_now()) {
+            Identified::Known(identity) => Known::Asker(Some(gate.asker(identity))),
+            Identified::Refused(_) | Identified::NeedsKeys(_) | Identified::NeedsWebhook(_) => {
+                Known::NotKnown
+            }
+        }
+    }
+
+    /// As [`Self::try_identify`]; waits for keys and for the webhook.
+    pub(crate) async fn identify<'h>(
+        &self,
+        headers: impl Iterator<Item = (&'h str, &'h [u8])>,
+    ) -> Result<Option<Asker>, AuthRefusal> {
+        let Some(gate) = self.current.load_full() else { return Ok(None) };
+        let mut credentials: Credentials<'_> = gate.authenticator.credentials();
+        for (name, value) in headers {
+            credentials.header(name, value);
+        }
+        let identity = gate.identify(&credentials).await?;
+        Ok(Some(gate.asker(identity)))
+    }
+}
+
+impl Gate {
+    fn asker(&self, identity: Arc<Identity>) -> Asker {
+        Asker { roles: Arc::clone(&self.roles), identity }
+    }
+
+    async fn identify(&self, credentials: &Credentials<'_>) -> Result<Arc<Identity>, AuthRefusal> {
+        let mut has_fetched = false;
+        loop {
+            match self.authenticator.identify(credentials, unix_now()) {
+                Identified::Known(identity) => return Ok(identity),
+                Identified::Refused(refusal) => return Err(refusal),
+                Identified::NeedsKeys(id) if !has_fetched => {
+                    keys::fetch_or_wait(self, id).await;
+                    has_fetched = true;
+                }
+                Identified::NeedsKeys(_) => {
+                    let reason = "the token's key is not among those of its issuer";
+                    return Err(AuthRefusal::new(RefusalKind::InvalidToken, reason));
+                }
+                Identified::NeedsWebhook(question) => {
+                    return fetch::ask_webhook(&self.authenticator, question).await;
+                }
+            }
+        }
+    }
+}
+
+/// Headers as credentials are read from them.
+pub(crate) fn fields(headers: &HeaderMap) -> impl Iterator<Item = (&str, &[u8])> {
+    headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()))
+}
+
+/// The context of a request; what is refused is counted and logged.
+pub(crate) async fn context(
+    core: &impl ExecutionContext,
+    head: &Parts,
+) -> Result<RequestContext, AuthRefusal> {
+    let asker = core.site().access.identify(fields(&head.headers)).await;
+    let asker = asker.inspect_err(|refusal| note(core, refusal))?;
+    Ok(RequestContext::of(core.settings(), head, asker))
+}
+
+/// Counts a refusal, and tells the log why.
+pub(crate) fn note(core: &impl ExecutionContext, refusal: &AuthRefusal) {
+    core.metrics().auth_refused(refusal.kind);
+    tracing::info!(kind = refusal.kind.name(), reason = refusal.reason, "a request was refused");
+}
+
+/// The response to a refused request, in the form of a GraphQL error.
+pub(crate) fn refused(refusal: &AuthRefusal) -> Reply {
+    let mut response = reply(refusal.status(), JSON, refusal_body(refusal));
+    mark(response.headers_mut(), refusal);
+    response
+}
+
+/// What goes with a refusal (RFC 6750, section 3).
+pub(crate) fn mark(headers: &mut HeaderMap, refusal: &AuthRefusal) {
+    if let Some(challenge) = refusal.www_authenticate() {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+    }
+    if refusal.status() == StatusCode::SERVICE_UNAVAILABLE {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+    }
+}
+
+fn refusal_body(refusal: &AuthRefusal) -> Vec<u8> {
+    let mut body = b"{\"errors\":[{\"message\":".to_vec();
+    json::write_string(&mut body, refusal.message());
+    body.extend_from_slice(b",\"extensions\":{\"code\":");
+    json::write_string(&mut body, refusal.code());
+    body.extend_from_slice(b"}}]}");
+    body
+}
+
+/// Headers that the payload of a WebSocket's `connection_init` stands for: its texts by their names, and those of its member
+/// `headers`, before those of the opening.
+pub(crate) fn with_payload(head: &HeaderMap, payload: &Json) -> Vec<(String, Vec<u8>)> {
+    const CREDENTIALS: [&str; 3] = ["authorization", "x-api-key", "x-prony-role"];
+    let members = |value: &Json| -> Vec<(String, Vec<u8>)> {
+        let members = value.as_object().into_iter().flatten();
+        let texts = members.filter_map(|(name, value)| Some((name.to_ascii_lowercase(), value.as_str()?)));
+        texts.map(|(name, text)| (name, text.as_bytes().to_vec())).collect()
+    };
+    let mut fields = members(payload);
+    fields.extend(payload.get("headers").map(members).unwrap_or_default());
+    let brings = |name: &str| fields.iter().any(|(known, _)| known == name);
+    let has_credential = brings("authorization") || brings("x-api-key");
+    let of_head = head.iter().filter(|(name, _)| {
+        let name = name.as_str();
+        // Browsers send cookies unasked, and a credential of the payload is meant to count.
+        !(brings(name) || has_credential && (CREDENTIALS[..2].contains(&name) || name == "cookie"))
+    });
+    let of_head: Vec<_> =
+        of_head.map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec())).collect();
+    fields.extend(of_head);
+    fields
+}
+
+/// Unix seconds.
+pub(crate) fn unix_now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
+}
+
+/// How long it is until a time in Unix seconds.
+pub(crate) fn until(unix_seconds: i64) -> Duration {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Duration::from_secs(u64::try_from(unix_seconds).unwrap_or(0)).saturating_sub(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_stands_for_headers() {
+        let mut head = HeaderMap::new();
+        for (name, value) in [("authorization", "Bearer head"), ("cookie", "token=c"), ("host", "h")] {
+            head.insert(name, HeaderValue::from_static(value));
+        }
+        let names = |payload: Json| -> Vec<String> {
+            let fields = with_payload(&head, &payload);
+            let text =
+                |(name, value): &(String, Vec<u8>)| format!("{name}={}", String::from_utf8_lossy(value));
+            fields.iter().map(text).collect()
+        };
+        assert_eq!(names(Json::Null), ["authorization=Bearer head", "cookie=token=c", "host=h"]);
+        let payload = serde_json::json!({"Authorization": "Bearer p", "n": 1});
+        assert_eq!(names(payload), ["authorization=Bearer p", "host=h"]);
+        let payload = serde_json::json!({"headers": {"X-Prony-Role": "r"}});
+        assert_eq!(
+            names(payload),
+            ["x-prony-role=r", "authorization=Bearer head", "cookie=token=c", "host=h"]
+        );
+    }
+}

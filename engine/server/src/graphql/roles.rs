@@ -1,0 +1,106 @@
+//! What each role is served: schemas of their own, which are made when they are first asked for.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use prony_access::{AccessSettings, Identity, Role, RoleId};
+use prony_graphql::selection::{SlotRoot, Value};
+use prony_source::permissions::{Permissions, TablePermissions};
+
+use super::{
+    engine::{Engine, joined},
+    served::Served,
+};
+
+/// The roles of a configuration, and what they are served.
+#[derive(Debug)]
+pub(crate) struct RoleSchemas {
+    pub(crate) settings: Arc<AccessSettings>,
+    /// By [`RoleId`], the last that was made.
+    served: Vec<Mutex<Option<Arc<Served>>>>,
+    /// By [`RoleId`]: which of the session's variables its permissions use, sorted.
+    variables: Vec<Box<[usize]>>,
+}
+
+/// Who asks, and the configuration that knows the role.
+#[derive(Debug, Clone)]
+pub(crate) struct Asker {
+    pub(crate) roles: Arc<RoleSchemas>,
+    pub(crate) identity: Arc<Identity>,
+}
+
+impl RoleSchemas {
+    pub(crate) fn new(settings: Arc<AccessSettings>) -> Self {
+        let served = settings.roles.iter().map(|_| Mutex::default()).collect();
+        let variables = settings.roles.iter().map(variables).collect();
+        Self { settings, served, variables }
+    }
+
+    pub(crate) fn role(&self, id: RoleId) -> &Role {
+        &self.settings.roles[id.index()]
+    }
+
+    /// What a role is served at present.
+    pub(crate) fn served(&self, id: RoleId, engine: &Engine) -> Arc<Served> {
+        let role = self.role(id);
+        let everything = engine.served();
+        if role.unrestricted {
+            return everything;
+        }
+        let mut known = self.served[id.index()].lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(served) = known.as_ref().filter(|served| served.generation == everything.generation) {
+            return Arc::clone(served);
+        }
+        let made = engine.served_to(&everything, role).unwrap_or_else(|faults| {
+            let faults = joined(&faults, engine.sources());
+            tracing::error!(role = &*role.name, faults, "the role has no schema; it is served nothing");
+            engine.served_nothing(&everything)
+        });
+        let made = Arc::new(made);
+        *known = Some(Arc::clone(&made));
+        made
+    }
+}
+
+impl Asker {
+    /// Values of the session's variables that the permissions of the role use, as JSON: those who agree in them are served
+    /// alike.
+    pub(crate) fn relevant_values(&self) -> Box<str> {
+        let used = &self.roles.variables[self.identity.role.index()];
+        let values: Vec<_> = used.iter().map(|index| self.identity.session.get(*index)).collect();
+        serde_json::to_string(&values).expect("JSON values are JSON").into()
+    }
+}
+
+fn variables(role: &Role) -> Box<[usize]> {
+    let mut found = Vec::new();
+    let tables = role.permissions.values().flat_map(|Permissions { tables }| tables.values());
+    for TablePermissions { select, insert, update, delete } in tables {
+        let conditions = [
+            select.as_ref().map(|select| &select.rows),
+            insert.as_ref().map(|insert| &insert.check),
+            update.as_ref().map(|update| &update.rows),
+            update.as_ref().map(|update| &update.check),
+            delete.as_ref().map(|delete| &delete.rows),
+        ];
+        conditions.into_iter().flatten().for_each(|condition| add_variables(condition, &mut found));
+        let presets = [insert.as_ref().map(|insert| &insert.set), update.as_ref().map(|update| &update.set)];
+        let presets = presets.into_iter().flatten().flat_map(|set| set.values());
+        presets.for_each(|value| add_variables(value, &mut found));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found.into()
+}
+
+fn add_variables(value: &Value, found: &mut Vec<usize>) {
+    match value {
+        Value::Slot(slot) => {
+            if let SlotRoot::Session(index) = slot.root {
+                found.push(index);
+            }
+        }
+        Value::List(items) => items.iter().for_each(|item| add_variables(item, found)),
+        Value::Object(entries) => entries.iter().for_each(|(_, value)| add_variables(value, found)),
+        Value::Null | Value::Boolean(_) | Value::Enum(_) | Value::Scalar(_) => {}
+    }
+}

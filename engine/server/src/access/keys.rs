@@ -59,7 +59,7 @@ async fn fetch_begun(gate: &Gate, id: KeySetId) {
     match outcome {
         Ok(_) => tracing::debug!(address, "keys were fetched"),
         Err(reason) => {
-            tracing::warn!(address, reason, "keys could not be fetched; those that are known stay")
+            tracing::warn!(address, reason, "keys could not be fetched; those that are known stay");
         }
     }
 }

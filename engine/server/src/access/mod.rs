@@ -198,7 +198,7 @@ pub(crate) fn with_payload(head: &HeaderMap, payload: &Json) -> Vec<(String, Vec
 
 /// Unix seconds.
 pub(crate) fn unix_now() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs().cast_signed())
 }
 
 /// How long it is until a time in Unix seconds.

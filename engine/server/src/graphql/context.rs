@@ -1,6 +1,8 @@
 //! The context of a request: what is known of who asks before anything is read of the operation. Every way in makes one from
 //! the request's head; it decides which schema is served and goes with the operation to its end.
 
+use std::sync::Arc;
+
 use http::request::Parts;
 use prony_graphql::{request::Asked, variables::Variables};
 
@@ -26,7 +28,7 @@ impl RequestContext {
     /// Values of a request, with those of who asks.
     pub(crate) fn add_session(&self, variables: Variables) -> Variables {
         match &self.asker {
-            Some(asker) => variables.with_session(asker.identity.session.clone()),
+            Some(asker) => variables.with_session(Arc::clone(&asker.identity.session)),
             None => variables,
         }
     }

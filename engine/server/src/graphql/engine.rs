@@ -139,21 +139,13 @@ impl Engine {
 
     fn described(&self, role: &Role, RoleFault { source, fault }: &RoleFault) -> String {
         let at = |origin: Option<&Origin>| origin.map_or_else(String::new, |origin| format!("{origin}: "));
-        match fault {
-            Some(fault) => {
-                let at = at(role.table_origin(source, &fault.name));
-                format!("{at}role `{}`, source `{source}`, {fault}", role.name)
-            }
-            None => {
-                let known = self.sources.iter().map(|known| &*known.name);
-                let near = suggestion(source, known);
-                format!(
-                    "{}role `{}`: there is no source `{source}`{near}",
-                    at(role.source_origin(source)),
-                    role.name
-                )
-            }
-        }
+        let Some(fault) = fault else {
+            let near = suggestion(source, self.sources.iter().map(|known| &*known.name));
+            let at = at(role.source_origin(source));
+            return format!("{at}role `{}`: there is no source `{source}`{near}", role.name);
+        };
+        let at = at(role.table_origin(source, &fault.name));
+        format!("{at}role `{}`, source `{source}`, {fault}", role.name)
     }
 
     /// What of everything a role is served.

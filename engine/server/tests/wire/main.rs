@@ -1,5 +1,6 @@
 //! Bytes in, bytes out: the server in this process, over real sockets, on a copy of the sample database.
 
+mod access;
 mod asking;
 
 mod connections;

@@ -1,0 +1,111 @@
+//! Subscriptions: who asks is known by the payload of `connection_init` or by the opening's headers, and each hears of what it
+//! may see.
+
+use serde_json::json;
+use tokio_tungstenite::tungstenite::Message;
+
+use super::{ACCESS, bearer, body, serve, token, token_for};
+use crate::{
+    sockets::{Socket, TRANSPORT, subscribe},
+    support::Server,
+};
+
+fn init(server: &Server, payload: &serde_json::Value) -> Socket {
+    let mut socket = Socket::open(server, TRANSPORT);
+    socket.send(&json!({"type": "connection_init", "payload": payload}).to_string());
+    socket
+}
+
+fn opened(server: &Server, token: &str) -> Socket {
+    let mut socket = init(server, &json!({"Authorization": format!("Bearer {token}")}));
+    assert_eq!(socket.next(), r#"{"type":"connection_ack"}"#);
+    socket
+}
+
+/// The code and the reason of the close that comes next.
+fn close(socket: &mut Socket) -> (u16, String) {
+    loop {
+        match socket.0.read().expect("the server closes in order") {
+            Message::Close(Some(frame)) => return (frame.code.into(), frame.reason.to_string()),
+            Message::Close(None) => panic!("the close has no code"),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn who_is_refused_is_told_by_the_close() {
+    let server = serve(ACCESS);
+    let mut wrong = init(&server, &json!({"authorization": "Bearer x.y.z"}));
+    assert_eq!(close(&mut wrong), (4401, "Unauthorized: the credentials are not valid".to_owned()));
+    let payload = json!({"headers": {"authorization": format!("Bearer {}", token("customer", 2)), "X-Prony-Role": "admin"}});
+    let mut other_role = init(&server, &payload);
+    assert_eq!(close(&mut other_role), (4403, "Forbidden: the role is not allowed".to_owned()));
+    let closed = serve(&ACCESS.replace("anonymous = \"visitor\"", ""));
+    let mut nobody = init(&closed, &json!(null));
+    assert_eq!(close(&mut nobody), (4401, "Unauthorized: credentials are needed".to_owned()));
+}
+
+#[test]
+fn events_are_told_to_those_who_may_see_their_row() {
+    let server = serve(ACCESS);
+    let subscription = "subscription { onInvoiceChanged { operation key { InvoiceId } invoice { Total } } }";
+    let mut sockets = [2, 4, 2].map(|customer| {
+        let mut socket = opened(&server, &token("customer", customer));
+        socket.send(&subscribe("s", subscription));
+        // A query behind it is answered when the subscription has begun.
+        socket.send(&subscribe("q", "{ __typename }"));
+        assert!(socket.next().contains("__typename"));
+        assert!(socket.next().contains("complete"));
+        socket
+    });
+    for (customer, id) in [(4, 9004), (2, 9002)] {
+        let create = format!(
+            "mutation {{ createInvoice(InvoiceId: {id}, InvoiceDate: \"2026-01-01\", Total: {customer}) {{ InvoiceId }} }}"
+        );
+        assert!(body(&server, &bearer(&token("customer", customer)), &create).contains("InvoiceId"));
+    }
+    let event = |id: u32, total: u32| {
+        format!(
+            r#"{{"id":"s","type":"next","payload":{{"data":{{"onInvoiceChanged":{{"operation":"INSERT","key":{{"InvoiceId":{id}}},"invoice":{{"Total":{total}}}}}}}}}}}"#
+        )
+    };
+    assert_eq!(sockets[0].next(), event(9002, 2));
+    assert_eq!(sockets[1].next(), event(9004, 4));
+    assert_eq!(sockets[2].next(), event(9002, 2));
+}
+
+#[test]
+fn live_queries_answer_each_with_its_own_rows() {
+    let server = serve(ACCESS);
+    let query = "subscription { invoices_aggregate { count } }";
+    let mut sockets = [2, 4].map(|customer| {
+        let mut socket = opened(&server, &token("customer", customer));
+        socket.send(&subscribe("s", query));
+        assert!(socket.next().contains(r#""count":7"#));
+        socket
+    });
+    let create =
+        "mutation { createInvoice(InvoiceId: 9001, InvoiceDate: \"2026-01-01\", Total: 1) { InvoiceId } }";
+    assert!(body(&server, &bearer(&token("customer", 4)), create).contains("9001"));
+    assert!(sockets[1].next().contains(r#""count":8"#));
+    sockets[0].send(&subscribe("t", query));
+    assert!(sockets[0].next().contains(r#""count":7"#));
+}
+
+#[test]
+fn what_is_open_ends_with_its_token() {
+    let server = serve(ACCESS);
+    let short = token_for("customer", &json!(2), 2);
+    let mut socket = opened(&server, &short);
+    socket.send(&subscribe("s", "subscription { onInvoiceChanged { operation } }"));
+    let mut stream = server.connect();
+    let query = "query=subscription%7BonInvoiceChanged%7Boperation%7D%7D";
+    stream.send(format!(
+        "GET /graphql?{query} HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n{}\r\n",
+        bearer(&short)
+    ));
+    assert_eq!(close(&mut socket), (4403, "Forbidden: the credentials have expired".to_owned()));
+    let told = stream.until("event: complete\ndata:\n\n");
+    assert!(told.contains("the credentials have expired"), "{told}");
+}

@@ -3,7 +3,6 @@
 
 mod fetch;
 mod keys;
-mod reload;
 
 use std::{
     sync::Arc,
@@ -11,18 +10,14 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
-use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
+use http::HeaderMap;
 use prony_access::{
     AccessSettings, AuthRefusal, Authenticator, Credentials, Identified, Identity, Openness, RefusalKind,
 };
-use prony_graphql::json;
 use serde_json::Value as Json;
 
-pub(crate) use self::{keys::KeySetHealth, reload::follow};
-use crate::{
-    graphql::{Asker, ExecutionContext, RequestContext, RoleSchemas},
-    http::{JSON, Reply, reply},
-};
+pub(crate) use self::keys::KeySetHealth;
+use crate::graphql::{Asker, RoleSchemas};
 
 /// Who is let in. What is configured is replaced as a whole; who was let in before stays so until the end of the request.
 #[derive(Debug)]
@@ -54,7 +49,7 @@ impl Access {
     }
 
     /// Lets in by these settings from now on.
-    fn replace(&self, settings: &Arc<AccessSettings>) {
+    pub(crate) fn replace(&self, settings: &Arc<AccessSettings>) {
         let gate = || Gate {
             authenticator: Authenticator::new(settings),
             roles: Arc::new(RoleSchemas::new(Arc::clone(settings))),
@@ -130,48 +125,6 @@ pub(crate) fn fields(headers: &HeaderMap) -> impl Iterator<Item = (&str, &[u8])>
     headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()))
 }
 
-/// The context of a request; what is refused is counted and logged.
-pub(crate) async fn context(
-    core: &impl ExecutionContext,
-    head: &Parts,
-) -> Result<RequestContext, AuthRefusal> {
-    let asker = core.site().access.identify(fields(&head.headers)).await;
-    let asker = asker.inspect_err(|refusal| note(core, refusal))?;
-    Ok(RequestContext::of(core.settings(), head, asker))
-}
-
-/// Counts a refusal, and tells the log why.
-pub(crate) fn note(core: &impl ExecutionContext, refusal: &AuthRefusal) {
-    core.metrics().auth_refused(refusal.kind);
-    tracing::info!(kind = refusal.kind.name(), reason = refusal.reason, "a request was refused");
-}
-
-/// The response to a refused request, in the form of a GraphQL error.
-pub(crate) fn refused(refusal: &AuthRefusal) -> Reply {
-    let mut response = reply(refusal.status(), JSON, refusal_body(refusal));
-    mark(response.headers_mut(), refusal);
-    response
-}
-
-/// What goes with a refusal (RFC 6750, section 3).
-pub(crate) fn mark(headers: &mut HeaderMap, refusal: &AuthRefusal) {
-    if let Some(challenge) = refusal.www_authenticate() {
-        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
-    }
-    if refusal.status() == StatusCode::SERVICE_UNAVAILABLE {
-        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
-    }
-}
-
-fn refusal_body(refusal: &AuthRefusal) -> Vec<u8> {
-    let mut body = b"{\"errors\":[{\"message\":".to_vec();
-    json::write_string(&mut body, refusal.message());
-    body.extend_from_slice(b",\"extensions\":{\"code\":");
-    json::write_string(&mut body, refusal.code());
-    body.extend_from_slice(b"}}]}");
-    body
-}
-
 /// Headers that the payload of a WebSocket's `connection_init` stands for: its texts by their names, and those of its member
 /// `headers`, before those of the opening.
 pub(crate) fn with_payload(head: &HeaderMap, payload: &Json) -> Vec<(String, Vec<u8>)> {
@@ -209,6 +162,8 @@ pub(crate) fn until(unix_seconds: i64) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
 
     #[test]

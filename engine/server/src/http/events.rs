@@ -11,12 +11,12 @@ use prony_source::http_api::query;
 use serde_json::Value as Json;
 
 use super::{
+    door,
     graphql_body::read_body,
     media::Media,
     reply::{JSON, Reply, ReplyBody, StreamedBody, empty, not_allowed, refusal, reply},
 };
 use crate::{
-    access,
     graphql::{
         CoreEngine, ExecutionContext as _, RequestContext,
         pipeline::{AllowedKinds, check},
@@ -102,9 +102,9 @@ where
     let settings = &core.settings().subscriptions;
     let Some(reservation) = core.site().reservations.find(&token, settings) else { return not_found() };
     let (head, body) = request.into_parts();
-    let context = match access::context(&**core, &head).await {
+    let context = match door::context(&**core, &head).await {
         Ok(context) => context,
-        Err(refusal) => return access::refused(&refusal),
+        Err(refusal) => return door::refused(&refusal),
     };
     let body = match read_body(&**core, head.headers, body, Media::Json).await {
         Ok(body) => body,

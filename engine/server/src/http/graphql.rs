@@ -13,13 +13,12 @@ use prony_graphql::{
 use prony_source::http_api::query;
 
 use super::{
-    events,
+    door, events,
     graphql_body::read_body,
     media::{self, Media},
     reply::{JSON, Reply, not_allowed, refusal, reply},
 };
 use crate::{
-    access,
     graphql::{
         CoreEngine, ExecutionContext, StageTimes,
         outcome::{Outcome, RequestError, Response},
@@ -59,8 +58,8 @@ where
         Method::GET | Method::HEAD => {
             let (head, _) = request.into_parts();
             let parse = || from_query(head.uri.query().unwrap_or_default());
-            match access::context(core, &head).await {
-                Err(refusal) => Err(access::refused(&refusal)),
+            match door::context(core, &head).await {
+                Err(refusal) => Err(door::refused(&refusal)),
                 Ok(context) => Ok(pipeline::respond(core, context, parse, AllowedKinds::Queries).await),
             }
         }
@@ -78,9 +77,9 @@ where
     B: Body<Data = Bytes, Error: Display>,
 {
     let (head, body) = request.into_parts();
-    let context = match access::context(&**core, &head).await {
+    let context = match door::context(&**core, &head).await {
         Ok(context) => context,
-        Err(refusal) => return bad(&**core, access::refused(&refusal)),
+        Err(refusal) => return bad(&**core, door::refused(&refusal)),
     };
     let (parameters, allowed) = match head.method {
         Method::POST => match read_body(&**core, head.headers, body, Media::Json).await {
@@ -107,7 +106,7 @@ where
     B: Body<Data = Bytes, Error: Display>,
 {
     let (head, body) = request.into_parts();
-    let context = access::context(core, &head).await.map_err(|refusal| access::refused(&refusal))?;
+    let context = door::context(core, &head).await.map_err(|refusal| door::refused(&refusal))?;
     let body = read_body(core, head.headers, body, media).await?;
     let parse = || RequestParameters::from_json(&body);
     Ok(pipeline::respond(core, context, parse, AllowedKinds::QueriesAndMutations).await)

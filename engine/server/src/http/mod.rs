@@ -5,6 +5,7 @@ mod apis;
 mod body;
 mod console;
 mod cors;
+pub(crate) mod door;
 mod events;
 mod graphql;
 mod graphql_body;
@@ -130,7 +131,7 @@ async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Req
             apis::refuse(apis, id, StatusCode::FORBIDDEN, FOREIGN_PAGE)
         }
         Some(id) => match api_refusal(core, request.headers()).await {
-            Some(refusal) => apis::refuse_access(apis, id, &refusal),
+            Some(refusal) => door::refused_by(apis, id, &refusal),
             None => apis::by_hyper::respond(core, connections, id, request).await,
         },
         None => route_other(core, path, request).await,
@@ -143,7 +144,7 @@ async fn api_refusal(core: &CoreEngine, headers: &HeaderMap) -> Option<AuthRefus
         Ok(asker) => api_role_refusal(asker.as_ref())?,
         Err(refusal) => refusal,
     };
-    access::note(core, &refusal);
+    door::note(core, &refusal);
     Some(refusal)
 }
 
@@ -217,9 +218,9 @@ async fn console(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Reply {
     if path != console::DESCRIPTION_PATH {
         return console::answer(path, &head.headers);
     }
-    match access::context(&**core, &head).await {
+    match door::context(&**core, &head).await {
         Ok(context) => console::description(core, &context),
-        Err(refusal) => access::refused(&refusal),
+        Err(refusal) => door::refused(&refusal),
     }
 }
 

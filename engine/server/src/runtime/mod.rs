@@ -10,6 +10,7 @@ mod descriptors;
 mod heap;
 mod listen;
 mod load;
+mod reload;
 mod server;
 mod simple;
 mod stop;

@@ -20,10 +20,10 @@ use super::{
     cpus, descriptors,
     heap::Crowd,
     listen::{self, ListenError},
+    reload,
     stop::{self, Phase, Stopper, Stopping},
 };
 use crate::{
-    access,
     config::Settings,
     graphql::{self, Engine, OpenError},
     site::Site,
@@ -231,7 +231,7 @@ async fn open(
     let engine = Engine::open(&settings).await?;
     let site = Arc::new(Site::new(settings, engine, cpus.len()));
     tokio::task::spawn_local(graphql::follow(Arc::clone(&site)));
-    tokio::task::spawn_local(access::follow(Arc::clone(&site)));
+    tokio::task::spawn_local(reload::follow(Arc::clone(&site)));
     let at = Arc::clone(&site);
     tokio::task::spawn_local(async move { at.access.keep_keys_fresh().await });
     for source in site.engine.sources() {

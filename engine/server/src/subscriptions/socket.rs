@@ -48,6 +48,7 @@ use crate::{
         Asker, CoreEngine, ExecutionContext as _, RequestContext,
         pipeline::{self, AllowedKinds},
     },
+    http::door,
 };
 
 /// The payload of a WebSocket's `connection_init`, among the extensions of the head that a context is made of. Pages put
@@ -305,7 +306,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         let asker = async move {
             let fields = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
             let asker = core.site().access.identify(fields).await;
-            asker.inspect_err(|refusal| access::note(&*core, refusal))
+            asker.inspect_err(|refusal| door::note(&*core, refusal))
         };
         self.meeting = Some(Box::new(Meeting { asker: Box::pin(asker), head, actions }));
     }

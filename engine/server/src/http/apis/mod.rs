@@ -8,14 +8,13 @@ use std::{cell::RefCell, sync::Arc};
 
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::Full;
-use prony_access::AuthRefusal;
 use prony_source::{
     Source,
     http_api::{ApiConnection, ApiLimits, ApiResponse, HttpApi, ResponseStream},
 };
 
 use super::reply::{Reply, ReplyBody, StreamedBody};
-use crate::{access, config::Settings};
+use crate::config::Settings;
 
 /// All of a server, in the order of their sources.
 #[derive(Debug)]
@@ -91,13 +90,6 @@ pub(super) fn refuse(apis: &HttpApis, id: ApiId, status: StatusCode, message: &s
     let mut response = ApiResponse::default();
     apis.get(id).refuse(status, message, &mut response);
     into_reply(response, None, true)
-}
-
-/// A request that is not let in, in the form of an API.
-pub(super) fn refuse_access(apis: &HttpApis, id: ApiId, refusal: &AuthRefusal) -> Reply {
-    let mut reply = refuse(apis, id, refusal.status(), refusal.message());
-    access::mark(reply.headers_mut(), refusal);
-    reply
 }
 
 /// A response as hyper is given it.

@@ -710,3 +710,100 @@ fn users_that_compute_give_way_to_others_of_their_thread() {
     }
     check(script, &["--threads", "1"], 0, &["✓ 'count>100'", "iterations"]);
 }
+
+#[test]
+fn secrets_come_from_their_sources_and_are_not_logged() {
+    let script = r#"
+        import secrets from "k6/secrets";
+        import { get } from "k6/secrets";
+        const early = await secrets.get("token");
+        export default async () => {
+            const disk = await secrets.source("disk");
+            const values = [early, await get("token"), await disk.get("key")];
+            console.log("lengths", values.map((value) => value.length).join());
+            console.log(`the token is ${values[0]}, the key ${values[2]}`);
+            for (const wrong of [() => get("none"), () => secrets.source("web")]) {
+                try { await wrong(); } catch (e) { console.log("refused:", e.message); }
+            }
+        };"#;
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("of.secret"), "key=on disk\n").unwrap();
+    let ran = run_in(
+        directory.path(),
+        script,
+        &[
+            "--secret-source=mock=default,token=\"hush, hush\"",
+            "--secret-source=file=name=disk,filename=of.secret",
+        ],
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.error);
+    for part in [
+        "lengths 10,10,7",
+        "the token is ***SECRET_REDACTED***, the key ***SECRET_REDACTED***",
+        "refused: no value",
+        "no source with name \\\"web\\\"",
+    ] {
+        assert!(ran.error.contains(part), "{part} is missing in:\n{}", ran.error);
+    }
+    assert!(!ran.error.contains("hush"), "{}", ran.error);
+    check(script, &[], 107, &["no secret sources are configured"]);
+    check(script, &["--secret-source=vault=x"], 104, &["there is no source of this kind"]);
+}
+
+#[test]
+fn files_and_records_are_read_piece_by_piece() {
+    let script = r#"
+        import { open, SeekMode } from "k6/experimental/fs";
+        import csv from "k6/experimental/csv";
+        const file = await open("users.csv");
+        const all = await csv.parse(file, { skipFirstLine: true });
+        const objects = await csv.parse(file, { asObjects: true });
+        const parser = new csv.Parser(file, { fromLine: 1, toLine: 2 });
+        export const options = { iterations: 2 };
+        const text = (bytes, count) => String.fromCharCode(...bytes.slice(0, count));
+        export default async function () {
+            const { name, size } = await file.stat();
+            const buffer = new Uint8Array(8);
+            const read = [];
+            await file.seek(0, SeekMode.Start);
+            for (let count; (count = await file.read(buffer)) !== null;) read.push(text(buffer, count));
+            console.log("file", name, size, read.join("|"), file.path.endsWith("/users.csv"));
+            console.log("seek", await file.seek(-4, SeekMode.End), text(buffer, await file.read(buffer)));
+            console.log("all", all.length, all[1].join("+"), objects[0].age);
+            for (let n = await parser.next(); !n.done; n = await parser.next()) console.log("next", n.value.join("+"));
+            for (const wrong of [() => open("users.csv"), () => file.seek(-1, SeekMode.Start), () => file.read([]), () => csv.parse(file)]) {
+                try { await wrong(); } catch (e) { console.log("refused", e.name, e.message); }
+            }
+        }"#;
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("users.csv"), "name,age\nAda,36\nLi,4\n").unwrap();
+    let ran = run_in(directory.path(), script, &[]);
+    assert_eq!(ran.code, Some(0), "{}", ran.error);
+    for part in [
+        r"file users.csv 21 name,age|\nAda,36\n|Li,4\n true",
+        r"seek 17 i,4\n",
+        "all 2 Li+4 36",
+        "next Ada+36",
+        "next Li+4",
+        "refused ForbiddenError open() failed; reason: opening a file in the VU context is forbidden",
+        "refused TypeError seek() failed; reason: the offset is before the start of the file",
+        "refused TypeError read() failed; reason: the buffer argument must be a Uint8Array",
+        "csv.parse() failed; reason: it must be called in the init context",
+    ] {
+        assert!(ran.error.contains(part), "{part} is missing in:\n{}", ran.error);
+    }
+    assert_eq!(ran.error.matches("next Ada").count(), 1, "a parser goes on where it was:\n{}", ran.error);
+}
+
+#[test]
+fn one_time_passwords_are_those_of_the_rfc() {
+    // RFC 6238, appendix B: the key is "12345678901234567890".
+    let script = r#"
+        import { TOTP } from "https://jslib.k6.io/totp/1.0.0/index.js";
+        export default async function () {
+            const totp = new TOTP("GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ", 8);
+            console.log("passwords", await totp.gen(59000), await totp.gen(1111111109000), await totp.gen(20000000000000));
+            console.log("kept", await totp.verify(await totp.gen()), await totp.verify("1"), (await new TOTP("GEZDGNBV").gen()).length);
+        }"#;
+    check(script, &[], 0, &["passwords 94287082 07081804 65353130", "kept true false 6"]);
+}

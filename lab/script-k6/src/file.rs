@@ -1,6 +1,8 @@
 //! A script as it was read: as many runnable scripts can be made of it as a search needs.
 
 use super::builtins::builtins;
+use super::modules::secrets::Secrets;
+use super::modules::secrets::sources::SecretSources;
 use super::source::{Main, SourceError, Sources};
 use super::vm::{Limits, Script};
 use std::collections::BTreeMap;
@@ -14,13 +16,20 @@ pub struct ScriptFile {
     sources: Arc<Sources>,
     environment: BTreeMap<String, String>,
     pub limits: Limits,
+    pub secrets: SecretSources,
 }
 
 impl ScriptFile {
     pub fn load(name: &str, main: Main, environment: BTreeMap<String, String>) -> Result<Self, SourceError> {
         let known = builtins();
         let sources = Sources::load(main, known.modules.iter().map(|module| module.specifier))?;
-        Ok(Self { name: name.to_owned(), sources: Arc::new(sources), environment, limits: Limits::default() })
+        Ok(Self {
+            name: name.to_owned(),
+            sources: Arc::new(sources),
+            environment,
+            limits: Limits::default(),
+            secrets: SecretSources::default(),
+        })
     }
 
     /// What should be said of its imports.
@@ -33,6 +42,8 @@ impl ScriptFile {
         let mut script = Script::new(self.sources.entry(), Arc::<Sources>::clone(&self.sources), builtins());
         script.environment.clone_from(&self.environment);
         script.limits = self.limits;
+        let secrets = script.shared::<Secrets>().0.set(self.secrets.clone());
+        assert!(secrets.is_ok(), "a new script has no secrets yet");
         script
     }
 }

@@ -1,6 +1,8 @@
 //! What a k6 script is run with: its text, `__ENV`, and options from `config.json`, variables and flags.
 
-use prony_script_k6::{Exit, GivenOptions, Main, Notes, ScriptFile, SourceError, Tier};
+use prony_script_k6::{
+    Exit, GivenOptions, Main, Notes, ScriptFile, SecretSourceError, SecretSources, SourceError, Tier,
+};
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -34,6 +36,8 @@ pub struct Given {
     /// Bytes of memory that scripts may take, where not the default: of all users together, and of each.
     pub memory_limit_bytes: Option<usize>,
     pub user_memory_limit_bytes: Option<usize>,
+    /// Where `k6/secrets` finds values, as `--secret-source` names it.
+    pub secret_sources: Vec<String>,
     /// Flags of options, by the options' names.
     pub options: Vec<(&'static str, Vec<String>)>,
 }
@@ -51,6 +55,8 @@ pub enum GivenError {
     Unreadable { path: String, cause: io::Error },
     #[error("{path} is no JSON: {cause}")]
     NoJson { path: String, cause: serde_json::Error },
+    #[error(transparent)]
+    Secrets(#[from] SecretSourceError),
     #[error(transparent)]
     Source(#[from] SourceError),
 }
@@ -72,6 +78,7 @@ impl Given {
         let limits = &mut file.limits;
         limits.memory_bytes = self.memory_limit_bytes.unwrap_or(limits.memory_bytes);
         limits.user_memory_bytes = self.user_memory_limit_bytes.unwrap_or(limits.user_memory_bytes);
+        file.secrets = SecretSources::parse(&self.secret_sources)?;
         Ok(file)
     }
 

@@ -7,8 +7,10 @@ mod csv_rows;
 mod html_report;
 mod junit;
 mod native;
+mod records;
 
 pub(crate) use native::{MODULES, NATIVES};
+pub(crate) use records::{RecordsError, RecordsOptions, records};
 
 /// A library, answered whatever host and version a script names.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +40,7 @@ pub(crate) const LIBRARIES: &[Library] = &[
     Library { name: "jslib:uuid", url_names: &["uuid"], version: Version::Needed },
     Library { name: "jslib:url", url_names: &["url"], version: Version::Needed },
     Library { name: "jslib:formdata", url_names: &["formdata"], version: Version::Needed },
+    Library { name: "jslib:totp", url_names: &["totp"], version: Version::Needed },
     Library { name: "jslib:k6-reporter", url_names: &["k6-reporter"], version: Version::Any },
 ];
 

@@ -13,6 +13,7 @@ pub(crate) const MODULES: &[Builtin] = &[
     Builtin { specifier: "jslib:uuid", text: include_str!("text/uuid.js") },
     Builtin { specifier: "jslib:url", text: include_str!("text/url.js") },
     Builtin { specifier: "jslib:formdata", text: include_str!("text/formdata.js") },
+    Builtin { specifier: "jslib:totp", text: include_str!("text/totp.js") },
     Builtin { specifier: "jslib:k6-reporter", text: include_str!("text/k6-reporter.js") },
     Builtin { specifier: "jslib:k6-summary", text: include_str!("text/k6-summary.js") },
     Builtin { specifier: "jslib:k6-summary@0.0", text: include_str!("text/k6-summary-0.0.js") },

@@ -1,6 +1,7 @@
 //! Lines of the log, as k6 writes them to standard error, without keeping whoever logs waiting: a thread writes them,
 //! and lines that come faster than it can are counted, not kept.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,6 +14,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const WAITING_LINES_MAX: usize = 16_384;
 /// Longer messages are cut: a script that logs bodies would otherwise fill the memory through the waiting lines.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
+
+/// What k6 writes in the place of a secret.
+const REDACTED: &str = "***SECRET_REDACTED***";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
@@ -63,6 +67,8 @@ pub struct Log {
     begun: Instant,
     is_verbose: AtomicBool,
     lost: AtomicU64,
+    /// Secrets, which are not to be read in it.
+    redacted: Mutex<Vec<String>>,
     state: Mutex<State>,
 }
 
@@ -93,6 +99,7 @@ impl Log {
             begun: Instant::now(),
             is_verbose: AtomicBool::new(false),
             lost: AtomicU64::new(0),
+            redacted: Mutex::default(),
             state: Mutex::new(State { style, output: Output::Idle(output) }),
         }
     }
@@ -120,6 +127,7 @@ impl Log {
         }
         let end = (0..=MESSAGE_BYTES_MAX.min(message.len())).rev().find(|end| message.is_char_boundary(*end));
         let message = &message[..end.unwrap_or(0)];
+        let message = &*self.without_secrets(message);
         let mut state = self.state();
         let line = match state.style {
             Style::Coloured => coloured(self.begun.elapsed(), level, message, fields),
@@ -135,6 +143,23 @@ impl Log {
                 self.lost.fetch_add(1, Ordering::Relaxed);
             }
         }
+    }
+
+    /// Lines from now on have k6's mark in the place of this text.
+    pub fn redact(&self, secret: &str) {
+        let mut redacted = self.redacted.lock().unwrap_or_else(PoisonError::into_inner);
+        if !secret.is_empty() && !redacted.iter().any(|known| known == secret) {
+            redacted.push(secret.to_owned());
+        }
+    }
+
+    fn without_secrets<'t>(&self, message: &'t str) -> Cow<'t, str> {
+        let redacted = self.redacted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut message = Cow::Borrowed(message);
+        for secret in redacted.iter().filter(|secret| message.contains(secret.as_str())).collect::<Vec<_>>() {
+            message = Cow::Owned(message.replace(secret.as_str(), REDACTED));
+        }
+        message
     }
 
     /// Returns once all lines are written, and says how many were not kept.

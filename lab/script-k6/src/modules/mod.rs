@@ -11,9 +11,11 @@ mod crypto;
 mod data;
 mod encoding;
 pub(crate) mod execution;
+mod files;
 pub(crate) mod html;
 pub(crate) mod log;
 pub(crate) mod samples;
+pub(crate) mod secrets;
 mod sockets;
 mod timers;
 pub(crate) mod webcrypto;
@@ -27,7 +29,10 @@ pub(crate) const MODULES: &[Builtin] = &[
     encoding::MODULE,
     execution::MODULES[0],
     execution::MODULES[1],
+    files::MODULES[0],
+    files::MODULES[1],
     html::MODULE,
+    secrets::MODULE,
     sockets::MODULES[0],
     sockets::MODULES[1],
     sockets::MODULES[2],
@@ -43,7 +48,9 @@ pub(crate) const NATIVES: &[Native] = &[
     data::NATIVE,
     encoding::NATIVE,
     execution::NATIVE,
+    files::NATIVE,
     html::NATIVE,
+    secrets::NATIVE,
     sockets::NATIVE,
     timers::NATIVE,
     webcrypto::NATIVE,

@@ -51,10 +51,7 @@ pub(crate) fn is_builtin(specifier: &str) -> bool {
 pub(crate) fn absent(specifier: &str) -> State {
     match specifier {
         "k6/net/grpc"
-        | "k6/secrets"
         | "k6/crypto/x509"
-        | "k6/experimental/csv"
-        | "k6/experimental/fs"
         | "k6/experimental/redis"
         | "k6/experimental/streams"
         | "k6/experimental/websockets" => State::NotYet,
@@ -78,9 +75,12 @@ const KNOWN: &[&str] = &[
     "k6/data",
     "k6/encoding",
     "k6/execution",
+    "k6/experimental/csv",
+    "k6/experimental/fs",
     "k6/html",
     "k6/http",
     "k6/metrics",
+    "k6/secrets",
     "k6/timers",
     "k6/websockets",
     "k6/ws",

@@ -9,6 +9,7 @@ use crate::host::host_of;
 use crate::vm::{Builtin, Modules, Native, Phase, Place, stack_depth};
 use rquickjs::function::This;
 use rquickjs::{Ctx, Exception, Function, Module, Object, Value};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(crate) const MODULES: &[Builtin] = &[Builtin { specifier: RUNNER, text: include_str!("common_js.js") }];
@@ -28,6 +29,10 @@ impl Modules for Sources {
         let position = Position { line: place.line, column: place.column };
         let (file, position) = Self::author_place(self, &place.file, position);
         Place { file, line: position.line, column: position.column }
+    }
+
+    fn file_path(&self, from: &str, path: &str) -> PathBuf {
+        self.path_of(from, path)
     }
 
     fn file(&self, from: &str, path: &str) -> Result<Arc<[u8]>, String> {

@@ -23,7 +23,7 @@ pub use error::Fault;
 pub use error::ScriptError;
 pub(crate) use error::thrown::running_place;
 pub(crate) use error::{Phase, Place};
-pub(crate) use evaluation::stack_depth;
+pub(crate) use evaluation::{evaluated_module, stack_depth};
 pub use limits::Limits;
 pub(crate) use loader::load;
 pub(crate) use machine::{Call, Progress, User};

@@ -9,6 +9,7 @@ use prony_model::program::table::Tables;
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The modules of a script, as JavaScript. Built-ins are asked for before it.
@@ -26,6 +27,11 @@ pub trait Modules: Send + Sync {
 
     /// The contents of a file that the script opens in init code; `from` is the full name of the module that is evaluated.
     fn file(&self, from: &str, path: &str) -> Result<Arc<[u8]>, String>;
+
+    /// Where that file is.
+    fn file_path(&self, _from: &str, path: &str) -> PathBuf {
+        PathBuf::from(path)
+    }
 }
 
 /// A script and what all threads that run it share.

@@ -66,6 +66,9 @@ pub(crate) struct K6Arguments {
     /// Threads of the lab; by default one for each processor.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub threads: Option<u32>,
+    /// Where `k6/secrets` finds values: mock=KEY=VALUE,… or file=PATH; repeatable, with name=NAME and default.
+    #[arg(long, value_name = "SOURCE")]
+    pub secret_source: Vec<String>,
     /// Memory that the JavaScript of all users together may take, such as `4GiB`; half of what is free by default.
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory_limit: Option<usize>,
@@ -102,6 +105,7 @@ impl K6Arguments {
             environment: self.environment.clone(),
             include_system_env_vars: self.include_system_env_vars,
             configuration: self.config.clone(),
+            secret_sources: self.secret_source.clone(),
             memory_limit_bytes: self.memory_limit,
             user_memory_limit_bytes: self.user_memory_limit,
             options: self.options.clone(),

@@ -5,10 +5,8 @@ use crate::http2::connection::Http2Connection;
 use crate::ids::RequestId;
 use crate::pool::PoolId;
 use crate::targets::TargetId;
-use crate::timers::LazyAlarm;
 use crate::transport::Transport;
 use crate::websocket::OpenWebSocket;
-use prony_model::Nanos;
 use prony_model::program::call::Peer;
 use std::mem;
 
@@ -22,15 +20,11 @@ pub(crate) struct Connection {
     pub(crate) carries: Option<RequestId>,
     /// It is among those that its pool keeps.
     pub(crate) is_idle: bool,
-    pub(crate) peer: Peer,
+    /// Forgotten once it is a WebSocket whose owner reads the frames.
+    pub(crate) peer: Option<Box<Peer>>,
     pub(crate) has_counted_handshake: bool,
-    /// Streams that were given to it since it was last driven.
-    pub(crate) sending: Vec<RequestId>,
     /// It is among those that have something to do.
     pub(crate) is_dirty: bool,
-    /// When a closing WebSocket's peer has had its time.
-    pub(crate) close_by: Nanos,
-    pub(crate) alarm: LazyAlarm,
 }
 
 #[derive(Debug, Default)]
@@ -47,7 +41,8 @@ pub(crate) enum Carrier {
 #[derive(Debug)]
 pub(crate) struct Http1 {
     pub(crate) transport: Transport,
-    pub(crate) scanner: Scanner,
+    /// In memory of its own, which a WebSocket does not need.
+    pub(crate) scanner: Box<Scanner>,
 }
 
 impl Default for Connection {
@@ -58,27 +53,29 @@ impl Default for Connection {
             target: TargetId(0),
             carries: None,
             is_idle: false,
-            peer: Peer::default(),
+            peer: None,
             has_counted_handshake: false,
-            sending: Vec::new(),
             is_dirty: false,
-            close_by: Nanos::ZERO,
-            alarm: LazyAlarm::default(),
         }
     }
 }
 
 impl Connection {
     pub(crate) fn begin(&mut self, pool: PoolId, target: TargetId, carrier: Carrier, peer: Peer) {
-        (self.pool, self.target, self.carrier, self.peer) = (pool, target, carrier, peer);
+        (self.pool, self.target, self.carrier) = (pool, target, carrier);
+        self.peer = Some(Box::new(peer));
         (self.carries, self.is_idle, self.has_counted_handshake) = (None, false, false);
         self.is_dirty = false;
     }
 
     pub(crate) fn end(&mut self) {
         self.carrier = Carrier::Closed;
-        self.sending.clear();
         (self.carries, self.is_idle) = (None, false);
+    }
+
+    /// Who is at its other end.
+    pub(crate) fn peer(&self) -> Peer {
+        self.peer.as_deref().copied().unwrap_or_default()
     }
 
     pub(crate) fn transport(&mut self) -> Option<&mut Transport> {

@@ -77,13 +77,18 @@ impl<I, T> Default for Arena<I, T> {
 impl<I: Id, T: Default> Arena<I, T> {
     /// A place for a new tenant, which holds what [`Arena::release`] left in it.
     pub(crate) fn take(&mut self) -> I {
+        self.take_place().0
+    }
+
+    /// As [`Arena::take`], with what stands in the place.
+    pub(crate) fn take_place(&mut self) -> (I, &mut T) {
         let index = self.free.pop().unwrap_or_else(|| {
             self.places.push(Place::default());
             self.places.len() as u32 - 1
         });
         let place = &mut self.places[index as usize];
         place.generation = place.generation.wrapping_add(1);
-        I::new(index, place.generation)
+        (I::new(index, place.generation), &mut place.value)
     }
 
     pub(crate) fn get(&self, id: I) -> Option<&T> {

@@ -5,6 +5,7 @@
 //! requests and failures.
 
 mod client;
+mod clock;
 mod connection;
 mod error;
 mod event;
@@ -15,12 +16,14 @@ mod ids;
 mod poller;
 mod pool;
 mod request;
+mod requests;
 pub mod targets;
 pub mod timers;
 mod transport;
 mod websocket;
 
 pub use client::{Client, ClientSettings, SendError};
+pub use clock::VirtualTime;
 pub use error::ClientError;
 pub use event::{ClientEvent, ConnectionCounts, Ended, EventKind, Failure, FailureScope};
 pub use http1::sink::Sink;

@@ -35,6 +35,10 @@ pub(crate) struct Pool {
 impl Pool {
     /// The last used of those without a request.
     pub(crate) fn take_idle(&mut self, target: TargetId) -> Option<ConnectionId> {
+        // Nearly always the last one, which leaves nothing to move.
+        if let Some((connection, _)) = self.idle.pop_if(|(_, kept)| *kept == target) {
+            return Some(connection);
+        }
         let at = self.idle.iter().rposition(|(_, kept)| *kept == target)?;
         Some(self.idle.remove(at).0)
     }

@@ -75,8 +75,8 @@ pub struct Request<C> {
     pub(crate) context: Option<C>,
     pub(crate) route: Route,
     pub(crate) options: RequestOptions,
-    pub(crate) deadline: Nanos,
     pub(crate) times: CallTimes,
+    /// Where its times are wanted.
     pub(crate) peer: Peer,
     pub(crate) bytes: CallBytes,
     /// Of its text.
@@ -119,7 +119,7 @@ pub(crate) enum Stage {
     /// For its owner to hear of the response.
     Finished(u16),
     /// For its owner to hear of this.
-    Failing(Failure),
+    Failing(Box<Failure>),
 }
 
 impl<C> Default for Request<C> {
@@ -137,7 +137,6 @@ impl<C> Default for Request<C> {
             context: None,
             route: Route { pool: PoolId(0), target: TargetId(0), user: 0 },
             options,
-            deadline: Nanos::ZERO,
             times: CallTimes::default(),
             peer: Peer::default(),
             bytes: CallBytes::default(),
@@ -177,11 +176,15 @@ impl<C> Request<C> {
         self.bytes
     }
 
+    #[inline]
     pub(crate) fn begin(&mut self, route: Route, part: Part<C>, asked: Nanos, length: u64, sink: Sink) {
         (self.context, self.route, self.options) = (Some(part.context), route, part.options);
-        self.deadline = asked.plus(part.options.timeout);
-        self.times = CallTimes { asked, ..CallTimes::default() };
-        (self.peer, self.bytes, self.length) = (Peer::default(), CallBytes::default(), length);
+        (self.times.asked, self.times.first_byte) = (asked, None);
+        if part.options.wants_times {
+            self.times = CallTimes { asked, ..CallTimes::default() };
+            self.peer = Peer::default();
+        }
+        (self.bytes, self.length) = (CallBytes::default(), length);
         (self.sink, self.stage) = (sink, Stage::Underway);
         (self.connection, self.is_stream, self.content_length) = (None, false, None);
         (self.resends, self.is_reused, self.next) = (0, false, None);
@@ -200,8 +203,10 @@ impl<C> Request<C> {
     /// An idle connection is used again; times of connecting are zero.
     pub(crate) fn reuse(&mut self, connection: ConnectionId, now: Nanos) {
         (self.connection, self.is_reused) = (Some(connection), true);
-        (self.times.resolved, self.times.connected, self.times.ready) = (now, now, now);
-        (self.times.sent, self.times.is_new_connection) = (Nanos::ZERO, false);
+        if self.options.wants_times {
+            (self.times.resolved, self.times.connected, self.times.ready) = (now, now, now);
+            (self.times.sent, self.times.is_new_connection) = (Nanos::ZERO, false);
+        }
     }
 
     /// Moments that never came are the end too.
@@ -229,6 +234,11 @@ impl<C> Request<C> {
         let is_harmless = || REPEATABLE.iter().any(|method| self.text.starts_with(method));
         let is_stale = self.is_reused && self.times.first_byte.is_none();
         self.options.is_repeatable && is_stale && (nothing_was_sent || is_harmless())
+    }
+
+    /// When it is given up.
+    pub(crate) const fn deadline(&self) -> Nanos {
+        self.times.asked.plus(self.options.timeout)
     }
 
     pub(crate) const fn is_over(&self) -> bool {

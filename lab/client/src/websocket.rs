@@ -2,6 +2,8 @@
 //! tungstenite crate's work; the connection is the worker's.
 
 use crate::fault;
+use crate::timers::LazyAlarm;
+use prony_model::Nanos;
 use prony_model::program::call::{CallBytes, CallFault, CallFaultKind, SocketClose, SocketMessage};
 use prony_model::response::answer::header;
 use std::io::{self, Read, Write};
@@ -31,6 +33,9 @@ pub(crate) struct OpenWebSocket {
     frames: WebSocketContext,
     pipe: Pipe,
     pub is_closing: bool,
+    /// When the peer has had its time to answer the close.
+    pub close_by: Nanos,
+    pub alarm: LazyAlarm,
     /// It is gone; its user has not heard of it yet.
     pub end: Option<WebSocketEnd>,
 }
@@ -63,7 +68,15 @@ impl OpenWebSocket {
             .max_message_size(Some(MESSAGE_BYTES_MAX))
             .max_frame_size(Some(MESSAGE_BYTES_MAX));
         let frames = WebSocketContext::new(Role::Client, Some(config));
-        Self { bytes: CallBytes::default(), frames, pipe: Pipe::default(), is_closing: false, end: None }
+        Self {
+            bytes: CallBytes::default(),
+            frames,
+            pipe: Pipe::default(),
+            is_closing: false,
+            close_by: Nanos::ZERO,
+            alarm: LazyAlarm::default(),
+            end: None,
+        }
     }
 
     /// Takes what came over the connection.

@@ -329,7 +329,11 @@ fn frames_of_a_websocket_are_shown_as_they_came_even_those_right_behind_its_open
     let mut talk = Talk { client, log: Vec::new() };
     let now = talk.client.now();
     let request = talk.client.open_frames(route(), GET, now, "socket").expect("the target is known");
-    watch(&mut talk, request, |client| client.send_frames(request, b"\x81\x80\0\0"));
+    watch(&mut talk, request, |client| {
+        let (_, _, sink) = client.take_opening(request).expect("it has just been opened");
+        assert!(sink.answer(101).head.starts_with(b"HTTP/1.1 101"));
+        client.send_frames(request, b"\x81\x80\0\0");
+    });
     assert_eq!(talk.log, ["opened", "101: behind", "101: \u{fffd}\u{fffd}\0\0", "ConnectionEnd Read"]);
     assert_eq!(talk.client.take_bytes_of(request).received, 111 + 6 + 4);
     peer.join().expect("the peer is content");

@@ -32,7 +32,7 @@ impl<C: Clone> Client<'_, C> {
             failing = request.next.take();
             self.detach(id);
             if let Some(request) = self.requests.get_mut(id) {
-                request.stage = Stage::Failing(failure.clone());
+                request.stage = Stage::Failing(Box::new(failure.clone()));
                 self.failed.push_back(Pending::Request(id));
             }
         }
@@ -43,7 +43,12 @@ impl<C: Clone> Client<'_, C> {
     pub fn abandon(&mut self, id: RequestId) {
         let mut abandoned = Some(id);
         while let Some(id) = abandoned {
-            let Some(request) = self.requests.get_mut(id) else { return };
+            let Some(request) = self.requests.get_mut(id) else {
+                if let Some(connection) = self.requests.frames(id).and_then(|frames| frames.connection) {
+                    self.close(connection);
+                }
+                return self.release(id);
+            };
             abandoned = request.next.take();
             match request.stage {
                 Stage::WebSocket => self.leave_websocket(id),
@@ -87,10 +92,22 @@ impl<C: Clone> Client<'_, C> {
         Some(Ended { context, times, peer, bytes, sink })
     }
 
-    /// How a WebSocket was opened, and the response that did it.
+    /// How a WebSocket was opened, and the response that did it. Of one whose owner reads its frames nothing else is kept.
     pub fn take_opening(&mut self, id: RequestId) -> Option<(CallTimes, Peer, Sink)> {
         let request = self.requests.get_mut(id)?;
-        Some((request.times, request.peer, mem::take(&mut request.sink)))
+        let opening = (request.times, request.peer, mem::take(&mut request.sink));
+        if request.options.is_streamed {
+            self.requests.turn_to_frames(id);
+        }
+        Some(opening)
+    }
+
+    /// What its owner gave with a request or a WebSocket.
+    pub fn context(&self, id: RequestId) -> Option<&C> {
+        match self.requests.get(id) {
+            Some(request) => request.context(),
+            None => self.requests.frames(id)?.context.as_ref(),
+        }
     }
 
     /// A request whose last event has not been handled yet, or an open WebSocket.
@@ -100,6 +117,9 @@ impl<C: Clone> Client<'_, C> {
 
     /// The bytes of a WebSocket since they were last taken.
     pub fn take_bytes_of(&mut self, id: RequestId) -> CallBytes {
+        if let Some(frames) = self.requests.frames_mut(id) {
+            return CallBytes { sent: 0, received: mem::take(&mut frames.received_bytes) };
+        }
         self.requests.get_mut(id).map(|request| mem::take(&mut request.bytes)).unwrap_or_default()
     }
 
@@ -116,7 +136,10 @@ impl<C: Clone> Client<'_, C> {
     }
 
     fn tell_request(&mut self, id: RequestId) -> Option<ClientEvent> {
-        let request = self.requests.get_mut(id)?;
+        let Some(request) = self.requests.get_mut(id) else {
+            let failure = self.requests.frames_mut(id)?.failure.take()?;
+            return Some(ClientEvent { request: id, kind: EventKind::Lost(*failure) });
+        };
         let is_websocket = request.accept.is_some();
         let kind = match &mut request.stage {
             Stage::Finished(status) if is_websocket => EventKind::Refused(*status),
@@ -124,9 +147,9 @@ impl<C: Clone> Client<'_, C> {
             Stage::WebSocket => EventKind::Opened,
             stage @ Stage::Failing(_) => {
                 let Stage::Failing(failure) = mem::replace(stage, Stage::Finished(0)) else { return None };
-                let now = Nanos(self.epoch.elapsed().as_nanos() as u64);
+                let now = self.clock.now();
                 request.end_times(now);
-                if is_websocket { EventKind::Lost(failure) } else { EventKind::Failed(failure) }
+                if is_websocket { EventKind::Lost(*failure) } else { EventKind::Failed(*failure) }
             }
             Stage::Resolving | Stage::Opening | Stage::Underway => return None,
         };

@@ -14,6 +14,7 @@ mod websockets;
 
 pub use send::SendError;
 
+use crate::clock::{Clock, VirtualTime};
 use crate::connection::Connection;
 use crate::event::{ClientEvent, ConnectionCounts};
 use crate::http1::head::HeadMemo;
@@ -24,7 +25,8 @@ use crate::http2::translate::Translator;
 use crate::ids::{Arena, ConnectionId, Id as _, RequestId};
 use crate::poller::Poller;
 use crate::pool::{Pool, PoolId, Pooling};
-use crate::request::{Request, Stage};
+use crate::request::Stage;
+use crate::requests::Requests;
 use crate::targets::{Destination, Targets, Waker};
 use crate::timers::Timers;
 use prony_model::program::call::CallFaultKind;
@@ -60,8 +62,7 @@ pub struct Client<'a, C> {
     /// Those that programs name while the run goes, behind those of the plan.
     named: Option<&'a Table<Target>>,
     settings: ClientSettings,
-    /// From which all times are counted.
-    epoch: Instant,
+    clock: Clock,
     /// By target: those that were used.
     known: Vec<Option<Arc<Destination>>>,
     /// By target.
@@ -69,7 +70,7 @@ pub struct Client<'a, C> {
     poller: Poller,
     waker: Waker,
     timers: Timers<Alarm>,
-    requests: Arena<RequestId, Request<C>>,
+    requests: Requests<C>,
     connections: Arena<ConnectionId, Connection>,
     pools: Vec<Pool>,
     /// Requests that wait for their target's addresses.
@@ -137,13 +138,13 @@ impl<'a, C: Clone> Client<'a, C> {
             targets,
             named,
             settings,
-            epoch: Instant::now(),
+            clock: Clock::system(Instant::now()),
             known: Vec::new(),
             translators: Vec::new(),
             poller: Poller::new()?,
             waker: Waker::new()?,
             timers: Timers::default(),
-            requests: Arena::default(),
+            requests: Requests::default(),
             connections: Arena::default(),
             pools: Vec::new(),
             resolving: Vec::new(),
@@ -167,9 +168,17 @@ impl<'a, C: Clone> Client<'a, C> {
         Ok(client)
     }
 
+    /// With a clock of its own, for tests.
+    #[must_use]
+    pub fn with_time(self, time: Box<dyn VirtualTime>) -> Self {
+        Self { clock: Clock::Virtual(time), ..self }
+    }
+
     /// Sets the start of the run, from which all times are counted.
     pub fn start(&mut self, epoch: Instant) {
-        self.epoch = epoch;
+        if let Clock::System { .. } = self.clock {
+            self.clock = Clock::system(epoch);
+        }
     }
 
     /// Ends its present or next [`Client::wait`] from another thread.
@@ -178,7 +187,7 @@ impl<'a, C: Clone> Client<'a, C> {
     }
 
     pub fn now(&self) -> Nanos {
-        Nanos(self.epoch.elapsed().as_nanos() as u64)
+        self.clock.now()
     }
 
     /// Waits until there may be events, or until a moment. Events that were not taken yet are kept.
@@ -189,7 +198,7 @@ impl<'a, C: Clone> Client<'a, C> {
         }
         let has_work = !(self.pending.is_empty() && self.failed.is_empty() && self.dirty.is_empty());
         let until = if has_work { now } else { until.min(self.timers.next().unwrap_or(Nanos::MAX)) };
-        self.poller.wait(now, until)?;
+        self.clock.wait(&mut self.poller, now, until)?;
         self.next_ready = 0;
         self.failed_due = self.failed.len();
         Ok(())
@@ -248,7 +257,7 @@ impl<'a, C: Clone> Client<'a, C> {
 
     /// An alarm of the request that has this place now.
     fn check_deadline(&mut self, index: u32, at: Nanos, now: Nanos) {
-        let (id, request) = self.requests.at(index);
+        let Some((id, request)) = self.requests.at(index) else { return };
         if !request.alarm.rings(at) {
             return;
         }
@@ -261,12 +270,12 @@ impl<'a, C: Clone> Client<'a, C> {
             }
             _ => Nanos::MAX,
         };
-        let next = request.deadline.min(connects_by);
+        let next = request.deadline().min(connects_by);
         if next > now {
             request.alarm.set(&mut self.timers, next, Alarm::Request(index));
             return;
         }
-        let fault = if request.deadline <= now {
+        let fault = if request.deadline() <= now {
             crate::fault::new(CallFaultKind::Timeout, "no whole answer came within the call's timeout")
         } else {
             crate::fault::new(CallFaultKind::ConnectTimeout, "the connection did not stand within 30 s")

@@ -44,7 +44,7 @@ impl<C: Clone> Client<'_, C> {
             }
         }
         if ready.readable {
-            self.reading = Some(Reading { connection: id, is_ending: ready.is_ending });
+            return self.read(Reading { connection: id, is_ending: ready.is_ending });
         }
         Ok(())
     }
@@ -104,7 +104,8 @@ impl<C: Clone> Client<'_, C> {
             };
             request.bytes.received += consumed as u64;
             rest = &rest[consumed..];
-            if request.sink.announce() {
+            // Of a WebSocket's opening nothing is shown before it is whole.
+            if request.accept.is_none() && request.sink.announce() {
                 self.pending.push_back(Pending::Received(request_id, now));
             }
             match found {
@@ -216,7 +217,9 @@ impl<C: Clone> Client<'_, C> {
         let carried = connection.carries;
         let is_opening = connection.transport().is_some_and(|transport| !transport.is_open());
         self.close(id);
-        let Some((carried, request)) = carried.and_then(|id| Some((id, self.requests.get_mut(id)?))) else {
+        let Some(carried) = carried else { return Ok(()) };
+        let Some(request) = self.requests.get_mut(carried) else {
+            self.lose_frames(carried, fault);
             return Ok(());
         };
         request.connection = None;
@@ -231,6 +234,7 @@ impl<C: Clone> Client<'_, C> {
 }
 
 /// What was repeated has been sent before: only the system can refuse it.
+#[inline]
 fn system(sent: Result<(), SendError>) -> io::Result<()> {
     sent.map_err(|error| match error {
         SendError::System(error) => error,

@@ -3,7 +3,6 @@
 use super::{CONNECT_TIMEOUT, Client};
 use crate::connection::{Carrier, Http1};
 use crate::event::Failure;
-use crate::http1::scanner::Scanner;
 use crate::http1::sink::{Sink, Unread};
 use crate::http2::connection::Http2Connection;
 use crate::http2::translate::{TranslateError, Translated, Translator};
@@ -49,8 +48,11 @@ impl<C: Clone> Client<'_, C> {
         asked: Nanos,
         context: C,
     ) -> Result<RequestId, SendError> {
+        let is_http2 = self.speaks(route.target) == Some(Speaks::Always(Spoken::Http2));
         let part = Part { text_end: text.len(), options, context };
-        self.send_all(route, text, std::iter::once(part), asked)
+        let id = self.begin_spoken(route, part, text, is_http2, asked)?;
+        self.carry(id, Some(text), asked)?;
+        Ok(id)
     }
 
     /// Sends requests in one piece, over one connection; responses come in their order. Over HTTP/2 each is sent once the
@@ -67,11 +69,7 @@ impl<C: Clone> Client<'_, C> {
         for part in parts {
             let own = text.get(begin..part.text_end).unwrap_or_default();
             begin = part.text_end;
-            let translated = if is_http2 { Some(self.translate(route.target, own)?) } else { None };
-            let id = self.begin(route, part, own, asked);
-            if is_http2 && let Some(request) = self.requests.get_mut(id) {
-                request.translated = translated;
-            }
+            let id = self.begin_spoken(route, part, own, is_http2, asked)?;
             match last.and_then(|last| self.requests.get_mut(last)) {
                 Some(before) => before.next = Some(id),
                 None => first = Some(id),
@@ -129,10 +127,6 @@ impl<C: Clone> Client<'_, C> {
         let id = self.begin(route, Part { text_end: text.len(), options, context }, &text, asked);
         if let Some(request) = self.requests.get_mut(id) {
             request.accept = Some(accept);
-            if options.is_streamed {
-                // Its response is read whole; what is streamed are the frames behind it.
-                request.sink = Sink::new(Keep::Whole, &mut self.spare);
-            }
         }
         self.carry(id, Some(&text), asked)?;
         Ok(id)
@@ -160,6 +154,28 @@ impl<C: Clone> Client<'_, C> {
 
     // ---- choose
 
+    /// Begins a request, in the words of HTTP/2 where that is spoken.
+    #[inline]
+    fn begin_spoken(
+        &mut self,
+        route: Route,
+        part: Part<C>,
+        text: &[u8],
+        is_http2: bool,
+        asked: Nanos,
+    ) -> Result<RequestId, SendError> {
+        if !is_http2 {
+            return Ok(self.begin(route, part, text, asked));
+        }
+        let translated = self.translate(route.target, text)?;
+        let id = self.begin(route, part, text, asked);
+        if let Some(request) = self.requests.get_mut(id) {
+            request.translated = Some(translated);
+        }
+        Ok(id)
+    }
+
+    #[inline]
     fn begin(&mut self, route: Route, part: Part<C>, text: &[u8], asked: Nanos) -> RequestId {
         let sink = if part.options.is_streamed {
             Sink::Stream(Unread::default())
@@ -167,14 +183,12 @@ impl<C: Clone> Client<'_, C> {
             Sink::new(part.options.keep, &mut self.spare)
         };
         let is_repeatable = part.options.is_repeatable;
-        let id = self.requests.take();
-        if let Some(request) = self.requests.get_mut(id) {
-            request.begin(route, part, asked, text.len() as u64, sink);
-            if is_repeatable {
-                request.text.extend_from_slice(text);
-            }
-            request.alarm.set(&mut self.timers, request.deadline, Self::alarm_of(id));
+        let (id, request) = self.requests.take();
+        request.begin(route, part, asked, text.len() as u64, sink);
+        if is_repeatable {
+            request.text.extend_from_slice(text);
         }
+        request.alarm.set(&mut self.timers, request.deadline(), Self::alarm_of(id));
         id
     }
 
@@ -298,7 +312,7 @@ impl<C: Clone> Client<'_, C> {
         let Some(request) = self.requests.get_mut(id) else { return Ok(()) };
         request.connection = Some(connection);
         if request.options.wants_times {
-            let by = request.deadline.min(now.plus(CONNECT_TIMEOUT));
+            let by = request.deadline().min(now.plus(CONNECT_TIMEOUT));
             request.alarm.set(&mut self.timers, by, Self::alarm_of(id));
         }
         if let Some(entry) = self.connections.get_mut(connection) {
@@ -345,7 +359,7 @@ impl<C: Clone> Client<'_, C> {
             self.pool(route.pool).shared.push((id, route.target));
             Carrier::Http2(Box::new(Http2Connection::new(transport, buffer)))
         } else {
-            Carrier::Http1(Http1 { transport, scanner: Scanner::default() })
+            Carrier::Http1(Http1 { transport, scanner: Box::default() })
         };
         if let Some(connection) = self.connections.get_mut(id) {
             connection.begin(route.pool, route.target, carrier, peer);
@@ -417,7 +431,9 @@ impl<C: Clone> Client<'_, C> {
         let Some(connection) = self.connections.get_mut(id) else { return Ok(()) };
         let Some(transport) = connection.transport() else { return Ok(()) };
         let (facts, has_chosen_http2) = (transport.tls_facts(), transport.has_chosen_http2());
-        connection.peer.tls = facts;
+        if let Some(peer) = &mut connection.peer {
+            peer.tls = facts;
+        }
         let Some(request) = connection.carries else {
             if !connection.is_idle {
                 self.close(id);
@@ -454,6 +470,9 @@ impl<C: Clone> Client<'_, C> {
             entry.is_idle = false;
             request.reuse(connection, now);
         }
+        if request.options.wants_times {
+            request.peer = entry.peer();
+        }
         let Carrier::Http1(http1) = &mut entry.carrier else { return Ok(()) };
         request.connection = Some(connection);
         if !http1.transport.is_open() {
@@ -461,7 +480,7 @@ impl<C: Clone> Client<'_, C> {
             self.keep_text(id, text);
             return Ok(());
         }
-        (request.stage, request.peer) = (Stage::Underway, entry.peer);
+        request.stage = Stage::Underway;
         request.bytes.sent += request.length;
         match request.accept {
             None => http1.scanner.begin(request.options.is_head),
@@ -469,7 +488,7 @@ impl<C: Clone> Client<'_, C> {
         }
         let sent = http1.transport.send(text.unwrap_or(&request.text));
         if request.options.wants_times && sent.is_ok() && !http1.transport.has_unsent() {
-            let now = Nanos(self.epoch.elapsed().as_nanos() as u64);
+            let now = self.clock.now();
             request.times.sent = now;
         }
         match sent {

@@ -38,7 +38,9 @@ impl<C: Clone> Client<'_, C> {
             Carrier::Http2(Box::new(http2))
         });
         connection.carries = None;
-        connection.peer.is_http2 = true;
+        if let Some(peer) = &mut connection.peer {
+            peer.is_http2 = true;
+        }
         if !is_fresh {
             self.pool(route.pool).shared.push((id, route.target));
         }
@@ -56,16 +58,15 @@ impl<C: Clone> Client<'_, C> {
         };
         let Some(translated) = request.translated.clone() else { return };
         (request.connection, request.stage, request.is_stream) = (Some(connection), Stage::Underway, true);
-        request.peer = entry.peer;
+        request.peer = entry.peer();
         request.bytes.sent += request.length;
         let interest = match request.sink {
             Sink::Ignore => Interest::Status,
             _ => Interest::Everything,
         };
-        if request.options.wants_times {
-            entry.sending.push(id);
-        }
+        let wants_times = request.options.wants_times;
         if let Some(http2) = entry.http2() {
+            http2.sending.extend(wants_times.then_some(id));
             http2.send(StreamKey(id.to_u64()), translated, interest);
         }
         self.mark_dirty(connection);
@@ -100,8 +101,8 @@ impl<C: Clone> Client<'_, C> {
     pub(super) fn drive(&mut self, id: ConnectionId) -> io::Result<()> {
         let mut events = mem::take(&mut self.stream_events);
         let Some(connection) = self.connections.get_mut(id) else { return Ok(()) };
-        let sent = mem::take(&mut connection.sending);
         let Some(http2) = connection.http2() else { return Ok(()) };
+        let sent = mem::take(&mut http2.sending);
         let driven = http2.drive(&mut events);
         let is_closed = matches!(driven, Ok(Http2State::Closed));
         let (is_idle, has_work) = (http2.is_idle(), http2.has_work());
@@ -159,8 +160,8 @@ impl<C: Clone> Client<'_, C> {
                 request.times.sent = now;
             }
         }
-        if let Some(connection) = self.connections.get_mut(connection) {
-            connection.sending = sent;
+        if let Some(http2) = self.connections.get_mut(connection).and_then(Connection::http2) {
+            http2.sending = sent;
         }
     }
 

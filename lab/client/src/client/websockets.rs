@@ -42,6 +42,7 @@ impl<C: Clone> Client<'_, C> {
         let is_streamed = request.options.is_streamed;
         self.pending.push_back(Pending::Request(request_id));
         if let Some(connection) = self.connections.get_mut(id) {
+            connection.peer.take_if(|_| is_streamed);
             connection.upgrade(|transport| {
                 if is_streamed {
                     Carrier::Frames(transport)
@@ -72,13 +73,12 @@ impl<C: Clone> Client<'_, C> {
             return self
                 .give_up(id, crate::fault::new(CallFaultKind::Connect, "it was closed before it was open"));
         };
-        let Some(entry) = self.connections.get_mut(connection) else { return };
-        entry.close_by = now.plus(CLOSE_TIMEOUT);
-        entry.alarm.set(&mut self.timers, entry.close_by, Alarm::Close(connection.index()));
-        if let Some((_, socket)) = entry.websocket() {
-            socket.close(close);
-            self.flush_websocket(connection);
-        }
+        let entry = self.connections.get_mut(connection);
+        let Some((_, socket)) = entry.and_then(Connection::websocket) else { return };
+        socket.close_by = now.plus(CLOSE_TIMEOUT);
+        socket.alarm.set(&mut self.timers, socket.close_by, Alarm::Close(connection.index()));
+        socket.close(close);
+        self.flush_websocket(connection);
     }
 
     /// The connection of a WebSocket that is open.
@@ -193,12 +193,12 @@ impl<C: Clone> Client<'_, C> {
     /// A peer that was told of the close has had its time to answer it.
     pub(super) fn check_close(&mut self, index: u32, at: Nanos, now: Nanos) {
         let (id, entry) = self.connections.at(index);
-        if !entry.alarm.rings(at) || !entry.websocket().is_some_and(|(_, socket)| socket.is_closing) {
+        let (Some(id), Some((_, socket))) = (id, entry.websocket()) else { return };
+        if !socket.alarm.rings(at) || !socket.is_closing {
             return;
         }
-        let Some(id) = id else { return };
-        if entry.close_by > now {
-            entry.alarm.set(&mut self.timers, entry.close_by, Alarm::Close(index));
+        if socket.close_by > now {
+            socket.alarm.set(&mut self.timers, socket.close_by, Alarm::Close(index));
             return;
         }
         self.end_websocket_abnormally(id);

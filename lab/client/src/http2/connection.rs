@@ -3,6 +3,7 @@
 use super::io::{Io, ReadBuffer, Shared};
 use super::streams::{self, ConnectionWaker, Interest, Phase, Stream, StreamKey, Streams};
 use super::translate::Translated;
+use crate::ids::RequestId;
 use crate::transport::{Fault, Progress, Transport};
 use bytes::Bytes;
 use h2::client::{Builder, Connection, SendRequest};
@@ -61,6 +62,8 @@ pub(crate) struct Http2Connection {
     queue: VecDeque<Queued>,
     has_work: Arc<ConnectionWaker>,
     waker: Waker,
+    /// Requests that were given to it since it was last driven, and whose times are wanted.
+    pub(crate) sending: Vec<RequestId>,
 }
 
 #[derive(Debug)]
@@ -94,6 +97,7 @@ impl Http2Connection {
             queue: VecDeque::new(),
             waker: Waker::from(Arc::clone(&has_work)),
             has_work,
+            sending: Vec::new(),
         }
     }
 

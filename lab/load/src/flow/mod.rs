@@ -191,8 +191,14 @@ impl<'a> FlowProgram<'a> {
     }
 
     /// Tells them what became of it.
+    #[inline]
     fn acknowledge(&mut self, user: usize, what: &Published) {
-        let Some((request, token)) = self.users[user].published.take() else { return };
+        if let Some((request, token)) = self.users[user].published.take() {
+            self.acknowledge_token(request, token, what);
+        }
+    }
+
+    fn acknowledge_token(&self, request: usize, token: Token, what: &Published) {
         let at = Instant::now();
         for group in self.workload.publications.groups_of(request) {
             self.workload.publications.put(&Notice { group: *group, token, at, what: what.clone() });

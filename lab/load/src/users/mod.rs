@@ -19,6 +19,7 @@ pub(crate) use user::UserIndex;
 use crate::recorder::Recorder;
 use arrivals::Arrivals;
 use prony_client::timers::Timers;
+use prony_model::plan::scenario::Scenario;
 use prony_model::program::{Event, ThreadPlace, UserPlace};
 use prony_model::{Nanos, Plan, TransportError};
 use std::collections::VecDeque;
@@ -73,6 +74,8 @@ pub(crate) struct UserMachine<'a> {
     arrivals: Vec<Arrivals>,
     /// Scenarios of open models.
     open: Vec<usize>,
+    /// Iterations of some scenario are those of a script.
+    has_scripts: bool,
     timers: Timers<(Alarm, UserIndex)>,
     actions: VecDeque<Action>,
     /// When nothing is started any more.
@@ -119,6 +122,7 @@ impl<'a> UserMachine<'a> {
             alive: users.len() as u32,
             arrivals: arrivals.collect(),
             open: open.map(|(index, _)| index).collect(),
+            has_scripts: plan.scenarios().iter().any(Scenario::is_script),
             users,
             timers: Timers::default(),
             actions: VecDeque::new(),

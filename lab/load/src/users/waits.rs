@@ -70,8 +70,7 @@ impl UserMachine<'_> {
 
     /// Sets the moment at which the iteration that now begins is interrupted at the latest.
     pub(super) fn bound_iteration(&mut self, user: UserIndex) {
-        let scenario = self.user(user).place.scenario;
-        if self.plan.scenarios()[scenario].is_script() {
+        if self.has_scripts && self.plan.scenarios()[self.place_of(user).scenario].is_script() {
             let at = self.grace_end(user);
             self.set_interrupt(user, at);
         }
@@ -79,6 +78,9 @@ impl UserMachine<'_> {
 
     /// How long the iteration that the user now begins may take at most; none where nothing in it computes.
     pub(crate) fn time_left(&self, user: UserIndex, now: Nanos) -> Option<Nanos> {
+        if !self.has_scripts {
+            return None;
+        }
         let entry = &self.users[user.0 as usize];
         let scenario = &self.plan.scenarios()[entry.place.scenario];
         if !scenario.is_script() {

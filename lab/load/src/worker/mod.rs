@@ -6,6 +6,8 @@
 mod commands;
 mod events;
 mod request;
+#[cfg(test)]
+mod tests;
 
 use crate::error::WorkerError;
 use crate::recorder::Recorder;
@@ -61,18 +63,25 @@ impl<'a> Worker<'a> {
         number: u32,
         hand_over: Sender<ThreadInterval>,
     ) -> Result<Self, WorkerError> {
-        let plan = shared.plan;
         let place = ThreadPlace { number, threads: shared.threads };
         let named = shared.workload.tables().map(|tables| &tables.targets);
         let settings = ClientSettings {
             pooling: if named.is_some() { Pooling::Many } else { Pooling::One },
-            keeps_connections: plan.connections() == Connections::Kept,
+            keeps_connections: shared.plan.connections() == Connections::Kept,
             address: shared.workload.address(place),
         };
-        let machine = UserMachine::new(plan, shared.budgets, shared.exchange, place);
-        let client = Client::new(shared.targets, named, settings)?;
+        Self::with_client(shared, place, Client::new(shared.targets, named, settings)?, hand_over)
+    }
+
+    fn with_client(
+        shared: &'a Shared<'a>,
+        place: ThreadPlace,
+        client: Client<'a, Context>,
+        hand_over: Sender<ThreadInterval>,
+    ) -> Result<Self, WorkerError> {
+        let machine = UserMachine::new(shared.plan, shared.budgets, shared.exchange, place);
         let waker = client.waker();
-        shared.exchange.set_wake(number, move || waker.wake());
+        shared.exchange.set_wake(place.number, move || waker.wake());
         Ok(Self {
             shared,
             program: shared.workload.program(place)?,
@@ -82,7 +91,7 @@ impl<'a> Worker<'a> {
             recorder: Recorder::new(shared.windows, shared.shape),
             is_http2: shared.targets.all_spoken().into_iter().map(|spoken| spoken == Spoken::Http2).collect(),
             outgoing: Outgoing::default(),
-            seconds: Seconds::new(number, hand_over),
+            seconds: Seconds::new(place.number, hand_over),
         })
     }
 
@@ -123,7 +132,10 @@ impl<'a> Worker<'a> {
                     {
                         self.program.limit_iteration(self.machine.place_of(user), time_left);
                     }
-                    let step = self.next_step(user, reason.into())?;
+                    // In place: an event is long, and this is where most are made.
+                    self.outgoing.clear();
+                    let place = self.machine.place_of(user);
+                    let step = self.program.next(place, reason.into(), &mut self.outgoing)?;
                     self.take_step(user, step, due, now)?;
                 }
                 Action::Wake { user } => self.notify(user, WaitEvent::Woken)?,
@@ -171,7 +183,7 @@ impl<'a> Worker<'a> {
         self.recorder.sent(requests.len() as u32, started);
         let route = route(self.shared, &self.machine, &self.is_http2, user, first.target);
         let mut text_begin = 0;
-        let parts = requests.iter().map(|sent| {
+        let mut parts = requests.iter().map(|sent| {
             let bytes_sent = (sent.text_end - text_begin) as u64;
             text_begin = sent.text_end;
             let options = RequestOptions {
@@ -187,7 +199,11 @@ impl<'a> Worker<'a> {
             let context = Context { user, request: sent.request, scheduled, purpose };
             Part { text_end: sent.text_end, options, context }
         });
-        self.client.send_all(route, &self.outgoing.text, parts, started)?;
+        if requests.len() > 1 {
+            self.client.send_all(route, &self.outgoing.text, parts, started)?;
+        } else if let Some(Part { options, context, .. }) = parts.next() {
+            self.client.send(route, &self.outgoing.text, options, started, context)?;
+        }
         Ok(())
     }
 

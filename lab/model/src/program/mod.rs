@@ -173,6 +173,7 @@ pub struct Sent {
 }
 
 impl Outgoing {
+    #[inline]
     pub fn clear(&mut self) {
         self.text.clear();
         self.requests.clear();

@@ -41,7 +41,7 @@ impl Subscribers<'_> {
         // Over a stream of its own the request is the operation.
         let asked = (protocol == Protocol::Sse).then_some(now);
         self.machine.note_attempt(index, if asked.is_some() { count } else { 0 }, now);
-        let (link, requests) = match self.open(index, now) {
+        let (link, request, further) = match self.open(index, now) {
             Ok(begun) => begun,
             Err(SendError::System(error)) => return Err(error.into()),
             Err(error) => {
@@ -58,27 +58,28 @@ impl Subscribers<'_> {
             is_acknowledged: false,
             is_read: false,
         };
-        let live = Live { link, marks, requests, orders: None, order: None };
+        let live = Live { link, marks, request, further, orders: None, order: None };
         self.machine.slots[index].live = Some(Box::new(live));
         self.machine.set_alarm(marks.deadline, Alarm::Timeout, index);
         Ok(())
     }
 
     /// Sends the first requests of a connection.
-    fn open(&mut self, index: usize, now: Nanos) -> Result<(Link, Vec<RequestId>), SendError> {
+    fn open(&mut self, index: usize, now: Nanos) -> Result<(Link, RequestId, Box<[RequestId]>), SendError> {
         let (plan, slot) = (self.shared.plan, &self.machine.slots[index]);
         let (draft, count) = (&plan.subscriptions()[slot.group].draft, slot.subscriptions);
         let Opening { text, stream_head } = self.opening(index, 0);
         let route = self.route(index);
         let context = |purpose| Context { slot: index as u32, purpose };
         if draft.is_http2 {
-            let mut requests = Vec::with_capacity(count as usize);
-            for number in 0..count {
+            let mut send = |number| {
                 let text = self.opening(index, number).text;
                 let context = context(Purpose::Stream(number));
-                requests.push(self.client.send(route, &text, RequestOptions::STREAMED, now, context)?);
-            }
-            return Ok((Link::of_streams(count), requests));
+                self.client.send(route, &text, RequestOptions::STREAMED, now, context)
+            };
+            let first = send(0)?;
+            let further = (1..count).map(send).collect::<Result<_, _>>()?;
+            return Ok((Link::of_streams(count), first, further));
         }
         let request = match draft.protocol {
             Protocol::GraphqlTransportWs | Protocol::GraphqlWs => {
@@ -89,7 +90,7 @@ impl Subscribers<'_> {
                 self.client.send(route, &text, WHOLE, now, context(Purpose::Reservation))?
             }
         };
-        Ok((Link::new(draft.protocol, stream_head), vec![request]))
+        Ok((Link::new(draft.protocol, stream_head), request, Box::default()))
     }
 
     fn opening(&self, index: usize, number: u32) -> Opening {
@@ -113,15 +114,16 @@ impl Subscribers<'_> {
     /// `since`: what came has waited from then on at most.
     pub(super) fn on_client_event(&mut self, event: ClientEvent, since: Nanos) {
         let ClientEvent { request, kind } = event;
-        let Some(entry) = self.client.get(request) else { return };
-        let (Some(Context { slot, purpose }), ended) = (entry.context().copied(), entry.times().ended) else {
-            return;
-        };
+        let Some(Context { slot, purpose }) = self.client.context(request).copied() else { return };
         let index = slot as usize;
         let Some(mut live) = self.machine.slots[index].live.take() else { return };
         // Users put a mutation into the queue before they send it: that of any event that was read is there.
         self.take_notices();
-        let at = if let EventKind::Received { at } = kind { at } else { ended };
+        let at = match (&kind, self.client.get(request)) {
+            (EventKind::Received { at }, _) => *at,
+            (_, Some(entry)) => entry.times().ended,
+            (_, None) => self.client.now(),
+        };
         let bytes = self.client.take_bytes_of(request).received;
         self.machine.count_bytes(index, bytes, at);
         if purpose != Purpose::Order && matches!(kind, EventKind::Received { .. } | EventKind::Opened) {
@@ -196,11 +198,8 @@ impl Subscribers<'_> {
             self.machine.note_all_read(index, at, &mut live.marks);
         }
         live.link.close_streams();
-        if !live.link.is_over()
-            && !out.is_empty()
-            && let Some(request) = live.requests.first()
-        {
-            self.client.send_frames(*request, &out);
+        if !live.link.is_over() && !out.is_empty() {
+            self.client.send_frames(live.request, &out);
         }
         self.out = out;
         Ok(())
@@ -240,7 +239,8 @@ impl Subscribers<'_> {
     /// Keeps a connection, or gives up what is left of one that is over.
     fn put_back(&mut self, index: usize, live: Box<Live>) {
         if live.link.is_over() {
-            live.requests.iter().chain(&live.order).for_each(|request| self.client.abandon(*request));
+            let requests = std::iter::once(live.request).chain(live.further).chain(live.order);
+            requests.for_each(|request| self.client.abandon(request));
             self.client.close_idle(PoolId(index as u32));
         } else {
             self.machine.slots[index].live = Some(live);
@@ -276,10 +276,8 @@ impl Subscribers<'_> {
     pub(super) fn leave(&mut self, index: usize, live: &mut Live) {
         self.out.clear();
         live.link.leave(self.machine.slots[index].subscriptions, &mut self.out);
-        if !self.out.is_empty()
-            && let Some(request) = live.requests.first()
-        {
-            self.client.send_frames(*request, &self.out);
+        if !self.out.is_empty() {
+            self.client.send_frames(live.request, &self.out);
         }
         self.stop_orders(index, live);
     }

@@ -36,7 +36,7 @@ impl Subscribers<'_> {
         }
         let context = Context { slot: index as u32, purpose: Purpose::Stream(0) };
         let stream = self.client.send(route, &text, RequestOptions::STREAMED, at, context);
-        live.requests = vec![stream.map_err(|error| error.to_string())?];
+        live.request = stream.map_err(|error| error.to_string())?;
         Ok(())
     }
 

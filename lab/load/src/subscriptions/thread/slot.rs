@@ -22,8 +22,10 @@ pub(super) struct Slot {
 pub(super) struct Live {
     pub(super) link: Link,
     pub(super) marks: Marks,
-    /// The WebSocket or the stream; over HTTP/2 the streams of all operations, by their number.
-    pub(super) requests: Vec<RequestId>,
+    /// The WebSocket or the stream; over HTTP/2 that of the first operation.
+    pub(super) request: RequestId,
+    /// Over HTTP/2 the streams of further operations.
+    pub(super) further: Box<[RequestId]>,
     /// Beside a shared stream, once that is open.
     pub(super) orders: Option<Orders>,
     /// The request beside the stream that starts an operation.

@@ -105,8 +105,10 @@ pub struct TlsOptions {
     /// Sessions are resumed where the target allows it.
     pub resume: bool,
     /// Every version that there is, where none is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<TlsVersion>,
     /// The cipher suites of TLS 1.2 that are offered, by their IANA names; all where empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cipher_suites: Vec<String>,
 }
 

@@ -1,5 +1,7 @@
 //! The credentials that a request brings, as they come.
 
+use std::fmt;
+
 /// Names in a verified client certificate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CertificateNames {
@@ -13,7 +15,7 @@ pub struct CertificateNames {
 
 /// Credentials of one request, borrowed from its head. [`Authenticator::credentials`](crate::Authenticator::credentials) makes
 /// them; [`header`](Self::header) is given each header of the request.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Credentials<'a> {
     pub(crate) authorization: Option<&'a [u8]>,
     pub(crate) api_key: Option<&'a [u8]>,
@@ -25,6 +27,19 @@ pub struct Credentials<'a> {
     /// Headers that the webhook is sent, in small letters.
     pub(crate) forward: &'a [String],
     pub(crate) forwarded: Vec<(&'a str, &'a [u8])>,
+}
+
+/// Never shows what they are.
+impl fmt::Debug for Credentials<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Credentials")
+            .field("authorization", &self.authorization.is_some())
+            .field("api_key", &self.api_key.is_some())
+            .field("cookies", &self.cookies.len())
+            .field("certificate", &self.certificate.is_some())
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'a> Credentials<'a> {

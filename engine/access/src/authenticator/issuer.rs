@@ -111,7 +111,7 @@ impl Issuers {
         let key = match &issuer.keys {
             Keys::Given(keys) => verifying_key(keys, &token),
             Keys::Fetched(set) => match verifying_key(&set.keys(), &token) {
-                Err(TokenFault::Key(_)) if set.is_fetch_due(now) => {
+                Err(fault) if fault.may_lack_key(&token, &set.keys()) && set.is_fetch_due(now) => {
                     return Ok(Verified::NeedsKeys(KeySetId(index as u32)));
                 }
                 Err(TokenFault::Key(_)) if set.keys().is_empty() => {
@@ -140,6 +140,18 @@ impl Issuers {
             Some(name) => TokenFault::Issuer(abridged(name)),
             None => TokenFault::Claim { name: "iss", message: "is missing" },
         })
+    }
+}
+
+impl TokenFault {
+    /// Whether a newer key set may have the key: none is known by the token's name for it, or it names none.
+    fn may_lack_key(&self, token: &CompactToken<'_>, keys: &[Arc<VerificationKey>]) -> bool {
+        let named = token.header.key_id.as_deref();
+        match self {
+            Self::Key(_) => true,
+            Self::Signature => keys.iter().all(|key| key.id.is_none() || key.id.as_deref() != named),
+            _ => false,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    mem,
     sync::Arc,
 };
 
@@ -55,7 +56,7 @@ const MAX_NAME_BYTES: usize = 64;
 
 /// All roles, in the order of the file.
 pub(super) fn read(roles: FileEntry<'_, '_>, conditions: &mut Conditions, faults: &mut Faults) -> Vec<Role> {
-    let written: Vec<WrittenRole> =
+    let mut written: Vec<WrittenRole> =
         roles.table(faults).into_iter().map(|entry| read_role(entry, conditions, faults)).collect();
     let mut folded = BTreeMap::new();
     for role in &written {
@@ -64,8 +65,9 @@ pub(super) fn read(roles: FileEntry<'_, '_>, conditions: &mut Conditions, faults
             faults.push(role.origin.clone(), message);
         }
     }
-    let mut resolver = Resolver { written: &written, state: vec![State::Open; written.len()], faults };
-    (0..written.len()).for_each(|index| resolver.resolve(index));
+    let count = written.len();
+    let mut resolver = Resolver { written: &mut written, state: vec![State::Open; count], faults };
+    (0..count).for_each(|index| resolver.resolve(index));
     let state = resolver.state;
     written.iter().zip(state).map(|(role, state)| finished(&role.name, state)).collect()
 }
@@ -150,7 +152,8 @@ enum State {
 
 /// Gives roles what they inherit, those first that others inherit.
 struct Resolver<'r> {
-    written: &'r [WrittenRole],
+    /// Taken apart as they are resolved.
+    written: &'r mut [WrittenRole],
     state: Vec<State>,
     faults: &'r mut Faults,
 }
@@ -161,10 +164,12 @@ impl Resolver<'_> {
             return;
         }
         self.state[index] = State::Begun;
-        let role = &self.written[index];
+        let role = &mut self.written[index];
+        let (inherits, sources) = (mem::take(&mut role.inherits), mem::take(&mut role.sources));
+        let (role, is_unrestricted) = (role.name.clone(), role.unrestricted);
         let mut effective = Effective::default();
         let mut inherited_names = BTreeSet::new();
-        for (name, origin) in &role.inherits {
+        for (name, origin) in &inherits {
             if !inherited_names.insert(name) {
                 self.faults.push(origin.clone(), format!("`{name}` is inherited twice"));
                 continue;
@@ -176,56 +181,41 @@ impl Resolver<'_> {
             };
             self.resolve(inherited);
             match self.state[inherited].clone() {
-                State::Done(inherited) => self.unite(role, &mut effective, inherited, name, origin),
+                State::Done(inherited) => {
+                    for fault in unite(&mut effective, inherited, &sources) {
+                        self.faults.push(origin.clone(), fault.message(&role, name));
+                    }
+                }
                 State::Open | State::Begun => {
-                    let message = format!("`{}` inherits from `{name}`, which inherits from it", role.name);
+                    let message = format!("`{role}` inherits from `{name}`, which inherits from it");
                     self.faults.push(origin.clone(), message);
                 }
             }
         }
-        effective.unrestricted |= role.unrestricted;
+        effective.unrestricted |= is_unrestricted;
         if effective.unrestricted {
             effective.sources.clear();
         } else {
-            own(&mut effective, &role.sources);
+            own(&mut effective, sources);
         }
         self.state[index] = State::Done(effective);
     }
+}
 
-    /// Adds what another role may do. What a role says itself of an operation is not inherited, so that nothing has to be
-    /// united there.
-    fn unite(
-        &mut self,
-        role: &WrittenRole,
-        effective: &mut Effective,
-        inherited: Effective,
-        name: &str,
-        origin: &Origin,
-    ) {
-        effective.unrestricted |= inherited.unrestricted;
-        for (source, added) in inherited.sources {
-            let own = role.sources.get(&source);
-            let united = effective.sources.entry(source.clone());
-            let united = united.or_insert_with(|| EffectiveSource::of(added.origin));
-            for (table, (place, mut added)) in added.tables {
-                if let Some(own) = own.and_then(|own| own.tables.get(&table)) {
-                    without(&mut added, &own.own);
-                }
-                let Some((_, known)) = united.tables.get_mut(&table) else {
-                    united.tables.insert(table, (place, added));
-                    continue;
-                };
-                match union::tables(known, &added) {
-                    Ok(permissions) => *known = permissions,
-                    Err(all) => {
-                        for fault in all {
-                            let message = no_union(&role.name, name, &source, &table, fault);
-                            self.faults.push(origin.clone(), message);
-                        }
-                    }
-                }
-            }
-        }
+/// An operation of a table whose inherited permissions have no union.
+struct TableNoUnion {
+    source: String,
+    table: String,
+    fault: union::NoUnion,
+}
+
+impl TableNoUnion {
+    fn message(&self, role: &str, inherited: &str) -> String {
+        let (Self { source, table, .. }, union::NoUnion { operation, difference }) = (self, self.fault);
+        format!(
+            "`{inherited}` gives {operation} of `{table}` for {difference} than what `{role}` inherits before it; no permission is \
+             exactly both: write `{operation}` of [roles.{role}.sources.{source}] for `{table}` itself, which then holds instead of them"
+        )
     }
 }
 
@@ -235,12 +225,38 @@ impl EffectiveSource {
     }
 }
 
-fn no_union(role: &str, inherited: &str, source: &str, table: &str, fault: union::NoUnion) -> String {
-    let union::NoUnion { operation, difference } = fault;
-    format!(
-        "`{inherited}` gives {operation} of `{table}` for {difference} than what `{role}` inherits before it; no permission is \
-         exactly both: write `{operation}` of [roles.{role}.sources.{source}] for `{table}` itself, which then holds instead of them"
-    )
+/// Adds what another role may do. What a role says itself of an operation is not inherited, so that nothing has to be united
+/// there.
+fn unite(
+    effective: &mut Effective,
+    inherited: Effective,
+    own: &BTreeMap<String, WrittenSource>,
+) -> Vec<TableNoUnion> {
+    let mut faults = Vec::new();
+    effective.unrestricted |= inherited.unrestricted;
+    for (source, added) in inherited.sources {
+        let own = own.get(&source);
+        let united = effective.sources.entry(source.clone());
+        let united = united.or_insert_with(|| EffectiveSource::of(added.origin));
+        for (table, (place, mut added)) in added.tables {
+            if let Some(own) = own.and_then(|own| own.tables.get(&table)) {
+                without(&mut added, &own.own);
+            }
+            let Some((_, known)) = united.tables.get_mut(&table) else {
+                united.tables.insert(table, (place, added));
+                continue;
+            };
+            match union::tables(known, &added) {
+                Ok(permissions) => *known = permissions,
+                Err(all) => {
+                    let of_table =
+                        |fault| TableNoUnion { source: source.clone(), table: table.clone(), fault };
+                    faults.extend(all.into_iter().map(of_table));
+                }
+            }
+        }
+    }
+    faults
 }
 
 /// Takes away the operations of which a role says something itself.
@@ -258,17 +274,17 @@ fn without(inherited: &mut TablePermissions, own: &OwnPermissions) {
 }
 
 /// Adds what a role says itself.
-fn own(effective: &mut Effective, sources: &BTreeMap<String, WrittenSource>) {
+fn own(effective: &mut Effective, sources: BTreeMap<String, WrittenSource>) {
     for (source, written) in sources {
-        let united = effective.sources.entry(source.clone());
+        let united = effective.sources.entry(source);
         let united = united.or_insert_with(|| EffectiveSource::of(written.origin.clone()));
-        united.origin = written.origin.clone();
-        for (table, written) in &written.tables {
-            let known = united.tables.entry(table.clone());
+        united.origin = written.origin;
+        for (table, written) in written.tables {
+            let known = united.tables.entry(table);
             let (origin, known) =
                 known.or_insert_with(|| (written.origin.clone(), TablePermissions::default()));
-            origin.clone_from(&written.origin);
-            let own = written.own.given.clone();
+            *origin = written.origin;
+            let own = written.own.given;
             known.select = own.select.or_else(|| known.select.take());
             known.insert = own.insert.or_else(|| known.insert.take());
             known.update = own.update.or_else(|| known.update.take());

@@ -327,6 +327,23 @@ update = { columns = "all", rows = { a = { lt = 99999999999999999999 } } }
     check("[roles.a]\n[roles.a]\n[auth]\nanonymous = \"a\"", &expect!["prony.toml:2:8: duplicate key"]);
 }
 
+/// Nor are those that requests bring.
+#[test]
+fn credentials_are_in_no_debug_output() {
+    let text = format!("[auth.webhook]\naddress = \"https://x/\"\nforward = \"cookie\"\n{SHOP}");
+    let shop = Beside::new().authenticator(&text);
+    let mut credentials = shop.credentials();
+    for name in ["authorization", "x-api-key", "cookie"] {
+        credentials.header(name, b"hunter2");
+    }
+    let mut asked = shop.credentials();
+    asked.header("cookie", b"hunter2");
+    let shown = format!("{credentials:?} {:?}", shop.identify(&asked, NOW));
+    assert!(shown.contains("NeedsWebhook"), "{shown}");
+    let as_numbers = format!("{:?}", b"hunter2");
+    assert!(!shown.contains("hunter2") && !shown.contains(as_numbers.trim_matches(['[', ']'])), "{shown}");
+}
+
 /// Whoever has no claims for a variable would hide all rows by it.
 #[test]
 fn variables_that_nothing_gives_are_mistakes() {

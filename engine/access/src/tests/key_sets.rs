@@ -111,6 +111,23 @@ fn old_keys_stay_while_the_address_is_dead() {
     assert_eq!(shop.key_set_status(id).expect("it is one").failing_since, None);
 }
 
+/// Keys without names rotate, too.
+#[test]
+fn a_token_that_names_no_key_may_be_of_a_newer_one() {
+    let (shop, id) = of_address();
+    let (old, new) = (TestKey::p256(), TestKey::p256());
+    shop.replace_keys(id, &set(&[old.jwk(json!({}))]), SAID, NOW).expect("a key set");
+    for key_id in [None, Some("new")] {
+        let token = new.token("ES256", key_id, &customer());
+        assert_eq!(outcome(&shop, &token, NOW + 29), "refused");
+        assert_eq!(outcome(&shop, &token, NOW + 30), "needs keys");
+    }
+    // A key that is known by its name is the one.
+    shop.replace_keys(id, &set(&[old.jwk(json!({"kid": "old"}))]), SAID, NOW).expect("a key set");
+    let forged = new.token("ES256", Some("old"), &customer());
+    assert_eq!(outcome(&shop, &forged, NOW + 30), "refused");
+}
+
 /// Everybody may read what stands at an address: what is not public there is no key.
 #[test]
 fn secrets_and_private_keys_at_an_address_are_none() {

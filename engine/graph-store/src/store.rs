@@ -9,9 +9,9 @@ use crate::options::Options;
 use crate::read::Read;
 use crate::register::Registration;
 use crate::snapshot::check::{CheckReport, check_memory};
-use crate::snapshot::keeper::{Keeper, SnapshotState};
-use crate::snapshot::pace::Share;
 use crate::snapshot::recover::{self, Recovered, Recovery};
+use crate::snapshot::snapshotter::{SnapshotState, Snapshotter};
+use crate::snapshot::throttle::Share;
 use crate::snapshot::{SnapshotError, SnapshotReport};
 use crate::write::Write;
 use crate::writer::Writer;
@@ -38,7 +38,7 @@ pub struct Health {
 #[derive(Debug)]
 pub struct Store {
     shared: Arc<Shared>,
-    keeper: Arc<Keeper>,
+    snapshotter: Arc<Snapshotter>,
     log: Option<JoinHandle<()>>,
     snapshots: Option<JoinHandle<()>>,
     recovery: Recovery,
@@ -69,22 +69,23 @@ impl Store {
         let at = (log.number(), recovery.log_bytes);
         let shared = Arc::new(Shared::new(memory, writer, options.durability, at));
         let bytes = recovery.snapshot_bytes;
-        let keeper = Keeper::new(Arc::clone(&shared), directory, options.snapshot_at_log_bytes, bytes);
+        let snapshotter =
+            Snapshotter::new(Arc::clone(&shared), directory, options.snapshot_at_log_bytes, bytes);
         let mut store = Self {
             shared: Arc::clone(&shared),
-            keeper: Arc::new(keeper),
+            snapshotter: Arc::new(snapshotter),
             log: None,
             snapshots: None,
             recovery,
             _lock: lock,
         };
-        let for_keeper = Arc::clone(&store.keeper);
+        let of_thread = Arc::clone(&store.snapshotter);
         let start = |name: &str, run: Box<dyn FnOnce() + Send>| {
             let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
             thread.map_err(|cause| OpenError::Write { path: directory.to_owned(), cause })
         };
         store.log = Some(start("graph-log", Box::new(move || shared.run(log)))?);
-        store.snapshots = Some(start("graph-snapshot", Box::new(move || for_keeper.run()))?);
+        store.snapshots = Some(start("graph-snapshot", Box::new(move || of_thread.run()))?);
         Ok(store)
     }
 
@@ -99,18 +100,18 @@ impl Store {
 
     /// Of the log since the last snapshot.
     pub fn log_bytes(&self) -> u64 {
-        self.keeper.log_bytes()
+        self.snapshotter.log_bytes()
     }
 
     /// What has become of the snapshots since it was opened.
     pub fn snapshots(&self) -> SnapshotState {
-        self.keeper.state()
+        self.snapshotter.state()
     }
 
     /// What keeps it from being durable, and from being kept short.
     pub fn health(&self) -> Health {
         let log_failure = self.shared.lock().log_failure.clone();
-        Health { log_failure, snapshots: self.keeper.state(), log_bytes: self.log_bytes() }
+        Health { log_failure, snapshots: self.snapshotter.state(), log_bytes: self.log_bytes() }
     }
 
     /// A look at the graph. What one call of it returns is true at one moment; never waits.
@@ -222,13 +223,13 @@ impl Store {
     /// Writes the whole graph into a snapshot, after which the log before it is removed. Readers and writers go on;
     /// only one snapshot is taken at a time. Blocks.
     pub fn snapshot(&self) -> Result<SnapshotReport, SnapshotError> {
-        self.keeper.take(Share::WAITED_FOR)
+        self.snapshotter.take(Share::WAITED_FOR)
     }
 }
 
 impl Drop for Store {
     fn drop(&mut self) {
-        self.keeper.close();
+        self.snapshotter.close();
         for (thread, close) in [(self.snapshots.take(), None), (self.log.take(), Some(&self.shared))] {
             if let Some(shared) = close {
                 shared.close();

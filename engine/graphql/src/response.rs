@@ -89,8 +89,8 @@ pub fn error_list(errors: &[GraphqlError], detail: Detail) -> Vec<u8> {
 /// An error usually takes less.
 const ERROR_BYTES: usize = 256;
 
-/// How long a body will be: exactly where there are no errors, because keys of GraphQL need no escapes; else about. Then
-/// it is handed on as it is, without a word about room that is left.
+/// Bytes that a body will have: the exact number where there are no errors, because response keys need no escapes, so that the
+/// vector is handed on without being shortened; with errors an estimate.
 pub fn expected_bytes(fields: &[Field], results: &[FieldResult]) -> usize {
     let members = fields.iter().zip(results).map(|(field, result)| {
         let data = result.data.as_ref().map_or(4, Vec::len);

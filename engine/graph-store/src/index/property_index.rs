@@ -3,7 +3,8 @@
 //!
 //! An entry is 16 bytes, whatever the value: its order, then, of a string, some bits of its hash, then who has it. So
 //! entries are hints: whoever looks up holds the condition against what it finds. While a value changes there are
-//! entries of both, so that nobody misses what is there before and after.
+//! entries of both. A walk over a range can still miss what it changes for: it may pass the new entry's place before the
+//! entry is written, and come to the old one's when that is removed.
 
 use crate::types::condition::{Condition, Test, is_equal};
 use crate::types::id::{Ref, hash};

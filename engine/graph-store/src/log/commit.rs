@@ -4,8 +4,8 @@
 use crate::Durability;
 use crate::error::WriteError;
 use crate::events::{self, Listener};
-use crate::log::company::{Company, WAITED_FOR};
 use crate::log::format::FRAME_HEAD_BYTES;
+use crate::log::group_commit::{GroupCommit, WAIT_MAX};
 use crate::log::settle::{Settled, Ticket};
 use crate::log::{LogFile, NextFile};
 use crate::memory::Memory;
@@ -82,7 +82,7 @@ enum LogState {
 #[derive(Debug)]
 enum Request {
     /// To go on in a new file: its number, and all bytes that were written before it.
-    Turn(NextFile, SyncSender<io::Result<(u64, u64)>>),
+    Rotate(NextFile, SyncSender<io::Result<(u64, u64)>>),
     /// To have everything on the disk, however the store was opened.
     Sync(SyncSender<Result<(), WriteError>>),
 }
@@ -169,9 +169,9 @@ impl Shared {
     }
 
     /// The log goes on in a new file; its number, and the bytes of the log before it.
-    pub(crate) fn turn_log(&self, next: NextFile) -> io::Result<(u64, u64)> {
+    pub(crate) fn rotate_log(&self, next: NextFile) -> io::Result<(u64, u64)> {
         let (sender, receiver) = sync_channel(1);
-        self.request(Request::Turn(next, sender));
+        self.request(Request::Rotate(next, sender));
         receiver.recv().unwrap_or_else(|_| Err(io::Error::other("the store is being closed")))
     }
 
@@ -199,11 +199,11 @@ impl Shared {
 
 impl Shared {
     pub(crate) fn run(&self, mut file: LogFile) {
-        let (mut spare, mut company, mut last) = (Batch::default(), Company::default(), 0);
+        let (mut spare, mut group_commit, mut last) = (Batch::default(), GroupCommit::default(), 0);
         loop {
-            let awaited = last + company.wanted();
+            let awaited = last + group_commit.size();
             let mut work = self.next_work(&file, std::mem::take(&mut spare), awaited);
-            company.had(work.ticket - last);
+            group_commit.record(work.ticket - last);
             last = work.ticket;
             let outcome = self.commit(&mut file, &mut work);
             // Nobody waits for it: the next batch makes it known.
@@ -257,11 +257,11 @@ impl Shared {
     fn serve(&self, file: &mut LogFile, request: Request, committed: &Result<(), WriteError>) {
         // Whoever asked may have gone.
         match request {
-            Request::Turn(next, sender) => {
-                let turned = file.turn(next);
+            Request::Rotate(next, sender) => {
+                let rotated = file.rotate(next);
                 self.log_number.store(file.number(), Ordering::Relaxed);
-                let turned = turned.map(|()| (file.number(), self.log_bytes.load(Ordering::Relaxed)));
-                let _ = sender.send(turned);
+                let rotated = rotated.map(|()| (file.number(), self.log_bytes.load(Ordering::Relaxed)));
+                let _ = sender.send(rotated);
             }
             Request::Sync(sender) => {
                 let _ = sender.send(committed.clone().and_then(|()| file.sync()));
@@ -310,7 +310,7 @@ impl Shared {
         if self.is_acknowledged_at_once(&queue) {
             queue.awaited = u64::MAX;
         }
-        let gathered_for = if queue.awaited == u64::MAX { GATHERED_FOR } else { WAITED_FOR };
+        let gathered_for = if queue.awaited == u64::MAX { GATHERED_FOR } else { WAIT_MAX };
         let until = Instant::now() + gathered_for;
         while queue.has_work() && queue.writer.ticket < queue.awaited && !queue.is_urgent() {
             queue.log = LogState::Gathering;

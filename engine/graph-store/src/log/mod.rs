@@ -2,9 +2,9 @@
 //! the business of `commit.rs`.
 
 pub(crate) mod commit;
-pub(crate) mod company;
 pub(crate) mod format;
 pub(crate) mod frames;
+pub(crate) mod group_commit;
 pub(crate) mod settle;
 
 use crate::Durability;
@@ -238,7 +238,7 @@ impl LogFile {
 
     /// Goes on in the next file, once the present one is whole on the disk. A file without frames is gone on with: it
     /// says nothing that a snapshot that is taken now does not know.
-    pub(crate) fn turn(&mut self, next: NextFile) -> io::Result<()> {
+    pub(crate) fn rotate(&mut self, next: NextFile) -> io::Result<()> {
         self.cut()?;
         if self.is_empty() {
             return Ok(());

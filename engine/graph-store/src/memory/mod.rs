@@ -168,8 +168,8 @@ impl Memory {
         }
     }
 
-    /// Has what a node's relationships say come nearer to the processor, all at a time instead of one after the other,
-    /// where there are few; how many.
+    /// Prefetches the slots of a node's relationships into the processor's cache, where there are few of them, so that their
+    /// loads overlap; the number of relationships.
     pub(crate) fn fetch_links(&self, node: Ref, guard: &Guard) -> usize {
         let Some(slot) = self.node_slot(node) else { return 0 };
         slot.links.walk_few(&self.hubs, guard, |link| {

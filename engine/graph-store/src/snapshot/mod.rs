@@ -4,16 +4,16 @@
 //! together with that file and those after it, it gives the graph as it is (see [`crate::types::change`]).
 
 pub(crate) mod check;
-pub(crate) mod keeper;
-pub(crate) mod pace;
 pub(crate) mod recover;
+pub(crate) mod snapshotter;
+pub(crate) mod throttle;
 pub(crate) mod trigger;
 
 use crate::disk::{self, DiskFile, sync_directory};
 use crate::error::{WriteError, is_disk_full};
 use crate::log::frames::{FileKind, FrameWriter, head};
 use crate::memory::Memory;
-use crate::snapshot::pace::Pace;
+use crate::snapshot::throttle::Throttle;
 use crate::types::change::{Change, Side};
 use crate::types::schema::Type;
 use crate::types::value::Kind;
@@ -29,7 +29,7 @@ const SHORTENED_BYTES: u64 = 8 * 1024 * 1024;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SnapshotError {
     #[error("cannot begin a new file of the log")]
-    Turn(#[source] Arc<io::Error>),
+    Rotate(#[source] Arc<io::Error>),
     #[error("cannot write the snapshot {}; the log is kept whole", path.display())]
     Write {
         path: PathBuf,
@@ -44,7 +44,7 @@ impl SnapshotError {
     /// True where there is no room on the disk.
     pub fn is_disk_full(&self) -> bool {
         match self {
-            Self::Turn(cause) | Self::Write { cause, .. } => is_disk_full(cause),
+            Self::Rotate(cause) | Self::Write { cause, .. } => is_disk_full(cause),
             Self::Log(error) => error.is_disk_full(),
         }
     }
@@ -71,10 +71,10 @@ pub(crate) fn write(
     number: u64,
     memory: &Memory,
     is_given_up: &AtomicBool,
-    pace: &mut Pace<'_>,
+    throttle: &mut Throttle<'_>,
 ) -> Result<Written, SnapshotError> {
     let temporary = temporary_path(directory);
-    let result = write_file(&temporary, number, memory, is_given_up, pace);
+    let result = write_file(&temporary, number, memory, is_given_up, throttle);
     result.map(|report| Written { temporary: temporary.clone(), report }).map_err(|cause| {
         // What is there of it takes room that the log may need.
         let _ = disk::remove(&temporary);
@@ -91,13 +91,13 @@ impl Written {
     pub(crate) fn publish(
         self,
         directory: &Path,
-        pace: &mut Pace<'_>,
+        throttle: &mut Throttle<'_>,
     ) -> Result<SnapshotReport, SnapshotError> {
         let path = FileKind::Snapshot.path(directory, self.report.number);
         let mut publish = || {
             disk::rename(&self.temporary, &path)?;
             sync_directory(directory)?;
-            remove_before(directory, self.report.number, Some(pace))
+            remove_before(directory, self.report.number, Some(throttle))
         };
         publish().map_err(|cause| SnapshotError::Write { path: path.clone(), cause: cause.into() })?;
         Ok(self.report)
@@ -108,7 +108,7 @@ impl Written {
 pub(crate) fn remove_before(
     directory: &Path,
     number: u64,
-    mut pace: Option<&mut Pace<'_>>,
+    mut throttle: Option<&mut Throttle<'_>>,
 ) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -116,8 +116,8 @@ pub(crate) fn remove_before(
         let name = name.to_string_lossy();
         let of = FileKind::Log.number_of(&name).or_else(|| FileKind::Snapshot.number_of(&name));
         if of.is_some_and(|of| of < number) {
-            if let Some(pace) = &mut pace {
-                shorten(entry.path(), pace)?;
+            if let Some(throttle) = &mut throttle {
+                shorten(entry.path(), throttle)?;
             }
             disk::remove(&entry.path())?;
         }
@@ -126,13 +126,13 @@ pub(crate) fn remove_before(
 }
 
 /// To remove many megabytes at once would keep the log from the disk meanwhile.
-fn shorten(path: PathBuf, pace: &mut Pace<'_>) -> io::Result<()> {
+fn shorten(path: PathBuf, throttle: &mut Throttle<'_>) -> io::Result<()> {
     let file = DiskFile::open(path)?;
     let mut length = file.len()?;
     while length > SHORTENED_BYTES {
         length -= SHORTENED_BYTES;
         file.set_len(length)?;
-        pace.rest();
+        throttle.rest();
     }
     Ok(())
 }
@@ -157,7 +157,7 @@ fn write_file(
     number: u64,
     memory: &Memory,
     is_given_up: &AtomicBool,
-    pace: &mut Pace<'_>,
+    throttle: &mut Throttle<'_>,
 ) -> io::Result<SnapshotReport> {
     let file = DiskFile::create(path.to_owned())?;
     file.write_all_at(&head(FileKind::Snapshot, number), 0)?;
@@ -172,8 +172,8 @@ fn write_file(
     // One for all, given up in each rest: a new one for each slot would also free what others have replaced.
     let mut guard = crossbeam_epoch::pin();
     for at in memory.slots(Side::Nodes) {
-        if pace.is_rest_due() {
-            guard.repin_after(|| pace.rest());
+        if throttle.is_rest_due() {
+            guard.repin_after(|| throttle.rest());
         }
         if let Some((key, properties)) = memory.node(at, &guard) {
             frames.add(|to| Change::PutNode { at, key, properties }.write(to))?;
@@ -181,8 +181,8 @@ fn write_file(
         }
     }
     for at in memory.slots(Side::Relationships) {
-        if pace.is_rest_due() {
-            guard.repin_after(|| pace.rest());
+        if throttle.is_rest_due() {
+            guard.repin_after(|| throttle.rest());
         }
         if let Some(ends) = memory.relationship(at, &guard) {
             let (from, to, properties) = (ends.from, ends.to, ends.properties);

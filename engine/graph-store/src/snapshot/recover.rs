@@ -121,8 +121,8 @@ fn go_on_in_this_version(directory: &Path, mut log: LogFile, options: Options) -
             .map_err(|cause| OpenError::Write { path, cause });
     }
     let path = FileKind::Log.path(directory, log.number() + 1);
-    let turned = NextFile::create(directory, log.number() + 1).and_then(|next| log.turn(next));
-    turned.map(|()| log).map_err(|cause| OpenError::Write { path, cause })
+    let rotated = NextFile::create(directory, log.number() + 1).and_then(|next| log.rotate(next));
+    rotated.map(|()| log).map_err(|cause| OpenError::Write { path, cause })
 }
 
 /// Changes no file, but for those that [`Options::recover`] leaves out.

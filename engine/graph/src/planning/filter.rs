@@ -14,7 +14,8 @@ pub(crate) enum Subject {
     Property(Arc<str>, Kind),
 }
 
-/// Which items pass. Three-valued as in SQL: what asks for a property that is missing passes neither turned round nor not.
+/// Which items pass. Three-valued as in SQL: a comparison with a property that is missing is unknown, and so is its negation;
+/// neither lets the item pass.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Filter {
     All(Vec<Filter>),

@@ -4,8 +4,8 @@
 //! what is read is the difference between two snapshots of the database: transactions which the last one did not see
 //! (PostgreSQL manual, section 9.28.8, `pg_visible_in_snapshot`). It holds over a broken connection and a restart of the
 //! database. Within a difference, transactions come by the number of their last change, which is taken while the row is
-//! locked (`changes::order` says why that is their order). That something is not known is said at the end of its transaction:
-//! who asks for the state then is told nothing older after it.
+//! locked (`changes::order` says why that is their order). A loss is published where the last change of its transaction
+//! would be: a subscriber that then reads the state gets no change after it that is older than what it has read.
 //!
 //! A database that was killed with `synchronous_commit` off forgets its last commits and gives their numbers again; those
 //! of rows, of which 32 are logged ahead, it gives again only where that record was lost too. So rows with higher numbers
@@ -63,8 +63,8 @@ pub(crate) struct ChangeTable {
     seen: Option<Seen>,
     /// Tables that have triggers now, and those that had them when the table was read last: of others, this server tells
     /// what it changes itself.
-    told: Vec<TableId>,
-    told_before: Vec<TableId>,
+    captured: Vec<TableId>,
+    captured_before: Vec<TableId>,
     /// Something is not known, which is said behind all that is unread.
     is_lost: bool,
     /// Of what was seen, what is not published yet, in order: the connection broke meanwhile.
@@ -99,8 +99,8 @@ impl ChangeTable {
             model,
             feed,
             seen: None,
-            told: Vec::new(),
-            told_before: Vec::new(),
+            captured: Vec::new(),
+            captured_before: Vec::new(),
             is_lost: false,
             unread: Vec::new(),
             notified: HashSet::new(),
@@ -108,15 +108,15 @@ impl ChangeTable {
         }
     }
 
-    /// From what is committed after the next read on, changes of these tables are told, and of no others.
+    /// From what is committed after the next read on, changes of these tables are captured, and of no others.
     pub(crate) fn hear_of(&mut self, tables: Vec<TableId>) {
-        self.told_before.retain(|table| tables.contains(table));
-        self.told = tables;
+        self.captured_before.retain(|table| tables.contains(table));
+        self.captured = tables;
     }
 
-    /// How many tables are told of.
+    /// How many tables have their changes captured.
     pub(crate) fn tables(&self) -> usize {
-        self.told.len()
+        self.captured.len()
     }
 
     pub(crate) fn notified(&mut self, transaction: u64) {
@@ -138,7 +138,7 @@ impl ChangeTable {
             tracing::warn!(
                 "changes are lost: more than {KEPT_CHANGES} were made since the table was read last"
             );
-            self.feed.lose(&self.told);
+            self.feed.lose(&self.captured);
         }
         Ok(())
     }
@@ -147,7 +147,7 @@ impl ChangeTable {
     async fn find(&mut self, client: &Client) -> Result<(), Error> {
         let (now, mut lines) = self.lines(client).await?;
         let Some(now) = now else { return Ok(()) };
-        let told = std::mem::replace(&mut self.told_before, self.told.clone());
+        let captured = std::mem::replace(&mut self.captured_before, self.captured.clone());
         // Those who notified had committed before.
         let notified = std::mem::take(&mut self.notified);
         let before = self.seen.replace(now);
@@ -159,7 +159,8 @@ impl ChangeTable {
                 lines.clear();
             }
         }
-        self.unread.extend(lines.into_iter().filter(|line| line.table.is_some_and(|id| told.contains(&id))));
+        self.unread
+            .extend(lines.into_iter().filter(|line| line.table.is_some_and(|id| captured.contains(&id))));
         Ok(())
     }
 
@@ -288,7 +289,7 @@ fn is_of_the_table(error: &Error) -> bool {
 /// The row, and the key before.
 type KnownRow = (Option<RowValues>, Option<RowValues>);
 
-/// The table of the model; partitions tell their parent's name.
+/// The table of the model; partitions have their parent's name.
 pub(crate) fn table_named(model: &Model, schema: &str, name: &str) -> Option<TableId> {
     let is_it = |table: &Table| *table.name == *name && table.schema.as_deref().unwrap_or_default() == schema;
     model.tables.iter().position(is_it).map(|index| TableId(index as u32))
@@ -338,7 +339,7 @@ impl RowReading {
     }
 }
 
-/// Tables of the model whose changes the triggers tell.
+/// Tables of the model whose changes the triggers capture.
 pub(crate) async fn tables_with_triggers(client: &Client, model: &Model) -> Result<Vec<TableId>, Error> {
     // Those for statements are three, of which each is needed.
     let sql =

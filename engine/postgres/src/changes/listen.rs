@@ -84,7 +84,7 @@ struct Worker {
 type Notified = Option<u64>;
 
 impl Listener {
-    /// Returns after the first attempt to connect, so that what is told from then on is told once.
+    /// Returns after the first attempt to connect, so that what changes from then on is published once.
     pub(crate) async fn start(
         target: &Arc<Target>,
         model: &Arc<Model>,
@@ -149,8 +149,8 @@ impl Worker {
             Err(_) => return format!("no answer within {} s", limit.as_secs()),
         };
         self.triggers_known = None;
-        let (tell, notified) = mpsc::unbounded_channel();
-        let driver = tokio::spawn(drive(connection, tell));
+        let (sender, notified) = mpsc::unbounded_channel();
+        let driver = tokio::spawn(drive(connection, sender));
         let ended = self.listen(&client, notified).await;
         driver.abort();
         ended
@@ -193,8 +193,8 @@ impl Worker {
         if self.triggers_known.is_none_or(|known| known.elapsed() >= LOOK_EVERY) {
             let tables = tables_with_triggers(client, &self.model).await?;
             self.triggers_known = Some(Instant::now());
-            // Before the table is read: what this server has told of until now is in what is read next.
-            self.feed.set_told_by_database(&tables);
+            // Before the table is read: what this server has published until now is in what is read next.
+            self.feed.set_captured_by_triggers(&tables);
             self.table.hear_of(tables);
         }
         self.table.read(client).await?;
@@ -210,13 +210,13 @@ impl Worker {
         Ok(())
     }
 
-    /// Undefined schema, table or function: then this server tells of its own changes by itself.
+    /// Undefined schema, table or function: then this server publishes its own changes.
     fn explained(&mut self, error: &tokio_postgres::Error) -> String {
         let code = error.code().map(tokio_postgres::error::SqlState::code);
         let reason = describe(error);
         match code {
             Some("3F000" | "42P01" | "42883") => {
-                self.feed.set_told_by_database(&[]);
+                self.feed.set_captured_by_triggers(&[]);
                 self.table.hear_of(Vec::new());
                 format!("{reason}; install the triggers with `prony triggers install`")
             }
@@ -227,12 +227,12 @@ impl Worker {
 }
 
 /// Carries the connection, and hands over the transactions that notifications name.
-async fn drive(mut connection: Connection<Socket, NoTlsStream>, tell: mpsc::UnboundedSender<Notified>) {
+async fn drive(mut connection: Connection<Socket, NoTlsStream>, sender: mpsc::UnboundedSender<Notified>) {
     loop {
         let message = std::future::poll_fn(|context| connection.poll_message(context)).await;
         match message {
             Some(Ok(AsyncMessage::Notification(notification))) => {
-                if tell.send(notification.payload().parse().ok()).is_err() {
+                if sender.send(notification.payload().parse().ok()).is_err() {
                     return;
                 }
             }

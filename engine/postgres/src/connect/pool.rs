@@ -79,7 +79,7 @@ struct Place {
     state: State,
     /// Statements that were given this place.
     active: Rc<Cell<u32>>,
-    keeper: JoinHandle<()>,
+    connector: JoinHandle<()>,
 }
 
 enum State {
@@ -92,7 +92,7 @@ enum State {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.keeper.abort();
+        self.connector.abort();
     }
 }
 
@@ -147,8 +147,8 @@ impl Pool {
 
     fn add_place(self: &Rc<Self>) {
         let mut places = self.places.borrow_mut();
-        let keeper = spawn_local(keep(Rc::downgrade(self), places.len(), self.opener.clone()));
-        places.push(Place { state: State::Connecting, active: Rc::new(Cell::new(0)), keeper });
+        let connector = spawn_local(keep(Rc::downgrade(self), places.len(), self.opener.clone()));
+        places.push(Place { state: State::Connecting, active: Rc::new(Cell::new(0)), connector });
     }
 
     /// A place on the connection that suits best; `is_slow` says that the statement would hold up others.

@@ -22,7 +22,7 @@ impl TransactionCapture {
     pub(crate) fn begin(order: &Arc<Order>, tables: Vec<TableId>) -> Self {
         let feed = order.feed();
         let captures: Vec<bool> = if feed.is_read() {
-            tables.iter().map(|table| feed.is_told_of(*table)).collect()
+            tables.iter().map(|table| feed.wants_from_writers(*table)).collect()
         } else {
             Vec::new()
         };
@@ -42,11 +42,11 @@ impl TransactionCapture {
             last = last.max(position);
             changes.push(change);
         }
-        // Triggers that have come meanwhile may tell of it too.
+        // Triggers that have come meanwhile may capture it too.
         let feed = self.order.feed();
-        let (changes, untold): (Vec<_>, Vec<_>) =
-            changes.into_iter().partition(|change| feed.is_told_of(change.table));
-        feed.lose(&untold.iter().map(|change| change.table).collect::<Vec<_>>());
+        let (changes, by_triggers): (Vec<_>, Vec<_>) =
+            changes.into_iter().partition(|change| feed.wants_from_writers(change.table));
+        feed.lose(&by_triggers.iter().map(|change| change.table).collect::<Vec<_>>());
         if let Some(turn) = self.turn.take() {
             turn.committed(last, changes);
         }
@@ -63,8 +63,11 @@ impl TransactionCapture {
 
     fn lose(&self, which: impl Fn(usize) -> bool) {
         let feed = self.order.feed();
-        let tables =
-            self.tables.iter().enumerate().filter(|(step, table)| which(*step) && feed.is_told_of(**table));
+        let tables = self
+            .tables
+            .iter()
+            .enumerate()
+            .filter(|(step, table)| which(*step) && feed.wants_from_writers(**table));
         feed.lose(&tables.map(|(_, table)| *table).collect::<Vec<_>>());
     }
 }

@@ -205,7 +205,7 @@ impl EventWriter<'_> {
             None => out.extend_from_slice(b"null"),
         }
         self.result.errors.extend(asked.errors.into_iter().map(|mut error| {
-            // The statement's list of one is no list here.
+            // The statement answers with a list of one row, of which the event shows the row alone.
             if error.path.len() > 1 {
                 error.path.remove(1);
             }

@@ -39,8 +39,8 @@ pub enum Lost {
 pub struct Feed {
     /// By table: how many readers want to hear of it.
     wanted: Box<[AtomicU32]>,
-    /// By table: whether the database's triggers tell of it, also what this server changes.
-    told_by_database: Box<[AtomicBool]>,
+    /// By table: whether the database's triggers capture its changes, also those that this server makes.
+    by_triggers: Box<[AtomicBool]>,
     /// Readers of any table.
     readers: AtomicU32,
     /// How often a table has become wanted or unwanted.
@@ -100,9 +100,9 @@ impl Feed {
     /// For a source with so many tables.
     pub fn new(tables: usize) -> Arc<Self> {
         let wanted = std::iter::repeat_with(AtomicU32::default).take(tables).collect();
-        let told_by_database = std::iter::repeat_with(AtomicBool::default).take(tables).collect();
+        let by_triggers = std::iter::repeat_with(AtomicBool::default).take(tables).collect();
         Arc::new(Self {
-            told_by_database,
+            by_triggers,
             wanted,
             readers: AtomicU32::new(0),
             turns: AtomicU64::new(0),
@@ -139,19 +139,19 @@ impl Feed {
         self.wanted(table).load(SeqCst) > 0
     }
 
-    /// Whether those who change the table's rows must tell of it.
-    pub fn is_told_of(&self, table: TableId) -> bool {
-        self.is_wanted(table) && !self.told_by_database[table.0 as usize].load(SeqCst)
+    /// Whether those who change the table's rows must publish what they change.
+    pub fn wants_from_writers(&self, table: TableId) -> bool {
+        self.is_wanted(table) && !self.by_triggers[table.0 as usize].load(SeqCst)
     }
 
-    /// From now on the database's triggers tell of these tables and of no others. Since when they do not tell of a table any
-    /// more is not known, so that something is lost.
-    pub fn set_told_by_database(&self, tables: &[TableId]) {
+    /// From now on the database's triggers capture changes of these tables and of no others. When they stopped doing so for a
+    /// table is not known, so that changes of it are lost.
+    pub fn set_captured_by_triggers(&self, tables: &[TableId]) {
         let mut left = Vec::new();
-        for (index, told) in self.told_by_database.iter().enumerate() {
+        for (index, captured) in self.by_triggers.iter().enumerate() {
             let id = TableId(index as u32);
-            let is_told = tables.contains(&id);
-            if told.swap(is_told, SeqCst) && !is_told {
+            let is_captured = tables.contains(&id);
+            if captured.swap(is_captured, SeqCst) && !is_captured {
                 left.push(id);
             }
         }

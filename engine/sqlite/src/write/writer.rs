@@ -170,7 +170,7 @@ impl WriterThread {
                 next = received.try_recv().ok();
                 continue;
             }
-            handled.push(told_request(session, request, &settings));
+            handled.push(captured_request(session, request, &settings));
             if !session.in_transaction() {
                 // SQLite has rolled back everything: after an interruption, or out of disk or memory.
                 return Err(unavailable("the transaction was rolled back by the database"));
@@ -233,7 +233,7 @@ fn publish(feed: &Feed, turns: u64, session: &Session, handled: &mut [Handled]) 
 }
 
 /// One request with what it has changed, as far as that is wanted.
-fn told_request(session: &mut Session, request: Request, settings: &RelationalSettings) -> Handled {
+fn captured_request(session: &mut Session, request: Request, settings: &RelationalSettings) -> Handled {
     let results = one_request(session, &request, settings);
     let mut handled = Handled::new(request, results);
     if session.capture().is_on() {

@@ -1,58 +1,59 @@
-//! Work that is to be done beside what matters: in short turns with rests between them, so that it takes only a part of
-//! what the processors have free, and behind all other threads.
+//! Throttles work of low priority: it is done in short turns with sleeps between them, so that it takes only a part of the
+//! processor time that other threads leave.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
-/// The greatest politeness that there is (`nice`).
+/// The lowest priority of a thread, as `nice` counts.
 #[cfg(target_os = "linux")]
-const NICEST: i32 = 19;
-/// The processor is used for so long at a time: what comes meanwhile waits no longer.
+const LOWEST_PRIORITY: i32 = 19;
+/// Processor time of a turn, and so the longest that other work waits for the end of one.
 const TURN: Duration = Duration::from_micros(300);
-/// Steps between looks at the clock; a step is less than a microsecond, or the writing of a frame.
+/// Steps between two readings of the clock; a step is less than a microsecond, or the writing of a frame.
 const STEPS_A_LOOK: u32 = 64;
-/// Of what the processors have free, in the mean of about this many turns.
+/// The free part of the processor is a moving mean over about this many turns.
 const TURNS_A_MEAN: f64 = 8.0;
-/// Whoever waits for this thread to end waits no longer than this.
+/// The longest sleep, so that whoever waits for this thread to end does not wait longer.
 const REST_MAX: Duration = Duration::from_millis(50);
-/// What is taken where nothing is free grows by itself in this time: also what is much work comes to an end.
+/// The part that is taken where nothing is free doubles after this time, so that long work ends too.
 const MORE_AFTER: Duration = Duration::from_secs(60);
 
-/// From now on for this thread. Where the system has no such thing, it goes on as before.
+/// Gives this thread the lowest priority, where the system has priorities of threads.
 pub(crate) fn yield_to_others() {
     // On Linux this is a thread's own, elsewhere the whole process's.
     #[cfg(target_os = "linux")]
-    let _ = rustix::process::setpriority_process(None, NICEST);
+    let _ = rustix::process::setpriority_process(None, LOWEST_PRIORITY);
 }
 
 /// How much of a processor is used.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Share {
-    /// Where all is free. Where less is, it is less in two ways: this part of what is free, as much of that as is free.
+    /// The part that is taken of a processor that is wholly free. Of one that is free for a part of the time, the square of
+    /// that part is taken, times this.
     pub(crate) of_free: f64,
-    /// Also where nothing is free, at first.
+    /// The least that is taken in the beginning, even where nothing is free.
     pub(crate) least: f64,
 }
 
 impl Share {
-    /// Beside a server that has little left: what it has is needed for what waits, not for this.
+    /// Beside a server whose requests need the processor more than this work does.
     pub(crate) const BESIDE: Self = Self { of_free: 0.5, least: 0.02 };
-    /// Somebody waits for the result.
+    /// A caller waits for the result.
     pub(crate) const WAITED_FOR: Self = Self { of_free: 1.0, least: 0.25 };
 
-    /// After so long. More of it, the greater `haste` is: 0 for none, 1 for all that can be had.
-    fn of(self, free: f64, elapsed: Duration, haste: f64) -> f64 {
+    /// The part of a processor to take after so long a time. An urgency of 0 adds nothing, one of 1 takes the whole.
+    fn of(self, free: f64, elapsed: Duration, urgency: f64) -> f64 {
         let least = self.least * (1.0 + elapsed.div_duration_f64(MORE_AFTER));
         let usual = (free * free * self.of_free).max(least).min(1.0);
-        usual + (1.0 - usual) * haste.clamp(0.0, 1.0)
+        usual + (1.0 - usual) * urgency.clamp(0.0, 1.0)
     }
 }
 
-/// Takes turns. `haste` is asked once a turn.
-pub(crate) struct Pace<'a> {
+/// Divides work into turns. `urgency` is called once a turn.
+pub(crate) struct Throttle<'a> {
     share: Share,
-    haste: &'a dyn Fn() -> f64,
-    /// Which part of the time in which it wanted to work it could.
+    urgency: &'a dyn Fn() -> f64,
+    /// Which part of the time of its turns the thread had a processor.
     free: f64,
     steps: u32,
     /// The first turn.
@@ -61,13 +62,13 @@ pub(crate) struct Pace<'a> {
     begun_processor: Duration,
 }
 
-impl<'a> Pace<'a> {
-    pub(crate) fn new(share: Share, haste: &'a dyn Fn() -> f64) -> Self {
+impl<'a> Throttle<'a> {
+    pub(crate) fn new(share: Share, urgency: &'a dyn Fn() -> f64) -> Self {
         let (begun, begun_processor) = (Instant::now(), processor_time());
-        Self { share, haste, free: 0.0, steps: 0, first: begun, begun, begun_processor }
+        Self { share, urgency, free: 0.0, steps: 0, first: begun, begun, begun_processor }
     }
 
-    /// Between any two steps; true where a turn is over and [`Self::rest`] is due.
+    /// Called between any two steps; true where a turn is over and [`Self::rest`] is due.
     pub(crate) fn is_rest_due(&mut self) -> bool {
         self.steps += 1;
         if self.steps < STEPS_A_LOOK {
@@ -77,12 +78,12 @@ impl<'a> Pace<'a> {
         self.begun.elapsed() >= TURN && self.worked() >= TURN
     }
 
-    /// Sleeps as long as what was worked asks for.
+    /// Sleeps so long that the turn before takes the part of the time that it may.
     pub(crate) fn rest(&mut self) {
         let worked = self.worked();
         let could = ratio(worked, self.begun.elapsed()).min(1.0);
         self.free += (could - self.free) / TURNS_A_MEAN;
-        let share = self.share.of(self.free, self.first.elapsed(), (self.haste)());
+        let share = self.share.of(self.free, self.first.elapsed(), (self.urgency)());
         std::thread::sleep(rest_after(worked, share));
         (self.begun, self.begun_processor) = (Instant::now(), processor_time());
     }
@@ -110,9 +111,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_takes_a_part_of_what_is_free_and_more_in_haste() {
-        let rest = |share: Share, free, seconds, haste| {
-            let share = share.of(free, Duration::from_secs(seconds), haste);
+    fn it_takes_a_part_of_what_is_free_and_more_when_urgent() {
+        let rest = |share: Share, free, seconds, urgency| {
+            let share = share.of(free, Duration::from_secs(seconds), urgency);
             rest_after(Duration::from_micros(300), share).as_micros()
         };
         assert_eq!(rest(Share::BESIDE, 0.15, 0, 0.0), 14_700, "2 %");
@@ -130,14 +131,14 @@ mod tests {
 
     #[test]
     fn a_turn_ends_when_it_has_used_the_processor_for_so_long() {
-        let mut pace = Pace::new(Share::WAITED_FOR, &|| 1.0);
+        let mut throttle = Throttle::new(Share::WAITED_FOR, &|| 1.0);
         for _ in 0..3 {
-            while !pace.is_rest_due() {
+            while !throttle.is_rest_due() {
                 std::hint::spin_loop();
             }
-            assert!(pace.worked() >= TURN);
-            pace.rest();
+            assert!(throttle.worked() >= TURN);
+            throttle.rest();
         }
-        assert!(pace.free > 0.0);
+        assert!(throttle.free > 0.0);
     }
 }

@@ -4,7 +4,7 @@
 use crate::log::NextFile;
 use crate::log::commit::Shared;
 use crate::log::format::HEAD_BYTES;
-use crate::snapshot::pace::{Pace, Share, yield_to_others};
+use crate::snapshot::throttle::{Share, Throttle, yield_to_others};
 use crate::snapshot::{self, SnapshotError, SnapshotReport};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -40,7 +40,7 @@ pub struct SnapshotFailure {
 }
 
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct Snapshotter {
     shared: Arc<Shared>,
     directory: PathBuf,
     /// Held while one is written.
@@ -56,7 +56,7 @@ pub(crate) struct Keeper {
     is_closing: AtomicBool,
 }
 
-impl Keeper {
+impl Snapshotter {
     pub(crate) fn new(
         shared: Arc<Shared>,
         directory: &Path,
@@ -137,9 +137,9 @@ impl Keeper {
         self.bytes_needless.load(Ordering::Relaxed).saturating_add(length)
     }
 
-    /// While the log grows by its length again, what is taken of the processors grows up to all: else the log of a
-    /// server that has nothing free would grow for ever. All is taken where somebody waits for it.
-    fn haste(&self) -> f64 {
+    /// Grows from 0 to 1 while the log grows by the length at which a snapshot was due: on a server without free processor
+    /// time the log would else grow for ever. 1 where a caller waits for a snapshot.
+    fn urgency(&self) -> f64 {
         if self.waiting.load(Ordering::Relaxed) > 0 {
             return 1.0;
         }
@@ -149,21 +149,21 @@ impl Keeper {
     }
 
     fn try_to_take(&self, share: Share) -> Result<SnapshotReport, SnapshotError> {
-        let haste = || self.haste();
-        let mut pace = Pace::new(share, &haste);
+        let urgency = || self.urgency();
+        let mut throttle = Throttle::new(share, &urgency);
         loop {
             // The log's thread, for which writes wait, only has to change over to a file that is ready.
             let next = NextFile::create(&self.directory, self.shared.log_number.load(Ordering::Relaxed) + 1);
-            let turned = next.and_then(|next| self.shared.turn_log(next));
-            let (number, bytes_before) = turned.map_err(|cause| SnapshotError::Turn(cause.into()))?;
+            let rotated = next.and_then(|next| self.shared.rotate_log(next));
+            let (number, bytes_before) = rotated.map_err(|cause| SnapshotError::Rotate(cause.into()))?;
             let before = self.shared.rollbacks.load(Ordering::SeqCst);
             let memory = self.shared.memory.load_full();
-            let written = snapshot::write(&self.directory, number, &memory, &self.is_closing, &mut pace)?;
+            let written = snapshot::write(&self.directory, number, &memory, &self.is_closing, &mut throttle)?;
             drop(memory);
             // All that the snapshot has seen must be in the log before it counts.
             self.shared.sync_log().map_err(SnapshotError::Log)?;
             if self.shared.rollbacks.load(Ordering::SeqCst) == before {
-                let report = written.publish(&self.directory, &mut pace)?;
+                let report = written.publish(&self.directory, &mut throttle)?;
                 self.bytes_needless.store(bytes_before, Ordering::Relaxed);
                 self.bytes_last.store(report.bytes - HEAD_BYTES as u64, Ordering::Relaxed);
                 return Ok(report);

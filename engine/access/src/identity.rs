@@ -77,7 +77,7 @@ impl Way {
         }
     }
 
-    /// Tells users of one name apart that are known in different ways.
+    /// Makes users of one name different who are known in different ways.
     pub(crate) fn tag(self) -> u8 {
         self as u8
     }

@@ -1,4 +1,4 @@
-//! Why a request is refused before anything is done: what the client is told (RFC 6750), and what only the log says.
+//! Why a request is refused before anything is done: the response (RFC 6750), and the reason for the log alone.
 
 use http::StatusCode;
 
@@ -67,7 +67,7 @@ impl AuthRefusal {
         }
     }
 
-    /// What the client is told.
+    /// The message of the response.
     pub fn message(&self) -> &'static str {
         match self.kind {
             RefusalKind::NoCredentials => "credentials are needed",

@@ -156,7 +156,7 @@ impl Quotas {
 }
 
 impl Counts {
-    /// Forgets counts whose windows have ended; looks at all of them only when one has.
+    /// Forgets counts whose windows have ended; goes through all of them only when one has.
     fn forget_ended(&mut self, now: i64) {
         if now < self.next_end {
             return;

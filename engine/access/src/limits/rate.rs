@@ -171,8 +171,8 @@ mod tests {
                         conforming.push(now);
                     }
                     Cell::Exceeds { retry_after_ns } => {
-                        let told = limit.judge(state, 1, now + retry_after_ns);
-                        prop_assert!(matches!(told, Cell::Conforms { .. }), "what is told holds");
+                        let later = limit.judge(state, 1, now + retry_after_ns);
+                        prop_assert!(matches!(later, Cell::Conforms { .. }), "the time that is given is enough");
                         let before = limit.judge(state, 1, now + retry_after_ns - 1);
                         prop_assert!(matches!(before, Cell::Exceeds { .. }), "and not before");
                     }

@@ -78,7 +78,7 @@ fn read_key(entry: FileEntry<'_, '_>, roles: &[Role], faults: &mut Faults) -> Op
     let hash = fields.take("hash").and_then(|entry| {
         let hash = read_hash(&entry.text(faults)?);
         if hash.is_none() {
-            // The value is not told: it may be the key itself.
+            // The message leaves the value out: it may be the key itself.
             faults.push(entry.value_origin(), "`hash` is what `prony key new` writes: sha256:…");
         }
         hash

@@ -1,4 +1,4 @@
-//! `[auth]` and `[roles.…]` of the configuration: read whole, so that all mistakes are told at once, each with its place.
+//! `[auth]` and `[roles.…]` of the configuration: read whole, so that all mistakes are reported at once, each with its place.
 
 mod api_keys;
 mod auth;

@@ -349,7 +349,7 @@ fn issuers_do_not_share_keys() {
     assert_eq!(refusal(&both, &of("https://second.example/", SECRET), NOW), "the signature is wrong");
 }
 
-/// Signatures of all zeros are right for any message with implementations that do not look (CVE-2022-21449).
+/// Signatures of all zeros are right for any message with implementations that do not check their range (CVE-2022-21449).
 #[test]
 fn empty_elliptic_signatures_are_refused() {
     let key = TestKey::p256();

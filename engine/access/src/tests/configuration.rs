@@ -1,4 +1,4 @@
-//! Mistakes of the configuration: all at once, each with its place, and what may have been meant.
+//! Reading the configuration: what is read, and its mistakes, all at once, each with its place and what may have been meant.
 
 use expect_test::{Expect, expect};
 use prony_graphql::selection::Value;
@@ -113,7 +113,7 @@ select = { columns = "*" }
 }
 
 #[test]
-fn mistakes_of_auth_are_told_at_once() {
+fn mistakes_of_auth_are_reported_at_once() {
     check(
         r#"
 [auth]
@@ -190,7 +190,7 @@ fn keys_of_the_wrong_kind_are_mistakes() {
         .file("set.json", json!({"keys": [rsa.jwk(json!({"alg": "RS256"}))]}).to_string())
         .file("enc.json", rsa.jwk(json!({"use": "enc"})).to_string())
         .file("oct.json", json!({"kty": "oct", "k": encoded("short")}).to_string());
-    let mut told = String::new();
+    let mut all = String::new();
     for (keys, algorithms) in [
         ("key_file = \"rsa.pem\"", "[\"HS256\"]"),
         ("key_file = \"rsa.pem\"", "[\"RS256\", \"ES256\"]"),
@@ -218,7 +218,7 @@ fn keys_of_the_wrong_kind_are_mistakes() {
         let (settings, faults) = beside.read(&text);
         assert!(!faults.is_empty(), "{text}");
         assert!(!faults.contains("hunter2") && !format!("{settings:?}").contains("hunter2"), "{faults}");
-        told.extend([keys, " ", algorithms, "\n  ", &faults.replace('\n', "\n  "), "\n"]);
+        all.extend([keys, " ", algorithms, "\n  ", &faults.replace('\n', "\n  "), "\n"]);
     }
     expect![[r#"
         key_file = "rsa.pem" ["HS256"]
@@ -263,7 +263,7 @@ fn keys_of_the_wrong_kind_are_mistakes() {
           prony.toml:2:10: `secret` is for HS256, HS384 and HS512; other algorithms need a public key
         secret = "${JWT_SECRET}" ["HS256", "RS256"]
           prony.toml:2:10: RS256 cannot be checked with a secret
-    "#]].assert_eq(&told);
+    "#]].assert_eq(&all);
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn secrets_are_in_no_debug_output() {
 }
 
 #[test]
-fn mistakes_of_roles_are_told_at_once() {
+fn mistakes_of_roles_are_reported_at_once() {
     check(
         r#"
 [auth]
@@ -342,6 +342,19 @@ fn credentials_are_in_no_debug_output() {
     assert!(shown.contains("NeedsWebhook"), "{shown}");
     let as_numbers = format!("{:?}", b"hunter2");
     assert!(!shown.contains("hunter2") && !shown.contains(as_numbers.trim_matches(['[', ']'])), "{shown}");
+}
+
+/// All configurations of the documentation are right.
+#[test]
+fn the_documentation_is_right() {
+    let text = include_str!("../../../../docs/access.md");
+    let mut blocks = text.split("```toml\n").skip(1).peekable();
+    assert!(blocks.peek().is_some());
+    for block in blocks {
+        let (block, _) = block.split_once("```").expect("a block ends");
+        let (_, faults) = Beside::new().read(block);
+        assert_eq!(faults, "", "{block}");
+    }
 }
 
 /// Whoever has no claims for a variable would hide all rows by it.

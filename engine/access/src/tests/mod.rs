@@ -93,8 +93,8 @@ impl Beside {
             settings.read_operations(operations, &mut faults);
         }
         faults.sort();
-        let told: Vec<String> = faults.0.iter().map(ToString::to_string).collect();
-        (settings, told.join("\n"))
+        let lines: Vec<String> = faults.0.iter().map(ToString::to_string).collect();
+        (settings, lines.join("\n"))
     }
 
     fn settings(&self, text: &str) -> AccessSettings {

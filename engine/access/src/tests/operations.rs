@@ -197,7 +197,7 @@ rate_limit = [{ by = "user", rate = "100/s" }]
 }
 
 #[test]
-fn mistakes_of_operations_are_told_at_once() {
+fn mistakes_of_operations_are_reported_at_once() {
     let rules = r#"
 [[operation]]
 match = "Query.orders"

@@ -807,3 +807,37 @@ fn one_time_passwords_are_those_of_the_rfc() {
         }"#;
     check(script, &[], 0, &["passwords 94287082 07081804 65353130", "kept true false 6"]);
 }
+
+#[test]
+fn the_log_goes_where_the_flags_say() {
+    let script = "import { fail } from 'k6';\nexport default function () {\n\
+        console.log('said', 7); console.debug('a detail'); throw new Error('not well');\n}";
+    let directory = tempfile::tempdir().unwrap();
+    let read = |name: &str| fs::read_to_string(directory.path().join(name)).unwrap();
+    let with = |arguments: &[&str]| {
+        let ran = run_in(directory.path(), script, arguments);
+        assert_eq!(ran.code, Some(0), "{}", ran.error);
+        ran
+    };
+    let plain = with(&[]).error;
+    assert!(plain.contains("said") && !plain.contains("a detail"), "{plain}");
+    assert!(with(&["-v"]).error.contains("level=debug msg=\"a detail\""));
+    let json = with(&["--log-format", "json"]).error;
+    assert!(json.contains(r#"{"level":"info","msg":"said 7","source":"console","time":"2"#), "{json}");
+    assert!(with(&["--log-format", "raw"]).error.starts_with("said 7\nError: not well\n"));
+    let none = with(&["--log-output", "none"]).error;
+    assert!(!none.contains("said") && !none.contains("not well"), "{none}");
+    assert!(with(&["--log-output=stdout"]).out.contains("not well"));
+    let error = with(&["--log-output", "file=run.log"]).error;
+    assert!(
+        !error.contains("said") && read("run.log").contains("msg=\"said 7\""),
+        "{error}{}",
+        read("run.log")
+    );
+    let error = with(&["--console-output", "console.log", "--log-format=raw"]).error;
+    assert!(!error.contains("said") && error.contains("not well"), "{error}");
+    assert_eq!(read("console.log"), "said 7\n");
+    check(script, &["--log-output", "loki=http://x"], 104, &["not sent to Loki"]);
+    check(script, &["--log-format", "xml"], 104, &["none of text, json and raw"]);
+    check(script, &["--linger"], 104, &["--linger is not supported"]);
+}

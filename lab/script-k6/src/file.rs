@@ -1,6 +1,8 @@
 //! A script as it was read: as many runnable scripts can be made of it as a search needs.
 
 use super::builtins::builtins;
+use super::modules::log::Log;
+use super::modules::log_settings::LogSettings;
 use super::modules::secrets::Secrets;
 use super::modules::secrets::sources::SecretSources;
 use super::source::{Main, SourceError, Sources};
@@ -17,6 +19,7 @@ pub struct ScriptFile {
     environment: BTreeMap<String, String>,
     pub limits: Limits,
     pub secrets: SecretSources,
+    pub log: LogSettings,
 }
 
 impl ScriptFile {
@@ -29,6 +32,7 @@ impl ScriptFile {
             environment,
             limits: Limits::default(),
             secrets: SecretSources::default(),
+            log: LogSettings::default(),
         })
     }
 
@@ -42,6 +46,7 @@ impl ScriptFile {
         let mut script = Script::new(self.sources.entry(), Arc::<Sources>::clone(&self.sources), builtins());
         script.environment.clone_from(&self.environment);
         script.limits = self.limits;
+        self.log.apply(&script.shared::<Log>());
         let secrets = script.shared::<Secrets>().0.set(self.secrets.clone());
         assert!(secrets.is_ok(), "a new script has no secrets yet");
         script

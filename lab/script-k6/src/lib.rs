@@ -30,6 +30,7 @@ pub use metrics::binding::AddRules;
 pub use metrics::summary::{Summary, SummaryMode, SummaryOptions};
 pub use modules::execution::RunEnd;
 pub use modules::log::{Log, Style};
+pub use modules::log_settings::{LogSettings, LogSettingsError, LogTarget};
 pub use modules::secrets::sources::{SecretSourceError, SecretSources};
 pub use options::table::OPTIONS;
 pub use options::{Notes, Span, Tier};

@@ -8,6 +8,7 @@ use super::measure::{Measure, MeasureError, MeasureSettings};
 use super::metrics::binding::AddRules;
 use super::modules::execution::RunState;
 use super::modules::log::Log;
+use super::modules::log_settings::LogSettings;
 use super::options::{Notes, Options, OptionsError, Scenario, Tier, Tiers};
 use super::program::{Entry, ScenarioSpec, ScriptWorkload};
 use super::vm::{Machine, Script, ScriptError};
@@ -44,6 +45,8 @@ pub struct Session {
     pub options: Options,
     pub measure: Arc<Measure>,
     script: Arc<Script>,
+    /// Where the log goes.
+    pub log: LogSettings,
     /// What should be said of the options before the run.
     pub warnings: Vec<String>,
     functions: Vec<String>,
@@ -137,6 +140,7 @@ impl Session {
             warnings: consolidated.warnings,
             measure: Arc::new(measure),
             script: Arc::new(script),
+            log: file.log.clone(),
             functions: inspected.functions,
             wire,
         })

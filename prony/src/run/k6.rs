@@ -2,6 +2,7 @@
 //! as k6 does, and after it what Prony found.
 
 mod flags;
+mod refused;
 
 use super::{display, show, warn, warn_of_outputs};
 use crate::interrupt;
@@ -11,7 +12,7 @@ use prony_metrics::outputs::OutputSpec;
 use prony_model::Plan;
 use prony_runs::k6::{Ended, GivenError, Lived, handle_summary, live};
 use prony_runs::{observe, result_path};
-use prony_script_k6::{Check, Exit, MeasureSettings, Session, Style, SummaryMode, builtins};
+use prony_script_k6::{Check, Exit, LogTarget, MeasureSettings, Session, SummaryMode, builtins};
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
@@ -58,6 +59,9 @@ pub(crate) fn execute(arguments: &K6Arguments) -> ExitCode {
 }
 
 fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
+    if let Some(refusal) = &arguments.refusal {
+        return Err(Stopped::new(Exit::Configuration, anyhow::anyhow!("{refusal}")));
+    }
     if arguments.check {
         let (_, main) = arguments.given().main()?;
         let check = Check::of(main, &builtins());
@@ -125,7 +129,9 @@ fn options(
     path: &Path,
 ) -> anyhow::Result<RunOptions> {
     let mut display = display(arguments.quiet);
-    session.measure.log().set_output(display.errors(), Style::of_errors());
+    if matches!(session.log.target, LogTarget::Errors) {
+        session.measure.log().set_output(display.errors(), session.log.style_of_errors());
+    }
     let options = RunOptions {
         output: Output::File(path.to_owned()),
         command_line: crate::command_line(),

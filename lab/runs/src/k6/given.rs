@@ -1,7 +1,8 @@
 //! What a k6 script is run with: its text, `__ENV`, and options from `config.json`, variables and flags.
 
 use prony_script_k6::{
-    Exit, GivenOptions, Main, Notes, ScriptFile, SecretSourceError, SecretSources, SourceError, Tier,
+    Exit, GivenOptions, LogSettings, LogSettingsError, Main, Notes, ScriptFile, SecretSourceError,
+    SecretSources, SourceError, Tier,
 };
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
@@ -38,8 +39,29 @@ pub struct Given {
     pub user_memory_limit_bytes: Option<usize>,
     /// Where `k6/secrets` finds values, as `--secret-source` names it.
     pub secret_sources: Vec<String>,
+    pub log: LogFlags,
     /// Flags of options, by the options' names.
     pub options: Vec<(&'static str, Vec<String>)>,
+}
+
+/// As k6's flags have them.
+#[derive(Debug, Clone, Default)]
+pub struct LogFlags {
+    pub is_verbose: bool,
+    pub output: Option<String>,
+    pub format: Option<String>,
+    pub console_output: Option<PathBuf>,
+}
+
+impl LogFlags {
+    /// k6's variables count where a flag is not given.
+    fn settings(&self) -> Result<LogSettings, LogSettingsError> {
+        let output = self.output.clone().or_else(|| variable("K6_LOG_OUTPUT"));
+        let format = self.format.clone().or_else(|| variable("K6_LOG_FORMAT"));
+        let console = self.console_output.clone();
+        let console = console.or_else(|| variable("K6_CONSOLE_OUTPUT").map(PathBuf::from));
+        LogSettings::parse(self.is_verbose, output.as_deref(), format.as_deref(), console.as_deref())
+    }
 }
 
 /// Why a script cannot be run with what it was given.
@@ -55,6 +77,8 @@ pub enum GivenError {
     Unreadable { path: String, cause: io::Error },
     #[error("{path} is no JSON: {cause}")]
     NoJson { path: String, cause: serde_json::Error },
+    #[error(transparent)]
+    Log(#[from] LogSettingsError),
     #[error(transparent)]
     Secrets(#[from] SecretSourceError),
     #[error(transparent)]
@@ -78,6 +102,7 @@ impl Given {
         let limits = &mut file.limits;
         limits.memory_bytes = self.memory_limit_bytes.unwrap_or(limits.memory_bytes);
         limits.user_memory_bytes = self.user_memory_limit_bytes.unwrap_or(limits.user_memory_bytes);
+        file.log = self.log.settings()?;
         file.secrets = SecretSources::parse(&self.secret_sources)?;
         Ok(file)
     }

@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-pub use given::{Given, GivenError, is_named};
+pub use given::{Given, GivenError, LogFlags, is_named};
 pub(crate) use subject::KIND;
 
 /// How a script's life ended.

@@ -39,6 +39,7 @@ fn install<'js>(ctx: &Ctx<'js>, exports: &Object<'js>) -> rquickjs::Result<()> {
 
 fn log<'js>(ctx: &Ctx<'js>, level: Level, values: Vec<Value<'js>>) -> rquickjs::Result<()> {
     let log = host_of(ctx).script.shared::<Log>();
+    let log = log.console();
     if log.takes(level) {
         log.write(level, &line(ctx, values)?, &[("source", "console")]);
     }

@@ -2,11 +2,12 @@
 //! and lines that come faster than it can are counted, not kept.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -53,6 +54,10 @@ pub enum Style {
     Coloured,
     /// `time="…" level=info msg=text source=console`
     Plain,
+    /// An object of JSON a line.
+    Json,
+    /// The message alone.
+    Raw,
 }
 
 impl Style {
@@ -69,6 +74,8 @@ pub struct Log {
     lost: AtomicU64,
     /// Secrets, which are not to be read in it.
     redacted: Mutex<Vec<String>>,
+    /// Where lines of `console` go, if not here.
+    console: OnceLock<Box<Log>>,
     state: Mutex<State>,
 }
 
@@ -100,6 +107,7 @@ impl Log {
             is_verbose: AtomicBool::new(false),
             lost: AtomicU64::new(0),
             redacted: Mutex::default(),
+            console: OnceLock::new(),
             state: Mutex::new(State { style, output: Output::Idle(output) }),
         }
     }
@@ -114,6 +122,17 @@ impl Log {
         self.flush();
         let mut state = self.state();
         *state = State { style, output: Output::Idle(Some(output)) };
+    }
+
+    /// Lines of `console` go to another log, from the first that is given.
+    pub(super) fn set_console(&self, console: Self) {
+        console.set_verbose(self.is_verbose.load(Ordering::Relaxed));
+        let _ = self.console.set(Box::new(console));
+    }
+
+    /// Where lines of `console` go.
+    pub(super) fn console(&self) -> &Self {
+        self.console.get().map_or(self, |console| console)
     }
 
     pub fn takes(&self, level: Level) -> bool {
@@ -132,6 +151,8 @@ impl Log {
         let line = match state.style {
             Style::Coloured => coloured(self.begun.elapsed(), level, message, fields),
             Style::Plain => plain(since_epoch(), level, message, fields),
+            Style::Json => json(since_epoch(), level, message, fields),
+            Style::Raw => format!("{}\n", message.strip_suffix('\n').unwrap_or(message)),
         };
         let sender = match &mut state.output {
             Output::Writing(sender, _) => sender,
@@ -147,6 +168,9 @@ impl Log {
 
     /// Lines from now on have k6's mark in the place of this text.
     pub fn redact(&self, secret: &str) {
+        if let Some(console) = self.console.get() {
+            console.redact(secret);
+        }
         let mut redacted = self.redacted.lock().unwrap_or_else(PoisonError::into_inner);
         if !secret.is_empty() && !redacted.iter().any(|known| known == secret) {
             redacted.push(secret.to_owned());
@@ -164,6 +188,9 @@ impl Log {
 
     /// Returns once all lines are written, and says how many were not kept.
     pub fn flush(&self) {
+        if let Some(console) = self.console.get() {
+            console.flush();
+        }
         let lost = self.lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
             // There is room for one more: the writer is given what is there first.
@@ -264,6 +291,14 @@ fn plain(since_epoch: Duration, level: Level, message: &str, fields: &[(&str, &s
     }
     line.push('\n');
     line
+}
+
+fn json(since_epoch: Duration, level: Level, message: &str, fields: &[(&str, &str)]) -> String {
+    let time = timestamp(since_epoch.as_secs());
+    let own = [("level", level.name()), ("msg", message), ("time", &time)];
+    // In the order of their names, as k6 writes them.
+    let members: BTreeMap<&str, &str> = fields.iter().copied().chain(own).collect();
+    serde_json::to_string(&members).expect("texts are JSON") + "\n"
 }
 
 fn push_value(line: &mut String, value: &str) {

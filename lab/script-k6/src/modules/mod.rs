@@ -14,6 +14,7 @@ pub(crate) mod execution;
 mod files;
 pub(crate) mod html;
 pub(crate) mod log;
+pub(crate) mod log_settings;
 pub(crate) mod samples;
 pub(crate) mod secrets;
 mod sockets;

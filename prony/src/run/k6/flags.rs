@@ -1,11 +1,12 @@
 //! The command line of a script: k6's flags, those of options from the table of all options, and Prony's own.
 
 use super::super::quantity::bytes;
+use super::refused::{refusal, refused_flags};
 use anyhow::bail;
 use clap::builder::ArgAction;
 use clap::{Arg, ArgMatches, CommandFactory as _, FromArgMatches as _, Parser};
 use prony_metrics::outputs::{OutputError, OutputSpec};
-use prony_runs::k6::Given;
+use prony_runs::k6::{Given, LogFlags};
 use prony_runs::{Flags, Kind};
 use prony_script_k6::{OPTIONS, SummaryMode};
 use std::ffi::OsString;
@@ -66,6 +67,24 @@ pub(crate) struct K6Arguments {
     /// Threads of the lab; by default one for each processor.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub threads: Option<u32>,
+    /// Log lines of `console.debug` too.
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Where the log goes: stderr, stdout, none or file=PATH.
+    #[arg(long, value_name = "TARGET")]
+    pub log_output: Option<String>,
+    /// How its lines look: text, json or raw.
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<String>,
+    /// A file for what `console` writes.
+    #[arg(long, value_name = "FILE")]
+    pub console_output: Option<PathBuf>,
+    /// Taken for k6's sake; `js` is the only one.
+    #[arg(long = "type", value_name = "TYPE", hide = true)]
+    pub kind: Option<String>,
+    /// Taken for k6's sake: scripts run as in k6's mode `extended`, those of `base` too.
+    #[arg(long, value_name = "MODE", hide = true)]
+    pub compatibility_mode: Option<String>,
     /// Where `k6/secrets` finds values: mock=KEY=VALUE,… or file=PATH; repeatable, with name=NAME and default.
     #[arg(long, value_name = "SOURCE")]
     pub secret_source: Vec<String>,
@@ -84,6 +103,9 @@ pub(crate) struct K6Arguments {
     /// Exit with 1 where a finding voids what was measured.
     #[arg(long)]
     pub strict: bool,
+    /// Why it cannot be run, where k6 could.
+    #[arg(skip)]
+    pub refusal: Option<String>,
     /// Flags of options, by the options' names.
     #[arg(skip)]
     pub options: Vec<(&'static str, Vec<String>)>,
@@ -105,6 +127,12 @@ impl K6Arguments {
             environment: self.environment.clone(),
             include_system_env_vars: self.include_system_env_vars,
             configuration: self.config.clone(),
+            log: LogFlags {
+                is_verbose: self.verbose,
+                output: self.log_output.clone(),
+                format: self.log_format.clone(),
+                console_output: self.console_output.clone(),
+            },
             secret_sources: self.secret_source.clone(),
             memory_limit_bytes: self.memory_limit,
             user_memory_limit_bytes: self.user_memory_limit,
@@ -114,10 +142,14 @@ impl K6Arguments {
 
     fn parse_all(rest: &[OsString]) -> Result<Self, clap::Error> {
         let name = OsString::from("prony run");
-        let matches =
-            Self::command().args(option_flags()).try_get_matches_from([&name].into_iter().chain(rest))?;
+        let matches = Self::command()
+            .args(option_flags())
+            .args(refused_flags())
+            .try_get_matches_from([&name].into_iter().chain(rest))?;
         let mut arguments = Self::from_arg_matches(&matches)?;
         arguments.options = given_flags(&matches);
+        let (kind, mode) = (arguments.kind.as_deref(), arguments.compatibility_mode.as_deref());
+        arguments.refusal = refusal(&matches, kind, mode);
         Ok(arguments)
     }
 
@@ -221,5 +253,32 @@ mod tests {
             ("A=1 B=2=3".into(), "json=a.gz csv".into())
         );
         assert!(arguments.quiet && arguments.script == "a.js");
+    }
+
+    fn refusal(line: &str) -> Option<String> {
+        read(line).unwrap().refusal
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused_by_name_and_what_asks_for_nothing_is_not() {
+        for (flag, part) in [
+            ("--address localhost:6565", "--address localhost:6565 is not supported: there is no REST API"),
+            ("-a :0", "--address :0 is not supported"),
+            ("--linger", "--linger is not supported"),
+            ("--blacklist-ip 10.0.0.0/8", "--blacklist-ip 10.0.0.0/8 is not supported"),
+            ("--block-hostnames *.example.com", "--block-hostnames *.example.com is not supported"),
+            ("--execution-segment 0:1/2", "a run is not divided"),
+            ("--traces-output otel=http://x", "--traces-output"),
+            ("--type archive", "--type archive is not supported"),
+            ("--compatibility-mode old", "none of extended, base, experimental_enhanced"),
+        ] {
+            let refusal = refusal(&format!("prony run {flag} a.js")).unwrap_or_default();
+            assert!(refusal.contains(part), "{flag}: {refusal}");
+        }
+        for flag in
+            ["--linger=false", "--execution-segment 0:1", "--type js", "--compatibility-mode base", "-v"]
+        {
+            assert_eq!(refusal(&format!("prony run {flag} a.js")), None, "{flag}");
+        }
     }
 }

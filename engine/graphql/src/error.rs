@@ -41,6 +41,8 @@ pub enum ErrorCode {
     ConstraintViolation,
     /// Who asks may not do it.
     Forbidden,
+    /// Who asks has reached a limit of requests.
+    TooManyRequests,
     /// A stored value does not fit its GraphQL type.
     ValueOutOfRange,
     /// Events came faster than they could be told, or nobody knows which there were; the subscription goes on without them.
@@ -65,6 +67,7 @@ impl ErrorCode {
             Self::Timeout => "TIMEOUT",
             Self::ConstraintViolation => "CONSTRAINT_VIOLATION",
             Self::Forbidden => "FORBIDDEN",
+            Self::TooManyRequests => "TOO_MANY_REQUESTS",
             Self::ValueOutOfRange => "VALUE_OUT_OF_RANGE",
             Self::EventsLost => "EVENTS_LOST",
             Self::SubscriptionEnded => "SUBSCRIPTION_ENDED",

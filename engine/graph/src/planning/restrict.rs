@@ -2,7 +2,7 @@
 
 use prony_graph_store::Side;
 use prony_graphql::selection::Value;
-use prony_source::permissions::{PermissionFault, Permissions, TablePermissions};
+use prony_source::permissions::{Columns, PermissionFault, Permissions, TablePermissions};
 
 use crate::{
     planning::{filter::Filter, lower_filter::Scope},
@@ -27,10 +27,10 @@ pub(crate) struct Restrictions {
 }
 
 impl Restrictions {
-    /// Types are named as in GraphQL, where no two have the same name.
+    /// Types are named as in GraphQL, where no two have the same name. Those that are not there are left out: types come and go.
     ///
     /// # Errors
-    /// All types that are not there and conditions that do not fit theirs.
+    /// All permissions that a graph does not know, and conditions that do not fit their type.
     pub(crate) fn new(model: &Model, permissions: &Permissions) -> Result<Self, Vec<PermissionFault>> {
         let none = |side| model.side(side).types.iter().map(|_| None).collect();
         let mut made = Self { nodes: none(Side::Nodes), relationships: none(Side::Relationships) };
@@ -39,12 +39,12 @@ impl Restrictions {
             let found = [Side::Nodes, Side::Relationships]
                 .into_iter()
                 .find_map(|side| Some((side, model.side(side).by_type_name(name)?)));
-            let restrictions = match found {
-                Some((side, of)) => restrictions(model, side, of, granted)
-                    .map(|restrictions| (side, of, restrictions))
-                    .map_err(|error| error.message),
-                None => Err("the graph has no such type".to_owned()),
-            };
+            // A type may come later; until then there is nothing of it to be seen.
+            let Some((side, of)) = found else { continue };
+            let restrictions = check(granted).and_then(|()| {
+                let made = restrictions(model, side, of, granted);
+                made.map(|restrictions| (side, of, restrictions)).map_err(|error| error.message)
+            });
             match restrictions {
                 Ok((Side::Nodes, of, made_of)) => made.nodes[usize::from(of.0)] = Some(made_of),
                 Ok((Side::Relationships, of, made_of)) => {
@@ -67,6 +67,26 @@ impl Restrictions {
     pub(crate) fn of(&self, side: Side, of: TypeId) -> Option<&TypeRestrictions> {
         self.side(side).get(usize::from(of.0))?.as_ref()
     }
+}
+
+/// What permissions may say of a graph: which nodes and relationships of a type, with all of their properties.
+fn check(granted: &TablePermissions) -> Result<(), String> {
+    let all = |columns: &Columns| *columns == Columns::All;
+    let is_known =
+        granted.select.as_ref().is_none_or(|select| {
+            let uses = [&select.filter, &select.sort, &select.aggregate];
+            all(&select.columns)
+                && uses.iter().all(|columns| columns.as_ref().is_none_or(all))
+                && select.aggregates
+                && select.limit.is_none()
+        }) && granted.insert.as_ref().is_none_or(|insert| all(&insert.columns) && insert.set.is_empty())
+            && granted.update.as_ref().is_none_or(|update| all(&update.columns) && update.set.is_empty());
+    if is_known {
+        return Ok(());
+    }
+    Err("of a graph, roles are granted all properties of the nodes and relationships that `rows` and `check` let pass: leave \
+         `columns`, `limit` and `set` out, and write `aggregates = true`"
+        .to_owned())
 }
 
 fn restrictions(

@@ -5,6 +5,7 @@ mod fetch;
 mod keys;
 
 use std::{
+    net::IpAddr,
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -12,7 +13,8 @@ use std::{
 use arc_swap::ArcSwapOption;
 use http::HeaderMap;
 use prony_access::{
-    AccessSettings, AuthRefusal, Authenticator, Credentials, Identified, Identity, Openness, RefusalKind,
+    AccessSettings, AuthRefusal, Authenticator, Credentials, Identified, Identity, Openness, Operations,
+    RefusalKind, client_address,
 };
 use serde_json::Value as Json;
 
@@ -31,6 +33,7 @@ pub(crate) struct Access {
 pub(crate) struct Gate {
     authenticator: Authenticator,
     roles: Arc<RoleSchemas>,
+    operations: Arc<Operations>,
 }
 
 /// What is known of who asks without waiting.
@@ -53,6 +56,7 @@ impl Access {
         let gate = || Gate {
             authenticator: Authenticator::new(settings),
             roles: Arc::new(RoleSchemas::new(Arc::clone(settings))),
+            operations: Arc::new(Operations::new(settings)),
         };
         self.current.store((settings.openness == Openness::Closed).then(|| Arc::new(gate())));
     }
@@ -63,15 +67,16 @@ impl Access {
     }
 
     /// Who asks, of the headers of a request.
-    pub(crate) fn try_identify<'h>(&self, headers: impl Iterator<Item = (&'h str, &'h [u8])>) -> Known {
+    pub(crate) fn try_identify<'h>(
+        &self,
+        headers: impl Iterator<Item = (&'h str, &'h [u8])>,
+        peer: IpAddr,
+    ) -> Known {
         let current = self.current.load();
         let Some(gate) = &*current else { return Known::Asker(None) };
-        let mut credentials = gate.authenticator.credentials();
-        for (name, value) in headers {
-            credentials.header(name, value);
-        }
+        let (credentials, address) = gate.read(headers, peer);
         match gate.authenticator.identify(&credentials, unix_now()) {
-            Identified::Known(identity) => Known::Asker(Some(gate.asker(identity))),
+            Identified::Known(identity) => Known::Asker(Some(gate.asker(identity, address))),
             Identified::Refused(_) | Identified::NeedsKeys(_) | Identified::NeedsWebhook(_) => {
                 Known::NotKnown
             }
@@ -82,20 +87,37 @@ impl Access {
     pub(crate) async fn identify<'h>(
         &self,
         headers: impl Iterator<Item = (&'h str, &'h [u8])>,
+        peer: IpAddr,
     ) -> Result<Option<Asker>, AuthRefusal> {
         let Some(gate) = self.current.load_full() else { return Ok(None) };
-        let mut credentials: Credentials<'_> = gate.authenticator.credentials();
-        for (name, value) in headers {
-            credentials.header(name, value);
-        }
+        let (credentials, address) = gate.read(headers, peer);
         let identity = gate.identify(&credentials).await?;
-        Ok(Some(gate.asker(identity)))
+        Ok(Some(gate.asker(identity, address)))
     }
 }
 
 impl Gate {
-    fn asker(&self, identity: Arc<Identity>) -> Asker {
-        Asker { roles: Arc::clone(&self.roles), identity }
+    /// The credentials, and from which address the client asks, as far as proxies are trusted.
+    fn read<'a, 'h: 'a>(
+        &'a self,
+        headers: impl Iterator<Item = (&'h str, &'h [u8])>,
+        peer: IpAddr,
+    ) -> (Credentials<'a>, IpAddr) {
+        let mut credentials = self.authenticator.credentials();
+        let trusted = &self.roles.settings.trusted_proxies;
+        let mut forwarded = Vec::new();
+        for (name, value) in headers {
+            credentials.header(name, value);
+            if !trusted.is_empty() && name.eq_ignore_ascii_case("x-forwarded-for") {
+                forwarded.extend(std::str::from_utf8(value));
+            }
+        }
+        (credentials, client_address(peer, &forwarded, trusted))
+    }
+
+    fn asker(&self, identity: Arc<Identity>, address: IpAddr) -> Asker {
+        let (roles, operations) = (Arc::clone(&self.roles), Arc::clone(&self.operations));
+        Asker { roles, operations, identity, address }
     }
 
     async fn identify(&self, credentials: &Credentials<'_>) -> Result<Arc<Identity>, AuthRefusal> {

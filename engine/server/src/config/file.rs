@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use prony_access::{AccessSettings, ConfigInputs};
+use prony_access::{AccessSettings, ConfigInputs, Openness};
 use prony_source::config::{
     ConfigOption, Faults, FileEntry, FileText, Kinds, SourceSection, described, suggestion,
 };
@@ -17,9 +17,10 @@ use super::{
     typed::{Given, Typed, TypedSource},
 };
 
-/// The tables of who asks, and of what roles may do.
+/// The tables of who asks, of what roles may do, and of limits by operation.
 const AUTH: &str = "auth";
 const ROLES: &str = "roles";
+const OPERATION: &str = "operation";
 
 /// Reads the text of the file at `path`, which is only for messages. What is faulty is left out of the answer, so
 /// that the rest can be checked too.
@@ -37,9 +38,17 @@ pub(super) fn read<'t>(
     }
     let mut typed = Typed::default();
     let of_access = |name: &str| file.entries(table.get_ref()).find(|entry| entry.name() == name);
-    let access = AccessSettings::read(of_access(AUTH), of_access(ROLES), inputs, &mut faults);
+    let mut access = AccessSettings::read(of_access(AUTH), of_access(ROLES), inputs, &mut faults);
+    if let Some(operations) = of_access(OPERATION) {
+        access.read_operations(operations, &mut faults);
+        if access.openness != Openness::Closed {
+            let message = "rules for operations need [auth], which says who asks; `anonymous` is enough";
+            faults.push(operations.key_origin(), message);
+        }
+    }
     typed.access = Some(access);
-    for entry in file.entries(table.get_ref()).filter(|entry| ![AUTH, ROLES].contains(&entry.name())) {
+    let is_of_access = |name: &str| [AUTH, ROLES, OPERATION].contains(&name);
+    for entry in file.entries(table.get_ref()).filter(|entry| !is_of_access(entry.name())) {
         if entry.name() == Section::Source.key() {
             SourceReader::new(kinds, &file).read(entry.value(), &mut typed, &mut faults);
         } else {
@@ -53,7 +62,7 @@ fn read_section(entry: FileEntry<'_, '_>, typed: &mut Typed<'_>, faults: &mut Fa
     let name = entry.name();
     let Some(section) = Section::OF_SERVER.into_iter().find(|section| section.key() == name) else {
         let known = Section::OF_SERVER.into_iter().chain([Section::Source]).map(Section::key);
-        let known = known.chain([AUTH, ROLES]);
+        let known = known.chain([AUTH, ROLES, OPERATION]);
         faults.push(entry.key_origin(), format!("`{name}` is no section{}", suggestion(name, known)));
         return;
     };

@@ -1,6 +1,7 @@
 //! How a request ended, in terms that every protocol can say in its own way: HTTP by a status and headers, WebSockets by a
 //! message, a host program by a text.
 
+use prony_access::OperationRefusal;
 use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     request::RequestFault,
@@ -36,6 +37,8 @@ pub(crate) enum RequestError {
     Unreadable(RequestFault),
     /// This kind of operation does not come in this way.
     NotAllowed,
+    /// Who asks lacks a scope, or has reached a limit.
+    Denied(OperationRefusal),
     /// The document, its variables, or who asks; in words for the client, the log has been told.
     Invalid(Vec<GraphqlError>),
 }
@@ -46,7 +49,7 @@ impl Outcome {
         match self {
             Self::Executed { errors: false } => OutcomeKind::Success,
             Self::Executed { errors: true } => OutcomeKind::FieldErrors,
-            Self::Refused(RequestError::Invalid(_)) => OutcomeKind::Refused,
+            Self::Refused(RequestError::Invalid(_) | RequestError::Denied(_)) => OutcomeKind::Refused,
             Self::Refused(RequestError::Unreadable(_) | RequestError::NotAllowed) => OutcomeKind::BadRequest,
         }
     }
@@ -57,6 +60,13 @@ impl RequestError {
     pub(crate) fn into_errors(self, not_allowed: &str) -> Vec<GraphqlError> {
         match self {
             Self::Invalid(errors) => errors,
+            Self::Denied(OperationRefusal::Scope(refusal)) => {
+                vec![GraphqlError::new(ErrorCode::Forbidden, refusal.message())]
+            }
+            Self::Denied(OperationRefusal::Limit(state)) => {
+                let message = format!("{state}; there is more in {} s", state.reset_s);
+                vec![GraphqlError::new(ErrorCode::TooManyRequests, message)]
+            }
             Self::Unreadable(fault) => vec![fault.into()],
             Self::NotAllowed => vec![GraphqlError::new(ErrorCode::BadUserInput, not_allowed)],
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use prony_graphql::{
+    Name,
     document::{Operation, limits::Limits},
     error::{ErrorCode, GraphqlError},
     introspection,
@@ -119,7 +120,8 @@ pub(crate) fn try_respond<C: ExecutionContext>(
             out.extend_from_slice(&body);
             outcome
         }
-        Err(RequestError::Unreadable(_) | RequestError::NotAllowed) => return None,
+        // It is counted once: what was refused took nothing.
+        Err(RequestError::Unreadable(_) | RequestError::NotAllowed | RequestError::Denied(_)) => return None,
     };
     Some(Response { outcome, body: (), kind, times: clock.times() })
 }
@@ -170,6 +172,9 @@ pub(crate) fn prepare<C: ExecutionContext>(
         served.cache.insert_plan(operation.id(), shape, plan)
     };
     plan.complexity.check(&variables, limits.max_complexity).map_err(|error| refused(vec![error]))?;
+    if let Some(asker) = &context.asker {
+        asker.admit(operation.name().map(Name::as_str), &plan).map_err(RequestError::Denied)?;
+    }
     let variables = context.add_session(variables);
     let RequestContext { asker, caller } = context;
     let variables = match caller {
@@ -233,7 +238,7 @@ fn assemble_into(
 fn error_body(core: &impl ExecutionContext, error: &RequestError) -> Vec<u8> {
     match error {
         RequestError::Invalid(errors) => response::refuse(errors, core.engine().detail()),
-        RequestError::Unreadable(_) | RequestError::NotAllowed => Vec::new(),
+        RequestError::Unreadable(_) | RequestError::NotAllowed | RequestError::Denied(_) => Vec::new(),
     }
 }
 

@@ -1,7 +1,11 @@
 //! The plan of an operation for one shape of its variables: for each root field, who answers it and how.
 
-use std::sync::Arc;
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+};
 
+use prony_access::{Operations, RuleId};
 use prony_graphql::{
     cache::Weight,
     document::{Operation, complexity::Complexity, limits::Limits},
@@ -25,6 +29,8 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
     pub(crate) complexity: Complexity,
     weight_bytes: usize,
+    /// What is asked of its root fields, by the rules of the configuration that asked first.
+    rules: OnceLock<(Arc<Operations>, Box<[RuleId]>)>,
 }
 
 /// How one root field is answered.
@@ -79,7 +85,25 @@ impl Plan {
         let weight_bytes = weight(&selection.fields)
             + complexity.weight_bytes()
             + steps.iter().map(Step::weight_bytes).sum::<usize>();
-        Ok(Self { selection, steps, complexity, weight_bytes })
+        Ok(Self { selection, steps, complexity, weight_bytes, rules: OnceLock::new() })
+    }
+}
+
+impl Plan {
+    /// The rules for its root fields, one a field. `name` is the operation's, which all who have the plan have in common.
+    pub(super) fn rules(&self, operations: &Arc<Operations>, name: Option<&str>) -> Cow<'_, [RuleId]> {
+        let find = || -> Box<[RuleId]> {
+            let root = match self.selection.kind {
+                OperationKind::Query => "Query",
+                OperationKind::Mutation => "Mutation",
+                OperationKind::Subscription => "Subscription",
+            };
+            let fields = self.selection.fields.iter();
+            fields.filter_map(|field| operations.rule(name, root, &field.name)).collect()
+        };
+        let (known, rules) = self.rules.get_or_init(|| (Arc::clone(operations), find()));
+        // Others come only with another configuration.
+        if Arc::ptr_eq(known, operations) { Cow::Borrowed(rules) } else { Cow::Owned(find().into_vec()) }
     }
 }
 

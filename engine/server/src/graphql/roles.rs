@@ -1,13 +1,19 @@
 //! What each role is served: schemas of their own, which are made when they are first asked for.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    net::IpAddr,
+    sync::{Arc, Mutex, PoisonError},
+};
 
-use prony_access::{AccessSettings, Identity, Role, RoleId};
+use prony_access::{AccessSettings, Identity, OperationRefusal, Operations, Role, RoleId, Times};
 use prony_graphql::selection::{SlotRoot, Value};
 use prony_source::permissions::{Permissions, TablePermissions};
 
+use rustix::time::{ClockId, clock_gettime};
+
 use super::{
     engine::{Engine, joined},
+    plan::Plan,
     served::Served,
 };
 
@@ -25,7 +31,10 @@ pub(crate) struct RoleSchemas {
 #[derive(Debug, Clone)]
 pub(crate) struct Asker {
     pub(crate) roles: Arc<RoleSchemas>,
+    pub(crate) operations: Arc<Operations>,
     pub(crate) identity: Arc<Identity>,
+    /// Of the client, behind trusted proxies.
+    pub(crate) address: IpAddr,
 }
 
 impl RoleSchemas {
@@ -62,6 +71,22 @@ impl RoleSchemas {
 }
 
 impl Asker {
+    /// Lets an operation in, which one asks again and again, by the rules for its root fields.
+    ///
+    /// # Errors
+    /// A scope is missing, or a limit is reached.
+    pub(crate) fn admit(&self, name: Option<&str>, plan: &Plan) -> Result<(), OperationRefusal> {
+        if self.operations.is_empty() {
+            return Ok(());
+        }
+        let now = clock_gettime(ClockId::Monotonic);
+        let unix_s = clock_gettime(ClockId::RealtimeCoarse).tv_sec;
+        let monotonic_ns = now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned();
+        let asker = prony_access::Asker { identity: &self.identity, address: self.address };
+        let times = Times { monotonic_ns, unix_s };
+        self.operations.admit(&plan.rules(&self.operations, name), &asker, times).map(|_| ())
+    }
+
     /// Values of the session's variables that the permissions of the role use, as JSON: those who agree in them are served
     /// alike.
     pub(crate) fn relevant_values(&self) -> Box<str> {

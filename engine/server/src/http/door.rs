@@ -1,8 +1,10 @@
 //! Lets requests in: who asks becomes part of their context, and who is refused is told so, counted and logged.
 
-use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
-use prony_access::AuthRefusal;
-use prony_graphql::json;
+use std::net::{IpAddr, Ipv4Addr};
+
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts};
+use prony_access::{AuthRefusal, OperationRefusal};
+use prony_graphql::{error::ErrorCode, json};
 
 use super::{
     apis::{ApiId, HttpApis, refuse},
@@ -18,9 +20,18 @@ pub(crate) async fn context(
     core: &impl ExecutionContext,
     head: &Parts,
 ) -> Result<RequestContext, AuthRefusal> {
-    let asker = core.site().access.identify(fields(&head.headers)).await;
+    let asker = core.site().access.identify(fields(&head.headers), peer(head)).await;
     let asker = asker.inspect_err(|refusal| note(core, refusal))?;
     Ok(RequestContext::of(core.settings(), head, asker))
+}
+
+/// The address of a connection, among the extensions of its requests' heads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// From which address a request came; of a host program's that is not known.
+pub(crate) fn peer(head: &Parts) -> IpAddr {
+    head.extensions.get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0)
 }
 
 /// Counts a refusal, and tells the log why.
@@ -31,7 +42,7 @@ pub(crate) fn note(core: &impl ExecutionContext, refusal: &AuthRefusal) {
 
 /// The response to a refused request, in the form of a GraphQL error.
 pub(crate) fn refused(refusal: &AuthRefusal) -> Reply {
-    let mut response = reply(refusal.status(), JSON, refusal_body(refusal));
+    let mut response = reply(refusal.status(), JSON, error_body(refusal.message(), refusal.code()));
     mark(response.headers_mut(), refusal);
     response
 }
@@ -40,6 +51,36 @@ pub(crate) fn refused(refusal: &AuthRefusal) -> Reply {
 pub(super) fn refused_by(apis: &HttpApis, id: ApiId, refusal: &AuthRefusal) -> Reply {
     let mut response = refuse(apis, id, refusal.status(), refusal.message());
     mark(response.headers_mut(), refusal);
+    response
+}
+
+/// The status of an operation that is not let in.
+pub(super) fn denied_status(refusal: &OperationRefusal) -> StatusCode {
+    match refusal {
+        OperationRefusal::Scope(refusal) => refusal.status(),
+        OperationRefusal::Limit(_) => StatusCode::TOO_MANY_REQUESTS,
+    }
+}
+
+/// The response to an operation that is not let in: which scope, or when there is more (RFC 6585, section 4).
+pub(super) fn denied(core: &impl ExecutionContext, refusal: &OperationRefusal) -> Reply {
+    let state = match refusal {
+        OperationRefusal::Scope(refusal) => {
+            note(core, refusal);
+            return refused(refusal);
+        }
+        OperationRefusal::Limit(state) => state,
+    };
+    let message = format!("{state}; there is more in {} s", state.reset_s);
+    let body = error_body(&message, ErrorCode::TooManyRequests.as_str());
+    let mut response = reply(denied_status(refusal), JSON, body);
+    let headers = response.headers_mut();
+    headers.insert(header::RETRY_AFTER, HeaderValue::from(state.reset_s));
+    for (name, value) in [("ratelimit-policy", state.policy()), ("ratelimit", state.rate_limit())] {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    }
     response
 }
 
@@ -53,11 +94,11 @@ fn mark(headers: &mut HeaderMap, refusal: &AuthRefusal) {
     }
 }
 
-fn refusal_body(refusal: &AuthRefusal) -> Vec<u8> {
+fn error_body(message: &str, code: &str) -> Vec<u8> {
     let mut body = b"{\"errors\":[{\"message\":".to_vec();
-    json::write_string(&mut body, refusal.message());
+    json::write_string(&mut body, message);
     body.extend_from_slice(b",\"extensions\":{\"code\":");
-    json::write_string(&mut body, refusal.code());
+    json::write_string(&mut body, code);
     body.extend_from_slice(b"}}]}");
     body
 }

@@ -140,6 +140,7 @@ fn to_http(core: &impl ExecutionContext, response: Response, media: Media, wants
         Outcome::Refused(RequestError::Unreadable(fault)) => {
             refusal(status, media.header(), &explained(&fault))
         }
+        Outcome::Refused(RequestError::Denied(refusal)) => door::denied(core, &refusal),
         Outcome::Refused(RequestError::NotAllowed) if kind == Some(OperationKind::Subscription) => {
             let message = "a subscription is answered with many results: send `accept: text/event-stream`, \
                 or open a WebSocket here";
@@ -163,6 +164,7 @@ pub(super) fn status(outcome: &Outcome, media: Media) -> StatusCode {
             StatusCode::OK
         }
         (Outcome::Refused(RequestError::NotAllowed), _) => StatusCode::METHOD_NOT_ALLOWED,
+        (Outcome::Refused(RequestError::Denied(refusal)), _) => door::denied_status(refusal),
         (Outcome::Refused(RequestError::Invalid(_) | RequestError::Unreadable(_)), _) => {
             StatusCode::BAD_REQUEST
         }

@@ -16,7 +16,12 @@ pub(crate) mod reply;
 mod routes;
 pub(crate) mod simple;
 
-use std::{convert::Infallible, fmt::Display, rc::Rc};
+use std::{
+    convert::Infallible,
+    fmt::Display,
+    net::{IpAddr, Ipv4Addr},
+    rc::Rc,
+};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
@@ -140,7 +145,9 @@ async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Req
 
 /// Why the HTTP APIs of sources do not respond to a request, where they do not: they know no permissions.
 async fn api_refusal(core: &CoreEngine, headers: &HeaderMap) -> Option<AuthRefusal> {
-    let refusal = match core.site().access.identify(access::fields(headers)).await {
+    // Rules are for operations, and so is the address.
+    let nowhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    let refusal = match core.site().access.identify(access::fields(headers), nowhere).await {
         Ok(asker) => api_role_refusal(asker.as_ref())?,
         Err(refusal) => refusal,
     };

@@ -4,6 +4,7 @@ use std::{
     cell::Cell,
     convert::Infallible,
     future::{Future, poll_fn},
+    net::{IpAddr, Ipv4Addr},
     pin::Pin,
     rc::Rc,
     task::{Context, Poll},
@@ -32,7 +33,7 @@ use super::{
 use crate::{
     config::Settings,
     graphql::{CoreEngine, ExecutionContext as _},
-    http::{self, reply::ReplyBody, simple::Responder},
+    http::{self, door::Peer, reply::ReplyBody, simple::Responder},
     subscriptions::{self, Upgrade},
 };
 
@@ -61,9 +62,10 @@ pub(crate) async fn serve(
 ) {
     let Arrival { socket, place } = arrival;
     let Ok(socket) = TcpStream::from_std(socket) else { return };
+    let peer = socket.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
     let progress = Rc::new(Progress::default());
     let stream = BoundedStream::new(socket, engine.settings().write_timeout, Rc::clone(&progress));
-    let mut simple = SimpleConnection::new(stream, Responder::new(&engine), Rc::clone(&progress));
+    let mut simple = SimpleConnection::new(stream, Responder::new(&engine, peer), Rc::clone(&progress));
     let mut guard = Guard::new(connections.enter(), &engine, Rc::clone(&progress));
     let ended = poll_fn(|context| {
         if guard.is_silent_too_long(context) {
@@ -79,7 +81,7 @@ pub(crate) async fn serve(
             engine.metrics().handed_over(reason);
             let remains = simple.into_parts();
             // In a place of its own: most connections never need it.
-            Box::pin(serve_by_hyper(remains, place, protocol, engine, connections, guard)).await;
+            Box::pin(serve_by_hyper(remains, peer, place, protocol, engine, connections, guard)).await;
         }
         Err(error) => tracing::debug!(%error, "connection ended early"),
     }
@@ -89,6 +91,7 @@ pub(crate) async fn serve(
 /// drops the request's future; the stream tells it of the end a moment later.
 async fn serve_by_hyper(
     Remains { stream, made, connections: apis }: Remains,
+    peer: IpAddr,
     place: Place,
     protocol: http1::Builder,
     engine: Rc<CoreEngine>,
@@ -98,8 +101,9 @@ async fn serve_by_hyper(
     let progress = Rc::clone(&guard.progress);
     let made = Cell::new(made);
     let upgrade: Cell<Option<Upgrade>> = Cell::new(None);
-    let service = service_fn(|request: Request<Incoming>| {
+    let service = service_fn(|mut request: Request<Incoming>| {
         progress.begin();
+        request.extensions_mut().insert(Peer(peer));
         Box::pin(async {
             // Only the first request's may be here already.
             let mut response = match made.take() {

@@ -103,7 +103,7 @@ impl Service {
         match response.outcome {
             Outcome::Executed { .. } | Outcome::Refused(RequestError::Invalid(_)) => response.body,
             Outcome::Refused(RequestError::Unreadable(fault)) => web::reply::refusal_text(&fault.to_string()),
-            Outcome::Refused(RequestError::NotAllowed) => {
+            Outcome::Refused(RequestError::NotAllowed | RequestError::Denied(_)) => {
                 web::reply::refusal_text("subscriptions have more than one answer")
             }
         }

@@ -1,6 +1,8 @@
 //! Simple GraphQL requests by POST, responded to straight into bytes where nothing in them waits. What is unusual about a
 //! request (events are wanted, a fault) is for `http::graphql`.
 
+use std::net::IpAddr;
+
 use http::Method;
 
 use super::{SimpleRequest, response};
@@ -20,7 +22,12 @@ use crate::{
 pub(super) const PATH: &str = "/graphql";
 
 /// False where the request is for somebody else; then nothing was done.
-pub(super) fn respond(core: &CoreEngine, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> bool {
+pub(super) fn respond(
+    core: &CoreEngine,
+    peer: IpAddr,
+    request: &SimpleRequest<'_>,
+    out: &mut Vec<u8>,
+) -> bool {
     let is_usual = request.path == PATH
         && request.method == Method::POST
         && request.query.is_none()
@@ -28,7 +35,7 @@ pub(super) fn respond(core: &CoreEngine, request: &SimpleRequest<'_>, out: &mut 
         && !request.is_timed;
     let Some(media) = is_usual.then(|| media(request.accept)).flatten() else { return false };
     let settings = core.settings();
-    let asker = match core.site().access.try_identify(request.fields()) {
+    let asker = match core.site().access.try_identify(request.fields(), peer) {
         Known::Asker(asker) => asker,
         // Who asks is found out, or the refusal is worded, where it may wait.
         Known::NotKnown => return false,

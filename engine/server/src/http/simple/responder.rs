@@ -2,6 +2,7 @@
 //! paths that a program answers itself.
 
 use std::{
+    net::IpAddr,
     rc::Rc,
     task::{Context, Poll, ready},
 };
@@ -24,6 +25,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Responder {
     core: Rc<CoreEngine>,
+    /// Whose connection it is.
+    peer: IpAddr,
     connections: ApiConnections,
     responds_to_graphql: bool,
     /// The request whose response is waited for, and what to do with that.
@@ -40,9 +43,9 @@ struct Finish {
 }
 
 impl Responder {
-    pub(crate) fn new(core: &Rc<CoreEngine>) -> Self {
+    pub(crate) fn new(core: &Rc<CoreEngine>, peer: IpAddr) -> Self {
         let (connections, responds_to_graphql) = (ApiConnections::default(), responds_to_graphql(core));
-        Self { core: Rc::clone(core), connections, responds_to_graphql, waiting: None }
+        Self { core: Rc::clone(core), peer, connections, responds_to_graphql, waiting: None }
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -77,7 +80,7 @@ impl Responder {
     }
 
     fn route(&self, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> (Responded, Option<WaitingRequest>) {
-        if self.responds_to_graphql && graphql::respond(&self.core, request, out) {
+        if self.responds_to_graphql && graphql::respond(&self.core, self.peer, request, out) {
             return (Responded::Written, None);
         }
         if let Some(route) = routes::find(&self.core.settings().functions.routes, request.path) {
@@ -100,7 +103,7 @@ impl Responder {
 
     /// Whether it is known that the HTTP APIs of sources respond.
     fn is_let_in(&self, request: &SimpleRequest<'_>) -> bool {
-        match self.core.site().access.try_identify(request.fields()) {
+        match self.core.site().access.try_identify(request.fields(), self.peer) {
             Known::Asker(asker) => api_role_refusal(asker.as_ref()).is_none(),
             Known::NotKnown => false,
         }

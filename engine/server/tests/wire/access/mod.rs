@@ -1,6 +1,7 @@
 //! Who asks, and what each role is served, over every way in.
 
 mod issuer;
+mod operations;
 mod reload;
 mod roles;
 mod sockets;

@@ -184,7 +184,9 @@ impl TokenCache {
     pub(super) fn new(bytes: usize) -> Self {
         /// Only sizes the table of recently evicted keys.
         const USUAL_ENTRY_BYTES: usize = 768;
-        let cache = Cache::with_weighter(bytes / USUAL_ENTRY_BYTES, bytes as u64, ByBytes);
+        const MAX_USUAL_ENTRIES: usize = 1 << 20;
+        let usual_entries = (bytes / USUAL_ENTRY_BYTES).min(MAX_USUAL_ENTRIES);
+        let cache = Cache::with_weighter(usual_entries, bytes as u64, ByBytes);
         Self { cache, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
     }
 

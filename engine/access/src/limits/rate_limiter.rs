@@ -256,6 +256,19 @@ mod tests {
         assert!(limiter.statistics().keys <= (SHARDS * 10) as u64);
     }
 
+    /// The order of keys knows an earlier state of it, at which it would have been forgotten.
+    #[test]
+    fn a_key_that_came_again_is_not_forgotten_for_its_first_request() {
+        let limiter = RateLimiter::new(SHARDS);
+        let limit = (0, limit("1/s", 10));
+        let take = |key: &[u8], second: u64| limiter.take(limit, key, 1, second * 1_000_000_000).is_ok();
+        assert_eq!((0..20).filter(|_| take(b"attacker", 1)).count(), 10);
+        for number in 0..1_000_u32 {
+            take(&number.to_le_bytes(), 6);
+        }
+        assert_eq!((0..20).filter(|_| take(b"attacker", 6)).count(), 5);
+    }
+
     #[test]
     fn memory_stays_flat_over_many_keys() {
         let limiter = RateLimiter::new(1_000);

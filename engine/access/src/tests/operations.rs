@@ -196,6 +196,33 @@ rate_limit = [{ by = "user", rate = "100/s" }]
     assert_eq!(tries(&operations, &[items], (&ann, HOME), at(3_601)).0, 100);
 }
 
+/// Whoever is refused by the limit of all is not at the end of their own.
+#[test]
+fn what_one_limit_refuses_is_given_back_to_the_others() {
+    for (limits, step_s) in [
+        ("rate_limit = [{ by = \"user\", rate = \"3/d\" }, { by = \"everybody\", rate = \"1/h\" }]", 3_600),
+        ("quota = [{ by = \"user\", month = 3 }, { by = \"everybody\", hour = 1 }]", 3_600),
+        (
+            "rate_limit = [{ by = \"user\", rate = \"3/d\" }]\nquota = [{ by = \"everybody\", hour = 1 }]",
+            3_600,
+        ),
+    ] {
+        let (shop, operations) = operations(&format!("[[operation]]\nmatch = \"*\"\n{limits}\n"));
+        let all = rule(&operations, None, "Query", "x");
+        let ann = user(&shop, json!({}));
+        for step in 0..3 {
+            let (count, _) = tries(&operations, &[all], (&ann, HOME), at(step * step_s));
+            assert_eq!(count, 1, "{limits}");
+            for _ in 0..10 {
+                assert_eq!(tries(&operations, &[all], (&ann, HOME), at(step * step_s)).0, 0, "{limits}");
+            }
+        }
+        let (count, refusal) = tries(&operations, &[all], (&ann, HOME), at(3 * step_s));
+        let OperationRefusal::Limit(state) = refusal else { panic!("{refusal}") };
+        assert!(count == 0 && state.name.starts_with("* by user"), "{limits}: {count} {state}");
+    }
+}
+
 #[test]
 fn mistakes_of_operations_are_reported_at_once() {
     let rules = r#"

@@ -2,6 +2,10 @@
 
 use expect_test::{Expect, expect};
 use futures_util::{FutureExt as _, future::join_all};
+use prony_source::permissions::{
+    Permissions, SelectPermission, SessionNames, TablePermissions, UpdatePermission,
+};
+use serde_json::{Value as Json, json};
 
 use crate::harness::{Bed, Made, on_a_core};
 
@@ -220,6 +224,35 @@ fn a_live_query_hears_of_updates_that_cascade_from_any_unique_column() {
             assert_eq!(bed.ask("{ cities { code } }").await, r#"{"data":{"cities":[{"code":"b"}]}}"#);
         });
     }
+}
+
+/// What a role sees of a row that others refer to can depend on tables that the query does not name.
+#[test]
+fn a_live_query_depends_on_what_a_condition_on_a_has_one_asks_for() {
+    let made = Made::sqlite(
+        "create table region (id integer primary key, is_open boolean);
+         create table country (id integer primary key, region_id integer references region);
+         create table city (id integer primary key, country_id integer references country);
+         insert into region values (1, 1); insert into country values (1, 1); insert into city values (1, 1);",
+    );
+    let condition = |written: &Json| SessionNames::default().condition(written).unwrap();
+    let all = || condition(&json!({}));
+    let granted = |rows| TablePermissions {
+        select: Some(SelectPermission::of_rows(rows)),
+        update: Some(UpdatePermission::of_rows(all(), all())),
+        ..TablePermissions::default()
+    };
+    let open = condition(&json!({"region": {"is_open": {"eq": true}}}));
+    let tables = [("region", granted(all())), ("country", granted(open)), ("city", granted(all()))];
+    let tables = tables.map(|(name, granted)| (name.to_owned(), granted)).into();
+    on_a_core(async {
+        let bed = Bed::for_role(&made, &Permissions { tables });
+        let mut signal = bed.watch("subscription { cities { id country { id } } }");
+        bed.ask("mutation { updateRegion(pk_columns: {id: 1}, is_open: false) { result } }").await;
+        assert!(signal.changed().now_or_never().is_some());
+        let cities = bed.ask("{ cities { id country { id } } }").await;
+        assert_eq!(cities, r#"{"data":{"cities":[{"id":1,"country":null}]}}"#);
+    });
 }
 
 /// A cascade may take any number of rows with it: what is kept of them is bounded.

@@ -12,6 +12,7 @@ use prony_graphql::{
 };
 use prony_source::{
     ChangeSignal, Events, FieldRequest, PreparedField, ReservedNames, Source, SourceSchema, SourceSession,
+    permissions::Permissions,
 };
 use prony_testkit::postgres::TestDatabase;
 use tempfile::TempDir;
@@ -92,6 +93,17 @@ impl Bed {
         let source = prony_postgres::open(address, &settings).await.unwrap();
         let (model, feed) = (Arc::clone(source.model()), Arc::clone(source.database().changes()));
         Self::of(&source, model, feed, Some(Arc::clone(source.database())))
+    }
+
+    /// The source as a role has it.
+    pub(super) fn for_role(made: &Made, permissions: &Permissions) -> Self {
+        let address = made.address();
+        let path = address.strip_prefix("sqlite:").unwrap();
+        let source = prony_sqlite::open(path.as_ref(), &RelationalSettings::default()).unwrap();
+        let (model, feed) = (Arc::clone(source.model()), Arc::clone(source.database().changes()));
+        let source_schema = source.schema_for(&ReservedNames::default(), permissions).unwrap();
+        let schema = Schema::merge(vec![(SourceId(0), source_schema.contribution())]).unwrap();
+        Self { session: source.attach(), source_schema, postgres: None, model, feed, schema }
     }
 
     fn of(

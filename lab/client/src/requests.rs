@@ -10,13 +10,13 @@ const SPARE_MAX: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct Requests<C> {
-    places: Arena<RequestId, Entry<C>>,
+    places: Arena<RequestId, RequestPlace<C>>,
     /// Of requests that have become WebSockets.
     spare: Vec<Box<Request<C>>>,
 }
 
 #[derive(Debug)]
-enum Entry<C> {
+enum RequestPlace<C> {
     Request(Box<Request<C>>),
     Frames(Frames<C>),
 }
@@ -32,7 +32,7 @@ pub(crate) struct Frames<C> {
     pub(crate) failure: Option<Box<Failure>>,
 }
 
-impl<C> Default for Entry<C> {
+impl<C> Default for RequestPlace<C> {
     fn default() -> Self {
         Self::Request(Box::default())
     }
@@ -48,54 +48,54 @@ impl<C> Requests<C> {
     /// A place for a new request, which holds what its last tenant left in it.
     pub(crate) fn take(&mut self) -> (RequestId, &mut Request<C>) {
         let (id, entry) = self.places.take_place();
-        if let Entry::Frames(_) = entry {
-            *entry = Entry::Request(self.spare.pop().unwrap_or_default());
+        if let RequestPlace::Frames(_) = entry {
+            *entry = RequestPlace::Request(self.spare.pop().unwrap_or_default());
         }
-        let Entry::Request(request) = entry else { unreachable!("it has just been made one") };
+        let RequestPlace::Request(request) = entry else { unreachable!("it has just been made one") };
         (id, request)
     }
 
     pub(crate) fn get(&self, id: RequestId) -> Option<&Request<C>> {
         match self.places.get(id)? {
-            Entry::Request(request) => Some(request),
-            Entry::Frames(_) => None,
+            RequestPlace::Request(request) => Some(request),
+            RequestPlace::Frames(_) => None,
         }
     }
 
     pub(crate) fn get_mut(&mut self, id: RequestId) -> Option<&mut Request<C>> {
         match self.places.get_mut(id)? {
-            Entry::Request(request) => Some(request),
-            Entry::Frames(_) => None,
+            RequestPlace::Request(request) => Some(request),
+            RequestPlace::Frames(_) => None,
         }
     }
 
     pub(crate) fn frames(&self, id: RequestId) -> Option<&Frames<C>> {
         match self.places.get(id)? {
-            Entry::Frames(frames) => Some(frames),
-            Entry::Request(_) => None,
+            RequestPlace::Frames(frames) => Some(frames),
+            RequestPlace::Request(_) => None,
         }
     }
 
     pub(crate) fn frames_mut(&mut self, id: RequestId) -> Option<&mut Frames<C>> {
         match self.places.get_mut(id)? {
-            Entry::Frames(frames) => Some(frames),
-            Entry::Request(_) => None,
+            RequestPlace::Frames(frames) => Some(frames),
+            RequestPlace::Request(_) => None,
         }
     }
 
     /// The request at a place, and its id, unless it is over.
     pub(crate) fn at(&mut self, index: u32) -> Option<(Option<RequestId>, &mut Request<C>)> {
         match self.places.at(index) {
-            (id, Entry::Request(request)) => Some((id, request)),
-            (_, Entry::Frames(_)) => None,
+            (id, RequestPlace::Request(request)) => Some((id, request)),
+            (_, RequestPlace::Frames(_)) => None,
         }
     }
 
     /// Ends a request or a WebSocket; what is left of a request is handed to the next tenant of its place.
     pub(crate) fn release(&mut self, id: RequestId) -> Option<&mut Request<C>> {
         match self.places.release(id)? {
-            Entry::Request(request) => Some(request),
-            Entry::Frames(frames) => {
+            RequestPlace::Request(request) => Some(request),
+            RequestPlace::Frames(frames) => {
                 frames.context = None;
                 None
             }
@@ -104,15 +104,15 @@ impl<C> Requests<C> {
 
     /// The request has become a WebSocket, of which the owner reads the frames.
     pub(crate) fn turn_to_frames(&mut self, id: RequestId) {
-        let Some(entry @ Entry::Request(_)) = self.places.get_mut(id) else { return };
-        let Entry::Request(mut request) = std::mem::take(entry) else { return };
+        let Some(entry @ RequestPlace::Request(_)) = self.places.get_mut(id) else { return };
+        let RequestPlace::Request(mut request) = std::mem::take(entry) else { return };
         let frames = Frames {
             context: request.context.take(),
             connection: request.connection,
             received_bytes: request.bytes.received,
             failure: None,
         };
-        *entry = Entry::Frames(frames);
+        *entry = RequestPlace::Frames(frames);
         if self.spare.len() < SPARE_MAX {
             request.end();
             self.spare.push(request);

@@ -17,7 +17,7 @@ const NO_VALUES: [Drawn<'static>; 0] = [];
 /// One named request, ready to be written.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    form: Form,
+    form: RequestForm,
     /// The plan's variables that it takes values from.
     pub(crate) variables: Vec<usize>,
     /// Index into the plan's targets.
@@ -28,7 +28,7 @@ pub(crate) struct Prepared {
 }
 
 #[derive(Debug)]
-enum Form {
+enum RequestForm {
     Fixed(Vec<u8>),
     WithoutBody {
         head: Template,
@@ -55,14 +55,14 @@ impl Prepared {
                     head.push_text(b"Content-Length: 0\r\n");
                 }
                 head.push_text(b"\r\n");
-                Form::WithoutBody { head }
+                RequestForm::WithoutBody { head }
             }
             Some(body) => {
                 head.push_text(b"Content-Length: ");
-                Form::WithBody { head, body: body.clone() }
+                RequestForm::WithBody { head, body: body.clone() }
             }
         };
-        let form = if variables.is_empty() { Form::Fixed(form.bytes()) } else { form };
+        let form = if variables.is_empty() { RequestForm::Fixed(form.bytes()) } else { form };
         Self {
             form,
             variables,
@@ -78,7 +78,7 @@ impl Prepared {
     }
 }
 
-impl Form {
+impl RequestForm {
     fn bytes(&self) -> Vec<u8> {
         let mut text = Vec::new();
         self.write(&NO_VALUES, &mut Vec::new(), &mut text);

@@ -6,12 +6,12 @@ use std::time::Instant;
 
 #[derive(Debug, Default)]
 pub(crate) struct StartBarrier {
-    state: Mutex<State>,
+    state: Mutex<BarrierState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BarrierState {
     ready: u32,
     has_failed: bool,
     /// The start of the run, once all are ready.
@@ -52,7 +52,7 @@ impl StartBarrier {
         state.epoch
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, BarrierState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,13 +4,13 @@
 pub struct ErrorsScan {
     /// Open braces and brackets.
     depth: u32,
-    place: Place,
+    place: ScanPlace,
     found: bool,
     is_closed: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ScanPlace {
     /// Between values; a string that begins here at depth 1 is a key or a value.
     Between { expects_key: bool },
     /// In a string; `matched` letters of `errors` were seen, or it is none.
@@ -27,7 +27,7 @@ const WORD: &[u8] = b"errors";
 
 impl ErrorsScan {
     pub const START: Self =
-        Self { depth: 0, place: Place::Between { expects_key: false }, found: false, is_closed: false };
+        Self { depth: 0, place: ScanPlace::Between { expects_key: false }, found: false, is_closed: false };
 
     /// True where the body was no GraphQL answer, or one with `errors` that are neither null nor empty.
     pub fn is_failure(&self) -> bool {
@@ -40,13 +40,13 @@ impl ErrorsScan {
     }
 
     fn is_object(&self) -> bool {
-        self.place != Place::Foreign && (self.depth > 0 || self.is_closed)
+        self.place != ScanPlace::Foreign && (self.depth > 0 || self.is_closed)
     }
 
     pub fn feed(&mut self, bytes: &[u8]) {
         let mut at = 0;
-        while at < bytes.len() && !self.found && self.place != Place::Foreign {
-            if let Place::Text { matched: None, is_escaped: false } = self.place {
+        while at < bytes.len() && !self.found && self.place != ScanPlace::Foreign {
+            if let ScanPlace::Text { matched: None, is_escaped: false } = self.place {
                 match memchr::memchr2(b'"', b'\\', &bytes[at..]) {
                     None => return,
                     Some(skip) => at += skip,
@@ -59,72 +59,72 @@ impl ErrorsScan {
 
     fn step(&mut self, byte: u8) {
         self.place = match self.place {
-            Place::Between { expects_key } => self.between(byte, expects_key),
-            Place::Text { is_escaped: true, .. } => Place::Text { matched: None, is_escaped: false },
-            Place::Text { matched, .. } => Self::in_text(byte, matched),
-            Place::AwaitsValue => self.awaits_value(byte),
-            Place::AwaitsItem => self.awaits_item(byte),
-            Place::Foreign => Place::Foreign,
+            ScanPlace::Between { expects_key } => self.between(byte, expects_key),
+            ScanPlace::Text { is_escaped: true, .. } => ScanPlace::Text { matched: None, is_escaped: false },
+            ScanPlace::Text { matched, .. } => Self::in_text(byte, matched),
+            ScanPlace::AwaitsValue => self.awaits_value(byte),
+            ScanPlace::AwaitsItem => self.awaits_item(byte),
+            ScanPlace::Foreign => ScanPlace::Foreign,
         };
     }
 
-    fn between(&mut self, byte: u8, expects_key: bool) -> Place {
+    fn between(&mut self, byte: u8, expects_key: bool) -> ScanPlace {
         if self.is_closed {
-            return Place::Between { expects_key: false };
+            return ScanPlace::Between { expects_key: false };
         }
         match byte {
-            b'[' | b'"' if self.depth == 0 => Place::Foreign,
+            b'[' | b'"' if self.depth == 0 => ScanPlace::Foreign,
             b'{' | b'[' => {
                 self.depth += 1;
-                Place::Between { expects_key: self.depth == 1 }
+                ScanPlace::Between { expects_key: self.depth == 1 }
             }
             b'}' | b']' => {
                 self.depth = self.depth.saturating_sub(1);
                 self.is_closed |= self.depth == 0;
-                Place::Between { expects_key: false }
+                ScanPlace::Between { expects_key: false }
             }
-            b',' => Place::Between { expects_key: self.depth == 1 },
-            b'"' => Place::Text { matched: expects_key.then_some(0), is_escaped: false },
-            _ if self.depth == 0 && !byte.is_ascii_whitespace() => Place::Foreign,
-            _ => Place::Between { expects_key },
+            b',' => ScanPlace::Between { expects_key: self.depth == 1 },
+            b'"' => ScanPlace::Text { matched: expects_key.then_some(0), is_escaped: false },
+            _ if self.depth == 0 && !byte.is_ascii_whitespace() => ScanPlace::Foreign,
+            _ => ScanPlace::Between { expects_key },
         }
     }
 
-    fn in_text(byte: u8, matched: Option<u8>) -> Place {
+    fn in_text(byte: u8, matched: Option<u8>) -> ScanPlace {
         match (byte, matched) {
-            (b'"', Some(count)) if usize::from(count) == WORD.len() => Place::AwaitsValue,
-            (b'"', _) => Place::Between { expects_key: false },
-            (b'\\', _) => Place::Text { matched: None, is_escaped: true },
+            (b'"', Some(count)) if usize::from(count) == WORD.len() => ScanPlace::AwaitsValue,
+            (b'"', _) => ScanPlace::Between { expects_key: false },
+            (b'\\', _) => ScanPlace::Text { matched: None, is_escaped: true },
             (_, Some(count)) if WORD.get(usize::from(count)) == Some(&byte) => {
-                Place::Text { matched: Some(count + 1), is_escaped: false }
+                ScanPlace::Text { matched: Some(count + 1), is_escaped: false }
             }
-            _ => Place::Text { matched: None, is_escaped: false },
+            _ => ScanPlace::Text { matched: None, is_escaped: false },
         }
     }
 
-    fn awaits_value(&mut self, byte: u8) -> Place {
+    fn awaits_value(&mut self, byte: u8) -> ScanPlace {
         match byte {
-            b':' => Place::AwaitsValue,
-            _ if byte.is_ascii_whitespace() => Place::AwaitsValue,
+            b':' => ScanPlace::AwaitsValue,
+            _ if byte.is_ascii_whitespace() => ScanPlace::AwaitsValue,
             b'[' => {
                 self.depth += 1;
-                Place::AwaitsItem
+                ScanPlace::AwaitsItem
             }
-            b'n' => Place::Between { expects_key: false },
+            b'n' => ScanPlace::Between { expects_key: false },
             _ => {
                 self.found = true;
-                Place::Between { expects_key: false }
+                ScanPlace::Between { expects_key: false }
             }
         }
     }
 
-    fn awaits_item(&mut self, byte: u8) -> Place {
+    fn awaits_item(&mut self, byte: u8) -> ScanPlace {
         if byte.is_ascii_whitespace() {
-            return Place::AwaitsItem;
+            return ScanPlace::AwaitsItem;
         }
         self.depth -= u32::from(byte == b']');
         self.found = byte != b']';
-        Place::Between { expects_key: false }
+        ScanPlace::Between { expects_key: false }
     }
 }
 

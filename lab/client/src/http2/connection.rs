@@ -1,7 +1,7 @@
 //! One HTTP/2 connection: requests in, events out, driven by its event loop.
 
-use super::io::{Io, ReadBuffer, Shared};
-use super::streams::{self, ConnectionWaker, Interest, Phase, Stream, StreamKey, Streams};
+use super::io::{Io, ReadBuffer, SharedTransport};
+use super::streams::{ConnectionWaker, Interest, Phase, Stream, StreamKey, StreamProgress, Streams};
 use super::translate::Translated;
 use crate::ids::RequestId;
 use crate::transport::{Fault, Progress, Transport};
@@ -53,9 +53,9 @@ pub(crate) enum Http2State {
 }
 
 pub(crate) struct Http2Connection {
-    shared: Rc<Shared>,
+    shared: Rc<SharedTransport>,
     buffer: ReadBuffer,
-    stage: Stage,
+    stage: Http2Stage,
     has_event: bool,
     streams: Streams,
     /// Requests that the peer's limit of streams holds back, or that wait for the connection to open.
@@ -73,7 +73,7 @@ struct Queued {
     interest: Interest,
 }
 
-enum Stage {
+enum Http2Stage {
     Opening,
     Open(Box<Engine>),
     Over,
@@ -89,9 +89,9 @@ impl Http2Connection {
     pub(crate) fn new(transport: Transport, buffer: ReadBuffer) -> Self {
         let has_work = Arc::new(ConnectionWaker::default());
         Self {
-            shared: Shared::new(transport),
+            shared: SharedTransport::new(transport),
             buffer,
-            stage: Stage::Opening,
+            stage: Http2Stage::Opening,
             has_event: false,
             streams: Streams::default(),
             queue: VecDeque::new(),
@@ -102,7 +102,7 @@ impl Http2Connection {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        matches!(self.stage, Stage::Open(_))
+        matches!(self.stage, Http2Stage::Open(_))
     }
 
     /// How the handshake of TLS went, where there was one.
@@ -149,12 +149,12 @@ impl Http2Connection {
     /// Writes what waits, reads what came, and tells what happened. Has to be called again while
     /// [`Http2Connection::has_work`]. A fault is one of opening the connection; later ones are events of all streams.
     pub(crate) fn drive(&mut self, events: &mut Vec<StreamEvent>) -> Result<Http2State, Fault> {
-        if matches!(self.stage, Stage::Opening) {
+        if matches!(self.stage, Http2Stage::Opening) {
             // Before the first event the socket is still connecting.
             if !self.has_event || self.shared.transport.borrow_mut().progress()? == Progress::Waiting {
                 return Ok(Http2State::Accepting);
             }
-            self.stage = Stage::Open(Box::new(self.greet()?));
+            self.stage = Http2Stage::Open(Box::new(self.greet()?));
         }
         if mem::take(&mut self.has_event) {
             let flushed = self.shared.transport.borrow_mut().flush();
@@ -178,9 +178,9 @@ impl Http2Connection {
 
     fn state(&self) -> Http2State {
         match &self.stage {
-            Stage::Open(engine) if engine.drains => Http2State::Draining,
-            Stage::Opening | Stage::Open(_) => Http2State::Accepting,
-            Stage::Over => Http2State::Closed,
+            Http2Stage::Open(engine) if engine.drains => Http2State::Draining,
+            Http2Stage::Opening | Http2Stage::Open(_) => Http2State::Accepting,
+            Http2Stage::Over => Http2State::Closed,
         }
     }
 
@@ -203,7 +203,7 @@ impl Http2Connection {
 
     /// Opens streams for requests that wait, as many as the peer allows.
     fn start_queued(&mut self, events: &mut Vec<StreamEvent>) {
-        let Stage::Open(engine) = &mut self.stage else { return };
+        let Http2Stage::Open(engine) = &mut self.stage else { return };
         let mut context = Context::from_waker(&self.waker);
         while !self.queue.is_empty() {
             match engine.sender.poll_ready(&mut context) {
@@ -232,7 +232,7 @@ impl Http2Connection {
 
     /// Drives the connection, then each stream that it has news of.
     fn round(&mut self, events: &mut Vec<StreamEvent>) {
-        let Stage::Open(engine) = &mut self.stage else { return };
+        let Http2Stage::Open(engine) = &mut self.stage else { return };
         let polled = pin!(&mut engine.connection).poll(&mut Context::from_waker(&self.waker));
         let shared = &self.shared;
         self.streams.visit_woken(|stream, waker| advance(stream, waker, &shared.bytes_read, events));
@@ -242,7 +242,7 @@ impl Http2Connection {
     }
 
     fn fail_all(&mut self, error: TransportError, events: &mut Vec<StreamEvent>) {
-        self.stage = Stage::Over;
+        self.stage = Http2Stage::Over;
         events.extend(self.streams.take_all().map(|stream| StreamEvent::Failed { key: stream.key, error }));
         events.extend(self.queue.drain(..).map(|queued| StreamEvent::Unprocessed { key: queued.key }));
     }
@@ -263,16 +263,16 @@ fn advance(
     waker: &Waker,
     bytes_read: &Cell<u64>,
     events: &mut Vec<StreamEvent>,
-) -> streams::Progress {
+) -> StreamProgress {
     let (key, interest) = (stream.key, stream.interest);
     let mut context = Context::from_waker(waker);
     let mut is_new = false;
     if let Phase::AwaitsHead(response) = &mut stream.phase {
         let (head, body) = match pin!(response).poll(&mut context) {
-            Poll::Pending => return streams::Progress::GoesOn,
+            Poll::Pending => return StreamProgress::GoesOn,
             Poll::Ready(Err(error)) => {
                 events.push(failed(key, &error));
-                return streams::Progress::Over;
+                return StreamProgress::Over;
             }
             Poll::Ready(Ok(response)) => response.into_parts(),
         };
@@ -282,7 +282,7 @@ fn advance(
             events.push(StreamEvent::Head { key, head: Box::new(Response::from_parts(head, ())) });
         }
     }
-    let Phase::Body { status, body } = &mut stream.phase else { return streams::Progress::GoesOn };
+    let Phase::Body { status, body } = &mut stream.phase else { return StreamProgress::GoesOn };
     let taken = take_body(body, &mut context, |bytes| {
         if interest == Interest::Everything {
             events.push(StreamEvent::Data { key, bytes });
@@ -297,7 +297,7 @@ fn advance(
         }
         Poll::Ready(Err(error)) => events.push(StreamEvent::Failed { key, error: kind_of(Some(&error)) }),
     }
-    if is_over { streams::Progress::Over } else { streams::Progress::GoesOn }
+    if is_over { StreamProgress::Over } else { StreamProgress::GoesOn }
 }
 
 fn take_body(

@@ -21,7 +21,7 @@ pub(crate) fn read_buffer() -> ReadBuffer {
 
 /// What the h2 crate's reader and writer shares with the connection that holds it.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedTransport {
     pub transport: RefCell<Transport>,
     /// Plaintext since it was last asked for.
     pub bytes_read: Cell<u64>,
@@ -31,7 +31,7 @@ pub(crate) struct Shared {
     pub is_ending: Cell<bool>,
 }
 
-impl Shared {
+impl SharedTransport {
     pub(crate) fn new(transport: Transport) -> Rc<Self> {
         Rc::new(Self {
             transport: RefCell::new(transport),
@@ -44,14 +44,14 @@ impl Shared {
 
 #[derive(Debug)]
 pub(crate) struct Io {
-    shared: Rc<Shared>,
+    shared: Rc<SharedTransport>,
     buffer: ReadBuffer,
     /// Read, but not taken yet; empty nearly always.
     left: Vec<u8>,
 }
 
 impl Io {
-    pub(crate) fn new(shared: Rc<Shared>, buffer: ReadBuffer) -> Self {
+    pub(crate) fn new(shared: Rc<SharedTransport>, buffer: ReadBuffer) -> Self {
         Self { shared, buffer, left: Vec::new() }
     }
 }

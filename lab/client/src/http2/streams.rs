@@ -34,7 +34,7 @@ pub(crate) enum Phase {
 
 /// Whether a stream has more to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum StreamProgress {
     GoesOn,
     Over,
 }
@@ -90,14 +90,14 @@ impl Streams {
     }
 
     /// Visits each stream with news.
-    pub(crate) fn visit_woken(&mut self, mut visit: impl FnMut(&mut Stream, &Waker) -> Progress) {
+    pub(crate) fn visit_woken(&mut self, mut visit: impl FnMut(&mut Stream, &Waker) -> StreamProgress) {
         let mut batch = std::mem::take(&mut self.batch);
         std::mem::swap(&mut batch, &mut self.woken.0.lock().unwrap_or_else(PoisonError::into_inner));
         for slot in batch.drain(..) {
             let entry = &mut self.slots[slot as usize];
             // Woken twice, or for a request that was there before.
             let Some(stream) = &mut entry.stream else { continue };
-            if visit(stream, &entry.waker) == Progress::Over {
+            if visit(stream, &entry.waker) == StreamProgress::Over {
                 entry.stream = None;
                 self.free.push(slot);
             }

@@ -22,14 +22,14 @@ pub(crate) use socket::Address;
 #[derive(Debug)]
 pub struct Transport {
     socket: Socket,
-    stage: Stage,
+    stage: OpeningStage,
     security: Security,
     /// Plain bytes that were not taken; empty nearly always. Encrypted ones wait in the session.
     unsent: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum OpeningStage {
     Connecting,
     Handshaking,
     Open,
@@ -55,7 +55,7 @@ impl Transport {
             }
         };
         let socket = socket::connect(address, source).map_err(Fault::of(TransportError::Connect))?;
-        Ok(Self { socket, stage: Stage::Connecting, security, unsent: Vec::new() })
+        Ok(Self { socket, stage: OpeningStage::Connecting, security, unsent: Vec::new() })
     }
 
     pub const fn socket(&self) -> &Socket {
@@ -63,30 +63,30 @@ impl Transport {
     }
 
     pub fn is_open(&self) -> bool {
-        self.stage == Stage::Open
+        self.stage == OpeningStage::Open
     }
 
     /// True until the socket's own connection stands.
     pub fn is_connecting(&self) -> bool {
-        self.stage == Stage::Connecting
+        self.stage == OpeningStage::Connecting
     }
 
     /// Goes on with connecting and the handshake; called on each event until the connection is open. A socket that
     /// is still connecting has no events.
     pub fn progress(&mut self) -> Result<Progress, Fault> {
-        if self.stage == Stage::Connecting {
+        if self.stage == OpeningStage::Connecting {
             let connect = Fault::of(TransportError::Connect);
             if let Some(cause) = self.socket.take_error().map_err(&connect)? {
                 return Err(connect(cause));
             }
-            self.stage = Stage::Handshaking;
+            self.stage = OpeningStage::Handshaking;
         }
-        if let (Stage::Handshaking, Security::Tls(session)) = (self.stage, &mut self.security)
+        if let (OpeningStage::Handshaking, Security::Tls(session)) = (self.stage, &mut self.security)
             && !session.handshake(&self.socket)?
         {
             return Ok(Progress::Waiting);
         }
-        self.stage = Stage::Open;
+        self.stage = OpeningStage::Open;
         Ok(Progress::Open)
     }
 

@@ -17,7 +17,7 @@ use prony_client::targets::Targets;
 use prony_client::{Client, ClientSettings, Pooling};
 use prony_model::program::StopFlag;
 use prony_model::{Nanos, Plan, Windows};
-use slot::Context;
+use slot::RequestContext;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Instant;
@@ -44,7 +44,7 @@ pub(crate) struct Subscribers<'a> {
     /// Among the threads of subscribers.
     index: u32,
     machine: SubscriberMachine<'a>,
-    client: Client<'a, Context>,
+    client: Client<'a, RequestContext>,
     epoch: Instant,
     seconds: Seconds,
     /// The load has ended: only what is still expected is waited for.

@@ -1,7 +1,7 @@
 //! The connections of a thread of subscribers: opened when they are due, written to and read until they end.
 
 use super::Subscribers;
-use super::slot::{Alarm, Context, Live, Marks, Purpose};
+use super::slot::{ConnectionAlarm, Live, Marks, RequestContext, RequestPurpose};
 use crate::error::WorkerError;
 use crate::subscriptions::link::{Link, LinkEvent};
 use crate::subscriptions::requests::{Opening, Speaker};
@@ -60,7 +60,7 @@ impl Subscribers<'_> {
         };
         let live = Live { link, marks, request, further, orders: None, order: None };
         self.machine.slots[index].live = Some(Box::new(live));
-        self.machine.set_alarm(marks.deadline, Alarm::Timeout, index);
+        self.machine.set_alarm(marks.deadline, ConnectionAlarm::Timeout, index);
         Ok(())
     }
 
@@ -70,11 +70,11 @@ impl Subscribers<'_> {
         let (draft, count) = (&plan.subscriptions()[slot.group].draft, slot.subscriptions);
         let Opening { text, stream_head } = self.opening(index, 0);
         let route = self.route(index);
-        let context = |purpose| Context { slot: index as u32, purpose };
+        let context = |purpose| RequestContext { slot: index as u32, purpose };
         if draft.is_http2 {
             let mut send = |number| {
                 let text = self.opening(index, number).text;
-                let context = context(Purpose::Stream(number));
+                let context = context(RequestPurpose::Stream(number));
                 self.client.send(route, &text, RequestOptions::STREAMED, now, context)
             };
             let first = send(0)?;
@@ -83,11 +83,11 @@ impl Subscribers<'_> {
         }
         let request = match draft.protocol {
             Protocol::GraphqlTransportWs | Protocol::GraphqlWs => {
-                self.client.open_frames(route, &text, now, context(Purpose::Stream(0)))?
+                self.client.open_frames(route, &text, now, context(RequestPurpose::Stream(0)))?
             }
-            Protocol::Sse => self.client.send(route, &text, OWN, now, context(Purpose::Stream(0)))?,
+            Protocol::Sse => self.client.send(route, &text, OWN, now, context(RequestPurpose::Stream(0)))?,
             Protocol::SseSingle => {
-                self.client.send(route, &text, WHOLE, now, context(Purpose::Reservation))?
+                self.client.send(route, &text, WHOLE, now, context(RequestPurpose::Reservation))?
             }
         };
         Ok((Link::new(draft.protocol, stream_head), request, Box::default()))
@@ -114,7 +114,7 @@ impl Subscribers<'_> {
     /// `since`: what came has waited from then on at most.
     pub(super) fn on_client_event(&mut self, event: ClientEvent, since: Nanos) {
         let ClientEvent { request, kind } = event;
-        let Some(Context { slot, purpose }) = self.client.context(request).copied() else { return };
+        let Some(RequestContext { slot, purpose }) = self.client.context(request).copied() else { return };
         let index = slot as usize;
         let Some(mut live) = self.machine.slots[index].live.take() else { return };
         // Users put a mutation into the queue before they send it: that of any event that was read is there.
@@ -126,13 +126,14 @@ impl Subscribers<'_> {
         };
         let bytes = self.client.take_bytes_of(request).received;
         self.machine.count_bytes(index, bytes, at);
-        if purpose != Purpose::Order && matches!(kind, EventKind::Received { .. } | EventKind::Opened) {
+        if purpose != RequestPurpose::Order && matches!(kind, EventKind::Received { .. } | EventKind::Opened)
+        {
             self.machine.tally.subscribers.read_lateness.record(at.since(since));
         }
         let gone_on = match purpose {
-            Purpose::Reservation => self.on_reservation(index, &mut live, request, kind, at),
-            Purpose::Stream(number) => self.on_stream(index, number, &mut live, request, kind, at),
-            Purpose::Order => self.on_order(index, &mut live, request, kind, at),
+            RequestPurpose::Reservation => self.on_reservation(index, &mut live, request, kind, at),
+            RequestPurpose::Stream(number) => self.on_stream(index, number, &mut live, request, kind, at),
+            RequestPurpose::Order => self.on_order(index, &mut live, request, kind, at),
         };
         if let Err(reason) = gone_on {
             self.end(index, &mut live, reason, at);
@@ -251,12 +252,12 @@ impl Subscribers<'_> {
         while let Some((alarm, index)) = self.machine.pop_alarm(now) {
             let Some(mut live) = self.machine.slots[index].live.take() else { continue };
             match alarm {
-                Alarm::InForce => self.machine.put_in_force(index, now),
-                Alarm::Timeout if live.marks.is_read => {}
-                Alarm::Timeout if now < live.marks.deadline => {
-                    self.machine.set_alarm(live.marks.deadline, Alarm::Timeout, index);
+                ConnectionAlarm::InForce => self.machine.put_in_force(index, now),
+                ConnectionAlarm::Timeout if live.marks.is_read => {}
+                ConnectionAlarm::Timeout if now < live.marks.deadline => {
+                    self.machine.set_alarm(live.marks.deadline, ConnectionAlarm::Timeout, index);
                 }
-                Alarm::Timeout => {
+                ConnectionAlarm::Timeout => {
                     let timeout = self.shared.plan.timeout();
                     let group = self.machine.slots[index].group;
                     let protocol = self.shared.plan.subscriptions()[group].draft.protocol;

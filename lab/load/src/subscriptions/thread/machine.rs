@@ -1,7 +1,7 @@
 //! What the subscribers of one thread wait for and have, as a state machine: moments, mutations and what their connections
 //! bring go in, counts come out. It knows neither sockets nor clocks.
 
-use super::slot::{Alarm, Marks, Slot, State, Subscription};
+use super::slot::{ConnectionAlarm, ConnectionSlot, Marks, Subscription, SubscriptionState};
 use crate::subscriptions::delivery::{Counting, DeliveryTracker};
 use crate::subscriptions::link::LinkEvent;
 use crate::subscriptions::messages::has_errors;
@@ -37,10 +37,10 @@ pub(super) struct SubscriberMachine<'a> {
     share: Share,
     groups: Vec<Group>,
     /// By when they are due.
-    pub(super) slots: Vec<Slot>,
+    pub(super) slots: Vec<ConnectionSlot>,
     next_slot: usize,
     subscriptions: Vec<Subscription>,
-    timers: Timers<(Alarm, u32)>,
+    timers: Timers<(ConnectionAlarm, u32)>,
     pub(super) tally: Tally,
     next_settling: Nanos,
     in_force: u64,
@@ -85,10 +85,10 @@ impl<'a> SubscriberMachine<'a> {
                     values.render(&fan_out.key)
                 });
                 let member = self.groups[group].tracker.join(&key.unwrap_or_default());
-                self.subscriptions.push(Subscription { member, state: State::Waiting });
+                self.subscriptions.push(Subscription { member, state: SubscriptionState::Waiting });
             }
             let due = draft.due(number);
-            self.slots.push(Slot { group, number, due, first, subscriptions: each, live: None });
+            self.slots.push(ConnectionSlot { group, number, due, first, subscriptions: each, live: None });
         }
     }
 
@@ -119,12 +119,12 @@ impl<'a> SubscriberMachine<'a> {
         self.timers.next().unwrap_or(Nanos::MAX).min(due)
     }
 
-    pub(super) fn set_alarm(&mut self, at: Nanos, alarm: Alarm, index: usize) {
+    pub(super) fn set_alarm(&mut self, at: Nanos, alarm: ConnectionAlarm, index: usize) {
         self.timers.set(at, (alarm, index as u32));
     }
 
     /// An alarm that is due, and its connection.
-    pub(super) fn pop_alarm(&mut self, now: Nanos) -> Option<(Alarm, usize)> {
+    pub(super) fn pop_alarm(&mut self, now: Nanos) -> Option<(ConnectionAlarm, usize)> {
         self.timers.pop_due(now).map(|(_, (alarm, index))| (alarm, index as usize))
     }
 
@@ -301,15 +301,15 @@ impl<'a> SubscriberMachine<'a> {
     pub(super) fn note_all_read(&mut self, index: usize, at: Nanos, marks: &mut Marks) {
         marks.is_read = true;
         let settle = self.plan.subscriptions()[self.slots[index].group].draft.settle;
-        self.set_alarm(marks.asked.unwrap_or(at).plus(settle).max(at), Alarm::InForce, index);
+        self.set_alarm(marks.asked.unwrap_or(at).plus(settle).max(at), ConnectionAlarm::InForce, index);
     }
 
     pub(super) fn put_in_force(&mut self, index: usize, now: Nanos) {
         let slot = &self.slots[index];
         for at in slot.first..slot.first + slot.subscriptions as usize {
             let subscription = &mut self.subscriptions[at];
-            if subscription.state == State::Waiting {
-                subscription.state = State::InForce;
+            if subscription.state == SubscriptionState::Waiting {
+                subscription.state = SubscriptionState::InForce;
                 self.groups[slot.group].tracker.begin(subscription.member);
                 self.in_force += 1;
                 let counts = &mut self.tally.subscribers.links[slot.group].counts;
@@ -319,7 +319,7 @@ impl<'a> SubscriberMachine<'a> {
         }
     }
 
-    pub(super) fn state_of(&self, index: usize, number: u32) -> State {
+    pub(super) fn state_of(&self, index: usize, number: u32) -> SubscriptionState {
         self.subscriptions[self.slots[index].first + number as usize].state
     }
 
@@ -330,8 +330,8 @@ impl<'a> SubscriberMachine<'a> {
     fn end_subscription(&mut self, index: usize, number: u32) {
         let slot = &self.slots[index];
         let subscription = &mut self.subscriptions[slot.first + number as usize];
-        self.in_force -= u64::from(subscription.state == State::InForce);
-        subscription.state = State::Over;
+        self.in_force -= u64::from(subscription.state == SubscriptionState::InForce);
+        subscription.state = SubscriptionState::Over;
         self.groups[slot.group].tracker.end(subscription.member);
     }
 }

@@ -4,7 +4,7 @@
 
 use super::Subscribers;
 use super::connections::{WHOLE, reason};
-use super::slot::{Context, Live, Purpose, State};
+use super::slot::{Live, RequestContext, RequestPurpose, SubscriptionState};
 use crate::subscriptions::requests::Speaker;
 use prony_client::{EventKind, Part, RequestId, RequestOptions};
 use prony_model::Nanos;
@@ -34,7 +34,7 @@ impl Subscribers<'_> {
         if !self.client.is_connected(route) {
             return Err("the target closes the connection behind the reservation of a stream".to_owned());
         }
-        let context = Context { slot: index as u32, purpose: Purpose::Stream(0) };
+        let context = RequestContext { slot: index as u32, purpose: RequestPurpose::Stream(0) };
         let stream = self.client.send(route, &text, RequestOptions::STREAMED, at, context);
         live.request = stream.map_err(|error| error.to_string())?;
         Ok(())
@@ -92,7 +92,7 @@ impl Subscribers<'_> {
         let text = Speaker { plan, subscription, values: &values }.start(token, number, &operation);
         self.machine.note_asked(index, 1);
         (live.marks.asked, live.marks.deadline) = (Some(now), now.plus(plan.timeout()));
-        let context = Context { slot: index as u32, purpose: Purpose::Order };
+        let context = RequestContext { slot: index as u32, purpose: RequestPurpose::Order };
         let sent = self.client.send(self.route(index), &text, WHOLE, now, context);
         live.order = Some(sent.map_err(|error| error.to_string())?);
         Ok(())
@@ -108,12 +108,12 @@ impl Subscribers<'_> {
         let values = self.machine.values_of(index, 0);
         let speaker = Speaker { plan, subscription: &plan.subscriptions()[group], values: &values };
         let token = live.link.token().unwrap_or_default();
-        let started =
-            (0..orders.answered()).filter(|number| self.machine.state_of(index, *number) != State::Over);
+        let started = (0..orders.answered())
+            .filter(|number| self.machine.state_of(index, *number) != SubscriptionState::Over);
         let (mut text, mut parts) = (Vec::new(), Vec::new());
         for number in started {
             text.extend_from_slice(&speaker.stop(token, number));
-            let context = Context { slot: index as u32, purpose: Purpose::Order };
+            let context = RequestContext { slot: index as u32, purpose: RequestPurpose::Order };
             parts.push(Part { text_end: text.len(), options: WHOLE, context });
         }
         // Who does not take a farewell goes without.

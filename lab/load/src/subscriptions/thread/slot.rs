@@ -7,7 +7,7 @@ use prony_client::RequestId;
 use prony_model::Nanos;
 
 /// A place for one connection.
-pub(super) struct Slot {
+pub(super) struct ConnectionSlot {
     pub(super) group: usize,
     /// Among the connections of its group.
     pub(super) number: u64,
@@ -52,7 +52,7 @@ pub(super) struct Marks {
 
 /// An alarm of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Alarm {
+pub(super) enum ConnectionAlarm {
     /// A connection should stand, and its operations be read.
     Timeout,
     /// Its subscriptions come into force.
@@ -62,11 +62,11 @@ pub(super) enum Alarm {
 /// One subscription.
 pub(super) struct Subscription {
     pub(super) member: Member,
-    pub(super) state: State,
+    pub(super) state: SubscriptionState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum SubscriptionState {
     Waiting,
     InForce,
     Over,
@@ -74,14 +74,14 @@ pub(super) enum State {
 
 /// Whose request it is that the client tells of.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Context {
+pub(super) struct RequestContext {
     /// Index of its connection.
     pub(super) slot: u32,
-    pub(super) purpose: Purpose,
+    pub(super) purpose: RequestPurpose,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum RequestPurpose {
     /// A stream is reserved.
     Reservation,
     /// The WebSocket or the stream; over HTTP/2 that of the operation of this number.

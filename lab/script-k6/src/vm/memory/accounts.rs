@@ -55,6 +55,10 @@ impl Accounts {
         (self.all[self.running].bytes + total).saturating_sub(self.counted_to)
     }
 
+    pub(super) const fn running(&self) -> AccountId {
+        self.running
+    }
+
     pub(super) const fn has_user(&self) -> bool {
         self.running != MACHINE
     }

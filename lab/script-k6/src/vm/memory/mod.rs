@@ -30,6 +30,8 @@ const GRANT_BYTES: usize = 1 << 20;
 const GRANT_UNUSED_BYTES: usize = 16 << 20;
 /// Garbage is collected where a user has taken so many eighths of what it may have.
 const COLLECTED_AT_EIGHTHS: usize = 7;
+/// And again for each such part of it more: a collection looks at everything that there is.
+const COLLECTED_STEPS: usize = 32;
 /// Where QuickJS keeps how many bytes its values take: behind its five functions and the count of pieces.
 const SIZE_WORD: usize = 6;
 
@@ -60,6 +62,8 @@ pub(crate) struct Memory {
     accounts: RefCell<Accounts>,
     runtime: Cell<*mut qjs::JSRuntime>,
     collection: Cell<Option<Collection>>,
+    /// Whose garbage was last collected because it had taken much, and how much it had.
+    collected_at: Cell<(AccountId, usize)>,
 }
 
 /// A collection of garbage that has begun.
@@ -85,6 +89,7 @@ impl Memory {
             accounts: RefCell::new(Accounts::new()),
             runtime: Cell::new(ptr::null_mut()),
             collection: Cell::new(None),
+            collected_at: Cell::new((MACHINE, 0)),
         }
     }
 
@@ -184,7 +189,13 @@ impl Memory {
         }
         let bytes = accounts.running_bytes(self.size()).saturating_add(size);
         let limit = self.limits.user_memory_bytes;
-        if bytes > limit / 8 * COLLECTED_AT_EIGHTHS && !self.runtime.get().is_null() {
+        let (id, collected_at) = self.collected_at.get();
+        let is_known =
+            id == accounts.running() && bytes < collected_at.saturating_add(limit / COLLECTED_STEPS);
+        if is_known {
+            self.collected_at.set((id, collected_at.min(bytes)));
+        } else if bytes > limit / 8 * COLLECTED_AT_EIGHTHS && !self.runtime.get().is_null() {
+            self.collected_at.set((accounts.running(), bytes));
             // SAFETY: the runtime is alive; nothing happens before the next object is made.
             unsafe { qjs::JS_SetGCThreshold(self.runtime.get(), 0) };
         }

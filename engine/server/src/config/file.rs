@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use prony_access::{AccessSettings, ConfigInputs, Openness};
 use prony_source::config::{
-    ConfigOption, Faults, FileEntry, FileText, Kinds, SourceSection, described, suggestion,
+    ConfigOption, Faults, FileEntry, FileText, Kinds, Origin, SourceSection, described, suggestion,
 };
 use toml::{
     Spanned,
@@ -39,6 +39,11 @@ pub(super) fn read<'t>(
     let mut typed = Typed::default();
     let of_access = |name: &str| file.entries(table.get_ref()).find(|entry| entry.name() == name);
     let mut access = AccessSettings::read(of_access(AUTH), of_access(ROLES), inputs, &mut faults);
+    if let Some(mtls) = of_access(AUTH).and_then(|auth| certificates(&file, &auth)) {
+        let message = "certificates of clients need TLS, which this server does not speak: have a proxy verify them, and send a \
+                       token or an API key";
+        faults.push(mtls, message);
+    }
     if let Some(operations) = of_access(OPERATION) {
         access.read_operations(operations, &mut faults);
         if access.openness != Openness::Closed {
@@ -56,6 +61,12 @@ pub(super) fn read<'t>(
         }
     }
     (typed, faults)
+}
+
+/// Where certificates of clients are asked for.
+fn certificates(file: &FileText<'_>, auth: &FileEntry<'_, '_>) -> Option<Origin> {
+    let DeValue::Table(table) = auth.value().get_ref() else { return None };
+    file.entries(table).find(|entry| entry.name() == "mtls").map(|entry| entry.key_origin())
 }
 
 fn read_section(entry: FileEntry<'_, '_>, typed: &mut Typed<'_>, faults: &mut Faults) {

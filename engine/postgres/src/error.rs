@@ -1,7 +1,10 @@
 //! What PostgreSQL and the way to it can answer instead of rows, sorted by SQLSTATE (PostgreSQL manual,
 //! appendix A) and never by message texts, and how clients are told.
 
-use prony_graphql::error::{ErrorCode, GraphqlError};
+use prony_graphql::{
+    budget::TooLarge,
+    error::{ErrorCode, GraphqlError},
+};
 use prony_source::dialect::row_refused;
 use tokio_postgres::error::DbError;
 
@@ -127,8 +130,8 @@ pub(super) enum FailureKind {
     ReadOnly,
     /// The written row does not pass what rows must pass.
     RowRefused,
-    /// The answer is larger than `max_response_bytes`.
-    TooLarge,
+    /// The answer is larger than it may be.
+    TooLarge(TooLarge),
     Failed,
 }
 
@@ -148,6 +151,13 @@ pub(super) struct Failure {
     /// The database's own text, for the log.
     pub(super) detail: Option<String>,
     pub(super) column: Option<String>,
+}
+
+impl From<TooLarge> for Failure {
+    fn from(error: TooLarge) -> Self {
+        let (TooLarge::Field { max_bytes } | TooLarge::Together { max_bytes, .. }) = error;
+        Self::new(FailureKind::TooLarge(error), format!("more than {max_bytes} bytes"))
+    }
 }
 
 impl Failure {
@@ -219,8 +229,12 @@ impl Failure {
                 let error = row_refused();
                 return (error.code, error.message);
             }
-            FailureKind::TooLarge => {
+            FailureKind::TooLarge(TooLarge::Field { .. }) => {
                 (ErrorCode::LimitExceeded, "the answer is larger than max_response_bytes; ask for fewer rows")
+            }
+            FailureKind::TooLarge(together) => {
+                let error = GraphqlError::from(together);
+                return (error.code, error.message);
             }
             FailureKind::StalePlan => {
                 (ErrorCode::SourceFailed, "the tables have changed since the server started; restart it")

@@ -5,6 +5,7 @@ use std::{any::Any, fmt, panic::AssertUnwindSafe, rc::Rc, sync::Arc};
 use futures_util::{FutureExt as _, future::LocalBoxFuture};
 use prony_graphql::{
     Name,
+    budget::ResponseMeter,
     compiler::collections::HashMap,
     error::{GraphqlError, PathSegment},
     request::Asked,
@@ -80,7 +81,7 @@ impl Resolvers {
         let call = root.plan::<CallPlan>();
         let answer = call.function.root_later(self.scope(variables), call);
         match AssertUnwindSafe(answer).catch_unwind().await {
-            Ok(result) => noted(result, call),
+            Ok(result) => noted(result, call, variables),
             Err(panic) => panicked(&*panic, call),
         }
     }
@@ -95,7 +96,7 @@ impl Resolvers {
         // Calls are guarded one by one; this is for what the user's `Serialize` does.
         let answer = std::panic::catch_unwind(AssertUnwindSafe(|| call.function.root(scope, call)));
         Some(match answer {
-            Ok(result) => noted(result, call),
+            Ok(result) => noted(result, call, variables),
             Err(panic) => panicked(&*panic, call),
         })
     }
@@ -121,11 +122,17 @@ impl Resolvers {
     }
 }
 
-fn noted(result: FieldResult, call: &CallPlan) -> FieldResult {
-    if let Some(data) = &result.data {
-        call.expect_bytes(data.len());
+/// How much one field answers with is its functions' business; all of them share the operation's budget.
+fn noted(result: FieldResult, call: &CallPlan, variables: &Variables) -> FieldResult {
+    let Some(data) = &result.data else { return result };
+    call.expect_bytes(data.len());
+    match ResponseMeter::new(usize::MAX, variables.budget()).check(data.len()) {
+        Ok(()) => result,
+        Err(error) => {
+            let path = vec![PathSegment::Key(call.response_key.clone())];
+            FieldResult::failed(GraphqlError::from(error).at(call.position).with_path(path))
+        }
     }
-    result
 }
 
 #[cold]

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use prony_graphql::budget::{ResponseBudget, ResponseLimit};
+
 use crate::{
     access::Access,
     config::Settings,
@@ -22,6 +24,8 @@ pub(crate) struct Site {
     pub(crate) metrics: Metrics,
     pub(crate) references: References,
     pub(crate) reservations: Arc<Reservations>,
+    /// Of the responses of all requests.
+    pub(crate) responses: Arc<ResponseBudget>,
 }
 
 impl Site {
@@ -32,6 +36,17 @@ impl Site {
         let hosts = Hosts::new(&settings.listen, &settings.hosts);
         let access = Access::new(&settings.access);
         let references = References::default();
-        Self { settings, engine, apis, hosts, access, metrics, references, reservations: Arc::default() }
+        let responses = ResponseBudget::new(ResponseLimit::Process, settings.max_responses_bytes);
+        Self {
+            settings,
+            engine,
+            apis,
+            hosts,
+            access,
+            metrics,
+            references,
+            reservations: Arc::default(),
+            responses,
+        }
     }
 }

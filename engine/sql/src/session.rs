@@ -4,6 +4,7 @@ use std::{fmt, rc::Rc, sync::Arc};
 
 use futures_util::{FutureExt as _, future::LocalBoxFuture};
 use prony_graphql::{
+    budget::ResponseMeter,
     error::{ErrorCode, GraphqlError},
     response::FieldResult,
     variables::Variables,
@@ -52,8 +53,13 @@ impl<D: Database> FieldSession<D> {
             FieldStatements::Levels(levels) => {
                 let (model, levels) = (Arc::clone(&field.model), Arc::clone(levels));
                 let fetch = LevelFetch::<D> { session: Rc::clone(&self.session), model, levels };
-                let (variables, gatherer) = (Rc::new(variables.clone()), self.gatherer.clone());
-                levels::resolve(fetch, variables, gatherer, self.max_response_bytes).await
+                let meter = ResponseMeter::new(self.max_response_bytes, variables.budget());
+                let (mut variables, gatherer) = (variables.clone(), self.gatherer.clone());
+                if gatherer.is_some() {
+                    // What is fetched for several operations is not charged to one of them.
+                    variables = variables.with_budget(None);
+                }
+                levels::resolve(fetch, Rc::new(variables), gatherer, meter).await
             }
             FieldStatements::Mutation(_) => Err(misplaced("a mutation is not answered as a query")),
         };

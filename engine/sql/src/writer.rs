@@ -2,7 +2,8 @@
 //! propagate to the nearest nullable value (GraphQL specification, section 6.4.4).
 
 use prony_graphql::{
-    error::{ErrorCode, GraphqlError, PathSegment},
+    budget::ResponseMeter,
+    error::{GraphqlError, PathSegment},
     response::FieldResult,
 };
 
@@ -44,12 +45,12 @@ pub struct FieldWriter<'p> {
     pub out: Vec<u8>,
     path: Vec<Step<'p>>,
     errors: Vec<GraphqlError>,
-    max_bytes: usize,
+    meter: ResponseMeter,
 }
 
 impl<'p> FieldWriter<'p> {
-    pub fn new(capacity_bytes: usize, max_bytes: usize) -> Self {
-        Self { out: Vec::with_capacity(capacity_bytes), path: Vec::new(), errors: Vec::new(), max_bytes }
+    pub fn new(capacity_bytes: usize, meter: ResponseMeter) -> Self {
+        Self { out: Vec::with_capacity(capacity_bytes), path: Vec::new(), errors: Vec::new(), meter }
     }
 
     /// What is written next is a member's value.
@@ -110,8 +111,9 @@ impl<'p> FieldWriter<'p> {
 
     /// # Errors
     /// Where more bytes are written than a response may have.
-    pub fn check_size(&self) -> Result<(), GraphqlError> {
-        if self.out.len() <= self.max_bytes { Ok(()) } else { Err(response_too_large(self.max_bytes)) }
+    #[inline]
+    pub fn check_size(&mut self) -> Result<(), GraphqlError> {
+        Ok(self.meter.check(self.out.len())?)
     }
 
     /// What the source answers for the field.
@@ -126,15 +128,4 @@ impl<'p> FieldWriter<'p> {
         };
         Ok(FieldResult { data, errors: self.errors })
     }
-}
-
-/// The error of a field that outgrows `max_response_bytes`.
-pub fn response_too_large(max_response_bytes: usize) -> GraphqlError {
-    GraphqlError::new(
-        ErrorCode::LimitExceeded,
-        format!(
-            "the answer of this field is larger than {max_response_bytes} bytes (max_response_bytes): ask for \
-             fewer rows or columns"
-        ),
-    )
 }

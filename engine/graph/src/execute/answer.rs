@@ -11,6 +11,7 @@ use std::{
 
 use prony_graph_store::{Kind, Read, Ref, Side, Value};
 use prony_graphql::{
+    budget::{ResponseMeter, TooLarge},
     error::{ErrorCode, GraphqlError},
     response::FieldResult,
     variables::Variables,
@@ -161,13 +162,13 @@ impl Unfinished {
                     settings.statement_timeout_ms
                 ),
             ),
-            Stop::TooLong => (
+            Stop::TooLarge(TooLarge::Field { max_bytes }) => (
                 ErrorCode::LimitExceeded,
                 format!(
-                    "the answer has more than {} bytes (max_response_bytes): lower the limits of its lists",
-                    settings.max_response_bytes
+                    "the answer has more than {max_bytes} bytes (max_response_bytes): lower the limits of its lists"
                 ),
             ),
+            Stop::TooLarge(together) => return together.into(),
             Stop::TooDeep { offset } => (
                 ErrorCode::LimitExceeded,
                 format!(
@@ -207,7 +208,7 @@ fn run(
         bound: &bound,
         search,
         out: Vec::with_capacity(256),
-        max_bytes: settings.max_response_bytes,
+        meter: ResponseMeter::new(settings.max_response_bytes, variables.budget()),
         gone: None,
     };
     let (item, shape) = match (&plan.root, begin) {

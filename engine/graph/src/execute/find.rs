@@ -11,6 +11,7 @@ use std::{
 };
 
 use prony_graph_store::{Direction, Node, Ref, Relationship, Side, Value};
+use prony_graphql::budget::TooLarge;
 
 use crate::{
     execute::{
@@ -33,7 +34,7 @@ pub(crate) enum Stop {
     /// Nobody waits for it any more.
     Cancelled,
     /// The answer has more bytes than it may have.
-    TooLong,
+    TooLarge(TooLarge),
     /// A list behind this offset cannot be put in order within bounds.
     TooDeep {
         offset: usize,

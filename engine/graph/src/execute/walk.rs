@@ -1,7 +1,7 @@
 //! Writing an answer: from a node to what is around it, as JSON text straight from the store.
 
 use prony_graph_store::{Ref, Side};
-use prony_graphql::json;
+use prony_graphql::{budget::ResponseMeter, json};
 use prony_source::dialect::write_integer;
 
 use crate::{
@@ -23,7 +23,7 @@ pub(crate) struct Walk<'q, 'r> {
     pub(crate) bound: &'q BoundLists<'q>,
     pub(crate) search: Search<'r>,
     pub(crate) out: Vec<u8>,
-    pub(crate) max_bytes: usize,
+    pub(crate) meter: ResponseMeter,
     /// A node that an event tells of and that is no more; another may have its id by now.
     pub(crate) gone: Option<Ref>,
 }
@@ -58,9 +58,7 @@ impl<'r> Walk<'_, 'r> {
     /// False, and nothing is written, where it is gone by now.
     pub(crate) fn object(&mut self, item: Item, shape: ShapeId) -> Result<bool, Stop> {
         self.search.visit()?;
-        if self.out.len() > self.max_bytes {
-            return Err(Stop::TooLong);
-        }
+        self.meter.check(self.out.len()).map_err(Stop::TooLarge)?;
         let read = self.search.view.read;
         let thing = match item {
             Item::Node(at) => read.node(at).map(Thing::Node),

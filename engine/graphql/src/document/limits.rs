@@ -23,6 +23,8 @@ pub struct Limits {
     pub max_depth: usize,
     /// Fields with an alias: the cheap way to ask for one thing many times.
     pub max_aliases: usize,
+    /// Bytes of an alias, which stands in the response for each row.
+    pub max_alias_bytes: usize,
     /// Root fields; each may be a statement at a database.
     pub max_root_fields: usize,
     /// Directives on anything.
@@ -55,6 +57,7 @@ impl Default for Limits {
             max_nesting: 64,
             max_depth: 15,
             max_aliases: 1_000,
+            max_alias_bytes: 256,
             max_root_fields: 100,
             max_directives: 500,
             max_fields: 2_500,

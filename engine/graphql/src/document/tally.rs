@@ -132,6 +132,16 @@ impl<'a> Counter<'a> {
         self.errors.push(error);
     }
 
+    fn check_alias(&mut self, alias: &Name) {
+        let (limit, bytes) = (self.limits.max_alias_bytes, alias.len());
+        if bytes > limit {
+            let message = format!(
+                "the document has an alias of {bytes} bytes; the limit is {limit} (max_alias_bytes): choose a shorter one"
+            );
+            self.refuse(alias.location(), message);
+        }
+    }
+
     fn operation(&mut self, operation: &'a Node<ast::OperationDefinition>) {
         let limits = self.limits;
         let mut tally = self.selection_set(&operation.selection_set, 0);
@@ -245,7 +255,10 @@ impl<'a> Counter<'a> {
         }
         tally.fields = tally.fields.saturating_add(1);
         tally.own_fields = 1;
-        tally.aliases = tally.aliases.saturating_add(usize::from(field.alias.is_some()));
+        if let Some(alias) = &field.alias {
+            tally.aliases = tally.aliases.saturating_add(1);
+            self.check_alias(alias);
+        }
         tally.directives = tally.directives.saturating_add(self.directives(&field.directives));
         for argument in &field.arguments {
             self.value(&argument.value);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use crate::{
+    budget::ResponseBudget,
     request::Caller,
     variables::value::{Slot, SlotRoot, Step, Value},
 };
@@ -20,18 +21,29 @@ pub struct Variables {
     session: Option<Arc<[Json]>>,
     /// What only the source knows, such as the row of an event.
     given: Vec<Json>,
+    budget: Budget,
+}
+
+/// What the response may have, which is no part of what is asked: equal values are equal whatever it is.
+#[derive(Debug, Clone, Default)]
+struct Budget(Option<Arc<ResponseBudget>>);
+
+impl PartialEq for Budget {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Variables {
     pub fn new(values: Vec<Option<Json>>) -> Self {
-        Self { values, caller: None, session: None, given: Vec::new() }
+        Self { values, ..Self::default() }
     }
 
     /// The same with values of the source's own, for slots that begin at [`SlotRoot::Given`].
     #[must_use]
     pub fn with_given(&self, given: Vec<Json>) -> Self {
         let (caller, session) = (self.caller.clone(), self.session.clone());
-        Self { values: self.values.clone(), caller, session, given }
+        Self { values: self.values.clone(), caller, session, given, budget: self.budget.clone() }
     }
 
     /// The same with the session's variables, for slots that begin at [`SlotRoot::Session`].
@@ -44,6 +56,17 @@ impl Variables {
     #[must_use]
     pub fn asked_by(self, caller: Caller) -> Self {
         Self { caller: Some(caller), ..self }
+    }
+
+    /// The same, with what the response may have.
+    #[must_use]
+    pub fn with_budget(self, budget: Option<Arc<ResponseBudget>>) -> Self {
+        Self { budget: Budget(budget), ..self }
+    }
+
+    /// What the response may have, all root fields together; none where each is bounded by itself alone.
+    pub fn budget(&self) -> Option<&Arc<ResponseBudget>> {
+        self.budget.0.as_ref()
     }
 
     /// Who asks, where functions want to know it.

@@ -1,7 +1,10 @@
 //! Rows of a statement as JSON: the cheap types are written here from PostgreSQL's binary form, everything
 //! else comes as JSON text and is spliced.
 
-use prony_graphql::json::{self, ObjectText};
+use prony_graphql::{
+    budget::ResponseMeter,
+    json::{self, ObjectText},
+};
 use tokio_postgres::{
     Row,
     types::{FromSql, Type},
@@ -167,20 +170,20 @@ fn utf8(raw: &[u8]) -> Result<&str, Failure> {
 pub(crate) struct JsonRows<S> {
     shape: S,
     is_list: bool,
-    max_bytes: usize,
+    meter: ResponseMeter,
     count: usize,
     out: Vec<u8>,
 }
 
 impl<S: AsRef<RowShape> + 'static> JsonRows<S> {
-    pub(crate) fn list(shape: S, max_bytes: usize, capacity: usize) -> Self {
+    pub(crate) fn list(shape: S, meter: ResponseMeter, capacity: usize) -> Self {
         let mut out = Vec::with_capacity(capacity);
         out.push(b'[');
-        Self { shape, is_list: true, max_bytes, count: 0, out }
+        Self { shape, is_list: true, meter, count: 0, out }
     }
 
-    pub(crate) fn single(shape: S, max_bytes: usize) -> Self {
-        Self { shape, is_list: false, max_bytes, count: 0, out: Vec::new() }
+    pub(crate) fn single(shape: S, meter: ResponseMeter) -> Self {
+        Self { shape, is_list: false, meter, count: 0, out: Vec::new() }
     }
 
     /// `null` where a single row was asked for and none came.
@@ -201,10 +204,6 @@ impl<S: AsRef<RowShape> + 'static> Answer for JsonRows<S> {
         }
         self.count += 1;
         self.shape.as_ref().write(&mut self.out, row)?;
-        if self.out.len() > self.max_bytes {
-            let detail = format!("more than {} bytes", self.max_bytes);
-            return Err(Failure::new(FailureKind::TooLarge, detail));
-        }
-        Ok(())
+        Ok(self.meter.check(self.out.len())?)
     }
 }

@@ -3,7 +3,9 @@
 use std::{fmt, rc::Rc, sync::Arc};
 
 use futures_util::FutureExt;
-use prony_graphql::{error::GraphqlError, response::FieldResult, variables::Variables};
+use prony_graphql::{
+    budget::ResponseMeter, error::GraphqlError, response::FieldResult, variables::Variables,
+};
 use tokio::{sync::mpsc, task::spawn_local};
 
 use crate::{
@@ -108,13 +110,13 @@ impl DatabaseSession<PostgresDatabase> for Session {
     ) -> Result<FieldResult, GraphqlError> {
         let core = &self.core;
         let values = read.statement.bind(model, &core.settings, variables)?;
-        let max_bytes = core.settings.common.max_response_bytes;
+        let meter = || ResponseMeter::new(core.settings.common.max_response_bytes, variables.budget());
         let rows = core.run(&read.statement, values.into(), || {
             let shape = Arc::clone(&read.shape);
             if read.is_list {
-                JsonRows::list(shape, max_bytes, FIRST_BYTES)
+                JsonRows::list(shape, meter(), FIRST_BYTES)
             } else {
-                JsonRows::single(shape, max_bytes)
+                JsonRows::single(shape, meter())
             }
         });
         Ok(FieldResult::data(rows.await?.finish()))
@@ -133,8 +135,8 @@ impl DatabaseSession<PostgresDatabase> for Session {
         for (place, keys) in values.iter_mut().zip(bind_keys(&level.key_wires, &keys)) {
             *place = keys;
         }
-        let max_bytes = core.settings.common.max_response_bytes;
-        let answer = || LevelAnswer::new(Arc::clone(&level.shape), max_bytes);
+        let meter = || ResponseMeter::new(core.settings.common.max_response_bytes, variables.budget());
+        let answer = || LevelAnswer::new(Arc::clone(&level.shape), meter());
         Ok(core.run(&level.statement, values.into(), answer).await?.finish())
     }
 

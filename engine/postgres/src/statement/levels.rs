@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use prony_graphql::error::GraphqlError;
+use prony_graphql::{budget::ResponseMeter, error::GraphqlError};
 use tokio_postgres::Row;
 
 use crate::{
@@ -133,13 +133,13 @@ pub(crate) struct LevelAnswer<S> {
     shape: S,
     pub(crate) rows: LevelRows,
     last_key: usize,
-    max_bytes: usize,
+    meter: ResponseMeter,
 }
 
 impl<S: AsRef<LevelShape>> LevelAnswer<S> {
-    pub(crate) fn new(shape: S, max_bytes: usize) -> Self {
+    pub(crate) fn new(shape: S, meter: ResponseMeter) -> Self {
         let children = shape.as_ref().keys.len();
-        Self { shape, rows: LevelRows::new(children), last_key: 0, max_bytes }
+        Self { shape, rows: LevelRows::new(children), last_key: 0, meter }
     }
 
     pub(crate) fn finish(self) -> LevelRows {
@@ -163,9 +163,6 @@ impl<S: AsRef<LevelShape> + 'static> Answer for LevelAnswer<S> {
         for parts in &shape.keys {
             self.rows.push_key(read_key(row, parts)?);
         }
-        if self.rows.text_bytes() > self.max_bytes {
-            return Err(Failure::new(FailureKind::TooLarge, format!("more than {} bytes", self.max_bytes)));
-        }
-        Ok(())
+        Ok(self.meter.check(self.rows.text_bytes())?)
     }
 }

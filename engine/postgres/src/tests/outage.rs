@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use prony_graphql::budget::TooLarge;
 use prony_testkit::{
     port::free_port,
     postgres::{Cluster, TestDatabase},
@@ -154,7 +155,7 @@ fn sqlstates_are_sorted_into_kinds() {
         (FailureKind::Overloaded, ErrorCode::SourceUnavailable),
         (FailureKind::Timeout, ErrorCode::Timeout),
         (FailureKind::BadValue, ErrorCode::BadUserInput),
-        (FailureKind::TooLarge, ErrorCode::LimitExceeded),
+        (FailureKind::TooLarge(TooLarge::Field { max_bytes: 1 }), ErrorCode::LimitExceeded),
         (FailureKind::ReadOnly, ErrorCode::SourceFailed),
     ];
     for (kind, code) in kinds {

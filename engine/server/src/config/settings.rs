@@ -34,6 +34,8 @@ pub struct Settings {
     pub max_body_bytes: usize,
     /// Of a bulk creation.
     pub max_bulk_bytes: u64,
+    /// Of the responses of all requests together, while they are written and until they are sent.
+    pub max_responses_bytes: usize,
     /// How long requests in flight may take after the signal to stop.
     pub grace: Duration,
     /// Whether everybody may do everything, also from other machines.
@@ -48,6 +50,8 @@ pub struct Settings {
     pub limits: Limits,
     pub documents: DocumentSettings,
     pub subscriptions: SubscriptionSettings,
+    /// Of the responses of all root fields of an operation together.
+    pub max_operation_bytes: usize,
     /// Bytes of documents and plans that are kept.
     pub plan_cache_bytes: u64,
     /// Whether clients see the database's own texts.
@@ -161,6 +165,7 @@ impl Default for Settings {
             max_uri_bytes: 16 << 10,
             max_body_bytes: 1 << 20,
             max_bulk_bytes: 64 << 30,
+            max_responses_bytes: 1 << 30,
             grace: Duration::from_secs(10),
             open: false,
             hosts: Vec::new(),
@@ -169,6 +174,7 @@ impl Default for Settings {
             limits: Limits::default(),
             documents: DocumentSettings::default(),
             subscriptions: SubscriptionSettings::default(),
+            max_operation_bytes: 128 << 20,
             plan_cache_bytes: 64 << 20,
             expose_database_errors: false,
             access: Arc::default(),

@@ -1,8 +1,12 @@
 //! How a request ended, in terms that every protocol can say in its own way: HTTP by a status and headers, WebSockets by a
 //! message, a host program by a text.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use prony_access::OperationRefusal;
 use prony_graphql::{
+    budget::ResponseBudget,
     error::{ErrorCode, GraphqlError},
     request::RequestFault,
     selection::OperationKind,
@@ -13,13 +17,35 @@ use crate::observe::OutcomeKind;
 
 /// A response body with what protocols need to know of it.
 #[derive(Debug)]
-pub(crate) struct Response<B = Vec<u8>> {
+pub(crate) struct Response<B = ResponseBody> {
     pub(crate) outcome: Outcome,
     /// Empty where the outcome is a [`RequestError`] that each protocol words in its own way.
     pub(crate) body: B,
     /// None where the request did not come so far that it was known.
     pub(crate) kind: Option<OperationKind>,
     pub(crate) times: StageTimes,
+}
+
+/// The bytes of a response, which count until they are sent.
+#[derive(Debug)]
+pub(crate) struct ResponseBody {
+    pub(crate) bytes: Vec<u8>,
+    /// Kept as long as the bytes are; none where nothing is counted.
+    pub(crate) budget: Option<Arc<ResponseBudget>>,
+}
+
+impl AsRef<[u8]> for ResponseBody {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl From<ResponseBody> for Bytes {
+    fn from(body: ResponseBody) -> Self {
+        // Most have nothing that counts.
+        let counts = body.budget.as_ref().is_some_and(|budget| budget.used_bytes() > 0);
+        if counts { Self::from_owner(body) } else { body.bytes.into() }
+    }
 }
 
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use prony_graphql::{
     Name,
+    budget::{ResponseBudget, ResponseLimit},
     document::{Operation, limits::Limits},
     error::{ErrorCode, GraphqlError},
     introspection,
@@ -20,7 +21,7 @@ use prony_source::PreparedField;
 use super::{
     context::RequestContext,
     core::{CoreServed, ExecutionContext},
-    outcome::{Outcome, RequestError, Response},
+    outcome::{Outcome, RequestError, Response, ResponseBody},
     plan::{AboutSchema, Plan, Step},
     roles::Asker,
     served::Served,
@@ -61,6 +62,12 @@ pub(crate) struct Prepared<S = CoreServed> {
 }
 
 impl<S> Prepared<S> {
+    /// The same as a part of what a connection's operations may have.
+    pub(crate) fn within(self, core: &impl ExecutionContext, connection: &Arc<ResponseBudget>) -> Self {
+        let budget = operation_budget(core, connection);
+        Self { variables: self.variables.with_budget(Some(budget)), ..self }
+    }
+
     pub(crate) fn kind(&self) -> OperationKind {
         self.plan.selection.kind
     }
@@ -78,11 +85,14 @@ pub(crate) async fn respond<C: ExecutionContext>(
     let (outcome, body) = match prepare(core, context, parse, allowed, &mut clock, &mut kind) {
         Ok(prepared) => {
             let (errors, body) = finish(core, &prepared, &mut clock).await;
-            (Outcome::Executed { errors }, body)
+            (
+                Outcome::Executed { errors },
+                ResponseBody { bytes: body, budget: prepared.variables.budget().cloned() },
+            )
         }
         Err(error) => {
             let body = error_body(core, &error);
-            (Outcome::Refused(error), body)
+            (Outcome::Refused(error), ResponseBody { bytes: body, budget: None })
         }
     };
     Response { outcome, body, kind, times: clock.times() }
@@ -181,8 +191,19 @@ pub(crate) fn prepare<C: ExecutionContext>(
         None => variables,
         Some(caller) => variables.asked_by(caller.map_err(|error| refused(vec![*error]))?),
     };
+    let variables = if operation.kind() == OperationKind::Subscription {
+        // It has one root field, and its responses have no end.
+        variables
+    } else {
+        variables.with_budget(Some(operation_budget(core, &core.site().responses)))
+    };
     clock.ended(Stage::Plan);
     Ok(Prepared { served, plan, variables, asker })
+}
+
+/// What the response of an operation may have, of what all of its kind may.
+fn operation_budget(core: &impl ExecutionContext, whole: &Arc<ResponseBudget>) -> Arc<ResponseBudget> {
+    whole.part(ResponseLimit::Operation, core.settings().max_operation_bytes)
 }
 
 /// The second half: execute, assemble. The body, and whether it holds errors.

@@ -18,6 +18,15 @@ use tokio::{
     time::Sleep,
 };
 
+/// Bytes that are given to the system at once.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// Bytes that one connection writes before other tasks of its core have a turn.
+const TURN_BYTES: usize = 1 << 20;
+
+/// Buffers that are given to the system at once; hyper has a few.
+const PIECE_BUFFERS: usize = 16;
+
 /// How long a request runs on after its client has ended sending. A client that half-closes waits for its answer, one
 /// that is gone does not, and until we write the two look the same.
 const PATIENCE_AFTER_END: Duration = Duration::from_secs(1);
@@ -42,6 +51,8 @@ pub(super) struct BoundedStream {
     /// How many responses had been made when bytes last came, and when all that was written was last flushed.
     made_at_read: u64,
     made_at_flush: u64,
+    /// Since other tasks of the core had a turn.
+    turn_bytes: usize,
     /// Armed only while the kernel's buffer is full.
     blocked: Option<Timer>,
     ended: End,
@@ -105,6 +116,7 @@ impl BoundedStream {
             idle: true,
             made_at_read: 0,
             made_at_flush: 0,
+            turn_bytes: 0,
             blocked: None,
             ended: End::NotYet,
             lingering: None,
@@ -157,7 +169,25 @@ impl BoundedStream {
         }
     }
 
-    fn bound<T>(&mut self, context: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    /// Lets other tasks of the core go on where this connection has written much without waiting for its client.
+    fn poll_turn(&mut self, context: &Context<'_>) -> Poll<()> {
+        if self.turn_bytes < TURN_BYTES {
+            return Poll::Ready(());
+        }
+        self.turn_bytes = 0;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn bound(
+        &mut self,
+        context: &mut Context<'_>,
+        outcome: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        self.turn_bytes = match &outcome {
+            Poll::Ready(Ok(bytes)) => self.turn_bytes + bytes,
+            _ => 0,
+        };
         if outcome.is_ready() {
             self.progress.written.set(self.progress.written.get() + 1);
             self.blocked = None;
@@ -168,6 +198,20 @@ impl BoundedStream {
         ready!(timer.as_mut().poll(context));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its response")))
     }
+}
+
+/// Puts the first [`PIECE_BYTES`] of the buffers into `pieces`; how many those are.
+fn first_bytes<'b>(buffers: &'b [IoSlice<'_>], pieces: &mut [IoSlice<'b>; PIECE_BUFFERS]) -> usize {
+    let (mut left, mut count) = (PIECE_BYTES, 0);
+    for (piece, buffer) in pieces.iter_mut().zip(buffers) {
+        let bytes = buffer.len().min(left);
+        *piece = IoSlice::new(&buffer[..bytes]);
+        (left, count) = (left - bytes, count + 1);
+        if left == 0 {
+            break;
+        }
+    }
+    count
 }
 
 impl AsyncRead for BoundedStream {
@@ -219,7 +263,9 @@ impl AsyncWrite for BoundedStream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let outcome = Pin::new(&mut self.stream).poll_write(context, bytes);
+        ready!(self.poll_turn(context));
+        let piece = &bytes[..bytes.len().min(PIECE_BYTES)];
+        let outcome = Pin::new(&mut self.stream).poll_write(context, piece);
         self.bound(context, outcome)
     }
 
@@ -228,7 +274,10 @@ impl AsyncWrite for BoundedStream {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let outcome = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        ready!(self.poll_turn(context));
+        let mut pieces = [IoSlice::new(&[]); PIECE_BUFFERS];
+        let count = first_bytes(slices, &mut pieces);
+        let outcome = Pin::new(&mut self.stream).poll_write_vectored(context, &pieces[..count]);
         self.bound(context, outcome)
     }
 
@@ -249,5 +298,59 @@ impl AsyncWrite for BoundedStream {
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
         self.poll_linger(context).map(Ok)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Read as _, net, thread};
+
+    use futures_util::task::noop_waker;
+
+    use super::*;
+
+    /// However fast a client reads, others of its core have a turn after each of its megabytes.
+    #[test]
+    fn a_long_response_is_written_in_pieces_and_turns() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let listener = net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+            let mut client =
+                net::TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
+            let reader = thread::spawn(move || {
+                let mut buffer = vec![0; 1 << 20];
+                while client.read(&mut buffer).is_ok_and(|read| read > 0) {}
+            });
+            let (accepted, _) = listener.accept().expect("the client has connected");
+            accepted.set_nonblocking(true).expect("sockets can be so");
+            let stream = TcpStream::from_std(accepted).expect("the runtime takes it");
+            stream.writable().await.expect("it is connected");
+            let timeout = Duration::from_secs(20);
+            let mut stream = BoundedStream::new(stream, timeout, Rc::default());
+            let response = vec![0; 16 << 20];
+            for vectored in [false, true] {
+                let mut written = 0;
+                loop {
+                    let waker = noop_waker();
+                    let mut context = Context::from_waker(&waker);
+                    let rest = &response[written..];
+                    let (head, body) = rest.split_at(100);
+                    let buffers = [IoSlice::new(head), IoSlice::new(body)];
+                    let outcome = if vectored {
+                        Pin::new(&mut stream).poll_write_vectored(&mut context, &buffers)
+                    } else {
+                        Pin::new(&mut stream).poll_write(&mut context, rest)
+                    };
+                    let Poll::Ready(outcome) = outcome else { break };
+                    let bytes = outcome.expect("the client reads");
+                    assert!(bytes <= PIECE_BYTES, "{bytes} bytes are written at once");
+                    written += bytes;
+                    assert!(written < 2 * TURN_BYTES, "{written} bytes are written in one turn");
+                }
+                tokio::task::yield_now().await;
+            }
+            drop(stream);
+            reader.join().expect("the client ends");
+        });
     }
 }

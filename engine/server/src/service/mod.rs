@@ -101,7 +101,7 @@ impl Service {
         let parse = || RequestParameters::from_json(request);
         let response = respond(self, context, parse, AllowedKinds::QueriesAndMutations).await;
         match response.outcome {
-            Outcome::Executed { .. } | Outcome::Refused(RequestError::Invalid(_)) => response.body,
+            Outcome::Executed { .. } | Outcome::Refused(RequestError::Invalid(_)) => response.body.bytes,
             Outcome::Refused(RequestError::Unreadable(fault)) => web::reply::refusal_text(&fault.to_string()),
             Outcome::Refused(RequestError::NotAllowed | RequestError::Denied(_)) => {
                 web::reply::refusal_text("subscriptions have more than one answer")

@@ -7,6 +7,7 @@ use std::{
     panic::AssertUnwindSafe,
     pin::Pin,
     rc::Rc,
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -15,7 +16,13 @@ use futures_util::{
     future::{AbortHandle, Abortable, Aborted},
     stream::FuturesUnordered,
 };
-use prony_graphql::{error::GraphqlError, request::RequestParameters, response, selection::OperationKind};
+use prony_graphql::{
+    budget::{ResponseBudget, ResponseLimit},
+    error::GraphqlError,
+    request::RequestParameters,
+    response,
+    selection::OperationKind,
+};
 
 use super::{
     feeds::{self, Subscription, on_one_line},
@@ -42,6 +49,8 @@ pub(crate) struct Operations {
     open: HashMap<Rc<str>, Operation>,
     /// None until there is a query or mutation: most connections only ever subscribe.
     running: Option<FuturesUnordered<Running>>,
+    /// Of the responses of queries and mutations; made with the first one.
+    budget: Option<Arc<ResponseBudget>>,
 }
 
 impl std::fmt::Debug for Operations {
@@ -76,7 +85,7 @@ pub(crate) const NOT_ALLOWED: &str = "operations of this kind are not taken here
 
 impl Operations {
     pub(crate) fn new(core: Rc<CoreEngine>, outbox: Rc<Outbox>) -> Self {
-        Self { core, outbox, open: HashMap::new(), running: None }
+        Self { core, outbox, open: HashMap::new(), running: None, budget: None }
     }
 
     /// Begins an operation under an id that is free.
@@ -126,6 +135,11 @@ impl Operations {
             Work::Subscribed(subscription)
         } else {
             let (core, outbox) = (Rc::clone(&self.core), Rc::clone(&self.outbox));
+            let max_bytes = core.settings().subscriptions.max_connection_bytes;
+            let budget = self
+                .budget
+                .get_or_insert_with(|| core.site().responses.part(ResponseLimit::Connection, max_bytes));
+            let prepared = prepared.within(&*core, budget);
             let single = single(core, outbox, prepared, wrap, clock, serial, Rc::clone(&id));
             let (handle, registration) = AbortHandle::new_pair();
             let running = self.running.get_or_insert_default();

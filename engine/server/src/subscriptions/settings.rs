@@ -11,6 +11,8 @@ pub struct SubscriptionSettings {
     pub max_queued_messages: usize,
     /// Bytes of messages that wait; more cut the client.
     pub max_queued_bytes: usize,
+    /// Bytes of the responses of a connection's queries and mutations while they are written.
+    pub max_connection_bytes: usize,
     /// Bytes of one message of a client.
     pub max_message_bytes: usize,
     /// From the opening of a WebSocket to its `connection_init`.
@@ -33,6 +35,7 @@ impl Default for SubscriptionSettings {
             max_operations: 100,
             max_queued_messages: 1000,
             max_queued_bytes: 4 << 20,
+            max_connection_bytes: 256 << 20,
             max_message_bytes: 1 << 20,
             init_timeout: Duration::from_secs(3),
             ping_interval: Duration::from_secs(30),

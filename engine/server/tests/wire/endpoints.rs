@@ -77,6 +77,7 @@ fn bombs() -> Vec<(&'static str, String)> {
         ("max_nesting", nested(65)),
         ("max_depth", nested(17)),
         ("max_aliases", format!("{{ a {{ {} }} }}", many(1001, &|number| format!("b{number}: c ")))),
+        ("max_alias_bytes", format!("{{ {}: b }}", "a".repeat(257))),
         ("max_root_fields", format!("{{ {} }}", "a ".repeat(101))),
         ("max_directives", format!("{{ a {} }}", "@b ".repeat(501))),
         ("max_fields", format!("{{ ...F0 }} {} fragment F12 on A {{ a }}", many(12, &doubling))),

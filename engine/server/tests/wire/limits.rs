@@ -1,8 +1,9 @@
 //! Limits on what a request may have: each has its status, and the connection's next request is not confused.
 
 use expect_test::expect;
+use socket2::SockRef;
 
-use crate::support::{Server, check, get, post, post_with, query};
+use crate::support::{Server, check, get, give_options, post, post_with, query};
 
 #[test]
 fn headers_are_limited() {
@@ -69,6 +70,64 @@ fn ten_thousand_aliases_are_refused() {
         content-type: application/json; charset=utf-8
         {"errors":[{"message":"the document has 168891 bytes; the limit is 131072 (max_document_bytes): send values as variables, or several requests","extensions":{"code":"LIMIT_EXCEEDED"}}]}
     "#]].assert_eq(&response);
+}
+
+/// Root fields under aliases, each with about 300,000 bytes.
+fn all_tracks(count: usize) -> String {
+    let field = |index| format!("t{index}: tracks(limit: 3503) {{ Name Composer }} ");
+    query(&format!("{{ {} }}", (0..count).map(field).collect::<String>()))
+}
+
+/// Each is within `max_response_bytes`; together they are not within what an operation may have.
+#[test]
+fn root_fields_of_an_operation_share_its_bytes() {
+    for model in ["subquery", "per-nest", "bucket"] {
+        let server = Server::with(|settings| {
+            settings.max_operation_bytes = 2_000_000;
+            give_options(settings, &format!("resolver = \"{model}\""));
+        });
+        let answer = server.ask(all_tracks(100));
+        let message = "the answers of the root fields of this operation have more than 2000000 bytes together \
+                       (max_operation_bytes): ask for fewer rows, columns or root fields, or for shorter aliases";
+        assert!(answer.contains(message) && answer.contains("LIMIT_EXCEEDED"), "{model}: {answer:.300}");
+        assert!(answer.contains(r#""data":null"#), "{model}: {answer:.300}");
+        let answer = server.ask(all_tracks(2));
+        assert!(
+            answer.contains(r#""data":{"t0":[{"#) && !answer.contains("errors"),
+            "{model}: {answer:.300}"
+        );
+    }
+}
+
+/// What is sent does not count any more.
+#[test]
+fn responses_of_all_requests_share_the_bytes_of_the_process() {
+    let server = Server::with(|settings| settings.max_responses_bytes = 1_000_000);
+    for _ in 0..10 {
+        // A client may have the last bytes of a response a moment before the server has let go of it.
+        let mut answer = server.ask(all_tracks(2));
+        while answer.contains("max_responses_bytes") {
+            answer = server.ask(all_tracks(2));
+        }
+        assert!(answer.contains(r#""data":{"t0":[{"#) && !answer.contains("errors"), "{answer:.300}");
+    }
+    let answer = server.ask(all_tracks(5));
+    let message = "the answers of all requests of this server have more than 1000000 bytes together (max_responses_bytes): \
+                   try again, or ask for fewer rows or columns";
+    assert!(answer.contains(message), "{answer:.300}");
+    // A client that does not read holds what is written for it.
+    let mut deaf = server.connect();
+    SockRef::from(&deaf.stream).set_recv_buffer_size(4096).expect("TCP has the option");
+    let mut held = 0;
+    while !server.ask(all_tracks(2)).contains("max_responses_bytes") {
+        deaf.send(all_tracks(2));
+        held += 1;
+        assert!(held < 100, "nothing is held for a client that does not read");
+    }
+    drop(deaf);
+    while server.ask(all_tracks(2)).contains("max_responses_bytes") {
+        std::thread::yield_now();
+    }
 }
 
 #[test]

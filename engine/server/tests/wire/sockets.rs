@@ -250,6 +250,20 @@ fn operations_of_a_connection_are_bounded() {
 }
 
 #[test]
+fn answers_of_a_connection_share_its_bytes() {
+    let server = Server::with(|settings| settings.subscriptions.max_connection_bytes = 100_000);
+    let mut socket = Socket::ready(&server);
+    socket.send(&subscribe("long", "{ tracks(limit: 3503) { Name Composer } }"));
+    let message = "the answers of the operations of this connection have more than 100000 bytes together";
+    let answer = socket.next();
+    assert!(answer.contains(message) && answer.contains("(max_connection_bytes)"), "{answer:.300}");
+    socket.next();
+    socket.send(&subscribe("short", "{ tracks(limit: 1) { Name } }"));
+    let answer = socket.next();
+    assert!(answer.contains(r#""data":{"tracks":[{"Name""#), "{answer:.300}");
+}
+
+#[test]
 fn openings_that_are_none_are_answered_over_http() {
     let server = Server::start();
     let open = |headers: &str| format!("GET /graphql HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n");

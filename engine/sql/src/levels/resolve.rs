@@ -3,7 +3,9 @@
 use std::{collections::HashMap, rc::Rc, sync::Arc};
 
 use futures_util::future::{LocalBoxFuture, try_join_all};
-use prony_graphql::{error::GraphqlError, response::FieldResult, variables::Variables};
+use prony_graphql::{
+    budget::ResponseMeter, error::GraphqlError, response::FieldResult, variables::Variables,
+};
 
 use crate::levels::{
     Fetched, FieldLevels, Gatherer, Key, LevelRows, MergeKey,
@@ -42,12 +44,12 @@ pub async fn resolve<F: Fetch>(
     fetch: F,
     variables: Rc<Variables>,
     gatherer: Option<Rc<Gatherer>>,
-    max_response_bytes: usize,
+    meter: ResponseMeter,
 ) -> Result<FieldResult, GraphqlError> {
     let resolver = Rc::new(Resolver { fetch, variables, gatherer });
     let root_keys: Arc<[Key]> = Arc::from([Key::default()]);
     let tree = Rc::clone(&resolver).level(0, root_keys).await?;
-    splice(resolver.fetch.levels(), &tree, max_response_bytes)
+    splice(resolver.fetch.levels(), &tree, meter)
 }
 
 struct Resolver<F> {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use prony_graphql::{error::GraphqlError, response::FieldResult};
+use prony_graphql::{budget::ResponseMeter, error::GraphqlError, response::FieldResult};
 
 use crate::{
     levels::{Fetched, FieldLevels},
@@ -36,9 +36,9 @@ struct Splicer<'p, S> {
 pub(super) fn splice<S>(
     plan: &FieldLevels<S>,
     tree: &Tree,
-    max_response_bytes: usize,
+    meter: ResponseMeter,
 ) -> Result<FieldResult, GraphqlError> {
-    let writer = FieldWriter::new(0, max_response_bytes);
+    let writer = FieldWriter::new(0, meter);
     let mut splicer = Splicer { plan, writer };
     let written = splicer.value(0, tree, Some(0));
     splicer.writer.finish(written)

@@ -10,6 +10,7 @@ use std::{
 use expect_test::{Expect, expect};
 use futures_util::future::{FutureExt, LocalBoxFuture, join_all};
 use prony_graphql::{
+    budget::ResponseMeter,
     error::{ErrorCode, GraphqlError, Position},
     response::FieldResult,
     variables::Variables,
@@ -124,8 +125,9 @@ fn answer(
 ) -> impl Future<Output = FieldResult> + use<> {
     let (fake, gatherer) = (fake.clone(), gatherer.map(Rc::clone));
     async move {
-        let mut result =
-            resolve(fake, Rc::default(), gatherer, max).await.unwrap_or_else(FieldResult::failed);
+        let mut result = resolve(fake, Rc::default(), gatherer, ResponseMeter::new(max, None))
+            .await
+            .unwrap_or_else(FieldResult::failed);
         let errors = result.errors.into_iter();
         result.errors = errors.map(|error| error.of_field("top", Position::default())).collect();
         result

@@ -103,9 +103,9 @@ impl Session {
         program: &RowsProgram,
         values: Values<'_>,
     ) -> Result<FieldResult, Unfinished> {
-        let max = values.settings.common.max_response_bytes;
+        let meter = values.meter();
         self.run(&program.statements, values, |statements, _, watch| {
-            write_rows::write(program, statements, watch, max)
+            write_rows::write(program, statements, watch, meter)
         })
     }
 
@@ -116,12 +116,12 @@ impl Session {
         keys: &[Key],
         values: Values<'_>,
     ) -> Result<LevelRows, Unfinished> {
-        let max = values.settings.common.max_response_bytes;
+        let meter = values.meter();
         self.run(&program.statements, values, |statements, _, watch| {
             if let Some(number) = program.text().keys_parameter {
                 statements[0].bind(number, Stored::Text(&bind::keys_text(keys)))?;
             }
-            write_level::read(program, &mut statements[0], watch, max)
+            write_level::read(program, &mut statements[0], watch, meter)
         })
     }
 

@@ -1,5 +1,7 @@
 //! Steps the statement of one level and keeps its rows for splicing: the `per-nest` and `bucket` models.
 
+use prony_graphql::budget::ResponseMeter;
+
 use crate::{
     error::Stop,
     file::raw::{Statement, Stored},
@@ -17,9 +19,9 @@ pub(crate) fn read(
     program: &LevelProgram,
     statement: &mut Statement,
     watch: &Watch,
-    max_response_bytes: usize,
+    meter: ResponseMeter,
 ) -> Result<LevelRows, Stop> {
-    let rows = read_rows(program, statement, watch, max_response_bytes);
+    let rows = read_rows(program, statement, watch, meter);
     statement.reset();
     rows
 }
@@ -28,10 +30,10 @@ fn read_rows(
     program: &LevelProgram,
     statement: &mut Statement,
     watch: &Watch,
-    max_response_bytes: usize,
+    meter: ResponseMeter,
 ) -> Result<LevelRows, Stop> {
     let mut rows = LevelRows::new(program.child_keys.len());
-    let mut writer = RowWriter::new(0, watch, max_response_bytes);
+    let mut writer = RowWriter::new(0, watch, meter);
     while statement.step()? {
         let Stored::Integer(parent) = statement.column(0) else { continue };
         rows.begin_row(parent as usize);

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use prony_graphql::{
+    budget::ResponseMeter,
     error::{ErrorCode, GraphqlError, PathSegment},
     response::FieldResult,
 };
@@ -41,9 +42,9 @@ pub(crate) fn write(
     program: &RowsProgram,
     statements: &mut [Statement],
     watch: &Watch,
-    max_response_bytes: usize,
+    meter: ResponseMeter,
 ) -> Result<FieldResult, Stop> {
-    let mut writer = RowWriter::new(capacity(program), watch, max_response_bytes);
+    let mut writer = RowWriter::new(capacity(program), watch, meter);
     let written = writer.node(&program.root, statements);
     if written.is_ok() {
         program.answer_bytes.store(writer.field.out.len(), Relaxed);
@@ -63,14 +64,14 @@ pub(crate) fn write_object(
     statement: &Statement,
     watch: &Watch,
 ) -> Result<FieldResult, Stop> {
-    let mut writer = RowWriter::new(0, watch, usize::MAX);
+    let mut writer = RowWriter::new(0, watch, ResponseMeter::new(usize::MAX, None));
     let written = writer.pieces(pieces, statement, &mut []);
     writer.field.finish(written)
 }
 
 impl<'p> RowWriter<'p> {
-    pub(crate) fn new(capacity_bytes: usize, watch: &'p Watch, max_response_bytes: usize) -> Self {
-        let field = FieldWriter::new(capacity_bytes, max_response_bytes);
+    pub(crate) fn new(capacity_bytes: usize, watch: &'p Watch, meter: ResponseMeter) -> Self {
+        let field = FieldWriter::new(capacity_bytes, meter);
         Self { field, cuts: Vec::new(), rows: 0, watch }
     }
 

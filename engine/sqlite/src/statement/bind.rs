@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use prony_graphql::{error::GraphqlError, variables::Variables};
+use prony_graphql::{budget::ResponseMeter, error::GraphqlError, variables::Variables};
 use prony_source::dialect::{self, write_integer};
 use serde_json::Value as Json;
 
@@ -28,6 +28,13 @@ pub(crate) struct Values<'v> {
     pub(crate) model: &'v Model,
     pub(crate) variables: &'v Variables,
     pub(crate) settings: &'v RelationalSettings,
+}
+
+impl Values<'_> {
+    /// For the response of one root field, or for one level of it.
+    pub(crate) fn meter(&self) -> ResponseMeter {
+        ResponseMeter::new(self.settings.common.max_response_bytes, self.variables.budget())
+    }
 }
 
 /// Binds all parameters but those of parents and keys.

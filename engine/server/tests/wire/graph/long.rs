@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use prony_server::config::CoreChoice;
 
 use super::{Client, Graph};
-use crate::support::Wire;
+use crate::support::{Wire, query};
 
 /// More than are written in one go.
 const NODES: usize = 9000;
@@ -158,4 +158,21 @@ fn others_are_answered_while_long_answers_wait_for_their_readers() {
         assert!(graph.ask("GET /node/User/5").starts_with("200"));
     }
     assert!(Client::to(graph.address()).ask("POST /node/User/new").starts_with("201"));
+}
+
+/// Each is within `max_response_bytes`; together they are not within what an operation may have.
+#[test]
+fn root_fields_over_a_graph_share_the_bytes_of_their_operation() {
+    let graph = graph(1).restart_with(|settings| settings.max_operation_bytes = 1_000_000);
+    let graph = graph.expect("the graph opens again");
+    let ask = |count: usize| {
+        let field = |index| format!("u{index}: users(limit: 9000) {{ _key rank }} ");
+        let mut wire = Wire::to(graph.address());
+        wire.send(query(&format!("{{ {} }}", (0..count).map(field).collect::<String>())));
+        wire.response()
+    };
+    let answer = ask(2);
+    assert!(answer.contains(r#""data":{"u0":[{"#) && !answer.contains("errors"), "{answer:.300}");
+    let answer = ask(10);
+    assert!(answer.contains("more than 1000000 bytes together (max_operation_bytes)"), "{answer:.300}");
 }

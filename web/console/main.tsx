@@ -37,16 +37,30 @@ function linked() {
   return { query: said('query'), variables: said('variables'), operationName: said('operationName') };
 }
 
+/** What is shown where nobody is told what is served before it is known who asks. */
+const LOCKED: Description = {
+  version: '',
+  sources: [],
+  example: '# This server wants to know who asks: put a token below, under Headers, then run this.\n{ __typename }\n',
+};
+
 async function describe(): Promise<Description> {
   const response = await fetch('/console.json');
+  if (response.status === 401 || response.status === 403) return LOCKED;
   if (!response.ok) throw new Error(`the server answered ${response.status} to /console.json`);
   return (await response.json()) as Description;
 }
 
+/** The editor of headers, open, with what is missing. */
+const TOKEN = {
+  defaultHeaders: '{\n  "authorization": "Bearer "\n}',
+  defaultEditorToolsVisibility: 'headers' as const,
+};
+
 function Sources({ sources, version }: Description) {
   return (
     <header className="sources" aria-label="Sources">
-      <strong title={`version ${version}`}>Prony</strong>
+      <strong title={version && `version ${version}`}>Prony</strong>
       {sources.map((source) => (
         <span key={source.name} title={source.database}>
           {source.name} <small>{source.contents}</small>
@@ -56,7 +70,7 @@ function Sources({ sources, version }: Description) {
   );
 }
 
-function Console(description: Description) {
+function Console({ description }: { description: Description }) {
   return (
     <>
       <Sources {...description} />
@@ -65,6 +79,7 @@ function Console(description: Description) {
           fetcher={ask}
           defaultQuery={description.example}
           {...linked()}
+          {...(description === LOCKED ? TOKEN : {})}
           shouldPersistHeaders={false}
         >
           <GraphiQL.Logo>
@@ -81,10 +96,11 @@ if (!place) throw new Error('the page lacks its #console');
 
 try {
   const description = await describe();
-  document.title = `${description.sources.map((source) => source.name).join(', ')} · Prony`;
+  const names = description.sources.map((source) => source.name).join(', ');
+  document.title = names ? `${names} · Prony` : 'Prony';
   createRoot(place).render(
     <StrictMode>
-      <Console {...description} />
+      <Console description={description} />
     </StrictMode>,
   );
 } catch (error) {

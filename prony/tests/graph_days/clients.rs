@@ -114,15 +114,15 @@ fn a_client_that_does_not_read_holds_up_nobody() {
 }
 
 #[test]
-fn names_are_as_long_as_64_kb_and_no_longer() {
+fn keys_are_as_long_as_64_kib_and_names_of_types_as_1_kib() {
     let directory = tempfile::tempdir().unwrap();
     let server = start(directory.path(), &[]);
-    let (longest, too_long) = ("\u{e9}/".repeat(21_845) + "x", "x".repeat(65_537));
-    assert_eq!(longest.len(), 65_536);
+    let text = |bytes: usize| "\u{e9}/".repeat(bytes / 3) + &"x".repeat(bytes % 3);
+    let (key, too_long_key) = (text(65_536), text(65_537));
+    let (name, too_long_name) = (text(1_024), text(1_025));
+    assert_eq!((key.len(), name.len()), (65_536, 1_024));
     let mut bulk = Bulk::begin(&server.url, "nodes");
-    for (of, key) in
-        [("T", &longest), ("T", &too_long), (&longest, &"k".to_owned()), (&too_long, &"k".to_owned())]
-    {
+    for (of, key) in [("T", &*key), ("T", &*too_long_key), (&*name, "k"), (&*too_long_name, "k")] {
         bulk.send(&format!("{}\n", json!({"type": of, "key": key})));
     }
     let (status, report) = bulk.end();
@@ -130,9 +130,7 @@ fn names_are_as_long_as_64_kb_and_no_longer() {
     let nodes = |url: &str| Client::new(url).ask("GET", "/nodes", None).1;
     let before = nodes(&server.url);
     let names: Vec<_> = before.as_array().unwrap().iter().map(|node| (&node["type"], &node["key"])).collect();
-    assert!(
-        names.contains(&(&json!("T"), &json!(longest))) && names.contains(&(&json!(longest), &json!("k")))
-    );
+    assert!(names.contains(&(&json!("T"), &json!(key))) && names.contains(&(&json!(name), &json!("k"))));
     server.process.stop();
     assert_eq!(nodes(&start(directory.path(), &[]).url), before);
 }

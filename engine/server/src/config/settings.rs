@@ -164,7 +164,7 @@ impl Default for Settings {
             max_headers: 100,
             max_uri_bytes: 16 << 10,
             max_body_bytes: 1 << 20,
-            max_bulk_bytes: 64 << 30,
+            max_bulk_bytes: 4 << 30,
             max_responses_bytes: 1 << 30,
             grace: Duration::from_secs(10),
             open: false,

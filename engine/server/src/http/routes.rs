@@ -9,6 +9,7 @@ use hyper::body::Incoming;
 
 use super::{
     body,
+    door::Peer,
     reply::{JSON, Reply, ReplyBody, refusal, refusal_text},
     simple::{SimpleRequest, response},
 };
@@ -23,7 +24,9 @@ pub(super) fn find<'r>(routes: &'r [Route], path: &str) -> Option<&'r Route> {
 
 /// The body is read within the server's limits.
 pub(super) async fn answer(settings: &Settings, route: &Route, request: Request<Incoming>) -> Reply {
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
+    // A program sees requests as it does on the fast path.
+    head.extensions.remove::<Peer>();
     let body = match body::read(&head.headers, body, settings.max_body_bytes, settings.body_timeout).await {
         Ok(body) => body,
         Err(fault) => return refusal(fault.status, JSON, &fault.message),

@@ -41,7 +41,7 @@ function linked() {
 const LOCKED: Description = {
   version: '',
   sources: [],
-  example: '# This server wants to know who asks: put a token below, under Headers, then run this.\n{ __typename }\n',
+  example: '# Who asks is not known:\n# put a token under Headers.\n{ __typename }\n',
 };
 
 async function describe(): Promise<Description> {

@@ -6,7 +6,10 @@ mod keys;
 
 use std::{
     net::IpAddr,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -26,6 +29,8 @@ use crate::graphql::{Asker, RoleSchemas};
 pub(crate) struct Access {
     /// None where everybody may do everything.
     current: ArcSwapOption<Gate>,
+    /// Whether there is one: each request asks.
+    is_closed: AtomicBool,
 }
 
 /// One configuration of it.
@@ -46,7 +51,7 @@ pub(crate) enum Known {
 
 impl Access {
     pub(crate) fn new(settings: &Arc<AccessSettings>) -> Self {
-        let access = Self { current: ArcSwapOption::empty() };
+        let access = Self { current: ArcSwapOption::empty(), is_closed: AtomicBool::new(false) };
         access.replace(settings);
         access
     }
@@ -58,12 +63,14 @@ impl Access {
             roles: Arc::new(RoleSchemas::new(Arc::clone(settings))),
             operations: Arc::new(Operations::new(settings)),
         };
-        self.current.store((settings.openness == Openness::Closed).then(|| Arc::new(gate())));
+        let is_closed = settings.openness == Openness::Closed;
+        self.current.store(is_closed.then(|| Arc::new(gate())));
+        self.is_closed.store(is_closed, Ordering::Release);
     }
 
     /// Whether it matters who asks.
     pub(crate) fn is_closed(&self) -> bool {
-        self.current.load().is_some()
+        self.is_closed.load(Ordering::Acquire)
     }
 
     /// Who asks, of the headers of a request.
@@ -72,6 +79,9 @@ impl Access {
         headers: impl Iterator<Item = (&'h str, &'h [u8])>,
         peer: IpAddr,
     ) -> Known {
+        if !self.is_closed() {
+            return Known::Asker(None);
+        }
         let current = self.current.load();
         let Some(gate) = &*current else { return Known::Asker(None) };
         let (credentials, address) = gate.read(headers, peer);

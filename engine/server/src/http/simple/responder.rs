@@ -27,6 +27,8 @@ pub(crate) struct Responder {
     core: Rc<CoreEngine>,
     /// Whose connection it is.
     peer: IpAddr,
+    /// The `Host` of its last request, which may be asked for.
+    host: Vec<u8>,
     connections: ApiConnections,
     responds_to_graphql: bool,
     /// The request whose response is waited for, and what to do with that.
@@ -45,7 +47,14 @@ struct Finish {
 impl Responder {
     pub(crate) fn new(core: &Rc<CoreEngine>, peer: IpAddr) -> Self {
         let (connections, responds_to_graphql) = (ApiConnections::default(), responds_to_graphql(core));
-        Self { core: Rc::clone(core), peer, connections, responds_to_graphql, waiting: None }
+        Self {
+            core: Rc::clone(core),
+            peer,
+            host: Vec::new(),
+            connections,
+            responds_to_graphql,
+            waiting: None,
+        }
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -69,14 +78,21 @@ impl Responder {
     }
 
     /// As hyper's part has it, which words the refusal.
-    fn may_ask(&self, request: &SimpleRequest<'_>) -> bool {
+    fn may_ask(&mut self, request: &SimpleRequest<'_>) -> bool {
+        if let Some(host) = request.host
+            && host != self.host
+        {
+            if !self.core.site().hosts.include(host) {
+                return false;
+            }
+            self.host = host.to_vec();
+        }
         let origins = &self.settings().cors_origins;
         let comes_from_a_friend = || {
             let is_friend = |origin| cors::is_friend(origin, request.host, origins);
             request.method == Method::GET || request.origin.is_none_or(is_friend)
         };
-        request.host.is_none_or(|host| self.core.site().hosts.include(host))
-            && (comes_from_a_friend() || self.core.site().apis.find(request.path).is_none())
+        comes_from_a_friend() || self.core.site().apis.find(request.path).is_none()
     }
 
     fn route(&self, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> (Responded, Option<WaitingRequest>) {

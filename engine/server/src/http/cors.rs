@@ -7,7 +7,7 @@ use super::reply::{Reply, empty};
 /// What the preflight allows, and for how long a browser may remember it.
 const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, DELETE");
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
-    "accept, authorization, content-type, x-graphql-event-stream-token, x-prony-timing",
+    "accept, authorization, content-type, x-api-key, x-graphql-event-stream-token, x-prony-role, x-prony-timing",
 );
 const MAX_AGE_SECONDS: HeaderValue = HeaderValue::from_static("600");
 

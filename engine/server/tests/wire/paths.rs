@@ -120,17 +120,17 @@ fn pages_of_allowed_origins_may_call() {
             "OPTIONS /graphql HTTP/1.1\r\nhost: localhost\r\norigin: {origin}\r\naccess-control-request-method: POST\r\n\r\n"
         ))
     };
-    expect![[r"
+    expect![[r#"
         HTTP/1.1 204 No Content
         allow: GET, HEAD, POST, OPTIONS
         access-control-allow-methods: GET, HEAD, POST, PUT, DELETE
-        access-control-allow-headers: accept, authorization, content-type, x-graphql-event-stream-token, x-prony-timing
+        access-control-allow-headers: accept, authorization, content-type, x-api-key, x-graphql-event-stream-token, x-prony-role, x-prony-timing
         access-control-max-age: 600
         access-control-allow-origin: https://a.test
         access-control-expose-headers: server-timing
         vary: origin
 
-    "]]
+    "#]]
     .assert_eq(&preflight("https://a.test"));
     assert!(!preflight("https://b.test").contains("access-control"));
     let answer = server.ask(

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use prony_access::KeySetId;
 
-use super::{Access, Gate, fetch, unix_now};
+use super::{Access, AccessPolicy, fetch, unix_now};
 
 /// How long a request waits for keys that somebody else is fetching already, and how often it looks.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
@@ -20,17 +20,17 @@ pub(crate) struct KeySetHealth {
 }
 
 /// Has a key set fetched, or waits until somebody else has.
-pub(super) async fn fetch_or_wait(gate: &Gate, id: KeySetId) {
-    if gate.authenticator.begin_fetch(id, unix_now()) {
-        return fetch_begun(gate, id).await;
+pub(super) async fn fetch_or_wait(policy: &AccessPolicy, id: KeySetId) {
+    if policy.authenticator.begin_fetch(id, unix_now()) {
+        return fetch_begun(policy, id).await;
     }
-    let fetched = |gate: &Gate| {
-        gate.authenticator.key_set_status(id).map(|status| (status.fetched_at, status.failures))
+    let fetched = |policy: &AccessPolicy| {
+        policy.authenticator.key_set_status(id).map(|status| (status.fetched_at, status.failures))
     };
-    let before = fetched(gate);
+    let before = fetched(policy);
     let _ = tokio::time::timeout(LONGEST_WAIT, async {
-        while fetched(gate) == before
-            && gate.authenticator.next_refresh(id, unix_now()).is_some_and(|at| at > unix_now())
+        while fetched(policy) == before
+            && policy.authenticator.next_refresh(id, unix_now()).is_some_and(|at| at > unix_now())
         {
             tokio::time::sleep(LOOK).await;
         }
@@ -39,8 +39,8 @@ pub(super) async fn fetch_or_wait(gate: &Gate, id: KeySetId) {
 }
 
 /// Fetches a key set that nobody else is fetching.
-async fn fetch_begun(gate: &Gate, id: KeySetId) {
-    let authenticator = &gate.authenticator;
+async fn fetch_begun(policy: &AccessPolicy, id: KeySetId) {
+    let authenticator = &policy.authenticator;
     let Some((_, address, timeout)) = authenticator.key_sets().find(|(known, ..)| *known == id) else {
         return;
     };
@@ -70,17 +70,17 @@ impl Access {
         /// A new configuration may have other sets.
         const LONGEST: Duration = Duration::from_secs(1);
         loop {
-            let Some(gate) = self.current.load_full() else {
+            let Some(policy) = self.current.load_full() else {
                 tokio::time::sleep(LONGEST).await;
                 continue;
             };
-            for id in gate.key_set_ids() {
+            for id in policy.key_set_ids() {
                 let now = unix_now();
-                if gate.authenticator.next_refresh(id, now).is_some_and(|due| due <= now)
-                    && gate.authenticator.begin_fetch(id, now)
+                if policy.authenticator.next_refresh(id, now).is_some_and(|due| due <= now)
+                    && policy.authenticator.begin_fetch(id, now)
                 {
-                    let gate = Arc::clone(&gate);
-                    tokio::task::spawn_local(async move { fetch_begun(&gate, id).await });
+                    let policy = Arc::clone(&policy);
+                    tokio::task::spawn_local(async move { fetch_begun(&policy, id).await });
                 }
             }
             tokio::time::sleep(LONGEST).await;
@@ -89,8 +89,9 @@ impl Access {
 
     /// For `/health`.
     pub(crate) fn key_set_health(&self) -> Vec<KeySetHealth> {
-        let Some(gate) = self.current.load_full() else { return Vec::new() };
-        let states = gate.key_set_ids().into_iter().filter_map(|id| gate.authenticator.key_set_status(id));
+        let Some(policy) = self.current.load_full() else { return Vec::new() };
+        let states =
+            policy.key_set_ids().into_iter().filter_map(|id| policy.authenticator.key_set_status(id));
         let health = |status: prony_access::KeySetStatus| KeySetHealth {
             address: status.address,
             keys: status.keys,
@@ -100,7 +101,7 @@ impl Access {
     }
 }
 
-impl Gate {
+impl AccessPolicy {
     fn key_set_ids(&self) -> Vec<KeySetId> {
         self.authenticator.key_sets().map(|(id, ..)| id).collect()
     }

@@ -1,4 +1,4 @@
-//! Identity at the door: from a request's head to who asks, before anything else of it is read. Who that is, is decided in
+//! Authentication: from a request's head to who asks, before anything else of it is read. Who that is, is decided in
 //! `prony-access`, which knows neither sockets nor clocks; here are both.
 
 mod fetch;
@@ -28,14 +28,14 @@ use crate::graphql::{Asker, RoleSchemas};
 #[derive(Debug)]
 pub(crate) struct Access {
     /// None where everybody may do everything.
-    current: ArcSwapOption<Gate>,
+    current: ArcSwapOption<AccessPolicy>,
     /// Whether there is one: each request asks.
     is_closed: AtomicBool,
 }
 
 /// One configuration of it.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct AccessPolicy {
     authenticator: Authenticator,
     roles: Arc<RoleSchemas>,
     operations: Arc<Operations>,
@@ -58,13 +58,13 @@ impl Access {
 
     /// Lets in by these settings from now on.
     pub(crate) fn replace(&self, settings: &Arc<AccessSettings>) {
-        let gate = || Gate {
+        let policy = || AccessPolicy {
             authenticator: Authenticator::new(settings),
             roles: Arc::new(RoleSchemas::new(Arc::clone(settings))),
             operations: Arc::new(Operations::new(settings)),
         };
         let is_closed = settings.openness == Openness::Closed;
-        self.current.store(is_closed.then(|| Arc::new(gate())));
+        self.current.store(is_closed.then(|| Arc::new(policy())));
         self.is_closed.store(is_closed, Ordering::Release);
     }
 
@@ -83,10 +83,10 @@ impl Access {
             return Known::Asker(None);
         }
         let current = self.current.load();
-        let Some(gate) = &*current else { return Known::Asker(None) };
-        let (credentials, address) = gate.read(headers, peer);
-        match gate.authenticator.identify(&credentials, unix_now()) {
-            Identified::Known(identity) => Known::Asker(Some(gate.asker(identity, address))),
+        let Some(policy) = &*current else { return Known::Asker(None) };
+        let (credentials, address) = policy.read(headers, peer);
+        match policy.authenticator.identify(&credentials, unix_now()) {
+            Identified::Known(identity) => Known::Asker(Some(policy.asker(identity, address))),
             Identified::Refused(_) | Identified::NeedsKeys(_) | Identified::NeedsWebhook(_) => {
                 Known::NotKnown
             }
@@ -99,14 +99,14 @@ impl Access {
         headers: impl Iterator<Item = (&'h str, &'h [u8])>,
         peer: IpAddr,
     ) -> Result<Option<Asker>, AuthRefusal> {
-        let Some(gate) = self.current.load_full() else { return Ok(None) };
-        let (credentials, address) = gate.read(headers, peer);
-        let identity = gate.identify(&credentials).await?;
-        Ok(Some(gate.asker(identity, address)))
+        let Some(policy) = self.current.load_full() else { return Ok(None) };
+        let (credentials, address) = policy.read(headers, peer);
+        let identity = policy.identify(&credentials).await?;
+        Ok(Some(policy.asker(identity, address)))
     }
 }
 
-impl Gate {
+impl AccessPolicy {
     /// The credentials, and from which address the client asks, as far as proxies are trusted.
     fn read<'a, 'h: 'a>(
         &'a self,
@@ -160,7 +160,7 @@ pub(crate) fn fields(headers: &HeaderMap) -> impl Iterator<Item = (&str, &[u8])>
 /// Headers that the payload of a WebSocket's `connection_init` stands for: its texts by their names, and those of its member
 /// `headers`, before those of the opening.
 pub(crate) fn with_payload(head: &HeaderMap, payload: &Json) -> Vec<(String, Vec<u8>)> {
-    const CREDENTIALS: [&str; 3] = ["authorization", "x-api-key", "x-prony-role"];
+    const CREDENTIALS: [&str; 3] = ["authorization", "x-api-key", "cookie"];
     let members = |value: &Json| -> Vec<(String, Vec<u8>)> {
         let members = value.as_object().into_iter().flatten();
         let texts = members.filter_map(|(name, value)| Some((name.to_ascii_lowercase(), value.as_str()?)));
@@ -173,7 +173,7 @@ pub(crate) fn with_payload(head: &HeaderMap, payload: &Json) -> Vec<(String, Vec
     let of_head = head.iter().filter(|(name, _)| {
         let name = name.as_str();
         // Browsers send cookies unasked, and a credential of the payload is meant to count.
-        !(brings(name) || has_credential && (CREDENTIALS[..2].contains(&name) || name == "cookie"))
+        !(brings(name) || has_credential && CREDENTIALS.contains(&name))
     });
     let of_head: Vec<_> =
         of_head.map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec())).collect();

@@ -71,7 +71,7 @@ impl RoleSchemas {
 }
 
 impl Asker {
-    /// Lets an operation in, which one asks again and again, by the rules for its root fields.
+    /// Counts an operation by the rules for its root fields.
     ///
     /// # Errors
     /// A scope is missing, or a limit is reached.

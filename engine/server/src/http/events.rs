@@ -11,7 +11,7 @@ use prony_source::http_api::query;
 use serde_json::Value as Json;
 
 use super::{
-    door,
+    authentication,
     graphql_body::read_body,
     media::Media,
     reply::{JSON, Reply, ReplyBody, StreamedBody, empty, not_allowed, refusal, reply},
@@ -102,9 +102,9 @@ where
     let settings = &core.settings().subscriptions;
     let Some(reservation) = core.site().reservations.find(&token, settings) else { return not_found() };
     let (head, body) = request.into_parts();
-    let context = match door::context(&**core, &head).await {
+    let context = match authentication::context(&**core, &head).await {
         Ok(context) => context,
-        Err(refusal) => return door::refused(&refusal),
+        Err(refusal) => return authentication::refused(&refusal),
     };
     let body = match read_body(&**core, head.headers, body, Media::Json).await {
         Ok(body) => body,

@@ -13,7 +13,7 @@ use prony_graphql::{
 use prony_source::http_api::query;
 
 use super::{
-    door, events,
+    authentication, events,
     graphql_body::read_body,
     media::{self, Media},
     reply::{JSON, Reply, not_allowed, refusal, reply},
@@ -58,8 +58,8 @@ where
         Method::GET | Method::HEAD => {
             let (head, _) = request.into_parts();
             let parse = || from_query(head.uri.query().unwrap_or_default());
-            match door::context(core, &head).await {
-                Err(refusal) => Err(door::refused(&refusal)),
+            match authentication::context(core, &head).await {
+                Err(refusal) => Err(authentication::refused(&refusal)),
                 Ok(context) => Ok(pipeline::respond(core, context, parse, AllowedKinds::Queries).await),
             }
         }
@@ -77,9 +77,9 @@ where
     B: Body<Data = Bytes, Error: Display>,
 {
     let (head, body) = request.into_parts();
-    let context = match door::context(&**core, &head).await {
+    let context = match authentication::context(&**core, &head).await {
         Ok(context) => context,
-        Err(refusal) => return bad(&**core, door::refused(&refusal)),
+        Err(refusal) => return bad(&**core, authentication::refused(&refusal)),
     };
     let (parameters, allowed) = match head.method {
         Method::POST => match read_body(&**core, head.headers, body, Media::Json).await {
@@ -106,7 +106,8 @@ where
     B: Body<Data = Bytes, Error: Display>,
 {
     let (head, body) = request.into_parts();
-    let context = door::context(core, &head).await.map_err(|refusal| door::refused(&refusal))?;
+    let context =
+        authentication::context(core, &head).await.map_err(|refusal| authentication::refused(&refusal))?;
     let body = read_body(core, head.headers, body, media).await?;
     let parse = || RequestParameters::from_json(&body);
     Ok(pipeline::respond(core, context, parse, AllowedKinds::QueriesAndMutations).await)
@@ -140,7 +141,7 @@ fn to_http(core: &impl ExecutionContext, response: Response, media: Media, wants
         Outcome::Refused(RequestError::Unreadable(fault)) => {
             refusal(status, media.header(), &explained(&fault))
         }
-        Outcome::Refused(RequestError::Denied(refusal)) => door::denied(core, &refusal),
+        Outcome::Refused(RequestError::Denied(refusal)) => authentication::denied(core, &refusal),
         Outcome::Refused(RequestError::NotAllowed) if kind == Some(OperationKind::Subscription) => {
             let message = "a subscription is answered with many results: send `accept: text/event-stream`, \
                 or open a WebSocket here";
@@ -164,7 +165,7 @@ pub(super) fn status(outcome: &Outcome, media: Media) -> StatusCode {
             StatusCode::OK
         }
         (Outcome::Refused(RequestError::NotAllowed), _) => StatusCode::METHOD_NOT_ALLOWED,
-        (Outcome::Refused(RequestError::Denied(refusal)), _) => door::denied_status(refusal),
+        (Outcome::Refused(RequestError::Denied(refusal)), _) => authentication::denied_status(refusal),
         (Outcome::Refused(RequestError::Invalid(_) | RequestError::Unreadable(_)), _) => {
             StatusCode::BAD_REQUEST
         }

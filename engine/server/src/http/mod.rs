@@ -2,10 +2,10 @@
 //! connection may cost in `runtime`.
 
 mod apis;
+pub(crate) mod authentication;
 mod body;
 mod console;
 mod cors;
-pub(crate) mod door;
 mod events;
 mod graphql;
 mod graphql_body;
@@ -16,17 +16,11 @@ pub(crate) mod reply;
 mod routes;
 pub(crate) mod simple;
 
-use std::{
-    convert::Infallible,
-    fmt::Display,
-    net::{IpAddr, Ipv4Addr},
-    rc::Rc,
-};
+use std::{convert::Infallible, fmt::Display, rc::Rc};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body, Incoming};
-use prony_access::{AuthRefusal, RefusalKind};
 
 use self::{apis::ApiId, reply::not_allowed};
 pub(crate) use self::{
@@ -38,9 +32,8 @@ pub(crate) use self::{
 };
 pub use crate::config::Route;
 use crate::{
-    access,
     config::Settings,
-    graphql::{Asker, CoreEngine, ExecutionContext as _},
+    graphql::{CoreEngine, ExecutionContext as _},
     subscriptions,
 };
 
@@ -135,32 +128,12 @@ async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Req
         Some(id) if changes(request.method()) && !comes_from_a_friend(request.headers(), origins(core)) => {
             apis::refuse(apis, id, StatusCode::FORBIDDEN, FOREIGN_PAGE)
         }
-        Some(id) => match api_refusal(core, request.headers()).await {
-            Some(refusal) => door::refused_by(apis, id, &refusal),
+        Some(id) => match authentication::api_refusal(&**core, request.headers()).await {
+            Some(refusal) => authentication::refused_by(apis, id, &refusal),
             None => apis::by_hyper::respond(core, connections, id, request).await,
         },
         None => route_other(core, path, request).await,
     }
-}
-
-/// Why the HTTP APIs of sources do not respond to a request, where they do not: they know no permissions.
-async fn api_refusal(core: &CoreEngine, headers: &HeaderMap) -> Option<AuthRefusal> {
-    // Rules are for operations, and so is the address.
-    let nowhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-    let refusal = match core.site().access.identify(access::fields(headers), nowhere).await {
-        Ok(asker) => api_role_refusal(asker.as_ref())?,
-        Err(refusal) => refusal,
-    };
-    door::note(core, &refusal);
-    Some(refusal)
-}
-
-/// Who is let in, and may not use the HTTP APIs of sources.
-pub(crate) fn api_role_refusal(asker: Option<&Asker>) -> Option<AuthRefusal> {
-    let asker = asker?;
-    let role = asker.roles.role(asker.identity.role);
-    let reason = || format!("role `{}` is not unrestricted, and only such may use this API", role.name);
-    (!role.unrestricted).then(|| AuthRefusal::new(RefusalKind::RoleNotAllowed, reason()))
 }
 
 /// A page can send what a form can without being asked first (Fetch standard, section 2.2.2), to any server.
@@ -225,9 +198,9 @@ async fn console(core: &Rc<CoreEngine>, request: Request<Incoming>) -> Reply {
     if path != console::DESCRIPTION_PATH {
         return console::answer(path, &head.headers);
     }
-    match door::context(&**core, &head).await {
+    match authentication::context(&**core, &head).await {
         Ok(context) => console::description(core, &context),
-        Err(refusal) => door::refused(&refusal),
+        Err(refusal) => authentication::refused(&refusal),
     }
 }
 

@@ -8,8 +8,8 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 
 use super::{
+    authentication::Peer,
     body,
-    door::Peer,
     reply::{JSON, Reply, ReplyBody, refusal, refusal_text},
     simple::{SimpleRequest, response},
 };

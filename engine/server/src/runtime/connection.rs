@@ -33,7 +33,7 @@ use super::{
 use crate::{
     config::Settings,
     graphql::{CoreEngine, ExecutionContext as _},
-    http::{self, door::Peer, reply::ReplyBody, simple::Responder},
+    http::{self, authentication::Peer, reply::ReplyBody, simple::Responder},
     subscriptions::{self, Upgrade},
 };
 

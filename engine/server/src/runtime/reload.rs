@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use prony_access::Openness;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{config::Reload, site::Site};
@@ -54,6 +55,11 @@ async fn again(site: &Arc<Site>, reload: &Reload) {
     let (at, read) = (Arc::clone(site), reload.clone());
     let renewed = tokio::task::spawn_blocking(move || {
         let settings = read.read()?;
+        // Half a file, while it is being written, may lack [auth] and have no mistake.
+        if at.access.is_closed() && settings.openness != Openness::Closed {
+            return Err("[auth] is gone; a server that wants to know who asks is opened by a restart alone"
+                .to_owned());
+        }
         at.engine.check_roles(&settings).map_err(|faults| faults.join("\n"))?;
         Ok::<_, String>(settings)
     });

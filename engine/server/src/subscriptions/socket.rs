@@ -48,7 +48,7 @@ use crate::{
         Asker, CoreEngine, ExecutionContext as _, RequestContext,
         pipeline::{self, AllowedKinds},
     },
-    http::door,
+    http::authentication,
 };
 
 /// The payload of a WebSocket's `connection_init`, among the extensions of the head that a context is made of. Pages put
@@ -303,11 +303,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         let Some(mut head) = self.head.take() else { return self.perform(actions) };
         let (core, fields) = (Rc::clone(&self.core), access::with_payload(&head.headers, &payload));
         head.extensions.insert(ConnectionInit(payload));
-        let peer = door::peer(&head);
+        let peer = authentication::peer(&head);
         let asker = async move {
             let fields = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
             let asker = core.site().access.identify(fields, peer).await;
-            asker.inspect_err(|refusal| door::note(&*core, refusal))
+            asker.inspect_err(|refusal| authentication::note(&*core, refusal))
         };
         self.meeting = Some(Box::new(Meeting { asker: Box::pin(asker), head, actions }));
     }

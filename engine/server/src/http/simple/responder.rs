@@ -16,7 +16,9 @@ use crate::{
     config::Settings,
     graphql::{CoreEngine, ExecutionContext as _},
     http::{
-        ApiConnections, Reply, api_role_refusal, cors,
+        ApiConnections, Reply,
+        authentication::api_role_refusal,
+        cors,
         routes::{self, AtOnce},
     },
 };

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts};
-use prony_access::{AuthRefusal, OperationRefusal};
+use prony_access::{AuthRefusal, OperationRefusal, RefusalKind};
 use prony_graphql::{error::ErrorCode, json};
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     access::fields,
-    graphql::{ExecutionContext, RequestContext},
+    graphql::{Asker, ExecutionContext, RequestContext},
 };
 
 /// The context of a request; what is refused is counted and logged.
@@ -32,6 +32,26 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 /// From which address a request came; of a host program's that is not known.
 pub(crate) fn peer(head: &Parts) -> IpAddr {
     head.extensions.get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0)
+}
+
+/// Why the HTTP APIs of sources do not respond to a request, where they do not: they know no permissions.
+pub(super) async fn api_refusal(core: &impl ExecutionContext, headers: &HeaderMap) -> Option<AuthRefusal> {
+    // Rules are for operations, and so is the address.
+    let nowhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    let refusal = match core.site().access.identify(fields(headers), nowhere).await {
+        Ok(asker) => api_role_refusal(asker.as_ref())?,
+        Err(refusal) => refusal,
+    };
+    note(core, &refusal);
+    Some(refusal)
+}
+
+/// Who is let in, and may not use the HTTP APIs of sources.
+pub(crate) fn api_role_refusal(asker: Option<&Asker>) -> Option<AuthRefusal> {
+    let asker = asker?;
+    let role = asker.roles.role(asker.identity.role);
+    let reason = || format!("role `{}` is not unrestricted, and only such may use this API", role.name);
+    (!role.unrestricted).then(|| AuthRefusal::new(RefusalKind::RoleNotAllowed, reason()))
 }
 
 /// Counts a refusal, and tells the log why.

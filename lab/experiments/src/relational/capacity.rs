@@ -36,49 +36,97 @@ pub struct Capacity {
 }
 
 impl Capacity {
+    fn new(cell: &Cell<'_>, saturation_per_second: f64) -> Self {
+        Self {
+            workload: cell.workload,
+            processors: cell.processors,
+            saturation_per_second,
+            interval: Interval::default(),
+            steps: Vec::new(),
+            outside_limit: None,
+            stopped: false,
+        }
+    }
+
     /// The step with the most users that were served.
     pub fn best(&self) -> Option<&Step> {
         self.steps.iter().filter(|step| Some(step.users) == self.interval.passed).rfind(|step| step.passed)
     }
 }
 
-/// Searches one cell. `users_max` is what the lab has descriptors for.
-pub(super) fn search(
-    workload: Workload,
-    processors: usize,
-    pace: &Pace,
-    users_max: u32,
-    surroundings: &Surroundings<'_>,
-    display: &Display,
-) -> Result<Capacity, RunError> {
-    let target = target_of(surroundings);
-    let saturation_per_second = probe(&workload, pace, &target, surroundings, display)?;
-    let mut search = Search::new(plan(&workload, pace, saturation_per_second, users_max));
-    let mut capacity = Capacity {
-        workload,
-        processors,
-        saturation_per_second,
-        interval: search.interval(),
-        steps: Vec::new(),
-        outside_limit: None,
-        stopped: false,
-    };
-    while let Some(users) = search.next_load() {
-        let file = format!("{}-{}cpu-{users}.prony.json", label(&workload), processors);
-        let load = load(&workload, &target, users, pace, surroundings, &file)?;
-        let watch = display.begin_step(&workload, processors, users, pace, search.steps_left());
-        let Some(step) = surroundings.step(&load, file, watch)? else {
-            capacity.stopped = true;
-            break;
+/// What every step of one cell has in common.
+pub(super) struct Cell<'a> {
+    pub workload: Workload,
+    pub processors: usize,
+    pub pace: &'a Pace,
+    /// What the lab has descriptors for.
+    pub users_max: u32,
+    pub surroundings: &'a Surroundings<'a>,
+    pub display: &'a Display,
+}
+
+/// Searches one cell: where steps are long, by short ones first.
+pub(super) fn search(cell: &Cell<'_>) -> Result<Capacity, RunError> {
+    let target = target_of(cell.surroundings);
+    let saturation_per_second = probe(cell, &target)?;
+    let mut plan = plan(&cell.workload, cell.pace, saturation_per_second, cell.users_max);
+    if let Some(pace) = cell.pace.approach() {
+        let approach = SearchPlan {
+            growth: pace.growth,
+            resolution: pace.resolution,
+            steps_max: pace.steps_max,
+            ..plan
         };
-        display.end_step(&workload, processors, &step);
-        search.record(users, if step.passed { Trial::Passed } else { Trial::Failed });
-        capacity.interval = search.interval();
-        capacity.steps.push(step);
+        let mut found = Capacity::new(cell, saturation_per_second);
+        cell.steps(approach, &pace, &target, &mut found)?;
+        plan = near(plan, found.interval);
     }
-    capacity.stopped |= surroundings.runs.stop.is_stopped();
-    capacity.outside_limit = outside_limit(&capacity, users_max);
+    let mut capacity = Capacity::new(cell, saturation_per_second);
+    if !cell.surroundings.runs.stop.is_stopped() {
+        cell.steps(plan, cell.pace, &target, &mut capacity)?;
+    }
+    capacity.stopped |= cell.surroundings.runs.stop.is_stopped();
+    capacity.outside_limit = outside_limit(&capacity, cell.users_max);
     Ok(capacity)
+}
+
+/// A search that begins at what another has found, and goes on in small leaps: the limit is near.
+fn near(plan: SearchPlan, found: Interval) -> SearchPlan {
+    let Some(start) = found.passed.or(found.failed) else { return plan };
+    SearchPlan { start, growth: plan.resolution, ..plan }
+}
+
+impl Cell<'_> {
+    /// Measures the steps of one search and keeps them in `capacity`.
+    fn steps(
+        &self,
+        plan: SearchPlan,
+        pace: &Pace,
+        target: &Target,
+        capacity: &mut Capacity,
+    ) -> Result<(), RunError> {
+        let Self { workload, processors, surroundings, display, .. } = self;
+        let mut search = Search::new(plan);
+        while let Some(users) = search.next_load() {
+            let file = format!("{}-{processors}cpu-{users}{}.prony.json", label(workload), self.suffix(pace));
+            let load = load(workload, target, users, pace, surroundings, &file)?;
+            let watch = display.begin_step(workload, *processors, users, pace, search.steps_left());
+            let Some(step) = surroundings.step(&load, file, watch)? else {
+                capacity.stopped = true;
+                break;
+            };
+            display.end_step(workload, *processors, &step);
+            search.record(users, if step.passed { Trial::Passed } else { Trial::Failed });
+            capacity.interval = search.interval();
+            capacity.steps.push(step);
+        }
+        Ok(())
+    }
+
+    /// Tells the files of short steps from those of the search itself.
+    fn suffix(&self, pace: &Pace) -> &'static str {
+        if pace == self.pace { "" } else { "-approach" }
+    }
 }
 
 fn load(
@@ -110,15 +158,10 @@ fn label(workload: &Workload) -> String {
     }
 }
 
-fn probe(
-    workload: &Workload,
-    pace: &Pace,
-    target: &Target,
-    surroundings: &Surroundings<'_>,
-    display: &Display,
-) -> Result<f64, RunError> {
+fn probe(cell: &Cell<'_>, target: &Target) -> Result<f64, RunError> {
+    let Cell { workload, pace, surroundings, .. } = cell;
     let plan = workload.saturation(target, PROBE_USERS, pace.probe);
-    let watch = display.begin_probe(workload, pace);
+    let watch = cell.display.begin_probe(workload, pace);
     let result = surroundings.runs.run(&plan, &format!("{}-probe.prony.json", label(workload)), watch)?;
     Ok(result.headline().all.rate_per_s)
 }
@@ -163,6 +206,17 @@ mod tests {
         assert_eq!(plan(&workload, &Pace::QUICK, 1_000.0, 60_000).start, 2_250);
         let create = Workload { operation: Operation::Create, ..workload };
         assert_eq!(plan(&create, &Pace::QUICK, 1_000.0, 60_000).start, 1_250);
+    }
+
+    #[test]
+    fn long_steps_begin_where_short_ones_ended() {
+        let workload = Workload { operation: Operation::NoNest, limit: 50, rows: 100, seed: 1 };
+        let far = plan(&workload, &Pace::FULL, 1_000.0, 60_000);
+        let found = |passed, failed| Interval { passed, failed, ..Interval::default() };
+        let begin = |interval| (near(far, interval).start, near(far, interval).growth);
+        assert_eq!(begin(found(Some(900), Some(1_000))), (900, 1.05));
+        assert_eq!(begin(found(None, Some(10))), (10, 1.05));
+        assert_eq!(begin(Interval::default()), (2_250, 1.1));
     }
 
     #[test]

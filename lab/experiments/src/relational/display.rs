@@ -31,14 +31,13 @@ impl Display {
 
     /// Tells what is still to come after the present cell.
     pub(super) fn set_later(&self, cells: usize, pace: &Pace, further: Nanos) {
-        let cell = pace.probe.0 + pace.step().0 * u64::from(STEPS_USUAL.min(pace.steps_max));
+        let cell = pace.probe.0 + steps(pace).0;
         self.0.set_later(Nanos(cell * cells as u64 + further.0));
     }
 
     /// The returned closure is told the run's progress.
     pub(super) fn begin_probe(&self, workload: &Workload, pace: &Pace) -> impl FnMut(&Progress) + use<> {
-        let steps = pace.step().0 * u64::from(STEPS_USUAL.min(pace.steps_max));
-        self.0.begin(format!("{}: saturation", title(workload)), pace.probe, Nanos(steps))
+        self.0.begin(format!("{}: saturation", title(workload)), pace.probe, steps(pace))
     }
 
     pub(super) fn begin_step(
@@ -68,6 +67,12 @@ impl Display {
     pub(super) fn end_step(&self, workload: &Workload, processors: usize, step: &Step) {
         self.line(&step_line(workload, processors, step));
     }
+}
+
+/// What the steps of one search usually take, with those that find where it begins.
+fn steps(pace: &Pace) -> Nanos {
+    let own = Nanos(pace.step().0 * u64::from(STEPS_USUAL.min(pace.steps_max)));
+    pace.approach().map_or(own, |approach| own.plus(steps(&approach)))
 }
 
 fn step_line(workload: &Workload, processors: usize, step: &Step) -> String {

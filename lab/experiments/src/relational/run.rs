@@ -10,7 +10,7 @@ use prony_model::Nanos;
 
 use super::{
     answer,
-    capacity::{self, Capacity},
+    capacity::{self, Capacity, Cell},
     dataset::{self, DatasetPlan},
     display::Display,
     measure::Surroundings,
@@ -131,11 +131,14 @@ impl<'a> Experiment<'a> {
             self.tell_time_left(outcome.cells.len() + 1);
             answer::check(engine.address(), &workload)?;
             let surroundings = self.surroundings(&engine, assignment);
-            let processors = assignment.server.len();
-            let pace = &self.options.pace;
-            let users_max = self.users_max;
-            let found =
-                capacity::search(workload, processors, pace, users_max, &surroundings, &self.display)?;
+            let found = capacity::search(&Cell {
+                workload,
+                processors: assignment.server.len(),
+                pace: &self.options.pace,
+                users_max: self.users_max,
+                surroundings: &surroundings,
+                display: &self.display,
+            })?;
             self.tell_answer(&found);
             outcome.cells.push(found);
         }

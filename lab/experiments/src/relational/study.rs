@@ -13,6 +13,8 @@ pub(super) const P95_MAX: Nanos = Nanos::from_millis(500);
 pub(super) const ERROR_SHARE_MAX: f64 = 0.01;
 /// `$offset` of the study's scripts.
 const OFFSET_MAX: i64 = 100;
+/// Enough to leave a first guess that is wrong by a factor of four.
+const APPROACH_STEPS_MAX: u32 = 8;
 /// How many different texts the create mutation draws from.
 const NAMES: usize = 1_000;
 
@@ -229,6 +231,12 @@ impl Pace {
     pub fn step(&self) -> Nanos {
         self.ramp.plus(self.hold)
     }
+
+    /// The short steps by which a search of long ones finds where to begin; none where its own are as short.
+    pub fn approach(&self) -> Option<Self> {
+        let approach = Self { name: "approach", steps_max: APPROACH_STEPS_MAX, ..Self::QUICK };
+        (self.step() > Nanos(2 * approach.step().0)).then_some(approach)
+    }
 }
 
 #[cfg(test)]
@@ -246,6 +254,14 @@ mod tests {
             }
             assert_eq!(workload.saturation(&target, 64, Nanos::from_secs(5)).warm_up(), Nanos::from_secs(1));
         }
+    }
+
+    #[test]
+    fn only_long_steps_are_approached_by_short_ones() {
+        assert_eq!(Pace::QUICK.approach(), None);
+        let approach = Pace::FULL.approach().unwrap();
+        assert!(approach.step().0 * 5 < Pace::FULL.step().0);
+        assert_eq!(approach.approach(), None);
     }
 
     #[test]

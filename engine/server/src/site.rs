@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
-use prony_graphql::budget::{ResponseBudget, ResponseLimit};
+use ::http::request::Parts;
+use prony_graphql::{
+    budget::{ResponseBudget, ResponseLimit},
+    variables::ForwardedHeaders,
+};
 
 use crate::{
-    access::Access,
+    access::{Access, fields},
     config::Settings,
-    graphql::Engine,
+    graphql::{Asker, Engine, RequestContext},
     http::{Hosts, HttpApis},
     observe::{Metrics, References},
     subscriptions::Reservations,
@@ -26,6 +30,8 @@ pub(crate) struct Site {
     pub(crate) reservations: Arc<Reservations>,
     /// Of the responses of all requests.
     pub(crate) responses: Arc<ResponseBudget>,
+    /// Names of headers that sources want to know of each request, in lower case.
+    wanted_headers: Vec<String>,
 }
 
 impl Site {
@@ -36,6 +42,10 @@ impl Site {
         let hosts = Hosts::new(&settings.listen, &settings.hosts);
         let access = Access::new(&settings.access);
         let references = References::default();
+        let mut wanted_headers: Vec<String> =
+            engine.sources().iter().flat_map(|source| source.source.wanted_headers()).cloned().collect();
+        wanted_headers.sort_unstable();
+        wanted_headers.dedup();
         let responses = ResponseBudget::new(ResponseLimit::Process, settings.max_responses_bytes);
         Self {
             settings,
@@ -47,6 +57,26 @@ impl Site {
             references,
             reservations: Arc::default(),
             responses,
+            wanted_headers,
         }
+    }
+
+    /// The context of a request of somebody who has been let in.
+    pub(crate) fn context(&self, head: &Parts, asker: Option<Asker>) -> RequestContext {
+        let headers = self.wanted_headers(fields(&head.headers));
+        RequestContext::of(&self.settings, head, asker, headers)
+    }
+
+    /// Of a request's header fields those that sources want to know; none where no source wants any.
+    pub(crate) fn wanted_headers<'h>(
+        &self,
+        fields: impl Iterator<Item = (&'h str, &'h [u8])>,
+    ) -> Option<ForwardedHeaders> {
+        if self.wanted_headers.is_empty() {
+            return None;
+        }
+        let wanted = |name: &str| self.wanted_headers.iter().find(|wanted| wanted.eq_ignore_ascii_case(name));
+        let found = fields.filter_map(|(name, value)| Some((wanted(name)?.as_str().into(), value.into())));
+        Some(found.collect())
     }
 }

@@ -20,7 +20,7 @@ use prony_graphql::{
 use serde_json::Value;
 
 use crate::{
-    Metric, PreparedField, ReservedNames,
+    Metric, OperationRequest, OperationResult, PreparedField, ReservedNames,
     http_api::HttpApi,
     permissions::{PermissionFault, Permissions},
 };
@@ -67,9 +67,13 @@ pub trait Source: Debug + Send + Sync {
         Box::pin(std::future::pending())
     }
 
-    /// Whether any root field that it may plan [waits](PreparedField::waits).
-    fn waits(&self) -> bool {
-        true
+    /// Asks again what it offers, because who runs the server wants that; what has changed is told by
+    /// [`changed`](Self::changed).
+    fn reload(&self) {}
+
+    /// Names of request headers, in lower case, that its sessions want to know of each request.
+    fn wanted_headers(&self) -> &[String] {
+        &[]
     }
 
     /// Opens one core's part of it; called on the core's thread, inside its `LocalSet`.
@@ -130,6 +134,18 @@ pub trait SourceSchema: Debug + Send + Sync {
         None
     }
 
+    /// Whether it does not know yet what it offers, and may come to know it later: nothing else is missing then where no
+    /// source has a field.
+    fn is_pending(&self) -> bool {
+        false
+    }
+
+    /// Plans an operation that the source executes as a whole; none where it does so field by field.
+    fn plan_operation(&self, request: &OperationRequest<'_>) -> Option<PreparedField> {
+        let _ = request;
+        None
+    }
+
     /// Plans one root field.
     ///
     /// # Errors
@@ -176,6 +192,16 @@ pub trait SourceSession: Debug {
     fn try_answer(&self, field: &PreparedField, variables: &Variables) -> Option<FieldResult> {
         let _ = (field, variables);
         None
+    }
+
+    /// Executes an operation that was [planned](SourceSchema::plan_operation) as a whole. Dropping the future stops the work.
+    fn execute<'a>(
+        &'a self,
+        operation: &'a PreparedField,
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, OperationResult> {
+        let _ = (operation, variables);
+        unreachable!("only sources that plan operations are given any")
     }
 
     /// Begins to deliver events of the root field of a subscription: all that are raised after this returns. One stream a

@@ -22,7 +22,7 @@ pub use prony_source::config::{
     ConfigOption, Fault, Faults, Kinds, OptionSpec, Origin, SourceUrl, TypedValue, ValueKind,
 };
 
-pub use crate::subscriptions::SubscriptionSettings;
+pub use crate::{joins::JoinSettings, subscriptions::SubscriptionSettings};
 
 pub use self::{
     options::{ListedOption, Section, options},

@@ -12,7 +12,7 @@ use prony_source::{
 };
 
 use super::{reload::Reload, route::Route};
-use crate::{graphql::DocumentSettings, subscriptions::SubscriptionSettings};
+use crate::{graphql::DocumentSettings, joins::JoinSettings, subscriptions::SubscriptionSettings};
 
 /// Everything that the server needs to know.
 #[derive(Debug, Clone)]
@@ -65,6 +65,8 @@ pub struct Settings {
     pub log_format: LogFormat,
     /// At least one, or functions.
     pub sources: Vec<SourceSettings>,
+    /// Fields that one source's types get from another source.
+    pub joins: Vec<JoinSettings>,
     /// What a program serves of its own; no file or flag gives them.
     pub functions: Functions,
 }
@@ -182,6 +184,7 @@ impl Default for Settings {
             log_level: "info".to_owned(),
             log_format: LogFormat::Text,
             sources: Vec::new(),
+            joins: Vec::new(),
             functions: Functions::default(),
         }
     }

@@ -2,8 +2,9 @@
 
 use std::{cell::RefCell, ops::Deref, rc::Rc, sync::Arc};
 
-use prony_graphql::{response::FieldResult, schema::SourceId, variables::Variables};
-use prony_source::{PreparedField, SourceSession};
+use futures_util::future::LocalBoxFuture;
+use prony_graphql::{response::FieldResult, schema::SourceId, selection::Field, variables::Variables};
+use prony_source::{OperationResult, PreparedField, SourceSession};
 
 use super::{
     context::RequestContext,
@@ -11,7 +12,13 @@ use super::{
     roles::{Asker, RoleSchemas},
     served::Served,
 };
-use crate::{config::Settings, observe::CoreMetrics, site::Site, subscriptions::Hub};
+use crate::{
+    config::Settings,
+    joins::{self, JoinNode, RootFields},
+    observe::CoreMetrics,
+    site::Site,
+    subscriptions::Hub,
+};
 
 /// Lives on its core's thread.
 #[derive(Debug)]
@@ -86,6 +93,23 @@ pub(crate) trait ExecutionContext {
         fields: &[&PreparedField],
         variables: &Variables,
     ) -> impl Future<Output = Vec<FieldResult>>;
+
+    /// An operation that its source executes as a whole.
+    fn execute(
+        &self,
+        source: SourceId,
+        operation: &PreparedField,
+        variables: &Variables,
+    ) -> impl Future<Output = OperationResult>;
+
+    /// Completes the result of a root field with what is joined to it.
+    fn join(
+        &self,
+        field: &Field,
+        node: &JoinNode,
+        variables: &Variables,
+        result: &mut FieldResult,
+    ) -> impl Future<Output = ()>;
 
     fn settings(&self) -> &Settings {
         &self.site().settings
@@ -189,5 +213,29 @@ impl ExecutionContext for CoreEngine {
         variables: &Variables,
     ) -> Vec<FieldResult> {
         self.session(source).mutate(fields, variables).await
+    }
+
+    async fn execute(
+        &self,
+        source: SourceId,
+        operation: &PreparedField,
+        variables: &Variables,
+    ) -> OperationResult {
+        self.session(source).execute(operation, variables).await
+    }
+
+    async fn join(&self, field: &Field, node: &JoinNode, variables: &Variables, result: &mut FieldResult) {
+        joins::resolve(self, field, node, variables, result).await;
+    }
+}
+
+impl RootFields for CoreEngine {
+    fn root_field<'a>(
+        &'a self,
+        source: SourceId,
+        field: &'a PreparedField,
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, FieldResult> {
+        self.session(source).query(field, variables)
     }
 }

@@ -52,6 +52,8 @@ impl From<ResponseBody> for Bytes {
 pub(crate) enum Outcome {
     /// The body holds `data`.
     Executed { errors: bool },
+    /// The body holds errors alone, because a source is asked for more than it has room for.
+    Overloaded,
     /// Nothing was executed.
     Refused(RequestError),
 }
@@ -74,7 +76,7 @@ impl Outcome {
     pub(crate) fn counted(&self) -> OutcomeKind {
         match self {
             Self::Executed { errors: false } => OutcomeKind::Success,
-            Self::Executed { errors: true } => OutcomeKind::FieldErrors,
+            Self::Executed { errors: true } | Self::Overloaded => OutcomeKind::FieldErrors,
             Self::Refused(RequestError::Invalid(_) | RequestError::Denied(_)) => OutcomeKind::Refused,
             Self::Refused(RequestError::Unreadable(_) | RequestError::NotAllowed) => OutcomeKind::BadRequest,
         }

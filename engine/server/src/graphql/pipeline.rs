@@ -16,13 +16,13 @@ use prony_graphql::{
     selection::{Field, OperationKind},
     variables::Variables,
 };
-use prony_source::PreparedField;
+use prony_source::{OperationResult, PreparedField};
 
 use super::{
     context::RequestContext,
     core::{CoreServed, ExecutionContext},
     outcome::{Outcome, RequestError, Response, ResponseBody},
-    plan::{AboutSchema, Plan, Step},
+    plan::{AboutSchema, Plan, PlanInputs, Step},
     roles::Asker,
     served::Served,
     stages::{Stage, StageClock},
@@ -84,11 +84,8 @@ pub(crate) async fn respond<C: ExecutionContext>(
     let mut kind = None;
     let (outcome, body) = match prepare(core, context, parse, allowed, &mut clock, &mut kind) {
         Ok(prepared) => {
-            let (errors, body) = finish(core, &prepared, &mut clock).await;
-            (
-                Outcome::Executed { errors },
-                ResponseBody { bytes: body, budget: prepared.variables.budget().cloned() },
-            )
+            let (ending, body) = finish(core, &prepared, &mut clock).await;
+            (ending.outcome(), ResponseBody { bytes: body, budget: prepared.variables.budget().cloned() })
         }
         Err(error) => {
             let body = error_body(core, &error);
@@ -98,8 +95,18 @@ pub(crate) async fn respond<C: ExecutionContext>(
     Response { outcome, body, kind, times: clock.times() }
 }
 
-/// As [`respond`], for the JSON of a request, where no step waits. `begin` writes what comes before the body, of which it is
-/// told the length. None where a step may wait, or where the body is not one that is executed; nothing has been done then.
+/// How far a request is that was given no time to wait.
+pub(crate) enum Tried<S> {
+    /// The response is written.
+    Responded(Response<()>),
+    /// A step may wait: [`finish`] is left to do.
+    Waits(Box<Prepared<S>>, StageClock),
+    /// The response has no body that is executed; nothing has been done.
+    NotHere,
+}
+
+/// As [`respond`], for the JSON of a request, as far as that goes without waiting. `begin` writes what comes before the body, of
+/// which it is told the length.
 pub(crate) fn try_respond<C: ExecutionContext>(
     core: &C,
     context: RequestContext,
@@ -107,16 +114,18 @@ pub(crate) fn try_respond<C: ExecutionContext>(
     allowed: AllowedKinds,
     out: &mut Vec<u8>,
     begin: impl Fn(&mut Vec<u8>, &Outcome, usize),
-) -> Option<Response<()>> {
+) -> Tried<C::Served> {
     let mut clock = StageClock::start();
     let mut kind = None;
     let parse = || RequestParameters::from_json(body);
     let outcome = match prepare(core, context, parse, allowed, &mut clock, &mut kind) {
         Ok(prepared) => {
-            let mut results = try_execute(core, &prepared)?;
+            let Some(mut results) = try_execute(core, &prepared) else {
+                return Tried::Waits(Box::new(prepared), clock);
+            };
             clock.ended(Stage::Execute);
             let plan = &prepared.plan;
-            let outcome = Outcome::Executed { errors: note_errors(core, plan, results.as_mut_slice()) };
+            let outcome = note_errors(core, plan, results.as_mut_slice()).outcome();
             assemble_into(core, plan, results.as_mut_slice(), out, |out, length| {
                 begin(out, &outcome, length);
             });
@@ -131,9 +140,11 @@ pub(crate) fn try_respond<C: ExecutionContext>(
             outcome
         }
         // It is counted once: what was refused took nothing.
-        Err(RequestError::Unreadable(_) | RequestError::NotAllowed | RequestError::Denied(_)) => return None,
+        Err(RequestError::Unreadable(_) | RequestError::NotAllowed | RequestError::Denied(_)) => {
+            return Tried::NotHere;
+        }
     };
-    Some(Response { outcome, body: (), kind, times: clock.times() })
+    Tried::Responded(Response { outcome, body: (), kind, times: clock.times() })
 }
 
 /// Only the first half; what is wrong with the request, as the body of a response.
@@ -177,8 +188,9 @@ pub(crate) fn prepare<C: ExecutionContext>(
     let plan = if let Some(plan) = served.cache.plan(operation.id(), &shape) {
         plan
     } else {
-        let plan =
-            Plan::make(&served.schema, &served.sources, limits, &operation, &variables).map_err(refused)?;
+        let (schema, sources, joins) = (&served.schema, &*served.sources, &served.joins);
+        let inputs = PlanInputs { schema, sources, joins, limits };
+        let plan = Plan::make(inputs, &operation, &query, &variables).map_err(refused)?;
         served.cache.insert_plan(operation.id(), shape, plan)
     };
     plan.complexity.check(&variables, limits.max_complexity).map_err(|error| refused(vec![error]))?;
@@ -186,7 +198,7 @@ pub(crate) fn prepare<C: ExecutionContext>(
         asker.admit(operation.name().map(Name::as_str), &plan).map_err(RequestError::Denied)?;
     }
     let variables = context.add_session(variables);
-    let RequestContext { asker, caller } = context;
+    let RequestContext { asker, caller, .. } = context;
     let variables = match caller {
         None => variables,
         Some(caller) => variables.asked_by(caller.map_err(|error| refused(vec![*error]))?),
@@ -206,15 +218,38 @@ fn operation_budget(core: &impl ExecutionContext, whole: &Arc<ResponseBudget>) -
     whole.part(ResponseLimit::Operation, core.settings().max_operation_bytes)
 }
 
-/// The second half: execute, assemble. The body, and whether it holds errors.
+/// What is known of executed root fields.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ending {
+    /// The body holds errors.
+    pub(crate) has_errors: bool,
+    /// It holds nothing else, because a source is asked for more than it has room for.
+    is_overloaded: bool,
+}
+
+impl Ending {
+    pub(crate) fn outcome(self) -> Outcome {
+        if self.is_overloaded { Outcome::Overloaded } else { Outcome::Executed { errors: self.has_errors } }
+    }
+}
+
+/// The second half: execute, assemble. The body, and what is known of it.
 pub(crate) async fn finish<C: ExecutionContext>(
     core: &C,
     prepared: &Prepared<C::Served>,
     clock: &mut StageClock,
-) -> (bool, Vec<u8>) {
+) -> (Ending, Vec<u8>) {
     let mut results = match try_execute(core, prepared) {
         Some(results) => results,
-        None => execute(core, prepared).await,
+        None => match execute(core, prepared).await {
+            Executed::Fields(results) => results,
+            Executed::Whole { body, has_errors } => {
+                clock.ended(Stage::Execute);
+                note_whole(core, &prepared.plan, has_errors);
+                clock.ended(Stage::Assemble);
+                return (Ending { has_errors, is_overloaded: false }, body);
+            }
+        },
     };
     clock.ended(Stage::Execute);
 
@@ -223,14 +258,22 @@ pub(crate) async fn finish<C: ExecutionContext>(
     finished
 }
 
-/// The body of a plan's results, and whether it holds errors, which are counted and logged here.
+/// Counts the root fields of an operation that one source has executed.
+fn note_whole(core: &impl ExecutionContext, plan: &Plan, has_errors: bool) {
+    for step in &plan.steps {
+        let Step::Source(source, _) = step else { continue };
+        core.metrics().field_ended(usize::from(source.0), has_errors);
+    }
+}
+
+/// The body of a plan's results, and what is known of it; errors are counted and logged here.
 pub(crate) fn assemble(
     core: &impl ExecutionContext,
     plan: &Plan,
     results: &mut [FieldResult],
-) -> (bool, Vec<u8>) {
-    let errors = note_errors(core, plan, results);
-    (errors, response::assemble(&plan.selection.fields, results, core.engine().detail()))
+) -> (Ending, Vec<u8>) {
+    let ending = note_errors(core, plan, results);
+    (ending, response::assemble(&plan.selection.fields, results, core.engine().detail()))
 }
 
 /// Writes the body of a plan's results behind what `begin` writes for a body of its length.
@@ -283,6 +326,16 @@ fn invalid(core: &impl ExecutionContext, mut errors: Vec<GraphqlError>) -> Reque
     RequestError::Invalid(errors)
 }
 
+/// What is there when an operation has been executed.
+enum Executed {
+    Fields(Results),
+    /// The body of the response.
+    Whole {
+        body: Vec<u8>,
+        has_errors: bool,
+    },
+}
+
 /// The results of root fields. One is so usual that it has no list.
 enum Results {
     One(FieldResult),
@@ -301,7 +354,7 @@ impl Results {
 /// Executes root fields in their order where none of them waits; none where one does, and nothing has been done.
 fn try_execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) -> Option<Results> {
     let Prepared { served, plan, variables, .. } = prepared;
-    if plan.steps.iter().any(Step::waits) {
+    if !plan.joins.is_empty() || plan.steps.iter().any(Step::waits) {
         return None;
     }
     let answer = |(field, step): (&Field, &Step)| match step {
@@ -316,13 +369,27 @@ fn try_execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) ->
 }
 
 /// Root fields of a query at the same time, those of a mutation one after the other.
-async fn execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) -> Results {
+async fn execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) -> Executed {
     let Prepared { served, plan, variables, .. } = prepared;
-    match (plan.selection.kind, plan.steps.as_slice()) {
+    if let Some((source, operation)) = &plan.whole {
+        return match core.execute(*source, operation, variables).await {
+            OperationResult::Body { bytes, has_errors } => Executed::Whole { body: bytes, has_errors },
+            OperationResult::Fields(results) => Executed::Fields(Results::Many(results)),
+        };
+    }
+    let mut results = match (plan.selection.kind, plan.steps.as_slice()) {
         (OperationKind::Mutation, _) => Results::Many(mutate(core, served, plan, variables).await),
         (_, [only]) => Results::One(query(core, served, &plan.selection.fields[0], only, variables).await),
         _ => Results::Many(query_all(core, served, plan, variables).await),
-    }
+    };
+    let fields = &plan.selection.fields;
+    let joined =
+        results.as_mut_slice().iter_mut().zip(fields).enumerate().filter_map(|(index, (result, field))| {
+            let (_, node) = plan.joins.iter().find(|(known, _)| *known == index)?;
+            Some(core.join(field, node, variables, result))
+        });
+    join_all(joined).await;
+    Executed::Fields(results)
 }
 
 /// All sources at the same time, each with all its fields.
@@ -425,12 +492,15 @@ fn by_source(plan: &Plan) -> Vec<(SourceId, Members<'_>)> {
     groups
 }
 
-/// Counts fields and gives references; whether there are errors.
-fn note_errors(core: &impl ExecutionContext, plan: &Plan, results: &mut [FieldResult]) -> bool {
-    let mut any = false;
+/// Counts fields and gives references.
+fn note_errors(core: &impl ExecutionContext, plan: &Plan, results: &mut [FieldResult]) -> Ending {
+    let mut has_errors = false;
+    let is_overload = |error: &GraphqlError| error.code == ErrorCode::Overloaded;
+    let is_overloaded = results.iter().flat_map(|result| &result.errors).any(is_overload)
+        && results.iter().all(|result| result.data.is_none());
     for (step, result) in plan.steps.iter().zip(results) {
         let failed = !result.errors.is_empty();
-        any |= failed;
+        has_errors |= failed;
         let Step::Source(source, _) = step else { continue };
         core.metrics().field_ended(usize::from(source.0), failed);
         if failed {
@@ -438,7 +508,7 @@ fn note_errors(core: &impl ExecutionContext, plan: &Plan, results: &mut [FieldRe
             result.errors.iter_mut().for_each(|error| refer(core, name, error));
         }
     }
-    any
+    Ending { has_errors, is_overloaded }
 }
 
 /// An error of a connection, as its client may see it.

@@ -7,16 +7,29 @@ use std::{
 
 use prony_access::{Operations, RuleId};
 use prony_graphql::{
+    Name,
     cache::Weight,
     document::{Operation, complexity::Complexity, limits::Limits},
-    error::GraphqlError,
+    error::{ErrorCode, GraphqlError},
     introspection,
     response::FieldResult,
     schema::{Schema, SourceId},
     selection::{Field, OperationKind, Selection},
     variables::Variables,
 };
-use prony_source::{FieldRequest, PreparedField, SourceSchema};
+use prony_source::{FieldRequest, OperationRequest, PreparedField, SourceSchema};
+
+use crate::joins::{JoinNode, JoinPlanner, Joins};
+
+/// What a plan is made from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PlanInputs<'a> {
+    pub(crate) schema: &'a Schema,
+    /// By [`SourceId`].
+    pub(crate) sources: &'a [Arc<dyn SourceSchema>],
+    pub(crate) joins: &'a Joins,
+    pub(crate) limits: &'a Limits,
+}
 
 /// The owner of fields that the server answers itself, with null.
 pub(super) const NO_SOURCE: SourceId = SourceId(u16::MAX);
@@ -27,6 +40,10 @@ pub(crate) struct Plan {
     pub(crate) selection: Selection,
     /// One for each field of the selection.
     pub(crate) steps: Vec<Step>,
+    /// Where one source executes all of it.
+    pub(crate) whole: Option<(SourceId, PreparedField)>,
+    /// What is joined to the results of root fields, by their indexes.
+    pub(crate) joins: Vec<(usize, JoinNode)>,
     pub(crate) complexity: Complexity,
     weight_bytes: usize,
     /// What is asked of its root fields, by the rules of the configuration that asked first.
@@ -57,17 +74,37 @@ impl Weight for Plan {
 
 impl Plan {
     /// Collects the fields and lets each field's source, of which there is one by each `SourceId`, prepare it. All faults are reported at once.
+    /// `text` is the operation's document.
     pub(crate) fn make(
-        schema: &Schema,
-        sources: &[Arc<dyn SourceSchema>],
-        limits: &Limits,
+        inputs: PlanInputs<'_>,
         operation: &Operation,
+        text: &str,
         variables: &Variables,
     ) -> Result<Self, Vec<GraphqlError>> {
+        let PlanInputs { schema, sources, joins, limits } = inputs;
+        let planner = JoinPlanner { joins, sources, keys_variable: variables.values().len() };
+        let mut joins = Vec::new();
         let selection = operation.select(schema, variables)?;
         let mut steps = Vec::with_capacity(selection.fields.len());
         let mut errors = Vec::new();
-        for field in &selection.fields {
+        for (index, field) in selection.fields.iter().enumerate() {
+            let split = planner.split(field).and_then(|split| match (split, selection.kind) {
+                (Some(_), OperationKind::Subscription) => Err(no_joins(field)),
+                (split, _) => Ok(split),
+            });
+            let joined;
+            let field = match split {
+                Err(error) => {
+                    errors.push(error);
+                    continue;
+                }
+                Ok(None) => field,
+                Ok(Some((rest, node))) => {
+                    joins.push((index, node));
+                    joined = rest;
+                    &joined
+                }
+            };
             let step = if field.is_introspection() {
                 Ok(about_schema(schema, limits, field, variables))
             } else {
@@ -81,11 +118,15 @@ impl Plan {
         if !errors.is_empty() {
             return Err(errors);
         }
+        let whole =
+            if joins.is_empty() { plan_whole(sources, operation, text, &selection, &steps) } else { None };
         let complexity = Complexity::of(&selection.fields);
         let weight_bytes = weight(&selection.fields)
             + complexity.weight_bytes()
-            + steps.iter().map(Step::weight_bytes).sum::<usize>();
-        Ok(Self { selection, steps, complexity, weight_bytes, rules: OnceLock::new() })
+            + steps.iter().map(Step::weight_bytes).sum::<usize>()
+            + whole.as_ref().map_or(0, |(_, operation)| operation.weight_bytes())
+            + joins.iter().map(|(_, node)| node.weight_bytes()).sum::<usize>();
+        Ok(Self { selection, steps, whole, joins, complexity, weight_bytes, rules: OnceLock::new() })
     }
 }
 
@@ -105,6 +146,30 @@ impl Plan {
         // Others come only with another configuration.
         if Arc::ptr_eq(known, operations) { Cow::Borrowed(rules) } else { Cow::Owned(find().into_vec()) }
     }
+}
+
+fn no_joins(field: &Field) -> GraphqlError {
+    let message = "fields that are joined from another source cannot be asked for in a subscription";
+    GraphqlError::new(ErrorCode::ValidationFailed, message).at(field.position)
+}
+
+/// Lets the source of all root fields, where there is one, plan the operation as a whole.
+fn plan_whole(
+    sources: &[Arc<dyn SourceSchema>],
+    operation: &Operation,
+    text: &str,
+    selection: &Selection,
+    steps: &[Step],
+) -> Option<(SourceId, PreparedField)> {
+    let Some(Step::Source(owner, _)) = steps.first() else { return None };
+    let is_owned = steps.iter().all(|step| matches!(step, Step::Source(source, _) if source == owner));
+    if !is_owned || !operation.is_alone() || selection.kind == OperationKind::Subscription {
+        return None;
+    }
+    let variables: Vec<Name> = operation.variable_names().cloned().collect();
+    let request =
+        OperationRequest { kind: selection.kind, text, variables: &variables, fields: &selection.fields };
+    Some((*owner, sources[usize::from(owner.0)].plan_operation(&request)?))
 }
 
 fn about_schema(schema: &Schema, limits: &Limits, field: &Field, variables: &Variables) -> Step {

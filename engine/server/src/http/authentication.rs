@@ -22,7 +22,7 @@ pub(crate) async fn context(
 ) -> Result<RequestContext, AuthRefusal> {
     let asker = core.site().access.identify(fields(&head.headers), peer(head)).await;
     let asker = asker.inspect_err(|refusal| note(core, refusal))?;
-    Ok(RequestContext::of(core.settings(), head, asker))
+    Ok(core.site().context(head, asker))
 }
 
 /// The address of a connection, among the extensions of its requests' heads.

@@ -4,7 +4,7 @@
 use std::{fmt::Display, rc::Rc};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use hyper::body::Body;
 use prony_graphql::{
     request::{RequestFault, RequestParameters},
@@ -30,6 +30,8 @@ use crate::{
 /// Asks for a `Server-Timing` header, as the parameter `timing` does.
 const TIMING_HEADER: HeaderName = HeaderName::from_static("x-prony-timing");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+/// Seconds after which a source that had no room may have some.
+pub(super) const OVERLOAD_RETRY_AFTER: &str = "1";
 const ALLOW: &str = "GET, HEAD, POST, OPTIONS";
 
 pub(super) async fn answer<B>(core: &Rc<CoreEngine>, request: Request<B>) -> Reply
@@ -138,6 +140,11 @@ fn to_http(core: &impl ExecutionContext, response: Response, media: Media, wants
         Outcome::Executed { .. } | Outcome::Refused(RequestError::Invalid(_)) => {
             reply(status, media.header(), body)
         }
+        Outcome::Overloaded => {
+            let mut http = reply(status, media.header(), body);
+            http.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(OVERLOAD_RETRY_AFTER));
+            http
+        }
         Outcome::Refused(RequestError::Unreadable(fault)) => {
             refusal(status, media.header(), &explained(&fault))
         }
@@ -164,6 +171,7 @@ pub(super) fn status(outcome: &Outcome, media: Media) -> StatusCode {
         (Outcome::Executed { .. }, _) | (Outcome::Refused(RequestError::Invalid(_)), Media::Json) => {
             StatusCode::OK
         }
+        (Outcome::Overloaded, _) => StatusCode::SERVICE_UNAVAILABLE,
         (Outcome::Refused(RequestError::NotAllowed), _) => StatusCode::METHOD_NOT_ALLOWED,
         (Outcome::Refused(RequestError::Denied(refusal)), _) => authentication::denied_status(refusal),
         (Outcome::Refused(RequestError::Invalid(_) | RequestError::Unreadable(_)), _) => {

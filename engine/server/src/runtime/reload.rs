@@ -24,6 +24,7 @@ pub(crate) async fn follow(site: Arc<Site>) {
         loop {
             hung_up(&mut hangup).await;
             tracing::info!("SIGHUP: there is no configuration file to read again");
+            reload_sources(&site);
         }
     };
     let mut seen = reload.stamp();
@@ -38,8 +39,16 @@ pub(crate) async fn follow(site: Arc<Site>) {
             continue;
         }
         seen = stamp;
+        if is_asked {
+            reload_sources(&site);
+        }
         again(&site, &reload).await;
     }
+}
+
+/// Has sources ask again what they offer.
+fn reload_sources(site: &Site) {
+    site.engine.sources().iter().for_each(|source| source.source.reload());
 }
 
 async fn hung_up(hangup: &mut Option<tokio::signal::unix::Signal>) {

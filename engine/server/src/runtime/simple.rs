@@ -111,7 +111,9 @@ impl SimpleConnection {
     pub(super) fn poll(&mut self, context: &mut Context<'_>, is_stopping: bool) -> Poll<io::Result<Next>> {
         loop {
             if self.responder.is_waiting() {
-                ready!(self.responder.poll(context, &mut self.out));
+                if self.responder.poll(context, &mut self.out).is_pending() {
+                    return self.poll_gone(context);
+                }
                 self.progress.end();
             }
             ready!(self.poll_write(context))?;
@@ -142,6 +144,17 @@ impl SimpleConnection {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 
+    /// While a response is waited for: ready when the client has ended, and nobody waits for that any more. What comes meanwhile
+    /// is kept, up to a bound.
+    fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Next>> {
+        while self.responder.can_be_cancelled() && self.unread.len() < READ_BYTES {
+            if ready!(self.poll_read(context))? == 0 {
+                return Poll::Ready(Ok(Next::Closed));
+            }
+        }
+        Poll::Pending
+    }
+
     /// Reads once, and responds to what has come if nothing came before it. How many bytes there were: 0 at the end.
     fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut bytes = READ_BUFFER.take();
@@ -149,7 +162,8 @@ impl SimpleConnection {
         let mut buffer = ReadBuf::new(&mut bytes);
         let read = Pin::new(&mut self.stream).poll_read(context, &mut buffer);
         let count = buffer.filled().len();
-        let taken = if self.unread.is_empty() { self.respond_to(&bytes[..count]) } else { 0 };
+        let is_next = self.unread.is_empty() && !self.responder.is_waiting();
+        let taken = if is_next { self.respond_to(&bytes[..count]) } else { 0 };
         self.unread.extend_from_slice(&bytes[taken..count]);
         READ_BUFFER.set(bytes);
         read.map_ok(|()| count)

@@ -207,11 +207,11 @@ async fn single(
 ) {
     let kind = prepared.kind();
     let finished = AssertUnwindSafe(pipeline::finish(&*core, &prepared, &mut clock)).catch_unwind().await;
-    let Ok((errors, body)) = finished else {
+    let Ok((ending, body)) = finished else {
         outbox.stop(Stop::Broken);
         return;
     };
-    let outcome = if errors { OutcomeKind::FieldErrors } else { OutcomeKind::Success };
+    let outcome = if ending.has_errors { OutcomeKind::FieldErrors } else { OutcomeKind::Success };
     core.metrics().request_ended(Some(kind), outcome, &clock.times());
     outbox.push(Item::Result { serial, wrap, payload: on_one_line(body) });
     outbox.push(Item::Completed { serial, id });

@@ -1,4 +1,4 @@
-//! Who responds to the simple requests of one connection: the HTTP APIs of sources, GraphQL in which nothing waits, and the
+//! Who responds to the simple requests of one connection: the HTTP APIs of sources, GraphQL, and the
 //! paths that a program answers itself.
 
 use std::{
@@ -10,7 +10,12 @@ use std::{
 use http::{HeaderValue, Method, header};
 use prony_source::http_api::RequestHeaders as _;
 
-use super::{Handover, Responded, SimpleRequest, api, api::WaitingRequest, graphql, response};
+use super::{
+    Handover, Responded, SimpleRequest,
+    api::{self, WaitingRequest},
+    graphql::{self, GraphqlResponded, WaitingOperation},
+    response,
+};
 use crate::{
     access::Known,
     config::Settings,
@@ -34,7 +39,14 @@ pub(crate) struct Responder {
     connections: ApiConnections,
     responds_to_graphql: bool,
     /// The request whose response is waited for, and what to do with that.
-    waiting: Option<(WaitingRequest, Finish)>,
+    waiting: Option<(Waiting, Finish)>,
+}
+
+/// What is waited for.
+#[derive(Debug)]
+enum Waiting {
+    Api(WaitingRequest),
+    Graphql(WaitingOperation),
 }
 
 /// What is done with a response once it is written.
@@ -97,9 +109,15 @@ impl Responder {
         comes_from_a_friend() || self.core.site().apis.find(request.path).is_none()
     }
 
-    fn route(&self, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> (Responded, Option<WaitingRequest>) {
-        if self.responds_to_graphql && graphql::respond(&self.core, self.peer, request, out) {
-            return (Responded::Written, None);
+    fn route(&self, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> (Responded, Option<Waiting>) {
+        if self.responds_to_graphql {
+            match graphql::respond(&self.core, self.peer, request, out) {
+                GraphqlResponded::Written => return (Responded::Written, None),
+                GraphqlResponded::Waits(operation) => {
+                    return (Responded::Waits, Some(Waiting::Graphql(operation)));
+                }
+                GraphqlResponded::NotHere => {}
+            }
         }
         if let Some(route) = routes::find(&self.core.settings().functions.routes, request.path) {
             let responded = match routes::answer_at_once(self.core.metrics(), route, request, out) {
@@ -114,7 +132,10 @@ impl Responder {
         match self.core.site().apis.find(request.path) {
             // Who is refused is told so, and who is waited for, by hyper's part.
             Some(_) if !self.is_let_in(request) => (Responded::HandOver(Handover::Refused), None),
-            Some(id) => api::respond(&self.core, &self.connections, id, request, out),
+            Some(id) => {
+                let (responded, waiting) = api::respond(&self.core, &self.connections, id, request, out);
+                (responded, waiting.map(Waiting::Api))
+            }
             None => (Responded::HandOver(Handover::Resource), None),
         }
     }
@@ -137,6 +158,11 @@ impl Responder {
         Finish { origin, logged }
     }
 
+    /// Whether what is waited for ends when the client goes.
+    pub(crate) const fn can_be_cancelled(&self) -> bool {
+        matches!(self.waiting, Some((Waiting::Graphql(_), _)))
+    }
+
     pub(crate) const fn is_waiting(&self) -> bool {
         self.waiting.is_some()
     }
@@ -144,11 +170,17 @@ impl Responder {
     /// Ready when nothing is waiting; the response to what was is then written.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<()> {
         let Some((waiting, _)) = &mut self.waiting else { return Poll::Ready(()) };
-        ready!(waiting.poll(context));
+        ready!(match waiting {
+            Waiting::Api(request) => request.poll(context),
+            Waiting::Graphql(operation) => operation.poll(context),
+        });
         if let Some((waiting, finish)) = self.waiting.take() {
             let begin = out.len();
             self.core.metrics().request_ends();
-            waiting.write(&self.connections, out);
+            match waiting {
+                Waiting::Api(request) => request.write(&self.connections, out),
+                Waiting::Graphql(operation) => operation.write(out),
+            }
             finish.write(out, begin);
         }
         Poll::Ready(())
@@ -190,8 +222,7 @@ impl Finish {
     }
 }
 
-/// Whether all that GraphQL asks for is here at once.
+/// Whether GraphQL is not a path that a program answers itself.
 fn responds_to_graphql(core: &CoreEngine) -> bool {
-    core.engine().sources().iter().all(|source| !source.source.waits())
-        && routes::find(&core.settings().functions.routes, graphql::PATH).is_none()
+    routes::find(&core.settings().functions.routes, graphql::PATH).is_none()
 }

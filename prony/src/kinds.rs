@@ -4,10 +4,9 @@ use prony_graph::GraphKind;
 use prony_postgres::PostgresKind;
 use prony_server::config::Kinds;
 use prony_sqlite::SqliteKind;
-use prony_upstream::UpstreamKind;
 
 /// In the order in which help and messages name them.
-pub(crate) static KINDS: Kinds<'static> = &[&SqliteKind, &PostgresKind, &GraphKind, &UpstreamKind];
+pub(crate) static KINDS: Kinds<'static> = &[&SqliteKind, &PostgresKind, &GraphKind];
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,6 @@
 mod builtins;
 mod exit;
 mod file;
-mod grpc;
 mod host;
 mod http;
 mod jslib;
@@ -15,7 +14,6 @@ mod metrics;
 mod modules;
 mod options;
 mod program;
-mod redis;
 mod session;
 mod source;
 mod vm;

@@ -304,8 +304,7 @@ impl<'a> ScriptProgram<'a> {
             let state = user.state();
             if let WaitEvent::Answered { bytes, .. }
             | WaitEvent::Failed { bytes, .. }
-            | WaitEvent::Socket { bytes, .. }
-            | WaitEvent::Channel { bytes, .. } = &event
+            | WaitEvent::Socket { bytes, .. } = &event
             {
                 state.data_sent += bytes.sent;
                 state.data_received += bytes.received;

@@ -108,12 +108,6 @@ const RULES: &[Rule] = &[
         refuses: &["hyper", "http", "clap", "rusqlite", "tokio-postgres"],
     },
     Rule {
-        name: "upstream",
-        half: Half::Engine,
-        may_know: &["graphql", "source"],
-        refuses: &["hyper", "clap", "rusqlite", "tokio-postgres", "hdrhistogram"],
-    },
-    Rule {
         name: "server",
         half: Half::Engine,
         may_know: &["access", "graphql", "source", "resolvers"],
@@ -176,7 +170,6 @@ const RULES: &[Rule] = &[
             "postgres",
             "graph",
             "graph-store",
-            "upstream",
             "server",
             "model",
             "metrics",

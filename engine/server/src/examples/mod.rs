@@ -1,7 +1,6 @@
-//! Three servers that show the library, and that experiments measure: [`donuts`], [`music`] with its micro-benchmarks, and
-//! [`starwars`].
+//! Two servers that show the library, and that experiments measure: [`donuts`] and [`music`], with the latter's
+//! micro-benchmarks.
 
 pub mod donuts;
 pub mod micro;
 pub mod music;
-pub mod starwars;

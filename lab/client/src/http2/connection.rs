@@ -3,13 +3,12 @@
 use super::io::{Io, ReadBuffer, SharedTransport};
 use super::streams::{ConnectionWaker, Interest, Phase, Stream, StreamKey, StreamProgress, Streams};
 use super::translate::Translated;
-use super::upload::{Pieces, Upload};
 use crate::ids::RequestId;
 use crate::transport::{Fault, Progress, Transport};
 use bytes::Bytes;
 use h2::client::{Builder, Connection, SendRequest};
 use h2::{Reason, RecvStream};
-use http::{HeaderMap, Response};
+use http::Response;
 use prony_model::TransportError;
 use rustls::HandshakeKind;
 use std::cell::Cell;
@@ -36,11 +35,9 @@ pub(crate) enum StreamEvent {
     /// The final head has come, and the answer is not whole yet; for streams of which only the status is of interest.
     Begun { key: StreamKey },
     /// The answer is whole. `received_bytes`: of the connection, since the last answer was.
-    End { key: StreamKey, status: u16, received_bytes: u64, trailers: Option<Box<HeaderMap>> },
-    /// No answer comes any more; the code with which the peer has reset the stream, if it has.
-    Failed { key: StreamKey, error: TransportError, reset: Option<u32> },
-    /// The connection is open, for a request that asks for no more.
-    Ready { key: StreamKey },
+    End { key: StreamKey, status: u16, received_bytes: u64 },
+    /// No answer comes any more.
+    Failed { key: StreamKey, error: TransportError },
     /// The peer has done nothing with the request, and says so (RFC 9113, 6.8 and 8.7): it can be sent again.
     Unprocessed { key: StreamKey },
 }
@@ -72,11 +69,8 @@ pub(crate) struct Http2Connection {
 #[derive(Debug)]
 struct Queued {
     key: StreamKey,
-    /// None where nothing is asked for but that the connection is open.
-    request: Option<Rc<Translated>>,
+    request: Rc<Translated>,
     interest: Interest,
-    /// Of a body that is sent piece by piece.
-    pieces: Option<Box<Pieces>>,
 }
 
 enum Http2Stage {
@@ -118,29 +112,7 @@ impl Http2Connection {
 
     /// Takes a request, which the next [`Http2Connection::drive`] writes.
     pub(crate) fn send(&mut self, key: StreamKey, request: Rc<Translated>, interest: Interest) {
-        self.queue.push_back(Queued { key, request: Some(request), interest, pieces: None });
-    }
-
-    /// As [`Http2Connection::send`], of a request whose body is sent piece by piece.
-    pub(crate) fn send_open(&mut self, key: StreamKey, request: Rc<Translated>, pieces: Box<Pieces>) {
-        let (request, interest) = (Some(request), Interest::Everything);
-        self.queue.push_back(Queued { key, request, interest, pieces: Some(pieces) });
-    }
-
-    /// Has [`StreamEvent::Ready`] tell that it is open.
-    pub(crate) fn await_open(&mut self, key: StreamKey) {
-        self.queue.push_back(Queued { key, request: None, interest: Interest::Status, pieces: None });
-    }
-
-    /// Takes more of a body, which the next [`Http2Connection::drive`] writes. False where more waits than may.
-    pub(crate) fn send_more(&mut self, key: StreamKey, bytes: Vec<u8>, is_last: bool) -> bool {
-        if let Some(upload) = self.streams.upload(key) {
-            self.has_work.set();
-            return upload.push(bytes, is_last);
-        }
-        let queued = self.queue.iter_mut().find(|queued| queued.key == key);
-        let pieces = queued.and_then(|queued| queued.pieces.as_mut());
-        pieces.is_none_or(|pieces| pieces.push(bytes, is_last))
+        self.queue.push_back(Queued { key, request, interest });
     }
 
     /// Gives up a request; its stream is reset.
@@ -246,14 +218,13 @@ impl Http2Connection {
                 }
                 Poll::Ready(Ok(())) => {}
             }
-            let Some(Queued { key, request, interest, pieces }) = self.queue.pop_front() else { break };
-            let Some(request) = request else {
-                events.push(StreamEvent::Ready { key });
-                continue;
-            };
-            match start(&mut engine.sender, &request, pieces) {
-                Ok((phase, upload)) => self.streams.add(Stream { key, interest, phase, upload }),
-                Err(_) => events.push(StreamEvent::Unprocessed { key }),
+            let Some(queued) = self.queue.pop_front() else { break };
+            match start(&mut engine.sender, &queued) {
+                Ok(phase) => {
+                    let Queued { key, interest, .. } = queued;
+                    self.streams.add(Stream { key, interest, phase });
+                }
+                Err(_) => events.push(StreamEvent::Unprocessed { key: queued.key }),
             }
             self.has_work.set();
         }
@@ -272,27 +243,18 @@ impl Http2Connection {
 
     fn fail_all(&mut self, error: TransportError, events: &mut Vec<StreamEvent>) {
         self.stage = Http2Stage::Over;
-        let failed = |stream: Stream| StreamEvent::Failed { key: stream.key, error, reset: None };
-        events.extend(self.streams.take_all().map(failed));
+        events.extend(self.streams.take_all().map(|stream| StreamEvent::Failed { key: stream.key, error }));
         events.extend(self.queue.drain(..).map(|queued| StreamEvent::Unprocessed { key: queued.key }));
     }
 }
 
-fn start(
-    sender: &mut SendRequest<Bytes>,
-    request: &Translated,
-    pieces: Option<Box<Pieces>>,
-) -> Result<(Phase, Option<Box<Upload>>), h2::Error> {
-    if let Some(pieces) = pieces {
-        let (response, stream) = sender.send_request(request.request(), false)?;
-        return Ok((Phase::AwaitsHead(response), Some(Box::new(Upload::new(*pieces, stream)))));
-    }
-    let body = request.body();
-    let (response, mut stream) = sender.send_request(request.request(), body.is_empty())?;
+fn start(sender: &mut SendRequest<Bytes>, queued: &Queued) -> Result<Phase, h2::Error> {
+    let body = queued.request.body();
+    let (response, mut stream) = sender.send_request(queued.request.request(), body.is_empty())?;
     if !body.is_empty() {
         stream.send_data(body, true)?;
     }
-    Ok((Phase::AwaitsHead(response), None))
+    Ok(Phase::AwaitsHead(response))
 }
 
 /// Takes what came on a stream.
@@ -305,9 +267,6 @@ fn advance(
     let (key, interest) = (stream.key, stream.interest);
     let mut context = Context::from_waker(waker);
     let mut is_new = false;
-    if let Some(upload) = &mut stream.upload {
-        upload.advance(&mut context);
-    }
     if let Phase::AwaitsHead(response) = &mut stream.phase {
         let (head, body) = match pin!(response).poll(&mut context) {
             Poll::Pending => return StreamProgress::GoesOn,
@@ -333,14 +292,10 @@ fn advance(
     match taken {
         Poll::Pending if is_new && interest == Interest::Status => events.push(StreamEvent::Begun { key }),
         Poll::Pending => {}
-        Poll::Ready(Ok(trailers)) => {
-            let (status, trailers) = (*status, trailers.map(Box::new));
-            events.push(StreamEvent::End { key, status, received_bytes: bytes_read.take(), trailers });
+        Poll::Ready(Ok(())) => {
+            events.push(StreamEvent::End { key, status: *status, received_bytes: bytes_read.take() });
         }
-        Poll::Ready(Err(error)) => {
-            let reset = reset_code(&error);
-            events.push(StreamEvent::Failed { key, error: kind_of(Some(&error)), reset });
-        }
+        Poll::Ready(Err(error)) => events.push(StreamEvent::Failed { key, error: kind_of(Some(&error)) }),
     }
     if is_over { StreamProgress::Over } else { StreamProgress::GoesOn }
 }
@@ -349,11 +304,12 @@ fn take_body(
     body: &mut RecvStream,
     context: &mut Context<'_>,
     mut take: impl FnMut(Bytes),
-) -> Poll<Result<Option<HeaderMap>, h2::Error>> {
+) -> Poll<Result<(), h2::Error>> {
     while !body.is_end_stream() {
         match body.poll_data(context) {
             Poll::Pending => return Poll::Pending,
-            Poll::Ready(None) => return body.poll_trailers(context),
+            // Trailers are read so that the stream is over; nothing measured is in them.
+            Poll::Ready(None) => return body.poll_trailers(context).map_ok(drop),
             Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error)),
             Poll::Ready(Some(Ok(bytes))) => {
                 // With the end of the stream its share of the window is given back anyway.
@@ -364,11 +320,7 @@ fn take_body(
             }
         }
     }
-    Poll::Ready(Ok(None))
-}
-
-fn reset_code(error: &h2::Error) -> Option<u32> {
-    error.reason().filter(|_| error.is_remote() && error.is_reset()).map(u32::from)
+    Poll::Ready(Ok(()))
 }
 
 /// A refused stream, and one past the last that a GOAWAY names, were not looked at.
@@ -379,7 +331,7 @@ fn failed(key: StreamKey, error: &h2::Error) -> StreamEvent {
     if is_refused || is_past_the_last {
         StreamEvent::Unprocessed { key }
     } else {
-        StreamEvent::Failed { key, error: kind_of(Some(error)), reset: reset_code(error) }
+        StreamEvent::Failed { key, error: kind_of(Some(error)) }
     }
 }
 

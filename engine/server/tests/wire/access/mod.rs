@@ -2,6 +2,8 @@
 
 mod issuer;
 mod operations;
+mod quality;
+mod records;
 mod reload;
 mod roles;
 mod sockets;

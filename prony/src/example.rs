@@ -4,15 +4,15 @@ use std::process::ExitCode;
 
 use prony_server::{
     config,
-    examples::{donuts, music},
+    examples::{donuts, music, starwars},
 };
 
 use crate::{flags::OptionFlags, logs};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Which one: donuts (GraphQL and REST over one table, at port 3000) or music (lists with batch functions, at
-    /// port 3001).
+    /// Which one: donuts (GraphQL and REST over one table, at port 3000), music (lists with batch functions, at
+    /// port 3001) or starwars (what stands behind a gateway, at port 3002).
     name: Name,
     #[command(flatten)]
     options: OptionFlags,
@@ -22,6 +22,7 @@ pub(crate) struct Arguments {
 enum Name {
     Donuts,
     Music,
+    Starwars,
 }
 
 pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -31,12 +32,14 @@ pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
         settings.listen = vec![match arguments.name {
             Name::Donuts => donuts::LISTEN,
             Name::Music => music::LISTEN,
+            Name::Starwars => starwars::LISTEN,
         }];
     }
     logs::start(&settings.log_level, settings.log_format)?;
     match arguments.name {
         Name::Donuts => donuts::server(settings),
         Name::Music => music::server(settings),
+        Name::Starwars => starwars::server(settings),
     }
     .serve()?;
     Ok(ExitCode::SUCCESS)

@@ -85,9 +85,21 @@ impl Certificates {
     /// # Panics
     /// When the temporary directory cannot be written.
     pub fn client(&self) -> (PathBuf, PathBuf) {
-        let (identity, key) =
-            self.issue(&["client.test"], ExtendedKeyUsagePurpose::ClientAuth, Validity::Now);
-        let paths = (self.directory.path().join("client.pem"), self.directory.path().join("client-key.pem"));
+        self.files("client", &["client.test"], ExtendedKeyUsagePurpose::ClientAuth)
+    }
+
+    /// Paths of the certificate and key of a server with these names, for one that is another program.
+    ///
+    /// # Panics
+    /// When the temporary directory cannot be written.
+    pub fn server_files(&self, names: &[&str]) -> (PathBuf, PathBuf) {
+        self.files("server", names, ExtendedKeyUsagePurpose::ServerAuth)
+    }
+
+    fn files(&self, name: &str, names: &[&str], usage: ExtendedKeyUsagePurpose) -> (PathBuf, PathBuf) {
+        let (identity, key) = self.issue(names, usage, Validity::Now);
+        let path = |end: &str| self.directory.path().join(format!("{name}{end}.pem"));
+        let paths = (path(""), path("-key"));
         fs::write(&paths.0, pem("CERTIFICATE", &identity.certificate))
             .expect("the certificate can be written");
         fs::write(&paths.1, key.serialize_pem()).expect("the key can be written");

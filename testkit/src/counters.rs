@@ -150,10 +150,6 @@ impl Source for Counters {
         Arc::new(self.clone())
     }
 
-    fn waits(&self) -> bool {
-        false
-    }
-
     fn attach(&self) -> Rc<dyn SourceSession> {
         Rc::new(self.clone())
     }

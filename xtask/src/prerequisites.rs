@@ -26,6 +26,11 @@ const PREREQUISITES: &[Prerequisite] = &[
         package: "postgresql",
         present: postgres_present,
     },
+    Prerequisite {
+        purpose: "a temporary Redis for tests",
+        package: "redis-server",
+        present: || on_path("redis-server"),
+    },
     Prerequisite { purpose: "Node.js, for the web pages", package: "nodejs", present: || on_path("node") },
     Prerequisite { purpose: "npm, for the web pages", package: "npm", present: || on_path("npm") },
     Prerequisite {

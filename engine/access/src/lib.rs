@@ -19,7 +19,7 @@ mod settings;
 mod tests;
 
 pub use self::{
-    admission::{Asker, OperationRefusal, Operations, PlaceRequest, RuleId, Times},
+    admission::{Asker, LimitState, OperationRefusal, Operations, RuleId, Times},
     api_key::{ApiKeyRecord, KEY_RANDOM_BYTES, NewKey, new_key},
     authenticator::{
         AuthStatistics, Authenticator, CacheFacts, Identified, KeySetError, KeySetId, KeySetStatus,
@@ -29,15 +29,9 @@ pub use self::{
     explain::explain,
     identity::{Identity, Scopes, Way},
     jwt::{Algorithm, FetchedKeySet},
-    limits::{
-        BadRate, Entered, FairQueue, LimitCounts, LimitState, LimiterStatistics, QueueBounds, QuotaCount,
-        Rate, RateLimit, WaiterId, Window,
-    },
+    limits::{BadRate, LimiterStatistics, QuotaCount, Rate, RateLimit, Window},
     network::{IpRange, NotARange, client_address},
-    operation::{
-        CacheScope, KeyedConcurrency, KeyedQuota, KeyedRateLimit, LimitBy, OperationMatch, OperationRule,
-        ResponseCacheRule,
-    },
+    operation::{KeyedQuota, KeyedRateLimit, LimitBy, OperationMatch, OperationRule},
     refusal::{AuthRefusal, RefusalKind},
     role::{Role, RoleId},
     settings::{AccessSettings, ConfigInputs, Openness, WebhookSettings},

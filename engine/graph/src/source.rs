@@ -10,8 +10,8 @@ use prony_graph_store::Registration;
 use prony_graphql::{error::GraphqlError, response::FieldResult, schema::Contribution, variables::Variables};
 use prony_source::permissions::{PermissionFault, Permissions};
 use prony_source::{
-    ChangeSignal, CommonSettings, DataVersion, Events, FieldPlan, FieldRequest, Metric, PreparedField,
-    ReservedNames, Source, SourceSchema, SourceSession, http_api::HttpApi,
+    ChangeSignal, CommonSettings, Events, FieldPlan, FieldRequest, Metric, PreparedField, ReservedNames,
+    Source, SourceSchema, SourceSession, http_api::HttpApi,
 };
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -241,10 +241,5 @@ impl SourceSession for GraphSession {
     fn change_signal(&self, field: &PreparedField) -> Option<Box<dyn ChangeSignal>> {
         let wanted = depends_on(field.plan::<Plan>())?;
         Some(Box::new(self.graph.readers().watch(self.graph.store(), wanted)))
-    }
-
-    fn data_version(&self, field: &PreparedField) -> Option<Arc<dyn DataVersion>> {
-        let wanted = depends_on(field.plan::<Plan>())?;
-        Some(Arc::new(self.graph.readers().version(self.graph.store(), wanted)))
     }
 }

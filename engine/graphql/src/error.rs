@@ -35,6 +35,8 @@ pub enum ErrorCode {
     DocumentsNotSupported,
     /// The source cannot be reached; another try may succeed.
     SourceUnavailable,
+    /// The source is asked for more than it has room for; another try later may succeed.
+    Overloaded,
     /// The statement ran out of time and was cancelled.
     Timeout,
     /// A constraint of the database refused a mutation (unique, foreign key, not null, check).
@@ -64,6 +66,7 @@ impl ErrorCode {
             Self::DocumentNotFound => "PERSISTED_QUERY_NOT_FOUND",
             Self::DocumentsNotSupported => "PERSISTED_QUERY_NOT_SUPPORTED",
             Self::SourceUnavailable => "SOURCE_UNAVAILABLE",
+            Self::Overloaded => "OVERLOADED",
             Self::Timeout => "TIMEOUT",
             Self::ConstraintViolation => "CONSTRAINT_VIOLATION",
             Self::Forbidden => "FORBIDDEN",

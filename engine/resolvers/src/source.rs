@@ -45,11 +45,6 @@ impl Resolvers {
         Self { shared: Arc::new(Shared { catalog, settings, making }) }
     }
 
-    /// Whether any function is async.
-    pub fn wait(&self) -> bool {
-        self.shared.catalog.functions.values().flat_map(HashMap::values).any(|function| function.waits())
-    }
-
     /// Whether functions want to know who asks.
     pub fn wants_caller(&self) -> bool {
         self.shared.making.is_some()
@@ -161,10 +156,6 @@ impl Source for Resolvers {
 
     fn schema(&self, _reserved: &ReservedNames) -> Arc<dyn SourceSchema> {
         Arc::new(self.clone())
-    }
-
-    fn waits(&self) -> bool {
-        self.wait()
     }
 
     fn attach(&self) -> Rc<dyn SourceSession> {

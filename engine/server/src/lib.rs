@@ -117,6 +117,7 @@ pub mod config;
 pub mod examples;
 pub mod graphql;
 pub mod http;
+mod joins;
 mod library;
 pub mod observe;
 pub mod runtime;

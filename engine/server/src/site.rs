@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use prony_access::OperationMatch;
-use prony_graphql::budget::{ResponseBudget, ResponseLimit};
+use ::http::request::Parts;
+use prony_graphql::{
+    budget::{ResponseBudget, ResponseLimit},
+    variables::ForwardedHeaders,
+};
 
 use crate::{
-    access::{Access, quota_file},
+    access::{Access, fields},
     config::Settings,
-    graphql::{Engine, Mutations, ResponseCache, SharedExecutions},
+    graphql::{Asker, Engine, RequestContext},
     http::{Hosts, HttpApis},
-    observe::{Audit, Metrics, OperationLabels, References},
+    observe::{Metrics, References},
     subscriptions::Reservations,
 };
 
@@ -24,30 +27,26 @@ pub(crate) struct Site {
     pub(crate) access: Access,
     pub(crate) metrics: Metrics,
     pub(crate) references: References,
-    pub(crate) audit: Audit,
     pub(crate) reservations: Arc<Reservations>,
     /// Of the responses of all requests.
     pub(crate) responses: Arc<ResponseBudget>,
-    /// Those that are kept.
-    pub(crate) response_cache: ResponseCache,
-    pub(crate) shared_executions: SharedExecutions,
-    /// By source.
-    pub(crate) mutations: Arc<Mutations>,
+    /// Names of headers that sources want to know of each request, in lower case.
+    wanted_headers: Vec<String>,
 }
 
 impl Site {
     pub(crate) fn new(settings: Settings, engine: Engine, cores: usize) -> Self {
         let names = engine.sources().iter().map(|source| source.name.clone()).collect();
-        let metrics = Metrics::new(cores, names, labels(&settings));
-        let audit = Audit::start(&settings.operation_limits);
+        let metrics = Metrics::new(cores, names);
         let apis = HttpApis::of(engine.sources().iter().map(|source| &source.source), &settings);
         let hosts = Hosts::new(&settings.listen, &settings.hosts);
         let access = Access::new(&settings.access);
-        quota_file::restore(access.counts(), &settings.operation_limits);
         let references = References::default();
+        let mut wanted_headers: Vec<String> =
+            engine.sources().iter().flat_map(|source| source.source.wanted_headers()).cloned().collect();
+        wanted_headers.sort_unstable();
+        wanted_headers.dedup();
         let responses = ResponseBudget::new(ResponseLimit::Process, settings.max_responses_bytes);
-        let response_cache = ResponseCache::new(settings.operation_limits.response_cache_bytes);
-        let mutations = Arc::new(Mutations::new(engine.sources().len()));
         Self {
             settings,
             engine,
@@ -56,21 +55,28 @@ impl Site {
             access,
             metrics,
             references,
-            audit,
             reservations: Arc::default(),
             responses,
-            response_cache,
-            shared_executions: SharedExecutions::default(),
-            mutations,
+            wanted_headers,
         }
     }
-}
 
-/// For the operations that rules name, and for some others.
-fn labels(settings: &Settings) -> OperationLabels {
-    let named = settings.access.operations.iter().filter_map(|rule| match &rule.matches {
-        OperationMatch::Named(name) => Some(&**name),
-        OperationMatch::RootField(..) | OperationMatch::RootType(_) | OperationMatch::All => None,
-    });
-    OperationLabels::new(named, settings.operation_limits.operation_labels)
+    /// The context of a request of somebody who has been let in.
+    pub(crate) fn context(&self, head: &Parts, asker: Option<Asker>) -> RequestContext {
+        let headers = self.wanted_headers(fields(&head.headers));
+        RequestContext::of(&self.settings, head, asker, headers)
+    }
+
+    /// Of a request's header fields those that sources want to know; none where no source wants any.
+    pub(crate) fn wanted_headers<'h>(
+        &self,
+        fields: impl Iterator<Item = (&'h str, &'h [u8])>,
+    ) -> Option<ForwardedHeaders> {
+        if self.wanted_headers.is_empty() {
+            return None;
+        }
+        let wanted = |name: &str| self.wanted_headers.iter().find(|wanted| wanted.eq_ignore_ascii_case(name));
+        let found = fields.filter_map(|(name, value)| Some((wanted(name)?.as_str().into(), value.into())));
+        Some(found.collect())
+    }
 }

@@ -8,6 +8,7 @@ pub mod dialect;
 mod field;
 pub mod http_api;
 mod metric;
+mod operation;
 pub mod permissions;
 mod reserved;
 mod traits;
@@ -16,6 +17,7 @@ pub use self::{
     config::CommonSettings,
     field::{FieldPlan, PreparedField},
     metric::{Metric, MetricKind, Sample},
+    operation::{OperationRequest, OperationResult},
     reserved::ReservedNames,
-    traits::{ChangeSignal, DataVersion, Events, FieldRequest, Source, SourceSchema, SourceSession},
+    traits::{ChangeSignal, Events, FieldRequest, Source, SourceSchema, SourceSession},
 };

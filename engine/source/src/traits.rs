@@ -20,7 +20,7 @@ use prony_graphql::{
 use serde_json::Value;
 
 use crate::{
-    Metric, PreparedField, ReservedNames,
+    Metric, OperationRequest, OperationResult, PreparedField, ReservedNames,
     http_api::HttpApi,
     permissions::{PermissionFault, Permissions},
 };
@@ -67,9 +67,13 @@ pub trait Source: Debug + Send + Sync {
         Box::pin(std::future::pending())
     }
 
-    /// Whether any root field that it may plan [waits](PreparedField::waits).
-    fn waits(&self) -> bool {
-        true
+    /// Asks again what it offers, because who runs the server wants that; what has changed is told by
+    /// [`changed`](Self::changed).
+    fn reload(&self) {}
+
+    /// Names of request headers, in lower case, that its sessions want to know of each request.
+    fn wanted_headers(&self) -> &[String] {
+        &[]
     }
 
     /// Opens one core's part of it; called on the core's thread, inside its `LocalSet`.
@@ -130,6 +134,18 @@ pub trait SourceSchema: Debug + Send + Sync {
         None
     }
 
+    /// Whether it does not know yet what it offers, and may come to know it later: nothing else is missing then where no
+    /// source has a field.
+    fn is_pending(&self) -> bool {
+        false
+    }
+
+    /// Plans an operation that the source executes as a whole; none where it does so field by field.
+    fn plan_operation(&self, request: &OperationRequest<'_>) -> Option<PreparedField> {
+        let _ = request;
+        None
+    }
+
     /// Plans one root field.
     ///
     /// # Errors
@@ -145,13 +161,6 @@ pub trait ChangeSignal: Debug {
 
     /// Takes note of all changes up to now: an answer that is asked for after this holds them.
     fn mark_seen(&mut self);
-}
-
-/// What the answer of a query depends on, as a number; shared by all cores.
-pub trait DataVersion: Debug + Send + Sync {
-    /// Another number than before once any of it has changed, or may have. A mutation by this server counts before its client
-    /// has its response; what others change counts once the source hears of it.
-    fn current(&self) -> u64;
 }
 
 /// One core's part of a source. Fields that it is given were planned by a schema of the same source.
@@ -185,6 +194,16 @@ pub trait SourceSession: Debug {
         None
     }
 
+    /// Executes an operation that was [planned](SourceSchema::plan_operation) as a whole. Dropping the future stops the work.
+    fn execute<'a>(
+        &'a self,
+        operation: &'a PreparedField,
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, OperationResult> {
+        let _ = (operation, variables);
+        unreachable!("only sources that plan operations are given any")
+    }
+
     /// Begins to deliver events of the root field of a subscription: all that are raised after this returns. One stream a
     /// core serves all clients that ask the same, so nothing in it may depend on who asked.
     ///
@@ -198,13 +217,6 @@ pub trait SourceSession: Debug {
     /// Of the root field of a subscription that is a live query, answered by [`Self::query`] again and again: signals when
     /// that is due, from now on. None where the field has events.
     fn change_signal(&self, field: &PreparedField) -> Option<Box<dyn ChangeSignal>> {
-        let _ = field;
-        None
-    }
-
-    /// Of a root field of a query: the version of what its answer depends on. While it is kept the source takes note of changes.
-    /// None where the source does not know what an answer depends on.
-    fn data_version(&self, field: &PreparedField) -> Option<Arc<dyn DataVersion>> {
         let _ = field;
         None
     }

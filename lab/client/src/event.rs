@@ -25,14 +25,14 @@ pub enum EventKind {
     Received {
         at: Nanos,
     },
-    /// The target has agreed to the WebSocket.
+    /// The target has agreed to the WebSocket, or the connection of a channel is open; of one of HTTP/2 it is the last event.
     Opened,
     /// The target has answered something else than 101; the last event.
     Refused(u16),
     Message(SocketMessage),
     /// The WebSocket is closed; the last event.
     Closed(SocketClose),
-    /// The WebSocket is gone, or was never opened; the last event.
+    /// The WebSocket, or the connection of a channel of bytes, is gone; the last event. Also where a WebSocket was never opened.
     Lost(Failure),
 }
 
@@ -46,6 +46,8 @@ pub struct Ended<C> {
     pub bytes: CallBytes,
     /// What was kept of the response; [`crate::Client::recycle`] takes it back.
     pub sink: Sink,
+    /// Of the response to a request of [`crate::Client::open_stream`], as lines of HTTP/1.1.
+    pub trailers: Vec<u8>,
 }
 
 /// Why a request has no response.

@@ -3,6 +3,7 @@
 use crate::event::Failure;
 use crate::http1::sink::Sink;
 use crate::http2::translate::Translated;
+use crate::http2::upload::Pieces;
 use crate::ids::{ConnectionId, RequestId};
 use crate::pool::PoolId;
 use crate::targets::TargetId;
@@ -102,6 +103,25 @@ pub struct Request<C> {
     pub(crate) accept: Option<String>,
     /// The one behind it in a pipeline.
     pub(crate) next: Option<RequestId>,
+    pub(crate) form: Form,
+    /// Of a body that is sent piece by piece, until a connection has them.
+    pub(crate) pieces: Option<Box<Pieces>>,
+    /// Of the response to one whose body is sent piece by piece, as lines of HTTP/1.1.
+    pub(crate) trailers: Vec<u8>,
+}
+
+/// What a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Form {
+    /// A response of HTTP, or a WebSocket; its text is whole.
+    #[default]
+    Exchange,
+    /// A stream of HTTP/2; its body is sent piece by piece.
+    Pieces,
+    /// That its connection of HTTP/2 is open.
+    Connection,
+    /// A connection whose bytes its owner alone understands.
+    Bytes,
 }
 
 /// What a request waits for.
@@ -153,6 +173,9 @@ impl<C> Default for Request<C> {
             alarm: LazyAlarm::default(),
             accept: None,
             next: None,
+            form: Form::Exchange,
+            pieces: None,
+            trailers: Vec::new(),
         }
     }
 }
@@ -174,6 +197,10 @@ impl<C> Request<C> {
 
     pub const fn bytes(&self) -> CallBytes {
         self.bytes
+    }
+
+    pub const fn peer(&self) -> Peer {
+        self.peer
     }
 
     #[inline]
@@ -198,6 +225,9 @@ impl<C> Request<C> {
         }
         (self.context, self.translated, self.accept) = (None, None, None);
         (self.stage, self.connection, self.next) = (Stage::Resolving, None, None);
+        if self.form != Form::Exchange {
+            (self.form, self.pieces, self.trailers) = (Form::Exchange, None, Vec::new());
+        }
     }
 
     /// An idle connection is used again; times of connecting are zero.
@@ -241,7 +271,8 @@ impl<C> Request<C> {
         self.times.asked.plus(self.options.timeout)
     }
 
-    pub(crate) const fn is_over(&self) -> bool {
+    /// Its last event has come.
+    pub const fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Finished(_) | Stage::Failing(_))
     }
 }

@@ -38,6 +38,9 @@ builtin_metrics! {
     WS_SESSION_DURATION = "ws_session_duration", Trend, Time;
     WS_CONNECTING = "ws_connecting", Trend, Time;
     GRPC_REQ_DURATION = "grpc_req_duration", Trend, Time;
+    GRPC_STREAMS = "grpc_streams", Counter, Default;
+    GRPC_STREAMS_MSGS_SENT = "grpc_streams_msgs_sent", Counter, Default;
+    GRPC_STREAMS_MSGS_RECEIVED = "grpc_streams_msgs_received", Counter, Default;
     DATA_SENT = "data_sent", Counter, Data;
     DATA_RECEIVED = "data_received", Counter, Data;
 }

@@ -2,7 +2,7 @@
 
 use super::vm::Builtins;
 use super::vm::builtin::natives;
-use super::{http, jslib, metrics, modules, source};
+use super::{grpc, http, jslib, metrics, modules, redis, source};
 
 pub fn builtins() -> Builtins {
     Builtins::default()
@@ -11,6 +11,8 @@ pub fn builtins() -> Builtins {
         .with_fuller(http::FULLER)
         .with(metrics::binding::MODULES, metrics::binding::NATIVES)
         .with(modules::MODULES, modules::NATIVES)
+        .with(grpc::MODULES, grpc::NATIVES)
+        .with(redis::MODULES, redis::NATIVES)
         .with(source::MODULES, source::NATIVES)
         .with(jslib::MODULES, jslib::NATIVES)
         .with_globals(modules::GLOBALS)

@@ -6,6 +6,7 @@
 mod builtins;
 mod exit;
 mod file;
+mod grpc;
 mod host;
 mod http;
 mod jslib;
@@ -14,6 +15,7 @@ mod metrics;
 mod modules;
 mod options;
 mod program;
+mod redis;
 mod session;
 mod source;
 mod vm;

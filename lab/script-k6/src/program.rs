@@ -304,7 +304,8 @@ impl<'a> ScriptProgram<'a> {
             let state = user.state();
             if let WaitEvent::Answered { bytes, .. }
             | WaitEvent::Failed { bytes, .. }
-            | WaitEvent::Socket { bytes, .. } = &event
+            | WaitEvent::Socket { bytes, .. }
+            | WaitEvent::Channel { bytes, .. } = &event
             {
                 state.data_sent += bytes.sent;
                 state.data_received += bytes.received;

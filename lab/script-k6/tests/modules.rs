@@ -533,3 +533,51 @@ fn subtle_signs_encrypts_and_derives() {
         "TypeError: data must be an ArrayBuffer or a view of one"
     "#]].assert_eq(&logged(main));
 }
+
+#[test]
+fn readable_streams_give_what_their_source_enqueues() {
+    let main = r#"
+        import { ReadableStream, CountQueuingStrategy, ReadableStreamDefaultReader } from "k6/experimental/streams";
+        const failed = (promise) => promise.then(() => "none", (error) => `${error.name}: ${error.message}`);
+        const thrown = (work) => { try { work(); return "none"; } catch (error) { return `${error.name}: ${error.message}`; } };
+        export default async function () {
+            let pulls = 0;
+            const source = {
+                start(controller) { controller.enqueue("a"); },
+                pull(controller) { pulls++; controller.enqueue(pulls); if (pulls === 3) controller.close(); },
+            };
+            const stream = new ReadableStream(source, new CountQueuingStrategy({ highWaterMark: 2 }));
+            const reader = stream.getReader();
+            const seen = [stream.locked];
+            for (let read; !(read = await reader.read()).done;) seen.push(read.value);
+            console.log(JSON.stringify(seen), pulls, (await reader.closed) === undefined);
+            let reason;
+            const endless = new ReadableStream({ cancel(given) { reason = given; } });
+            const first = endless.getReader(), waiting = first.read();
+            console.log(await failed(endless.cancel()), "|", thrown(() => endless.getReader()));
+            first.releaseLock();
+            console.log(await failed(waiting), "|", await failed(first.read()), "|", endless.locked);
+            await endless.cancel("enough");
+            console.log(reason, JSON.stringify(await new ReadableStreamDefaultReader(endless).read()));
+            const broken = new ReadableStream({ pull() { throw new Error("no more"); } }).getReader();
+            console.log(await failed(broken.read()), "|", await failed(broken.closed));
+            let sizes;
+            const sized = new ReadableStream({ start(controller) { controller.enqueue("four"); sizes = [controller.desiredSize]; controller.error("over"); sizes.push(controller.desiredSize); } }, { highWaterMark: 10, size: (chunk) => chunk.length });
+            console.log(JSON.stringify(sizes), await sized.getReader().read().catch((error) => error));
+            console.log([
+                thrown(() => new ReadableStream({ type: "bytes" })), thrown(() => new ReadableStream({ type: "x" })),
+                thrown(() => new ReadableStream(1)), thrown(() => new ReadableStream({ pull: 1 })),
+                thrown(() => new ReadableStream({}, { highWaterMark: -1 })), thrown(() => new CountQueuingStrategy({})),
+                thrown(() => endless.tee()), thrown(() => endless.getReader({ mode: "byob" })),
+            ].join("\n"));
+        }"#;
+    expect![[r#"
+        "[true,\"a\",1,2,3] 3 true"
+        "TypeError: cannot cancel a locked stream | TypeError: stream is locked"
+        "TypeError: reader released | TypeError: stream is undefined | false"
+        "enough {\"done\":true}"
+        "Error: no more | Error: no more"
+        "[6,null] over"
+        "GoError: NotSupportedError:'bytes' stream is not supported yet\nTypeError: invalid underlying source type\nTypeError: underlyingSource must be an object\nTypeError: underlyingSource.[[pull]] must be a function\nRangeError: highWaterMark must be a non-negative number\nTypeError: CountQueuingStrategy argument must have 'highWaterMark' property\nGoError: NotSupportedError:'tee()' is not supported yet\nGoError: NotSupportedError:'byob' mode is not supported yet"
+    "#]].assert_eq(&logged(main));
+}

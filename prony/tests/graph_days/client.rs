@@ -20,7 +20,7 @@ impl Client {
     /// None where the server went away before it had answered.
     pub(crate) fn try_ask(&self, method: &str, path: &str, body: Option<&Value>) -> Option<Answer> {
         let url = format!("{}{path}", self.url);
-        let request = ureq::http::Request::builder().method(method).uri(url);
+        let request = http::Request::builder().method(method).uri(url);
         let body = body.map(Value::to_string).unwrap_or_default();
         let mut response = match self.agent.run(request.body(body).unwrap()) {
             Ok(response) => response,

@@ -108,6 +108,12 @@ const RULES: &[Rule] = &[
         refuses: &["hyper", "http", "clap", "rusqlite", "tokio-postgres"],
     },
     Rule {
+        name: "upstream",
+        half: Half::Engine,
+        may_know: &["graphql", "source"],
+        refuses: &["hyper", "clap", "rusqlite", "tokio-postgres", "hdrhistogram"],
+    },
+    Rule {
         name: "server",
         half: Half::Engine,
         may_know: &["access", "graphql", "source", "resolvers"],
@@ -170,6 +176,7 @@ const RULES: &[Rule] = &[
             "postgres",
             "graph",
             "graph-store",
+            "upstream",
             "server",
             "model",
             "metrics",

@@ -25,8 +25,6 @@ struct WrittenRole {
     origin: Origin,
     inherits: Vec<(String, Origin)>,
     unrestricted: bool,
-    max_depth: Option<u64>,
-    max_complexity: Option<u64>,
     sources: BTreeMap<String, WrittenSource>,
 }
 
@@ -71,7 +69,7 @@ pub(super) fn read(roles: FileEntry<'_, '_>, conditions: &mut Conditions, faults
     let mut resolver = Resolver { written: &mut written, state: vec![State::Open; count], faults };
     (0..count).for_each(|index| resolver.resolve(index));
     let state = resolver.state;
-    written.iter().zip(state).map(|(role, state)| finished(role, state)).collect()
+    written.iter().zip(state).map(|(role, state)| finished(&role.name, state)).collect()
 }
 
 /// The role of this name; where there is none, that is a fault.
@@ -83,7 +81,7 @@ pub(super) fn find(roles: &[Role], name: &str, origin: Origin, faults: &mut Faul
     found.map(|index| RoleId(index as u32))
 }
 
-fn finished(role: &WrittenRole, state: State) -> Role {
+fn finished(name: &str, state: State) -> Role {
     let State::Done(effective) = state else { unreachable!("all roles are resolved") };
     let (mut permissions, mut places) = (BTreeMap::new(), Places::default());
     for (source, written) in effective.sources {
@@ -95,14 +93,7 @@ fn finished(role: &WrittenRole, state: State) -> Role {
         permissions.insert(source.clone(), Permissions { tables });
         places.0.insert(source, SourcePlaces { origin: written.origin, tables: origins });
     }
-    Role {
-        name: Arc::from(&*role.name),
-        unrestricted: effective.unrestricted,
-        max_depth: role.max_depth.map(|depth| depth as usize),
-        max_complexity: role.max_complexity,
-        permissions,
-        places,
-    }
+    Role { name: Arc::from(name), unrestricted: effective.unrestricted, permissions, places }
 }
 
 fn read_role(entry: FileEntry<'_, '_>, conditions: &mut Conditions, faults: &mut Faults) -> WrittenRole {
@@ -120,8 +111,6 @@ fn read_role(entry: FileEntry<'_, '_>, conditions: &mut Conditions, faults: &mut
     let mut fields = Fields::of(entry, format!("[roles.{name}]"), faults);
     let inherits = fields.texts("inherits", faults);
     let unrestricted = fields.boolean("unrestricted", false, faults);
-    let max_depth = fields.number("max_depth", (1, 1_000_000_000), faults);
-    let max_complexity = fields.number("max_complexity", (1, u64::MAX >> 1), faults);
     let sources = fields.take("sources");
     if let (true, Some(sources)) = (unrestricted, &sources) {
         let message = format!("`{name}` is unrestricted: what else it may do with sources says nothing");
@@ -134,15 +123,7 @@ fn read_role(entry: FileEntry<'_, '_>, conditions: &mut Conditions, faults: &mut
     });
     let sources = sources.collect();
     fields.end(faults);
-    WrittenRole {
-        name: name.to_owned(),
-        origin: entry.key_origin(),
-        inherits,
-        unrestricted,
-        max_depth,
-        max_complexity,
-        sources,
-    }
+    WrittenRole { name: name.to_owned(), origin: entry.key_origin(), inherits, unrestricted, sources }
 }
 
 fn read_source(entry: FileEntry<'_, '_>, conditions: &mut Conditions, faults: &mut Faults) -> WrittenSource {

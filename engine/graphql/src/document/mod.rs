@@ -9,7 +9,6 @@ pub(crate) mod position;
 pub(crate) mod rules;
 pub(crate) mod scan;
 pub(crate) mod tally;
-pub mod weights;
 
 pub use self::operation::{Operation, OperationId};
 

@@ -94,6 +94,16 @@ impl Operation {
         self.definition.name.as_ref()
     }
 
+    /// Names of its variables, in the order of their definitions.
+    pub fn variable_names(&self) -> impl Iterator<Item = &Name> {
+        self.variables.iter().map(|variable| &variable.name)
+    }
+
+    /// Whether its document has no other operation.
+    pub fn is_alone(&self) -> bool {
+        self.document.operations.len() == 1
+    }
+
     /// Bytes that the operation occupies, estimated from its text.
     pub fn weight_bytes(&self) -> usize {
         self.weight_bytes

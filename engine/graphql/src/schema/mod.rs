@@ -31,6 +31,8 @@ pub struct Contribution {
     /// Input types that are the item of a list wherever they occur: a variable of such a type is accepted, as a
     /// list of one.
     pub only_listed: Vec<Name>,
+    /// Fields that object types of others get beside their own.
+    pub extensions: Vec<(Name, Node<ast::FieldDefinition>)>,
 }
 
 /// Why contributions do not make a schema.
@@ -130,6 +132,7 @@ struct Merger {
     directives: IndexMap<Name, (SourceId, Node<ast::DirectiveDefinition>)>,
     faults: Vec<SchemaFault>,
     only_listed: HashSet<Name>,
+    extensions: Vec<(Name, Node<ast::FieldDefinition>)>,
 }
 
 impl Merger {
@@ -138,6 +141,7 @@ impl Merger {
             self.add_type(source, name, definition);
         }
         self.only_listed.extend(contribution.only_listed);
+        self.extensions.extend(contribution.extensions);
         for directive in contribution.directives {
             self.add_directive(source, directive);
         }
@@ -194,6 +198,11 @@ impl Merger {
         }
         if !self.faults.is_empty() {
             return Err(self.faults);
+        }
+        for (name, field) in std::mem::take(&mut self.extensions) {
+            if let Some((_, ExtendedType::Object(object))) = self.types.get_mut(&name) {
+                object.make_mut().fields.insert(field.name.clone(), Component::from(field));
+            }
         }
         let mut schema = apollo_compiler::Schema::new();
         schema.types.reserve(self.types.len() + ROOTS.len());

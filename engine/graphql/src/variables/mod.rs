@@ -30,7 +30,7 @@ use crate::{
     },
 };
 
-pub use crate::variables::values::Variables;
+pub use crate::variables::values::{ForwardedHeaders, Variables};
 
 impl Operation {
     /// Coerces the request's variables and takes their shape. All faults are reported at once; each names the

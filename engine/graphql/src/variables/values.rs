@@ -21,8 +21,13 @@ pub struct Variables {
     session: Option<Arc<[Json]>>,
     /// What only the source knows, such as the row of an event.
     given: Vec<Json>,
+    /// Headers of the request that sources want to know.
+    headers: Option<ForwardedHeaders>,
     budget: Budget,
 }
+
+/// Headers of a request that sources want to know: names in lower case, and values as they came.
+pub type ForwardedHeaders = Arc<[(Box<str>, Box<[u8]>)]>;
 
 /// What the response may have, which is no part of what is asked: equal values are equal whatever it is.
 #[derive(Debug, Clone, Default)]
@@ -42,8 +47,16 @@ impl Variables {
     /// The same with values of the source's own, for slots that begin at [`SlotRoot::Given`].
     #[must_use]
     pub fn with_given(&self, given: Vec<Json>) -> Self {
-        let (caller, session) = (self.caller.clone(), self.session.clone());
-        Self { values: self.values.clone(), caller, session, given, budget: self.budget.clone() }
+        let (caller, session, headers) = (self.caller.clone(), self.session.clone(), self.headers.clone());
+        Self { values: self.values.clone(), caller, session, given, headers, budget: self.budget.clone() }
+    }
+
+    /// The same with one more value behind those of the operation, which a slot finds by its index.
+    #[must_use]
+    pub fn with_another(&self, value: Json) -> Self {
+        let mut more = self.clone();
+        more.values.push(Some(value));
+        more
     }
 
     /// The same with the session's variables, for slots that begin at [`SlotRoot::Session`].
@@ -56,6 +69,17 @@ impl Variables {
     #[must_use]
     pub fn asked_by(self, caller: Caller) -> Self {
         Self { caller: Some(caller), ..self }
+    }
+
+    /// The same, with headers of the request.
+    #[must_use]
+    pub fn with_headers(self, headers: ForwardedHeaders) -> Self {
+        Self { headers: Some(headers), ..self }
+    }
+
+    /// Headers of the request that sources want to know.
+    pub fn headers(&self) -> &[(Box<str>, Box<[u8]>)] {
+        self.headers.as_deref().unwrap_or_default()
     }
 
     /// The same, with what the response may have.

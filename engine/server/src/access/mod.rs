@@ -3,9 +3,6 @@
 
 mod fetch;
 mod keys;
-mod places;
-pub(crate) mod quota_file;
-mod rules;
 
 use std::{
     net::IpAddr,
@@ -19,17 +16,12 @@ use std::{
 use arc_swap::ArcSwapOption;
 use http::HeaderMap;
 use prony_access::{
-    AccessSettings, AuthRefusal, Authenticator, Credentials, Identified, Identity, LimitCounts, Openness,
+    AccessSettings, AuthRefusal, Authenticator, Credentials, Identified, Identity, Openness, Operations,
     RefusalKind, client_address,
 };
 use serde_json::Value as Json;
 
-use self::places::Queues;
-pub(crate) use self::{
-    keys::KeySetHealth,
-    places::Places,
-    rules::{Keeping, OperationRules},
-};
+pub(crate) use self::keys::KeySetHealth;
 use crate::graphql::{Asker, RoleSchemas};
 
 /// Who is let in. What is configured is replaced as a whole; who was let in before stays so until the end of the request.
@@ -39,11 +31,6 @@ pub(crate) struct Access {
     current: ArcSwapOption<AccessPolicy>,
     /// Whether there is one: each request asks.
     is_closed: AtomicBool,
-    /// Whether a rule has responses kept.
-    keeps_responses: AtomicBool,
-    /// What limits have counted, and who runs and waits, which another configuration takes over.
-    counts: Arc<LimitCounts>,
-    queues: Queues,
 }
 
 /// One configuration of it.
@@ -51,7 +38,7 @@ pub(crate) struct Access {
 pub(crate) struct AccessPolicy {
     authenticator: Authenticator,
     roles: Arc<RoleSchemas>,
-    rules: Arc<OperationRules>,
+    operations: Arc<Operations>,
 }
 
 /// What is known of who asks without waiting.
@@ -64,13 +51,7 @@ pub(crate) enum Known {
 
 impl Access {
     pub(crate) fn new(settings: &Arc<AccessSettings>) -> Self {
-        let access = Self {
-            current: ArcSwapOption::empty(),
-            is_closed: AtomicBool::new(false),
-            keeps_responses: AtomicBool::new(false),
-            counts: Arc::default(),
-            queues: Queues::default(),
-        };
+        let access = Self { current: ArcSwapOption::empty(), is_closed: AtomicBool::new(false) };
         access.replace(settings);
         access
     }
@@ -80,24 +61,11 @@ impl Access {
         let policy = || AccessPolicy {
             authenticator: Authenticator::new(settings),
             roles: Arc::new(RoleSchemas::new(Arc::clone(settings))),
-            rules: Arc::new(OperationRules::new(settings, &self.counts, &self.queues)),
+            operations: Arc::new(Operations::new(settings)),
         };
         let is_closed = settings.openness == Openness::Closed;
-        let policy = is_closed.then(|| Arc::new(policy()));
-        let keeps_responses = policy.as_ref().is_some_and(|policy| policy.rules.keeps_responses());
-        self.current.store(policy);
+        self.current.store(is_closed.then(|| Arc::new(policy())));
         self.is_closed.store(is_closed, Ordering::Release);
-        self.keeps_responses.store(keeps_responses, Ordering::Release);
-    }
-
-    /// What limits have counted.
-    pub(crate) fn counts(&self) -> &LimitCounts {
-        &self.counts
-    }
-
-    /// Whether responses to some operations are kept.
-    pub(crate) fn keeps_responses(&self) -> bool {
-        self.keeps_responses.load(Ordering::Acquire)
     }
 
     /// Whether it matters who asks.
@@ -158,7 +126,8 @@ impl AccessPolicy {
     }
 
     fn asker(&self, identity: Arc<Identity>, address: IpAddr) -> Asker {
-        Asker { roles: Arc::clone(&self.roles), rules: Arc::clone(&self.rules), identity, address }
+        let (roles, operations) = (Arc::clone(&self.roles), Arc::clone(&self.operations));
+        Asker { roles, operations, identity, address }
     }
 
     async fn identify(&self, credentials: &Credentials<'_>) -> Result<Arc<Identity>, AuthRefusal> {

@@ -1,7 +1,7 @@
 //! Reading `prony.toml`: walks the parsed tree beside the tables of options, so that every fault is found, not
 //! only the first one.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{collections::BTreeSet, iter, path::Path};
 
 use prony_access::{AccessSettings, ConfigInputs, Openness};
 use prony_source::config::{
@@ -13,7 +13,6 @@ use toml::{
 };
 
 use super::{
-    complexity,
     options::{self, Section},
     typed::{Given, Typed, TypedSource},
 };
@@ -22,8 +21,8 @@ use super::{
 const AUTH: &str = "auth";
 const ROLES: &str = "roles";
 const OPERATION: &str = "operation";
-/// What fields count for.
-const COMPLEXITY: &str = "complexity";
+/// The tables of fields from one source to another.
+const JOIN: &str = "join";
 
 /// Reads the text of the file at `path`, which is only for messages. What is faulty is left out of the answer, so
 /// that the rest can be checked too.
@@ -55,11 +54,12 @@ pub(super) fn read<'t>(
         }
     }
     typed.access = Some(access);
-    typed.weights = of_access(COMPLEXITY).map(|entry| complexity::read(entry, &mut faults));
-    let is_of_access = |name: &str| [AUTH, ROLES, OPERATION, COMPLEXITY].contains(&name);
+    let is_of_access = |name: &str| [AUTH, ROLES, OPERATION].contains(&name);
     for entry in file.entries(table.get_ref()).filter(|entry| !is_of_access(entry.name())) {
         if entry.name() == Section::Source.key() {
             SourceReader::new(kinds, &file).read(entry.value(), &mut typed, &mut faults);
+        } else if entry.name() == JOIN {
+            typed.joins = entry.read_tables(&mut faults);
         } else {
             read_section(entry, &mut typed, &mut faults);
         }
@@ -77,7 +77,7 @@ fn read_section(entry: FileEntry<'_, '_>, typed: &mut Typed<'_>, faults: &mut Fa
     let name = entry.name();
     let Some(section) = Section::OF_SERVER.into_iter().find(|section| section.key() == name) else {
         let known = Section::OF_SERVER.into_iter().chain([Section::Source]).map(Section::key);
-        let known = known.chain([AUTH, ROLES, OPERATION, COMPLEXITY]);
+        let known = known.chain([AUTH, ROLES, OPERATION, JOIN]);
         faults.push(entry.key_origin(), format!("`{name}` is no section{}", suggestion(name, known)));
         return;
     };
@@ -104,12 +104,15 @@ struct SourceReader<'a, 't> {
     file: &'a FileText<'t>,
     options: Vec<&'static dyn ConfigOption>,
     sections: BTreeSet<&'static str>,
+    /// Keys of addresses.
+    addresses: Vec<&'static str>,
 }
 
 impl<'a, 't> SourceReader<'a, 't> {
     fn new(kinds: Kinds<'_>, file: &'a FileText<'t>) -> Self {
         let sections = kinds.iter().flat_map(|kind| kind.sections()).copied().collect();
-        Self { file, options: options::of_sources(kinds), sections }
+        let addresses = iter::once("url").chain(kinds.iter().filter_map(|kind| kind.address_key())).collect();
+        Self { file, options: options::of_sources(kinds), sections, addresses }
     }
 
     fn read(&self, value: &Spanned<DeValue<'t>>, typed: &mut Typed<'t>, faults: &mut Faults) {
@@ -123,7 +126,12 @@ impl<'a, 't> SourceReader<'a, 't> {
                 faults.push(self.file.place(&item.span()), "a source is a table: write [[source]]");
                 continue;
             };
-            if !table.contains_key("url") {
+            let given = self.addresses.iter().filter(|key| table.contains_key(**key)).count();
+            if given > 1 {
+                let message = format!("a source has one address: write one of {}", self.addresses.join(", "));
+                faults.push(self.file.place(&item.span()), message);
+            }
+            if given == 0 {
                 let message = "a source needs its `url`, such as \"sqlite:shop.db\"";
                 faults.push(self.file.place(&item.span()), message);
             }
@@ -137,7 +145,9 @@ impl<'a, 't> SourceReader<'a, 't> {
         for entry in self.file.entries(table) {
             let option = self.options.iter().find(|option| option.spec().key == entry.name());
             match (entry.name(), option) {
-                ("url", _) => url = entry.text(faults).map(|url| (url, entry.value_origin())),
+                (key, _) if self.addresses.contains(&key) => {
+                    url = entry.text(faults).map(|url| (url, entry.value_origin()));
+                }
                 ("name", _) => name = entry.text(faults),
                 (_, Some(option)) => values.extend(entry.option(*option, faults)),
                 (key, None) if self.sections.contains(key) => {
@@ -152,7 +162,10 @@ impl<'a, 't> SourceReader<'a, 't> {
 
     fn unknown(&self, entry: FileEntry<'_, '_>, faults: &mut Faults) {
         let options = self.options.iter().map(|option| option.spec().key);
-        let known = options.chain(["url", "name"]).chain(self.sections.iter().copied());
+        let known = options
+            .chain(self.addresses.iter().copied())
+            .chain(["name"])
+            .chain(self.sections.iter().copied());
         entry.unknown("[source]", known, faults);
     }
 }

@@ -2,7 +2,6 @@
 //! are found at once, each with its place. It reads files and variables through its arguments only, and knows kinds of
 //! sources by `SourceKind` alone.
 
-mod complexity;
 mod file;
 mod options;
 mod reference;
@@ -23,7 +22,7 @@ pub use prony_source::config::{
     ConfigOption, Fault, Faults, Kinds, OptionSpec, Origin, SourceUrl, TypedValue, ValueKind,
 };
 
-pub use crate::subscriptions::SubscriptionSettings;
+pub use crate::{joins::JoinSettings, subscriptions::SubscriptionSettings};
 
 pub use self::{
     options::{ListedOption, Section, options},
@@ -31,7 +30,7 @@ pub use self::{
     reload::Reload,
     resolve::alternatives,
     route::Route,
-    settings::{CoreChoice, Functions, GivenSource, LogFormat, OperationLimits, Settings, SourceSettings},
+    settings::{CoreChoice, Functions, GivenSource, LogFormat, Settings, SourceSettings},
     typed::CommandLine,
 };
 

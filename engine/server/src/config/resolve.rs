@@ -28,7 +28,7 @@ pub(super) fn resolve(
         settings.hosts.clone_from(&access.hosts);
         settings.access = Arc::new(access);
     }
-    settings.limits.weights = file.weights.unwrap_or_default();
+    settings.joins = file.joins;
     let (of_sources, of_server): (Vec<_>, Vec<_>) =
         file.values.into_iter().chain(line.values).partition(|given| given.section == Section::Source);
     for given in &of_server {

@@ -1,10 +1,10 @@
 //! What the user typed, before it is resolved.
 
 use prony_access::AccessSettings;
-use prony_graphql::document::weights::FieldWeights;
 use prony_source::config::{Faults, GivenValue, Origin, SourceSection};
 
 use super::options::{ListedOption, Section};
+use crate::joins::JoinSettings;
 
 /// What the user typed, in a file or on the command line, checked for form but not for sense.
 #[derive(Debug, Default)]
@@ -16,8 +16,8 @@ pub(super) struct Typed<'t> {
     pub(super) names_sources: bool,
     /// What the file says of who may ask.
     pub(super) access: Option<AccessSettings>,
-    /// What it says of the weights of fields.
-    pub(super) weights: Option<FieldWeights>,
+    /// Fields from one source to another.
+    pub(super) joins: Vec<JoinSettings>,
 }
 
 /// One option as it was given.

@@ -1,6 +1,7 @@
-//! Two servers that show the library, and that experiments measure: [`donuts`] and [`music`], with the latter's
-//! micro-benchmarks.
+//! Three servers that show the library, and that experiments measure: [`donuts`], [`music`] with its micro-benchmarks, and
+//! [`starwars`].
 
 pub mod donuts;
 pub mod micro;
 pub mod music;
+pub mod starwars;

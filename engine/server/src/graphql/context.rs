@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use http::request::Parts;
-use prony_graphql::{request::Asked, variables::Variables};
+use prony_graphql::{
+    request::Asked,
+    variables::{ForwardedHeaders, Variables},
+};
 
 use super::roles::Asker;
 use crate::config::Settings;
@@ -17,18 +20,29 @@ pub(crate) struct RequestContext {
     pub(crate) asker: Option<Asker>,
     /// What functions have made of the request's head: their own value, or why they refuse.
     pub(crate) caller: Option<Asked>,
+    /// Headers that sources want to know; none where no source wants any.
+    pub(crate) headers: Option<ForwardedHeaders>,
 }
 
 impl RequestContext {
     /// Of somebody who has been let in.
-    pub(crate) fn of(settings: &Settings, head: &Parts, asker: Option<Asker>) -> Self {
-        Self { asker, caller: settings.functions.caller(head) }
+    pub(crate) fn of(
+        settings: &Settings,
+        head: &Parts,
+        asker: Option<Asker>,
+        headers: Option<ForwardedHeaders>,
+    ) -> Self {
+        Self { asker, caller: settings.functions.caller(head), headers }
     }
 
-    /// Values of a request, with those of who asks.
+    /// Values of a request, with those of who asks and with the headers that sources want to know.
     pub(crate) fn add_session(&self, variables: Variables) -> Variables {
-        match &self.asker {
+        let variables = match &self.asker {
             Some(asker) => variables.with_session(Arc::clone(&asker.identity.session)),
+            None => variables,
+        };
+        match &self.headers {
+            Some(headers) => variables.with_headers(Arc::clone(headers)),
             None => variables,
         }
     }

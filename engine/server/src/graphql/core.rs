@@ -1,33 +1,29 @@
 //! One core's part of the engine: its sessions with the sources, what it serves from, and its counters.
 
-use std::{
-    cell::RefCell,
-    ops::Deref,
-    rc::{Rc, Weak},
-    sync::Arc,
-};
+use std::{cell::RefCell, ops::Deref, rc::Rc, sync::Arc};
 
-use prony_graphql::{response::FieldResult, schema::SourceId, variables::Variables};
-use prony_source::{PreparedField, SourceSession};
+use futures_util::future::LocalBoxFuture;
+use prony_graphql::{response::FieldResult, schema::SourceId, selection::Field, variables::Variables};
+use prony_source::{OperationResult, PreparedField, SourceSession};
 
 use super::{
     context::RequestContext,
-    control,
     engine::Engine,
-    outcome::RequestError,
-    pipeline::{Finished, Prepared},
     roles::{Asker, RoleSchemas},
     served::Served,
-    stages::StageClock,
 };
-use crate::{config::Settings, observe::CoreMetrics, site::Site, subscriptions::Hub};
+use crate::{
+    config::Settings,
+    joins::{self, JoinNode, RootFields},
+    observe::CoreMetrics,
+    site::Site,
+    subscriptions::Hub,
+};
 
 /// Lives on its core's thread.
 #[derive(Debug)]
 pub(crate) struct CoreEngine {
     index: usize,
-    /// Itself, for what outlives the request that begins it.
-    this: Weak<Self>,
     site: Arc<Site>,
     current: RefCell<CoreServed>,
     of_roles: RefCell<RolesServed>,
@@ -98,12 +94,22 @@ pub(crate) trait ExecutionContext {
         variables: &Variables,
     ) -> impl Future<Output = Vec<FieldResult>>;
 
-    /// Executes an operation that has rules.
-    fn finish_by_rules(
+    /// An operation that its source executes as a whole.
+    fn execute(
         &self,
-        prepared: &Prepared<Self::Served>,
-        clock: &mut StageClock,
-    ) -> impl Future<Output = Result<Finished, RequestError>>;
+        source: SourceId,
+        operation: &PreparedField,
+        variables: &Variables,
+    ) -> impl Future<Output = OperationResult>;
+
+    /// Completes the result of a root field with what is joined to it.
+    fn join(
+        &self,
+        field: &Field,
+        node: &JoinNode,
+        variables: &Variables,
+        result: &mut FieldResult,
+    ) -> impl Future<Output = ()>;
 
     fn settings(&self) -> &Settings {
         &self.site().settings
@@ -119,19 +125,11 @@ pub(crate) const DOES_NOT_WAIT: &str = "a field that does not wait has its answe
 
 impl CoreEngine {
     /// Opens this core's part of each source; call it on the core's thread, inside its `LocalSet`.
-    pub(crate) fn attach(index: usize, site: Arc<Site>) -> Rc<Self> {
+    pub(crate) fn attach(index: usize, site: Arc<Site>) -> Self {
         let sessions = site.engine.sources().iter().map(|source| source.source.attach()).collect();
         let current = RefCell::new(CoreServed(Rc::new(site.engine.served())));
         let hub = Rc::new(Hub::new(site.metrics.core(index).slow_consumers()));
-        Rc::new_cyclic(|this| {
-            let this = Weak::clone(this);
-            Self { index, this, site, current, of_roles: RefCell::default(), sessions, hub }
-        })
-    }
-
-    /// Itself, shared.
-    pub(super) fn this(&self) -> Rc<Self> {
-        self.this.upgrade().expect("a core is only ever shared")
+        Self { index, site, current, of_roles: RefCell::default(), sessions, hub }
     }
 
     /// What is served now, whoever asks: the health of sources and the console are the same for all.
@@ -217,11 +215,27 @@ impl ExecutionContext for CoreEngine {
         self.session(source).mutate(fields, variables).await
     }
 
-    async fn finish_by_rules(
+    async fn execute(
         &self,
-        prepared: &Prepared,
-        clock: &mut StageClock,
-    ) -> Result<Finished, RequestError> {
-        control::finish(self, prepared, clock).await
+        source: SourceId,
+        operation: &PreparedField,
+        variables: &Variables,
+    ) -> OperationResult {
+        self.session(source).execute(operation, variables).await
+    }
+
+    async fn join(&self, field: &Field, node: &JoinNode, variables: &Variables, result: &mut FieldResult) {
+        joins::resolve(self, field, node, variables, result).await;
+    }
+}
+
+impl RootFields for CoreEngine {
+    fn root_field<'a>(
+        &'a self,
+        source: SourceId,
+        field: &'a PreparedField,
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, FieldResult> {
+        self.session(source).query(field, variables)
     }
 }

@@ -22,7 +22,10 @@ use super::{
     documents::{Documents, DocumentsError},
     served::{NamedSource, RoleFault, Served, role_faults},
 };
-use crate::config::{Functions, Settings, SourceSettings};
+use crate::{
+    config::{Functions, Settings, SourceSettings},
+    joins::JoinSettings,
+};
 
 /// Why the sources cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +42,8 @@ pub enum OpenError {
     Schema { message: String },
     #[error(transparent)]
     Documents(#[from] DocumentsError),
+    #[error("joins do not fit what is served:\n{}", faults.join("\n"))]
+    Joins { faults: Vec<String> },
     #[error("roles do not fit what is served:\n{}", faults.join("\n"))]
     Roles { faults: Vec<String> },
     #[error("there is no role `{name}`; there are: {known}")]
@@ -92,6 +97,7 @@ pub struct Engine {
     limits: Limits,
     detail: Detail,
     plan_cache_bytes: usize,
+    joins: Vec<JoinSettings>,
 }
 
 impl Engine {
@@ -104,14 +110,14 @@ impl Engine {
         sources.extend(of_program(&settings.functions));
         check_names(&sources)?;
         let plan_cache_bytes = settings.plan_cache_bytes as usize;
-        let served = Served::make(0, &sources, plan_cache_bytes)
+        let served = Served::make(0, &sources, &settings.joins, plan_cache_bytes)
             .map_err(|faults| OpenError::Schema { message: joined(&faults, &sources) })?;
+        check_joins(&served)?;
         for (source, schema) in sources.iter().zip(&served.sources) {
             log_source(source, &**schema);
         }
         let documents = Documents::open(&settings.documents)?;
         check_documents(&documents, &served.schema, &settings.limits);
-        check_weights(&served.schema, &settings.limits);
         let engine = Self {
             sources,
             documents,
@@ -120,6 +126,7 @@ impl Engine {
             limits: settings.limits.clone(),
             detail: if settings.expose_database_errors { Detail::Shown } else { Detail::Hidden },
             plan_cache_bytes,
+            joins: settings.joins.clone(),
         };
         engine.check_roles(&settings.access).map_err(|faults| OpenError::Roles { faults })?;
         Ok(engine)
@@ -151,7 +158,7 @@ impl Engine {
 
     /// What of everything a role is served.
     pub(super) fn served_to(&self, everything: &Served, role: &Role) -> Result<Served, Vec<SchemaFault>> {
-        everything.to_role(&self.sources, role, self.plan_cache_bytes)
+        everything.to_role(&self.sources, role, &self.joins, self.plan_cache_bytes)
     }
 
     pub(super) fn served_nothing(&self, everything: &Served) -> Served {
@@ -203,11 +210,29 @@ impl Engine {
     /// Derives everything anew. Where that fails, what was served stays.
     pub(super) fn renew(&self) -> Result<(), Vec<SchemaFault>> {
         let generation = self.generation() + 1;
-        let served = Served::make(generation, &self.sources, self.plan_cache_bytes)?;
+        let served = Served::make(generation, &self.sources, &self.joins, self.plan_cache_bytes)?;
+        for fault in &served.join_faults {
+            tracing::warn!(fault, "a join is left out");
+        }
         self.served.store(Arc::new(served));
         self.generation.store(generation, Ordering::Release);
         Ok(())
     }
+}
+
+/// Joins have to fit, unless a source has not said yet what it offers.
+fn check_joins(served: &Served) -> Result<(), OpenError> {
+    let faults = &served.join_faults;
+    if faults.is_empty() {
+        return Ok(());
+    }
+    if !served.sources.iter().any(|source| source.is_pending()) {
+        return Err(OpenError::Joins { faults: faults.clone() });
+    }
+    for fault in faults {
+        tracing::warn!(fault, "a join waits for what it needs");
+    }
+    Ok(())
 }
 
 /// Says which trusted documents this schema refuses; the others are served.
@@ -220,18 +245,6 @@ fn check_documents(documents: &Documents, schema: &Schema, limits: &Limits) {
                 document = begin,
                 faults = faults.join("; "),
                 "a persisted document does not fit the schema"
-            );
-        }
-    }
-}
-
-/// Says which fields have a weight and are not there; types of a graph may come later.
-fn check_weights(schema: &Schema, limits: &Limits) {
-    for (parent, field) in limits.weights.names() {
-        if schema.valid().type_field(parent, field).is_err() {
-            tracing::warn!(
-                field = format!("{parent}.{field}"),
-                "[complexity] names a field that is not there"
             );
         }
     }

@@ -12,7 +12,7 @@ use prony_graphql::{
     selection::OperationKind,
 };
 
-use super::{response_cache::KeptResponse, stages::StageTimes};
+use super::stages::StageTimes;
 use crate::observe::OutcomeKind;
 
 /// A response body with what protocols need to know of it.
@@ -21,24 +21,15 @@ pub(crate) struct Response<B = ResponseBody> {
     pub(crate) outcome: Outcome,
     /// Empty where the outcome is a [`RequestError`] that each protocol words in its own way.
     pub(crate) body: B,
-    /// What the body is kept as, where it is.
-    pub(crate) kept: Option<Arc<KeptResponse>>,
-    pub(crate) seen: Seen,
+    /// None where the request did not come so far that it was known.
+    pub(crate) kind: Option<OperationKind>,
     pub(crate) times: StageTimes,
 }
 
-/// What has become known of a request; none where it did not come so far.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Seen {
-    pub(crate) kind: Option<OperationKind>,
-    /// The estimate that `max_complexity` limits.
-    pub(crate) cost: Option<u64>,
-}
-
 /// The bytes of a response, which count until they are sent.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct ResponseBody {
-    pub(crate) bytes: Bytes,
+    pub(crate) bytes: Vec<u8>,
     /// Kept as long as the bytes are; none where nothing is counted.
     pub(crate) budget: Option<Arc<ResponseBudget>>,
 }
@@ -53,7 +44,7 @@ impl From<ResponseBody> for Bytes {
     fn from(body: ResponseBody) -> Self {
         // Most have nothing that counts.
         let counts = body.budget.as_ref().is_some_and(|budget| budget.used_bytes() > 0);
-        if counts { Self::from_owner(body) } else { body.bytes }
+        if counts { Self::from_owner(body) } else { body.bytes.into() }
     }
 }
 
@@ -61,12 +52,14 @@ impl From<ResponseBody> for Bytes {
 pub(crate) enum Outcome {
     /// The body holds `data`.
     Executed { errors: bool },
+    /// The body holds errors alone, because a source is asked for more than it has room for.
+    Overloaded,
     /// Nothing was executed.
     Refused(RequestError),
 }
 
 /// Why nothing was executed.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) enum RequestError {
     /// The request is no GraphQL request.
     Unreadable(RequestFault),
@@ -83,7 +76,7 @@ impl Outcome {
     pub(crate) fn counted(&self) -> OutcomeKind {
         match self {
             Self::Executed { errors: false } => OutcomeKind::Success,
-            Self::Executed { errors: true } => OutcomeKind::FieldErrors,
+            Self::Executed { errors: true } | Self::Overloaded => OutcomeKind::FieldErrors,
             Self::Refused(RequestError::Invalid(_) | RequestError::Denied(_)) => OutcomeKind::Refused,
             Self::Refused(RequestError::Unreadable(_) | RequestError::NotAllowed) => OutcomeKind::BadRequest,
         }

@@ -1,18 +1,13 @@
 //! The pipeline of a request: parse, validate and plan in [`prepare`], execute and assemble in [`finish`], both in
 //! [`respond`]. What comes over a socket goes through the same stages.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::future::join_all;
-use prony_access::{OperationRefusal, Role, RuleId};
 use prony_graphql::{
     Name,
     budget::{ResponseBudget, ResponseLimit},
-    document::{
-        Operation,
-        complexity::{check_depth, check_estimate},
-        limits::Limits,
-    },
+    document::{Operation, limits::Limits},
     error::{ErrorCode, GraphqlError},
     introspection,
     request::{RequestFault, RequestParameters},
@@ -21,19 +16,17 @@ use prony_graphql::{
     selection::{Field, OperationKind},
     variables::Variables,
 };
-use prony_source::PreparedField;
+use prony_source::{OperationResult, PreparedField};
 
 use super::{
     context::RequestContext,
     core::{CoreServed, ExecutionContext},
-    outcome::{Outcome, RequestError, Response, ResponseBody, Seen},
-    plan::{AboutSchema, Plan, Step},
-    response_cache::KeptResponse,
+    outcome::{Outcome, RequestError, Response, ResponseBody},
+    plan::{AboutSchema, Plan, PlanInputs, Step},
     roles::Asker,
     served::Served,
-    stages::{Stage, StageClock, StageTimes},
+    stages::{Stage, StageClock},
 };
-use crate::access::Places;
 
 /// What the request's method (GraphQL over HTTP, section 5.3) and the form of its answer allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,16 +52,13 @@ impl AllowedKinds {
 }
 
 /// An operation of which nothing but its execution is left to do.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Prepared<S = CoreServed> {
     served: S,
-    pub(super) operation: Arc<Operation>,
     pub(crate) plan: Arc<Plan>,
     pub(crate) variables: Variables,
     /// Who asks, where not everybody is let in.
     pub(crate) asker: Option<Asker>,
-    /// The estimate that `max_complexity` limits.
-    pub(super) cost: u64,
 }
 
 impl<S> Prepared<S> {
@@ -81,49 +71,6 @@ impl<S> Prepared<S> {
     pub(crate) fn kind(&self) -> OperationKind {
         self.plan.selection.kind
     }
-
-    /// Who asks, and the rules for its root fields; none where there are none.
-    pub(crate) fn rules(&self) -> Option<(&Asker, Cow<'_, [RuleId]>)> {
-        let asker = self.asker.as_ref()?;
-        let rules = asker.rules_of(self.operation.name().map(Name::as_str), &self.plan);
-        (!rules.is_empty()).then_some((asker, rules))
-    }
-
-    /// Counts it by its rules.
-    fn admit(&self, core: &impl ExecutionContext) -> Result<(), RequestError> {
-        let Some((asker, rules)) = self.rules() else { return Ok(()) };
-        let admitted = asker.admit(&rules).map_err(RequestError::Denied);
-        admitted.inspect_err(|error| self.note_refusal(core, error, false))
-    }
-
-    /// What it needs to live as a subscription.
-    pub(crate) fn places_of_subscription(
-        &self,
-        core: &impl ExecutionContext,
-    ) -> Result<Places, RequestError> {
-        let Some((asker, rules)) = self.rules() else { return Ok(Places::default()) };
-        let places = asker.places_of_subscription(&rules);
-        let places = places.map_err(|state| RequestError::Denied(OperationRefusal::Limit(state)));
-        places.inspect_err(|error| self.note_refusal(core, error, true))
-    }
-
-    /// Whether it can be executed now: it waits for nothing, and its rules ask for nothing but to be counted.
-    fn runs_at_once(&self) -> bool {
-        let is_simple = |(asker, rules): (&Asker, Cow<'_, [RuleId]>)| {
-            let fields = self.plan.selection.fields.len();
-            !asker.rules.operations.needs_place(&rules) && asker.rules.keeping(&rules, fields).is_none()
-        };
-        !self.plan.waits() && self.rules().is_none_or(is_simple)
-    }
-}
-
-/// What has become of an operation that was executed, or whose response was kept.
-#[derive(Debug, Clone)]
-pub(crate) struct Finished {
-    pub(crate) errors: bool,
-    pub(crate) body: ResponseBody,
-    /// What the body is kept as, where it is.
-    pub(crate) kept: Option<Arc<KeptResponse>>,
 }
 
 /// Takes a request from its text to the bytes of its response. Dropping the future cancels the request.
@@ -134,34 +81,32 @@ pub(crate) async fn respond<C: ExecutionContext>(
     allowed: AllowedKinds,
 ) -> Response {
     let mut clock = StageClock::start();
-    let mut seen = Seen::default();
-    let finished = match prepare(core, context, parse, allowed, &mut clock, &mut seen) {
-        Ok(prepared) => finish(core, &prepared, &mut clock).await,
-        Err(error) => Err(error),
-    };
-    response(core, finished, seen, clock.times())
-}
-
-/// What has become of an operation as a response.
-pub(crate) fn response(
-    core: &impl ExecutionContext,
-    finished: Result<Finished, RequestError>,
-    seen: Seen,
-    times: StageTimes,
-) -> Response {
-    match finished {
-        Ok(Finished { errors, body, kept }) => {
-            Response { outcome: Outcome::Executed { errors }, body, kept, seen, times }
+    let mut kind = None;
+    let (outcome, body) = match prepare(core, context, parse, allowed, &mut clock, &mut kind) {
+        Ok(prepared) => {
+            let (ending, body) = finish(core, &prepared, &mut clock).await;
+            (ending.outcome(), ResponseBody { bytes: body, budget: prepared.variables.budget().cloned() })
         }
         Err(error) => {
-            let body = ResponseBody { bytes: error_body(core, &error).into(), budget: None };
-            Response { outcome: Outcome::Refused(error), body, kept: None, seen, times }
+            let body = error_body(core, &error);
+            (Outcome::Refused(error), ResponseBody { bytes: body, budget: None })
         }
-    }
+    };
+    Response { outcome, body, kind, times: clock.times() }
 }
 
-/// As [`respond`], for the JSON of a request, where no step waits. `begin` writes what comes before the body, of which it is
-/// told the length. None where a step may wait, or where the body is not one that is executed; nothing has been done then.
+/// How far a request is that was given no time to wait.
+pub(crate) enum Tried<S> {
+    /// The response is written.
+    Responded(Response<()>),
+    /// A step may wait: [`finish`] is left to do.
+    Waits(Box<Prepared<S>>, StageClock),
+    /// The response has no body that is executed; nothing has been done.
+    NotHere,
+}
+
+/// As [`respond`], for the JSON of a request, as far as that goes without waiting. `begin` writes what comes before the body, of
+/// which it is told the length.
 pub(crate) fn try_respond<C: ExecutionContext>(
     core: &C,
     context: RequestContext,
@@ -169,29 +114,22 @@ pub(crate) fn try_respond<C: ExecutionContext>(
     allowed: AllowedKinds,
     out: &mut Vec<u8>,
     begin: impl Fn(&mut Vec<u8>, &Outcome, usize),
-) -> Option<Response<()>> {
+) -> Tried<C::Served> {
     let mut clock = StageClock::start();
-    let mut seen = Seen::default();
+    let mut kind = None;
     let parse = || RequestParameters::from_json(body);
-    let prepared = plan(core, context, parse, allowed, &mut clock, &mut seen);
-    let admitted = match prepared {
-        Ok(prepared) if !prepared.runs_at_once() => return None,
-        Ok(prepared) => prepared.admit(core).map(|()| prepared),
-        Err(error) => Err(error),
-    };
-    let outcome = match admitted {
+    let outcome = match prepare(core, context, parse, allowed, &mut clock, &mut kind) {
         Ok(prepared) => {
-            let mut results = try_execute(core, &prepared)?;
+            let Some(mut results) = try_execute(core, &prepared) else {
+                return Tried::Waits(Box::new(prepared), clock);
+            };
             clock.ended(Stage::Execute);
             let plan = &prepared.plan;
-            prepared.note_results(core, results.as_mut_slice());
-            let errors = note_errors(core, plan, results.as_mut_slice());
-            let outcome = Outcome::Executed { errors };
+            let outcome = note_errors(core, plan, results.as_mut_slice()).outcome();
             assemble_into(core, plan, results.as_mut_slice(), out, |out, length| {
                 begin(out, &outcome, length);
             });
             clock.ended(Stage::Assemble);
-            prepared.note_end(core, errors, &clock);
             outcome
         }
         Err(error @ RequestError::Invalid(_)) => {
@@ -202,48 +140,34 @@ pub(crate) fn try_respond<C: ExecutionContext>(
             outcome
         }
         // It is counted once: what was refused took nothing.
-        Err(RequestError::Unreadable(_) | RequestError::NotAllowed | RequestError::Denied(_)) => return None,
+        Err(RequestError::Unreadable(_) | RequestError::NotAllowed | RequestError::Denied(_)) => {
+            return Tried::NotHere;
+        }
     };
-    Some(Response { outcome, body: (), kept: None, seen, times: clock.times() })
+    Tried::Responded(Response { outcome, body: (), kind, times: clock.times() })
 }
 
-/// Only the first half, without counting it; what is wrong with the request, as the body of a response.
+/// Only the first half; what is wrong with the request, as the body of a response.
 pub(crate) fn check(
     core: &impl ExecutionContext,
     context: RequestContext,
     parameters: RequestParameters,
     allowed: AllowedKinds,
 ) -> Result<(), Vec<u8>> {
-    let prepared =
-        plan(core, context, || Ok(parameters), allowed, &mut StageClock::start(), &mut Seen::default());
+    let prepared = prepare(core, context, || Ok(parameters), allowed, &mut StageClock::start(), &mut None);
     let Err(error) = prepared else { return Ok(()) };
     let errors = error.into_errors("this kind is not taken here");
     Err(response::refuse(&errors, core.engine().detail()))
 }
 
-/// The first half of the pipeline, which does not wait: parse, validate, plan, and count it by its rules. `seen` is filled in
-/// as it becomes known.
+/// The first half of the pipeline, which does not wait: parse, validate, plan. `kind` is told as soon as it is known.
 pub(crate) fn prepare<C: ExecutionContext>(
     core: &C,
     context: RequestContext,
     parse: impl FnOnce() -> Result<RequestParameters, RequestFault>,
     allowed: AllowedKinds,
     clock: &mut StageClock,
-    seen: &mut Seen,
-) -> Result<Prepared<C::Served>, RequestError> {
-    let prepared = plan(core, context, parse, allowed, clock, seen)?;
-    prepared.admit(core)?;
-    Ok(prepared)
-}
-
-/// As [`prepare`], without counting it.
-fn plan<C: ExecutionContext>(
-    core: &C,
-    context: RequestContext,
-    parse: impl FnOnce() -> Result<RequestParameters, RequestFault>,
-    allowed: AllowedKinds,
-    clock: &mut StageClock,
-    seen: &mut Seen,
+    kind: &mut Option<OperationKind>,
 ) -> Result<Prepared<C::Served>, RequestError> {
     let served = core.served(&context);
     let limits = core.engine().limits();
@@ -254,7 +178,7 @@ fn plan<C: ExecutionContext>(
 
     let RequestParameters { query, operation_name, variables, .. } = parameters;
     let operation = find_operation(&served, limits, &query, operation_name.as_deref()).map_err(refused)?;
-    seen.kind = Some(operation.kind());
+    *kind = Some(operation.kind());
     if !allowed.include(operation.kind()) {
         return Err(RequestError::NotAllowed);
     }
@@ -264,16 +188,17 @@ fn plan<C: ExecutionContext>(
     let plan = if let Some(plan) = served.cache.plan(operation.id(), &shape) {
         plan
     } else {
-        let plan =
-            Plan::make(&served.schema, &served.sources, limits, &operation, &variables).map_err(refused)?;
+        let (schema, sources, joins) = (&served.schema, &*served.sources, &served.joins);
+        let inputs = PlanInputs { schema, sources, joins, limits };
+        let plan = Plan::make(inputs, &operation, &query, &variables).map_err(refused)?;
         served.cache.insert_plan(operation.id(), shape, plan)
     };
-    let cost = plan.complexity.with(&variables);
-    seen.cost = Some(cost);
-    let role = context.asker.as_ref().map(Asker::role);
-    check_size(&plan, cost, limits, role).map_err(|error| refused(vec![error]))?;
+    plan.complexity.check(&variables, limits.max_complexity).map_err(|error| refused(vec![error]))?;
+    if let Some(asker) = &context.asker {
+        asker.admit(operation.name().map(Name::as_str), &plan).map_err(RequestError::Denied)?;
+    }
     let variables = context.add_session(variables);
-    let RequestContext { asker, caller } = context;
+    let RequestContext { asker, caller, .. } = context;
     let variables = match caller {
         None => variables,
         Some(caller) => variables.asked_by(caller.map_err(|error| refused(vec![*error]))?),
@@ -285,14 +210,7 @@ fn plan<C: ExecutionContext>(
         variables.with_budget(Some(operation_budget(core, &core.site().responses)))
     };
     clock.ended(Stage::Plan);
-    Ok(Prepared { served, operation, plan, variables, asker, cost })
-}
-
-/// Whether an operation is within the limits of all, and of the role of who asks.
-fn check_size(plan: &Plan, cost: u64, limits: &Limits, role: Option<&Role>) -> Result<(), GraphqlError> {
-    let of_role = role.and_then(|role| role.max_complexity).unwrap_or(u64::MAX);
-    check_estimate(cost, limits.max_complexity.min(of_role))?;
-    check_depth(plan.depth, role.and_then(|role| role.max_depth).unwrap_or(usize::MAX))
+    Ok(Prepared { served, plan, variables, asker })
 }
 
 /// What the response of an operation may have, of what all of its kind may.
@@ -300,50 +218,62 @@ fn operation_budget(core: &impl ExecutionContext, whole: &Arc<ResponseBudget>) -
     whole.part(ResponseLimit::Operation, core.settings().max_operation_bytes)
 }
 
-/// The second half: execute, assemble; as its rules have it.
+/// What is known of executed root fields.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ending {
+    /// The body holds errors.
+    pub(crate) has_errors: bool,
+    /// It holds nothing else, because a source is asked for more than it has room for.
+    is_overloaded: bool,
+}
+
+impl Ending {
+    pub(crate) fn outcome(self) -> Outcome {
+        if self.is_overloaded { Outcome::Overloaded } else { Outcome::Executed { errors: self.has_errors } }
+    }
+}
+
+/// The second half: execute, assemble. The body, and what is known of it.
 pub(crate) async fn finish<C: ExecutionContext>(
     core: &C,
     prepared: &Prepared<C::Served>,
     clock: &mut StageClock,
-) -> Result<Finished, RequestError> {
-    let finished = match prepared.rules() {
-        Some(_) => core.finish_by_rules(prepared, clock).await,
-        None => Ok(execute_and_assemble(core, prepared, clock).await),
+) -> (Ending, Vec<u8>) {
+    let mut results = match try_execute(core, prepared) {
+        Some(results) => results,
+        None => match execute(core, prepared).await {
+            Executed::Fields(results) => results,
+            Executed::Whole { body, has_errors } => {
+                clock.ended(Stage::Execute);
+                note_whole(core, &prepared.plan, has_errors);
+                clock.ended(Stage::Assemble);
+                return (Ending { has_errors, is_overloaded: false }, body);
+            }
+        },
     };
-    match &finished {
-        Ok(Finished { errors, .. }) => prepared.note_end(core, *errors, clock),
-        Err(error) => prepared.note_refusal(core, error, true),
-    }
+    clock.ended(Stage::Execute);
+
+    let finished = assemble(core, &prepared.plan, results.as_mut_slice());
+    clock.ended(Stage::Assemble);
     finished
 }
 
-/// Executes an operation, whatever its rules are.
-pub(super) async fn execute_and_assemble<C: ExecutionContext>(
-    core: &C,
-    prepared: &Prepared<C::Served>,
-    clock: &mut StageClock,
-) -> Finished {
-    let mut results = match try_execute(core, prepared) {
-        Some(results) => results,
-        None => execute(core, prepared).await,
-    };
-    clock.ended(Stage::Execute);
-    prepared.note_results(core, results.as_mut_slice());
-
-    let (errors, bytes) = assemble(core, &prepared.plan, results.as_mut_slice());
-    clock.ended(Stage::Assemble);
-    let body = ResponseBody { bytes: bytes.into(), budget: prepared.variables.budget().cloned() };
-    Finished { errors, body, kept: None }
+/// Counts the root fields of an operation that one source has executed.
+fn note_whole(core: &impl ExecutionContext, plan: &Plan, has_errors: bool) {
+    for step in &plan.steps {
+        let Step::Source(source, _) = step else { continue };
+        core.metrics().field_ended(usize::from(source.0), has_errors);
+    }
 }
 
-/// The body of a plan's results, and whether it holds errors, which are counted and logged here.
+/// The body of a plan's results, and what is known of it; errors are counted and logged here.
 pub(crate) fn assemble(
     core: &impl ExecutionContext,
     plan: &Plan,
     results: &mut [FieldResult],
-) -> (bool, Vec<u8>) {
-    let errors = note_errors(core, plan, results);
-    (errors, response::assemble(&plan.selection.fields, results, core.engine().detail()))
+) -> (Ending, Vec<u8>) {
+    let ending = note_errors(core, plan, results);
+    (ending, response::assemble(&plan.selection.fields, results, core.engine().detail()))
 }
 
 /// Writes the body of a plan's results behind what `begin` writes for a body of its length.
@@ -396,6 +326,16 @@ fn invalid(core: &impl ExecutionContext, mut errors: Vec<GraphqlError>) -> Reque
     RequestError::Invalid(errors)
 }
 
+/// What is there when an operation has been executed.
+enum Executed {
+    Fields(Results),
+    /// The body of the response.
+    Whole {
+        body: Vec<u8>,
+        has_errors: bool,
+    },
+}
+
 /// The results of root fields. One is so usual that it has no list.
 enum Results {
     One(FieldResult),
@@ -414,7 +354,7 @@ impl Results {
 /// Executes root fields in their order where none of them waits; none where one does, and nothing has been done.
 fn try_execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) -> Option<Results> {
     let Prepared { served, plan, variables, .. } = prepared;
-    if plan.waits() {
+    if !plan.joins.is_empty() || plan.steps.iter().any(Step::waits) {
         return None;
     }
     let answer = |(field, step): (&Field, &Step)| match step {
@@ -422,26 +362,34 @@ fn try_execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) ->
         Step::Schema(about) => about_schema(core, served, field, about, variables),
     };
     let fields = &plan.selection.fields;
-    let results = match plan.steps.as_slice() {
+    Some(match plan.steps.as_slice() {
         [only] => Results::One(answer((&fields[0], only))),
         steps => Results::Many(fields.iter().zip(steps).map(answer).collect()),
-    };
-    if plan.selection.kind == OperationKind::Mutation {
-        for (source, _) in by_source(plan) {
-            core.site().mutations.count(source);
-        }
-    }
-    Some(results)
+    })
 }
 
 /// Root fields of a query at the same time, those of a mutation one after the other.
-async fn execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) -> Results {
+async fn execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) -> Executed {
     let Prepared { served, plan, variables, .. } = prepared;
-    match (plan.selection.kind, plan.steps.as_slice()) {
+    if let Some((source, operation)) = &plan.whole {
+        return match core.execute(*source, operation, variables).await {
+            OperationResult::Body { bytes, has_errors } => Executed::Whole { body: bytes, has_errors },
+            OperationResult::Fields(results) => Executed::Fields(Results::Many(results)),
+        };
+    }
+    let mut results = match (plan.selection.kind, plan.steps.as_slice()) {
         (OperationKind::Mutation, _) => Results::Many(mutate(core, served, plan, variables).await),
         (_, [only]) => Results::One(query(core, served, &plan.selection.fields[0], only, variables).await),
         _ => Results::Many(query_all(core, served, plan, variables).await),
-    }
+    };
+    let fields = &plan.selection.fields;
+    let joined =
+        results.as_mut_slice().iter_mut().zip(fields).enumerate().filter_map(|(index, (result, field))| {
+            let (_, node) = plan.joins.iter().find(|(known, _)| *known == index)?;
+            Some(core.join(field, node, variables, result))
+        });
+    join_all(joined).await;
+    Executed::Fields(results)
 }
 
 /// All sources at the same time, each with all its fields.
@@ -502,7 +450,6 @@ async fn mutate(
     for (source, members) in by_source(plan) {
         let roots: Vec<&PreparedField> = members.iter().map(|&(_, root)| root).collect();
         let answers = core.mutate(source, &roots, variables).await;
-        core.site().mutations.count(source);
         place(&mut results, &members, answers);
     }
     with_the_rest(core, served, plan, variables, results).await
@@ -545,12 +492,15 @@ fn by_source(plan: &Plan) -> Vec<(SourceId, Members<'_>)> {
     groups
 }
 
-/// Counts fields and gives references; whether there are errors.
-fn note_errors(core: &impl ExecutionContext, plan: &Plan, results: &mut [FieldResult]) -> bool {
-    let mut any = false;
+/// Counts fields and gives references.
+fn note_errors(core: &impl ExecutionContext, plan: &Plan, results: &mut [FieldResult]) -> Ending {
+    let mut has_errors = false;
+    let is_overload = |error: &GraphqlError| error.code == ErrorCode::Overloaded;
+    let is_overloaded = results.iter().flat_map(|result| &result.errors).any(is_overload)
+        && results.iter().all(|result| result.data.is_none());
     for (step, result) in plan.steps.iter().zip(results) {
         let failed = !result.errors.is_empty();
-        any |= failed;
+        has_errors |= failed;
         let Step::Source(source, _) = step else { continue };
         core.metrics().field_ended(usize::from(source.0), failed);
         if failed {
@@ -558,7 +508,7 @@ fn note_errors(core: &impl ExecutionContext, plan: &Plan, results: &mut [FieldRe
             result.errors.iter_mut().for_each(|error| refer(core, name, error));
         }
     }
-    any
+    Ending { has_errors, is_overloaded }
 }
 
 /// An error of a connection, as its client may see it.

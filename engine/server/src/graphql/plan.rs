@@ -2,61 +2,52 @@
 
 use std::{
     borrow::Cow,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, OnceLock},
 };
 
-use prony_access::RuleId;
+use prony_access::{Operations, RuleId};
 use prony_graphql::{
+    Name,
     cache::Weight,
-    document::{
-        Operation,
-        complexity::{Complexity, depth},
-        limits::Limits,
-    },
-    error::GraphqlError,
+    document::{Operation, complexity::Complexity, limits::Limits},
+    error::{ErrorCode, GraphqlError},
     introspection,
     response::FieldResult,
     schema::{Schema, SourceId},
     selection::{Field, OperationKind, Selection},
     variables::Variables,
 };
-use prony_source::{FieldRequest, PreparedField, SourceSchema};
+use prony_source::{FieldRequest, OperationRequest, PreparedField, SourceSchema};
 
-use super::{core::CoreEngine, versions::Versions};
-use crate::{access::OperationRules, observe::OperationLabel};
+use crate::joins::{JoinNode, JoinPlanner, Joins};
+
+/// What a plan is made from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PlanInputs<'a> {
+    pub(crate) schema: &'a Schema,
+    /// By [`SourceId`].
+    pub(crate) sources: &'a [Arc<dyn SourceSchema>],
+    pub(crate) joins: &'a Joins,
+    pub(crate) limits: &'a Limits,
+}
 
 /// The owner of fields that the server answers itself, with null.
 pub(super) const NO_SOURCE: SourceId = SourceId(u16::MAX);
 
-/// Names a [`Plan`] as long as the process lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct PlanId(pub(super) u64);
-
-fn next_id() -> PlanId {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    PlanId(NEXT.fetch_add(1, Ordering::Relaxed))
-}
-
 /// Kept in the plan cache.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(super) id: PlanId,
     pub(crate) selection: Selection,
     /// One for each field of the selection.
     pub(crate) steps: Vec<Step>,
+    /// Where one source executes all of it.
+    pub(crate) whole: Option<(SourceId, PreparedField)>,
+    /// What is joined to the results of root fields, by their indexes.
+    pub(crate) joins: Vec<(usize, JoinNode)>,
     pub(crate) complexity: Complexity,
-    /// Of its nested objects.
-    pub(super) depth: usize,
     weight_bytes: usize,
     /// What is asked of its root fields, by the rules of the configuration that asked first.
-    rules: OnceLock<(Arc<OperationRules>, Box<[RuleId]>)>,
-    /// Of what its response depends on, once somebody keeps that.
-    versions: OnceLock<Arc<Versions>>,
-    /// Of the operation's name, once it was executed.
-    label: OnceLock<OperationLabel>,
+    rules: OnceLock<(Arc<Operations>, Box<[RuleId]>)>,
 }
 
 /// How one root field is answered.
@@ -83,17 +74,37 @@ impl Weight for Plan {
 
 impl Plan {
     /// Collects the fields and lets each field's source, of which there is one by each `SourceId`, prepare it. All faults are reported at once.
+    /// `text` is the operation's document.
     pub(crate) fn make(
-        schema: &Schema,
-        sources: &[Arc<dyn SourceSchema>],
-        limits: &Limits,
+        inputs: PlanInputs<'_>,
         operation: &Operation,
+        text: &str,
         variables: &Variables,
     ) -> Result<Self, Vec<GraphqlError>> {
+        let PlanInputs { schema, sources, joins, limits } = inputs;
+        let planner = JoinPlanner { joins, sources, keys_variable: variables.values().len() };
+        let mut joins = Vec::new();
         let selection = operation.select(schema, variables)?;
         let mut steps = Vec::with_capacity(selection.fields.len());
         let mut errors = Vec::new();
-        for field in &selection.fields {
+        for (index, field) in selection.fields.iter().enumerate() {
+            let split = planner.split(field).and_then(|split| match (split, selection.kind) {
+                (Some(_), OperationKind::Subscription) => Err(no_joins(field)),
+                (split, _) => Ok(split),
+            });
+            let joined;
+            let field = match split {
+                Err(error) => {
+                    errors.push(error);
+                    continue;
+                }
+                Ok(None) => field,
+                Ok(Some((rest, node))) => {
+                    joins.push((index, node));
+                    joined = rest;
+                    &joined
+                }
+            };
             let step = if field.is_introspection() {
                 Ok(about_schema(schema, limits, field, variables))
             } else {
@@ -107,28 +118,21 @@ impl Plan {
         if !errors.is_empty() {
             return Err(errors);
         }
-        let complexity = Complexity::of(&selection.fields, &limits.weights);
-        let depth = depth(&selection.fields);
+        let whole =
+            if joins.is_empty() { plan_whole(sources, operation, text, &selection, &steps) } else { None };
+        let complexity = Complexity::of(&selection.fields);
         let weight_bytes = weight(&selection.fields)
             + complexity.weight_bytes()
-            + steps.iter().map(Step::weight_bytes).sum::<usize>();
-        Ok(Self {
-            id: next_id(),
-            selection,
-            steps,
-            complexity,
-            depth,
-            weight_bytes,
-            rules: OnceLock::new(),
-            versions: OnceLock::new(),
-            label: OnceLock::new(),
-        })
+            + steps.iter().map(Step::weight_bytes).sum::<usize>()
+            + whole.as_ref().map_or(0, |(_, operation)| operation.weight_bytes())
+            + joins.iter().map(|(_, node)| node.weight_bytes()).sum::<usize>();
+        Ok(Self { selection, steps, whole, joins, complexity, weight_bytes, rules: OnceLock::new() })
     }
 }
 
 impl Plan {
     /// The rules for its root fields, one a field. `name` is the operation's, which all who have the plan have in common.
-    pub(super) fn rules(&self, rules: &Arc<OperationRules>, name: Option<&str>) -> Cow<'_, [RuleId]> {
+    pub(super) fn rules(&self, operations: &Arc<Operations>, name: Option<&str>) -> Cow<'_, [RuleId]> {
         let find = || -> Box<[RuleId]> {
             let root = match self.selection.kind {
                 OperationKind::Query => "Query",
@@ -136,27 +140,36 @@ impl Plan {
                 OperationKind::Subscription => "Subscription",
             };
             let fields = self.selection.fields.iter();
-            fields.filter_map(|field| rules.operations.rule(name, root, &field.name)).collect()
+            fields.filter_map(|field| operations.rule(name, root, &field.name)).collect()
         };
-        let (known, found) = self.rules.get_or_init(|| (Arc::clone(rules), find()));
+        let (known, rules) = self.rules.get_or_init(|| (Arc::clone(operations), find()));
         // Others come only with another configuration.
-        if Arc::ptr_eq(known, rules) { Cow::Borrowed(found) } else { Cow::Owned(find().into_vec()) }
+        if Arc::ptr_eq(known, operations) { Cow::Borrowed(rules) } else { Cow::Owned(find().into_vec()) }
     }
+}
 
-    /// The version of what the response to a query depends on.
-    pub(super) fn versions(&self, core: &CoreEngine) -> &Arc<Versions> {
-        self.versions.get_or_init(|| Arc::new(Versions::of(core, &self.steps)))
-    }
+fn no_joins(field: &Field) -> GraphqlError {
+    let message = "fields that are joined from another source cannot be asked for in a subscription";
+    GraphqlError::new(ErrorCode::ValidationFailed, message).at(field.position)
+}
 
-    /// What metrics count the operation under, which `find` says once.
-    pub(super) fn label(&self, find: impl FnOnce() -> OperationLabel) -> OperationLabel {
-        *self.label.get_or_init(find)
+/// Lets the source of all root fields, where there is one, plan the operation as a whole.
+fn plan_whole(
+    sources: &[Arc<dyn SourceSchema>],
+    operation: &Operation,
+    text: &str,
+    selection: &Selection,
+    steps: &[Step],
+) -> Option<(SourceId, PreparedField)> {
+    let Some(Step::Source(owner, _)) = steps.first() else { return None };
+    let is_owned = steps.iter().all(|step| matches!(step, Step::Source(source, _) if source == owner));
+    if !is_owned || !operation.is_alone() || selection.kind == OperationKind::Subscription {
+        return None;
     }
-
-    /// Whether a step may have to be waited for.
-    pub(super) fn waits(&self) -> bool {
-        self.steps.iter().any(Step::waits)
-    }
+    let variables: Vec<Name> = operation.variable_names().cloned().collect();
+    let request =
+        OperationRequest { kind: selection.kind, text, variables: &variables, fields: &selection.fields };
+    Some((*owner, sources[usize::from(owner.0)].plan_operation(&request)?))
 }
 
 fn about_schema(schema: &Schema, limits: &Limits, field: &Field, variables: &Variables) -> Step {

@@ -20,6 +20,7 @@ use prony_source::{
 use serde::Serialize;
 
 use super::plan::{NO_SOURCE, Plan};
+use crate::joins::{JoinSettings, Joins};
 
 /// An open source under its name.
 #[derive(Debug)]
@@ -42,6 +43,9 @@ pub(crate) struct Served {
     pub(crate) description: Bytes,
     /// By [`SourceId`]: beside which names it was asked what it offers.
     reserved: Arc<[ReservedNames]>,
+    pub(crate) joins: Joins,
+    /// Joins of the configuration that do not fit.
+    pub(super) join_faults: Vec<String>,
 }
 
 /// A permission of a role that does not fit.
@@ -58,12 +62,22 @@ impl Served {
     pub(super) fn make(
         generation: u64,
         sources: &[NamedSource],
+        joins: &[JoinSettings],
         cache_bytes: usize,
     ) -> Result<Self, Vec<SchemaFault>> {
-        let (schemas, contributions, reserved) = offered(sources);
+        let (schemas, mut contributions, reserved) = offered(sources);
+        if schemas.iter().any(|schema| schema.is_pending())
+            && contributions.iter().all(|(_, contribution)| contribution.query.is_empty())
+        {
+            let description = "Null: what is served here is not known yet.";
+            contributions.push((NO_SOURCE, no_queries(description)));
+        }
+        let (joins, joined, join_faults) = Joins::of(joins, &contributions);
+        contributions.push((NO_SOURCE, joined));
         let schema = Schema::merge(contributions)?;
         let description = describe(sources, &schemas);
-        Ok(Self::of(generation, schema, schemas, description, reserved, cache_bytes))
+        let served = Self::of(generation, schema, schemas, description, reserved, cache_bytes);
+        Ok(Self { joins, join_faults, ..served })
     }
 
     fn of(
@@ -76,7 +90,9 @@ impl Served {
     ) -> Self {
         // Documents are small beside plans with their statements, but there are as many.
         let half = cache_bytes / 2;
-        Self { generation, schema, sources, cache: Cache::new(half, half), description, reserved }
+        let cache = Cache::new(half, half);
+        let (joins, join_faults) = (Joins::default(), Vec::new());
+        Self { generation, schema, sources, cache, description, reserved, joins, join_faults }
     }
 
     /// What of this a role is served, by the same names. What does not fit its sources is left out.
@@ -84,6 +100,7 @@ impl Served {
         &self,
         sources: &[NamedSource],
         role: &Role,
+        joins: &[JoinSettings],
         cache_bytes: usize,
     ) -> Result<Self, Vec<SchemaFault>> {
         let mut schemas: Vec<Arc<dyn SourceSchema>> = Vec::with_capacity(sources.len());
@@ -104,34 +121,40 @@ impl Served {
                 None => Arc::new(Hidden),
             });
         }
-        self.with(sources, schemas, cache_bytes)
+        self.with(sources, schemas, joins, cache_bytes)
     }
 
     /// Nothing but a schema.
     pub(super) fn nothing(&self, sources: &[NamedSource]) -> Self {
         let schemas = sources.iter().map(|_| Arc::new(Hidden) as Arc<dyn SourceSchema>).collect();
-        self.with(sources, schemas, 0).expect("a schema of nothing is one")
+        self.with(sources, schemas, &[], 0).expect("a schema of nothing is one")
     }
 
     fn with(
         &self,
         sources: &[NamedSource],
         schemas: Vec<Arc<dyn SourceSchema>>,
+        joins: &[JoinSettings],
         cache_bytes: usize,
     ) -> Result<Self, Vec<SchemaFault>> {
         let contributions = schemas.iter().enumerate();
         let mut contributions: Vec<(SourceId, Contribution)> =
             contributions.map(|(index, schema)| (SourceId(index as u16), schema.contribution())).collect();
         if contributions.iter().all(|(_, contribution)| contribution.query.is_empty()) {
-            contributions.push((NO_SOURCE, no_queries()));
+            let description = "Null: there is nothing that your role may read.";
+            contributions.push((NO_SOURCE, no_queries(description)));
         }
+        // What of a join a role does not see takes the join away.
+        let (joins, joined, _) = Joins::of(joins, &contributions);
+        contributions.push((NO_SOURCE, joined));
         let schema = Schema::merge(contributions)?;
         let shown = sources.iter().zip(&schemas).filter(|(_, schema)| !schema.list_fields().is_empty());
         let (shown_sources, shown_schemas): (Vec<&NamedSource>, Vec<_>) =
             shown.map(|(source, schema)| (source, Arc::clone(schema))).unzip();
         let description = describe(shown_sources, &shown_schemas);
         let reserved = Arc::clone(&self.reserved);
-        Ok(Self::of(self.generation, schema, schemas, description, reserved, cache_bytes))
+        let served = Self::of(self.generation, schema, schemas, description, reserved, cache_bytes);
+        Ok(Self { joins, ..served })
     }
 }
 
@@ -152,11 +175,10 @@ pub(super) fn role_faults(served: &Served, sources: &[NamedSource], role: &Role)
 }
 
 /// The one field of a schema from which nothing can be read, because GraphQL has none without (section 3.3.1).
-fn no_queries() -> Contribution {
+fn no_queries(description: &str) -> Contribution {
     const FIELD: Name = Name::new_static_unchecked("no_queries");
     const BOOLEAN: Name = Name::new_static_unchecked("Boolean");
     let mut field = field_with_arguments(&FIELD, Vec::new(), named(&BOOLEAN));
-    let description = "Null: there is nothing that your role may read.";
     field.make_mut().description = Some(prony_graphql::compiler::Node::new_str(description));
     Contribution { query: vec![field], ..Contribution::default() }
 }

@@ -13,7 +13,6 @@ use super::{
 use crate::{
     access::fields,
     graphql::{Asker, ExecutionContext, RequestContext},
-    observe::AuditEntry,
 };
 
 /// The context of a request; what is refused is counted and logged.
@@ -23,7 +22,7 @@ pub(crate) async fn context(
 ) -> Result<RequestContext, AuthRefusal> {
     let asker = core.site().access.identify(fields(&head.headers), peer(head)).await;
     let asker = asker.inspect_err(|refusal| note(core, refusal))?;
-    Ok(RequestContext::of(core.settings(), head, asker))
+    Ok(core.site().context(head, asker))
 }
 
 /// The address of a connection, among the extensions of its requests' heads.
@@ -58,11 +57,6 @@ pub(crate) fn api_role_refusal(asker: Option<&Asker>) -> Option<AuthRefusal> {
 /// Counts a refusal, and tells the log why.
 pub(crate) fn note(core: &impl ExecutionContext, refusal: &AuthRefusal) {
     core.metrics().auth_refused(refusal.kind);
-    let audit = &core.site().audit;
-    // What an operation lacks is written down with the operation.
-    if audit.is_on() && refusal.kind != RefusalKind::InsufficientScope {
-        audit.note(&AuditEntry::of_request(&refusal.reason));
-    }
     tracing::info!(kind = refusal.kind.name(), reason = refusal.reason, "a request was refused");
 }
 

@@ -16,12 +16,12 @@ use super::{
     authentication, events,
     graphql_body::read_body,
     media::{self, Media},
-    reply::{JSON, Reply, empty, not_allowed, refusal, reply},
+    reply::{JSON, Reply, not_allowed, refusal, reply},
 };
 use crate::{
     graphql::{
-        CoreEngine, ExecutionContext, StageTimes, monotonic_ns,
-        outcome::{Outcome, RequestError, Response, Seen},
+        CoreEngine, ExecutionContext, StageTimes,
+        outcome::{Outcome, RequestError, Response},
         pipeline::{self, AllowedKinds},
     },
     observe::OutcomeKind,
@@ -29,9 +29,9 @@ use crate::{
 
 /// Asks for a `Server-Timing` header, as the parameter `timing` does.
 const TIMING_HEADER: HeaderName = HeaderName::from_static("x-prony-timing");
-/// Asks for what the operation is estimated to cost; the response has it in a header of the same name.
-const COST_HEADER: HeaderName = HeaderName::from_static("x-prony-cost");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+/// Seconds after which a source that had no room may have some.
+pub(super) const OVERLOAD_RETRY_AFTER: &str = "1";
 const ALLOW: &str = "GET, HEAD, POST, OPTIONS";
 
 pub(super) async fn answer<B>(core: &Rc<CoreEngine>, request: Request<B>) -> Reply
@@ -53,7 +53,8 @@ where
         let message = "the client accepts neither application/graphql-response+json nor application/json";
         return bad(core, refusal(StatusCode::NOT_ACCEPTABLE, JSON, message));
     };
-    let wishes = Wishes::of(&request);
+    let wants_timing = request.headers().contains_key(TIMING_HEADER)
+        || request.uri().query().is_some_and(|query| query::has(query, "timing"));
     let responded = match *request.method() {
         Method::POST => post(core, request, media).await,
         Method::GET | Method::HEAD => {
@@ -67,7 +68,7 @@ where
         ref method => Err(not_allowed(ALLOW, &format!("{method} is not allowed here; use POST or GET"))),
     };
     match responded {
-        Ok(response) => to_http(core, response, media, &wishes),
+        Ok(response) => to_http(core, response, media, wants_timing),
         Err(reply) => bad(core, reply),
     }
 }
@@ -131,56 +132,18 @@ fn from_query(query: &str) -> Result<RequestParameters, RequestFault> {
     )
 }
 
-/// What a request's head says of its response.
-#[derive(Debug, Default)]
-pub(super) struct Wishes {
-    wants_timing: bool,
-    wants_cost: bool,
-    /// The values of `If-None-Match`, where it counts.
-    validators: Vec<HeaderValue>,
-}
-
-impl Wishes {
-    fn of<B>(request: &Request<B>) -> Self {
-        let wants_timing = request.headers().contains_key(TIMING_HEADER)
-            || request.uri().query().is_some_and(|query| query::has(query, "timing"));
-        let wants_cost = request.headers().contains_key(COST_HEADER);
-        Self { wants_timing, wants_cost, validators: validators(request) }
-    }
-}
-
-/// Of a request that reads (RFC 9110, section 13.1.2).
-fn validators<B>(request: &Request<B>) -> Vec<HeaderValue> {
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        return Vec::new();
-    }
-    request.headers().get_all(header::IF_NONE_MATCH).iter().cloned().collect()
-}
-
-/// Whether one of them stands for a response with this validator; they are compared weakly (RFC 9110, section 8.8.3.2).
-fn is_known(validators: &[HeaderValue], etag: &str) -> bool {
-    let lists = validators.iter().filter_map(|value| value.to_str().ok());
-    let mut each = lists.flat_map(|list| list.split(','));
-    each.any(|one| matches!(one.trim(), "*") || one.trim().trim_start_matches("W/") == etag)
-}
-
-pub(super) fn to_http(
-    core: &impl ExecutionContext,
-    response: Response,
-    media: Media,
-    wishes: &Wishes,
-) -> Reply {
-    let Response { outcome, body, kept, seen: Seen { kind, cost }, times } = response;
+fn to_http(core: &impl ExecutionContext, response: Response, media: Media, wants_timing: bool) -> Reply {
+    let Response { outcome, body, kind, times } = response;
     core.metrics().request_ended(kind, outcome.counted(), &times);
     let status = status(&outcome, media);
     let mut http = match outcome {
-        Outcome::Executed { .. }
-            if kept.as_ref().is_some_and(|kept| is_known(&wishes.validators, &kept.etag)) =>
-        {
-            empty(StatusCode::NOT_MODIFIED)
-        }
         Outcome::Executed { .. } | Outcome::Refused(RequestError::Invalid(_)) => {
             reply(status, media.header(), body)
+        }
+        Outcome::Overloaded => {
+            let mut http = reply(status, media.header(), body);
+            http.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(OVERLOAD_RETRY_AFTER));
+            http
         }
         Outcome::Refused(RequestError::Unreadable(fault)) => {
             refusal(status, media.header(), &explained(&fault))
@@ -195,18 +158,8 @@ pub(super) fn to_http(
             not_allowed("POST, OPTIONS", "GET may only query; send mutations with POST")
         }
     };
-    if let Some(kept) = kept {
-        for (name, value) in kept.headers(monotonic_ns()) {
-            if let Ok(value) = HeaderValue::from_str(&value) {
-                http.headers_mut().insert(name, value);
-            }
-        }
-    }
-    if wishes.wants_timing {
+    if wants_timing {
         add_timing(http.headers_mut(), &times);
-    }
-    if let Some(cost) = cost.filter(|_| wishes.wants_cost) {
-        http.headers_mut().insert(COST_HEADER, HeaderValue::from(cost));
     }
     http
 }
@@ -218,6 +171,7 @@ pub(super) fn status(outcome: &Outcome, media: Media) -> StatusCode {
         (Outcome::Executed { .. }, _) | (Outcome::Refused(RequestError::Invalid(_)), Media::Json) => {
             StatusCode::OK
         }
+        (Outcome::Overloaded, _) => StatusCode::SERVICE_UNAVAILABLE,
         (Outcome::Refused(RequestError::NotAllowed), _) => StatusCode::METHOD_NOT_ALLOWED,
         (Outcome::Refused(RequestError::Denied(refusal)), _) => authentication::denied_status(refusal),
         (Outcome::Refused(RequestError::Invalid(_) | RequestError::Unreadable(_)), _) => {

@@ -34,7 +34,6 @@ pub use crate::config::Route;
 use crate::{
     config::Settings,
     graphql::{CoreEngine, ExecutionContext as _},
-    observe::CachesStatistics,
     subscriptions,
 };
 
@@ -216,12 +215,7 @@ fn metrics(core: &CoreEngine) -> Reply {
     let cache = &core.current().cache;
     let sources = core.engine().sources().iter();
     let of_sources = sources.flat_map(|source| source.source.metrics(&source.name)).collect();
-    let caches = CachesStatistics {
-        operations: cache.operation_statistics(),
-        plans: cache.plan_statistics(),
-        responses: core.site().response_cache.statistics(),
-    };
-    let text = core.site().metrics.text(caches, &core.site().audit, of_sources);
+    let text = core.site().metrics.text(cache.operation_statistics(), cache.plan_statistics(), of_sources);
     match text {
         Ok(text) => reply(StatusCode::OK, OPEN_METRICS, text),
         Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, &error.to_string()),

@@ -2,16 +2,12 @@
 //! with the log.
 
 pub mod allocations;
-mod audit;
 mod histogram;
 mod metrics;
-mod operations;
 mod process;
 mod reference;
 
 pub(crate) use self::{
-    audit::{Audit, AuditEntry, AuditField, AuditOutcome},
-    metrics::{CachesStatistics, CoreMetrics, Counted, Metrics, OutcomeKind},
-    operations::{OperationLabel, OperationLabels, RefusalReason},
+    metrics::{CoreMetrics, Counted, Metrics, OutcomeKind},
     reference::References,
 };

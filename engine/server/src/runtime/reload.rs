@@ -23,8 +23,8 @@ pub(crate) async fn follow(site: Arc<Site>) {
     let Some(reload) = site.settings.reload.clone() else {
         loop {
             hung_up(&mut hangup).await;
-            site.audit.reopen();
             tracing::info!("SIGHUP: there is no configuration file to read again");
+            reload_sources(&site);
         }
     };
     let mut seen = reload.stamp();
@@ -33,17 +33,22 @@ pub(crate) async fn follow(site: Arc<Site>) {
             () = hung_up(&mut hangup) => true,
             () = tokio::time::sleep(LOOK) => false,
         };
-        if is_asked {
-            site.audit.reopen();
-        }
         let stamp = reload.stamp();
         // A file that is being replaced is not there for a moment.
         if !is_asked && (stamp == seen || stamp.is_none()) {
             continue;
         }
         seen = stamp;
+        if is_asked {
+            reload_sources(&site);
+        }
         again(&site, &reload).await;
     }
+}
+
+/// Has sources ask again what they offer.
+fn reload_sources(site: &Site) {
+    site.engine.sources().iter().for_each(|source| source.source.reload());
 }
 
 async fn hung_up(hangup: &mut Option<tokio::signal::unix::Signal>) {

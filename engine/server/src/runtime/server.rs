@@ -24,7 +24,6 @@ use super::{
     stop::{self, Phase, Stopper, Stopping},
 };
 use crate::{
-    access::quota_file,
     config::Settings,
     graphql::{self, Engine, OpenError},
     site::Site,
@@ -194,9 +193,9 @@ fn control(
         }
     };
     let max_connections = descriptors::connections(settings.max_connections);
-    let opened = LocalSet::new().block_on(&runtime, async {
-        let (site, cores) = match open(settings, cpus, &stopping).await {
-            Ok(opened) => opened,
+    let cores = LocalSet::new().block_on(&runtime, async {
+        let cores = match open(settings, cpus, &stopping).await {
+            Ok(cores) => cores,
             Err(error) => {
                 let _ = ready.send(Err(error));
                 return None;
@@ -211,9 +210,9 @@ fn control(
             },
             () = crowd.watch(&cores) => {}
         }
-        Some((site, cores))
+        Some(cores)
     });
-    let Some((site, cores)) = opened else { return };
+    let Some(cores) = cores else { return };
     // All are told before any is waited for: one connection that lingers must not keep the others' from hearing of it.
     let threads: Vec<_> = cores.into_iter().map(|core| core.thread).collect();
     for thread in threads {
@@ -221,8 +220,6 @@ fn control(
             tracing::error!("a core's thread has panicked");
         }
     }
-    quota_file::save(&site);
-    site.audit.finish();
     tracing::info!("stopped");
 }
 
@@ -230,20 +227,18 @@ async fn open(
     settings: Settings,
     cpus: &[Option<usize>],
     stopping: &Stopping,
-) -> Result<(Arc<Site>, Vec<CoreThread>), StartError> {
+) -> Result<Vec<CoreThread>, StartError> {
     let engine = Engine::open(&settings).await?;
     let site = Arc::new(Site::new(settings, engine, cpus.len()));
     tokio::task::spawn_local(graphql::follow(Arc::clone(&site)));
     tokio::task::spawn_local(reload::follow(Arc::clone(&site)));
     let at = Arc::clone(&site);
     tokio::task::spawn_local(async move { at.access.keep_keys_fresh().await });
-    tokio::task::spawn_local(quota_file::keep(Arc::clone(&site)));
     for source in site.engine.sources() {
         let source = Arc::clone(&source.source);
         tokio::task::spawn_local(async move { source.run().await });
     }
     let spawn =
         |(index, cpu): (usize, &Option<usize>)| core::spawn(index, *cpu, Arc::clone(&site), stopping.clone());
-    let cores = cpus.iter().enumerate().map(spawn).collect::<io::Result<_>>().map_err(StartError::Thread)?;
-    Ok((site, cores))
+    cpus.iter().enumerate().map(spawn).collect::<io::Result<_>>().map_err(StartError::Thread)
 }

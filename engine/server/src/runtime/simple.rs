@@ -47,8 +47,6 @@ pub(super) struct SimpleConnection {
     /// Has come, and has not been responded to: part of a request, or what is behind one that is waited for.
     unread: Vec<u8>,
     missing: Missing,
-    /// Of the first request of `unread`, while its operation is waited for: it is hyper's where the response is.
-    waiting_bytes: usize,
     /// Responses, of which so many bytes are written.
     out: Vec<u8>,
     written_bytes: usize,
@@ -95,7 +93,6 @@ impl SimpleConnection {
             progress,
             unread: Vec::new(),
             missing: Missing::Unknown,
-            waiting_bytes: 0,
             out: Vec::new(),
             written_bytes: 0,
             made: None,
@@ -114,10 +111,10 @@ impl SimpleConnection {
     pub(super) fn poll(&mut self, context: &mut Context<'_>, is_stopping: bool) -> Poll<io::Result<Next>> {
         loop {
             if self.responder.is_waiting() {
-                match self.responder.poll(context, &mut self.out) {
-                    Poll::Ready(responded) => self.has_waited(responded),
-                    Poll::Pending => return self.poll_gone(context),
+                if self.responder.poll(context, &mut self.out).is_pending() {
+                    return self.poll_gone(context);
                 }
+                self.progress.end();
             }
             ready!(self.poll_write(context))?;
             if let Some(reason) = self.handover {
@@ -147,6 +144,17 @@ impl SimpleConnection {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 
+    /// While a response is waited for: ready when the client has ended, and nobody waits for that any more. What comes meanwhile
+    /// is kept, up to a bound.
+    fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Next>> {
+        while self.responder.can_be_cancelled() && self.unread.len() < READ_BYTES {
+            if ready!(self.poll_read(context))? == 0 {
+                return Poll::Ready(Ok(Next::Closed));
+            }
+        }
+        Poll::Pending
+    }
+
     /// Reads once, and responds to what has come if nothing came before it. How many bytes there were: 0 at the end.
     fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut bytes = READ_BUFFER.take();
@@ -154,7 +162,8 @@ impl SimpleConnection {
         let mut buffer = ReadBuf::new(&mut bytes);
         let read = Pin::new(&mut self.stream).poll_read(context, &mut buffer);
         let count = buffer.filled().len();
-        let taken = if self.unread.is_empty() { self.respond_to(&bytes[..count]) } else { 0 };
+        let is_next = self.unread.is_empty() && !self.responder.is_waiting();
+        let taken = if is_next { self.respond_to(&bytes[..count]) } else { 0 };
         self.unread.extend_from_slice(&bytes[taken..count]);
         READ_BUFFER.set(bytes);
         read.map_ok(|()| count)
@@ -210,13 +219,18 @@ impl SimpleConnection {
                     break;
                 }
             };
-            let responded = self.responder.respond(&request, &mut self.out);
-            self.take_note(responded);
-            if self.responder.waits_for_operation() {
-                self.waiting_bytes = request.whole.len();
-            }
-            if self.handover.is_some() || self.waiting_bytes > 0 {
-                break;
+            match self.responder.respond(&request, &mut self.out) {
+                Responded::Written => self.progress.end(),
+                Responded::Waits => self.progress.begin(),
+                Responded::HandOver(reason) => {
+                    self.handover = Some(reason);
+                    break;
+                }
+                Responded::Made(reason, response) => {
+                    self.made = Some(response);
+                    self.handover = Some(reason);
+                    break;
+                }
             }
             taken += request.whole.len();
             if self.responder.is_waiting() {
@@ -224,50 +238,6 @@ impl SimpleConnection {
             }
         }
         taken
-    }
-
-    /// What has become of the first request that was not responded to.
-    fn take_note(&mut self, responded: Responded) {
-        match responded {
-            Responded::Written => self.progress.end(),
-            Responded::Waits => self.progress.begin(),
-            Responded::HandOver(reason) => self.handover = Some(reason),
-            Responded::Made(reason, response) => {
-                self.made = Some(response);
-                self.handover = Some(reason);
-            }
-        }
-    }
-
-    /// As [`Self::take_note`], for what has been waited for.
-    fn has_waited(&mut self, responded: Responded) {
-        let taken = std::mem::take(&mut self.waiting_bytes);
-        self.take_note(responded);
-        if self.handover.is_none() {
-            self.unread.drain(..taken);
-            if self.unread.is_empty() {
-                self.unread = Vec::new();
-            }
-        }
-    }
-
-    /// Ready when the client of an operation that is waited for has gone. What it sends meanwhile is kept, up to a bound.
-    fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Next>> {
-        while self.responder.waits_for_operation() && self.unread.len() < self.waiting_bytes + READ_BYTES {
-            let mut bytes = READ_BUFFER.take();
-            bytes.resize(READ_BYTES, 0);
-            let mut buffer = ReadBuf::new(&mut bytes);
-            let read = Pin::new(&mut self.stream).poll_read(context, &mut buffer);
-            let come = buffer.filled();
-            self.unread.extend_from_slice(come);
-            let has_ended = come.is_empty();
-            READ_BUFFER.set(bytes);
-            ready!(read)?;
-            if has_ended {
-                return Poll::Ready(Ok(Next::Closed));
-            }
-        }
-        Poll::Pending
     }
 
     /// Nothing more has come: whether the rest of a body has been waited for long enough.

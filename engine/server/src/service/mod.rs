@@ -20,24 +20,26 @@ use http_body_util::Full;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper_util::rt::TokioIo;
 use prony_graphql::{
-    request::RequestParameters, response::FieldResult, schema::SourceId, variables::Variables,
+    request::RequestParameters, response::FieldResult, schema::SourceId, selection::Field,
+    variables::Variables,
 };
 use prony_resolvers::Resolvers;
-use prony_source::PreparedField;
+use prony_source::{OperationResult, PreparedField};
 use tokio::sync::{mpsc, oneshot};
 
 use self::staying::Threads;
 use crate::{
     config::Settings,
     graphql::{
-        DOES_NOT_WAIT, Engine, ExecutionContext, OpenError, RequestContext, Served, StageClock, control,
+        DOES_NOT_WAIT, Engine, ExecutionContext, OpenError, RequestContext, Served,
         outcome::{Outcome, RequestError},
-        pipeline::{AllowedKinds, Finished, Prepared, respond},
+        pipeline::{AllowedKinds, respond},
     },
     http::{
         self as web, Reply,
         reply::{ReplyBody, StreamedBody},
     },
+    joins::JoinNode,
     observe::CoreMetrics,
     site::Site,
     subscriptions,
@@ -97,12 +99,12 @@ impl Service {
 
     /// The same for functions that want to know who asks.
     pub async fn execute_for(&self, head: &Parts, request: &[u8]) -> Vec<u8> {
-        let context = RequestContext::of(self.settings(), head, None);
+        let context = self.site().context(head, None);
         let parse = || RequestParameters::from_json(request);
         let response = respond(self, context, parse, AllowedKinds::QueriesAndMutations).await;
         match response.outcome {
-            Outcome::Executed { .. } | Outcome::Refused(RequestError::Invalid(_)) => {
-                response.body.bytes.into()
+            Outcome::Executed { .. } | Outcome::Overloaded | Outcome::Refused(RequestError::Invalid(_)) => {
+                response.body.bytes
             }
             Outcome::Refused(RequestError::Unreadable(fault)) => web::reply::refusal_text(&fault.to_string()),
             Outcome::Refused(RequestError::NotAllowed | RequestError::Denied(_)) => {
@@ -281,12 +283,12 @@ impl ExecutionContext for Service {
         self.shared.resolvers.mutate(fields, variables).await
     }
 
-    async fn finish_by_rules(
-        &self,
-        prepared: &Prepared<Arc<Served>>,
-        clock: &mut StageClock,
-    ) -> Result<Finished, RequestError> {
-        control::in_place(self, prepared, clock).await
+    async fn execute(&self, _: SourceId, _: &PreparedField, _: &Variables) -> OperationResult {
+        unreachable!("functions do not plan whole operations")
+    }
+
+    async fn join(&self, _: &Field, _: &JoinNode, _: &Variables, _: &mut FieldResult) {
+        unreachable!("joins are between the sources of a configuration")
     }
 }
 

@@ -46,7 +46,8 @@ pub(crate) fn subscribe(
     let caller = prepared.variables.caller().map(Caller::address);
     let session = prepared.asker.as_ref().map(Asker::relevant_values).unwrap_or_default();
     let plan = Arc::as_ptr(&prepared.plan).addr();
-    let key = Key { plan, variables: variables.into(), caller, session };
+    let headers = prepared.variables.headers().to_vec();
+    let key = Key { plan, variables: variables.into(), caller, session, headers };
     let known = core.hub.feeds.borrow().get(&key).cloned();
     let is_open = known.is_some();
     let feed = match known {

@@ -45,6 +45,8 @@ pub(super) struct Key {
     pub(super) caller: Option<usize>,
     /// Of the session's variables, those that decide what is seen.
     pub(super) session: Box<str>,
+    /// Of the request's headers, those that sources want to know.
+    pub(super) headers: Vec<(Box<str>, Box<[u8]>)>,
 }
 
 /// One stream of a source with its subscribers.

@@ -326,14 +326,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     }
 
     fn let_in(&mut self, head: &Parts, asker: Option<Asker>) -> Result<(), Close> {
-        let context = RequestContext::of(self.core.settings(), head, asker);
+        let context = self.core.site().context(head, asker);
         let caller = context.caller.map(|asked| {
             asked.map_err(|error| {
                 let error = pipeline::for_the_client(&*self.core, *error);
                 if error.detail.is_some() { Close::internal() } else { Close::forbidden(error.message) }
             })
         });
-        self.context = RequestContext { asker: context.asker, caller: caller.transpose()?.map(Ok) };
+        self.context = RequestContext {
+            caller: caller.transpose()?.map(Ok),
+            asker: context.asker,
+            headers: context.headers,
+        };
         let end = self.context.expires_at().map(access::until);
         self.expiry = end.map(|end| Box::pin(tokio::time::sleep(end)));
         Ok(())

@@ -21,6 +21,11 @@ pub type Kinds<'a> = &'a [&'a dyn SourceKind];
 pub trait SourceKind: Debug + Send + Sync {
     fn address(&self) -> AddressForm;
 
+    /// A key of `[[source]]` under which its address may stand too, beside `url`.
+    fn address_key(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Options of `[[source]]`, in the order of the reference. Kinds may share some: one key, one flag, one meaning.
     fn options(&self) -> Vec<&'static dyn ConfigOption>;
 

@@ -4,7 +4,7 @@ use super::{Client, Pending};
 use crate::event::{ClientEvent, Ended, EventKind, Failure};
 use crate::http1::sink::Sink;
 use crate::ids::{ConnectionId, RequestId};
-use crate::request::{Request, Stage};
+use crate::request::{Form, Request, Stage};
 use prony_model::Nanos;
 use prony_model::program::call::{CallBytes, CallFault, CallTimes, Peer};
 use std::mem;
@@ -87,9 +87,9 @@ impl<C: Clone> Client<'_, C> {
         let request = self.requests.get_mut(id)?;
         let context = request.context.take()?;
         let (times, peer, bytes) = (request.times, request.peer, request.bytes);
-        let sink = mem::take(&mut request.sink);
+        let (sink, trailers) = (mem::take(&mut request.sink), mem::take(&mut request.trailers));
         self.release(id);
-        Some(Ended { context, times, peer, bytes, sink })
+        Some(Ended { context, times, peer, bytes, sink, trailers })
     }
 
     /// How a WebSocket was opened, and the response that did it. Of one whose owner reads its frames nothing else is kept.
@@ -143,6 +143,7 @@ impl<C: Clone> Client<'_, C> {
         let is_websocket = request.accept.is_some();
         let kind = match &mut request.stage {
             Stage::Finished(status) if is_websocket => EventKind::Refused(*status),
+            Stage::Finished(_) if request.form == Form::Connection => EventKind::Opened,
             Stage::Finished(status) => EventKind::Response(*status),
             Stage::WebSocket => EventKind::Opened,
             stage @ Stage::Failing(_) => {

@@ -1,10 +1,12 @@
 //! The client of one thread: requests in, events out, over connections that it opens, keeps and closes itself.
 //!
-//! [`send`] gives requests to connections and opens these, [`read`] takes what HTTP/1.1 connections bring, [`streams`] drives
+//! [`send`] gives requests to connections and opens these, [`channels`] does what programs speak that send pieces of bodies or
+//! other protocols, [`read`] takes what HTTP/1.1 connections bring, [`streams`] drives
 //! HTTP/2, [`websockets`] what a request became, [`received`] shows what is streamed, [`finish`] ends requests and tells of
 //! them. Its owner alternates between
 //! [`Client::wait`] and [`Client::next_event`]; nothing waits anywhere else.
 
+mod channels;
 mod finish;
 mod read;
 mod received;

@@ -35,9 +35,13 @@ impl<C: Clone> Client<'_, C> {
 
     /// Frames were read at this moment; they are in this part of the buffer.
     pub(super) fn take_frames(&mut self, id: ConnectionId, frames: Range<usize>, now: Nanos) {
-        if let Some(request) = self.connections.get(id).and_then(|connection| connection.carries) {
-            self.frames = frames;
-            self.pending.push_back(Pending::Received(request, now));
+        match self.connections.get(id).map(|connection| connection.carries) {
+            Some(Some(request)) => {
+                self.frames = frames;
+                self.pending.push_back(Pending::Received(request, now));
+            }
+            // Nobody asked for these bytes of a channel.
+            _ => self.close(id),
         }
     }
 

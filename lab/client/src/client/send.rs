@@ -8,7 +8,7 @@ use crate::http2::connection::Http2Connection;
 use crate::http2::translate::{TranslateError, Translated, Translator};
 use crate::ids::{ConnectionId, RequestId};
 use crate::pool::{IDLE_MAX, Pooling};
-use crate::request::{Part, RequestOptions, Route, Stage};
+use crate::request::{Form, Part, RequestOptions, Route, Stage};
 use crate::targets::{Destination, Finding, Speaks, TargetId};
 use crate::transport::{Address, Fault, Progress};
 use crate::websocket;
@@ -176,7 +176,7 @@ impl<C: Clone> Client<'_, C> {
     }
 
     #[inline]
-    fn begin(&mut self, route: Route, part: Part<C>, text: &[u8], asked: Nanos) -> RequestId {
+    pub(super) fn begin(&mut self, route: Route, part: Part<C>, text: &[u8], asked: Nanos) -> RequestId {
         let sink = if part.options.is_streamed {
             Sink::Stream(Unread::default())
         } else {
@@ -440,8 +440,12 @@ impl<C: Clone> Client<'_, C> {
             }
             return Ok(());
         };
-        if let Some(request) = self.requests.get_mut(request) {
-            request.times.ready = now;
+        if let Some(entry) = self.requests.get_mut(request) {
+            entry.times.ready = now;
+            if entry.form == Form::Bytes {
+                self.begin_bytes(id, request);
+                return Ok(());
+            }
         }
         if has_chosen_http2 {
             self.turn_to_http2(id, request);
@@ -473,7 +477,10 @@ impl<C: Clone> Client<'_, C> {
         if request.options.wants_times {
             request.peer = entry.peer();
         }
-        let Carrier::Http1(http1) = &mut entry.carrier else { return Ok(()) };
+        let Carrier::Http1(http1) = &mut entry.carrier else {
+            self.begin_bytes(connection, id);
+            return Ok(());
+        };
         request.connection = Some(connection);
         if !http1.transport.is_open() {
             request.stage = Stage::Opening;
@@ -534,8 +541,12 @@ impl<C: Clone> Client<'_, C> {
         text: &[u8],
     ) -> Result<Rc<Translated>, TranslateError> {
         let index = target.0 as usize;
+        let known = self.known.get(index).and_then(Option::as_ref);
         // Of targets that are named while the run goes, only those with TLS choose HTTP/2.
-        let is_tls = self.speaks(target).is_none_or(|_| self.targets.planned(target).is_tls());
+        let is_tls = known.map_or_else(
+            || self.speaks(target).is_none_or(|_| self.targets.planned(target).is_tls()),
+            |place| place.is_tls(),
+        );
         if index >= self.translators.len() {
             self.translators.resize_with(index + 1, || None);
         }

@@ -8,9 +8,9 @@ use crate::http2::connection::{Http2Connection, Http2State, StreamEvent};
 use crate::http2::streams::Interest;
 use crate::http2::streams::StreamKey;
 use crate::ids::{ConnectionId, RequestId};
-use crate::request::{Request, Stage};
+use crate::request::{Form, Request, Stage};
 use crate::transport::Fault;
-use http::Response;
+use http::{HeaderMap, Response};
 use prony_model::program::call::CallFaultKind;
 use prony_model::{Nanos, TransportError};
 use std::io;
@@ -56,9 +56,15 @@ impl<C: Clone> Client<'_, C> {
         else {
             return;
         };
-        let Some(translated) = request.translated.clone() else { return };
         (request.connection, request.stage, request.is_stream) = (Some(connection), Stage::Underway, true);
         request.peer = entry.peer();
+        let (key, pieces) = (StreamKey(id.to_u64()), request.pieces.take());
+        let Some(translated) = request.translated.clone() else {
+            if let Some(http2) = entry.http2() {
+                http2.await_open(key);
+            }
+            return self.mark_dirty(connection);
+        };
         request.bytes.sent += request.length;
         let interest = match request.sink {
             Sink::Ignore => Interest::Status,
@@ -67,7 +73,10 @@ impl<C: Clone> Client<'_, C> {
         let wants_times = request.options.wants_times;
         if let Some(http2) = entry.http2() {
             http2.sending.extend(wants_times.then_some(id));
-            http2.send(StreamKey(id.to_u64()), translated, interest);
+            match pieces {
+                None => http2.send(key, translated, interest),
+                Some(pieces) => http2.send_open(key, translated, pieces),
+            }
         }
         self.mark_dirty(connection);
     }
@@ -76,6 +85,9 @@ impl<C: Clone> Client<'_, C> {
         let Some(request) = self.requests.get_mut(id).filter(|request| request.translated.is_none()) else {
             return Ok(());
         };
+        if request.form == Form::Connection {
+            return Ok(());
+        }
         let (target, text) = (request.route.target, mem::take(&mut request.text));
         let translated = self.translate(target, &text).map_err(|error| error.to_string());
         if let Some(request) = self.requests.get_mut(id) {
@@ -89,8 +101,9 @@ impl<C: Clone> Client<'_, C> {
         let entry = self.connections.get_mut(connection);
         let Some(http2) = entry.and_then(Connection::http2) else { return };
         http2.cancel(StreamKey(id.to_u64()));
-        // Without anybody else on it, it may be dead.
-        if http2.is_idle() {
+        let is_of_channel = self.requests.get(id).is_some_and(|request| request.form != Form::Exchange);
+        // Without anybody else on it, it may be dead. The connection of a channel stays as long as its owner wants it.
+        if http2.is_idle() && !is_of_channel {
             self.close(connection);
         } else {
             self.mark_dirty(connection);
@@ -166,7 +179,7 @@ impl<C: Clone> Client<'_, C> {
     }
 
     /// The request of a stream, unless it was abandoned meanwhile.
-    fn of_stream(&mut self, key: StreamKey) -> Option<(RequestId, &mut Request<C>)> {
+    pub(super) fn of_stream(&mut self, key: StreamKey) -> Option<(RequestId, &mut Request<C>)> {
         let id = RequestId::of_u64(key.0);
         let request = self.requests.get_mut(id).filter(|request| request.is_stream)?;
         Some((id, request))
@@ -210,17 +223,19 @@ impl<C: Clone> Client<'_, C> {
                     request.times.first_byte.get_or_insert(now);
                 }
             }
-            StreamEvent::End { key, status, received_bytes } => {
+            StreamEvent::End { key, status, received_bytes, trailers } => {
+                self.keep_trailers(key, trailers);
                 return self.end_stream(key, status, received_bytes, now);
             }
-            StreamEvent::Failed { key, error } => {
+            StreamEvent::Failed { key, error, reset } => {
                 let scope = if is_closed { FailureScope::ConnectionEnd } else { FailureScope::Stream };
-                return self.lose_stream(key, error, scope, false);
+                return self.lose_stream(key, error, scope, false, reset);
             }
+            StreamEvent::Ready { key } => self.end_opening(key, now),
             StreamEvent::Unprocessed { key } => {
                 let scope =
                     if is_closed { FailureScope::ConnectionEnd } else { FailureScope::UnprocessedStream };
-                return self.lose_stream(key, TransportError::Read, scope, true);
+                return self.lose_stream(key, TransportError::Read, scope, true, None);
             }
         }
         Ok(())
@@ -250,26 +265,30 @@ impl<C: Clone> Client<'_, C> {
         }
     }
 
-    /// A stream ends without a response. `is_untouched`: the peer says that it has not processed the request.
+    /// A stream ends without a response. `is_untouched`: the peer says that it has not processed the request. `reset`: the code
+    /// with which it has ended the stream.
     fn lose_stream(
         &mut self,
         key: StreamKey,
         error: TransportError,
         scope: FailureScope,
         is_untouched: bool,
+        reset: Option<u32>,
     ) -> Result<(), SendError> {
         let Some((id, request)) = self.of_stream(key) else { return Ok(()) };
         // The stream is over: there is nothing to cancel.
         (request.connection, request.is_stream) = (None, false);
         let (route, is_streamed) = (request.route, request.options.is_streamed);
-        let may_be_resent = is_untouched && request.may_be_resent();
+        let may_be_resent = is_untouched && request.form != Form::Pieces && request.may_be_resent();
         // A streamed response is one of several over one connection: it does not open another.
         if may_be_resent && (!is_streamed || self.is_connected(route)) {
             let now = self.now();
             return self.carry(id, None, now);
         }
         let cause = io::Error::other("the connection or its stream ended before the answer did");
-        self.fail(id, &Failure { scope, ..Failure::of_transport(&Fault { kind: error, cause }) });
+        let mut failure = Failure { scope, ..Failure::of_transport(&Fault { kind: error, cause }) };
+        self.describe_end(id, is_untouched, reset, &mut failure);
+        self.fail(id, &failure);
         Ok(())
     }
 
@@ -285,6 +304,18 @@ impl<C: Clone> Client<'_, C> {
     }
 }
 
+/// Lines of HTTP/1.1 without an empty one at their end.
+pub(super) fn lines_of(headers: &HeaderMap) -> Vec<u8> {
+    let mut text = Vec::new();
+    for (name, value) in headers {
+        text.extend_from_slice(name.as_str().as_bytes());
+        text.extend_from_slice(b": ");
+        text.extend_from_slice(value.as_bytes());
+        text.extend_from_slice(b"\r\n");
+    }
+    text
+}
+
 fn content_length(head: &Response<()>) -> Option<u64> {
     head.headers().get(http::header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
@@ -294,12 +325,7 @@ fn text_of(head: &Response<()>) -> Vec<u8> {
     let status = head.status();
     let reason = status.canonical_reason().unwrap_or_default();
     let mut text = format!("HTTP/1.1 {} {reason}\r\n", status.as_u16()).into_bytes();
-    for (name, value) in head.headers() {
-        text.extend_from_slice(name.as_str().as_bytes());
-        text.extend_from_slice(b": ");
-        text.extend_from_slice(value.as_bytes());
-        text.extend_from_slice(b"\r\n");
-    }
+    text.extend_from_slice(&lines_of(head.headers()));
     text.extend_from_slice(b"\r\n");
     text
 }

@@ -3,12 +3,13 @@
 use super::io::{Io, ReadBuffer, SharedTransport};
 use super::streams::{ConnectionWaker, Interest, Phase, Stream, StreamKey, StreamProgress, Streams};
 use super::translate::Translated;
+use super::upload::{Pieces, Upload};
 use crate::ids::RequestId;
 use crate::transport::{Fault, Progress, Transport};
 use bytes::Bytes;
 use h2::client::{Builder, Connection, SendRequest};
 use h2::{Reason, RecvStream};
-use http::Response;
+use http::{HeaderMap, Response};
 use prony_model::TransportError;
 use rustls::HandshakeKind;
 use std::cell::Cell;
@@ -35,9 +36,11 @@ pub(crate) enum StreamEvent {
     /// The final head has come, and the answer is not whole yet; for streams of which only the status is of interest.
     Begun { key: StreamKey },
     /// The answer is whole. `received_bytes`: of the connection, since the last answer was.
-    End { key: StreamKey, status: u16, received_bytes: u64 },
-    /// No answer comes any more.
-    Failed { key: StreamKey, error: TransportError },
+    End { key: StreamKey, status: u16, received_bytes: u64, trailers: Option<Box<HeaderMap>> },
+    /// No answer comes any more; the code with which the peer has reset the stream, if it has.
+    Failed { key: StreamKey, error: TransportError, reset: Option<u32> },
+    /// The connection is open, for a request that asks for no more.
+    Ready { key: StreamKey },
     /// The peer has done nothing with the request, and says so (RFC 9113, 6.8 and 8.7): it can be sent again.
     Unprocessed { key: StreamKey },
 }
@@ -69,8 +72,11 @@ pub(crate) struct Http2Connection {
 #[derive(Debug)]
 struct Queued {
     key: StreamKey,
-    request: Rc<Translated>,
+    /// None where nothing is asked for but that the connection is open.
+    request: Option<Rc<Translated>>,
     interest: Interest,
+    /// Of a body that is sent piece by piece.
+    pieces: Option<Box<Pieces>>,
 }
 
 enum Http2Stage {
@@ -112,7 +118,29 @@ impl Http2Connection {
 
     /// Takes a request, which the next [`Http2Connection::drive`] writes.
     pub(crate) fn send(&mut self, key: StreamKey, request: Rc<Translated>, interest: Interest) {
-        self.queue.push_back(Queued { key, request, interest });
+        self.queue.push_back(Queued { key, request: Some(request), interest, pieces: None });
+    }
+
+    /// As [`Http2Connection::send`], of a request whose body is sent piece by piece.
+    pub(crate) fn send_open(&mut self, key: StreamKey, request: Rc<Translated>, pieces: Box<Pieces>) {
+        let (request, interest) = (Some(request), Interest::Everything);
+        self.queue.push_back(Queued { key, request, interest, pieces: Some(pieces) });
+    }
+
+    /// Has [`StreamEvent::Ready`] tell that it is open.
+    pub(crate) fn await_open(&mut self, key: StreamKey) {
+        self.queue.push_back(Queued { key, request: None, interest: Interest::Status, pieces: None });
+    }
+
+    /// Takes more of a body, which the next [`Http2Connection::drive`] writes. False where more waits than may.
+    pub(crate) fn send_more(&mut self, key: StreamKey, bytes: Vec<u8>, is_last: bool) -> bool {
+        if let Some(upload) = self.streams.upload(key) {
+            self.has_work.set();
+            return upload.push(bytes, is_last);
+        }
+        let queued = self.queue.iter_mut().find(|queued| queued.key == key);
+        let pieces = queued.and_then(|queued| queued.pieces.as_mut());
+        pieces.is_none_or(|pieces| pieces.push(bytes, is_last))
     }
 
     /// Gives up a request; its stream is reset.
@@ -218,13 +246,14 @@ impl Http2Connection {
                 }
                 Poll::Ready(Ok(())) => {}
             }
-            let Some(queued) = self.queue.pop_front() else { break };
-            match start(&mut engine.sender, &queued) {
-                Ok(phase) => {
-                    let Queued { key, interest, .. } = queued;
-                    self.streams.add(Stream { key, interest, phase });
-                }
-                Err(_) => events.push(StreamEvent::Unprocessed { key: queued.key }),
+            let Some(Queued { key, request, interest, pieces }) = self.queue.pop_front() else { break };
+            let Some(request) = request else {
+                events.push(StreamEvent::Ready { key });
+                continue;
+            };
+            match start(&mut engine.sender, &request, pieces) {
+                Ok((phase, upload)) => self.streams.add(Stream { key, interest, phase, upload }),
+                Err(_) => events.push(StreamEvent::Unprocessed { key }),
             }
             self.has_work.set();
         }
@@ -243,18 +272,27 @@ impl Http2Connection {
 
     fn fail_all(&mut self, error: TransportError, events: &mut Vec<StreamEvent>) {
         self.stage = Http2Stage::Over;
-        events.extend(self.streams.take_all().map(|stream| StreamEvent::Failed { key: stream.key, error }));
+        let failed = |stream: Stream| StreamEvent::Failed { key: stream.key, error, reset: None };
+        events.extend(self.streams.take_all().map(failed));
         events.extend(self.queue.drain(..).map(|queued| StreamEvent::Unprocessed { key: queued.key }));
     }
 }
 
-fn start(sender: &mut SendRequest<Bytes>, queued: &Queued) -> Result<Phase, h2::Error> {
-    let body = queued.request.body();
-    let (response, mut stream) = sender.send_request(queued.request.request(), body.is_empty())?;
+fn start(
+    sender: &mut SendRequest<Bytes>,
+    request: &Translated,
+    pieces: Option<Box<Pieces>>,
+) -> Result<(Phase, Option<Box<Upload>>), h2::Error> {
+    if let Some(pieces) = pieces {
+        let (response, stream) = sender.send_request(request.request(), false)?;
+        return Ok((Phase::AwaitsHead(response), Some(Box::new(Upload::new(*pieces, stream)))));
+    }
+    let body = request.body();
+    let (response, mut stream) = sender.send_request(request.request(), body.is_empty())?;
     if !body.is_empty() {
         stream.send_data(body, true)?;
     }
-    Ok(Phase::AwaitsHead(response))
+    Ok((Phase::AwaitsHead(response), None))
 }
 
 /// Takes what came on a stream.
@@ -267,6 +305,9 @@ fn advance(
     let (key, interest) = (stream.key, stream.interest);
     let mut context = Context::from_waker(waker);
     let mut is_new = false;
+    if let Some(upload) = &mut stream.upload {
+        upload.advance(&mut context);
+    }
     if let Phase::AwaitsHead(response) = &mut stream.phase {
         let (head, body) = match pin!(response).poll(&mut context) {
             Poll::Pending => return StreamProgress::GoesOn,
@@ -292,10 +333,14 @@ fn advance(
     match taken {
         Poll::Pending if is_new && interest == Interest::Status => events.push(StreamEvent::Begun { key }),
         Poll::Pending => {}
-        Poll::Ready(Ok(())) => {
-            events.push(StreamEvent::End { key, status: *status, received_bytes: bytes_read.take() });
+        Poll::Ready(Ok(trailers)) => {
+            let (status, trailers) = (*status, trailers.map(Box::new));
+            events.push(StreamEvent::End { key, status, received_bytes: bytes_read.take(), trailers });
         }
-        Poll::Ready(Err(error)) => events.push(StreamEvent::Failed { key, error: kind_of(Some(&error)) }),
+        Poll::Ready(Err(error)) => {
+            let reset = reset_code(&error);
+            events.push(StreamEvent::Failed { key, error: kind_of(Some(&error)), reset });
+        }
     }
     if is_over { StreamProgress::Over } else { StreamProgress::GoesOn }
 }
@@ -304,12 +349,11 @@ fn take_body(
     body: &mut RecvStream,
     context: &mut Context<'_>,
     mut take: impl FnMut(Bytes),
-) -> Poll<Result<(), h2::Error>> {
+) -> Poll<Result<Option<HeaderMap>, h2::Error>> {
     while !body.is_end_stream() {
         match body.poll_data(context) {
             Poll::Pending => return Poll::Pending,
-            // Trailers are read so that the stream is over; nothing measured is in them.
-            Poll::Ready(None) => return body.poll_trailers(context).map_ok(drop),
+            Poll::Ready(None) => return body.poll_trailers(context),
             Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error)),
             Poll::Ready(Some(Ok(bytes))) => {
                 // With the end of the stream its share of the window is given back anyway.
@@ -320,7 +364,11 @@ fn take_body(
             }
         }
     }
-    Poll::Ready(Ok(()))
+    Poll::Ready(Ok(None))
+}
+
+fn reset_code(error: &h2::Error) -> Option<u32> {
+    error.reason().filter(|_| error.is_remote() && error.is_reset()).map(u32::from)
 }
 
 /// A refused stream, and one past the last that a GOAWAY names, were not looked at.
@@ -331,7 +379,7 @@ fn failed(key: StreamKey, error: &h2::Error) -> StreamEvent {
     if is_refused || is_past_the_last {
         StreamEvent::Unprocessed { key }
     } else {
-        StreamEvent::Failed { key, error: kind_of(Some(error)) }
+        StreamEvent::Failed { key, error: kind_of(Some(error)), reset: reset_code(error) }
     }
 }
 

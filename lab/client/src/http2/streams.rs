@@ -1,5 +1,6 @@
 //! The streams of one connection: each is a request on its way, and which of them the h2 crate has news of.
 
+use super::upload::Upload;
 use h2::RecvStream;
 use h2::client::ResponseFuture;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +17,8 @@ pub(crate) struct Stream {
     pub(crate) key: StreamKey,
     pub(crate) interest: Interest,
     pub(crate) phase: Phase,
+    /// Of a request whose body is sent piece by piece.
+    pub(crate) upload: Option<Box<Upload>>,
 }
 
 /// How much of an answer is told of.
@@ -103,6 +106,14 @@ impl Streams {
             }
         }
         self.batch = batch;
+    }
+
+    /// The body of a stream that is sent piece by piece; it is visited next.
+    pub(crate) fn upload(&mut self, key: StreamKey) -> Option<&mut Upload> {
+        let is_it = |slot: &&mut Slot| slot.stream.as_ref().is_some_and(|stream| stream.key == key);
+        let slot = self.slots.iter_mut().find(is_it)?;
+        slot.waker.wake_by_ref();
+        slot.stream.as_mut()?.upload.as_deref_mut()
     }
 
     /// Drops a stream, which resets it. False where it has none.

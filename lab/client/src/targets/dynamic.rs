@@ -11,7 +11,7 @@ use crate::transport::tls::TlsTarget;
 use crate::transport::trust::Trust;
 use prony_model::Target;
 use prony_model::plan::hosts::Hosts;
-use prony_model::plan::target::Endpoint;
+use prony_model::plan::target::{Channel, ChannelProtocol, Endpoint};
 use prony_model::plan::wire::{Dns, Protocol, Spoken, TlsOptions, WireOptions};
 use prony_model::program::call::{CallFault, CallFaultKind};
 use rustix::event::{EventfdFlags, eventfd};
@@ -189,7 +189,12 @@ impl Shared {
 
     fn find(&self, target: &Target) -> Result<Destination, CallFault> {
         let found = self.addresses(target)?;
-        let tls = if target.is_tls() { Some(self.tls(target)?) } else { None };
+        let channel = target.channel.as_deref();
+        let tls = match channel {
+            _ if !target.is_tls() => None,
+            Some(channel) => Some(self.tls_of_channel(target, channel)?),
+            None => Some(self.tls(target)?),
+        };
         let sources = match &found[0] {
             Address::Unix(_) => 0,
             // With too few ports, connections fail and say so.
@@ -207,7 +212,11 @@ impl Shared {
             _ => Addresses::Fixed(found),
         };
         let tls_http1 = tls.clone().map(|tls| probe::offering_only(Spoken::Http1, tls));
-        Ok(Destination { addresses, tls, tls_http1, sources, speaks: Speaks::Negotiated })
+        let speaks = match channel.map(|channel| channel.protocol) {
+            Some(ChannelProtocol::Http2) => Speaks::Always(Spoken::Http2),
+            Some(ChannelProtocol::Bytes) | None => Speaks::Negotiated,
+        };
+        Ok(Destination { addresses, tls, tls_http1, sources, speaks })
     }
 
     /// At least one, all of one family: IPv4 where there is one, as k6 prefers it.
@@ -244,6 +253,17 @@ impl Shared {
         let trust = trust.as_ref().map_err(|message| fault::new(CallFaultKind::Tls, message.as_str()))?;
         probe::tls_target(target, &self.wire, trust)
             .map_err(|error| fault::new(CallFaultKind::Tls, error.to_string()))
+    }
+
+    /// A channel has settings of its own.
+    fn tls_of_channel(&self, target: &Target, channel: &Channel) -> Result<TlsTarget, CallFault> {
+        let fault = |error: ClientError| fault::new(CallFaultKind::Tls, error.to_string());
+        let trust = Trust::of_channel(&self.wire.tls, channel).map_err(fault)?;
+        let mut wire = self.wire.clone();
+        if let Some(name) = &channel.tls.server_name {
+            wire.tls.server_name = Some(name.clone());
+        }
+        probe::tls_target(target, &wire, &trust).map_err(fault)
     }
 }
 

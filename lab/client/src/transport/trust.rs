@@ -1,11 +1,12 @@
 //! The settings of all TLS sessions of a run: whom to trust, who we are, what is offered. Reads the PEM files.
 
 use crate::error::ClientError;
+use prony_model::plan::target::{Channel, ChannelProtocol, ChannelTls};
 use prony_model::plan::wire::{Protocol, TlsOptions, TlsVersion};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ResolvesClientCert, Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::sign::CertifiedKey;
@@ -30,6 +31,19 @@ pub(crate) struct Trust {
 
 impl Trust {
     pub(crate) fn new(options: &TlsOptions, protocol: Protocol) -> Result<Self, ClientError> {
+        Self::with(options, offered(protocol), &ChannelTls::default())
+    }
+
+    /// Of the connections of a channel, which differ from the run's settings by its own.
+    pub(crate) fn of_channel(options: &TlsOptions, channel: &Channel) -> Result<Self, ClientError> {
+        let names = match channel.protocol {
+            ChannelProtocol::Http2 => offered(Protocol::Http2),
+            ChannelProtocol::Bytes => Vec::new(),
+        };
+        Self::with(options, names, &channel.tls)
+    }
+
+    fn with(options: &TlsOptions, names: Vec<Vec<u8>>, own: &ChannelTls) -> Result<Self, ClientError> {
         let provider = Arc::new(offered_by(options)?);
         let versions: &[&SupportedProtocolVersion] = match options.version {
             None => &[&TLS13, &TLS12],
@@ -39,21 +53,28 @@ impl Trust {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(versions)
             .map_err(|error| ClientError::TlsSettings { message: error.to_string() })?;
-        let builder = if options.insecure {
+        let builder = if options.insecure || own.is_insecure {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(TakesAny(provider)))
         } else {
             let given = certificates_of(&options.ca)?;
-            let roots = Arc::new(roots(&given, &options.ca)?);
+            let own = own_authorities(own)?;
+            let roots = Arc::new(roots(&given, &options.ca, &own)?);
             let usual = WebPkiServerVerifier::builder_with_provider(roots, provider)
                 .build()
                 .map_err(|error| ClientError::TlsSettings { message: error.to_string() })?;
-            let given = given.into_iter().map(|(_, certificate)| certificate).collect();
+            let given = given.into_iter().map(|(_, certificate)| certificate).chain(own).collect();
             let verifier = Arc::new(TrustsGiven { usual, given });
             builder.dangerous().with_custom_certificate_verifier(verifier)
         };
         let wants_certificate = Arc::new(AtomicBool::new(false));
-        let mut config = match (&options.cert, &options.key) {
-            (Some(cert), Some(key)) => {
+        let mut config = match (&own.identity, &options.cert, &options.key) {
+            (Some((cert, key)), _, _) => {
+                let (certificates, key) = own_identity(cert, key)?;
+                builder.with_client_auth_cert(certificates, key).map_err(|error| {
+                    channel_fault(format!("failed to append certificate from PEM: {error}"))
+                })?
+            }
+            (None, Some(cert), Some(key)) => {
                 builder.with_client_auth_cert(certificates(cert)?, private_key(key)?).map_err(|error| {
                     ClientError::tls_file(key)(format!("does not fit the certificate: {error}"))
                 })?
@@ -61,7 +82,7 @@ impl Trust {
             _ => builder
                 .with_client_cert_resolver(Arc::new(NoCertificate { asked: Arc::clone(&wants_certificate) })),
         };
-        config.alpn_protocols = offered(protocol);
+        config.alpn_protocols = names;
         if options.resume {
             config.resumption = Resumption::in_memory_sessions(SESSIONS_MAX);
         } else {
@@ -113,8 +134,10 @@ fn certificates_of(files: &[PathBuf]) -> Result<Vec<(&Path, CertificateDer<'stat
 fn roots(
     given: &[(&Path, CertificateDer<'static>)],
     files: &[PathBuf],
+    own: &[CertificateDer<'static>],
 ) -> Result<RootCertStore, ClientError> {
     let mut store = RootCertStore::empty();
+    store.add_parsable_certificates(own.iter().cloned());
     for (file, certificate) in given {
         let fault = |error| ClientError::tls_file(file)(format!("holds no usable certificate: {error}"));
         store.add(certificate.clone()).map_err(fault)?;
@@ -131,6 +154,32 @@ fn roots(
         });
     }
     Ok(store)
+}
+
+/// The certificates that a channel trusts beside those of the run.
+fn own_authorities(own: &ChannelTls) -> Result<Vec<CertificateDer<'static>>, ClientError> {
+    let mut found = Vec::new();
+    for (index, text) in own.authorities.iter().enumerate() {
+        let read = CertificateDer::pem_slice_iter(text.as_bytes()).collect::<Result<Vec<_>, _>>();
+        match read {
+            Ok(certificates) if !certificates.is_empty() => found.extend(certificates),
+            _ => return Err(channel_fault(format!("failed to append ca certificate [{index}] from PEM"))),
+        }
+    }
+    Ok(found)
+}
+
+fn own_identity(
+    certificate: &str,
+    key: &str,
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), ClientError> {
+    let fault = |error: pem::Error| channel_fault(format!("failed to append certificate from PEM: {error}"));
+    let certificates = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect::<Result<Vec<_>, _>>();
+    Ok((certificates.map_err(fault)?, PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(fault)?))
+}
+
+fn channel_fault(message: String) -> ClientError {
+    ClientError::TlsSettings { message }
 }
 
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, ClientError> {

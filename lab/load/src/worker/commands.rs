@@ -1,4 +1,4 @@
-//! What waiting programs ask for along with a step: calls, WebSockets, and what is given up of them.
+//! What waiting programs ask for along with a step: calls, WebSockets, channels, and what is given up of them.
 
 use super::Worker;
 use super::request::{Context, Open, Purpose};
@@ -7,7 +7,8 @@ use crate::users::UserIndex;
 use prony_client::targets::TargetId;
 use prony_client::{PoolId, RequestId, RequestOptions, Route};
 use prony_model::Nanos;
-use prony_model::program::call::{Ask, AskId, Call, SocketOpening};
+use prony_model::plan::target::ChannelProtocol;
+use prony_model::program::call::{Ask, AskId, Call, ChannelOpening, SocketOpening, StreamOpening};
 use prony_model::program::{Outgoing, ProgramError, Step};
 use std::mem;
 
@@ -39,12 +40,22 @@ impl Worker<'_> {
         match ask {
             Ask::Call(call) => self.begin_call(user, call, text, now)?,
             Ask::DropCall(id) => {
-                if let Some(open) = self.find(user, id).filter(|open| open.is_counted) {
+                if let Some(open) = self.find(user, id) {
                     self.forget(user, open.request);
                     self.abandon_one(open);
                 }
             }
             Ask::CloseConnections => self.client.close_idle(PoolId(user.0)),
+            Ask::OpenChannel(opening) => self.open_channel(user, &opening, now)?,
+            Ask::OpenStream(opening) => self.open_stream(user, opening, text, now)?,
+            Ask::SendBytes { id, bytes, is_last } => self.send_bytes(user, id, bytes, is_last),
+            Ask::KeepChannel(id) => {
+                if let Some(open) = self.find(user, id) {
+                    self.forget(user, open.request);
+                    self.client.keep_channel(open.request);
+                }
+            }
+            Ask::CloseChannel(target) => self.client.close_channel(self.channel_route(user, target)),
             Ask::OpenSocket(opening) => self.open_websocket(user, opening, text, now)?,
             Ask::SendSocket(id, message) => {
                 if let Some(open) = self.find(user, id) {
@@ -104,6 +115,74 @@ impl Worker<'_> {
             self.client.open_websocket(self.own_route(user, target), text, timeout, now, context)?;
         self.open[user.0 as usize].push(Open { id, request, is_counted: false });
         Ok(())
+    }
+
+    // ---- channels
+
+    fn open_channel(
+        &mut self,
+        user: UserIndex,
+        opening: &ChannelOpening,
+        now: Nanos,
+    ) -> Result<(), WorkerError> {
+        let ChannelOpening { id, target, timeout } = *opening;
+        let named = self.shared.workload.tables().and_then(|tables| tables.targets.get(target));
+        let channel = named.as_ref().and_then(|target| target.channel.as_ref());
+        let Some(protocol) = channel.map(|channel| channel.protocol) else {
+            return Err(ProgramError::NoChannel.into());
+        };
+        let context = Context { user, request: 0, scheduled: now, purpose: Purpose::Channel { id } };
+        let (route, speaks_http2) = (self.channel_route(user, target), protocol == ChannelProtocol::Http2);
+        let request = self.client.open_channel(route, speaks_http2, timeout, now, context)?;
+        self.open[user.0 as usize].push(Open { id, request, is_counted: false });
+        Ok(())
+    }
+
+    fn open_stream(
+        &mut self,
+        user: UserIndex,
+        opening: StreamOpening,
+        text: &[u8],
+        now: Nanos,
+    ) -> Result<(), WorkerError> {
+        let StreamOpening { id, target, request, text: range, timeout, expects } = opening;
+        let Some(text) = text.get(range) else {
+            return Err(ProgramError::CallWithoutText.into());
+        };
+        let is_counted = request.is_some();
+        let mut scheduled = now;
+        if is_counted {
+            scheduled = Nanos(now.0.saturating_sub(self.machine.take_start_lag(user).0));
+            self.recorder.sent(1, now);
+        }
+        let purpose = Purpose::Stream { id, is_counted, expects };
+        let context = Context { user, request: request.unwrap_or(0), scheduled, purpose };
+        let route = self.channel_route(user, target);
+        let request = self.client.open_stream(route, text, timeout, now, context)?;
+        self.open[user.0 as usize].push(Open { id, request, is_counted });
+        Ok(())
+    }
+
+    fn send_bytes(&mut self, user: UserIndex, id: AskId, bytes: Vec<u8>, is_last: bool) {
+        let Some(open) = self.find(user, id) else { return };
+        if self.client.get(open.request).is_some() {
+            self.client.send_body(open.request, bytes, is_last);
+        } else {
+            self.client.send_frames(open.request, &bytes);
+        }
+    }
+
+    /// Channels are kept apart from the connections of calls, which may end with each iteration.
+    fn channel_route(&self, user: UserIndex, target: usize) -> Route {
+        let pool = PoolId(self.machine.users().len() as u32 + user.0);
+        Route { pool, ..self.own_route(user, target) }
+    }
+
+    pub(super) fn close_all_idle(&mut self, user: UserIndex) {
+        self.client.close_idle(PoolId(user.0));
+        if self.shared.workload.tables().is_some() {
+            self.client.close_idle(self.channel_route(user, 0).pool);
+        }
     }
 
     /// Connections of waiting programs are their user's own.

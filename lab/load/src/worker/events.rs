@@ -5,13 +5,17 @@ use super::request::{Context, Purpose};
 use crate::error::WorkerError;
 use crate::users::UserIndex;
 use prony_client::{ClientEvent, Ended, EventKind, Failure, RequestId};
-use prony_model::program::call::{AskId, CallBytes, CallTimes, SocketEvent, WaitEvent};
+use prony_model::program::call::{AskId, CallBytes, CallTimes, ChannelEvent, Peer, SocketEvent, WaitEvent};
 use prony_model::{Outcome, Record};
+use std::mem;
 
 impl Worker<'_> {
     pub(super) fn on_client_event(&mut self, event: ClientEvent) -> Result<(), WorkerError> {
         let ClientEvent { request, kind } = event;
-        let Some(entry) = self.client.get(request) else { return Ok(()) };
+        let Some(entry) = self.client.get(request) else {
+            self.on_bytes_event(request, kind)?;
+            return self.act();
+        };
         let Some(context) = entry.context() else { return Ok(()) };
         match context.purpose {
             Purpose::Step { bytes_sent } => {
@@ -34,6 +38,14 @@ impl Worker<'_> {
                 let user = context.user;
                 self.on_websocket_event(user, request, id, kind)?;
             }
+            Purpose::Channel { id } => {
+                let user = context.user;
+                self.on_opening_event(user, request, id, kind)?;
+            }
+            Purpose::Stream { id, .. } => {
+                let user = context.user;
+                self.on_stream_event(user, request, id, kind)?;
+            }
         }
         self.act()
     }
@@ -41,7 +53,7 @@ impl Worker<'_> {
     // ---- calls
 
     fn on_call_event(&mut self, request: RequestId, id: AskId, kind: EventKind) -> Result<(), WorkerError> {
-        let Some(Ended { context, times, peer, bytes, sink }) = self.client.take(request) else {
+        let Some(Ended { context, times, peer, bytes, sink, .. }) = self.client.take(request) else {
             return Ok(());
         };
         let user = context.user;
@@ -112,6 +124,131 @@ impl Worker<'_> {
     ) -> Result<(), WorkerError> {
         self.notify(user, WaitEvent::Socket { socket, event, bytes })
     }
+}
+
+// ---- channels
+
+impl Worker<'_> {
+    /// Of a channel that is being opened.
+    fn on_opening_event(
+        &mut self,
+        user: UserIndex,
+        request: RequestId,
+        id: AskId,
+        kind: EventKind,
+    ) -> Result<(), WorkerError> {
+        let bytes = self.client.take_bytes_of(request);
+        let Some(entry) = self.client.get(request) else { return Ok(()) };
+        let (times, peer) = (*entry.times(), entry.peer());
+        match kind {
+            EventKind::Opened if entry.is_over() => self.end(user, request),
+            EventKind::Opened => drop(self.client.take_opening(request)),
+            EventKind::Failed(Failure { fault, .. }) => {
+                self.end(user, request);
+                let event = ChannelEvent::Failed { fault, times, peer };
+                return self.notify(user, WaitEvent::Channel { id, event, bytes });
+            }
+            _ => return Ok(()),
+        }
+        self.notify(user, WaitEvent::Channel { id, event: ChannelEvent::Opened { times, peer }, bytes })
+    }
+
+    /// Of a channel of bytes that is open.
+    fn on_bytes_event(&mut self, request: RequestId, kind: EventKind) -> Result<(), WorkerError> {
+        let Some(context) = self.client.context(request) else { return Ok(()) };
+        let Purpose::Channel { id } = context.purpose else { return Ok(()) };
+        let user = context.user;
+        let bytes = self.client.take_bytes_of(request);
+        match kind {
+            EventKind::Received { .. } => self.notify_of_received(user, request, id, Peer::default(), bytes),
+            EventKind::Lost(Failure { fault, .. }) => {
+                self.end(user, request);
+                let event =
+                    ChannelEvent::Failed { fault, times: CallTimes::default(), peer: Peer::default() };
+                self.notify(user, WaitEvent::Channel { id, event, bytes })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn on_stream_event(
+        &mut self,
+        user: UserIndex,
+        request: RequestId,
+        id: AskId,
+        kind: EventKind,
+    ) -> Result<(), WorkerError> {
+        if let EventKind::Received { .. } = kind {
+            let Some(entry) = self.client.get(request) else { return Ok(()) };
+            let peer = entry.peer();
+            let is_counted = matches!(
+                entry.context().map(|context| &context.purpose),
+                Some(Purpose::Stream { is_counted: true, .. })
+            );
+            // The record of one that is counted has all its bytes.
+            let bytes = if is_counted { CallBytes::default() } else { self.client.take_bytes_of(request) };
+            return self.notify_of_received(user, request, id, peer, bytes);
+        }
+        self.forget(user, request);
+        let Some(Ended { context, times, peer, bytes, trailers, sink }) = self.client.take(request) else {
+            return Ok(());
+        };
+        self.client.recycle(sink);
+        let outcome = match &kind {
+            EventKind::Response(status) => stream_outcome(&context, *status, &trailers),
+            EventKind::Failed(failure) => Outcome::Transport(failure.error),
+            _ => return Ok(()),
+        };
+        if matches!(context.purpose, Purpose::Stream { is_counted: true, .. }) {
+            self.recorder.ended(&record(&context, outcome, &times, bytes.sent, bytes.received));
+        }
+        let event = match kind {
+            EventKind::Failed(Failure { fault, .. }) => ChannelEvent::Failed { fault, times, peer },
+            EventKind::Response(status) => ChannelEvent::Ended { status, trailers: &trailers, times, peer },
+            _ => return Ok(()),
+        };
+        self.notify(user, WaitEvent::Channel { id, event, bytes })
+    }
+
+    fn notify_of_received(
+        &mut self,
+        user: UserIndex,
+        request: RequestId,
+        id: AskId,
+        peer: Peer,
+        bytes: CallBytes,
+    ) -> Result<(), WorkerError> {
+        let mut received = mem::take(&mut self.received);
+        received.clear();
+        let answer = self.client.received(request);
+        received.extend_from_slice(answer.head);
+        received.extend_from_slice(answer.body);
+        let (head, body) = received.split_at(answer.head.len());
+        let event = ChannelEvent::Received { head, body, peer };
+        let told = self.notify(user, WaitEvent::Channel { id, event, bytes });
+        self.received = received;
+        told
+    }
+
+    fn end(&mut self, user: UserIndex, request: RequestId) {
+        self.forget(user, request);
+        self.client.release(request);
+    }
+}
+
+fn stream_outcome(context: &Context, status: u16, trailers: &[u8]) -> Outcome {
+    let Purpose::Stream { expects: Some((name, value)), .. } = context.purpose else {
+        return Outcome::of_status(status);
+    };
+    let mut lines = trailers.split(|byte| *byte == b'\n').filter_map(|line| {
+        let at = line.iter().position(|byte| *byte == b':')?;
+        Some((line[..at].trim_ascii(), line[at + 1..].trim_ascii()))
+    });
+    let is_met = lines.any(|line| line == (name.as_bytes(), value.as_bytes()));
+    if !is_met && Outcome::of_status(status) == Outcome::Success {
+        return Outcome::FailedCheck;
+    }
+    Outcome::of_status(status)
 }
 
 fn outcome(context: &Context, status: u16) -> Outcome {

@@ -54,6 +54,8 @@ pub(crate) struct Worker<'a> {
     /// By the plan's targets: HTTP/2 is spoken with it.
     is_http2: Vec<bool>,
     outgoing: Outgoing,
+    /// What a channel has received, while its user's program takes it.
+    received: Vec<u8>,
     seconds: Seconds,
 }
 
@@ -91,6 +93,7 @@ impl<'a> Worker<'a> {
             recorder: Recorder::new(shared.windows, shared.shape),
             is_http2: shared.targets.all_spoken().into_iter().map(|spoken| spoken == Spoken::Http2).collect(),
             outgoing: Outgoing::default(),
+            received: Vec::new(),
             seconds: Seconds::new(place.number, hand_over),
         })
     }
@@ -143,7 +146,7 @@ impl<'a> Worker<'a> {
                     self.next_step(user, Event::Waited(WaitEvent::Interrupted))?;
                 }
                 Action::Abandon { user } => self.abandon(user),
-                Action::Leave { user } => self.client.close_idle(PoolId(user.0)),
+                Action::Leave { user } => self.close_all_idle(user),
             }
         }
         Ok(())

@@ -25,6 +25,10 @@ pub(super) enum Purpose {
     Call { id: AskId, expects: Option<Arc<[RangeInclusive<u16>]>> },
     /// A WebSocket of a waiting program; it is not counted.
     WebSocket { id: AskId },
+    /// The connection of a channel of a waiting program; it is not counted.
+    Channel { id: AskId },
+    /// A stream over a channel of a waiting program; the field with which it counts as a success, where it is counted.
+    Stream { id: AskId, is_counted: bool, expects: Option<(&'static str, &'static str)> },
 }
 
 /// Something that a user's program has asked for and not heard the end of.
@@ -32,6 +36,6 @@ pub(super) enum Purpose {
 pub(super) struct Open {
     pub(super) id: AskId,
     pub(super) request: RequestId,
-    /// WebSockets are not counted.
+    /// WebSockets and channels are not counted.
     pub(super) is_counted: bool,
 }

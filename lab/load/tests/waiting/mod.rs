@@ -280,6 +280,7 @@ impl Walker<'_> {
                 let path = walking.open.remove(&call).expect("it was open");
                 self.walk.note(user, &format!("{path} {:?}{}", fault.kind, shown(&times)));
             }
+            WaitEvent::Channel { .. } => unreachable!("no channel was opened"),
             WaitEvent::Socket { socket, event: news, .. } => {
                 let (line, is_over) = walking.hear_socket(socket, news, &mut out.asks);
                 if is_over {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The longest path that a Unix-domain socket can have: `sun_path` of Linux without its final zero.
 pub const UNIX_PATH_BYTES_MAX: usize = 107;
@@ -39,6 +40,39 @@ pub struct Target {
     pub endpoint: Endpoint,
     /// Put before each request's path; empty or starting with `/`, never ending with it.
     pub path_prefix: String,
+    /// Of a program that speaks another protocol than requests of HTTP; no plan has any.
+    pub channel: Option<Arc<Channel>>,
+}
+
+/// How a program speaks with a target over connections that nothing else uses.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Channel {
+    pub protocol: ChannelProtocol,
+    /// Tells a user's channels to one target apart: each has connections of its own.
+    pub number: u32,
+    /// Over TLS: what differs from the settings of the run.
+    pub tls: ChannelTls,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ChannelProtocol {
+    /// HTTP/2 from the first byte (prior knowledge); over TLS only `h2` is offered.
+    Http2,
+    /// Bytes that the program alone understands; over TLS nothing is offered by ALPN.
+    Bytes,
+}
+
+/// In PEM.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct ChannelTls {
+    /// Certificates that are trusted beside those that the run trusts.
+    pub authorities: Vec<String>,
+    /// The client's certificate, its issuers after it, and its private key.
+    pub identity: Option<(String, String)>,
+    /// Sent as SNI and checked against the certificate, instead of the target's host.
+    pub server_name: Option<String>,
+    /// Takes any certificate for any name, whatever the run does.
+    pub is_insecure: bool,
 }
 
 /// What is connected to.
@@ -54,7 +88,7 @@ impl Target {
     /// Plain HTTP.
     pub fn new(host: &str, port: u16) -> Self {
         let endpoint = Endpoint::Tcp { host: host.to_owned(), port };
-        Self { scheme: Scheme::Http, endpoint, path_prefix: String::new() }
+        Self { scheme: Scheme::Http, endpoint, path_prefix: String::new(), channel: None }
     }
 
     /// Reads a URL of the forms that [`Target`] names.
@@ -72,7 +106,8 @@ impl Target {
         if prefix.contains(|c: char| "?# ".contains(c) || c.is_control()) {
             return Err(fault(TargetFault::Extra));
         }
-        Ok(Self { scheme, endpoint, path_prefix: prefix.trim_end_matches('/').to_owned() })
+        let path_prefix = prefix.trim_end_matches('/').to_owned();
+        Ok(Self { scheme, endpoint, path_prefix, channel: None })
     }
 
     pub const fn is_tls(&self) -> bool {

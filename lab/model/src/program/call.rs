@@ -15,8 +15,24 @@ pub type AskId = u64;
 #[derive(Debug)]
 pub enum Ask {
     Call(Call),
-    /// The answer is of no interest any more: its connection is closed, and nothing is heard of it.
+    /// The answer is of no interest any more: its connection is closed, and nothing is heard of it. A stream of HTTP/2 is reset,
+    /// and its connection goes on.
     DropCall(AskId),
+    /// Opens the connection of a channel ([`crate::plan::target::Channel`]).
+    OpenChannel(ChannelOpening),
+    /// Begins a stream over a channel of HTTP/2.
+    OpenStream(StreamOpening),
+    /// More of the body of a stream of HTTP/2, or bytes for a channel of bytes.
+    SendBytes {
+        id: AskId,
+        bytes: Vec<u8>,
+        /// The stream's body ends with them.
+        is_last: bool,
+    },
+    /// What a channel of bytes was opened for is done: its connection is kept for the user's next [`Ask::OpenChannel`].
+    KeepChannel(AskId),
+    /// Closes the connections of a channel that carry nothing at the moment; its index into the run's targets.
+    CloseChannel(usize),
     OpenSocket(SocketOpening),
     SendSocket(AskId, SocketMessage),
     /// Begins the closing handshake (RFC 6455, 7.1.2); [`SocketEvent::Closed`] follows.
@@ -44,6 +60,32 @@ pub struct Call {
     pub is_fresh: bool,
     /// Statuses that count as a success; `None` is 200 to 399.
     pub expects: Option<Arc<[RangeInclusive<u16>]>>,
+}
+
+/// The connection of a channel: an idle one of the user's, or a new one.
+#[derive(Debug, Clone)]
+pub struct ChannelOpening {
+    pub id: AskId,
+    /// Index into the run's targets; that target has a channel.
+    pub target: usize,
+    /// Until it is open.
+    pub timeout: Nanos,
+}
+
+/// A request whose body is sent, and whose response is received, piece by piece (RFC 9113).
+#[derive(Debug, Clone)]
+pub struct StreamOpening {
+    pub id: AskId,
+    /// Index into the run's targets; that target has a channel of HTTP/2.
+    pub target: usize,
+    /// Index into [`crate::program::table::Tables::names`], under which it is counted, if it is.
+    pub request: Option<usize>,
+    /// The request's head as HTTP/1.1 text, in [`crate::program::Outgoing::text`]. Its body is [`Ask::SendBytes`].
+    pub text: core::ops::Range<usize>,
+    /// From when it is asked for to the last byte of its response.
+    pub timeout: Nanos,
+    /// A field of the response's trailers and the value with which it counts as a success.
+    pub expects: Option<(&'static str, &'static str)>,
 }
 
 /// When what of a call was over, from the start of the run. Where a kept connection was used, the moments up to
@@ -115,6 +157,10 @@ pub enum CallFaultKind {
     /// What came is no HTTP, or longer than what is kept.
     Protocol,
     Timeout,
+    /// The target has reset a stream of a channel, with this code (RFC 9113, 7).
+    StreamReset(u32),
+    /// A stream of a channel that the target has not processed, and says so (RFC 9113, 8.7).
+    Unprocessed,
 }
 
 impl CallFaultKind {
@@ -126,7 +172,7 @@ impl CallFaultKind {
             }
             Self::TlsHostname | Self::TlsAuthority | Self::Tls => TransportError::Tls,
             Self::Write => TransportError::Write,
-            Self::Reset | Self::Read => TransportError::Read,
+            Self::Reset | Self::Read | Self::StreamReset(_) | Self::Unprocessed => TransportError::Read,
             Self::Protocol => TransportError::Protocol,
             Self::Timeout => TransportError::Timeout,
         }
@@ -186,8 +232,28 @@ pub enum WaitEvent<'a> {
         /// Since its last event, its opening included.
         bytes: CallBytes,
     },
+    /// Of a channel or a stream.
+    Channel {
+        id: AskId,
+        event: ChannelEvent<'a>,
+        /// Since its last event.
+        bytes: CallBytes,
+    },
     /// The load model gives the iteration no more time: it has to end now, without waiting for anything.
     Interrupted,
+}
+
+/// What becomes of a channel or a stream.
+#[derive(Debug)]
+pub enum ChannelEvent<'a> {
+    /// The channel's connection is open. It is the last event of one of HTTP/2.
+    Opened { times: CallTimes, peer: Peer },
+    /// Some of a stream's response, with its head where that has come; of a channel of bytes what was read.
+    Received { head: &'a [u8], body: &'a [u8], peer: Peer },
+    /// The stream's response is whole; its last event. Trailers are lines of HTTP/1.1.
+    Ended { status: u16, trailers: &'a [u8], times: CallTimes, peer: Peer },
+    /// No more comes; the last event.
+    Failed { fault: CallFault, times: CallTimes, peer: Peer },
 }
 
 /// As they went over the connection, heads included; TLS is not counted.

@@ -200,6 +200,8 @@ pub enum ProgramError {
     AskWithoutWait,
     #[error("a program asked for a call without its text")]
     CallWithoutText,
+    #[error("a program opened a channel to a target that has none")]
+    NoChannel,
     #[error("a program opened a WebSocket without a request")]
     WebSocketWithoutText,
 }

@@ -76,7 +76,9 @@ impl Fault {
             CallFaultKind::Reset => {
                 (1220, "read: connection reset by peer", "read: connection reset by peer".to_owned())
             }
-            CallFaultKind::Read => return Self::local("EOF"),
+            CallFaultKind::Read | CallFaultKind::StreamReset(_) | CallFaultKind::Unprocessed => {
+                return Self::local("EOF");
+            }
             CallFaultKind::Protocol => return Self::local(fault.message.clone()),
             CallFaultKind::Timeout => (1050, "request timeout", "request timeout".to_owned()),
         };

@@ -18,10 +18,12 @@ pub(crate) mod log_settings;
 pub(crate) mod samples;
 pub(crate) mod secrets;
 mod sockets;
+mod streams;
 mod timers;
 pub(crate) mod webcrypto;
 
 use crate::vm::{Builtin, Native};
+pub(crate) use basics::call_tags;
 
 pub(crate) const MODULES: &[Builtin] = &[
     basics::MODULE,
@@ -37,6 +39,7 @@ pub(crate) const MODULES: &[Builtin] = &[
     sockets::MODULES[0],
     sockets::MODULES[1],
     sockets::MODULES[2],
+    streams::MODULE,
     timers::MODULE,
     timers::GLOBAL_MODULE,
     console::GLOBAL_MODULE,

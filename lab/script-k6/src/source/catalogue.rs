@@ -50,11 +50,7 @@ pub(crate) fn is_builtin(specifier: &str) -> bool {
 /// What becomes of a module that is not built in.
 pub(crate) fn absent(specifier: &str) -> State {
     match specifier {
-        "k6/net/grpc"
-        | "k6/crypto/x509"
-        | "k6/experimental/redis"
-        | "k6/experimental/streams"
-        | "k6/experimental/websockets" => State::NotYet,
+        "k6/crypto/x509" | "k6/experimental/websockets" => State::NotYet,
         "k6/browser" => State::Never("it drives a browser; measure the page's requests instead"),
         "k6/cloud" => State::Never("it belongs to a paid service"),
         "k6/experimental/browser" => State::Gone("k6/browser took its place"),
@@ -77,9 +73,12 @@ const KNOWN: &[&str] = &[
     "k6/execution",
     "k6/experimental/csv",
     "k6/experimental/fs",
+    "k6/experimental/redis",
+    "k6/experimental/streams",
     "k6/html",
     "k6/http",
     "k6/metrics",
+    "k6/net/grpc",
     "k6/secrets",
     "k6/timers",
     "k6/websockets",

@@ -30,4 +30,4 @@ pub(crate) use machine::{Call, Progress, User};
 pub use machine::{Ended, Machine};
 pub(crate) use memory::Memory;
 pub use modules::{Modules, Script};
-pub(crate) use waits::{Answered, Failed, Heard, SocketHeard, Waits};
+pub(crate) use waits::{Answered, ChannelArrival, Failed, Heard, SocketHeard, Waits};

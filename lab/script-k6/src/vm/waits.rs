@@ -2,7 +2,8 @@
 
 use prony_model::program::Answer;
 use prony_model::program::call::{
-    AskId, CallBytes, CallFault, CallTimes, Peer, SocketClose, SocketEvent, SocketMessage, WaitEvent,
+    AskId, CallBytes, CallFault, CallTimes, ChannelEvent, Peer, SocketClose, SocketEvent, SocketMessage,
+    WaitEvent,
 };
 use prony_model::units::Nanos;
 use std::collections::VecDeque;
@@ -15,6 +16,16 @@ pub enum Heard {
     Answered(Box<Answered>),
     Failed(Box<Failed>),
     Socket(SocketHeard),
+    Channel(ChannelArrival),
+}
+
+/// [`ChannelEvent`], kept.
+#[derive(Debug)]
+pub enum ChannelArrival {
+    Opened { times: CallTimes },
+    Received { head: Vec<u8>, body: Vec<u8>, peer: Peer },
+    Ended { status: u16, trailers: Vec<u8>, times: CallTimes, peer: Peer },
+    Failed(Box<Failed>),
 }
 
 /// A whole answer with what is known of its call.
@@ -75,6 +86,9 @@ impl Heard {
             Self::Socket(news) => {
                 matches!(news, SocketHeard::Refused(_) | SocketHeard::Closed(_) | SocketHeard::Failed(_))
             }
+            Self::Channel(arrival) => {
+                matches!(arrival, ChannelArrival::Ended { .. } | ChannelArrival::Failed(_))
+            }
         }
     }
 }
@@ -90,6 +104,11 @@ impl Waits {
         let id = self.new_id();
         self.timers.push((due, id));
         id
+    }
+
+    /// True until it is due.
+    pub fn has_timer(&self, id: AskId) -> bool {
+        self.timers.iter().any(|(_, timer)| *timer == id)
     }
 
     /// Starts a timer that is over once more, under its number.
@@ -199,6 +218,7 @@ pub(crate) fn kept(event: WaitEvent<'_>) -> Option<(AskId, Heard)> {
             Some((call, Heard::Failed(Box::new(Failed { fault, times, peer, bytes }))))
         }
         WaitEvent::Socket { socket, event, .. } => Some((socket, Heard::Socket(kept_of_socket(event)))),
+        WaitEvent::Channel { id, event, .. } => Some((id, Heard::Channel(kept_of_channel(event)))),
     }
 }
 
@@ -215,6 +235,22 @@ fn kept_of_socket(event: SocketEvent<'_>) -> SocketHeard {
         SocketEvent::Failed { fault, times } => {
             let (peer, bytes) = (Peer::default(), CallBytes::default());
             SocketHeard::Failed(Box::new(Failed { fault, times, peer, bytes }))
+        }
+    }
+}
+
+fn kept_of_channel(event: ChannelEvent<'_>) -> ChannelArrival {
+    match event {
+        ChannelEvent::Opened { times, .. } => ChannelArrival::Opened { times },
+        ChannelEvent::Received { head, body, peer } => {
+            ChannelArrival::Received { head: head.to_vec(), body: body.to_vec(), peer }
+        }
+        ChannelEvent::Ended { status, trailers, times, peer } => {
+            ChannelArrival::Ended { status, trailers: trailers.to_vec(), times, peer }
+        }
+        ChannelEvent::Failed { fault, times, peer } => {
+            let bytes = CallBytes::default();
+            ChannelArrival::Failed(Box::new(Failed { fault, times, peer, bytes }))
         }
     }
 }

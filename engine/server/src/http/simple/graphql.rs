@@ -1,166 +1,124 @@
-//! Simple GraphQL requests by POST, responded to straight into bytes where nothing in them waits. What is unusual about a
+//! Simple GraphQL requests by POST, responded to straight into bytes, at once or when their sources have. What is unusual about a
 //! request (events are wanted, a fault) is for `http::graphql`.
 
 use std::{
     fmt,
     net::IpAddr,
-    pin::Pin,
     rc::Rc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
-use futures_util::FutureExt as _;
-use http::{Method, StatusCode};
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::Body as _;
-use prony_graphql::request::RequestParameters;
+use futures_util::future::LocalBoxFuture;
+use http::Method;
 
-use super::{Handover, Responded, SimpleRequest, response};
+use super::{SimpleRequest, response};
 use crate::{
     access::Known,
     graphql::{
-        CoreEngine, ExecutionContext as _, KeptResponse, RequestContext, StageClock,
-        control::kept,
-        monotonic_ns,
-        outcome::{Outcome, Response, Seen},
-        pipeline::{self, AllowedKinds, finish, prepare, try_respond},
+        CoreEngine, ExecutionContext as _, RequestContext, StageClock,
+        outcome::{Outcome, Response},
+        pipeline::{AllowedKinds, Prepared, Tried, finish, try_respond},
     },
     http::{
-        Reply,
-        graphql::{Wishes, status, to_http},
+        graphql::{OVERLOAD_RETRY_AFTER, status},
         media::{self, Media},
-        reply::ReplyBody,
     },
-    observe::OutcomeKind,
 };
 
 pub(super) const PATH: &str = "/graphql";
 
-/// False where the request is for somebody else; then nothing was done.
-pub(super) fn respond(
-    core: &CoreEngine,
-    peer: IpAddr,
-    request: &SimpleRequest<'_>,
-    out: &mut Vec<u8>,
-) -> bool {
-    let Some((media, context)) = begin(core, peer, request) else { return false };
-    let begin = |out: &mut Vec<u8>, outcome: &Outcome, body_bytes: usize| {
-        response::begin(out, status(outcome, media), media.text(), body_bytes);
-    };
-    let responded = try_respond(core, context, request.body, AllowedKinds::QueriesAndMutations, out, begin);
-    let Some(Response { outcome, seen, times, .. }) = responded else { return false };
-    drop(core.metrics().request_begins());
-    core.metrics().request_ended(seen.kind, outcome.counted(), &times);
-    true
+/// What has become of a request.
+pub(super) enum GraphqlResponded {
+    Written,
+    Waits(WaitingOperation),
+    /// It is for somebody else, and nothing was done.
+    NotHere,
 }
 
-/// As [`respond`] for all operations, where some have their responses kept: those are written at once, the others are waited
-/// for. None where the request is for somebody else; then nothing was done.
-pub(super) fn respond_or_wait(
+/// An operation whose sources are waited for. Dropping it cancels it.
+pub(super) struct WaitingOperation {
+    execution: LocalBoxFuture<'static, (Outcome, Vec<u8>)>,
+    media: Media,
+    executed: Option<(Outcome, Vec<u8>)>,
+}
+
+impl fmt::Debug for WaitingOperation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("WaitingOperation").field("media", &self.media).finish_non_exhaustive()
+    }
+}
+
+/// Responds to a request, or begins to.
+pub(super) fn respond(
     core: &Rc<CoreEngine>,
     peer: IpAddr,
     request: &SimpleRequest<'_>,
     out: &mut Vec<u8>,
-) -> Option<(Responded, Option<WaitingOperation>)> {
-    let (media, context) = begin(core, peer, request)?;
-    let (mut clock, mut seen) = (StageClock::start(), Seen::default());
-    let parse = || RequestParameters::from_json(request.body);
-    let allowed = AllowedKinds::QueriesAndMutations;
-    let prepared = match prepare(&**core, context, parse, allowed, &mut clock, &mut seen) {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            drop(core.metrics().request_begins());
-            let response = pipeline::response(&**core, Err(error), seen, clock.times());
-            let reply = to_http(&**core, response, media, &Wishes::default());
-            return Some((write_reply(reply, out), None));
-        }
-    };
-    if let Some(kept) = kept(core, &prepared).filter(|kept| kept.body.len() <= LARGEST_COPIED) {
-        write_kept(&kept, media, out);
-        prepared.note_end(&**core, false, &clock);
-        drop(core.metrics().request_begins());
-        core.metrics().request_ended(seen.kind, OutcomeKind::Success, &clock.times());
-        return Some((Responded::Written, None));
-    }
-    let at = Rc::clone(core);
-    let mut waiting = WaitingOperation(Box::pin(async move {
-        let finished = finish(&*at, &prepared, &mut clock).await;
-        let response = pipeline::response(&*at, finished, seen, clock.times());
-        to_http(&*at, response, media, &Wishes::default())
-    }));
-    if let Some(reply) = (&mut waiting.0).now_or_never() {
-        drop(core.metrics().request_begins());
-        return Some((write_reply(reply, out), None));
-    }
-    core.metrics().request_begins().goes_on();
-    Some((Responded::Waits, Some(waiting)))
-}
-
-/// How the response is sent, and who asks; none where the request is unusual.
-fn begin(core: &CoreEngine, peer: IpAddr, request: &SimpleRequest<'_>) -> Option<(Media, RequestContext)> {
+) -> GraphqlResponded {
     let is_usual = request.path == PATH
         && request.method == Method::POST
         && request.query.is_none()
         && request.content_type.is_some_and(media::is_json_type)
         && !request.is_timed;
-    let media = is_usual.then(|| media(request.accept)).flatten()?;
-    let settings = core.settings();
-    let asker = match core.site().access.try_identify(request.fields(), peer) {
-        Known::Asker(asker) => asker,
-        // Who asks is found out, or the refusal is worded, where it may wait.
-        Known::NotKnown => return None,
+    let Some(media) = is_usual.then(|| media(request.accept)).flatten() else {
+        return GraphqlResponded::NotHere;
     };
-    let context = if settings.functions.want_caller() {
-        RequestContext::of(settings, &request.to_request()?.into_parts().0, asker)
-    } else {
-        RequestContext { asker, caller: None }
+    let Some(context) = context(core, peer, request) else { return GraphqlResponded::NotHere };
+    let begin = |out: &mut Vec<u8>, outcome: &Outcome, body_bytes: usize| {
+        response::begin(out, status(outcome, media), media.text(), body_bytes);
     };
-    Some((media, context))
+    let tried = try_respond(&**core, context, request.body, AllowedKinds::QueriesAndMutations, out, begin);
+    match tried {
+        Tried::Responded(Response { outcome, kind, times, .. }) => {
+            drop(core.metrics().request_begins());
+            core.metrics().request_ended(kind, outcome.counted(), &times);
+            GraphqlResponded::Written
+        }
+        Tried::Waits(prepared, clock) => {
+            core.metrics().request_begins().goes_on();
+            let execution = Box::pin(execute(Rc::clone(core), prepared, clock));
+            GraphqlResponded::Waits(WaitingOperation { execution, media, executed: None })
+        }
+        Tried::NotHere => GraphqlResponded::NotHere,
+    }
 }
 
-/// What is copied for each connection; hyper writes larger bodies, of which all connections share the bytes.
-const LARGEST_COPIED: usize = 64 << 10;
-
-fn write_kept(kept: &KeptResponse, media: Media, out: &mut Vec<u8>) {
-    response::begin_with(out, StatusCode::OK, media.text(), &kept.headers(monotonic_ns()), kept.body.len());
-    out.extend_from_slice(&kept.body);
+/// None where who asks is found out, or the refusal is worded, elsewhere.
+fn context(core: &CoreEngine, peer: IpAddr, request: &SimpleRequest<'_>) -> Option<RequestContext> {
+    let Known::Asker(asker) = core.site().access.try_identify(request.fields(), peer) else { return None };
+    if core.settings().functions.want_caller() {
+        return Some(core.site().context(&request.to_request()?.into_parts().0, asker));
+    }
+    Some(RequestContext { asker, caller: None, headers: core.site().wanted_headers(request.fields()) })
 }
 
-/// An operation that is under way.
-pub(super) struct WaitingOperation(Pin<Box<dyn Future<Output = Reply>>>);
+async fn execute(core: Rc<CoreEngine>, prepared: Box<Prepared>, mut clock: StageClock) -> (Outcome, Vec<u8>) {
+    let (ending, body) = finish(&*core, &prepared, &mut clock).await;
+    let outcome = ending.outcome();
+    core.metrics().request_ended(Some(prepared.kind()), outcome.counted(), &clock.times());
+    (outcome, body)
+}
 
 impl WaitingOperation {
-    /// Ready when there is a response, which is written, or hyper's to write.
-    pub(super) fn poll(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Responded> {
-        self.0.as_mut().poll(context).map(|reply| write_reply(reply, out))
-    }
-}
-
-impl fmt::Debug for WaitingOperation {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("WaitingOperation").finish_non_exhaustive()
-    }
-}
-
-/// Writes a response, or has hyper do it.
-fn write_reply(reply: Reply, out: &mut Vec<u8>) -> Responded {
-    let (head, body) = reply.into_parts();
-    let mut whole = match body {
-        ReplyBody::Whole(whole) if whole.size_hint().lower() <= LARGEST_COPIED as u64 => whole,
-        body => {
-            let reply = Reply::from_parts(head, body);
-            return Responded::Made(Handover::Response, Box::new(reply));
+    /// Ready when it is executed.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.executed.is_none() {
+            self.executed = Some(ready!(self.execution.as_mut().poll(context)));
         }
-    };
-    let frame = whole.frame().now_or_never().flatten();
-    let bytes = frame.and_then(Result::ok).and_then(|frame| frame.into_data().ok()).unwrap_or_default();
-    let response = http::Response::from_parts(head, bytes);
-    if !response::is_simple(&response) {
-        let reply = response.map(|bytes| ReplyBody::Whole(Full::new(bytes)));
-        return Responded::Made(Handover::Response, Box::new(reply));
+        Poll::Ready(())
     }
-    response::write_response(out, &response);
-    Responded::Written
+
+    /// Writes the response of an operation that is executed.
+    pub(super) fn write(self, out: &mut Vec<u8>) {
+        let Some((outcome, body)) = self.executed else { return };
+        let begin = out.len();
+        response::begin(out, status(&outcome, self.media), self.media.text(), body.len());
+        if matches!(outcome, Outcome::Overloaded) {
+            let line = format!("retry-after: {OVERLOAD_RETRY_AFTER}\r\n");
+            response::insert_headers(out, begin, line.as_bytes());
+        }
+        out.extend_from_slice(&body);
+    }
 }
 
 /// None where events are wanted, or nothing that can be sent.

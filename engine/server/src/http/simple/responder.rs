@@ -1,4 +1,4 @@
-//! Who responds to the simple requests of one connection: the HTTP APIs of sources, GraphQL in which nothing waits, and the
+//! Who responds to the simple requests of one connection: the HTTP APIs of sources, GraphQL, and the
 //! paths that a program answers itself.
 
 use std::{
@@ -11,9 +11,9 @@ use http::{HeaderValue, Method, header};
 use prony_source::http_api::RequestHeaders as _;
 
 use super::{
-    Handover, Responded, SimpleRequest, api,
-    api::WaitingRequest,
-    graphql::{self, WaitingOperation},
+    Handover, Responded, SimpleRequest,
+    api::{self, WaitingRequest},
+    graphql::{self, GraphqlResponded, WaitingOperation},
     response,
 };
 use crate::{
@@ -38,17 +38,15 @@ pub(crate) struct Responder {
     host: Vec<u8>,
     connections: ApiConnections,
     responds_to_graphql: bool,
-    /// Whether GraphQL is the server's and not a program's own.
-    has_graphql: bool,
     /// The request whose response is waited for, and what to do with that.
     waiting: Option<(Waiting, Finish)>,
 }
 
-/// What a response is waited for.
+/// What is waited for.
 #[derive(Debug)]
 enum Waiting {
     Api(WaitingRequest),
-    Operation(WaitingOperation),
+    Graphql(WaitingOperation),
 }
 
 /// What is done with a response once it is written.
@@ -62,16 +60,13 @@ struct Finish {
 
 impl Responder {
     pub(crate) fn new(core: &Rc<CoreEngine>, peer: IpAddr) -> Self {
-        let (connections, has_graphql) = (ApiConnections::default(), has_graphql(core));
-        let responds_to_graphql =
-            has_graphql && core.engine().sources().iter().all(|source| !source.source.waits());
+        let (connections, responds_to_graphql) = (ApiConnections::default(), responds_to_graphql(core));
         Self {
             core: Rc::clone(core),
             peer,
             host: Vec::new(),
             connections,
             responds_to_graphql,
-            has_graphql,
             waiting: None,
         }
     }
@@ -115,14 +110,14 @@ impl Responder {
     }
 
     fn route(&self, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> (Responded, Option<Waiting>) {
-        if self.waits_for_operations() {
-            let responded = graphql::respond_or_wait(&self.core, self.peer, request, out);
-            if let Some((responded, waiting)) = responded {
-                return (responded, waiting.map(Waiting::Operation));
+        if self.responds_to_graphql {
+            match graphql::respond(&self.core, self.peer, request, out) {
+                GraphqlResponded::Written => return (Responded::Written, None),
+                GraphqlResponded::Waits(operation) => {
+                    return (Responded::Waits, Some(Waiting::Graphql(operation)));
+                }
+                GraphqlResponded::NotHere => {}
             }
-        }
-        if self.responds_to_graphql && graphql::respond(&self.core, self.peer, request, out) {
-            return (Responded::Written, None);
         }
         if let Some(route) = routes::find(&self.core.settings().functions.routes, request.path) {
             let responded = match routes::answer_at_once(self.core.metrics(), route, request, out) {
@@ -145,12 +140,6 @@ impl Responder {
         }
     }
 
-    /// Whether operations are executed here that may wait: where some have their responses kept, a connection that went to hyper
-    /// with its first one would be there for all that follow.
-    fn waits_for_operations(&self) -> bool {
-        self.has_graphql && self.core.site().access.keeps_responses()
-    }
-
     /// Whether it is known that the HTTP APIs of sources respond.
     fn is_let_in(&self, request: &SimpleRequest<'_>) -> bool {
         match self.core.site().access.try_identify(request.fields(), self.peer) {
@@ -169,37 +158,32 @@ impl Responder {
         Finish { origin, logged }
     }
 
+    /// Whether what is waited for ends when the client goes.
+    pub(crate) const fn can_be_cancelled(&self) -> bool {
+        matches!(self.waiting, Some((Waiting::Graphql(_), _)))
+    }
+
     pub(crate) const fn is_waiting(&self) -> bool {
         self.waiting.is_some()
     }
 
-    /// Whether what is waited for is of use to nobody once the client has gone.
-    pub(crate) const fn waits_for_operation(&self) -> bool {
-        matches!(self.waiting, Some((Waiting::Operation(_), _)))
-    }
-
-    /// Ready when nothing is waiting; the response to what was is then written, or hyper's to write.
-    pub(crate) fn poll(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Responded> {
-        let begin = out.len();
-        let mut responded = match &mut self.waiting {
-            None => return Poll::Ready(Responded::Written),
-            Some((Waiting::Api(waiting), _)) => {
-                ready!(waiting.poll(context));
-                Responded::Written
-            }
-            Some((Waiting::Operation(waiting), _)) => ready!(waiting.poll(context, out)),
-        };
+    /// Ready when nothing is waiting; the response to what was is then written.
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<()> {
+        let Some((waiting, _)) = &mut self.waiting else { return Poll::Ready(()) };
+        ready!(match waiting {
+            Waiting::Api(request) => request.poll(context),
+            Waiting::Graphql(operation) => operation.poll(context),
+        });
         if let Some((waiting, finish)) = self.waiting.take() {
+            let begin = out.len();
             self.core.metrics().request_ends();
-            if let Waiting::Api(waiting) = waiting {
-                waiting.write(&self.connections, out);
+            match waiting {
+                Waiting::Api(request) => request.write(&self.connections, out),
+                Waiting::Graphql(operation) => operation.write(out),
             }
-            match &mut responded {
-                Responded::Made(_, reply) => finish.mark(reply),
-                _ => finish.write(out, begin),
-            }
+            finish.write(out, begin);
         }
-        Poll::Ready(responded)
+        Poll::Ready(())
     }
 
     /// For the rest of the connection's life, which is hyper's.
@@ -238,6 +222,7 @@ impl Finish {
     }
 }
 
-fn has_graphql(core: &CoreEngine) -> bool {
+/// Whether GraphQL is not a path that a program answers itself.
+fn responds_to_graphql(core: &CoreEngine) -> bool {
     routes::find(&core.settings().functions.routes, graphql::PATH).is_none()
 }

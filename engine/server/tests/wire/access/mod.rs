@@ -2,8 +2,6 @@
 
 mod issuer;
 mod operations;
-mod quality;
-mod records;
 mod reload;
 mod roles;
 mod sockets;

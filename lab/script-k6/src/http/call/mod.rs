@@ -290,7 +290,7 @@ impl Pending {
                 let fault = Fault::of_call(&failed.fault, &failed.peer, self.url());
                 self.fail(host, &fault, &failed)
             }
-            Heard::Due | Heard::Socket(_) => {
+            Heard::Due | Heard::Socket(_) | Heard::Channel(_) => {
                 let fault = Fault::local("a call heard what is no answer");
                 self.fail(host, &fault, &local_failure(host))
             }

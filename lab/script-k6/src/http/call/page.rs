@@ -100,7 +100,7 @@ pub(crate) fn target_of(tables: &Tables, url: &Url) -> Result<usize, Fault> {
     let port = url.port().unwrap_or_default();
     let scheme = if url.is_tls() { Scheme::Https } else { Scheme::Http };
     let endpoint = Endpoint::Tcp { host: url.host_name().to_owned(), port };
-    let target = Target { scheme, endpoint, path_prefix: String::new() };
+    let target = Target { scheme, endpoint, path_prefix: String::new(), channel: None };
     let index = tables.targets.index_of(target);
     index.ok_or_else(|| {
         Fault::local(format!(

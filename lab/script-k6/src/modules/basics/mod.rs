@@ -91,7 +91,7 @@ fn with_added(recorder: &mut Recorder, tags: Tags, added: &[(String, String)]) -
 }
 
 /// Tags that a single call has beside the user's.
-pub(super) fn call_tags<'js>(ctx: &Ctx<'js>, tags: &Object<'js>) -> rquickjs::Result<Vec<(String, String)>> {
+pub(crate) fn call_tags<'js>(ctx: &Ctx<'js>, tags: &Object<'js>) -> rquickjs::Result<Vec<(String, String)>> {
     let pairs = tags.props::<String, Value<'js>>().map(|pair| {
         let (name, value) = pair?;
         let value = tag_text(ctx, value).ok_or_else(|| go_error(ctx, &tag_refusal("tag", &name)))?;

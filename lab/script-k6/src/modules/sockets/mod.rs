@@ -344,7 +344,7 @@ fn take(ctx: Ctx<'_>, ids: Vec<f64>) -> rquickjs::Result<Value<'_>> {
     match heard {
         Heard::Due => event.set("type", "timer")?,
         Heard::Socket(news) => describe(&ctx, &host, id, news, &event)?,
-        Heard::Answered(_) | Heard::Failed(_) => event.set("type", "other")?,
+        Heard::Answered(_) | Heard::Failed(_) | Heard::Channel(_) => event.set("type", "other")?,
     }
     Ok(event.into_value())
 }

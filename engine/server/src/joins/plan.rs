@@ -1,0 +1,219 @@
+//! Takes joined fields out of what a source is asked, and plans what they join.
+
+use std::sync::Arc;
+
+use prony_graphql::{
+    Name,
+    compiler::ast::Type,
+    error::GraphqlError,
+    schema::SourceId,
+    selection::{Field, OperationKind, Slot, SlotRoot, Value},
+};
+use prony_source::{FieldRequest, PreparedField, SourceSchema};
+
+use super::schema::{Join, Joins, KeyForm};
+
+/// Where in a response joined fields are: as a tree of response keys.
+#[derive(Debug, Default)]
+pub(crate) struct JoinNode {
+    pub(super) steps: Vec<JoinStep>,
+    pub(super) below: Vec<(Name, JoinNode)>,
+    /// Response keys in the order of the selection, where there are steps.
+    pub(super) order: Vec<Name>,
+    /// Response keys that the client has not asked for.
+    pub(super) hidden: Vec<Name>,
+}
+
+/// One joined field.
+#[derive(Debug)]
+pub(super) struct JoinStep {
+    pub(super) response_key: Name,
+    /// Under which the parent's key comes.
+    pub(super) key: Name,
+    pub(super) keys: KeyForm,
+    pub(super) source: SourceId,
+    pub(super) root: PreparedField,
+    /// Under which the key of what comes comes.
+    pub(super) matched: Name,
+    pub(super) many: bool,
+    pub(super) batch: usize,
+    /// What is joined to what comes.
+    pub(super) node: JoinNode,
+}
+
+impl JoinNode {
+    fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.below.is_empty() && self.hidden.is_empty()
+    }
+
+    /// Bytes that the plan cache accounts for it.
+    pub(crate) fn weight_bytes(&self) -> usize {
+        let steps = self
+            .steps
+            .iter()
+            .map(|step| size_of::<JoinStep>() + step.root.weight_bytes() + step.node.weight_bytes());
+        let below = self.below.iter().map(|(_, node)| node.weight_bytes());
+        size_of::<Self>()
+            + (self.order.len() + self.hidden.len()) * size_of::<Name>()
+            + steps.sum::<usize>()
+            + below.sum::<usize>()
+    }
+}
+
+/// Plans the joins below root fields.
+pub(crate) struct JoinPlanner<'a> {
+    pub(crate) joins: &'a Joins,
+    /// By [`SourceId`].
+    pub(crate) sources: &'a [Arc<dyn SourceSchema>],
+    /// The index of the variable that keys are given in, behind those of the operation.
+    pub(crate) keys_variable: usize,
+}
+
+impl JoinPlanner<'_> {
+    /// What the source of a field is asked, and what is joined to that; none where nothing is.
+    pub(crate) fn split(&self, field: &Field) -> Result<Option<(Field, JoinNode)>, GraphqlError> {
+        if self.joins.is_empty() || !self.has_joins(field) {
+            return Ok(None);
+        }
+        let mut field = field.clone();
+        let node = self.take(&mut field.selections)?;
+        Ok((!node.is_empty()).then_some((field, node)))
+    }
+
+    fn has_joins(&self, field: &Field) -> bool {
+        field
+            .selections
+            .iter()
+            .any(|child| self.joins.find(&child.parent_type, &child.name).is_some() || self.has_joins(child))
+    }
+
+    fn take(&self, fields: &mut Vec<Field>) -> Result<JoinNode, GraphqlError> {
+        let mut node = JoinNode::default();
+        if fields.iter().any(|field| self.joins.find(&field.parent_type, &field.name).is_some()) {
+            node.order = fields.iter().map(|field| field.response_key.clone()).collect();
+            let mut kept: Vec<Field> = Vec::with_capacity(fields.len());
+            for field in fields.drain(..) {
+                match self.joins.find(&field.parent_type, &field.name) {
+                    Some(join) => {
+                        let step = self.step(join, &field, &node.order, &mut node.hidden, &mut kept)?;
+                        node.steps.push(step);
+                    }
+                    None => kept.push(field),
+                }
+            }
+            *fields = kept;
+        }
+        for field in fields.iter_mut().filter(|field| !field.selections.is_empty()) {
+            let below = self.take(&mut field.selections)?;
+            if !below.is_empty() {
+                node.below.push((field.response_key.clone(), below));
+            }
+        }
+        Ok(node)
+    }
+
+    /// Has the key be asked for, and plans the root field that finds what is joined.
+    fn step(
+        &self,
+        join: &Join,
+        field: &Field,
+        taken: &[Name],
+        hidden: &mut Vec<Name>,
+        kept: &mut Vec<Field>,
+    ) -> Result<JoinStep, GraphqlError> {
+        let key = hidden_key(&join.key, taken);
+        if !hidden.contains(&key) {
+            hidden.push(key.clone());
+        }
+        if !kept.iter().any(|known| known.response_key == key && known.parent_type == field.parent_type) {
+            kept.push(leaf(&key, &join.key, &field.parent_type, &join.key_type, field));
+        }
+        let mut selections = field.selections.clone();
+        let mut node = self.take(&mut selections)?;
+        let own: Vec<Name> =
+            selections.iter().chain(&field.selections).map(|child| child.response_key.clone()).collect();
+        let matched = hidden_key(&join.matched, &own);
+        node.hidden.push(matched.clone());
+        let item = join.root.ty.inner_named_type();
+        selections.push(leaf(&matched, &join.matched, item, &join.matched_type, field));
+        let root = Field {
+            response_key: join.root.name.clone(),
+            name: join.root.name.clone(),
+            parent_type: ROOT,
+            output: join.root.ty.clone(),
+            arguments: self.arguments(join),
+            directives: Vec::new(),
+            selections,
+            position: field.position,
+        };
+        let request = FieldRequest { kind: OperationKind::Query, field: &root };
+        let root = self.sources[usize::from(join.source.0)].plan(&request)?;
+        Ok(JoinStep {
+            response_key: field.response_key.clone(),
+            key,
+            keys: join.keys,
+            source: join.source,
+            root,
+            matched,
+            many: join.settings.many,
+            batch: join.settings.batch,
+            node,
+        })
+    }
+
+    /// In the order of the schema, as sources are used to.
+    fn arguments(&self, join: &Join) -> Vec<(Name, Value)> {
+        let (first, rest) = join.argument.split_first().expect("an argument has a name");
+        let keys = Value::Slot(Slot::from(SlotRoot::Variable(self.keys_variable)));
+        let nest = |value: Value, name: &Name| Value::Object(vec![(name.clone(), value)]);
+        let of_keys = rest.iter().rev().fold(keys, nest);
+        let mut of_keys = Some(of_keys);
+        let argument = |name: &Name| {
+            if name == first {
+                return of_keys.take();
+            }
+            join.settings.arguments.get(name.as_str()).map(constant)
+        };
+        let names: Vec<Name> = join.root.arguments.iter().map(|argument| argument.name.clone()).collect();
+        let mut argument = argument;
+        names.into_iter().filter_map(|name| argument(&name).map(|value| (name, value))).collect()
+    }
+}
+
+const ROOT: Name = Name::new_static_unchecked("Query");
+
+/// A response key that no other field of a selection has.
+fn hidden_key(key: &Name, taken: &[Name]) -> Name {
+    let mut text = format!("prony_key_{key}");
+    while taken.iter().any(|name| *name == *text) {
+        text.push('_');
+    }
+    Name::new(&text).expect("a name with letters before it is one")
+}
+
+fn leaf(response_key: &Name, name: &Name, parent: &Name, ty: &Type, at: &Field) -> Field {
+    Field {
+        response_key: response_key.clone(),
+        name: name.clone(),
+        parent_type: parent.clone(),
+        output: ty.clone(),
+        arguments: Vec::new(),
+        directives: Vec::new(),
+        selections: Vec::new(),
+        position: at.position,
+    }
+}
+
+/// A value of the configuration.
+fn constant(value: &serde_json::Value) -> Value {
+    match value {
+        serde_json::Value::Null => Value::Null,
+        serde_json::Value::Bool(truth) => Value::Boolean(*truth),
+        serde_json::Value::Array(items) => Value::List(items.iter().map(constant).collect()),
+        serde_json::Value::Object(entries) => {
+            let entry = |(key, value): (&String, _)| Some((Name::new(key).ok()?, constant(value)));
+            Value::Object(entries.iter().filter_map(entry).collect())
+        }
+        other => Value::Scalar(other.clone()),
+    }
+}

@@ -1,0 +1,188 @@
+//! Joins held against what is served: the types of their fields, or what is wrong with them.
+
+use std::sync::Arc;
+
+use prony_graphql::{
+    Name,
+    compiler::{
+        Node,
+        ast::{FieldDefinition, Type},
+        collections::HashMap,
+        schema::ExtendedType,
+    },
+    schema::{
+        Contribution, SourceId,
+        build::{field_with_arguments, named, non_null_list},
+    },
+};
+
+use super::settings::JoinSettings;
+
+/// The joins that fit what is served.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Joins(Arc<[Join]>);
+
+/// A join whose every part is there.
+#[derive(Debug)]
+pub(crate) struct Join {
+    /// The type that has the field, and the field.
+    pub(super) parent: Name,
+    pub(super) field: Name,
+    pub(super) key: Name,
+    pub(super) key_type: Type,
+    /// Who answers the root field.
+    pub(super) source: SourceId,
+    pub(super) root: Node<FieldDefinition>,
+    pub(super) argument: Vec<Name>,
+    /// Whether keys are numbers where they are given.
+    pub(super) keys: KeyForm,
+    pub(super) matched: Name,
+    pub(super) matched_type: Type,
+    pub(super) settings: JoinSettings,
+}
+
+/// How a list of keys is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KeyForm {
+    Numbers,
+    Texts,
+    AsTheyAre,
+}
+
+impl Joins {
+    /// Those of the settings that fit contributions, what they contribute themselves, and what is wrong with the others.
+    pub(crate) fn of(
+        settings: &[JoinSettings],
+        contributions: &[(SourceId, Contribution)],
+    ) -> (Self, Contribution, Vec<String>) {
+        let mut faults = Vec::new();
+        let mut joins: Vec<Join> = Vec::new();
+        let mut contribution = Contribution::default();
+        if settings.is_empty() {
+            return (Self::default(), contribution, faults);
+        }
+        let offered = Offered::of(contributions);
+        for join in settings {
+            match offered.join(join) {
+                Ok(_) if joins.iter().any(|known| known.settings.field == join.field) => {
+                    faults.push(format!("join `{}` is there twice", join.field));
+                }
+                Ok(join) => joins.push(join),
+                Err(fault) => faults.push(format!("join `{}`: {fault}", join.field)),
+            }
+        }
+        for join in &joins {
+            let item = join.root.ty.inner_named_type();
+            let ty = if join.settings.many { non_null_list(item) } else { named(item) };
+            contribution
+                .extensions
+                .push((join.parent.clone(), field_with_arguments(&join.field, Vec::new(), ty)));
+        }
+        (Self(joins.into()), contribution, faults)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn find(&self, parent: &Name, field: &Name) -> Option<&Join> {
+        self.0.iter().find(|join| join.parent == *parent && join.field == *field)
+    }
+}
+
+/// What all sources offer, to be looked up.
+struct Offered<'a> {
+    types: HashMap<&'a str, &'a ExtendedType>,
+    queries: HashMap<&'a str, (SourceId, &'a Node<FieldDefinition>)>,
+}
+
+impl<'a> Offered<'a> {
+    fn of(contributions: &'a [(SourceId, Contribution)]) -> Self {
+        let types = contributions.iter().flat_map(|(_, contribution)| &contribution.types);
+        let queries = contributions.iter().flat_map(|(source, contribution)| {
+            contribution.query.iter().map(move |field| (field.name.as_str(), (*source, field)))
+        });
+        Self { types: types.map(|(name, ty)| (name.as_str(), ty)).collect(), queries: queries.collect() }
+    }
+
+    fn join(&self, settings: &JoinSettings) -> Result<Join, String> {
+        let name = |text: &str| Name::new(text).map_err(|_| format!("`{text}` is no name"));
+        let (parent, field) =
+            settings.field.split_once('.').ok_or("`field` is a type and a new field, as Order.customer")?;
+        let (parent, field) = (name(parent)?, name(field)?);
+        if self.field(&parent, &field).is_ok() {
+            return Err(format!("{parent} has a field `{field}` already"));
+        }
+        let key = name(&settings.key)?;
+        let key_type = self.field(&parent, &key)?.ty.clone();
+        let root =
+            settings.to.strip_prefix("Query.").ok_or("`to` is a field of Query, as Query.customersByIds")?;
+        let (source, root) =
+            self.queries.get(root).ok_or_else(|| format!("there is no field {}", settings.to))?;
+        if !root.ty.is_list() {
+            return Err(format!(
+                "{} gives one, and must give a list of those that have the keys",
+                settings.to
+            ));
+        }
+        let matched = name(&settings.matched)?;
+        let matched_type = self.field(root.ty.inner_named_type(), &matched)?.ty.clone();
+        let argument: Vec<Name> = settings.argument.split('.').map(name).collect::<Result<_, _>>()?;
+        let keys = self.key_form(root, &argument)?;
+        for given in settings.arguments.keys() {
+            if !root.arguments.iter().any(|argument| *argument.name == **given) {
+                return Err(format!("{} has no argument `{given}`", settings.to));
+            }
+        }
+        if settings.batch == 0 {
+            return Err("`batch` must be at least 1".to_owned());
+        }
+        let root = Node::clone(root);
+        let settings = settings.clone();
+        Ok(Join {
+            parent,
+            field,
+            key,
+            key_type,
+            source: *source,
+            root,
+            argument,
+            keys,
+            matched,
+            matched_type,
+            settings,
+        })
+    }
+
+    fn field(&self, parent: &Name, field: &Name) -> Result<&'a FieldDefinition, String> {
+        let Some(ExtendedType::Object(object)) = self.types.get(parent.as_str()) else {
+            return Err(format!("there is no type {parent} with fields"));
+        };
+        let field = object.fields.get(field).ok_or_else(|| format!("{parent} has no field `{field}`"))?;
+        Ok(field)
+    }
+
+    /// Follows an argument to the list of keys.
+    fn key_form(&self, root: &FieldDefinition, argument: &[Name]) -> Result<KeyForm, String> {
+        let dotted = || argument.iter().map(Name::as_str).collect::<Vec<_>>().join(".");
+        let missing = || format!("{} has no argument `{}`", root.name, dotted());
+        let (first, rest) = argument.split_first().ok_or_else(missing)?;
+        let found = root.arguments.iter().find(|value| value.name == *first);
+        let mut ty: &Type = found.map(|value| &*value.ty).ok_or_else(missing)?;
+        for name in rest {
+            let Some(ExtendedType::InputObject(object)) = self.types.get(ty.inner_named_type().as_str())
+            else {
+                return Err(missing());
+            };
+            ty = object.fields.get(name).map(|field| &*field.ty).ok_or_else(missing)?;
+        }
+        if !ty.is_list() {
+            return Err(format!("argument `{}` of {} is no list", dotted(), root.name));
+        }
+        Ok(match ty.inner_named_type().as_str() {
+            "Int" | "Float" => KeyForm::Numbers,
+            "String" | "ID" => KeyForm::Texts,
+            _ => KeyForm::AsTheyAre,
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! Addresses of upstreams: `http://HOST:PORT/PATH`, `https://…`, and `http://unix:/SOCKET:/PATH` for Unix-domain sockets.
+
+use std::{fmt, path::PathBuf};
+
+use http::{Uri, uri::Scheme};
+
+/// Where one server of an upstream is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) place: Place,
+    pub(crate) is_secure: bool,
+    /// For `Host`.
+    pub(crate) authority: String,
+    /// Path and query.
+    pub(crate) target: String,
+    /// `Basic` credentials of the address, as the value of `Authorization`.
+    pub(crate) basic: Option<(String, String)>,
+}
+
+/// What is connected to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    Tcp { host: String, port: u16 },
+    Unix(PathBuf),
+}
+
+/// Why a text is no address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum AddressError {
+    #[error("an upstream begins with http:// or https://")]
+    Scheme,
+    #[error("`http://unix:` needs a socket and a path behind it: http://unix:/run/api.sock:/graphql")]
+    Socket,
+    #[error("it is no URL: {0}")]
+    Url(String),
+}
+
+const UNIX: &str = "http://unix:";
+
+impl Address {
+    pub(crate) fn parse(text: &str) -> Result<Self, AddressError> {
+        if let Some(rest) = text.strip_prefix(UNIX) {
+            let (socket, target) = rest.split_once(":/").ok_or(AddressError::Socket)?;
+            if socket.is_empty() {
+                return Err(AddressError::Socket);
+            }
+            return Ok(Self {
+                place: Place::Unix(socket.into()),
+                is_secure: false,
+                authority: "localhost".to_owned(),
+                target: format!("/{target}"),
+                basic: None,
+            });
+        }
+        let uri: Uri = text.parse().map_err(|error| AddressError::Url(format!("{error}")))?;
+        let is_secure = match uri.scheme() {
+            Some(scheme) if *scheme == Scheme::HTTP => false,
+            Some(scheme) if *scheme == Scheme::HTTPS => true,
+            _ => return Err(AddressError::Scheme),
+        };
+        let authority = uri.authority().ok_or(AddressError::Scheme)?;
+        let (user, at) = match authority.as_str().rsplit_once('@') {
+            Some((user, at)) => (Some(user), at),
+            None => (None, authority.as_str()),
+        };
+        let basic = user.map(|user| {
+            let (name, password) = user.split_once(':').unwrap_or((user, ""));
+            (name.to_owned(), password.to_owned())
+        });
+        let host = authority.host();
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let port = authority.port_u16().unwrap_or(if is_secure { 443 } else { 80 });
+        let target = uri.path_and_query().map_or("/", |target| target.as_str());
+        Ok(Self {
+            place: Place::Tcp { host: host.to_owned(), port },
+            is_secure,
+            authority: at.to_owned(),
+            target: target.to_owned(),
+            basic,
+        })
+    }
+}
+
+/// For people, and for the labels of metrics; without credentials.
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Place::Unix(path) => write!(formatter, "unix:{}", path.display()),
+            Place::Tcp { .. } if self.is_secure => write!(formatter, "https://{}", self.authority),
+            Place::Tcp { .. } => write!(formatter, "http://{}", self.authority),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        let actual = match Address::parse(text) {
+            Ok(Address { place, is_secure, authority, target, basic }) => {
+                let user = basic.map_or(String::new(), |(name, password)| format!(" {name}/{password}"));
+                format!("{place:?} {is_secure} {authority} {target}{user}")
+            }
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(actual, expected, "{text}");
+    }
+
+    #[test]
+    fn addresses_are_read() {
+        check("http://a/graphql", r#"Tcp { host: "a", port: 80 } false a /graphql"#);
+        check("https://a:1/q?x=1", r#"Tcp { host: "a", port: 1 } true a:1 /q?x=1"#);
+        check("http://[::1]:4000", r#"Tcp { host: "::1", port: 4000 } false [::1]:4000 /"#);
+        check("https://ann:pass@a/", r#"Tcp { host: "a", port: 443 } true a / ann/pass"#);
+        check("http://unix:/run/a.sock:/graphql", r#"Unix("/run/a.sock") false localhost /graphql"#);
+        check(
+            "http://unix:/run/a.sock",
+            "`http://unix:` needs a socket and a path behind it: http://unix:/run/api.sock:/graphql",
+        );
+        check("ftp://a/", "an upstream begins with http:// or https://");
+    }
+}

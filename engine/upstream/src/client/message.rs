@@ -1,0 +1,34 @@
+//! Requests to upstreams and their responses, whatever the version of HTTP.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+/// Responses that are understood.
+pub(super) const ACCEPT: &str = "application/graphql-response+json, application/json;q=0.9";
+
+/// A request to one address.
+#[derive(Debug)]
+pub(crate) struct OutgoingRequest<'a> {
+    /// Head lines of the client that are forwarded: `name: value\r\n` of each.
+    pub(crate) headers: &'a [(Box<str>, Box<[u8]>)],
+    pub(crate) body: Vec<u8>,
+    pub(crate) limits: ResponseLimits,
+}
+
+/// What a response may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ResponseLimits {
+    pub(crate) first_byte: Duration,
+    pub(crate) whole: Duration,
+    pub(crate) max_bytes: usize,
+}
+
+/// A whole response.
+#[derive(Debug)]
+pub(crate) struct IncomingResponse {
+    pub(crate) status: u16,
+    /// Whether the content is JSON, as far as its type says.
+    pub(crate) is_json: bool,
+    pub(crate) body: Bytes,
+}

@@ -1,0 +1,22 @@
+//! The HTTP client of upstreams: a [`pool`] of connections for each core, over which requests go as HTTP/1.1 ([`connection`], whose
+//! responses [`head`] and [`chunked`] read strictly) or HTTP/2 ([`http2`]), over TCP, TLS or Unix-domain sockets ([`transport`]).
+
+mod chunked;
+mod connection;
+mod error;
+mod head;
+mod http2;
+mod message;
+mod open_response;
+mod pool;
+mod tls;
+mod transport;
+
+pub(crate) use self::{
+    error::{SendError, SendErrorKind},
+    message::{IncomingResponse, OutgoingRequest, ResponseLimits},
+    open_response::OpenResponse,
+    pool::Pool,
+    tls::{TlsError, connector},
+    transport::{Connector, Transport},
+};

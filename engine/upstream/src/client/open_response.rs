@@ -1,0 +1,96 @@
+//! A response whose body is read as it comes, for subscriptions that stay open.
+
+use bytes::BytesMut;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::{
+    chunked::{DecodeError, Decoder},
+    error::SendErrorKind,
+    head::{self, BodyEnd},
+    transport::Transport,
+};
+
+#[derive(Debug)]
+pub(crate) struct OpenResponse {
+    transport: Transport,
+    /// As it came, before its chunks are joined.
+    input: BytesMut,
+    body: Body,
+}
+
+#[derive(Debug)]
+enum Body {
+    Chunked(Decoder),
+    /// So many bytes are still to come.
+    Length(usize),
+    Close,
+    Ended,
+}
+
+impl OpenResponse {
+    /// Sends a request, and reads the head of its response, which must be a success.
+    pub(crate) async fn open(mut transport: Transport, request: &[u8]) -> Result<Self, SendErrorKind> {
+        transport.write_all(request).await.map_err(SendErrorKind::Broken)?;
+        transport.flush().await.map_err(SendErrorKind::Broken)?;
+        let mut input = BytesMut::new();
+        let head = loop {
+            if transport.read_buf(&mut input).await.map_err(SendErrorKind::Broken)? == 0 {
+                return Err(SendErrorKind::Closed);
+            }
+            if let Some(head) = head::parse(&input).map_err(SendErrorKind::Protocol)? {
+                break head;
+            }
+        };
+        if head.status != 200 || head.is_json {
+            return Err(SendErrorKind::Protocol(format!(
+                "it responded with status {} and no events",
+                head.status
+            )));
+        }
+        let _ = input.split_to(head.bytes);
+        let body = match head.body {
+            BodyEnd::Chunked => Body::Chunked(Decoder::new()),
+            BodyEnd::Length(length) => Body::Length(length),
+            BodyEnd::Close => Body::Close,
+        };
+        Ok(Self { transport, input, body })
+    }
+
+    /// Waits for more of the body; false where it has ended.
+    pub(crate) async fn read(
+        &mut self,
+        output: &mut BytesMut,
+        max_bytes: usize,
+    ) -> Result<bool, SendErrorKind> {
+        loop {
+            let before = output.len();
+            match &mut self.body {
+                Body::Ended => return Ok(false),
+                Body::Chunked(decoder) => match decoder.decode(&mut self.input, output, max_bytes) {
+                    Ok(true) => self.body = Body::Ended,
+                    Ok(false) => {}
+                    Err(DecodeError::TooLarge) => return Err(SendErrorKind::TooLarge { max_bytes }),
+                    Err(DecodeError::Broken(what)) => return Err(SendErrorKind::Protocol(what.to_owned())),
+                },
+                Body::Length(left) => {
+                    let piece = self.input.split_to(self.input.len().min(*left));
+                    *left -= piece.len();
+                    output.extend_from_slice(&piece);
+                    if *left == 0 {
+                        self.body = Body::Ended;
+                    }
+                }
+                Body::Close => output.extend_from_slice(&self.input.split()),
+            }
+            if output.len() > before {
+                return Ok(true);
+            }
+            if matches!(self.body, Body::Ended) {
+                return Ok(false);
+            }
+            if self.transport.read_buf(&mut self.input).await.map_err(SendErrorKind::Broken)? == 0 {
+                return if matches!(self.body, Body::Close) { Ok(false) } else { Err(SendErrorKind::Closed) };
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! One core's connections to one address of an upstream.
+
+use std::{cell::RefCell, fmt::Write as _, rc::Rc, sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+
+use super::{
+    connection::Connection,
+    error::SendError,
+    http2::Http2,
+    message::{ACCEPT, IncomingResponse, OutgoingRequest},
+    transport::{Connector, Opened},
+};
+use crate::address::Address;
+
+#[derive(Debug)]
+pub(crate) struct Pool {
+    address: Arc<Address>,
+    connector: Connector,
+    idle_timeout: Duration,
+    /// Headers of the configuration.
+    headers: Rc<[(String, String)]>,
+    /// The head of each request over HTTP/1.1, up to the fields that differ.
+    head: Vec<u8>,
+    /// The one that was used last is used first.
+    idle: RefCell<Vec<Connection>>,
+    http2: RefCell<Option<Http2>>,
+}
+
+impl Pool {
+    pub(crate) fn new(
+        address: Arc<Address>,
+        connector: Connector,
+        idle_timeout: Duration,
+        headers: Rc<[(String, String)]>,
+    ) -> Self {
+        let Address { target, authority, .. } = &*address;
+        let mut head = format!(
+            "POST {target} HTTP/1.1\r\nhost: {authority}\r\ncontent-type: application/json\r\naccept: {ACCEPT}\r\n"
+        );
+        for (name, value) in &*headers {
+            let _ = write!(head, "{name}: {value}\r\n");
+        }
+        head.push_str("content-length: ");
+        Self {
+            address,
+            connector,
+            idle_timeout,
+            headers,
+            head: head.into_bytes(),
+            idle: RefCell::default(),
+            http2: RefCell::default(),
+        }
+    }
+
+    /// Sends a request, over a connection that is there or a new one.
+    pub(crate) async fn send(&self, request: &OutgoingRequest<'_>) -> Result<IncomingResponse, SendError> {
+        let http2 = self.http2.borrow().clone();
+        if let Some(http2) = http2 {
+            return self.send_by_http2(&http2, request).await;
+        }
+        if let Some(connection) = self.take_idle() {
+            return self.exchange(connection, request).await;
+        }
+        let Opened { transport, is_http2 } = self.connector.open(&self.address).await?;
+        if !is_http2 {
+            return self.exchange(Connection::new(transport, Instant::now()), request).await;
+        }
+        let known = self.http2.borrow().clone();
+        let http2 = if let Some(known) = known {
+            // Another request was faster.
+            known
+        } else {
+            let opened = Http2::open(transport).await?;
+            self.http2.replace(Some(opened.clone()));
+            opened
+        };
+        self.send_by_http2(&http2, request).await
+    }
+
+    async fn send_by_http2(
+        &self,
+        http2: &Http2,
+        request: &OutgoingRequest<'_>,
+    ) -> Result<IncomingResponse, SendError> {
+        let sent = http2.exchange(&self.address, &self.headers, request).await;
+        if sent.as_ref().is_err_and(SendError::ends_connection) {
+            self.http2.replace(None);
+        }
+        sent
+    }
+
+    async fn exchange(
+        &self,
+        mut connection: Connection,
+        request: &OutgoingRequest<'_>,
+    ) -> Result<IncomingResponse, SendError> {
+        let exchanged = connection.exchange(&self.written(request), &request.limits).await?;
+        if exchanged.is_reusable {
+            connection.idle_since = Instant::now();
+            self.idle.borrow_mut().push(connection);
+        }
+        Ok(exchanged.response)
+    }
+
+    /// Head and body.
+    fn written(&self, request: &OutgoingRequest<'_>) -> Vec<u8> {
+        let forwarded: usize = request.headers.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
+        let mut out = Vec::with_capacity(self.head.len() + forwarded + request.body.len() + 24);
+        out.extend_from_slice(&self.head);
+        out.extend_from_slice(itoa::Buffer::new().format(request.body.len()).as_bytes());
+        for (name, value) in request.headers {
+            out.extend_from_slice(b"\r\n");
+            out.extend_from_slice(name.as_bytes());
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(value);
+        }
+        out.extend_from_slice(b"\r\n\r\n");
+        out.extend_from_slice(&request.body);
+        out
+    }
+
+    fn take_idle(&self) -> Option<Connection> {
+        let mut idle = self.idle.borrow_mut();
+        while let Some(mut connection) = idle.pop() {
+            if connection.idle_since.elapsed() > self.idle_timeout {
+                // Those below it have waited longer.
+                idle.clear();
+                return None;
+            }
+            if connection.is_open() {
+                return Some(connection);
+            }
+        }
+        None
+    }
+
+    /// Lets go connections that nobody has used for long.
+    pub(crate) fn close_idle(&self) {
+        let limit = self.idle_timeout;
+        self.idle.borrow_mut().retain(|connection| connection.idle_since.elapsed() <= limit);
+    }
+}

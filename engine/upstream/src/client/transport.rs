@@ -1,0 +1,132 @@
+//! Streams to upstreams: TCP, TLS over it, and Unix-domain sockets; and how they are opened.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use rustls::pki_types::ServerName;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::{TcpStream, UnixStream},
+};
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+use super::error::{SendError, SendErrorKind};
+use crate::{
+    address::{Address, Place},
+    settings::HttpVersion,
+};
+
+#[derive(Debug)]
+pub(crate) enum Transport {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// Opens streams to the addresses of one upstream.
+#[derive(Debug, Clone)]
+pub(crate) struct Connector {
+    pub(crate) tls: Option<Arc<rustls::ClientConfig>>,
+    pub(crate) timeout: Duration,
+    pub(crate) version: HttpVersion,
+}
+
+/// A stream, and whether HTTP/2 is spoken on it.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) transport: Transport,
+    pub(super) is_http2: bool,
+}
+
+impl Connector {
+    pub(super) async fn open(&self, address: &Address) -> Result<Opened, SendError> {
+        let limit_ms = self.timeout.as_millis();
+        match tokio::time::timeout(self.timeout, self.connect(address)).await {
+            Ok(opened) => opened.map_err(|error| SendError::unsent(SendErrorKind::Connect(error))),
+            Err(_) => Err(SendError::unsent(SendErrorKind::Timeout {
+                what: "to connect",
+                limit_ms,
+                option: "connect_timeout_ms",
+            })),
+        }
+    }
+
+    /// A stream on which HTTP/1.1 is spoken, for what stays open.
+    pub(crate) async fn open_stream(&self, address: &Address) -> Result<Transport, SendError> {
+        let tls = self.tls.as_ref().map(|tls| {
+            let mut tls = (**tls).clone();
+            tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+            Arc::new(tls)
+        });
+        let connector = Self { tls, version: HttpVersion::Http1, ..self.clone() };
+        Ok(connector.open(address).await?.transport)
+    }
+
+    async fn connect(&self, address: &Address) -> io::Result<Opened> {
+        let is_http2 = self.version == HttpVersion::Http2;
+        let (host, port) = match &address.place {
+            Place::Unix(path) => {
+                let transport = Transport::Unix(UnixStream::connect(path).await?);
+                return Ok(Opened { transport, is_http2 });
+            }
+            Place::Tcp { host, port } => (host.as_str(), *port),
+        };
+        let stream = TcpStream::connect((host, port)).await?;
+        stream.set_nodelay(true)?;
+        let Some(tls) = self.tls.as_ref().filter(|_| address.is_secure) else {
+            return Ok(Opened { transport: Transport::Tcp(stream), is_http2 });
+        };
+        let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
+        let stream = TlsConnector::from(Arc::clone(tls)).connect(name, stream).await?;
+        let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        if self.version == HttpVersion::Http2 && !is_http2 {
+            return Err(io::Error::other("it does not agree on HTTP/2"));
+        }
+        Ok(Opened { transport: Transport::Tls(Box::new(stream)), is_http2 })
+    }
+}
+
+impl AsyncRead for Transport {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Transport {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_flush(context),
+            Self::Unix(stream) => Pin::new(stream).poll_flush(context),
+            Self::Tls(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}

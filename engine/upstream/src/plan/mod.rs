@@ -1,0 +1,171 @@
+//! What an upstream is asked: a root field as text of its own, of which requests are put together ([`print`]), and a whole
+//! operation as its client wrote it.
+
+mod parts;
+mod print;
+
+use std::io::Write as _;
+
+use prony_graphql::{
+    Name,
+    error::Position,
+    json,
+    selection::{Field, OperationKind},
+    variables::Variables,
+};
+use prony_source::{FieldPlan, OperationRequest};
+use serde_json::Value as Json;
+
+pub(crate) use self::parts::Typenames;
+use self::parts::{UpstreamVariable, VariableValue};
+use crate::schema::UpstreamModel;
+
+/// A root field, ready to be forwarded beside others.
+#[derive(Debug)]
+pub(crate) struct UpstreamField {
+    pub(crate) kind: OperationKind,
+    pub(crate) response_key: Name,
+    pub(crate) position: Position,
+    /// Text of a selection, escaped to stand within a string of JSON.
+    text: String,
+    /// That the text uses.
+    variables: Vec<UpstreamVariable>,
+    /// Names of types that the response has other than they are served; none where it is served as it comes.
+    pub(crate) typenames: Option<Box<Typenames>>,
+}
+
+/// An operation that is forwarded as its client wrote it.
+#[derive(Debug)]
+pub(crate) struct UpstreamOperation {
+    pub(crate) kind: OperationKind,
+    /// `{"query":"…"`, without its end.
+    head: Vec<u8>,
+    /// `"name":` of each variable.
+    variables: Vec<Box<[u8]>>,
+    pub(crate) fields: Vec<WholeField>,
+}
+
+/// What is known of a root field of an operation that is forwarded whole.
+#[derive(Debug)]
+pub(crate) struct WholeField {
+    pub(crate) response_key: Name,
+    pub(crate) position: Position,
+}
+
+impl FieldPlan for UpstreamField {
+    fn weight_bytes(&self) -> usize {
+        let variables = self
+            .variables
+            .iter()
+            .map(|variable| size_of::<UpstreamVariable>() + variable.name.len() + variable.ty.len());
+        size_of::<Self>() + self.text.len() + variables.sum::<usize>()
+    }
+}
+
+impl FieldPlan for UpstreamOperation {
+    fn weight_bytes(&self) -> usize {
+        let variables = self.variables.iter().map(|name| name.len() + size_of::<Box<[u8]>>());
+        size_of::<Self>() + self.head.len() + variables.sum::<usize>() + size_of_val(&*self.fields)
+    }
+}
+
+impl UpstreamField {
+    pub(crate) fn of(model: &UpstreamModel, kind: OperationKind, field: &Field) -> Self {
+        let mut printer = print::Printer::new(model, kind, field);
+        printer.field(field, None);
+        let print::Printed { text, variables } = printer.finish();
+        let mut escaped = Vec::with_capacity(text.len() + text.len() / 8);
+        json::write_string(&mut escaped, &text);
+        let inner = escaped[1..escaped.len() - 1].to_vec();
+        Self {
+            kind,
+            response_key: field.response_key.clone(),
+            position: field.position,
+            text: String::from_utf8(inner).expect("an escaped text is text"),
+            variables,
+            typenames: print::typenames(model, field).map(Box::new),
+        }
+    }
+
+    /// The body of a request for these fields, which are of one kind.
+    pub(crate) fn request(fields: &[&Self], variables: &Variables) -> Vec<u8> {
+        let texts: usize = fields.iter().map(|field| field.text.len()).sum();
+        let mut body = Vec::with_capacity(texts + 128);
+        body.extend_from_slice(b"{\"query\":\"");
+        let kind = fields.first().map_or(OperationKind::Query, |field| field.kind);
+        write!(body, "{kind}").expect("memory takes it");
+        let mut declared: Vec<&UpstreamVariable> = Vec::new();
+        for variable in fields.iter().flat_map(|field| &field.variables) {
+            match declared.iter_mut().find(|known| known.name == variable.name) {
+                // The narrower type goes where the wider one does.
+                Some(known) if known.ty.len() < variable.ty.len() => *known = variable,
+                Some(_) => {}
+                None => declared.push(variable),
+            }
+        }
+        for (index, UpstreamVariable { name, ty, .. }) in declared.iter().enumerate() {
+            let begin = if index == 0 { '(' } else { ' ' };
+            write!(body, "{begin}${name}:{ty}").expect("memory takes it");
+        }
+        body.extend_from_slice(if declared.is_empty() { b"{" } else { b"){" });
+        for field in fields {
+            body.extend_from_slice(field.text.as_bytes());
+        }
+        body.extend_from_slice(b"}\"");
+        if !declared.is_empty() {
+            body.extend_from_slice(b",\"variables\":");
+            for (index, UpstreamVariable { name, value, .. }) in declared.iter().enumerate() {
+                body.push(if index == 0 { b'{' } else { b',' });
+                json::write_string(&mut body, name);
+                body.push(b':');
+                let value = match value {
+                    VariableValue::Slot(slot) => variables.get(slot).unwrap_or(&Json::Null),
+                    VariableValue::Constant(value) => value,
+                };
+                serde_json::to_writer(&mut body, value).expect("memory takes it");
+            }
+            body.push(b'}');
+        }
+        body.push(b'}');
+        body
+    }
+}
+
+impl UpstreamOperation {
+    pub(crate) fn of(request: &OperationRequest<'_>) -> Self {
+        let mut head = Vec::with_capacity(request.text.len() + 64);
+        head.extend_from_slice(b"{\"query\":");
+        json::write_string(&mut head, request.text);
+        let fields = request
+            .fields
+            .iter()
+            .map(|field| WholeField { response_key: field.response_key.clone(), position: field.position });
+        Self {
+            kind: request.kind,
+            head,
+            variables: request.variables.iter().map(|name| json::member_prefix(name)).collect(),
+            fields: fields.collect(),
+        }
+    }
+
+    /// The body of a request for it.
+    pub(crate) fn request(&self, variables: &Variables) -> Vec<u8> {
+        let mut body = Vec::with_capacity(self.head.len() + 64);
+        body.extend_from_slice(&self.head);
+        if !self.variables.is_empty() {
+            body.extend_from_slice(b",\"variables\":{");
+            let mut is_first = true;
+            for (name, value) in self.variables.iter().zip(variables.values()) {
+                let Some(value) = value else { continue };
+                if !std::mem::take(&mut is_first) {
+                    body.push(b',');
+                }
+                body.extend_from_slice(name);
+                serde_json::to_writer(&mut body, value).expect("memory takes it");
+            }
+            body.push(b'}');
+        }
+        body.push(b'}');
+        body
+    }
+}

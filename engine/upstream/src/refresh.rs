@@ -1,0 +1,119 @@
+//! Keeps what is known of an upstream in step with it: its schema, and whether its addresses respond.
+
+use std::{
+    fs,
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use crate::{
+    counters::add,
+    response::request_text,
+    schema::{INTROSPECTION, sdl_of},
+    sender::Sender,
+    upstream::{Upstream, UpstreamOpenError},
+};
+
+/// How soon a schema that is not known is asked for again, and after how many failures it is no sooner.
+const RETRY_FIRST: Duration = Duration::from_millis(250);
+const RETRY_LAST: Duration = Duration::from_secs(15);
+
+pub(crate) async fn open_schema(upstream: &Arc<Upstream>) -> Result<(), UpstreamOpenError> {
+    if upstream.settings.schema_file.is_some() {
+        let sdl = upstream.read_schema_file()?;
+        upstream.serve(sdl)?;
+        return Ok(());
+    }
+    let sender = Sender::new(Arc::clone(upstream));
+    let Err(failure) = renew(upstream, &sender).await else { return Ok(()) };
+    let address = &upstream.endpoints[0].address;
+    let cached = upstream.settings.schema_cache.as_ref().and_then(|path| fs::read_to_string(path).ok());
+    if let Some(Ok(_)) = cached.map(|sdl| upstream.serve(sdl)) {
+        tracing::warn!(%address, failure, "an upstream is down; its last schema is served");
+    } else {
+        tracing::warn!(%address, failure, "an upstream is down; it is asked again");
+    }
+    Ok(())
+}
+
+/// Asks for the schema. What is wrong is for people who run the server.
+async fn renew(upstream: &Upstream, sender: &Sender) -> Result<(), String> {
+    let renewed = try_renew(upstream, sender).await;
+    if renewed.is_err() {
+        add(&upstream.counters.schema_failures);
+    }
+    let mut failure = upstream.schema.failure.lock().unwrap_or_else(PoisonError::into_inner);
+    *failure = renewed.as_ref().err().cloned();
+    renewed
+}
+
+async fn try_renew(upstream: &Upstream, sender: &Sender) -> Result<(), String> {
+    if upstream.settings.schema_file.is_some() {
+        let sdl = upstream.read_schema_file().map_err(|error| error.to_string())?;
+        return upstream.serve(sdl).map(|_| ()).map_err(|error| error.to_string());
+    }
+    let response = sender.send(true, &[], request_text(INTROSPECTION)).await;
+    let response = response.map_err(|error| error.to_string())?;
+    if !response.is_json {
+        return Err(format!("it responded with status {} and no JSON", response.status));
+    }
+    let sdl = sdl_of(&response.body)?;
+    let is_other = upstream.serve(sdl.clone()).map_err(|error| error.to_string())?;
+    if let (true, Some(path)) = (is_other, &upstream.settings.schema_cache) {
+        // Half a file must never be read.
+        let beside = path.with_extension("part");
+        let written = fs::write(&beside, sdl).and_then(|()| fs::rename(&beside, path));
+        if let Err(error) = written {
+            tracing::warn!(path = %path.display(), %error, "an upstream's schema cannot be kept");
+        }
+    }
+    Ok(())
+}
+
+/// Keeps the schema in step with the upstream's; never returns.
+pub(crate) async fn follow_schema(upstream: Arc<Upstream>) {
+    let sender = Sender::new(Arc::clone(&upstream));
+    let mut retry = RETRY_FIRST;
+    loop {
+        let is_known = upstream.schema.model.load().is_some();
+        let refresh = upstream.settings.schema_refresh;
+        let wait = match (is_known, refresh.is_zero() || upstream.settings.schema_file.is_some()) {
+            (false, _) => Some(retry),
+            (true, false) => Some(refresh),
+            (true, true) => None,
+        };
+        let pause = async {
+            match wait {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = pause => {}
+            () = upstream.schema.reload.notified() => {}
+        }
+        match renew(&upstream, &sender).await {
+            Ok(()) => retry = RETRY_FIRST,
+            Err(failure) => {
+                let address = &upstream.endpoints[0].address;
+                retry = (retry * 2).min(RETRY_LAST);
+                tracing::warn!(%address, failure, "an upstream's schema is not known, or stays as it was");
+            }
+        }
+    }
+}
+
+/// Asks each address whether it responds; never returns.
+pub(crate) async fn check_health(upstream: Arc<Upstream>) {
+    let interval = upstream.settings.health_check;
+    if interval.is_zero() {
+        std::future::pending::<()>().await;
+    }
+    let sender = Sender::new(Arc::clone(&upstream));
+    loop {
+        tokio::time::sleep(interval).await;
+        for index in 0..upstream.endpoints.len() {
+            sender.check(index).await;
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! What is served of an upstream: its own schema ([`introspection`], or a file), read once into a [`model`] under the names of the
+//! configuration ([`names`]), of which roles see a part ([`restrict`]).
+
+mod introspection;
+mod model;
+mod names;
+mod restrict;
+
+pub(crate) use self::{
+    introspection::{INTROSPECTION, sdl_of},
+    model::{ModelError, UpstreamModel},
+};

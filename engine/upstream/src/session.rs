@@ -1,0 +1,193 @@
+//! One core's part of an upstream: root fields and whole operations forwarded, responses taken apart.
+
+use std::sync::Arc;
+
+use futures_util::future::LocalBoxFuture;
+use prony_graphql::{
+    budget::ResponseMeter,
+    error::{ErrorCode, GraphqlError, PathSegment, Position},
+    response::FieldResult,
+    selection::OperationKind,
+    variables::Variables,
+};
+use prony_source::{Events, OperationResult, PreparedField, SourceSession};
+
+use crate::{
+    client::{IncomingResponse, SendError, SendErrorKind},
+    counters::add,
+    plan::{UpstreamField, UpstreamOperation},
+    response::{self, ResponseFault, WholeResponse, request_text},
+    sender::Sender,
+    subscribe,
+    upstream::Upstream,
+};
+
+#[derive(Debug)]
+pub(crate) struct UpstreamSession {
+    upstream: Arc<Upstream>,
+    sender: Sender,
+}
+
+impl UpstreamSession {
+    pub(crate) fn new(upstream: Arc<Upstream>) -> Self {
+        Self { sender: Sender::new(Arc::clone(&upstream)), upstream }
+    }
+
+    /// Forwards root fields, which are of one kind, as one request.
+    async fn forward(&self, fields: &[&UpstreamField], variables: &Variables) -> Vec<FieldResult> {
+        add(&self.upstream.counters.parts);
+        let (key, position) = (fields[0].response_key.as_str(), fields[0].position);
+        let is_query = fields[0].kind == OperationKind::Query;
+        let body = UpstreamField::request(fields, variables);
+        let results = match self.send(is_query, variables, body).await {
+            Ok(response) => {
+                let read = response::fields(&response.body, fields, self.upstream.shown());
+                read.map_err(|fault| self.unreadable(&response, &fault))
+            }
+            Err(error) => Err(error),
+        };
+        results.unwrap_or_else(|error| {
+            let error = error.with_path(vec![PathSegment::Key(key.into())]);
+            response::failed(&error, position, fields.len())
+        })
+    }
+
+    async fn forward_whole(&self, operation: &UpstreamOperation, variables: &Variables) -> OperationResult {
+        add(&self.upstream.counters.whole);
+        let is_query = operation.kind == OperationKind::Query;
+        let sent = self.send(is_query, variables, operation.request(variables)).await;
+        let read = sent.and_then(|response| {
+            let read = response::whole(&response.body, &operation.fields, self.upstream.shown());
+            match read {
+                Ok(WholeResponse::AsItIs { has_errors }) => {
+                    Ok(OperationResult::Body { bytes: response.body.into(), has_errors })
+                }
+                Ok(WholeResponse::Body { bytes, has_errors }) => {
+                    Ok(OperationResult::Body { bytes, has_errors })
+                }
+                Ok(WholeResponse::Fields(results)) => Ok(OperationResult::Fields(results)),
+                Err(fault) => Err(self.unreadable(&response, &fault)),
+            }
+        });
+        read.unwrap_or_else(|error| {
+            let position = operation.fields.first().map_or(Position::default(), |field| field.position);
+            OperationResult::Fields(response::failed(&error, position, operation.fields.len()))
+        })
+    }
+
+    /// A response that claims to be JSON and is within what the operation may have.
+    async fn send(
+        &self,
+        is_query: bool,
+        variables: &Variables,
+        body: Vec<u8>,
+    ) -> Result<IncomingResponse, GraphqlError> {
+        let response = self.sender.send(is_query, variables.headers(), body).await;
+        let response = response.map_err(|error| failure(&error))?;
+        if !response.is_json {
+            let detail = format!("it responded with status {} and no JSON", response.status);
+            return Err(GraphqlError::new(code_of(response.status), UNREADABLE).with_detail(detail));
+        }
+        let max_bytes = self.upstream.settings.common.max_response_bytes;
+        ResponseMeter::new(max_bytes, variables.budget()).check(response.body.len())?;
+        Ok(response)
+    }
+
+    #[expect(clippy::unused_self, reason = "it belongs to the others")]
+    fn unreadable(&self, response: &IncomingResponse, fault: &ResponseFault) -> GraphqlError {
+        let detail = format!("status {}: {fault}", response.status);
+        GraphqlError::new(code_of(response.status), UNREADABLE).with_detail(detail)
+    }
+}
+
+const UNREADABLE: &str = "the service behind this field did not respond as a GraphQL server does";
+
+fn code_of(status: u16) -> ErrorCode {
+    if status >= 500 { ErrorCode::SourceUnavailable } else { ErrorCode::SourceFailed }
+}
+
+/// As clients see it.
+fn failure(error: &SendError) -> GraphqlError {
+    let (code, message) = match &error.kind {
+        SendErrorKind::QueueFull { .. } | SendErrorKind::QueueTimeout { .. } => {
+            (ErrorCode::Overloaded, "the service behind this field is asked for too much; try again later")
+        }
+        SendErrorKind::Timeout { .. } => (ErrorCode::Timeout, "the service behind this field took too long"),
+        SendErrorKind::TooLarge { .. } => (
+            ErrorCode::LimitExceeded,
+            "the response of the service behind this field is too large; ask for less",
+        ),
+        SendErrorKind::Protocol(_) => (ErrorCode::SourceFailed, UNREADABLE),
+        SendErrorKind::Connect(_)
+        | SendErrorKind::Closed
+        | SendErrorKind::Broken(_)
+        | SendErrorKind::BreakerOpen { .. } => {
+            (ErrorCode::SourceUnavailable, "the service behind this field cannot be reached; try again later")
+        }
+    };
+    let message = if error.may_have_arrived && code == ErrorCode::SourceUnavailable {
+        "the service behind this field was asked, and has gone without a response"
+    } else {
+        message
+    };
+    GraphqlError::new(code, message).with_detail(error.to_string())
+}
+
+impl SourceSession for UpstreamSession {
+    fn query<'a>(
+        &'a self,
+        field: &'a PreparedField,
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, FieldResult> {
+        Box::pin(async move {
+            let mut results = self.forward(&[field.plan()], variables).await;
+            results.pop().expect("each field has a result")
+        })
+    }
+
+    fn query_all<'a>(
+        &'a self,
+        fields: &'a [&'a PreparedField],
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, Vec<FieldResult>> {
+        Box::pin(async move {
+            let fields: Vec<&UpstreamField> = fields.iter().map(|field| field.plan()).collect();
+            self.forward(&fields, variables).await
+        })
+    }
+
+    /// As one request, whose root fields the upstream executes in their order.
+    fn mutate<'a>(
+        &'a self,
+        fields: &'a [&'a PreparedField],
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, Vec<FieldResult>> {
+        self.query_all(fields, variables)
+    }
+
+    fn execute<'a>(
+        &'a self,
+        operation: &'a PreparedField,
+        variables: &'a Variables,
+    ) -> LocalBoxFuture<'a, OperationResult> {
+        Box::pin(self.forward_whole(operation.plan(), variables))
+    }
+
+    fn subscribe(&self, field: &PreparedField, variables: &Variables) -> Result<Events, GraphqlError> {
+        Ok(subscribe::events(&self.upstream, field, variables))
+    }
+
+    fn health(&self) -> LocalBoxFuture<'_, Result<(), String>> {
+        Box::pin(async {
+            if let Some(failure) = self.upstream.missing_schema() {
+                return Err(format!("its schema is not known: {failure}"));
+            }
+            let response = self.sender.send(true, &[], request_text("{__typename}")).await;
+            match response {
+                Ok(response) if response.status < 500 => Ok(()),
+                Ok(response) => Err(format!("it responds with status {}", response.status)),
+                Err(error) => Err(error.to_string()),
+            }
+        })
+    }
+}

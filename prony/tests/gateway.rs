@@ -1,0 +1,426 @@
+//! Upstreams from outside: a second `prony` behind the first, and scripted peers that do what servers must not do.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use prony_testkit::{
+    PronyProcess,
+    peer::{ScriptedPeer, Step},
+    process::Signal,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Long enough for a loaded machine; only a failing test waits for it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const SDL: &str = "type Query { one: Int two(id: ID!): Thing } type Mutation { add(by: Int!): Int } \
+    type Thing { id: ID! name: String }";
+
+/// A `prony` with one processor.
+struct Server {
+    process: PronyProcess,
+    address: String,
+}
+
+impl Server {
+    fn start(arguments: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+        command.args(arguments).args(["--listen", "127.0.0.1:0", "--cpus", "1"]);
+        let mut process = PronyProcess::start_command(command);
+        let address = process.wait_for_url().replace("http://", "");
+        Self { process, address }
+    }
+
+    fn example() -> Self {
+        Self::start(&["example", "starwars"])
+    }
+
+    /// With a configuration file.
+    fn configured(directory: &TempDir, text: &str) -> Self {
+        let path = directory.path().join("prony.toml");
+        fs::write(&path, text).expect("the file can be written");
+        Self::start(&["serve", "--config", path.to_str().expect("the path is text")])
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}/graphql", self.address)
+    }
+
+    /// Head and body.
+    fn ask(&self, head: &str, body: &str) -> (String, String) {
+        let mut stream = TcpStream::connect(&self.address).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("it is not zero");
+        let length = body.len();
+        let request = format!(
+            "{head} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             content-length: {length}\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).expect("it reads");
+        let mut response = String::new();
+        stream.read_to_string(&mut response).expect("it responds");
+        let (head, body) = response.split_once("\r\n\r\n").expect("a head ends");
+        (head.to_owned(), body.to_owned())
+    }
+
+    fn graphql(&self, query: &str) -> Value {
+        self.graphql_with(query, &json!({}))
+    }
+
+    fn graphql_with(&self, query: &str, variables: &Value) -> Value {
+        let body = json!({ "query": query, "variables": variables }).to_string();
+        let (head, body) = self.ask("POST /graphql", &body);
+        serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {head}\n{body}"))
+    }
+
+    fn get(&self, path: &str) -> (String, String) {
+        self.ask(&format!("GET {path}"), "")
+    }
+
+    fn wait_until(&self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
+        let begun = Instant::now();
+        while !holds(self) {
+            assert!(begun.elapsed() < PATIENCE, "{what}\n{}", self.process.stderr());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// A response with a body of JSON.
+fn ok(body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
+        .into_bytes()
+}
+
+/// A gateway before a scripted peer whose schema is in a file, with more lines for its source.
+fn before(peer: &ScriptedPeer, directory: &TempDir, more: &str) -> Server {
+    let schema = directory.path().join("schema.graphql");
+    fs::write(&schema, SDL).expect("the file can be written");
+    let text = format!(
+        "[[source]]\nupstream = \"{}/graphql\"\nname = \"peer\"\nschema_file = {:?}\n{more}\n",
+        peer.url(),
+        schema.display()
+    );
+    Server::configured(directory, &text)
+}
+
+fn directory() -> TempDir {
+    tempfile::tempdir().expect("a directory can be made")
+}
+
+/// The message of the only error, and its code.
+fn failure(response: &Value) -> String {
+    let errors = response["errors"].as_array().unwrap_or_else(|| panic!("no errors: {response}"));
+    assert_eq!(errors.len(), 1, "{response}");
+    format!(
+        "{}: {}",
+        errors[0]["extensions"]["code"].as_str().unwrap_or("-"),
+        errors[0]["message"].as_str().unwrap_or("-")
+    )
+}
+
+#[test]
+fn a_gateway_responds_as_its_upstream_does() {
+    let upstream = Server::example();
+    let gateway = Server::start(&["serve", &upstream.url()]);
+    for name in ["q1", "q2", "q3"] {
+        let path = format!("{}/../examples/gateway/{name}.graphql", env!("CARGO_MANIFEST_DIR"));
+        let query = fs::read_to_string(path).expect("the example is there");
+        let response = gateway.graphql(&query);
+        assert_eq!(response, upstream.graphql(&query), "{name}");
+        assert!(response["errors"].is_null(), "{response}");
+    }
+    let query = "query A($id: ID!, $with: Boolean = true) { person(id: $id) { name homeworld @include(if: $with) { name } } }";
+    let expected = json!({"data": {"person": {"name": "Han Solo", "homeworld": {"name": "Hoth"}}}});
+    assert_eq!(gateway.graphql_with(query, &json!({"id": "3"})), expected);
+    // What the schema says of itself is said here, and the rest is forwarded in parts.
+    let parts =
+        gateway.graphql("{ __typename a: person(id: 1) { __typename name } b: planets(first: 1) { name } }");
+    let expected = json!({"data": {"__typename": "Query", "a": {"__typename": "Person", "name": "Luke Skywalker"},
+        "b": [{"name": "Tatooine"}]}});
+    assert_eq!(parts, expected);
+    let refused = gateway.graphql("{ person(id: 1) { age } }");
+    assert!(failure(&refused).starts_with("GRAPHQL_VALIDATION_FAILED"), "{refused}");
+    let metrics = gateway.get("/metrics").1;
+    assert!(
+        metrics.contains("prony_upstream_operations_total{source=\"graphql\",how=\"parts\"} 1"),
+        "{metrics}"
+    );
+    assert_eq!(gateway.process.stop().status.code(), Some(0));
+}
+
+#[test]
+fn names_are_changed_by_the_configuration_and_back_again() {
+    let (upstream, directory) = (Server::example(), directory());
+    let text = format!(
+        "[[source]]\nurl = \"{url}\"\nname = \"one\"\ntype_prefix = \"Sw\"\nfield_prefix = \"sw_\"\n\
+         [source.rename]\nPerson = \"Hero\"\n\"Query.person\" = \"hero\"\n\
+         [[source]]\nurl = \"{url}\"\nname = \"two\"\n",
+        url = upstream.url()
+    );
+    let gateway = Server::configured(&directory, &text);
+    let response = gateway.graphql(
+        "{ hero(id: 1) { __typename kind: __typename homeworld { __typename ...P } } person(id: 2) { __typename name } \
+         sw_films(first: 1) { characters { __typename } } } fragment P on SwPlanet { name }",
+    );
+    assert_eq!(response["data"]["hero"]["__typename"], "Hero");
+    assert_eq!(response["data"]["hero"]["kind"], "Hero");
+    assert_eq!(response["data"]["hero"]["homeworld"], json!({"__typename": "SwPlanet", "name": "Tatooine"}));
+    assert_eq!(response["data"]["person"], json!({"__typename": "Person", "name": "Leia Organa"}));
+    assert_eq!(response["data"]["sw_films"][0]["characters"][0]["__typename"], "Hero");
+}
+
+#[test]
+fn an_upstream_that_is_down_at_the_start_is_served_when_it_comes() {
+    let directory = directory();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    let address = listener.local_addr().expect("it is bound");
+    drop(listener);
+    let database = prony_testkit::chinook::sqlite_copy();
+    let cache = directory.path().join("schema.graphql");
+    let text = format!(
+        "[[source]]\nurl = \"http://{address}/graphql\"\nname = \"late\"\nschema_cache = {:?}\n\
+         [[source]]\nurl = \"sqlite:{}\"\n",
+        cache.display(),
+        database.path().display()
+    );
+    let gateway = Server::configured(&directory, &text);
+    assert!(gateway.graphql("{ artists(limit: 1) { Name } }")["errors"].is_null(), "the others are served");
+    let (head, health) = gateway.get("/health");
+    assert!(head.starts_with("HTTP/1.1 503") && health.contains("\"name\":\"late\""), "{head} {health}");
+    let listen = address.to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.args(["example", "starwars", "--listen", &listen, "--cpus", "1"]);
+    let mut upstream = PronyProcess::start_command(command);
+    upstream.wait_for_url();
+    let person = "{ person(id: 1) { name } }";
+    gateway.wait_until("the schema is served when it comes", |gateway| {
+        gateway.graphql(person)["data"]["person"]["name"] == "Luke Skywalker"
+    });
+    assert!(gateway.get("/health").0.starts_with("HTTP/1.1 200"));
+    // And the next time it is known before the upstream responds.
+    assert_eq!(upstream.stop().status.code(), Some(0));
+    drop(gateway);
+    let gateway = Server::configured(&directory, &text);
+    let response = gateway.graphql(person);
+    assert_eq!(
+        failure(&response),
+        "SOURCE_UNAVAILABLE: the service behind this field cannot be reached; try again later"
+    );
+}
+
+#[test]
+fn what_an_upstream_must_not_respond_is_told_apart() {
+    let unreadable = "SOURCE_FAILED: the service behind this field did not respond as a GraphQL server does";
+    let gone = "SOURCE_UNAVAILABLE: the service behind this field was asked, and has gone without a response";
+    let head = |lines: &str| format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n{lines}\r\n\r\n");
+    for (what, response, expected) in [
+        (
+            "html",
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 6\r\n\r\n<html>".to_vec(),
+            unreadable,
+        ),
+        ("garbage", b"\x00\x01\x02 nothing of HTTP\r\n\r\n".to_vec(), unreadable),
+        ("no JSON", ok("{\"data\":"), unreadable),
+        ("a list", ok("[1]"), unreadable),
+        ("nothing", ok("{}"), unreadable),
+        ("half a body", format!("{}{{\"data\"", head("content-length: 50")).into_bytes(), gone),
+        ("half a chunk", format!("{}a\r\n{{\"da", head("transfer-encoding: chunked")).into_bytes(), gone),
+        (
+            "two lengths",
+            format!("{}{{}}", head("content-length: 2\r\ncontent-length: 9")).into_bytes(),
+            unreadable,
+        ),
+        (
+            "length and chunks",
+            format!("{}0\r\n\r\n", head("content-length: 5\r\ntransfer-encoding: chunked")).into_bytes(),
+            unreadable,
+        ),
+        (
+            "10 GB",
+            head("content-length: 10000000000").into_bytes(),
+            "LIMIT_EXCEEDED: the response of the service behind this field is too large; ask for less",
+        ),
+        (
+            "an error status",
+            b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n".to_vec(),
+            "SOURCE_UNAVAILABLE: the service behind this field did not respond as a GraphQL server does",
+        ),
+        ("errors", ok(r#"{"errors":[{"message":"no","extensions":{"code":"OWN"}}]}"#), "OWN: no"),
+    ] {
+        let (directory, more) = (directory(), "retries = 0\nbreaker_failures = 1000");
+        let peer = ScriptedPeer::start(vec![vec![Step::ReadRequest, Step::Write(response)]]);
+        let gateway = before(&peer, &directory, more);
+        assert_eq!(failure(&gateway.graphql("{ one }")), expected, "{what}, whole");
+        let in_parts = gateway.graphql("{ __typename one }");
+        assert_eq!(failure(&in_parts), expected, "{what}, in parts");
+        assert_eq!(in_parts["data"]["__typename"], "Query", "{what}: {in_parts}");
+    }
+}
+
+#[test]
+fn an_upstream_that_hangs_is_given_up() {
+    let half = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{".to_vec();
+    for (what, script, detail) in [
+        (
+            "in the head",
+            vec![Step::ReadRequest, Step::Write(b"HTTP/1.1 200 OK\r\n".to_vec()), Step::Stall],
+            "upstream_timeout_ms",
+        ),
+        ("in the body", vec![Step::ReadRequest, Step::Write(half), Step::Stall], "upstream_timeout_ms"),
+        ("before all", vec![Step::ReadRequest, Step::Stall], "first_byte_timeout_ms"),
+    ] {
+        let (directory, peer) = (directory(), ScriptedPeer::start(vec![script]));
+        let gateway =
+            before(&peer, &directory, "retries = 0\nfirst_byte_timeout_ms = 200\nupstream_timeout_ms = 400");
+        let response = gateway.graphql("{ one }");
+        assert_eq!(failure(&response), "TIMEOUT: the service behind this field took too long", "{what}");
+        gateway.wait_until("the log says why", |gateway| gateway.process.stderr().contains(detail));
+    }
+}
+
+#[test]
+fn bytes_that_nobody_asked_for_are_nobodys_response() {
+    let directory = directory();
+    let twice = [ok(r#"{"data":{"one":1}}"#), ok(r#"{"data":{"one":666}}"#)].concat();
+    let peer = ScriptedPeer::start(vec![
+        vec![Step::ReadRequest, Step::Write(twice), Step::ReadToEnd],
+        vec![Step::ReadRequest, Step::Write(ok(r#"{"data":{"one":2}}"#)), Step::Repeat],
+    ]);
+    let gateway = before(&peer, &directory, "");
+    assert_eq!(gateway.graphql("{ one }"), json!({"data": {"one": 1}}));
+    assert_eq!(gateway.graphql("{ one }"), json!({"data": {"one": 2}}));
+    assert_eq!(peer.connections(), 2);
+}
+
+#[test]
+fn queries_are_sent_again_and_mutations_never() {
+    let (directory, good) = (directory(), ok(r#"{"data":{"one":1,"add":2}}"#));
+    let peer = ScriptedPeer::start(vec![
+        vec![Step::ReadRequest, Step::Reset],
+        vec![Step::ReadRequest, Step::Write(good)],
+        vec![Step::ReadRequest, Step::Reset],
+    ]);
+    let gateway = before(&peer, &directory, "breaker_failures = 1000");
+    assert_eq!(gateway.graphql("{ one }")["data"]["one"], 1);
+    let mutation = gateway.graphql("mutation { add(by: 2) }");
+    assert_eq!(
+        failure(&mutation),
+        "SOURCE_UNAVAILABLE: the service behind this field was asked, and has gone without a response"
+    );
+    assert_eq!(peer.connections(), 3, "the mutation was sent once");
+}
+
+#[test]
+fn an_address_that_fails_is_left_alone_and_asked_again_later() {
+    let directory = directory();
+    let bad = || vec![Step::ReadRequest, Step::Reset];
+    let good = vec![Step::ReadRequest, Step::Write(ok(r#"{"data":{"one":1}}"#)), Step::Repeat];
+    let peer = ScriptedPeer::start(vec![bad(), bad(), good]);
+    let gateway = before(&peer, &directory, "retries = 0\nbreaker_failures = 2\nbreaker_open_ms = 500");
+    for _ in 0..2 {
+        assert!(failure(&gateway.graphql("{ one }")).starts_with("SOURCE_UNAVAILABLE"));
+    }
+    let begun = Instant::now();
+    assert!(failure(&gateway.graphql("{ one }")).contains("cannot be reached"));
+    if begun.elapsed() < Duration::from_millis(400) {
+        assert_eq!(peer.connections(), 2, "it was not asked");
+    }
+    gateway.wait_until("it is asked again", |gateway| gateway.graphql("{ one }")["data"]["one"] == 1);
+    let metrics = gateway.get("/metrics").1;
+    assert!(metrics.contains("prony_upstream_ejections_total{source=\"peer\""), "{metrics}");
+}
+
+#[test]
+fn another_address_is_asked_where_one_is_down() {
+    let directory = directory();
+    let bad = ScriptedPeer::start(vec![vec![Step::ReadRequest, Step::Reset]]);
+    let good = ScriptedPeer::answering(ok(r#"{"data":{"one":1}}"#));
+    let more =
+        format!("addresses = [\"{}/graphql\"]\nbalance = \"round-robin\"\nbreaker_failures = 1", good.url());
+    let gateway = before(&bad, &directory, &more);
+    for _ in 0..6 {
+        assert_eq!(gateway.graphql("{ one }")["data"]["one"], 1);
+    }
+    assert_eq!(bad.connections(), 1, "it was taken out of use");
+}
+
+#[test]
+fn requests_without_a_place_are_refused_with_a_status() {
+    let directory = directory();
+    let peer = ScriptedPeer::start(vec![vec![Step::ReadRequest, Step::Stall]]);
+    let gateway = before(&peer, &directory, "max_upstream_connections = 1\nmax_waiting = 0");
+    let mut first = TcpStream::connect(&gateway.address).expect("it listens");
+    let body = r#"{"query":"{ one }"}"#;
+    let head = "POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
+    write!(first, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).expect("it reads");
+    gateway.wait_until("the only place is taken", |_| peer.connections() == 1);
+    let (head, body) = gateway.ask("POST /graphql", body);
+    assert!(head.starts_with("HTTP/1.1 503"), "{head}");
+    assert!(head.contains("\r\nretry-after: 1\r\n"), "{head}");
+    assert!(body.contains("OVERLOADED"), "{body}");
+}
+
+#[test]
+fn headers_are_forwarded_by_a_list_and_credentials_come_from_the_configuration() {
+    let (directory, peer) = (directory(), ScriptedPeer::answering(ok(r#"{"data":{"one":1}}"#)));
+    let more =
+        "forward_headers = [\"traceparent\", \"x-tenant\"]\n[source.headers]\nauthorization = \"Bearer own\"";
+    let gateway = before(&peer, &directory, more);
+    let body = r#"{"query":"{ one }"}"#;
+    let head = "POST /graphql HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer theirs\r\ncookie: a=b\r\n\
+        X-Tenant: blue\r\ntraceparent: 00-1-2-01\r\nkeep-alive: x\r\nconnection: close\r\ncontent-type: application/json";
+    let mut stream = TcpStream::connect(&gateway.address).expect("it listens");
+    write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).expect("it reads");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).expect("it responds");
+    let received = String::from_utf8(peer.received(0)).expect("it is text");
+    for wanted in ["authorization: Bearer own\r\n", "x-tenant: blue\r\n", "traceparent: 00-1-2-01\r\n"] {
+        assert!(received.contains(wanted), "{wanted} in {received}");
+    }
+    for unwanted in ["theirs", "cookie", "keep-alive", "connection: close"] {
+        assert!(!received.contains(unwanted), "{unwanted} in {received}");
+    }
+}
+
+#[test]
+fn a_schema_that_changes_is_served_without_a_break() {
+    let directory = directory();
+    let peer = ScriptedPeer::answering(ok(r#"{"data":{"one":1,"three":3}}"#));
+    let gateway = before(&peer, &directory, "");
+    assert!(failure(&gateway.graphql("{ three }")).starts_with("GRAPHQL_VALIDATION_FAILED"));
+    fs::write(directory.path().join("schema.graphql"), "type Query { one: Int three: Int }")
+        .expect("it can be written");
+    gateway.process.signal(Signal::HUP);
+    gateway.wait_until("the new field is there", |gateway| {
+        assert_eq!(gateway.graphql("{ one }")["data"]["one"], 1);
+        gateway.graphql("{ three }")["data"]["three"] == 3
+    });
+}
+
+#[test]
+fn roles_see_what_their_permissions_name_of_an_upstream() {
+    let (directory, upstream) = (directory(), Server::example());
+    let text = format!(
+        "[[source]]\nurl = \"{}\"\nname = \"films\"\n[auth]\nanonymous = \"guest\"\n\
+         [roles.guest.sources.films.types.Query]\nselect = {{ columns = [\"person\"] }}\n\
+         [roles.guest.sources.films.types.Person]\nselect = {{ columns = [\"id\", \"name\"] }}\n",
+        upstream.url()
+    );
+    let gateway = Server::configured(&directory, &text);
+    assert_eq!(gateway.graphql("{ person(id: 1) { id name } }")["data"]["person"]["name"], "Luke Skywalker");
+    for hidden in
+        ["{ person(id: 1) { eyeColor } }", "{ people { id } }", "{ person(id: 1) { homeworld { name } } }"]
+    {
+        let response = gateway.graphql(hidden);
+        assert!(failure(&response).starts_with("GRAPHQL_VALIDATION_FAILED"), "{hidden}: {response}");
+    }
+    let fields = gateway.graphql("{ __type(name: \"Person\") { fields { name } } }");
+    assert_eq!(fields["data"]["__type"]["fields"], json!([{"name": "id"}, {"name": "name"}]));
+}

@@ -2,7 +2,7 @@
 
 use crate::many::{Flags, duration};
 use anyhow::{Context as _, bail};
-use prony_model::comparison::{self, ComparisonFile, FailIf, Failure};
+use prony_model::comparison::{self, ComparisonFile, FailIf};
 use prony_model::search::{Vary, held};
 use prony_model::{LoadModel, Nanos, ResultFile};
 use prony_runs::{Argument, Compared, compare};
@@ -10,7 +10,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const CONDITION_FAILED: u8 = 1;
 /// What saved results end with.
 const SUFFIX: &str = ".prony.json";
 /// Of an address, where nothing else is said.
@@ -45,6 +44,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (file, path) = match arguments.given.as_slice() {
+        [alone] if !is_saved(alone) && !Path::new(alone).is_file() => bail!("{}", second_missing(alone)),
         [saved] => (saved_comparison(saved, &arguments.fail_if)?, None),
         [a, b] if is_saved(a) && is_saved(b) => (saved_results([a, b], &arguments.fail_if)?, None),
         given if given.iter().any(|given| is_saved(given)) => {
@@ -60,8 +60,17 @@ pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         &prony_report::comparison_summary(&file),
         path.as_deref(),
     )?;
-    let has_failed = file.fail_if.iter().any(|verdict| verdict.failure == Failure::Shown);
-    Ok(if has_failed { ExitCode::from(CONDITION_FAILED) } else { ExitCode::SUCCESS })
+    Ok(ExitCode::from(file.conclusion().exit_code()))
+}
+
+/// What to type where A stands alone and is no saved comparison.
+fn second_missing(a: &str) -> String {
+    let b = match (a.contains("://"), Path::new(a).extension()) {
+        (true, _) => "http://OTHER".to_owned(),
+        (false, Some(extension)) => format!("OTHER.{}", extension.to_string_lossy()),
+        (false, None) => "OTHER".to_owned(),
+    };
+    format!("two things are compared, and {a} is one; write: prony compare {a} {b}")
 }
 
 fn measure(arguments: &Arguments) -> anyhow::Result<(ComparisonFile, PathBuf)> {
@@ -110,6 +119,7 @@ fn saved_comparison(saved: &str, conditions: &[FailIf]) -> anyhow::Result<Compar
     }
     let mut file: ComparisonFile =
         serde_json::from_value(head).with_context(|| format!("cannot understand {}", path.display()))?;
+    file.runs.iter_mut().for_each(|run| run.result.judge_once());
     file.judge(conditions);
     Ok(file)
 }

@@ -2,12 +2,11 @@
 
 use crate::many::{Flags, duration, share};
 use anyhow::bail;
-use prony_model::search::{Answer, SearchPlan, StepShape, Vary};
+use prony_model::search::{SearchPlan, StepShape, Vary};
 use prony_model::{LoadModel, Nanos, PlanDraft, Threshold};
 use prony_runs::{Argument, SearchSettings, find};
 use std::process::ExitCode;
 
-const NO_LIMIT_FOUND: u8 = 1;
 /// Loads tried first: small enough for any target, large enough to be a load.
 const FROM_USERS: u32 = 10;
 const FROM_RATE: u32 = 100;
@@ -81,8 +80,7 @@ pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         &prony_report::search_summary(&file),
         Some(&path),
     )?;
-    let is_found = matches!(file.answer, Answer::Between { .. } | Answer::AtLeast { .. });
-    Ok(if is_found { ExitCode::SUCCESS } else { ExitCode::from(NO_LIMIT_FOUND) })
+    Ok(ExitCode::from(file.answer.conclusion().exit_code()))
 }
 
 fn settings(arguments: &Arguments, draft: &PlanDraft) -> anyhow::Result<SearchSettings> {

@@ -19,6 +19,7 @@ use place::{Place, PlaceArguments};
 use problems::Problems;
 use progress::Progress;
 use prony_graph_store::Recovery;
+use prony_model::units::grouped;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -254,11 +255,6 @@ fn say(line: &str) {
 
 fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(count), if count == 1 { one } else { many })
-}
-
-/// `1,234,567`.
-fn grouped(count: u64) -> String {
-    indicatif::HumanCount(count).to_string()
 }
 
 fn seconds(elapsed: Duration) -> String {

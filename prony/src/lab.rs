@@ -149,12 +149,12 @@ fn run_relational(arguments: RelationalArguments) -> anyhow::Result<ExitCode> {
 
 /// The tables, and where all of it is.
 fn show<O>(report: &Report<O>) -> anyhow::Result<ExitCode> {
-    let Report { markdown, directory, json_name, .. } = report;
+    let Report { markdown, directory, json_name, conclusion, .. } = report;
     crate::print(&format!(
         "{markdown}\nWritten to {}: table.md, {json_name} and a result file for each step.\n",
         directory.display()
     ))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(conclusion.exit_code()))
 }
 
 fn pace(arguments: &RelationalArguments) -> Pace {

@@ -1,7 +1,7 @@
 //! The command line: reads arguments, hands over to one module a command, and turns the outcome into an exit
 //! code. Everything else is in the libraries.
 //!
-//! Exit codes: 0 done, 1 measured and a threshold or an objective failed, 2 could not run.
+//! Exit codes: 0 passed, 1 failed, 3 void, by the rule of `prony_model::verdict::rule`; 2 could not run.
 
 mod compare;
 mod example;

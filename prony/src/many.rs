@@ -5,12 +5,10 @@ use anyhow::Context as _;
 use prony_load::Output;
 use prony_model::comparison::Side;
 use prony_model::result::Progress;
-use prony_model::result::ResultFile;
-use prony_model::search::{StepVerdict, Vary};
+use prony_model::search::Vary;
 use prony_model::{LoadModel, Nanos, PlanDraft};
-use prony_report::ProgressDisplay;
+use prony_report::{ProgressDisplay, run_line, step_verdict};
 use prony_runs::{Argument, Event, ManyOptions, OpenSettings, Subject, observe, result_path};
-use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -133,13 +131,13 @@ impl Display {
             Event::Second(progress) => self.second(progress),
             Event::StepRunEnds { load, run } => {
                 let outcome = if run.reason.is_empty() { "passed" } else { &run.reason };
-                self.say(&format!("{}: {}; {outcome}", self.vary.show(*load), figures(&run.result)));
+                self.say(&run_line(&self.vary.show(*load), &run.result, outcome));
             }
             Event::StepEnds { load, verdict, note } => {
                 let note = note.map_or(String::new(), |note| format!(": {note}"));
-                self.say(&format!("{}: {}{note}", self.vary.show(*load), shown(*verdict)));
+                self.say(&format!("{}: {}{note}", self.vary.show(*load), step_verdict(*verdict)));
             }
-            Event::SideRunEnds { side, result } => self.say(&format!("{side:?}: {}", figures(result))),
+            Event::SideRunEnds { side, result } => self.say(&run_line(&format!("{side:?}"), result, "")),
             Event::Warning(warning) => self.warn(warning),
         }
     }
@@ -166,26 +164,6 @@ impl Display {
     fn warn(&self, warning: &str) {
         self.run.as_ref().unwrap_or(&ProgressDisplay::Quiet).warn(warning);
     }
-}
-
-fn shown(verdict: StepVerdict) -> &'static str {
-    match verdict {
-        StepVerdict::Passed => "PASSED",
-        StepVerdict::Failed => "FAILED",
-        StepVerdict::LabLimited => "the lab itself is the limit",
-        StepVerdict::Undecided => "UNDECIDED, its runs disagree",
-    }
-}
-
-fn figures(result: &ResultFile) -> String {
-    let all = &result.headline().all;
-    let mut text = format!("{:.1}/s, {:.2} % errors", all.rate_per_s, all.error_share() * 100.0);
-    for percentile in [50.0, 95.0, 99.0] {
-        if let Some(time) = all.response_time.percentile(percentile) {
-            let _ = write!(text, ", p{percentile} {time}");
-        }
-    }
-    text
 }
 
 /// `5%` as 0.05.

@@ -1,6 +1,7 @@
 //! `prony run`: runs the load test that a plan or a URL with flags describes, shows how it goes, and prints the result.
 
 pub(crate) mod k6;
+mod k6_names;
 mod quantity;
 mod url;
 
@@ -8,11 +9,12 @@ use anyhow::{Context as _, bail};
 use prony_load::{Output, RunOptions, StopFlag, Url, explain, plan_schema, read_plan, run, run_workload};
 use prony_metrics::outputs::{OutputEnd, OutputSpec};
 use prony_model::result::Progress;
+use prony_model::verdict::conclusion::RunVerdict;
 use prony_model::{Plan, ResultFile};
 use prony_report::{ProgressDisplay, WrkShown};
 use prony_runs::samples::SampleOutputs;
 use prony_runs::wrk::{self, WrkGiven};
-use prony_runs::{Argument, Flags, observe, result_path};
+use prony_runs::{Argument, Flags, UrlGiven, observe, result_path};
 use prony_script_wrk::{ScriptError, WrkScript};
 use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
@@ -21,9 +23,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::{COULD_NOT_RUN, interrupt};
+use k6_names::K6Names;
 use url::UrlFlags;
-
-const THRESHOLD_FAILED: u8 = 1;
 
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
@@ -70,11 +71,13 @@ pub(crate) struct Arguments {
     /// Show nothing while the run goes.
     #[arg(long)]
     quiet: bool,
-    /// Exit with 1 where a finding voids what was measured.
+    /// Exit with 1, and not with 3, where what was measured cannot be believed.
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
     url_flags: UrlFlags,
+    #[command(flatten)]
+    k6_names: K6Names,
 }
 
 pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -105,9 +108,9 @@ pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(script) = &work.script {
         script.done(&result)?;
     }
-    let is_void = arguments.strict && result.findings.iter().any(|finding| finding.voids_claim);
-    let is_good = result.keeps_thresholds() && !is_void;
-    Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::from(THRESHOLD_FAILED) })
+    let conclusion = RunVerdict::of_kept(&result).conclusion;
+    let conclusion = if arguments.strict { conclusion.strict() } else { conclusion };
+    Ok(ExitCode::from(conclusion.exit_code()))
 }
 
 /// Samples that outputs could not write.
@@ -140,6 +143,9 @@ fn work(arguments: &Arguments) -> anyhow::Result<Work> {
         bail!("`{}` is one argument too many after `{first}`", second.unwrap_or_default());
     };
     let is_wrk = argument.kind.flags == Flags::Wrk;
+    if let Some(instead) = arguments.k6_names.instead(is_wrk, first, &crate::command_line()) {
+        bail!("{instead}");
+    }
     let script = match (&argument.url, &arguments.script) {
         (Some(_), Some(other)) => {
             bail!("two scripts, `{first}` and `{}`: one can be run", other.display());
@@ -182,20 +188,26 @@ fn file_work(path: &Path, arguments: &Arguments) -> anyhow::Result<Work> {
 
 fn url_work(url: &str, script: Option<&Path>, arguments: &Arguments) -> anyhow::Result<Work> {
     let flags = &arguments.url_flags;
+    let given = flags.given();
     let url = Url::parse(url)?;
-    let threads = flags.threads(arguments.threads)?;
-    let plan = flags.plan(&url)?;
-    let script = script.map(|path| prepare(path, &url, arguments, threads)).transpose()?;
+    let threads = given.threads(arguments.threads)?;
+    let plan = given.plan(&url)?;
+    let script = script.map(|path| prepare(path, &url, arguments, &given, threads)).transpose()?;
     let shown = WrkShown { url: url.text, latency: flags.latency, uncorrected: flags.uncorrected };
     Ok(Work { plan, script, threads: Some(threads), shown: Some(shown) })
 }
 
 /// Loads the script and calls its `setup` and `init` for each thread.
-fn prepare(path: &Path, url: &Url, arguments: &Arguments, threads: u32) -> anyhow::Result<WrkScript> {
+fn prepare(
+    path: &Path,
+    url: &Url,
+    arguments: &Arguments,
+    flags: &UrlGiven,
+    threads: u32,
+) -> anyhow::Result<WrkScript> {
     if !wrk::is_named(&path.to_string_lossy()) && path.extension().is_some() {
         bail!("--script takes a wrk script in Lua, and {} is none by its name", path.display());
     }
-    let flags = &arguments.url_flags;
     let given = WrkGiven {
         url: url.clone(),
         headers: flags.headers()?,

@@ -19,6 +19,11 @@ fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
+/// Whether the lab was too busy to be believed depends on the machine.
+fn is_void(shown: &str) -> bool {
+    shown.contains("runs were not about the target")
+}
+
 const SHORT: [&str; 5] = ["--duration=200ms", "--users=2", "--threads=1", "--runs", "3"];
 
 #[test]
@@ -29,8 +34,10 @@ fn a_b_b_a_and_what_was_saved_is_judged_again() {
     let arguments = [&[urls[0].as_str(), &urls[1]], &SHORT[..], &condition].concat();
     let output = prony_compare(directory.path(), &arguments);
     let shown = text(output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{shown}");
-    for part in ["throughput", "3 runs of each, made in turns", "throughput worse than 900%  kept"] {
+    let (code, judged) = if is_void(&shown) { (3, "VOID") } else { (0, "kept") };
+    assert_eq!(output.status.code(), Some(code), "{shown}");
+    let judged = format!("throughput worse than 900%  {judged}");
+    for part in ["throughput", "3 runs of each, made in turns", &judged] {
         assert!(shown.contains(part), "{part} in {shown}");
     }
     let path = shown.lines().find_map(|line| line.strip_prefix("result: ")).unwrap();
@@ -41,9 +48,9 @@ fn a_b_b_a_and_what_was_saved_is_judged_again() {
     assert_eq!(sides, ["a", "b", "b", "a", "a", "b"]);
 
     let again = prony_compare(directory.path(), &[path, "--fail-if", "errors worse than 0%", "--json"]);
-    assert_eq!(again.status.code(), Some(0));
+    assert_eq!(again.status.code(), Some(code));
     let judged: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
-    assert_eq!(judged["fail_if"][0]["failure"], "excluded");
+    assert_eq!(judged["fail_if"][0]["failure"], if code == 3 { "void" } else { "excluded" });
     assert_eq!(judged["comparison"]["pairs"], 3);
 }
 
@@ -77,7 +84,7 @@ fn saved_results_are_compared_without_running() {
     }
     let output = prony_compare(directory.path(), &["before", "after"]);
     let shown = text(output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{shown}");
+    assert_eq!(output.status.code(), Some(if is_void(&shown) { 3 } else { 0 }), "{shown}");
     assert!(shown.contains("A: before") && shown.contains("no claim is made: "), "{shown}");
     let mixed = prony_compare(directory.path(), &["before", "plan.toml"]);
     assert_eq!(mixed.status.code(), Some(2));
@@ -108,7 +115,7 @@ fn wrk_scripts_are_compared_with_an_address_each_or_with_one() {
     let check = |given: &[&str], subjects: [String; 2]| {
         let output = prony_compare(directory.path(), &[given, &SHORT, &["--json"]].concat());
         let error = text(output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{error}");
+        assert!(matches!(output.status.code(), Some(0 | 3)), "{error}");
         let file: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(file["state"], "completed");
         assert_eq!([&file["a"]["given"], &file["b"]["given"]], [&subjects[0], &subjects[1]]);

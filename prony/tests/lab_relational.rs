@@ -21,7 +21,8 @@ fn start(directory: &Path, arguments: &[&str]) -> PronyProcess {
 /// Runs to the end and returns the standard output.
 fn run(directory: &Path, arguments: &[&str]) -> String {
     let finished = start(directory, arguments).wait();
-    assert_eq!(finished.status.code(), Some(0), "{}{}", finished.stdout, finished.stderr);
+    // Whether anything of so short a run can be believed depends on the machine.
+    assert!(matches!(finished.status.code(), Some(0 | 3)), "{}{}", finished.stdout, finished.stderr);
     finished.stdout
 }
 

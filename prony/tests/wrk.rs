@@ -21,6 +21,13 @@ fn run(arguments: &[&str]) -> (String, String, Option<i32>) {
     (text(output.stdout), text(output.stderr), output.status.code())
 }
 
+/// Measured without a fault. A lab that was too busy to be believed says so and exits with 3: whether it was depends on the
+/// machine.
+fn demand_done((out, error, code): (&str, &str, Option<i32>)) {
+    let is_void = out.contains("! generator-bound (the figures are not about the target)");
+    assert_eq!((error, code), ("", Some(if is_void { 3 } else { 0 })), "{out}");
+}
+
 /// What parsers of wrk's output look for.
 fn number_before<'a>(text: &'a str, after: &str) -> Option<&'a str> {
     let line = text.lines().find(|line| line.contains(after))?;
@@ -39,7 +46,7 @@ fn a_url_is_loaded_and_reported_in_wrks_lines() {
     let url = format!("{}/path?q=1", peer.url());
     let (out, error, code) =
         run(&[&url, "-c", "2", "-t1", "-d", "9s", "-d", "1s", "-L", "-H", "X-Test: yes"]);
-    assert_eq!((error.as_str(), code), ("", Some(0)));
+    demand_done((&out, &error, code));
     for part in [
         format!(
             "Running 1s test @ {url}\n  1 threads and 2 connections\n  Thread Stats   Avg      Stdev     Max   +/- Stdev\n"
@@ -69,7 +76,7 @@ fn bad_statuses_and_lost_connections_are_counted_apart() {
     let script = vec![Step::ReadRequest, Step::Write(bad.into()), Step::ReadRequest, Step::Reset];
     let peer = ScriptedPeer::start(vec![script]);
     let (out, _, code) = run(&[&peer.url(), "-c1", "-d1"]);
-    assert_eq!(code, Some(0));
+    assert_eq!(code, Some(1), "nothing succeeded");
     assert!(
         out.contains("  Non-2xx or 3xx responses: ") && out.contains("  Socket errors: connect 0, read "),
         "{out}"
@@ -82,8 +89,8 @@ fn bad_statuses_and_lost_connections_are_counted_apart() {
 #[test]
 fn a_body_is_posted() {
     let peer = ScriptedPeer::answering(OK);
-    let (_, _, code) = run(&[&peer.url(), "-c1", "-d1", "--body", "a=1"]);
-    assert_eq!(code, Some(0));
+    let (out, error, code) = run(&[&peer.url(), "-c1", "-d1", "--body", "a=1"]);
+    demand_done((&out, &error, code));
     let sent = received(&peer);
     assert!(sent.starts_with("POST / HTTP/1.1\r\n") && sent.contains("\r\n\r\na=1POST /"), "{sent:.300}");
 }
@@ -111,7 +118,7 @@ fn example(name: &str, peer: &ScriptedPeer, flags: &[&str]) -> (String, String) 
     let url = peer.url();
     let arguments = [&[script.to_str().unwrap(), &url, "-c2", "-t2", "-d1"], flags].concat();
     let (out, error, code) = run(&arguments);
-    assert_eq!((error.as_str(), code), ("", Some(0)), "{out}");
+    demand_done((&out, &error, code));
     (out, received(peer))
 }
 
@@ -213,7 +220,7 @@ fn script(code: &str, flags: &[&str]) -> (String, String, Option<i32>) {
 fn arguments_reach_init() {
     let (out, error, code) =
         script("function init(args) print(args[1] .. '+' .. args[2]) end", &["--", "-x", "two"]);
-    assert_eq!((error.as_str(), code), ("", Some(0)));
+    demand_done((&out, &error, code));
     assert!(out.starts_with("-x+two\n"), "{out}");
 }
 
@@ -280,7 +287,7 @@ fn done_gets_all_that_wrk_gives_it() {
         print('all there')
     end";
     let (out, error, code) = script(code, &[]);
-    assert_eq!((error.as_str(), code), ("", Some(0)));
+    demand_done((&out, &error, code));
     assert!(out.ends_with("all there\n"), "{out}");
 }
 

@@ -3,7 +3,7 @@
 import uPlot from 'uplot';
 import type { Unit } from './data';
 import { h, newId } from './dom';
-import { shown, tick } from './format';
+import { axisName, shown, tick } from './format';
 import { color, lineStyle, onThemeChange } from './theme';
 
 export interface Line {
@@ -41,6 +41,8 @@ export interface Chart {
   xTick?: (value: number) => string;
   xSplits?: (min: number, max: number) => number[];
   xIsLog?: boolean;
+  /** What stands beneath the axis. */
+  xName: string;
   /** Drawn beneath the lines. */
   underlay?: (plot: uPlot) => void;
   overlay?: (plot: uPlot) => void;
@@ -181,14 +183,19 @@ function options(
   const narrow = host.clientWidth < 480;
   const secondSize = narrow ? 34 : 48;
   const font = `${narrow ? 10 : 11}px ${getComputedStyle(document.body).fontFamily}`;
-  const axis = { stroke: () => color('quiet'), font, ticks: { show: false }, gap: 6 };
+  const labels = { labelFont: font, labelSize: narrow ? 13 : 15, labelGap: 0 };
+  const axis = { stroke: () => color('quiet'), font, ticks: { show: false }, gap: 6, ...labels };
+  // Lines of observers have the observers' names, and the title says what is counted.
+  const named = (unit: Unit) =>
+    spec.lines.filter((line) => line.unit === unit).map((line) => (line.role === 'observed' ? spec.title.toLowerCase() : line.name));
+  const unitName = axisName(spec.unit, named(spec.unit));
   const fromZero: uPlot.Range.Function = (_plot, _min, max) => [0, max > 0 ? max * (spec.isAligned ? 1.16 : 1.08) : 1];
   const last = spec.x.length - 1;
   return {
     width: Math.max(host.clientWidth, 200),
     height: spec.height ?? 220,
     legend: { show: false },
-    padding: [8, second ? 0 : spec.isAligned ? secondSize : 12, 0, 0],
+    padding: [8, second ? 0 : spec.isAligned ? secondSize + labels.labelSize : 12, 0, 0],
     cursor: {
       drag: { x: true, y: false, setScale: true },
       points: { size: 6 },
@@ -203,6 +210,7 @@ function options(
     axes: [
       {
         ...axis,
+        label: spec.xName,
         grid: { show: spec.xIsLog ?? false, stroke: () => color('rule'), width: 1 },
         size: 26,
         values: (_plot, splits) => splits.map((split) => (split === null ? '' : (spec.xTick ?? spec.xLabel)(split))),
@@ -212,6 +220,7 @@ function options(
       },
       {
         ...axis,
+        label: unitName,
         scale: 'y',
         size: narrow ? 52 : 64,
         grid: { stroke: () => color('rule'), width: 1, ...(isLog && { filter: powers }) },
@@ -223,6 +232,7 @@ function options(
         ? [
             {
               ...axis,
+              label: axisName(second, named(second)),
               scale: 'second',
               side: 1 as const,
               size: secondSize,

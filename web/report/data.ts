@@ -1,6 +1,6 @@
 // What the page is given: lab/report/src/page/data.rs in TypeScript.
 
-export type Unit = 'per_second' | 'milliseconds' | 'count' | 'bytes' | 'processors' | 'share';
+export type Unit = 'per_second' | 'milliseconds' | 'count' | 'bytes' | 'bytes_per_second' | 'processors' | 'share';
 
 export interface PageData {
   title: string;
@@ -18,6 +18,7 @@ export interface RunData {
   started_at_unix_ms: number;
   facts: [term: string, what: string][];
   findings: FindingData[];
+  verdict: VerdictData | null;
   thresholds: ThresholdData[];
   claims: ClaimData[];
   tables: TableData[];
@@ -31,14 +32,20 @@ export interface RunData {
 export interface FindingData {
   kind: string;
   voids: boolean;
+  weight: string;
   seen: string;
   cause: string;
   try_next: string;
 }
 
+export interface VerdictData {
+  conclusion: 'passed' | 'failed' | 'void';
+  text: string;
+}
+
 export interface ThresholdData {
   text: string;
-  judgement: 'kept' | 'failed' | 'undecided';
+  judgement: 'kept' | 'failed' | 'undecided' | 'void';
   measured: string;
 }
 

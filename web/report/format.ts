@@ -1,12 +1,13 @@
 // Numbers and times as the terminal's summary writes them.
 import type { Unit } from './data';
 
-const thin = '\u202f';
+/** Looks like the terminal's, and does not break at the end of a line. */
+const space = '\u00a0';
 
-/** With thin spaces between groups of three digits. */
+/** With a space between groups of three digits. */
 export function grouped(value: number): string {
   const [whole = '', part] = Math.abs(value).toString().split('.');
-  const digits = whole.includes('e') ? whole : whole.replace(/\B(?=(\d{3})+$)/g, thin);
+  const digits = whole.includes('e') ? whole : whole.replace(/\B(?=(\d{3})+$)/g, space);
   return (value < 0 ? '−' : '') + digits + (part ? `.${part}` : '');
 }
 
@@ -40,6 +41,16 @@ export function moment(seconds: number): string {
   return `${sign}${minutes}m${rest ? `${pad(rest)}s` : ''}`;
 }
 
+/** One decimal, as rates have everywhere. */
+function decimal(value: number): string {
+  const tenths = Math.round(value * 10);
+  return `${grouped(Math.trunc(tenths / 10))}.${Math.abs(tenths % 10)}`;
+}
+
+function bytes(value: number): string {
+  return value < 1e3 ? `${Math.round(value)} B` : scaled(value, [['GB', 1e9], ['MB', 1e6], ['kB', 1e3]]);
+}
+
 /** A value with its unit. */
 export function shown(value: number | null | undefined, unit: Unit): string {
   if (value === null || value === undefined) return '–';
@@ -47,15 +58,15 @@ export function shown(value: number | null | undefined, unit: Unit): string {
     case 'milliseconds':
       return milliseconds(value);
     case 'per_second':
-      return `${Number.isInteger(value) ? grouped(value) : significant(value)}/s`;
+      return `${decimal(value)}/s`;
     case 'bytes':
-      return value < 1e3
-        ? `${Math.round(value)} B`
-        : scaled(value, [['GB', 1e9], ['MB', 1e6], ['kB', 1e3]]);
+      return bytes(value);
+    case 'bytes_per_second':
+      return `${bytes(value)}/s`;
     case 'share':
-      return `${(value * 100).toFixed(1)} %`;
+      return `${(value * 100).toFixed(2)} %`;
     case 'processors':
-      return value.toFixed(2);
+      return `${value.toFixed(2)} processors`;
     case 'count':
       return Number.isInteger(value) ? grouped(value) : significant(value);
   }
@@ -69,13 +80,15 @@ export function tick(value: number, unit: Unit): string {
     case 'milliseconds':
       return Math.abs(value) >= 1e3 ? `${plain(value / 1e3)} s` : Math.abs(value) < 1 ? `${plain(value * 1e3)} µs` : `${plain(value)} ms`;
     case 'bytes':
+    case 'bytes_per_second':
     case 'per_second':
     case 'count': {
-      const suffix = unit === 'bytes' ? 'B' : '';
+      const isBytes = unit === 'bytes' || unit === 'bytes_per_second';
+      const each = unit === 'per_second' || unit === 'bytes_per_second' ? '/s' : '';
       for (const [name, size] of [['G', 1e9], ['M', 1e6], ['k', 1e3]] as const) {
-        if (Math.abs(value) >= size * (unit === 'bytes' ? 1 : 10)) return `${plain(value / size)} ${name}${suffix}`;
+        if (Math.abs(value) >= size * (isBytes ? 1 : 10)) return `${plain(value / size)} ${name}${isBytes ? 'B' : ''}${each}`;
       }
-      return plain(value) + (suffix ? ` ${suffix}` : '');
+      return plain(value) + (isBytes ? ' B' : '') + each;
     }
     case 'share':
       return `${plain(value * 100)} %`;
@@ -84,11 +97,16 @@ export function tick(value: number, unit: Unit): string {
   }
 }
 
-export const unitNames: Record<Unit, string> = {
+/** What stands beside an axis. Of counts it is what is counted. */
+export function axisName(unit: Unit, lines: string[]): string {
+  return unit === 'count' ? [...new Set(lines)].join(', ') : unitNames[unit];
+}
+
+const unitNames: Record<Exclude<Unit, 'count'>, string> = {
   milliseconds: 'time',
   per_second: 'a second',
   bytes: 'bytes',
+  bytes_per_second: 'bytes a second',
   share: 'share',
   processors: 'processors',
-  count: 'count',
 };

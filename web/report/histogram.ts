@@ -36,7 +36,7 @@ export function histogramPlot(data: HistogramData): HTMLElement {
   return h(
     'figure',
     { class: `plot histogram role-${data.role}`, 'aria-labelledby': id },
-    h('figcaption', {}, h('h3', { id }, data.name), h('span', { class: 'note' }, `${grouped(data.samples)} samples`)),
+    h('figcaption', {}, h('h3', { id }, data.name), h('span', { class: 'note' }, `samples by time; ${grouped(data.samples)} in all, the highest bar ${grouped(highest)}`)),
     graphic,
     h('div', { class: 'scale', 'aria-hidden': 'true' }, ...[0, 0.25, 0.5, 0.75, 1].map((share) => h('span', {}, milliseconds(at(share))))),
   );

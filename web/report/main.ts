@@ -12,7 +12,7 @@ import { table } from './tables';
 import { startTheme, switchTheme, theme, onThemeChange } from './theme';
 import { timePlot } from './timeline';
 
-const judgements = { kept: '✓ kept', failed: '✗ failed', undecided: '? undecided' };
+const judgements = { kept: '✓ kept', failed: '✗ failed', undecided: '? undecided', void: '– void' };
 
 const place = document.getElementById('report');
 const text = document.getElementById('data')?.textContent;
@@ -34,6 +34,7 @@ function contents(page: PageData): (HTMLElement | null | false)[] {
   const several = page.runs.length > 1;
   return [
     heading(page),
+    !several && page.runs[0] ? verdict(page.runs[0]) : null,
     findings(page.runs),
     page.search && searchSection(page.search),
     page.comparison && comparisonSection(page.comparison),
@@ -54,6 +55,11 @@ function heading(page: PageData): HTMLElement {
     only ? summaryLine(only) : h('p', { class: 'what' }, runsLine(page)),
     only?.notice ? h('p', { class: 'notice' }, only.notice) : null,
   );
+}
+
+/** What the run comes to, in the words of the terminal. */
+function verdict({ verdict }: RunData): HTMLElement | null {
+  return verdict && h('p', { class: `verdict ${verdict.conclusion}` }, verdict.text);
 }
 
 function runsLine({ runs, search, comparison }: PageData): string {
@@ -102,7 +108,7 @@ function card(finding: FindingData, where: string | null): HTMLElement {
       'h3',
       {},
       h('span', { class: 'kind' }, finding.kind),
-      finding.voids && h('span', { class: 'mark' }, 'voids the figures'),
+      finding.weight !== '' && h('span', { class: 'mark' }, finding.voids ? 'voids the figures' : finding.weight),
       where !== null && h('span', { class: 'note' }, where),
     ),
     h('p', { class: 'seen' }, finding.seen),
@@ -188,12 +194,13 @@ function details(run: RunData, isOnly: boolean): HTMLElement {
   const { observers } = run;
   const spectrum = spectrumPlot([run]);
   const times = (run.plots.length > 0 ? run.plots : observers.plots).flatMap((plot) => [plot.times[0] ?? 0, plot.times[plot.times.length - 1] ?? 0]);
-  const span: [number, number] = [Math.min(...times), Math.max(...times)];
+  const span: [number, number] = [Math.min(0, ...times), Math.max(...times)];
   return h(
     'div',
     { class: 'run' },
     !isOnly && summaryLine(run),
     !isOnly && run.notice && h('p', { class: 'notice' }, run.notice),
+    !isOnly && verdict(run),
     !isOnly && claims(run),
     figures && section('Figures', 'figures', table({ ...figures, title: 'Steady state beside the whole run' })),
     run.plots.length > 0 && section('Over time', 'time', ...run.plots.map((plot) => timePlot(plot, run.windows, group, false, span))),

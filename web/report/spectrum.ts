@@ -62,6 +62,7 @@ export function spectrumPlot(runs: RunData[]): HTMLElement | null {
     height: 300,
     xIsLog: true,
     xLabel: percentile,
+    xName: 'percentile',
     xTick: percentile,
     xSplits: (_min, max) => splits(max),
   });

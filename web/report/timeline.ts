@@ -35,6 +35,7 @@ export function timePlot(
     group,
     isAligned: true,
     xLabel: moment,
+    xName: 'time since the start',
     underlay: (plot) => shade(plot, windows, !isObserved),
   });
 }

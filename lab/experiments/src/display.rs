@@ -113,7 +113,7 @@ mod tests {
         };
         assert_eq!(
             live_text("1 nest", &progress, Duration::from_secs(83)),
-            "1 nest | 4,321/s, p95 42 ms, 3 errors | about 1m23s left"
+            "1 nest | 4 321/s, p95 42 ms, 3 errors | about 1m23s left"
         );
     }
 }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use prony_load::StopFlag;
+use prony_model::Conclusion;
 use prony_model::result::Machine;
 use serde::Serialize;
 
@@ -30,6 +31,7 @@ pub struct Report<O> {
     pub directory: PathBuf,
     /// Of the file in it that holds the outcome.
     pub json_name: String,
+    pub conclusion: Conclusion,
 }
 
 /// The beginning of every outcome: what ran where and when.
@@ -77,6 +79,14 @@ pub(crate) trait Outcome: Serialize {
 
     /// The whole result as Markdown.
     fn render(&self) -> String;
+
+    /// An experiment has no objectives: it has passed where something of it can be believed.
+    fn conclusion(&self) -> Conclusion;
+}
+
+/// Of an experiment with so many successes among so many requests.
+pub(crate) fn conclusion_of(requests: u64, successes: u64) -> Conclusion {
+    if requests > 0 && successes == 0 { Conclusion::Failed } else { Conclusion::Passed }
 }
 
 /// An experiment as its frame sees it.
@@ -127,7 +137,8 @@ impl Frame<'_> {
         outcome.head_mut().machine = machine;
         let markdown = outcome.render();
         let json_name = ground.folder.write(&markdown, &outcome)?;
-        Ok(Report { outcome, markdown, directory: ground.folder.path().to_owned(), json_name })
+        let (conclusion, directory) = (outcome.conclusion(), ground.folder.path().to_owned());
+        Ok(Report { outcome, markdown, directory, json_name, conclusion })
     }
 
     fn prepare(&self, available: &[usize]) -> Result<Ground<'_>, LabError> {

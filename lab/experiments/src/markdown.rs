@@ -61,12 +61,12 @@ impl Table {
     }
 }
 
-/// 1234567 as `1,234,567`.
+/// 1234567 as `1 234 567`.
 pub fn thousands(number: u64) -> String {
-    prony_model::units::grouped(number, ',')
+    prony_model::units::grouped(number)
 }
 
-/// Milliseconds with three digits or what stands before the point: `0.42 ms`, `7.1 ms`, `427 ms`, `1,069 ms`.
+/// Milliseconds with three digits or what stands before the point: `0.42 ms`, `7.1 ms`, `427 ms`, `1 069 ms`.
 pub fn milliseconds(ms: f64) -> String {
     match ms {
         ms if ms < 1.0 => format!("{ms:.2} ms"),
@@ -110,12 +110,12 @@ mod tests {
     #[test]
     fn columns_are_padded_and_figures_stand_right() {
         let mut table = Table::new(&["Query", "Max VUs", "p(95)"]);
-        table.push(vec!["No nest".into(), "≥ 21,000".into(), "427 ms".into()]);
+        table.push(vec!["No nest".into(), "≥ 21 000".into(), "427 ms".into()]);
         table.push(vec!["1 nest".into(), "800".into(), String::new()]);
         expect![[r"
             | Query   |  Max VUs |  p(95) |
             | ------- | -------: | -----: |
-            | No nest | ≥ 21,000 | 427 ms |
+            | No nest | ≥ 21 000 | 427 ms |
             | 1 nest  |      800 |        |
         "]]
         .assert_eq(&table.render());
@@ -124,8 +124,8 @@ mod tests {
     #[test]
     fn figures_are_written_for_people() {
         let written: Vec<String> = [0, 999, 1_000, 27_510, 1_234_567].map(thousands).into();
-        assert_eq!(written, ["0", "999", "1,000", "27,510", "1,234,567"]);
+        assert_eq!(written, ["0", "999", "1 000", "27 510", "1 234 567"]);
         let written: Vec<String> = [0.42, 7.14, 426.6, 1_069.0].map(milliseconds).into();
-        assert_eq!(written, ["0.42 ms", "7.1 ms", "427 ms", "1,069 ms"]);
+        assert_eq!(written, ["0.42 ms", "7.1 ms", "427 ms", "1 069 ms"]);
     }
 }

@@ -45,14 +45,18 @@ pub(crate) fn outside_limit(
     shares: Option<(f64, Option<f64>)>,
     processors: usize,
 ) -> Option<String> {
-    let kinds = [FindingKind::GeneratorBound, FindingKind::TargetSharesCpu];
+    let is_outside = |finding: &&Finding| match finding.kind {
+        FindingKind::GeneratorBound | FindingKind::TargetSharesCpu => true,
+        // That requests fail is the engine's own.
+        kind => finding.voids_claim && kind != FindingKind::ErrorsDominate,
+    };
     if let Some((_, Some(others))) = shares
         && others > OTHERS_SHARE_MAX * processors as f64
     {
         let processors = count_of_processors(processors);
         return Some(format!("other processes used {others:.2} of the engine's {processors}"));
     }
-    findings.iter().find(|finding| kinds.contains(&finding.kind)).map(|finding| finding.seen.clone())
+    findings.iter().find(is_outside).map(|finding| finding.seen.clone())
 }
 
 /// The engine's processor time for each of `requests`.

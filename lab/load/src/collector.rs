@@ -212,6 +212,7 @@ impl<'a> Collector<'a> {
             plan: PlanSummary::of(self.plan, self.found),
             findings: Vec::new(),
             thresholds: verdicts(self.plan, &windows, &subscribers),
+            verdict: None,
             windows,
             series: self.series.clone(),
             lab: self.lab(elapsed),
@@ -220,6 +221,7 @@ impl<'a> Collector<'a> {
             subscribers,
         };
         result.findings = judge(self.plan, &result, &self.place);
+        result.judge();
         let lasting =
             result.findings.iter().map(|finding| finding.kind).filter(|kind| !kind.heals_with_time());
         self.findings = lasting.collect();

@@ -27,6 +27,6 @@ pub use machine::describe as describe_machine;
 pub use options::{Observe, Output, RecordBatch, RecordListener, RunOptions, SnapshotListener};
 pub use plan::{Mistake, Mistakes, PlanError, plan_keys_markdown, plan_schema, read_plan};
 pub use prony_model::program::StopFlag;
-pub use runner::{run, run_workload};
+pub use runner::{reach, run, run_workload};
 pub use store::replace as replace_file;
 pub use url::{Url, UrlError, literal};

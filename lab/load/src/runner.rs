@@ -46,6 +46,15 @@ pub fn run_workload(
     measure(plan, workload, &PublicationQueue::new(plan, 0, 0), 0, options)
 }
 
+/// Tries each of a plan's targets once, as a run does before it begins: its name is looked up and a connection opened.
+pub fn reach(plan: &Plan) -> Result<(), RunError> {
+    let targets = plan.targets().iter().map(|named| &named.target).collect();
+    let settings =
+        TargetSettings { targets, wire: plan.wire(), users: plan.users(), subscribers: 0, dynamic: None };
+    Targets::prepare(&settings)?;
+    Ok(())
+}
+
 fn measure(
     plan: &Plan,
     workload: &dyn Workload,

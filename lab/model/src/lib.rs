@@ -27,4 +27,5 @@ pub use plan::wire::WireOptions;
 pub use plan::{Plan, PlanDraft, PlanFaults};
 pub use result::ResultFile;
 pub use units::Nanos;
+pub use verdict::conclusion::Conclusion;
 pub use verdict::threshold::Threshold;

@@ -113,13 +113,29 @@ fn scaled(f: &mut fmt::Formatter<'_>, value: f64, unit: &str) -> fmt::Result {
     write!(f, "{value:.decimals$} {unit}")
 }
 
-/// A number with its digits in groups of three: `1 234 567`, `1,234,567`.
-pub fn grouped(number: u64, separator: char) -> String {
+/// A rate without its unit: `1 234.5`.
+pub fn decimal(number: f64) -> String {
+    let tenths = (number.max(0.0) * 10.0).round() as u64;
+    format!("{}.{}", grouped(tenths / 10), tenths % 10)
+}
+
+/// A rate: `1 234.5/s`.
+pub fn per_second(rate: f64) -> String {
+    format!("{}/s", decimal(rate))
+}
+
+/// A share from 0 to 1 in per cent: `1.25 %`.
+pub fn percent(share: f64) -> String {
+    format!("{:.2} %", share * 100.0)
+}
+
+/// A number with its digits in groups of three: `1 234 567`.
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(separator);
+            text.push(' ');
         }
         text.push(digit);
     }
@@ -145,6 +161,15 @@ mod tests {
         for text in ["", "30", "s", "1x", "-3s", "1.2.3s", "5 parsecs"] {
             assert!(Nanos::parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn rates_and_shares_have_one_form() {
+        assert_eq!(
+            [0.0, 9.46, 999.96, 1_234_567.89].map(per_second),
+            ["0.0/s", "9.5/s", "1 000.0/s", "1 234 567.9/s"]
+        );
+        assert_eq!([0.0, 0.0125, 1.0].map(percent), ["0.00 %", "1.25 %", "100.00 %"]);
     }
 
     #[test]

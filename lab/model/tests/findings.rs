@@ -17,6 +17,7 @@ use prony_model::subscription::figures::Subscribers;
 use prony_model::subscription::tally::SubscriptionTally;
 use prony_model::subscription::{FanOutDraft, SubscriptionDraft};
 use prony_model::verdict::Judgement;
+use prony_model::verdict::conclusion::{Conclusion, RunVerdict};
 use prony_model::verdict::finding::{Finding, FindingKind};
 use prony_model::verdict::findings::{TargetPlace, judge};
 use prony_model::{
@@ -164,6 +165,7 @@ impl Run {
             plan: PlanSummary::of(plan, None),
             findings: Vec::new(),
             thresholds: verdicts(plan, &windows, &subscribers),
+            verdict: None,
             windows,
             series: Vec::new(),
             lab: self.lab.clone(),
@@ -386,7 +388,10 @@ fn where_nothing_was_due_it_is_not_shown_that_nothing_is_missed() {
         let thresholds = "missed == 0, duplicated == 0, out_of_order == 0, lost == 0";
         let run = Run { thresholds, ..heard(Heard { events, ..Heard::WELL }) };
         let result = run.result(&run.plan());
-        (result.keeps_thresholds(), result.thresholds.iter().map(|v| v.judgement).collect::<Vec<_>>())
+        (
+            RunVerdict::of(&result).conclusion == Conclusion::Passed,
+            result.thresholds.iter().map(|v| v.judgement).collect::<Vec<_>>(),
+        )
     };
     let (kept, undecided) = (Judgement::Kept, Judgement::Undecided);
     assert_eq!(judged(1), (true, vec![kept; 4]));

@@ -55,6 +55,7 @@ fn check(objectives: &str, run: &Run, expected: Trial, reason: &str) {
         plan: PlanSummary::of(&plan, None),
         findings: Vec::new(),
         thresholds: verdicts(&plan, &windows, &Subscribers::default()),
+        verdict: None,
         windows,
         series: Vec::new(),
         lab: LabFigures { busiest_thread_share: run.busy, ..LabFigures::default() },

@@ -4,9 +4,11 @@ use crate::search::findings_of;
 use crate::table::aligned;
 use prony_model::Nanos;
 use prony_model::comparison::{
-    Compared, ComparedUnit, ComparisonFile, Difference, FailVerdict, Failure, PAIRS_MIN, Scale,
+    self, Compared, ComparedUnit, ComparisonFile, Difference, FailVerdict, Failure, PAIRS_MIN, Scale,
 };
 use prony_model::result::RunState;
+use prony_model::units::{per_second, percent};
+use prony_model::verdict::rule::Belief;
 use std::fmt::Write as _;
 
 /// For people; ends with a line break.
@@ -18,7 +20,10 @@ pub fn comparison_summary(file: &ComparisonFile) -> String {
     }
     let pairs = file.comparison.pairs;
     let _ = writeln!(text, "\n{}", headline(file));
-    let rows: Vec<_> = [header()].into_iter().chain(file.comparison.figures.iter().map(row)).collect();
+    let rows: Vec<_> = [header()]
+        .into_iter()
+        .chain(file.comparison.figures.iter().map(|figure| row(figure, file.belief())))
+        .collect();
     let _ = write!(text, "\n{}", aligned(&rows));
     let confidence = file.comparison.confidence * 100.0;
     let order = if file.interleaved {
@@ -39,6 +44,14 @@ pub fn comparison_summary(file: &ComparisonFile) -> String {
 
 pub(crate) fn headline(file: &ComparisonFile) -> String {
     let comparison = &file.comparison;
+    let failed: Vec<_> = file
+        .without_success()
+        .into_iter()
+        .map(|(side, reason)| format!("{side:?} failed: {reason}"))
+        .collect();
+    if !failed.is_empty() {
+        return format!("no claim is made: {}", failed.join("; "));
+    }
     let void = file.void_runs();
     if void > 0 {
         let runs = file.runs.len();
@@ -68,8 +81,11 @@ pub(crate) fn header() -> Vec<String> {
     ["", "A", "B", "B against A", "interval", ""].map(str::to_owned).to_vec()
 }
 
-pub(crate) fn row(figure: &Compared) -> Vec<String> {
+/// What cannot be believed is neither better nor worse.
+pub(crate) fn row(figure: &Compared, belief: Belief) -> Vec<String> {
+    let is_void = !comparison::metric(&figure.name).is_some_and(|metric| belief.compares(metric));
     let difference = match figure.difference {
+        _ if is_void => "void",
         Difference::NotShown => "no difference shown",
         Difference::Better => "better",
         Difference::Worse => "WORSE",
@@ -89,9 +105,9 @@ pub(crate) fn row(figure: &Compared) -> Vec<String> {
 
 fn value(unit: ComparedUnit, value: f64) -> String {
     match unit {
-        ComparedUnit::PerSecond => format!("{value:.1}/s"),
+        ComparedUnit::PerSecond => per_second(value),
         ComparedUnit::Nanoseconds => Nanos(value as u64).to_string(),
-        ComparedUnit::Share => format!("{:.2} %", value * 100.0),
+        ComparedUnit::Share => percent(value),
     }
 }
 
@@ -108,6 +124,7 @@ fn condition(verdict: &FailVerdict) -> Vec<String> {
         Failure::Shown => "FAILED",
         Failure::Excluded => "kept",
         Failure::Open => "not shown, and not excluded",
+        Failure::Void => "VOID",
     };
     vec![verdict.condition.clone(), judgement.to_owned()]
 }

@@ -8,7 +8,7 @@ use prony_model::subscription::figures::{SubscriberGroup, SubscriberRow, Subscri
 use prony_model::{Nanos, WindowKind};
 use std::iter;
 
-const SERIES: [&str; 20] = [
+const SERIES: [&str; 21] = [
     "run",
     "second",
     "users",
@@ -29,6 +29,7 @@ const SERIES: [&str; 20] = [
     "fan_out_p50_ns",
     "fan_out_p99_ns",
     "fan_out_max_ns",
+    "covered_s",
 ];
 
 /// One row for each second of each run.
@@ -46,7 +47,9 @@ pub fn series_csv(runs: &[(String, &ResultFile)]) -> String {
             let times = [row.p50_ns, row.p95_ns, row.p99_ns, row.max_ns];
             let begin = [label.clone(), row.second.to_string(), row.users.to_string(), asked];
             let rest = counts.map(|count| count.to_string()).into_iter().chain(times.map(time));
-            table.row(begin.into_iter().chain(rest).chain(subscribers_cells(subscribers)));
+            let covered = row.covered_ns.as_secs_f64().to_string();
+            let cells = begin.into_iter().chain(rest).chain(subscribers_cells(subscribers));
+            table.row(cells.chain([covered]));
         }
     }
     table.text()

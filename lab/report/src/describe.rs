@@ -5,7 +5,9 @@ use prony_model::load::{IterationBudget, Pacing};
 use prony_model::measurement::observation::ObservedUnit;
 use prony_model::plan::wire::Protocol;
 use prony_model::result::{Counted, PlanSummary, ResultFile, RunState, ScenarioSummary};
-use prony_model::{LoadModel, Nanos, Spacing, ThinkTime, WindowKind};
+use prony_model::units::percent;
+use prony_model::verdict::conclusion::RunVerdict;
+use prony_model::{Conclusion, LoadModel, Nanos, Spacing, ThinkTime, WindowKind};
 
 /// What a reader must know before any figure.
 pub(crate) const fn state_notice(state: RunState) -> Option<&'static str> {
@@ -13,6 +15,46 @@ pub(crate) const fn state_notice(state: RunState) -> Option<&'static str> {
         RunState::Completed => None,
         RunState::Stopped => Some("stopped early: the figures are of what ran until then"),
         RunState::Running => Some("the run had not ended when this was written"),
+    }
+}
+
+/// True where nothing was asked of a run, and nothing is wrong with it: that it has passed would say nothing.
+fn is_without_verdict(result: &ResultFile, verdict: &RunVerdict) -> bool {
+    verdict.conclusion == Conclusion::Passed && result.thresholds.is_empty()
+}
+
+/// What the run comes to in one sentence; nothing where there is nothing to say.
+pub(crate) fn verdict(result: &ResultFile) -> Option<String> {
+    let verdict = RunVerdict::of_kept(result);
+    if is_without_verdict(result, &verdict) {
+        return None;
+    }
+    let reasons = verdict.reasons.join("; ");
+    Some(match verdict.conclusion {
+        Conclusion::Passed => "passed: every threshold was kept".to_owned(),
+        Conclusion::Failed => format!("FAILED: {reasons}"),
+        Conclusion::Void => format!("VOID, neither passed nor failed: {reasons}"),
+    })
+}
+
+/// For a cell of a table.
+pub(crate) fn verdict_word(result: &ResultFile) -> &'static str {
+    let verdict = RunVerdict::of_kept(result);
+    if is_without_verdict(result, &verdict) { "-" } else { verdict.conclusion.word() }
+}
+
+/// What ended in no whole second, which plots leave out; empty where nothing did.
+pub(crate) fn left_out(result: &ResultFile) -> String {
+    let whole = result.whole_seconds();
+    let rest = &result.series[whole.len()..];
+    let ended: u64 = rest.iter().map(|row| row.successes + row.failures + row.timeouts).sum();
+    let from = whole.last().map_or(0, |row| row.second + 1);
+    match ended {
+        0 => String::new(),
+        1 => format!("1 request ended after {from} s, in no whole second, and is not drawn"),
+        _ => {
+            format!("{} requests ended after {from} s, in no whole second, and are not drawn", grouped(ended))
+        }
     }
 }
 
@@ -127,7 +169,7 @@ pub(crate) fn observed(value: f64, unit: ObservedUnit) -> String {
         ObservedUnit::PerSecond => format!("{}/s", number(value)),
         ObservedUnit::BytesPerSecond => format!("{}/s", bytes(value.max(0.0) as u64)),
         ObservedUnit::Nanoseconds => Nanos(value.max(0.0) as u64).to_string(),
-        ObservedUnit::Share => format!("{:.2} %", value * 100.0),
+        ObservedUnit::Share => percent(value),
     }
 }
 

@@ -95,15 +95,23 @@ pub fn read_document(text: &str) -> Result<Document, ReadError> {
     match head.schema.as_str() {
         result::SCHEMA => {
             check_version(head.schema_version, result::SCHEMA_VERSION)?;
-            parse(text).map(|result| Document::Run(Box::new(result)))
+            let mut result: ResultFile = parse(text)?;
+            result.judge_once();
+            Ok(Document::Run(Box::new(result)))
         }
         search::SCHEMA => {
             check_version(head.schema_version, search::SCHEMA_VERSION)?;
-            parse(text).map(|file| Document::Search(Box::new(file)))
+            let mut file: SearchFile = parse(text)?;
+            for step in &mut file.steps {
+                step.runs.iter_mut().for_each(|run| run.result.judge_once());
+            }
+            Ok(Document::Search(Box::new(file)))
         }
         comparison::SCHEMA => {
             check_version(head.schema_version, comparison::SCHEMA_VERSION)?;
-            parse(text).map(|file| Document::Comparison(Box::new(file)))
+            let mut file: ComparisonFile = parse(text)?;
+            file.runs.iter_mut().for_each(|run| run.result.judge_once());
+            Ok(Document::Comparison(Box::new(file)))
         }
         _ => Err(ReadError::Schema(head.schema)),
     }

@@ -1,9 +1,10 @@
 //! A search in a terminal: the interval, how each load went, and what is to be known of its runs.
 
-use crate::table::{aligned, grouped};
+use crate::table::{aligned, decimal, grouped};
 use prony_model::Nanos;
 use prony_model::result::{ResultFile, RunState};
 use prony_model::search::{Answer, SearchFile, SearchStep, StepVerdict, Trial};
+use prony_model::units::percent;
 use prony_model::verdict::finding::Finding;
 use std::fmt::Write as _;
 
@@ -87,10 +88,8 @@ pub(crate) fn steps_table(file: &SearchFile) -> Vec<Vec<String>> {
             shown_load(file, step.load),
             format!("{passed} of {}", step.runs.len()),
             verdict(step).to_owned(),
-            all(|result| Some(result.headline().all.rate_per_s))
-                .map_or("-".to_owned(), |rate| format!("{rate:.1}")),
-            all(|result| Some(result.headline().all.error_share() * 100.0))
-                .map_or("-".to_owned(), |share| format!("{share:.2} %")),
+            all(|result| Some(result.headline().all.rate_per_s)).map_or("-".to_owned(), decimal),
+            all(|result| Some(result.headline().all.error_share())).map_or("-".to_owned(), percent),
             time(|result| percentile(result, 50.0)),
             time(|result| percentile(result, 95.0)),
             time(|result| percentile(result, 99.0)),
@@ -150,8 +149,11 @@ pub(crate) fn findings_of<'a>(results: impl Iterator<Item = &'a ResultFile>) -> 
     kinds.sort_by_key(|(_, finding)| (!finding.voids_claim, finding.kind));
     let mut text = String::new();
     for (count, finding) in kinds {
-        let weight =
-            if finding.voids_claim { " (figures of such runs are not about the target)" } else { "" };
+        let weight = match finding {
+            finding if finding.voids_claim => " (figures of such runs are not about the target)",
+            finding if finding.is_upper_bound() => " (times of such runs are too long if anything)",
+            _ => "",
+        };
         let _ = write!(
             text,
             "\n! {}{weight} in {count} of {runs} runs: {}\n  cause: {}\n  try: {}\n",

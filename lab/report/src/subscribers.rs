@@ -2,7 +2,7 @@
 
 use crate::describe::window_name;
 use crate::page::data::TableData;
-use crate::table::{bytes, grouped, time};
+use crate::table::{bytes, decimal, grouped, time};
 use prony_model::measurement::figures::LatencyFigures;
 use prony_model::result::ResultFile;
 use prony_model::subscription::figures::{SubscriberGroup, SubscriberWindow};
@@ -65,7 +65,7 @@ fn events(groups: &[SubscriberGroup]) -> TableData {
         groups.iter().filter_map(SubscriberGroup::headline).any(has)
     };
     let mut rows = vec![
-        window("events a second", &|window| format!("{:.1}", window.events_per_s)),
+        window("events a second", &|window| decimal(window.events_per_s)),
         window("events", &|window| grouped(window.counts.events)),
         window("received", &|window| bytes(window.counts.bytes)),
     ];

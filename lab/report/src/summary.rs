@@ -9,8 +9,8 @@ use crate::tables;
 use prony_model::Nanos;
 use prony_model::measurement::observation::Observation;
 use prony_model::result::ResultFile;
+use prony_model::verdict::Verdict;
 use prony_model::verdict::finding::Finding;
-use prony_model::verdict::{Judgement, Verdict};
 use std::fmt::Write as _;
 
 /// Bars of the small plots.
@@ -40,6 +40,9 @@ pub fn summary(result: &ResultFile) -> String {
         text.push_str(&observed(observer));
     }
     text.push_str(&closing(result));
+    if let Some(verdict) = describe::verdict(result) {
+        let _ = writeln!(text, "\n{verdict}");
+    }
     harmless(&text)
 }
 
@@ -76,13 +79,21 @@ pub fn findings(result: &ResultFile) -> String {
     result.findings.iter().map(shown_finding).collect()
 }
 
+/// What the run comes to in one line; empty where nothing was asked of it and nothing is wrong.
+pub fn verdict(result: &ResultFile) -> String {
+    describe::verdict(result).map_or_else(String::new, |verdict| harmless(&format!("{verdict}\n")))
+}
+
 pub(crate) fn shown_finding(finding: &Finding) -> String {
-    let weight = if finding.voids_claim { " (the figures are not about the target)" } else { "" };
+    let weight = match finding.weight() {
+        "" => String::new(),
+        weight => format!(" ({weight})"),
+    };
     let name = finding.kind.name();
     format!("\n! {name}{weight}: {}\n  cause: {}\n  try: {}\n", finding.seen, finding.cause, finding.try_next)
 }
 
-fn shown_table(table: &TableData) -> String {
+pub(crate) fn shown_table(table: &TableData) -> String {
     let head = table.head.iter().any(|cell| !cell.is_empty()).then(|| table.head.clone());
     let rows: Vec<_> = head.into_iter().chain(table.rows.iter().cloned()).collect();
     aligned(&rows)
@@ -91,11 +102,12 @@ fn shown_table(table: &TableData) -> String {
 /// Rate and p99 over time; nothing for runs of a few seconds.
 fn plots(result: &ResultFile) -> String {
     const SECONDS_MIN: usize = 5;
-    if result.series.len() < SECONDS_MIN {
+    let seconds = result.whole_seconds();
+    if seconds.len() < SECONDS_MIN {
         return String::new();
     }
-    let rates: Vec<_> = result.series.iter().map(|row| Some(row.successes as f64)).collect();
-    let slowest: Vec<_> = result.series.iter().map(|row| row.p99_ns.map(|time| time.0 as f64)).collect();
+    let rates: Vec<_> = seconds.iter().map(|row| Some(row.successes as f64)).collect();
+    let slowest: Vec<_> = seconds.iter().map(|row| row.p99_ns.map(|time| time.0 as f64)).collect();
     let highest = |values: &[Option<f64>]| values.iter().flatten().copied().fold(0.0, f64::max);
     format!(
         "\n  successes/s {}  up to {}\n  p99         {}  up to {}\n",
@@ -107,11 +119,7 @@ fn plots(result: &ResultFile) -> String {
 }
 
 fn verdict_row(verdict: &Verdict) -> Vec<String> {
-    let judgement = match verdict.judgement {
-        Judgement::Kept => "kept",
-        Judgement::Failed => "FAILED",
-        Judgement::Undecided => "UNDECIDED",
-    };
+    let judgement = verdict.judgement.word();
     let measured = verdict.measured.clone().unwrap_or_else(|| "too few samples".to_owned());
     vec![format!("{judgement}  {}", verdict.threshold), measured]
 }

@@ -24,7 +24,12 @@ pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
 
 /// With a space between groups of three digits.
 pub(crate) fn grouped(number: u64) -> String {
-    prony_model::units::grouped(number, ' ')
+    prony_model::units::grouped(number)
+}
+
+/// A rate without its unit, which stands in the head of its column or the name of its row.
+pub(crate) fn decimal(rate: f64) -> String {
+    prony_model::units::decimal(rate)
 }
 
 /// In the largest unit that is not below one; units of 1000, as networks count.

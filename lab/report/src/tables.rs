@@ -1,14 +1,15 @@
 //! The tables that terminal, pages and files share: figures by window or by run, requests, failures, scenarios.
 
-use crate::describe::window_name;
+use crate::describe::{self, window_name};
 use crate::page::data::TableData;
 use crate::subscribers;
-use crate::table::{bytes, grouped, time};
+use crate::table::{bytes, decimal, grouped, time};
 use prony_model::WindowKind;
 use prony_model::measurement::figures::{Figures, LatencyFigures, PERCENTILES};
 use prony_model::measurement::record::OutcomeKind;
 use prony_model::measurement::tally::StartCounts;
 use prony_model::result::{CheckFigures, Counted, ResultFile, TagFigures, WindowResult};
+use prony_model::units::percent;
 
 /// One column of a table of figures. `times` is response time, or service time where that column is for it alone.
 struct Column<'a> {
@@ -55,6 +56,7 @@ pub(crate) fn side_by_side(runs: &[(String, &ResultFile)]) -> TableData {
             });
         }
     }
+    row("verdict", &|result| describe::verdict_word(result).to_owned());
     row("findings", &|result| {
         let names: Vec<_> = result.findings.iter().map(|finding| finding.kind.name()).collect();
         if names.is_empty() { "-".to_owned() } else { names.join(", ") }
@@ -74,8 +76,8 @@ fn figures_of(columns: &[Column<'_>]) -> TableData {
     let mut rows = vec![
         row("from, to", &whole(|w| format!("{} – {}", w.window.from_ns, w.window.to_ns))),
         row("requests", &whole(|w| grouped(w.all.requests))),
-        row("successes a second", &whole(|w| format!("{:.1}", w.all.rate_per_s))),
-        row("errors", &whole(|w| format!("{:.2} %", w.all.error_share() * 100.0))),
+        row("successes a second", &whole(|w| decimal(w.all.rate_per_s))),
+        row("errors", &whole(|w| percent(w.all.error_share()))),
         row("received", &whole(|w| bytes(w.all.bytes_received))),
     ];
     if columns.iter().any(|column| starts(column.window).dropped + starts(column.window).waited > 0) {
@@ -148,8 +150,8 @@ fn breakdown_row(name: String, figures: &Figures) -> Vec<String> {
     vec![
         name,
         grouped(figures.requests),
-        format!("{:.1}", figures.rate_per_s),
-        format!("{:.2} %", figures.error_share() * 100.0),
+        decimal(figures.rate_per_s),
+        percent(figures.error_share()),
         time(times.percentile(50.0)),
         time(times.percentile(95.0)),
         time(times.percentile(99.0)),
@@ -161,9 +163,9 @@ fn breakdown_row(name: String, figures: &Figures) -> Vec<String> {
 fn checks(counted: &Counted) -> Option<TableData> {
     let row = |check: &CheckFigures| {
         let (passed, failed) = (check.count.passed, check.count.failed);
-        let share = passed as f64 / (passed + failed).max(1) as f64 * 100.0;
+        let share = passed as f64 / (passed + failed).max(1) as f64;
         let name = format!("{}: {}", check.request, check.name);
-        vec![name, grouped(passed), grouped(failed), format!("{share:.2} %")]
+        vec![name, grouped(passed), grouped(failed), percent(share)]
     };
     (!counted.checks.is_empty()).then(|| TableData {
         id: "checks",
@@ -190,8 +192,23 @@ pub(crate) fn beneath(result: &ResultFile) -> Vec<TableData> {
     all
 }
 
-/// Only where something failed.
-fn failures(window: &WindowResult) -> Option<TableData> {
+/// How requests ended, expected statuses first: of a URL, where these are known.
+pub(crate) fn outcomes(window: &WindowResult, expected: &str) -> TableData {
+    let all = &window.all;
+    let rows = failure_rows(window).into_iter();
+    let rows = [(expected.to_owned(), all.successes)].into_iter().chain(rows).filter(|(_, count)| *count > 0);
+    let share = |count: u64| percent(count as f64 / all.requests.max(1) as f64);
+    TableData {
+        id: "outcomes",
+        title: "responses and errors".to_owned(),
+        note: String::new(),
+        head: heads(["", "requests", "of all"]),
+        rows: rows.map(|(name, count)| vec![name, grouped(count), share(count)]).collect(),
+    }
+}
+
+/// Kinds of failures, bad statuses one by one.
+fn failure_rows(window: &WindowResult) -> Vec<(String, u64)> {
     let mut rows = Vec::new();
     let kinds = window.all.outcomes.iter().filter(|(kind, _)| **kind != OutcomeKind::Success);
     for (kind, count) in kinds {
@@ -202,7 +219,13 @@ fn failures(window: &WindowResult) -> Option<TableData> {
             rows.push((kind.label().to_owned(), *count));
         }
     }
-    let share = |count: u64| format!("{:.2} %", count as f64 / window.all.requests.max(1) as f64 * 100.0);
+    rows
+}
+
+/// Only where something failed.
+fn failures(window: &WindowResult) -> Option<TableData> {
+    let rows = failure_rows(window);
+    let share = |count: u64| percent(count as f64 / window.all.requests.max(1) as f64);
     (!rows.is_empty()).then(|| TableData {
         id: "failures",
         title: format!("failures ({})", window_name(window.window.kind)),

@@ -3,24 +3,35 @@
 //! Lines, units and widths are theirs; the figures are ours, and the last lines say what differs.
 
 use crate::describe;
+use crate::page::distribution::ranges;
 use crate::spectrum::spectrum;
-use crate::summary::{observed, shown_finding};
+use crate::summary::{observed, shown_finding, shown_table};
+use crate::tables;
+use prony_model::measurement::figures::Figures;
 use prony_model::measurement::histogram::Latencies;
 use prony_model::measurement::statistics::{Statistics, WrkTotals};
 use prony_model::result::{ResultFile, RunState};
+use prony_model::units::percent;
 use std::fmt::Write as _;
 
-const PERCENTILES: [f64; 4] = [50.0, 75.0, 90.0, 99.0];
+/// wrk's four, and two more.
+const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9];
 const PERCENTILES_OF_RATE: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
 /// The observer of the lab itself, which is always there.
 const LAB: &str = "lab";
+/// What wrk and a URL without a plan take for good.
+const EXPECTED: &str = "status 200 to 399";
+/// A histogram of fewer samples shows chance.
+const HISTOGRAM_SAMPLES_MIN: u64 = 100;
+const HISTOGRAM_RANGES: usize = 10;
+const HISTOGRAM_WIDTH: f64 = 30.0;
 const RULE: &str = "----------------------------------------------------------";
 
 /// What the command line asked to see.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WrkShown {
     pub url: String,
-    /// Percentiles; with a rate also their spectrum.
+    /// With a rate: also the spectrum of percentiles.
     pub latency: bool,
     /// With a rate: also the times from when requests were sent, not from when they were due.
     pub uncorrected: bool,
@@ -36,16 +47,16 @@ pub fn wrk(result: &ResultFile, shown: &WrkShown) -> String {
     let is_open = result.plan.is_open();
     let _ = writeln!(text, "Running {} test @ {}", Units::SECONDS.format(duration, 0), shown.url);
     let _ = writeln!(text, "  {} threads and {} connections", result.lab.threads, result.plan.users());
-    let response = Statistics::of_response(&whole.all).unwrap_or_default();
     text.push_str("  Thread Stats   Avg      Stdev     Max   +/- Stdev\n");
-    text.push_str(&statistics_row("Latency", &response, format_us));
-    text.push_str(&statistics_row("Req/Sec", &Statistics::of_rates(result), format_count));
+    let response = Statistics::of_response(&whole.all).unwrap_or_default();
+    text.push_str(&statistics_row("Latency", (response.count() > 0).then_some(&response), format_us));
+    let rates = Statistics::of_rates(result);
+    text.push_str(&statistics_row("Req/Sec", (rates.count() > 0).then_some(&rates), format_count));
     let times = Latencies::from_base64(&whole.all.histograms.response).unwrap_or_default();
-    if is_open {
-        text.push_str(&recorded("Recorded Latency", &times, shown.latency));
-    } else if shown.latency {
-        text.push_str("  Latency Distribution\n");
-        text.push_str(&percentile_rows(&times, &PERCENTILES, 7, 0));
+    match (times.is_empty(), is_open) {
+        (true, _) => text.push_str(&distribution_of_failures(&whole.all)),
+        (false, true) => text.push_str(&recorded("Recorded Latency", &times, shown.latency)),
+        (false, false) => text.push_str(&distribution("Latency Distribution", &times)),
     }
     if is_open && shown.uncorrected {
         let times = Latencies::from_base64(&whole.all.histograms.service).unwrap_or_default();
@@ -53,13 +64,60 @@ pub fn wrk(result: &ResultFile, shown: &WrkShown) -> String {
         text.push_str(&recorded(title, &times, shown.latency));
     }
     text.push_str(&totals_lines(&WrkTotals::of(result)));
+    if whole.all.requests > 0 {
+        let outcomes = tables::outcomes(whole, EXPECTED);
+        let _ = write!(text, "\n{}\n{}", outcomes.title, shown_table(&outcomes));
+    }
     text.push_str(&notes(result));
     let asked_for = result.observers.iter().filter(|observer| observer.name != LAB);
     text.extend(asked_for.map(observed));
+    if let Some(verdict) = describe::verdict(result) {
+        let _ = writeln!(text, "\n{verdict}");
+    }
     text
 }
 
-fn statistics_row(name: &str, statistics: &Statistics, format: fn(f64) -> String) -> String {
+/// wrk's percentiles, and a histogram where there are samples enough for one.
+fn distribution(title: &str, times: &Latencies) -> String {
+    let mut text = format!("  {title}\n");
+    let rows = percentile_rows(times, &PERCENTILES, 7, None);
+    text.push_str(if rows.is_empty() { "    too few responses for a percentile\n" } else { &rows });
+    text.push_str(&histogram(times));
+    text
+}
+
+/// Nothing succeeded, so that these are the only times that there are.
+fn distribution_of_failures(all: &Figures) -> String {
+    let times = Latencies::from_base64(&all.histograms.errors).unwrap_or_default();
+    if times.is_empty() {
+        return String::new();
+    }
+    distribution(&format!("Latency Distribution of the {} that failed", times.count()), &times)
+}
+
+fn histogram(times: &Latencies) -> String {
+    let Some(ranges) = ranges(times, HISTOGRAM_RANGES).filter(|_| times.count() >= HISTOGRAM_SAMPLES_MIN)
+    else {
+        return String::new();
+    };
+    let highest = ranges.counts.iter().copied().max().unwrap_or(1).max(1) as f64;
+    let mut text = "  Latency Histogram\n".to_owned();
+    for (bound, count) in ranges.bounds_ns.iter().skip(1).zip(&ranges.counts) {
+        let share = *count as f64 / times.count() as f64;
+        let bar = "█".repeat((*count as f64 / highest * HISTOGRAM_WIDTH).round() as usize);
+        let bound = in_column(&format_us(bound / 1e3), 10);
+        let line = format!("    up to{bound}{:>9}  {bar}", percent(share));
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+/// Dashes where there is nothing to take statistics of.
+fn statistics_row(name: &str, statistics: Option<&Statistics>, format: fn(f64) -> String) -> String {
+    let Some(statistics) = statistics else {
+        let [mean, deviation, max] = [8, 10, 9].map(|width| in_column("-", width));
+        return format!("    {name:<10}{mean}{deviation}{max}{:>9}\n", "-");
+    };
     let mean = in_column(&format(statistics.mean()), 8);
     let deviation = in_column(&format(statistics.deviation()), 10);
     let max = in_column(&format(statistics.max() as f64), 9);
@@ -70,7 +128,7 @@ fn statistics_row(name: &str, statistics: &Statistics, format: fn(f64) -> String
 /// wrk2's table, and the spectrum where it is asked for.
 fn recorded(title: &str, times: &Latencies, with_spectrum: bool) -> String {
     let mut text = format!("  Latency Distribution (HdrHistogram - {title})\n");
-    text.push_str(&percentile_rows(times, &PERCENTILES_OF_RATE, 7, 3));
+    text.push_str(&percentile_rows(times, &PERCENTILES_OF_RATE, 7, Some(3)));
     if with_spectrum {
         let _ = write!(text, "\n  Detailed Percentile spectrum:\n{}{RULE}\n", spectrum(times));
     } else {
@@ -79,12 +137,15 @@ fn recorded(title: &str, times: &Latencies, with_spectrum: bool) -> String {
     text
 }
 
-/// Percentiles with too few samples beyond them are left out.
-fn percentile_rows(times: &Latencies, percentiles: &[f64], width: usize, decimals: usize) -> String {
+/// Percentiles with too few samples beyond them are left out. As many decimals as there are, unless it is said.
+fn percentile_rows(times: &Latencies, percentiles: &[f64], width: usize, decimals: Option<usize>) -> String {
     let rows = percentiles.iter().filter_map(|percentile| {
         let time = times.percentile(*percentile)?;
         let time = in_column(&format_us(time.0 as f64 / 1e3), 10);
-        Some(format!("{percentile:width$.decimals$}%{time}\n"))
+        Some(match decimals {
+            Some(decimals) => format!("{percentile:width$.decimals$}%{time}\n"),
+            None => format!("{percentile:width$}%{time}\n"),
+        })
     });
     rows.collect()
 }

@@ -14,11 +14,11 @@ fn seconds_are_rows() {
     let lines: Vec<_> = text.lines().collect();
     let shown = [0, 1, 30, 31, 41].map(|index: usize| lines[index]).join("\n") + "\n";
     expect![[r#"
-        run,second,users,asked_per_s,started,dropped,successes,failures,timeouts,bytes_received,p50_ns,p95_ns,p99_ns,max_ns,subscriptions,events,missed,fan_out_p50_ns,fan_out_p99_ns,fan_out_max_ns
-        "a, ""b""",0,100,,10,0,9,1,0,20000,6003000,10000000,10000000,10000000,,,,,,
-        "a, ""b""",29,100,,10,0,10,0,0,20000,45023000,50000000,50000000,50000000,,,,,,
-        open,0,100,100.000,100,0,99,0,1,200000,2479000,3419000,3481000,3481000,,,,,,
-        open,10,100,100.000,100,0,99,0,1,200000,2937000,262399000,302500000,302500000,,,,,,
+        run,second,users,asked_per_s,started,dropped,successes,failures,timeouts,bytes_received,p50_ns,p95_ns,p99_ns,max_ns,subscriptions,events,missed,fan_out_p50_ns,fan_out_p99_ns,fan_out_max_ns,covered_s
+        "a, ""b""",0,100,,10,0,9,1,0,20000,6003000,10000000,10000000,10000000,,,,,,,1
+        "a, ""b""",29,100,,10,0,10,0,0,20000,45023000,50000000,50000000,50000000,,,,,,,1
+        open,0,100,100.000,100,0,99,0,1,200000,2479000,3419000,3481000,3481000,,,,,,,1
+        open,10,100,100.000,100,0,99,0,1,200000,2937000,262399000,302500000,302500000,,,,,,,1
     "#]].assert_eq(&shown);
 }
 
@@ -97,7 +97,7 @@ fn subscribers_have_columns_in_seconds_and_rows_in_figures() {
     let text = series_csv(&[("r".to_owned(), &result)]);
     let lines: Vec<_> = text.lines().collect();
     expect![
-        "r,0,100,,10,0,10,0,0,20000,2000000,2000000,2000000,2000000,1194,201,2,25007000,50000000,50000000"
+        "r,0,100,,10,0,10,0,0,20000,2000000,2000000,2000000,2000000,1194,201,2,25007000,50000000,50000000,1"
     ]
     .assert_eq(lines[1]);
     let text = figures_csv(&[("r".to_owned(), &result)]);

@@ -179,11 +179,12 @@ fn the_plain_page_has_the_tables_and_says_what_is_missing() {
         <p>This page has tables but no plots: npm is not installed.</p>
         <h1>shop</h1>
         <h2>shop</h2>
+        <p>FAILED: errors&lt;1%: 5.00 %</p>
         <p><strong>too-few-samples</strong>: 190 successes, under 500: high percentiles are left out. Cause: a percentile needs at least five samples beyond it. Try: run longer or with more users.</p>
         <ul>
         <li>kept: p95&lt;500ms, measured 48.0 ms</li>
-        <li>failed: errors&lt;1%, measured 5.00 %</li>
-        <li>undecided: p99&lt;1s, measured too few samples</li>
+        <li>FAILED: errors&lt;1%, measured 5.00 %</li>
+        <li>UNDECIDED: p99&lt;1s, measured too few samples</li>
         </ul>
         <div class="wide"><table><caption>Figures</caption>
         <tr><th scope="col"></th><th scope="col">steady state</th><th scope="col">whole run</th></tr>
@@ -202,8 +203,8 @@ fn the_plain_page_has_the_tables_and_says_what_is_missing() {
         </table></div>
         <div class="wide"><table><caption>by request (steady state)</caption>
         <tr><th scope="col"></th><th scope="col">requests</th><th scope="col">a second</th><th scope="col">errors</th><th scope="col">p50</th><th scope="col">p95</th><th scope="col">p99</th><th scope="col">max</th></tr>
-        <tr><th scope="row">list</th><td>134</td><td>6.3</td><td>5.22 %</td><td>26.0 ms</td><td>48.0 ms</td><td>-</td><td>50.0 ms</td></tr>
-        <tr><th scope="row">buy</th><td>66</td><td>3.1</td><td>4.55 %</td><td>25.0 ms</td><td>-</td><td>-</td><td>50.0 ms</td></tr>
+        <tr><th scope="row">list</th><td>134</td><td>6.4</td><td>5.22 %</td><td>26.0 ms</td><td>48.0 ms</td><td>-</td><td>50.0 ms</td></tr>
+        <tr><th scope="row">buy</th><td>66</td><td>3.2</td><td>4.55 %</td><td>25.0 ms</td><td>-</td><td>-</td><td>50.0 ms</td></tr>
         </table></div>
         <div class="wide"><table><caption>failures (steady state)</caption>
         <tr><th scope="col"></th><th scope="col">requests</th><th scope="col">of all</th></tr>

@@ -46,6 +46,7 @@ fn result(load: LoadModel) -> ResultFile {
         plan: PlanSummary::of(&plan, None),
         findings: Vec::new(),
         thresholds: Vec::new(),
+        verdict: None,
         windows,
         series: series.collect(),
         lab: LabFigures { threads: 2, busiest_thread_share: 0.05, ..LabFigures::default() },
@@ -54,6 +55,7 @@ fn result(load: LoadModel) -> ResultFile {
         subscribers: Subscribers::default(),
     };
     result.findings = judge(&plan, &result, &TargetPlace::OtherMachine);
+    result.judge();
     result
 }
 
@@ -70,45 +72,86 @@ fn a_closed_loop_reads_as_from_wrk() {
         false,
         false,
         &expect![[r#"
-        Running 10s test @ http://shop.test/
-          2 threads and 10 connections
-          Thread Stats   Avg      Stdev     Max   +/- Stdev
-            Latency     1.70ms  115.39us   1.90ms   57.33%
-            Req/Sec    49.00      6.06    58.00     60.00%
-          999 requests in 10.00s, 1.91MB read
-          Socket errors: connect 0, read 1, write 0, timeout 0
-          Non-2xx or 3xx responses: 10
-        Requests/sec:     99.90
-        Transfer/sec:    195.31KB
+            Running 10s test @ http://shop.test/
+              2 threads and 10 connections
+              Thread Stats   Avg      Stdev     Max   +/- Stdev
+                Latency     1.70ms  115.39us   1.90ms   57.33%
+                Req/Sec    49.00      6.06    58.00     60.00%
+              Latency Distribution
+                 50%    1.69ms
+                 75%    1.80ms
+                 90%    1.86ms
+                 95%    1.88ms
+                 99%    1.90ms
+              Latency Histogram
+                up to    1.54ms   9.30 %  ██████████████████████████
+                up to    1.57ms   9.40 %  ███████████████████████████
+                up to    1.61ms   9.81 %  ████████████████████████████
+                up to    1.65ms   9.81 %  ████████████████████████████
+                up to    1.69ms  10.52 %  ██████████████████████████████
+                up to    1.73ms   9.61 %  ███████████████████████████
+                up to    1.77ms  10.01 %  ████████████████████████████
+                up to    1.81ms  10.31 %  █████████████████████████████
+                up to    1.86ms  10.62 %  ██████████████████████████████
+                up to    1.90ms  10.62 %  ██████████████████████████████
+              999 requests in 10.00s, 1.91MB read
+              Socket errors: connect 0, read 1, write 0, timeout 0
+              Non-2xx or 3xx responses: 10
+            Requests/sec:     99.90
+            Transfer/sec:    195.31KB
 
-        differs from wrk: latencies are those that were measured, where wrk adds back-filled estimates; they are of successes
-        a closed loop asks less while it waits, which hides stalls (-R does not); the longest wait without any answer was 0 s
-    "#]],
+            responses and errors
+                                             requests   of all
+              status 200 to 399                   989  98.90 %
+              connection lost while reading         1   0.10 %
+              status 503                           10   1.00 %
+
+            differs from wrk: latencies are those that were measured, where wrk adds back-filled estimates; they are of successes
+            a closed loop asks less while it waits, which hides stalls (-R does not); the longest wait without any answer was 0 s
+        "#]],
     );
     check(
         &result,
         true,
         false,
         &expect![[r#"
-        Running 10s test @ http://shop.test/
-          2 threads and 10 connections
-          Thread Stats   Avg      Stdev     Max   +/- Stdev
-            Latency     1.70ms  115.39us   1.90ms   57.33%
-            Req/Sec    49.00      6.06    58.00     60.00%
-          Latency Distribution
-             50%    1.69ms
-             75%    1.80ms
-             90%    1.86ms
-             99%    1.90ms
-          999 requests in 10.00s, 1.91MB read
-          Socket errors: connect 0, read 1, write 0, timeout 0
-          Non-2xx or 3xx responses: 10
-        Requests/sec:     99.90
-        Transfer/sec:    195.31KB
+            Running 10s test @ http://shop.test/
+              2 threads and 10 connections
+              Thread Stats   Avg      Stdev     Max   +/- Stdev
+                Latency     1.70ms  115.39us   1.90ms   57.33%
+                Req/Sec    49.00      6.06    58.00     60.00%
+              Latency Distribution
+                 50%    1.69ms
+                 75%    1.80ms
+                 90%    1.86ms
+                 95%    1.88ms
+                 99%    1.90ms
+              Latency Histogram
+                up to    1.54ms   9.30 %  ██████████████████████████
+                up to    1.57ms   9.40 %  ███████████████████████████
+                up to    1.61ms   9.81 %  ████████████████████████████
+                up to    1.65ms   9.81 %  ████████████████████████████
+                up to    1.69ms  10.52 %  ██████████████████████████████
+                up to    1.73ms   9.61 %  ███████████████████████████
+                up to    1.77ms  10.01 %  ████████████████████████████
+                up to    1.81ms  10.31 %  █████████████████████████████
+                up to    1.86ms  10.62 %  ██████████████████████████████
+                up to    1.90ms  10.62 %  ██████████████████████████████
+              999 requests in 10.00s, 1.91MB read
+              Socket errors: connect 0, read 1, write 0, timeout 0
+              Non-2xx or 3xx responses: 10
+            Requests/sec:     99.90
+            Transfer/sec:    195.31KB
 
-        differs from wrk: latencies are those that were measured, where wrk adds back-filled estimates; they are of successes
-        a closed loop asks less while it waits, which hides stalls (-R does not); the longest wait without any answer was 0 s
-    "#]],
+            responses and errors
+                                             requests   of all
+              status 200 to 399                   989  98.90 %
+              connection lost while reading         1   0.10 %
+              status 503                           10   1.00 %
+
+            differs from wrk: latencies are those that were measured, where wrk adds back-filled estimates; they are of successes
+            a closed loop asks less while it waits, which hides stalls (-R does not); the longest wait without any answer was 0 s
+        "#]],
     );
 }
 
@@ -122,112 +165,124 @@ fn a_rate_reads_as_from_wrk2() {
         false,
         true,
         &expect![[r#"
-        Running 10s test @ http://shop.test/
-          2 threads and 10 connections
-          Thread Stats   Avg      Stdev     Max   +/- Stdev
-            Latency     1.70ms  115.39us   1.90ms   57.33%
-            Req/Sec    49.00      6.06    58.00     60.00%
-          Latency Distribution (HdrHistogram - Recorded Latency)
-         50.000%    1.69ms
-         75.000%    1.80ms
-         90.000%    1.86ms
-         99.000%    1.90ms
-        100.000%    1.90ms
+            Running 10s test @ http://shop.test/
+              2 threads and 10 connections
+              Thread Stats   Avg      Stdev     Max   +/- Stdev
+                Latency     1.70ms  115.39us   1.90ms   57.33%
+                Req/Sec    49.00      6.06    58.00     60.00%
+              Latency Distribution (HdrHistogram - Recorded Latency)
+             50.000%    1.69ms
+             75.000%    1.80ms
+             90.000%    1.86ms
+             99.000%    1.90ms
+            100.000%    1.90ms
 
-          Latency Distribution (HdrHistogram - Uncorrected Latency (measured without taking delayed starts into account))
-         50.000%  694.00us
-         75.000%  797.00us
-         90.000%    0.86ms
-         99.000%    0.90ms
-        100.000%    0.90ms
+              Latency Distribution (HdrHistogram - Uncorrected Latency (measured without taking delayed starts into account))
+             50.000%  694.00us
+             75.000%  797.00us
+             90.000%    0.86ms
+             99.000%    0.90ms
+            100.000%    0.90ms
 
-          999 requests in 10.00s, 1.91MB read
-          Socket errors: connect 0, read 1, write 0, timeout 0
-          Non-2xx or 3xx responses: 10
-        Requests/sec:     99.90
-        Transfer/sec:    195.31KB
+              999 requests in 10.00s, 1.91MB read
+              Socket errors: connect 0, read 1, write 0, timeout 0
+              Non-2xx or 3xx responses: 10
+            Requests/sec:     99.90
+            Transfer/sec:    195.31KB
 
-        differs from wrk2: requests are sent when they are due, where wrk2 waits for the next whole millisecond (about 0.5 ms of its figures); latencies are of successes
-        stopped early: the figures are of what ran until then
-    "#]],
+            responses and errors
+                                             requests   of all
+              status 200 to 399                   989  98.90 %
+              connection lost while reading         1   0.10 %
+              status 503                           10   1.00 %
+
+            differs from wrk2: requests are sent when they are due, where wrk2 waits for the next whole millisecond (about 0.5 ms of its figures); latencies are of successes
+            stopped early: the figures are of what ran until then
+        "#]],
     );
     check(
         &result,
         true,
         false,
         &expect![[r#"
-        Running 10s test @ http://shop.test/
-          2 threads and 10 connections
-          Thread Stats   Avg      Stdev     Max   +/- Stdev
-            Latency     1.70ms  115.39us   1.90ms   57.33%
-            Req/Sec    49.00      6.06    58.00     60.00%
-          Latency Distribution (HdrHistogram - Recorded Latency)
-         50.000%    1.69ms
-         75.000%    1.80ms
-         90.000%    1.86ms
-         99.000%    1.90ms
-        100.000%    1.90ms
+            Running 10s test @ http://shop.test/
+              2 threads and 10 connections
+              Thread Stats   Avg      Stdev     Max   +/- Stdev
+                Latency     1.70ms  115.39us   1.90ms   57.33%
+                Req/Sec    49.00      6.06    58.00     60.00%
+              Latency Distribution (HdrHistogram - Recorded Latency)
+             50.000%    1.69ms
+             75.000%    1.80ms
+             90.000%    1.86ms
+             99.000%    1.90ms
+            100.000%    1.90ms
 
-          Detailed Percentile spectrum:
-               Value   Percentile   TotalCount 1/(1-Percentile)
+              Detailed Percentile spectrum:
+                   Value   Percentile   TotalCount 1/(1-Percentile)
 
-               1.501     0.000000            2         1.00
-               1.539     0.100000           99         1.11
-               1.578     0.200000          199         1.25
-               1.617     0.300000          297         1.43
-               1.656     0.400000          397         1.67
-               1.694     0.500000          495         2.00
-               1.715     0.550000          544         2.22
-               1.736     0.600000          595         2.50
-               1.756     0.650000          643         2.86
-               1.777     0.700000          694         3.33
-               1.797     0.750000          743         4.00
-               1.808     0.775000          768         4.44
-               1.819     0.800000          793         5.00
-               1.828     0.825000          816         5.71
-               1.839     0.850000          842         6.67
-               1.849     0.875000          867         8.00
-               1.854     0.887500          878         8.89
-               1.859     0.900000          891        10.00
-               1.864     0.912500          904        11.43
-               1.869     0.925000          915        13.33
-               1.875     0.937500          929        16.00
-               1.877     0.943750          935        17.78
-               1.879     0.950000          940        20.00
-               1.882     0.956250          946        22.86
-               1.884     0.962500          952        26.67
-               1.887     0.968750          959        32.00
-               1.889     0.971875          963        35.56
-               1.890     0.975000          966        40.00
-               1.891     0.978125          969        45.71
-               1.892     0.981250          972        53.33
-               1.893     0.984375          974        64.00
-               1.894     0.985938          976        71.11
-               1.895     0.987500          978        80.00
-               1.896     0.989063          980        91.43
-               1.896     0.990625          980       106.67
-               1.897     0.992188          983       128.00
-               1.897     0.992969          983       142.22
-               1.897     0.993750          983       160.00
-               1.898     0.994531          986       182.86
-               1.898     0.995313          986       213.33
-               1.898     0.996094          986       256.00
-               1.898     0.996484          986       284.44
-               1.898     0.996875          986       320.00
-               1.899     0.997266          989       365.71
-               1.899     1.000000          989          inf
-        #[Mean    =        1.698, StdDeviation   =        0.115]
-        #[Max     =        1.899, Total count    =          989]
-        #[Buckets =           22, SubBuckets     =         2048]
-        ----------------------------------------------------------
-          999 requests in 10.00s, 1.91MB read
-          Socket errors: connect 0, read 1, write 0, timeout 0
-          Non-2xx or 3xx responses: 10
-        Requests/sec:     99.90
-        Transfer/sec:    195.31KB
+                   1.501     0.000000            2         1.00
+                   1.539     0.100000           99         1.11
+                   1.578     0.200000          199         1.25
+                   1.617     0.300000          297         1.43
+                   1.656     0.400000          397         1.67
+                   1.694     0.500000          495         2.00
+                   1.715     0.550000          544         2.22
+                   1.736     0.600000          595         2.50
+                   1.756     0.650000          643         2.86
+                   1.777     0.700000          694         3.33
+                   1.797     0.750000          743         4.00
+                   1.808     0.775000          768         4.44
+                   1.819     0.800000          793         5.00
+                   1.828     0.825000          816         5.71
+                   1.839     0.850000          842         6.67
+                   1.849     0.875000          867         8.00
+                   1.854     0.887500          878         8.89
+                   1.859     0.900000          891        10.00
+                   1.864     0.912500          904        11.43
+                   1.869     0.925000          915        13.33
+                   1.875     0.937500          929        16.00
+                   1.877     0.943750          935        17.78
+                   1.879     0.950000          940        20.00
+                   1.882     0.956250          946        22.86
+                   1.884     0.962500          952        26.67
+                   1.887     0.968750          959        32.00
+                   1.889     0.971875          963        35.56
+                   1.890     0.975000          966        40.00
+                   1.891     0.978125          969        45.71
+                   1.892     0.981250          972        53.33
+                   1.893     0.984375          974        64.00
+                   1.894     0.985938          976        71.11
+                   1.895     0.987500          978        80.00
+                   1.896     0.989063          980        91.43
+                   1.896     0.990625          980       106.67
+                   1.897     0.992188          983       128.00
+                   1.897     0.992969          983       142.22
+                   1.897     0.993750          983       160.00
+                   1.898     0.994531          986       182.86
+                   1.898     0.995313          986       213.33
+                   1.898     0.996094          986       256.00
+                   1.898     0.996484          986       284.44
+                   1.898     0.996875          986       320.00
+                   1.899     0.997266          989       365.71
+                   1.899     1.000000          989          inf
+            #[Mean    =        1.698, StdDeviation   =        0.115]
+            #[Max     =        1.899, Total count    =          989]
+            #[Buckets =           22, SubBuckets     =         2048]
+            ----------------------------------------------------------
+              999 requests in 10.00s, 1.91MB read
+              Socket errors: connect 0, read 1, write 0, timeout 0
+              Non-2xx or 3xx responses: 10
+            Requests/sec:     99.90
+            Transfer/sec:    195.31KB
 
-        differs from wrk2: requests are sent when they are due, where wrk2 waits for the next whole millisecond (about 0.5 ms of its figures); latencies are of successes
-        stopped early: the figures are of what ran until then
-    "#]],
+            responses and errors
+                                             requests   of all
+              status 200 to 399                   989  98.90 %
+              connection lost while reading         1   0.10 %
+              status 503                           10   1.00 %
+
+            differs from wrk2: requests are sent when they are due, where wrk2 waits for the next whole millisecond (about 0.5 ms of its figures); latencies are of successes
+            stopped early: the figures are of what ran until then
+        "#]],
     );
 }

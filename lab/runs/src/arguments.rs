@@ -2,6 +2,8 @@
 
 use crate::kind::{Argument, Kind};
 use crate::{k6, plan, url, wrk};
+use std::net::IpAddr;
+use std::path::Path;
 
 /// All kinds; an argument is of the first one that claims its text. A new kind is a line here and a file with its value.
 pub const KINDS: [&Kind; 4] = [&k6::KIND, &url::KIND, &wrk::KIND, &plan::KIND];
@@ -12,12 +14,40 @@ impl Kind {
     }
 }
 
-/// A script without the URL that it needs.
+/// Arguments that name nothing that could be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the script `{script}` needs a URL: {command} {script} http://…")]
-pub struct ArgumentError {
-    pub command: String,
-    pub script: String,
+pub enum ArgumentError {
+    #[error("the script `{script}` needs a URL: {command} {script} http://…")]
+    WithoutUrl { command: String, script: String },
+    #[error(
+        "`{text}` is no file, and a URL begins with http:// or https://; write: {command} http://{address}"
+    )]
+    WithoutScheme { command: String, text: String, address: String },
+}
+
+/// Endings of names of hosts that are seldom those of files.
+const DOMAINS: [&str; 7] = ["com", "org", "net", "io", "dev", "app", "local"];
+
+/// The address that a text without a scheme means, where it is no file: `host:port`, `localhost/path`, `example.com`.
+fn address_without_scheme(text: &str) -> Option<String> {
+    let authority = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, Some(port)),
+        _ => (authority, None),
+    };
+    let has_port =
+        port.is_some_and(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()));
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let is_address = bare.parse::<IpAddr>().is_ok();
+    let is_name = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
+    let domain = host.rsplit_once('.').map(|(_, domain)| domain.to_ascii_lowercase());
+    let is_known =
+        host == "localhost" || is_address || domain.is_some_and(|domain| DOMAINS.contains(&&*domain));
+    let is_host = is_known && port.is_none() || has_port && (is_name || is_address);
+    if !is_host || Path::new(text).exists() {
+        return None;
+    }
+    Some(if host.is_empty() { format!("localhost{text}") } else { text.to_owned() })
 }
 
 impl Argument {
@@ -29,6 +59,12 @@ impl Argument {
         let mut arguments: Vec<Self> = Vec::new();
         for text in texts {
             let kind = Kind::of(text);
+            if std::ptr::eq(kind, &raw const plan::KIND)
+                && let Some(address) = address_without_scheme(text)
+            {
+                let (command, text) = (command.to_owned(), text.to_owned());
+                return Err(ArgumentError::WithoutScheme { command, text, address });
+            }
             let is_url = std::ptr::eq(kind, &raw const url::KIND);
             let waiting =
                 arguments.iter().rev().take_while(|argument| is_url && argument.waits_for_url()).count();
@@ -44,7 +80,7 @@ impl Argument {
         }
         match arguments.iter().find(|argument| argument.waits_for_url()) {
             Some(Self { text, .. }) => {
-                Err(ArgumentError { command: command.to_owned(), script: text.clone() })
+                Err(ArgumentError::WithoutUrl { command: command.to_owned(), script: text.clone() })
             }
             None => Ok(arguments),
         }
@@ -76,6 +112,29 @@ mod tests {
         check("dir/a.ts", &["a k6 script dir/a.ts"]);
         check("http://host/app.js", &["a URL http://host/app.js"]);
         check("http://host/app.lua", &["a URL http://host/app.lua"]);
+    }
+
+    #[test]
+    fn an_address_without_a_scheme_is_said_to_lack_it() {
+        for (text, address) in [
+            ("localhost:8080", "localhost:8080"),
+            ("localhost/items", "localhost/items"),
+            ("127.0.0.1:8080/a?b", "127.0.0.1:8080/a?b"),
+            ("[::1]:80", "[::1]:80"),
+            ("shop:443/a.toml", "shop:443/a.toml"),
+            ("example.com/items", "example.com/items"),
+            (":8080", "localhost:8080"),
+        ] {
+            let said = format!(
+                "`{text}` is no file, and a URL begins with http:// or https://; write: prony run http://{address}"
+            );
+            check(text, &[&said]);
+        }
+        for text in
+            ["plan.toml", "./plans/a.toml", "a:b", "plans/8080", "src", "plan.tml", "C:/plan.toml", "a.b/c"]
+        {
+            check(text, &[&format!("a plan {text}")]);
+        }
     }
 
     #[test]

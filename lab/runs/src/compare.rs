@@ -2,6 +2,7 @@
 
 use crate::many::{Event, ManyError, ManyOptions, Runs};
 use crate::subject::Subject;
+use prony_load::reach;
 use prony_model::comparison::{self, ComparedRun, ComparisonFile, FailIf, Side};
 use prony_model::result::{Origin, RunState};
 
@@ -23,7 +24,7 @@ impl Compared {
     }
 }
 
-/// Compares over `pairs` runs of each. A stop ends it with the pairs that are whole. Blocks the calling thread.
+/// Compares over `pairs` runs of each, once the targets of both were reached. A stop ends it with the pairs that are whole. Blocks the calling thread.
 pub fn compare(
     a: &Compared,
     b: &Compared,
@@ -31,6 +32,13 @@ pub fn compare(
     conditions: &[FailIf],
     options: ManyOptions,
 ) -> Result<ComparisonFile, ManyError> {
+    let unreached: Vec<_> = [(Side::A, a), (Side::B, b)]
+        .into_iter()
+        .filter_map(|(side, compared)| Some(format!("{side:?}: {}", reach(compared.subject.plan()).err()?)))
+        .collect();
+    if !unreached.is_empty() {
+        return Err(ManyError::Unreached(unreached.join("; ")));
+    }
     let runs = Runs::new(options);
     let mut file = ComparisonFile::new(Origin::default(), a.describe(), b.describe(), true);
     for index in 0..2 * pairs {

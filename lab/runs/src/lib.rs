@@ -24,3 +24,4 @@ pub use kind::{Argument, Flags, Kind, OnStuck, OpenError, OpenSettings};
 pub use many::{Event, ManyError, ManyOptions, OpenObservers};
 pub use place::result_path;
 pub use subject::Subject;
+pub use url::{UrlGiven, UrlGivenError};

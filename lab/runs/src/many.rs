@@ -75,6 +75,9 @@ pub enum ManyError {
     Run(#[from] RunError),
     #[error(transparent)]
     Observe(#[from] ObserveError),
+    /// Of a comparison, before it began.
+    #[error("nothing was measured: {0}")]
+    Unreached(String),
 }
 
 impl Default for ManyOptions {

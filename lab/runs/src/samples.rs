@@ -78,6 +78,8 @@ struct Stream {
     /// By the plan's requests.
     names: Vec<String>,
     users_made: u64,
+    /// How long requests are started for.
+    duration: Nanos,
 }
 
 impl Stream {
@@ -89,6 +91,7 @@ impl Stream {
             offset: Nanos::ZERO,
             names: plan.requests().iter().map(|request| request.name.clone()).collect(),
             users_made: plan.users().into(),
+            duration: plan.duration(),
         }
     }
 
@@ -141,8 +144,12 @@ impl Stream {
     }
 
     fn second(&mut self, snapshot: &IntervalSnapshot) {
-        let at = self.offset.plus(Nanos::from_secs(snapshot.second + 1));
-        self.engine.record_vus(at, snapshot.users_active.into(), self.users_made);
+        let end = Nanos::from_secs(snapshot.second + 1);
+        let at = self.offset.plus(end);
+        // At the end of a second that the load does not reach nobody is left, which is not said of it.
+        if end <= self.duration {
+            self.engine.record_vus(at, snapshot.users_active.into(), self.users_made);
+        }
         if snapshot.dropped > 0 {
             let root = self.recorder.root();
             self.recorder.record_dropped(root, at, snapshot.dropped);

@@ -1,11 +1,141 @@
-//! URLs as arguments: one page that is fetched again and again.
+//! URLs as arguments: one request that is sent again and again, as wrk's and wrk2's flags describe it.
 
 use crate::kind::{Argument, Flags, Kind, OpenError, OpenSettings};
 use crate::subject::Subject;
-use prony_load::Url;
+use prony_load::{Url, literal};
+use prony_model::plan::PlanFaults;
+use prony_model::plan::wire::{Dns, Protocol};
+use prony_model::{BodyDraft, ExpectedStatus, LoadModel, Nanos, Plan, RateStage, Spacing, WireOptions};
+use std::path::PathBuf;
+use std::{fs, io};
 
 pub(crate) static KIND: Kind =
     Kind { name: "a URL", flags: Flags::Wrk, needs_url: false, is_named: Url::is_one, open };
+
+/// wrk's defaults.
+const CONNECTIONS: u32 = 10;
+const THREADS: u32 = 2;
+const DURATION: Nanos = Nanos::from_secs(10);
+const TIMEOUT: Nanos = Nanos::from_secs(2);
+/// Statuses that wrk does not count as errors.
+const STATUS_GOOD: std::ops::RangeInclusive<u16> = 200..=399;
+
+/// What a command line says of a URL's load; what it leaves out is as in wrk.
+#[derive(Debug, Clone, Default)]
+pub struct UrlGiven {
+    pub connections: Option<u32>,
+    pub duration: Option<Nanos>,
+    /// `Name: value`.
+    pub headers: Vec<String>,
+    pub timeout: Option<Nanos>,
+    pub rate_per_s: Option<f64>,
+    pub method: Option<String>,
+    /// A text, or `@FILE`.
+    pub body: Option<String>,
+    pub protocol: Option<Protocol>,
+    pub streams: Option<u32>,
+    pub dns: Option<Dns>,
+    pub is_resuming: bool,
+    pub is_insecure: bool,
+    pub ca: Option<PathBuf>,
+    pub cert: Option<PathBuf>,
+    pub key: Option<PathBuf>,
+    pub server_name: Option<String>,
+}
+
+/// Why a URL cannot be loaded so.
+#[derive(Debug, thiserror::Error)]
+pub enum UrlGivenError {
+    #[error(
+        "{connections} connections cannot be shared out over {threads} threads; each thread needs at least one: raise \
+         --connections or lower --threads"
+    )]
+    Threads { connections: u32, threads: u32 },
+    #[error("header `{0}` has no colon; write for example `-H 'Accept: text/html'`")]
+    Header(String),
+    #[error("cannot read the body {path}: {cause}")]
+    Body { path: String, cause: io::Error },
+    #[error(transparent)]
+    Faults(#[from] PlanFaults),
+}
+
+impl UrlGiven {
+    pub fn connections(&self) -> u32 {
+        self.connections.unwrap_or(CONNECTIONS)
+    }
+
+    pub fn timeout(&self) -> Nanos {
+        self.timeout.unwrap_or(TIMEOUT)
+    }
+
+    /// As many as were asked for; each needs a connection.
+    pub fn threads(&self, asked: Option<u32>) -> Result<u32, UrlGivenError> {
+        let connections = self.connections();
+        match asked {
+            Some(threads) if threads > connections => Err(UrlGivenError::Threads { connections, threads }),
+            Some(threads) => Ok(threads),
+            None => Ok(THREADS.min(connections)),
+        }
+    }
+
+    fn load(&self) -> LoadModel {
+        let duration = self.duration.unwrap_or(DURATION);
+        let users = self.connections();
+        let Some(rate) = self.rate_per_s else { return LoadModel::constant(users, duration) };
+        let stages = vec![RateStage::new(Nanos::ZERO, rate), RateStage::new(duration, rate)];
+        // As in wrk2 a start waits for a connection as long as it takes.
+        LoadModel::arrivals(stages, Spacing::Even, users, duration)
+    }
+
+    pub fn method(&self) -> &str {
+        let default = if self.body.is_some() { "POST" } else { "GET" };
+        self.method.as_deref().unwrap_or(default)
+    }
+
+    pub fn body(&self) -> Result<Option<String>, UrlGivenError> {
+        let Some(body) = &self.body else { return Ok(None) };
+        let Some(path) = body.strip_prefix('@') else { return Ok(Some(body.clone())) };
+        let unreadable = |cause| UrlGivenError::Body { path: path.to_owned(), cause };
+        fs::read_to_string(path).map(Some).map_err(unreadable)
+    }
+
+    /// Names and values.
+    pub fn headers(&self) -> Result<Vec<(String, String)>, UrlGivenError> {
+        let split = |header: &String| {
+            let (name, value) =
+                header.split_once(':').ok_or_else(|| UrlGivenError::Header(header.clone()))?;
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        };
+        self.headers.iter().map(split).collect()
+    }
+
+    fn wire(&self) -> WireOptions {
+        let (protocol, dns) = (self.protocol.unwrap_or_default(), self.dns.unwrap_or_default());
+        let mut wire = WireOptions { protocol, dns, ..WireOptions::default() };
+        wire.tls.resume = self.is_resuming;
+        wire.streams = self.streams.unwrap_or(wire.streams);
+        wire.tls.insecure = self.is_insecure;
+        wire.tls.ca = self.ca.iter().cloned().collect();
+        wire.tls.cert.clone_from(&self.cert);
+        wire.tls.key.clone_from(&self.key);
+        wire.tls.server_name.clone_from(&self.server_name);
+        wire
+    }
+
+    /// The whole run as a plan of one request.
+    pub fn plan(&self, url: &Url) -> Result<Plan, UrlGivenError> {
+        let mut draft = url.plan(self.load());
+        draft.timeout = self.timeout();
+        draft.wire = self.wire();
+        let request = &mut draft.requests[0];
+        request.name = format!("{} {}", self.method(), url.path);
+        self.method().clone_into(&mut request.method);
+        request.headers = self.headers()?.into_iter().map(|(name, value)| (name, literal(&value))).collect();
+        request.body = self.body()?.map_or(BodyDraft::None, |body| BodyDraft::Text(literal(&body)));
+        request.expect = ExpectedStatus::OneOf(STATUS_GOOD.collect());
+        Ok(draft.check()?)
+    }
+}
 
 fn open(argument: &Argument, settings: &OpenSettings) -> Result<Box<dyn Subject>, OpenError> {
     Ok(Box::new(Url::parse(&argument.text)?.plan(settings.load.clone()).check()?))

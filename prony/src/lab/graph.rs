@@ -11,7 +11,7 @@ use crate::interrupt;
 
 #[derive(Debug, Args)]
 pub(super) struct GraphArguments {
-    /// Take the study's 3,000,000 nodes and durations, 60 s a step, instead of a few seconds.
+    /// Take the study's 3 000 000 nodes and durations, 60 s a step, instead of a few seconds.
     #[arg(long)]
     full: bool,
     /// Nodes that are created at most, instead of the quick or the full number.

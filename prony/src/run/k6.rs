@@ -9,7 +9,7 @@ use crate::interrupt;
 use anyhow::Context as _;
 use prony_load::{Output, RunOptions};
 use prony_metrics::outputs::OutputSpec;
-use prony_model::Plan;
+use prony_model::{Conclusion, Plan};
 use prony_runs::k6::{Ended, GivenError, Lived, handle_summary, live};
 use prony_runs::{observe, result_path};
 use prony_script_k6::{Check, Exit, LogTarget, MeasureSettings, Session, SummaryMode, builtins};
@@ -96,11 +96,17 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     warn_of_outputs(&session.measure.close_outputs());
     session.measure.log().flush();
     say_end(&lived.ended);
-    let is_void = tell_findings(arguments, &lived, &path)?;
-    Ok(match lived.ended.exit {
-        Exit::Done if arguments.strict && is_void => super::THRESHOLD_FAILED,
-        exit => exit.code(),
-    })
+    let code = exit_code(arguments, &lived);
+    tell_findings(arguments, &lived, code, &path)?;
+    Ok(code)
+}
+
+/// k6's own; with `--strict` what the rule says of a script that k6 would call done.
+fn exit_code(arguments: &K6Arguments, lived: &Lived) -> u8 {
+    match lived.conclusion().map(Conclusion::strict) {
+        Some(conclusion) if arguments.strict && lived.ended.exit == Exit::Done => conclusion.exit_code(),
+        _ => lived.ended.exit.code(),
+    }
 }
 
 fn session(arguments: &K6Arguments, settings: &MeasureSettings) -> Result<Session, Stopped> {
@@ -218,17 +224,25 @@ fn say_end(ended: &Ended) {
     }
 }
 
-/// What Prony found beyond k6's figures; true where some of it voids them.
-fn tell_findings(arguments: &K6Arguments, lived: &Lived, path: &Path) -> anyhow::Result<bool> {
-    let Some(result) = &lived.result else { return Ok(false) };
+/// What Prony found beyond k6's figures, and what the run comes to where k6 says less.
+fn tell_findings(arguments: &K6Arguments, lived: &Lived, code: u8, path: &Path) -> anyhow::Result<()> {
+    let Some(result) = &lived.result else { return Ok(()) };
     if arguments.json {
         print((prony_report::json(result)? + "\n").as_bytes())?;
     }
-    if !arguments.quiet {
-        let findings = prony_report::findings(result);
-        eprint(format!("{findings}\nresult: {}\n", path.display()).as_bytes())?;
+    if arguments.quiet {
+        return Ok(());
     }
-    Ok(result.findings.iter().any(|finding| finding.voids_claim))
+    let findings = prony_report::findings(result);
+    // What k6 has a code for is said above.
+    let verdict = match prony_report::verdict(result) {
+        verdict if verdict.is_empty() || lived.ended.exit != Exit::Done => String::new(),
+        verdict if code == Exit::Done.code() => {
+            format!("\n{verdict}the exit code is k6's, {code}; --strict makes it 1\n")
+        }
+        verdict => format!("\n{verdict}"),
+    };
+    eprint(format!("{findings}{verdict}\nresult: {}\n", path.display()).as_bytes())
 }
 
 fn print(text: &[u8]) -> anyhow::Result<()> {

@@ -1,18 +1,10 @@
-//! Loading a bare URL with wrk's flags: what they mean, as a plan.
+//! wrk's and wrk2's flags of a URL; what they mean is `prony_runs::UrlGiven`'s.
 
 use super::quantity;
-use anyhow::{Context as _, bail};
-use prony_load::{Url, literal};
+use prony_model::Nanos;
 use prony_model::plan::wire::{Dns, Protocol};
-use prony_model::{BodyDraft, ExpectedStatus, LoadModel, Nanos, Plan, RateStage, Spacing, WireOptions};
+use prony_runs::UrlGiven;
 use std::path::PathBuf;
-
-const CONNECTIONS: u32 = 10;
-const THREADS: u32 = 2;
-const DURATION: Nanos = Nanos::from_secs(10);
-const TIMEOUT: Nanos = Nanos::from_secs(2);
-/// Answers that wrk does not count as errors.
-const STATUS_GOOD: std::ops::RangeInclusive<u16> = 200..=399;
 
 /// Flags that describe the load where there is no plan file; wrk's and wrk2's names.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -28,7 +20,7 @@ pub(crate) struct UrlFlags {
     /// Add a header to each request, as `Name: value`; repeatable.
     #[arg(short = 'H', long = "header", value_name = "HEADER")]
     pub headers: Vec<String>,
-    /// Print percentiles; with a rate also their whole spectrum.
+    /// With a rate: print the whole spectrum of percentiles; the usual ones are printed anyway.
     #[arg(short = 'L', long)]
     pub latency: bool,
     /// Give a request up after this time [default: 2s].
@@ -108,86 +100,26 @@ impl UrlFlags {
         given.iter().find(|(_, is_given)| *is_given).map(|(name, _)| *name)
     }
 
-    pub(crate) fn connections(&self) -> u32 {
-        self.connections.unwrap_or(CONNECTIONS)
-    }
-
-    pub(crate) fn timeout(&self) -> Nanos {
-        self.timeout.unwrap_or(TIMEOUT)
-    }
-
-    /// As many as were asked for; each needs a connection.
-    pub(crate) fn threads(&self, asked: Option<u32>) -> anyhow::Result<u32> {
-        let connections = self.connections();
-        match asked {
-            Some(threads) if threads > connections => bail!(
-                "{connections} connections cannot be shared out over {threads} threads; \
-                 each thread needs at least one: raise --connections or lower --threads"
-            ),
-            Some(threads) => Ok(threads),
-            None => Ok(THREADS.min(connections)),
+    /// As values, without the command line.
+    pub(crate) fn given(&self) -> UrlGiven {
+        UrlGiven {
+            connections: self.connections,
+            duration: self.duration,
+            headers: self.headers.clone(),
+            timeout: self.timeout,
+            rate_per_s: self.rate,
+            method: self.method.clone(),
+            body: self.body.clone(),
+            protocol: self.protocol.or(self.http2.then_some(Protocol::Http2)),
+            streams: self.streams,
+            dns: self.dns,
+            is_resuming: !self.no_resume,
+            is_insecure: self.insecure,
+            ca: self.cacert.clone(),
+            cert: self.cert.clone(),
+            key: self.key.clone(),
+            server_name: self.server_name.clone(),
         }
-    }
-
-    pub(crate) fn load(&self) -> LoadModel {
-        let duration = self.duration.unwrap_or(DURATION);
-        let users = self.connections();
-        let Some(rate) = self.rate else { return LoadModel::constant(users, duration) };
-        let stages = vec![RateStage::new(Nanos::ZERO, rate), RateStage::new(duration, rate)];
-        // As in wrk2 a start waits for a connection as long as it takes.
-        LoadModel::arrivals(stages, Spacing::Even, users, duration)
-    }
-
-    pub(crate) fn method(&self) -> &str {
-        let default = if self.body.is_some() { "POST" } else { "GET" };
-        self.method.as_deref().unwrap_or(default)
-    }
-
-    pub(crate) fn body(&self) -> anyhow::Result<Option<String>> {
-        let Some(body) = &self.body else { return Ok(None) };
-        let Some(path) = body.strip_prefix('@') else { return Ok(Some(body.clone())) };
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the body {path}"))?;
-        Ok(Some(text))
-    }
-
-    /// Names and values.
-    pub(crate) fn headers(&self) -> anyhow::Result<Vec<(String, String)>> {
-        let split = |header: &String| {
-            let (name, value) = header.split_once(':').with_context(|| {
-                format!("header `{header}` has no colon; write for example `-H 'Accept: text/html'`")
-            })?;
-            Ok((name.trim().to_owned(), value.trim().to_owned()))
-        };
-        self.headers.iter().map(split).collect()
-    }
-
-    fn wire(&self) -> WireOptions {
-        let mut wire = WireOptions::default();
-        let default = if self.http2 { Protocol::Http2 } else { Protocol::default() };
-        wire.protocol = self.protocol.unwrap_or(default);
-        wire.dns = self.dns.unwrap_or_default();
-        wire.tls.resume = !self.no_resume;
-        wire.streams = self.streams.unwrap_or(wire.streams);
-        wire.tls.insecure = self.insecure;
-        wire.tls.ca = self.cacert.iter().cloned().collect();
-        wire.tls.cert.clone_from(&self.cert);
-        wire.tls.key.clone_from(&self.key);
-        wire.tls.server_name.clone_from(&self.server_name);
-        wire
-    }
-
-    /// The whole run as a plan of one request.
-    pub(crate) fn plan(&self, url: &Url) -> anyhow::Result<Plan> {
-        let mut draft = url.plan(self.load());
-        draft.timeout = self.timeout();
-        draft.wire = self.wire();
-        let request = &mut draft.requests[0];
-        request.name = format!("{} {}", self.method(), url.path);
-        self.method().clone_into(&mut request.method);
-        request.headers = self.headers()?.into_iter().map(|(name, value)| (name, literal(&value))).collect();
-        request.body = self.body()?.map_or(BodyDraft::None, |body| BodyDraft::Text(literal(&body)));
-        request.expect = ExpectedStatus::OneOf(STATUS_GOOD.collect());
-        Ok(draft.check()?)
     }
 }
 
@@ -213,6 +145,7 @@ mod tests {
     use super::*;
     use clap::Parser;
     use expect_test::{Expect, expect};
+    use prony_load::Url;
 
     #[derive(Debug, Parser)]
     struct Line {
@@ -225,9 +158,11 @@ mod tests {
     fn check(line: &str, expected: &Expect) {
         let shown = match Line::try_parse_from(["prony"].into_iter().chain(line.split(' '))) {
             Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
-            Ok(line) => match Url::parse(&line.url).map_err(Into::into).and_then(|url| line.flags.plan(&url))
+            Ok(line) => match Url::parse(&line.url)
+                .map_err(|error| error.to_string())
+                .and_then(|url| line.flags.given().plan(&url).map_err(|error| error.to_string()))
             {
-                Err(error) => error.to_string(),
+                Err(error) => error,
                 Ok(plan) => {
                     let (request, scenario) = (&plan.requests()[0], &plan.scenarios()[0]);
                     let headers: Vec<_> = request.headers.iter().map(|(name, _)| name.as_str()).collect();
@@ -274,7 +209,7 @@ mod tests {
         );
         check(
             "https://a/ --http2 --streams 8 --method PUT --data @/nowhere",
-            &expect!["cannot read the body /nowhere"],
+            &expect!["cannot read the body /nowhere: No such file or directory (os error 2)"],
         );
         check(
             "https://a/ --http2 --streams 8 --insecure",
@@ -353,7 +288,7 @@ mod tests {
     fn each_thread_has_a_connection() {
         let threads = |line: &str, asked| {
             let flags = Line::parse_from(["prony", "http://a", line]).flags;
-            flags.threads(asked).map_err(|error| error.to_string())
+            flags.given().threads(asked).map_err(|error| error.to_string())
         };
         assert_eq!((threads("-c1", None), threads("-c10", Some(10))), (Ok(1), Ok(10)));
         let error = threads("-c10", Some(11)).unwrap_err();

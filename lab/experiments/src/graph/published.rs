@@ -8,7 +8,7 @@ pub const STUDY: &str = "RageDB";
 /// How the study was made, in contrast to here.
 pub const CONDITIONS: &str = "RageDB ran on 4 cores (AWS R5.2xlarge without hyper-threading) and kept its graph in memory \
      only, so that its writes waited for no disk; Gatling, wrk and wrk2 drove it from a second machine (C5.2xlarge) in \
-     the same zone, with up to 3,000,000 nodes and 60 s a step";
+     the same zone, with up to 3 000 000 nodes and 60 s a step";
 
 /// Reads of random nodes with wrk, in a closed loop.
 pub const CLOSED_PER_S: u32 = 188_931;

@@ -4,7 +4,8 @@
 use prony_load::{Output, RunError};
 use prony_model::result::Progress;
 use prony_model::search::{Answer, SearchFile, SearchPlan, SearchStep, StepShape, StepVerdict, Vary};
-use prony_model::{LoadModel, Nanos, ResultFile, Threshold, WindowKind};
+use prony_model::verdict::conclusion::RunVerdict;
+use prony_model::{Conclusion, LoadModel, Nanos, ResultFile, Threshold, WindowKind};
 use prony_model::{
     measurement::{
         figures::{Figures, PERCENTILES},
@@ -74,6 +75,9 @@ pub struct Sustained {
     pub ko: u64,
     /// It kept the objectives of the search for all of its length.
     pub is_kept: bool,
+    /// Why that cannot be judged; then it is not kept either.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside_limit: Option<String>,
     #[serde(flatten)]
     pub latency: Spectrum,
     pub file: String,
@@ -279,8 +283,14 @@ fn sustain(
     }
     let figures = whole(&result);
     let latency = spectrum(&result);
-    let is_kept = result.keeps_thresholds();
-    let verdict = if is_kept { "holds" } else { "does not hold for longer" };
+    let verdict = RunVerdict::of_kept(&result);
+    let is_kept = verdict.conclusion == Conclusion::Passed;
+    let outside_limit = (verdict.conclusion == Conclusion::Void).then(|| verdict.reasons.join("; "));
+    let verdict = match verdict.conclusion {
+        Conclusion::Passed => "holds",
+        Conclusion::Failed => "does not hold for longer",
+        Conclusion::Void => "cannot be judged",
+    };
     surroundings.display.line(&rate_line(rate, &latency, verdict));
     Ok(Some(Sustained {
         asked_per_second: rate,
@@ -288,6 +298,7 @@ fn sustain(
         ok: figures.successes,
         ko: figures.failures,
         is_kept,
+        outside_limit,
         latency,
         file,
     }))

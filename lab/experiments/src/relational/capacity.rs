@@ -1,7 +1,7 @@
 //! The search of one cell: how many users does the engine serve?
 
 use prony_load::RunError;
-use prony_model::search::{Interval, Search, SearchPlan, Trial};
+use prony_model::search::{Interval, Search, SearchPlan};
 use prony_model::{Nanos, Target};
 use serde::Serialize;
 
@@ -116,7 +116,7 @@ impl Cell<'_> {
                 break;
             };
             display.end_step(workload, *processors, &step);
-            search.record(users, if step.passed { Trial::Passed } else { Trial::Failed });
+            search.record(users, step.trial);
             capacity.interval = search.interval();
             capacity.steps.push(step);
         }
@@ -185,7 +185,8 @@ fn outside_limit(capacity: &Capacity, users_max: u32) -> Option<String> {
     if capacity.stopped {
         return None;
     }
-    let Some(failed) = capacity.interval.failed else {
+    let Interval { failed, lab_limited, .. } = capacity.interval;
+    let Some(ceiling) = [failed, lab_limited].into_iter().flatten().min() else {
         let reached = capacity.interval.passed == Some(users_max);
         return Some(if reached {
             format!("{users_max} users are as many as the limit of open files allows; `ulimit -Hn` raises it")
@@ -193,7 +194,7 @@ fn outside_limit(capacity: &Capacity, users_max: u32) -> Option<String> {
             "the search ended before a number of users failed".to_owned()
         });
     };
-    capacity.steps.iter().find(|step| step.users == failed)?.outside_limit.clone()
+    capacity.steps.iter().find(|step| step.users == ceiling)?.outside_limit.clone()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use prony_model::Nanos;
 use prony_model::result::Progress;
+use prony_model::search::Trial;
 
 use super::{
     measure::Step,
@@ -77,7 +78,11 @@ fn steps(pace: &Pace) -> Nanos {
 
 fn step_line(workload: &Workload, processors: usize, step: &Step) -> String {
     let p95 = step.hold.p95_ms.map_or("-".to_owned(), milliseconds);
-    let verdict = if step.passed { "served" } else { "not served" };
+    let verdict = match step.trial {
+        Trial::Passed => "served",
+        Trial::Failed => "not served",
+        Trial::LabLimited => "void",
+    };
     let limit = step.outside_limit.as_ref().filter(|_| !step.passed);
     let limit = limit.map_or(String::new(), |limit| format!(" (not the engine's limit: {limit})"));
     let crossed = step.crossed.as_ref().map_or(String::new(), |crossed| format!(" ({crossed})"));
@@ -115,6 +120,7 @@ mod tests {
         let step = Step {
             users: 21_000,
             passed: false,
+            trial: Trial::Failed,
             hold,
             whole: hold,
             engine_processors: None,
@@ -127,7 +133,7 @@ mod tests {
         };
         assert_eq!(
             step_line(&WORKLOAD, 1, &step),
-            "1 nest, limit 50, 1 processor: 21,000 users,  9,876/s, p95 512 ms, 2.1 % errors: not served \
+            "1 nest, limit 50, 1 processor: 21 000 users,  9 876/s, p95 512 ms, 2.1 % errors: not served \
              (not the engine's limit: busy)"
         );
     }

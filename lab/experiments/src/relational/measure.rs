@@ -4,9 +4,9 @@ use std::{cell::RefCell, rc::Rc};
 
 use prony_load::{RunError, RunOptions};
 use prony_model::result::Progress;
+use prony_model::search::{Trial, judge};
 use prony_model::{
-    Nanos, Plan, ResultFile, WindowKind, measurement::figures::Figures, result::RunState,
-    verdict::threshold::Metric,
+    Nanos, Plan, ResultFile, Threshold, WindowKind, measurement::figures::Figures, result::RunState,
 };
 use serde::Serialize;
 
@@ -51,6 +51,8 @@ impl Columns {
 pub struct Step {
     pub users: u32,
     pub passed: bool,
+    /// As a search has it: where the lab was the limit it neither passed nor failed.
+    pub trial: Trial,
     /// The hold window: what the verdict is about.
     pub hold: Columns,
     /// Ramp included, as the study's figures are.
@@ -152,9 +154,14 @@ impl Surroundings<'_> {
 fn step_of(result: &ResultFile, users: u32, crossed: Option<String>, file: String) -> Step {
     let hold = &result.headline().all;
     let whole = &result.windows.last().unwrap_or(result.headline()).all;
+    let trial = match judge(result, &objectives()).0 {
+        Trial::Passed if crossed.is_some() => Trial::Failed,
+        trial => trial,
+    };
     Step {
         users,
-        passed: is_served(hold) && crossed.is_none(),
+        passed: trial == Trial::Passed,
+        trial,
         hold: Columns::of(hold),
         whole: Columns::of(whole),
         engine_processors: None,
@@ -167,8 +174,20 @@ fn step_of(result: &ResultFile, users: u32, crossed: Option<String>, file: Strin
     }
 }
 
-/// The study's objective. With too few samples for a 95th percentile the slowest answer stands for it.
-fn is_served(hold: &Figures) -> bool {
-    let p95 = hold.metric(Metric::Percentile(95.0)).or_else(|| hold.metric(Metric::Max));
-    p95.is_some_and(|p95| p95 < P95_MAX.0 as f64) && hold.error_share() < ERROR_SHARE_MAX
+/// The study's.
+fn objectives() -> Vec<Threshold> {
+    let percent = ERROR_SHARE_MAX * 100.0;
+    let text = format!("p95<{}ms,errors<{percent}%", P95_MAX.as_millis_f64());
+    Threshold::parse_list(&text).expect("the objectives are written as objectives are")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_objectives_are_those_of_the_study() {
+        let shown: Vec<_> = objectives().iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["p95<500ms", "errors<1%"]);
+    }
 }

@@ -18,7 +18,7 @@ pub const STUDY: &str = "Phrag 0.4.6";
 /// How the study was made, in contrast to here.
 pub const CONDITIONS: &str = "Phrag ran on the JVM in an AWS ECS task of 1 or 2 vCPU with PostgreSQL on a machine of \
      its own (RDS db.t3.micro, 2 vCPU), k6 drove it from a computer at home through the internet, and its scripts \
-     gave meetups to the first 1,000 venues only";
+     gave meetups to the first 1 000 venues only";
 
 const fn row(
     users: u32,

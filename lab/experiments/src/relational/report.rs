@@ -1,5 +1,7 @@
 //! The tables: the study's columns, ours for the hold window and the whole run, the published row beneath.
 
+use prony_model::Conclusion;
+
 use super::{
     capacity::Capacity,
     measure::{Columns, Step},
@@ -15,6 +17,8 @@ use crate::{
     processors::Assignment,
 };
 
+/// Where there is no figure to stand behind.
+const NOT_KNOWN: &str = "-";
 const HEADER: [&str; 8] = ["Query", "", "Max VUs", "Reqs/s", "p(95)", "Min", "Max", "Reqs"];
 
 impl frame::Outcome for Outcome {
@@ -24,6 +28,16 @@ impl frame::Outcome for Outcome {
 
     fn render(&self) -> String {
         render(self)
+    }
+
+    /// Void where a dash is all that there is to show.
+    fn conclusion(&self) -> Conclusion {
+        let steps = || self.cells.iter().flat_map(|cell| &cell.steps).map(|step| step.whole);
+        let successes = |whole: Columns| (whole.requests as f64 * (1.0 - whole.error_share)).round() as u64;
+        let counted =
+            frame::conclusion_of(steps().map(|whole| whole.requests).sum(), steps().map(successes).sum());
+        let is_shown = self.cells.is_empty() || self.cells.iter().any(|cell| users_text(cell) != NOT_KNOWN);
+        if counted == Conclusion::Passed && !is_shown { Conclusion::Void } else { counted }
     }
 }
 
@@ -123,7 +137,7 @@ fn capacity_table(cells: &[&Capacity], resolver: &str) -> Table {
             table.push(own_row("", "Prony, whole run", "", &step.whole));
         } else {
             let mut row = vec![label.to_owned(), "Prony".to_owned(), users];
-            row.resize(HEADER.len(), "-".to_owned());
+            row.resize(HEADER.len(), NOT_KNOWN.to_owned());
             table.push(row);
         }
         if let Some(row) = cell.workload.operation.published(resolver, cell.processors, cell.workload.limit) {
@@ -141,7 +155,7 @@ fn users_text(cell: &Capacity) -> String {
         (Some(passed), Some(failed)) => format!("{} ({failed} fail)", thousands(passed.into())),
         (Some(passed), None) => format!("≥ {}", thousands(passed.into())),
         (None, Some(failed)) if cell.outside_limit.is_none() => format!("< {failed}"),
-        (None, _) => "-".to_owned(),
+        (None, _) => NOT_KNOWN.to_owned(),
     }
 }
 
@@ -205,17 +219,29 @@ fn notes(outcome: &Outcome) -> Vec<String> {
     }
     notes.extend(outcome.assignments.iter().filter_map(Assignment::note));
     for cell in &outcome.cells {
-        if let Some(limit) = &cell.outside_limit {
-            notes.push(format!(
-                "{}: at least what is shown, because the engine was not the limit ({limit}). Saturated by a few \
-                 connections it answered {} requests a second.",
-                cell_name(cell),
-                thousands(cell.saturation_per_second.round() as u64),
-            ));
-        }
+        notes.extend(limit_note(cell));
     }
     notes.extend(usage_note(outcome));
     notes
+}
+
+/// Of a cell whose engine was not the limit: what is shown is a lower bound, or nothing is.
+fn limit_note(cell: &Capacity) -> Option<String> {
+    let limit = cell.outside_limit.as_ref()?;
+    let fewest = cell.steps.iter().map(|step| step.users).min();
+    let said = match (cell.interval.passed, fewest) {
+        (Some(_), _) => format!("at least what is shown, because the engine was not the limit ({limit})"),
+        (None, Some(fewest)) => format!(
+            "no number of users is known, because already at {} the engine was not the limit ({limit})",
+            thousands(fewest.into())
+        ),
+        (None, None) => format!("no number of users is known ({limit})"),
+    };
+    Some(format!(
+        "{}: {said}. Saturated by a few connections it answered {} requests a second.",
+        cell_name(cell),
+        thousands(cell.saturation_per_second.round() as u64),
+    ))
 }
 
 /// `1 nest, limit 50, 1 processor`.
@@ -255,7 +281,7 @@ mod tests {
         *,
     };
     use crate::frame::Head;
-    use prony_model::search::Interval;
+    use prony_model::search::{Interval, Trial};
 
     fn step(users: u32, passed: bool) -> Step {
         let hold = Columns {
@@ -269,6 +295,7 @@ mod tests {
         Step {
             users,
             passed,
+            trial: if passed { Trial::Passed } else { Trial::Failed },
             hold,
             whole: Columns { requests: 51_111, ..hold },
             engine_processors: Some(0.98),
@@ -333,32 +360,32 @@ mod tests {
         expect![[r#"
             # GraphQL from a relational database: how many users are served?
 
-            Prony 0.1.0 serving from SQLite inside the engine (`--resolver subquery`), 2026-11-21T02:03:04Z; seed 42, 100,000 rows in each table. Machine: 2 × Example 3000, Linux 6.1.
+            Prony 0.1.0 serving from SQLite inside the engine (`--resolver subquery`), 2026-11-21T02:03:04Z; seed 42, 100 000 rows in each table. Machine: 2 × Example 3000, Linux 6.1.
 
             Each user asks, reads the whole answer, thinks for 2 s (create: 1 s), and asks again. Served means p95 < 500 ms and errors < 1 % in the hold window. Each step is a ramp of 2 s and a hold of 4 s (short: the study took 30 s and 30 s, as `--full` does); the search ends when the least users that fail are within 15 % of the most that pass.
 
-            What differs from the study: Phrag ran on the JVM in an AWS ECS task of 1 or 2 vCPU with PostgreSQL on a machine of its own (RDS db.t3.micro, 2 vCPU), k6 drove it from a computer at home through the internet, and its scripts gave meetups to the first 1,000 venues only; here the database is inside the engine, and engine and load share one machine, with references spread evenly over all rows.
+            What differs from the study: Phrag ran on the JVM in an AWS ECS task of 1 or 2 vCPU with PostgreSQL on a machine of its own (RDS db.t3.micro, 2 vCPU), k6 drove it from a computer at home through the internet, and its scripts gave meetups to the first 1 000 venues only; here the database is inside the engine, and engine and load share one machine, with references spread evenly over all rows.
 
             ## 1 processor, limit 50
 
             | Query   |                  |              Max VUs | Reqs/s |  p(95) |     Min |      Max |   Reqs |
             | ------- | ---------------- | -------------------: | -----: | -----: | ------: | -------: | -----: |
-            | No nest | Prony, hold      | 21,000 (22,500 fail) |  9,876 | 412 ms | 0.42 ms | 1,069 ms | 39,505 |
-            |         | Prony, whole run |                      |  9,876 | 412 ms | 0.42 ms | 1,069 ms | 51,111 |
-            |         | Phrag 0.4.6      |                1,300 |    442 | 427 ms |    7 ms |   845 ms | 27,510 |
-            | 1 nest  | Prony, hold      |              ≥ 9,000 |  9,876 | 412 ms | 0.42 ms | 1,069 ms | 39,505 |
-            |         | Prony, whole run |                      |  9,876 | 412 ms | 0.42 ms | 1,069 ms | 51,111 |
-            |         | Phrag 0.4.6      |                  800 |    273 | 406 ms |    7 ms |   889 ms | 17,003 |
+            | No nest | Prony, hold      | 21 000 (22 500 fail) |  9 876 | 412 ms | 0.42 ms | 1 069 ms | 39 505 |
+            |         | Prony, whole run |                      |  9 876 | 412 ms | 0.42 ms | 1 069 ms | 51 111 |
+            |         | Phrag 0.4.6      |                1 300 |    442 | 427 ms |    7 ms |   845 ms | 27 510 |
+            | 1 nest  | Prony, hold      |              ≥ 9 000 |  9 876 | 412 ms | 0.42 ms | 1 069 ms | 39 505 |
+            |         | Prony, whole run |                      |  9 876 | 412 ms | 0.42 ms | 1 069 ms | 51 111 |
+            |         | Phrag 0.4.6      |                  800 |    273 | 406 ms |    7 ms |   889 ms | 17 003 |
             | 2 nests | Prony            |                 < 10 |      - |      - |       - |        - |      - |
-            |         | Phrag 0.4.6      |                  700 |    240 | 427 ms |    9 ms |   991 ms | 15,068 |
+            |         | Phrag 0.4.6      |                  700 |    240 | 427 ms |    9 ms |   991 ms | 15 068 |
 
             ## Create mutation, 1 processor
 
             | Query  |                  |            Max VUs | Reqs/s |  p(95) |     Min |      Max |   Reqs |
             | ------ | ---------------- | -----------------: | -----: | -----: | ------: | -------: | -----: |
-            | Create | Prony, hold      | 5,000 (5,500 fail) |  9,876 | 412 ms | 0.42 ms | 1,069 ms | 39,505 |
-            |        | Prony, whole run |                    |  9,876 | 412 ms | 0.42 ms | 1,069 ms | 51,111 |
-            |        | Phrag 0.4.6      |              1,500 |    926 | 394 ms |    7 ms |   667 ms | 56,689 |
+            | Create | Prony, hold      | 5 000 (5 500 fail) |  9 876 | 412 ms | 0.42 ms | 1 069 ms | 39 505 |
+            |        | Prony, whole run |                    |  9 876 | 412 ms | 0.42 ms | 1 069 ms | 51 111 |
+            |        | Phrag 0.4.6      |              1 500 |    926 | 394 ms |    7 ms |   667 ms | 56 689 |
 
             ## Resolver models
 
@@ -366,20 +393,42 @@ mod tests {
 
             | Query   | Resolver | Reqs/s |  p(95) | Engine CPU a request | Engine memory | Errors |
             | ------- | -------- | -----: | -----: | -------------------: | ------------: | -----: |
-            | No nest | subquery | 10,500 | 7.5 ms |                93 µs |         45 MB |  0.0 % |
-            |         | per-nest | 10,500 | 7.5 ms |                93 µs |         45 MB |  0.0 % |
+            | No nest | subquery | 10 500 | 7.5 ms |                93 µs |         45 MB |  0.0 % |
+            |         | per-nest | 10 500 | 7.5 ms |                93 µs |         45 MB |  0.0 % |
 
             ## Limits of these figures
 
-            * 1 nest, limit 50, 1 processor: at least what is shown, because the engine was not the limit (the busiest thread was busy for 91 % of the run). Saturated by a few connections it answered 10,000 requests a second.
+            * 1 nest, limit 50, 1 processor: at least what is shown, because the engine was not the limit (the busiest thread was busy for 91 % of the run). Saturated by a few connections it answered 10 000 requests a second.
             * In the steps shown the engine used 0.98 to 0.98 processors and at most 123 MB; the lab's busiest thread was busy for at most 61 % of the time.
         "#]].assert_eq(&render(&outcome()));
     }
 
     #[test]
     fn open_intervals_are_lower_bounds() {
-        assert_eq!(users_text(&cell(Operation::NoNest, Some(60_000), None)), "≥ 60,000");
+        assert_eq!(users_text(&cell(Operation::NoNest, Some(60_000), None)), "≥ 60 000");
         assert_eq!(users_text(&cell(Operation::NoNest, None, None)), "-");
+    }
+
+    #[test]
+    fn a_dash_is_no_lower_bound() {
+        let limited = |passed, failed| {
+            let mut cell = cell(Operation::NoNest, passed, failed);
+            cell.steps = vec![step(10, false)];
+            cell.outside_limit = Some("the lab was busy".into());
+            cell
+        };
+        let only = |cell| Outcome { cells: vec![cell], ..outcome() };
+        let nothing = only(limited(None, Some(10)));
+        let note = &notes(&nothing)[0];
+        assert!(note.contains("no number of users is known, because already at 10 the engine"), "{note}");
+        assert!(!render(&nothing).contains("at least what is shown"));
+        assert_eq!(frame::Outcome::conclusion(&nothing), Conclusion::Void);
+        let bound = only(limited(Some(9_000), Some(9_500)));
+        assert!(notes(&bound)[0].contains("at least what is shown"), "{}", notes(&bound)[0]);
+        assert_eq!(frame::Outcome::conclusion(&bound), Conclusion::Passed);
+        let mut failing = only(limited(None, Some(10)));
+        failing.cells[0].steps[0].whole.error_share = 1.0;
+        assert_eq!(frame::Outcome::conclusion(&failing), Conclusion::Failed);
     }
 
     #[test]

@@ -5,6 +5,8 @@ mod memory;
 mod subscriptions;
 mod throughput;
 
+use prony_model::Conclusion;
+
 use super::{
     control::{ControlRun, compare},
     micro::MicroRow,
@@ -31,6 +33,12 @@ impl frame::Outcome for Outcome {
 
     fn render(&self) -> String {
         render(self)
+    }
+
+    fn conclusion(&self) -> Conclusion {
+        let requests: u64 = self.control.iter().map(|run| run.requests).sum();
+        let failures: u64 = self.control.iter().map(|run| run.failures).sum();
+        frame::conclusion_of(requests, requests.saturating_sub(failures))
     }
 }
 
@@ -379,7 +387,7 @@ mod tests {
 
             ## 1. Micro-benchmarks
 
-            Bytes to bytes, with variables read and the answer written, in one thread of a process of its own and without HTTP: 20,000 executions of each request, and 2,000 without the plan cache, where each document is new. The study's are medians of its own requests of these kinds, on a desktop with Zen 3.
+            Bytes to bytes, with variables read and the answer written, in one thread of a process of its own and without HTTP: 20 000 executions of each request, and 2 000 without the plan cache, where each document is new. The study's are medians of its own requests of these kinds, on a desktop with Zen 3.
 
             | Request                             |  Median |     p99 | Allocations | Median, no cache | p99, no cache | Allocations, no cache | GraphQL ASP.NET, median |
             | ----------------------------------- | ------: | ------: | ----------: | ---------------: | ------------: | --------------------: | ----------------------: |
@@ -387,17 +395,17 @@ mod tests {
             | List, batch field, nested object    | 2.61 µs | 5.70 µs |           5 |          65.2 µs |        143 µs |                   161 |                  183 µs |
             | Three actions, a variable           | 3.48 µs | 7.60 µs |           5 |          87.0 µs |        190 µs |                   161 |                  179 µs |
             | Six variables, skip, include, lists | 6.96 µs | 15.2 µs |           5 |           174 µs |        380 µs |                   161 |                  638 µs |
-            | Full introspection                  | 87.0 µs |  190 µs |           5 |         2,175 µs |      4,750 µs |                   161 |                       - |
+            | Full introspection                  | 87.0 µs |  190 µs |           5 |         2 175 µs |      4 750 µs |                   161 |                       - |
 
             ## 2. GraphQL beside REST
 
             300 users read donut 1 and 300 write it, over GraphQL and over REST in the same process: 2 rounds, in which both take turns. Figures are medians over rounds; a ratio is that of one round, with the least and the greatest behind it. Processor time is the engine's, of all its threads.
 
-            With 0 to 75 ms between an answer and the next request, 4 s a round, as in the study's plans. 600 such users can ask at most 16,000 times a second, of any server; the study, which published more, says elsewhere that requests were at most 30 ms apart (REST: 15 ms).
+            With 0 to 75 ms between an answer and the next request, 4 s a round, as in the study's plans. 600 such users can ask at most 16 000 times a second, of any server; the study, which published more, says elsewhere that requests were at most 30 ms apart (REST: 15 ms).
 
             |                      |  GraphQL |     REST | Ratio |    of rounds |        GraphQL ASP.NET, GraphQL / REST |
             | -------------------- | -------: | -------: | ----: | -----------: | -------------------------------------: |
-            | Requests/s           |   15,811 |   15,821 | 0.999 | 1.00 to 1.00 |               36,509 / 37,360 (-2.3 %) |
+            | Requests/s           |   15 811 |   15 821 | 0.999 | 1.00 to 1.00 |               36 509 / 37 360 (-2.3 %) |
             | Engine CPU a request | 63.25 µs | 63.21 µs | 1.001 | 1.00 to 1.00 |                                      - |
             | Engine processors    |     0.99 |     0.99 | 1.000 | 1.00 to 1.00 | 1-3 % / 0.01-2 % of the machine (+1 %) |
             | p50                  |   6.1 ms |   6.1 ms | 1.000 | 1.00 to 1.00 |                                      - |
@@ -408,7 +416,7 @@ mod tests {
 
             |                      |  GraphQL |     REST | Ratio |    of rounds | GraphQL ASP.NET, GraphQL / REST |
             | -------------------- | -------: | -------: | ----: | -----------: | ------------------------------: |
-            | Requests/s           |   92,000 |   99,000 | 0.929 | 0.91 to 0.95 |                               - |
+            | Requests/s           |   92 000 |   99 000 | 0.929 | 0.91 to 0.95 |                               - |
             | Engine CPU a request | 10.87 µs | 10.10 µs | 1.076 | 1.05 to 1.10 |                               - |
             | Engine processors    |     0.99 |     0.99 | 1.000 | 1.00 to 1.00 |                               - |
             | p50                  |   6.1 ms |   6.1 ms | 1.000 | 1.00 to 1.00 |                               - |
@@ -417,13 +425,13 @@ mod tests {
 
             ## 3. Maximum throughput
 
-            20 users join in each second, up to 1,200; each reads donut 1 by GraphQL, waits 0 to 15 ms and reads again, until answers fail or more users bring no more of them. After 38 s and with 760 users it ended without an error: for 8 s more users had brought no more answers.
+            20 users join in each second, up to 1 200; each reads donut 1 by GraphQL, waits 0 to 15 ms and reads again, until answers fail or more users bring no more of them. After 38 s and with 760 users it ended without an error: for 8 s more users had brought no more answers.
 
             The limit was the engine: it used 99 % of its 1 processor, the lab 70 % of its 1 processor.
 
             |                                |   Prony | GraphQL ASP.NET |
             | ------------------------------ | ------: | --------------: |
-            | Requests/s, best three seconds |  78,000 |        ≥ 57,919 |
+            | Requests/s, best three seconds |  78 000 |        ≥ 57 919 |
             | Users                          |     640 |               - |
             | p50                            | 0.30 ms |               - |
             | p99                            |  3.0 ms |               - |
@@ -434,36 +442,36 @@ mod tests {
 
             | Second | Users | Requests/s | Failures |     p50 |     p99 | Engine |  Lab |
             | ------ | ----: | ---------: | -------: | ------: | ------: | -----: | ---: |
-            | 2      |    40 |      5,200 |        0 | 0.30 ms | 0.20 ms |   99 % | 70 % |
-            | 6      |   120 |     15,600 |        0 | 0.30 ms | 0.60 ms |   99 % | 70 % |
-            | 10     |   200 |     26,000 |        0 | 0.30 ms |  1.0 ms |   99 % | 70 % |
-            | 14     |   280 |     36,400 |        0 | 0.30 ms |  1.4 ms |   99 % | 70 % |
-            | 18     |   360 |     46,800 |        0 | 0.30 ms |  1.8 ms |   99 % | 70 % |
-            | 22     |   440 |     57,200 |        0 | 0.30 ms |  2.2 ms |   99 % | 70 % |
-            | 26     |   520 |     67,600 |        0 | 0.30 ms |  2.6 ms |   99 % | 70 % |
-            | 30     |   600 |     78,000 |        0 | 0.30 ms |  3.0 ms |   99 % | 70 % |
-            | 34     |   680 |     78,000 |        0 | 0.30 ms |  3.4 ms |   99 % | 70 % |
-            | 38     |   760 |     78,000 |        0 | 0.30 ms |  3.8 ms |   99 % | 70 % |
+            | 2      |    40 |      5 200 |        0 | 0.30 ms | 0.20 ms |   99 % | 70 % |
+            | 6      |   120 |     15 600 |        0 | 0.30 ms | 0.60 ms |   99 % | 70 % |
+            | 10     |   200 |     26 000 |        0 | 0.30 ms |  1.0 ms |   99 % | 70 % |
+            | 14     |   280 |     36 400 |        0 | 0.30 ms |  1.4 ms |   99 % | 70 % |
+            | 18     |   360 |     46 800 |        0 | 0.30 ms |  1.8 ms |   99 % | 70 % |
+            | 22     |   440 |     57 200 |        0 | 0.30 ms |  2.2 ms |   99 % | 70 % |
+            | 26     |   520 |     67 600 |        0 | 0.30 ms |  2.6 ms |   99 % | 70 % |
+            | 30     |   600 |     78 000 |        0 | 0.30 ms |  3.0 ms |   99 % | 70 % |
+            | 34     |   680 |     78 000 |        0 | 0.30 ms |  3.4 ms |   99 % | 70 % |
+            | 38     |   760 |     78 000 |        0 | 0.30 ms |  3.8 ms |   99 % | 70 % |
 
             ## 4. Subscriptions
 
-            500 clients with 2 subscriptions each, over WebSockets (graphql-transport-ws), for 8 s. First each event is for two of them, while 300 users change donuts with 0 to 75 ms between; then each is for half of them, and 2 changes a second make about 1,000 events. Times are from when a mutation was sent, and from when its answer had come, to each receipt; an event may come before the answer. The study announced this table and has not published it.
+            500 clients with 2 subscriptions each, over WebSockets (graphql-transport-ws), for 8 s. First each event is for two of them, while 300 users change donuts with 0 to 75 ms between; then each is for half of them, and 2 changes a second make about 1 000 events. Times are from when a mutation was sent, and from when its answer had come, to each receipt; an event may come before the answer. The study announced this table and has not published it.
 
             |                         | Mutations/s | Events/s | p50 from sending |    p99 |    Max | p50 from answer |     p99 |    Max | Engine processors |
             | ----------------------- | ----------: | -------: | ---------------: | -----: | -----: | --------------: | ------: | -----: | ----------------: |
-            | An event to two         |       7,800 |   15,600 |          0.40 ms | 1.6 ms | 3.6 ms |         0.20 ms | 0.80 ms | 1.8 ms |              0.99 |
-            | An event to half of all |       7,800 |   15,600 |          0.40 ms | 1.6 ms | 3.6 ms |         0.20 ms | 0.80 ms | 1.8 ms |              0.99 |
+            | An event to two         |       7 800 |   15 600 |          0.40 ms | 1.6 ms | 3.6 ms |         0.20 ms | 0.80 ms | 1.8 ms |              0.99 |
+            | An event to half of all |       7 800 |   15 600 |          0.40 ms | 1.6 ms | 3.6 ms |         0.20 ms | 0.80 ms | 1.8 ms |              0.99 |
 
             What became of the events, over the whole run:
 
             |                         |     Subscribed | Mutations | Events due | Missed | Cut off | Doubled | Out of order | Unexpected | Connections refused or lost |
             | ----------------------- | -------------: | --------: | ---------: | -----: | ------: | ------: | -----------: | ---------: | --------------------------: |
-            | An event to two         | 1,000 of 1,000 |    62,400 |    124,800 |      1 |       0 |       0 |            0 |          0 |                           0 |
-            | An event to half of all | 1,000 of 1,000 |    62,400 |    124,800 |      1 |       0 |       0 |            0 |          0 |                           0 |
+            | An event to two         | 1 000 of 1 000 |    62 400 |    124 800 |      1 |       0 |       0 |            0 |          0 |                           0 |
+            | An event to half of all | 1 000 of 1 000 |    62 400 |    124 800 |      1 |       0 |       0 |            0 |          0 |                           0 |
 
             ## 5. Memory
 
-            Resident memory of a new server: 15 users with 1,500 requests each (the study: 10,000, as `--full` does), at most 30 ms apart; then many more on the same server, as fast as they are answered. Warm is when a fifth of the requests have been answered; flat means never more than 5 % above that. The study found no object that outlived a collection, and published no figure.
+            Resident memory of a new server: 15 users with 1 500 requests each (the study: 10 000, as `--full` does), at most 30 ms apart; then many more on the same server, as fast as they are answered. Warm is when a fifth of the requests have been answered; flat means never more than 5 % above that. The study found no object that outlived a collection, and published no figure.
 
             | Requests | Users | Before |    Warm |    40 % |    60 % |    80 % |   After | Highest once warm | Growth | Verdict |
             | -------- | ----: | -----: | ------: | ------: | ------: | ------: | ------: | ----------------: | -----: | ------- |

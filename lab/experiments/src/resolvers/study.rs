@@ -23,7 +23,7 @@ const THROUGHPUT_THINK_MAX: Nanos = Nanos::from_millis(15);
 /// Those who listen, and to how many donuts each.
 pub(super) const CLIENTS: u32 = 500;
 pub(super) const PER_CLIENT: u32 = 2;
-/// Changes a second where each is for half of all: with 1,000 subscriptions as many events.
+/// Changes a second where each is for half of all: with 1 000 subscriptions as many events.
 pub(super) const WIDE_PER_S: f64 = 2.0;
 const SUBSCRIPTION: &str = "subscription($id: String!) { onDonutUpdated(id: $id) { id name flavor } }";
 const CHANGE: &str = "mutation($id: String!, $name: String!) { addOrUpdateDonut(donut: { id: $id, name: $name, flavor: STRAWBERRY }) { id name flavor } }";

@@ -1,6 +1,7 @@
 //! `--fail-if 'p99 worse than 5%'`: reading it, and judging a comparison by it.
 
 use super::{Compared, Comparison, Scale, name};
+use crate::verdict::rule::Belief;
 use crate::verdict::threshold::Metric;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -38,6 +39,8 @@ pub enum Failure {
     Excluded,
     /// The interval holds both, or there is none: more runs would tell.
     Open,
+    /// Runs cannot be believed in this figure.
+    Void,
 }
 
 impl FailIf {
@@ -55,7 +58,10 @@ impl FailIf {
         Ok(Self { metric, worse_than: percent / 100.0 })
     }
 
-    pub fn judge(&self, comparison: &Comparison) -> FailVerdict {
+    pub fn judge(&self, comparison: &Comparison, belief: Belief) -> FailVerdict {
+        if !belief.compares(self.metric) {
+            return FailVerdict { condition: self.to_string(), failure: Failure::Void };
+        }
         let bounds = comparison.figure(self.metric).and_then(|figure| Some((figure, figure.interval?)));
         let failure =
             bounds.map_or(Failure::Open, |(figure, interval)| self.judge_interval(figure, interval));
@@ -79,7 +85,7 @@ impl FailIf {
     }
 }
 
-fn parse_metric(word: &str) -> Option<Metric> {
+pub(super) fn parse_metric(word: &str) -> Option<Metric> {
     match word {
         "throughput" | "rate" => Some(Metric::Rate),
         "mean" => Some(Metric::Mean),

@@ -1,7 +1,9 @@
 //! The file that a comparison leaves: every run whole, and what they say together.
 
-use super::{Comparison, FailIf, FailVerdict, Pair};
+use super::{Comparison, FailIf, FailVerdict, Failure, Pair};
 use crate::result::{Origin, ResultFile, RunState};
+use crate::verdict::conclusion::Conclusion;
+use crate::verdict::rule::{Belief, without_success};
 use serde::{Deserialize, Serialize};
 
 pub const SCHEMA: &str = "prony-comparison";
@@ -107,13 +109,42 @@ impl ComparisonFile {
     pub fn judge(&mut self, conditions: &[FailIf]) {
         let further: Vec<_> = conditions.iter().map(|condition| condition.metric).collect();
         let comparison = Comparison::of(&self.pairs(), &further);
-        self.fail_if = conditions.iter().map(|condition| condition.judge(&comparison)).collect();
+        let belief = self.belief();
+        self.fail_if = conditions.iter().map(|condition| condition.judge(&comparison, belief)).collect();
         self.comparison = comparison;
     }
 
-    /// Runs whose own findings say that their figures are not about the target.
+    /// That of the run that can be believed least.
+    pub fn belief(&self) -> Belief {
+        self.runs.iter().map(|run| run.result.belief()).max().unwrap_or(Belief::Whole)
+    }
+
+    /// Runs whose own findings say that their figures are not the target's, or not the target's alone.
     pub fn void_runs(&self) -> usize {
-        let is_void = |run: &&ComparedRun| run.result.findings.iter().any(|finding| finding.voids_claim);
-        self.runs.iter().filter(is_void).count()
+        self.runs.iter().filter(|run| run.result.belief() != Belief::Whole).count()
+    }
+
+    /// Sides none of whose runs had a success, each with what one of them says.
+    pub fn without_success(&self) -> Vec<(Side, String)> {
+        let of = |side| {
+            let mut runs = self.runs.iter().filter(|run| run.side == side).peekable();
+            runs.peek()?;
+            let reasons: Option<Vec<_>> = runs.map(|run| without_success(&run.result)).collect();
+            Some((side, reasons?.pop()?))
+        };
+        [of(Side::A), of(Side::B)].into_iter().flatten().collect()
+    }
+
+    /// What it comes to: a condition that is shown and a side without one success are failures; runs that cannot be believed
+    /// leave no claim.
+    pub fn conclusion(&self) -> Conclusion {
+        let has_failed = self.fail_if.iter().any(|verdict| verdict.failure == Failure::Shown);
+        if has_failed || !self.without_success().is_empty() {
+            Conclusion::Failed
+        } else if self.void_runs() > 0 {
+            Conclusion::Void
+        } else {
+            Conclusion::Passed
+        }
     }
 }

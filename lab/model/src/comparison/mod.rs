@@ -135,6 +135,11 @@ pub fn name(metric: Metric) -> String {
     }
 }
 
+/// The metric that [`name`] names; none for what is not compared by default.
+pub fn metric(wanted: &str) -> Option<Metric> {
+    METRICS.into_iter().find(|metric| name(*metric) == wanted).or_else(|| fail_if::parse_metric(wanted))
+}
+
 /// A metric's values in all pairs.
 struct Samples {
     metric: Metric,

@@ -4,6 +4,7 @@ use super::*;
 use crate::measurement::histogram::Latencies;
 use crate::measurement::tally::Cell;
 use crate::units::Nanos;
+use crate::verdict::rule::Belief;
 use expect_test::{Expect, expect};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -157,7 +158,9 @@ fn judge(condition: &str, interval: (f64, f64), scale: Scale) -> Failure {
         interval: Some(interval),
         difference: Difference::NotShown,
     };
-    condition.judge(&Comparison { pairs: 5, confidence: CONFIDENCE, figures: vec![figure] }).failure
+    condition
+        .judge(&Comparison { pairs: 5, confidence: CONFIDENCE, figures: vec![figure] }, Belief::Whole)
+        .failure
 }
 
 #[test]
@@ -173,7 +176,7 @@ fn a_condition_fails_only_where_the_whole_interval_shows_it() {
     assert_eq!(judge("errors worse than 1%", (0.02, 0.03), Scale::Difference), Failure::Shown);
     assert_eq!(judge("errors worse than 1%", (0.0, 0.0), Scale::Difference), Failure::Excluded);
     let p99 = FailIf::parse("p99 worse than 5%").unwrap();
-    assert_eq!(p99.judge(&Comparison::of(&[], &[])).failure, Failure::Open);
+    assert_eq!(p99.judge(&Comparison::of(&[], &[]), Belief::Whole).failure, Failure::Open);
 }
 
 #[test]

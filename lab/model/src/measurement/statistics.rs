@@ -58,9 +58,7 @@ impl Statistics {
     /// Answers a second and thread: one value for each whole second of the run, the threads taken as equal.
     pub fn of_rates(result: &ResultFile) -> Self {
         let threads = u64::from(result.lab.threads.max(1));
-        let whole_seconds = result.windows.last().map_or(0, |whole| whole.window.to_ns.0 / 1_000_000_000);
-        let rows = result.series.iter().filter(|row| row.second < whole_seconds);
-        // What is left of a second that did not end would be a rate too low.
+        let rows = result.whole_seconds().iter();
         Self::of(rows.map(|row| ((row.successes + row.failures) / threads, 1)).collect())
     }
 

@@ -24,8 +24,9 @@ use crate::plan::wire::{Spoken, WireOptions};
 use crate::program::table::Tables;
 use crate::subscription::figures::Subscribers;
 use crate::units::Nanos;
+use crate::verdict::Verdict;
+use crate::verdict::conclusion::RunVerdict;
 use crate::verdict::finding::Finding;
-use crate::verdict::{Judgement, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -43,6 +44,9 @@ pub struct ResultFile {
     /// Findings that void the claim stand first.
     pub findings: Vec<Finding>,
     pub thresholds: Vec<Verdict>,
+    /// What all of it comes to; absent in files of older versions until [`ResultFile::judge`].
+    #[serde(default)]
+    pub verdict: Option<RunVerdict>,
     /// Ramp, warm-up, steady state and after, as far as they exist, and the whole run last.
     pub windows: Vec<WindowResult>,
     /// One row for each second, by when requests ended; in files a list for each column.
@@ -293,9 +297,17 @@ impl ResultFile {
         self.window(WindowKind::Steady).unwrap_or_else(whole)
     }
 
-    /// False where a threshold failed or could not be decided.
-    pub fn keeps_thresholds(&self) -> bool {
-        self.thresholds.iter().all(|verdict| verdict.judgement == Judgement::Kept)
+    /// The seconds that the run covers as a whole. What is left of one that did not end is no rate, and what ends after
+    /// the load is none of it.
+    pub fn whole_seconds(&self) -> &[SecondRow] {
+        let seconds = self.end().0 / 1_000_000_000;
+        let count = self.series.iter().take_while(|row| row.second < seconds).count();
+        &self.series[..count]
+    }
+
+    /// When the run was over, or the time for which it was to start requests.
+    pub(crate) fn end(&self) -> Nanos {
+        self.windows.last().map_or(Nanos::ZERO, |whole| whole.window.to_ns)
     }
 }
 

@@ -24,6 +24,8 @@ pub struct SecondRow {
     pub p95_ns: Option<Nanos>,
     pub p99_ns: Option<Nanos>,
     pub max_ns: Option<Nanos>,
+    /// How much of the second the run covers: less in the one in which it ended, nothing of those after it.
+    pub covered_ns: Nanos,
 }
 
 impl SecondRow {
@@ -42,6 +44,7 @@ impl SecondRow {
             p95_ns: times.percentile_of_few(95.0),
             p99_ns: times.percentile_of_few(99.0),
             max_ns: times.max(),
+            covered_ns: Nanos::from_secs(1),
         }
     }
 }
@@ -60,6 +63,8 @@ table! {
         p95_ns: Option<Nanos>,
         p99_ns: Option<Nanos>,
         max_ns: Option<Nanos>,
+    } and {
+        covered_ns: Nanos = Nanos::from_secs(1),
     }
 }
 

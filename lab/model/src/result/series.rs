@@ -23,19 +23,26 @@ pub(crate) fn deserialize<'de, R: Row, D: Deserializer<'de>>(from: D) -> Result<
     R::rows(&R::Columns::deserialize(from)?).map_err(D::Error::custom)
 }
 
-/// The columns of a row, and how rows become them.
+/// The columns of a row, and how rows become them. Those behind `and` came later: files without them have the given value.
 macro_rules! table {
-    ($columns:ident of $row:ident { $($column:ident: $kind:ty),* $(,)? }) => {
+    (
+        $columns:ident of $row:ident { $($column:ident: $kind:ty),* $(,)? }
+        $(and { $($later:ident: $later_kind:ty = $value:expr),* $(,)? })?
+    ) => {
         #[derive(Serialize, Deserialize)]
         pub(crate) struct $columns {
             $($column: Vec<$kind>,)*
+            $($(#[serde(default)] $later: Vec<$later_kind>,)*)?
         }
 
         impl $crate::result::series::Row for $row {
             type Columns = $columns;
 
             fn columns(rows: &[Self]) -> $columns {
-                $columns { $($column: rows.iter().map(|row| row.$column).collect(),)* }
+                $columns {
+                    $($column: rows.iter().map(|row| row.$column).collect(),)*
+                    $($($later: rows.iter().map(|row| row.$later).collect(),)*)?
+                }
             }
 
             fn rows(columns: &$columns) -> Result<Vec<Self>, String> {
@@ -47,7 +54,11 @@ macro_rules! table {
                         stringify!($column)
                     ));
                 })*
-                Ok((0..length).map(|index| Self { $($column: columns.$column[index],)* }).collect())
+                let row = |index: usize| Self {
+                    $($column: columns.$column[index],)*
+                    $($($later: columns.$later.get(index).copied().unwrap_or($value),)*)?
+                };
+                Ok((0..length).map(row).collect())
             }
         }
     };

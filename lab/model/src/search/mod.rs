@@ -13,6 +13,7 @@ pub use file::{SCHEMA, SCHEMA_VERSION, SearchFile, SearchRun, SearchStep, Vary};
 pub use judge::judge;
 pub use scale::{ShapeError, StepShape, held};
 
+use crate::verdict::conclusion::Conclusion;
 use serde::{Deserialize, Serialize};
 
 /// Doubling is fast enough; a larger leap could bring down what is measured.
@@ -273,6 +274,17 @@ impl Interval {
     pub fn width(&self) -> Option<f64> {
         let Answer::Between { passed, failed } = self.answer() else { return None };
         Some(f64::from(failed) / f64::from(passed.max(1)) - 1.0)
+    }
+}
+
+impl Answer {
+    /// An interval, or a bound that the search was not to go above, is an answer; that nothing passed is a failure.
+    pub const fn conclusion(self) -> Conclusion {
+        match self {
+            Self::Between { .. } | Self::AtLeast { .. } => Conclusion::Passed,
+            Self::Below { .. } => Conclusion::Failed,
+            Self::LabLimited { .. } | Self::Unknown => Conclusion::Void,
+        }
     }
 }
 

@@ -57,7 +57,8 @@ impl FindingKind {
         matches!(self, Self::RampInVerdict | Self::TooFewSamples | Self::TooShort)
     }
 
-    /// True where the figures are not about the target any more.
+    /// True where the figures are not about the target any more. Where the load comes when the plan says
+    /// ([`Finding::with_bounds`]) a busy lab makes times longer and nothing else.
     pub const fn voids(self) -> bool {
         matches!(self, Self::GeneratorBound | Self::PortsExhausted | Self::ErrorsDominate)
     }
@@ -76,5 +77,28 @@ pub struct Finding {
 impl Finding {
     pub(super) fn new(kind: FindingKind, seen: String, cause: &str, try_next: &str) -> Self {
         Self { kind, voids_claim: kind.voids(), seen, cause: cause.to_owned(), try_next: try_next.to_owned() }
+    }
+
+    /// The same, of a load that comes when the plan says: the lab's lateness is then part of each response time, which is
+    /// too long if anything.
+    pub(super) fn with_bounds(self) -> Self {
+        let is_lab = self.kind == FindingKind::GeneratorBound;
+        Self { voids_claim: self.voids_claim && !is_lab, ..self }
+    }
+
+    /// True where times are too long if anything: a limit that they keep is kept.
+    pub fn is_upper_bound(&self) -> bool {
+        self.kind == FindingKind::GeneratorBound && !self.voids_claim
+    }
+
+    /// What it does to the figures, for people; empty where they stand.
+    pub fn weight(&self) -> &'static str {
+        if self.voids_claim {
+            "the figures are not about the target"
+        } else if self.is_upper_bound() {
+            "times are too long if anything"
+        } else {
+            ""
+        }
     }
 }

@@ -12,11 +12,13 @@ use crate::plan::Plan;
 use crate::plan::wire::Connections;
 use crate::result::{LabFigures, ResultFile, RunState};
 use crate::subscription::figures::SubscriberGroup;
-use crate::units::Nanos;
+use crate::units::{Nanos, per_second};
 use crate::verdict::finding::{Finding, FindingKind};
 
 /// A thread busier than this cannot be trusted to send and to read on time.
 const BUSY_SHARE_MAX: f64 = 0.80;
+/// In less time most of what a thread does is to begin and to end.
+const BUSY_LENGTH_MIN: Nanos = Nanos::from_millis(100);
 /// Lateness of the lab beyond this share of the measured time distorts it.
 const LATENESS_SHARE_MAX: f64 = 0.10;
 /// Lateness below this is not told from noise of the system's timers.
@@ -52,7 +54,8 @@ pub fn judge(plan: &Plan, result: &ResultFile, place: &TargetPlace) -> Vec<Findi
     // Of subscribers alone there is no request to have too few of.
     let has_requests = plan.users() > 0;
     let candidates = [
-        generator_bound(result),
+        generator_bound(result)
+            .map(|finding| if sets_its_load(plan) { finding.with_bounds() } else { finding }),
         ports_exhausted(&result.lab),
         errors_dominate(result),
         ramp_in_verdict(result),
@@ -77,11 +80,21 @@ pub fn judge(plan: &Plan, result: &ResultFile, place: &TargetPlace) -> Vec<Findi
     findings
 }
 
+/// True where starts come when the plan says, however busy the lab is. Users without waits ask less of a busy lab.
+fn sets_its_load(plan: &Plan) -> bool {
+    plan.rate_cap().is_some() || plan.scenarios().iter().any(|scenario| scenario.load.is_open())
+}
+
 fn generator_bound(result: &ResultFile) -> Option<Finding> {
     let cause = "the lab's threads could not keep up, so latencies are partly its own";
     let remedy = "give it more threads or processors (--threads), or a machine of its own";
+    let whole = result.windows.last()?;
+    if whole.all.requests == 0 && result.subscribers.is_empty() {
+        // There are no figures that it could be in.
+        return None;
+    }
     let busy = result.lab.busiest_thread_share;
-    if busy > BUSY_SHARE_MAX {
+    if busy > BUSY_SHARE_MAX && whole.window.length() >= BUSY_LENGTH_MIN {
         let seen = format!("the busiest thread of the lab was busy for {:.0} % of the run", busy * 100.0);
         return Some(Finding::new(FindingKind::GeneratorBound, seen, cause, remedy));
     }
@@ -233,7 +246,11 @@ fn offered_load_limited(plan: &Plan, result: &ResultFile) -> Option<Finding> {
             [one] => format!("a wait of {}", one.pacing.interval_min()),
             several => format!("the waits of {} scenarios", several.len()),
         };
-        let seen = format!("{rate:.1}/s of the {cap:.1}/s that {users} users with {waits} can ask for");
+        let seen = format!(
+            "{} of the {} that {users} users with {waits} can ask for",
+            per_second(rate),
+            per_second(cap)
+        );
         let cause = "users set the rate, not the target: this is no measure of what it can carry";
         Finding::new(FindingKind::OfferedLoadLimited, seen, cause, "more users, to find the target's limit")
     })

@@ -1,7 +1,9 @@
-//! What the figures say about the thresholds.
+//! What the figures say about the thresholds, and what all of it comes to ([`rule`]).
 
+pub mod conclusion;
 pub mod finding;
 pub mod findings;
+pub mod rule;
 pub mod threshold;
 
 use crate::measurement::figures::Figures;
@@ -17,6 +19,20 @@ pub enum Judgement {
     Failed,
     /// There was nothing, or too little, to judge by; not the same as kept.
     Undecided,
+    /// The figure is there and cannot be believed: neither kept nor failed.
+    Void,
+}
+
+impl Judgement {
+    /// For people.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Failed => "FAILED",
+            Self::Undecided => "UNDECIDED",
+            Self::Void => "VOID",
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

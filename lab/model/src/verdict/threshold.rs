@@ -1,7 +1,7 @@
 //! Objectives such as `p95<500ms, errors<1%, p99{name:login}<1s`: reading them, and judging figures by them.
 
 use crate::measurement::histogram::Latencies;
-use crate::units::Nanos;
+use crate::units::{Nanos, grouped, per_second, percent};
 use std::fmt;
 
 /// Before a figure of times: those from a mutation to its receipts.
@@ -138,9 +138,9 @@ impl Threshold {
     pub fn show(&self, figure: f64) -> String {
         match self.metric.unit() {
             Unit::Time => Nanos(figure.max(0.0) as u64).to_string(),
-            Unit::Share => format!("{:.2} %", figure * 100.0),
-            Unit::PerSecond => format!("{figure:.1}/s"),
-            Unit::Count => format!("{figure:.0}"),
+            Unit::Share => percent(figure),
+            Unit::PerSecond => per_second(figure),
+            Unit::Count => grouped(figure.max(0.0).round() as u64),
         }
     }
 }

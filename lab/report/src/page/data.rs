@@ -1,8 +1,10 @@
 //! What the page draws, as `web/report/data.ts` reads it. Texts are ready to be shown; numbers are in the unit that
 //! stands beside them.
 
+use prony_model::Conclusion;
 use prony_model::comparison::Difference;
 use prony_model::search::Trial;
+use prony_model::verdict::Judgement;
 use serde::Serialize;
 
 /// One page: runs, and what was made of them.
@@ -30,6 +32,8 @@ pub(crate) struct RunData {
     /// Terms and what they were.
     pub facts: Vec<(String, String)>,
     pub findings: Vec<FindingData>,
+    /// What it comes to; absent where nothing was asked of it and nothing is wrong.
+    pub verdict: Option<VerdictData>,
     pub thresholds: Vec<ThresholdData>,
     /// The claim of the run in large type; empty where a finding voids it.
     pub claims: Vec<ClaimData>,
@@ -45,16 +49,24 @@ pub(crate) struct RunData {
 pub(crate) struct FindingData {
     pub kind: String,
     pub voids: bool,
+    /// What it does to the figures; empty where they stand.
+    pub weight: &'static str,
     pub seen: String,
     pub cause: String,
     pub try_next: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct VerdictData {
+    pub conclusion: Conclusion,
+    /// One sentence.
+    pub text: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct ThresholdData {
     pub text: String,
-    /// `kept`, `failed` or `undecided`.
-    pub judgement: &'static str,
+    pub judgement: Judgement,
     pub measured: String,
 }
 
@@ -114,6 +126,7 @@ pub(crate) enum Unit {
     Milliseconds,
     Count,
     Bytes,
+    BytesPerSecond,
     Processors,
     /// From 0 to 1.
     Share,

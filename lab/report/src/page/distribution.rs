@@ -79,13 +79,27 @@ pub(super) fn histograms(figures: &Figures) -> Vec<HistogramData> {
 }
 
 fn histogram(name: &str, role: &'static str, latencies: &Latencies) -> Option<HistogramData> {
+    let Ranges { bounds_ns, counts } = ranges(latencies, RANGES_MAX)?;
+    let bounds_ms = bounds_ns.iter().map(|bound| digits(bound / 1e6, 5)).collect();
+    Some(HistogramData { name: name.to_owned(), role, samples: latencies.count(), bounds_ms, counts })
+}
+
+/// Counts in ranges that grow by the same factor.
+pub(crate) struct Ranges {
+    /// One more than there are counts.
+    pub(crate) bounds_ns: Vec<f64>,
+    pub(crate) counts: Vec<u64>,
+}
+
+/// So many ranges at most; nothing without samples.
+pub(crate) fn ranges(latencies: &Latencies, ranges_max: usize) -> Option<Ranges> {
     let low = (latencies.min()?.0 as f64).max(1_000.0);
     let high = (latencies.max()?.0 as f64 * 1.001).max(low * FACTOR_MIN);
-    let ranges = (((high / low).ln() / FACTOR_MIN.ln()).ceil() as usize).clamp(1, RANGES_MAX);
+    let ranges = (((high / low).ln() / FACTOR_MIN.ln()).ceil() as usize).clamp(1, ranges_max);
     let factor = (high / low).powf(1.0 / ranges as f64);
-    let bounds: Vec<f64> = (0..=ranges).map(|index| low * factor.powf(index as f64)).collect();
+    let bounds_ns: Vec<f64> = (0..=ranges).map(|index| low * factor.powf(index as f64)).collect();
     let mut below = 0;
-    let counts = bounds.iter().skip(1).enumerate().map(|(index, bound)| {
+    let counts = bounds_ns.iter().skip(1).enumerate().map(|(index, bound)| {
         let bound = if index + 1 == ranges { Nanos::MAX } else { Nanos(*bound as u64) };
         let up_to = latencies.count_up_to(bound);
         let count = up_to.saturating_sub(below);
@@ -93,8 +107,7 @@ fn histogram(name: &str, role: &'static str, latencies: &Latencies) -> Option<Hi
         count
     });
     let counts = counts.collect();
-    let bounds_ms = bounds.iter().map(|bound| digits(bound / 1e6, 5)).collect();
-    Some(HistogramData { name: name.to_owned(), role, samples: latencies.count(), bounds_ms, counts })
+    Some(Ranges { bounds_ns, counts })
 }
 
 #[cfg(test)]

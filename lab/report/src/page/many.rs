@@ -4,8 +4,9 @@ use super::data::{ComparisonData, RatioData, SearchData, StepData, TableData};
 use super::digits;
 use crate::read::Document;
 use crate::{comparison, search};
+use prony_model::Conclusion;
 use prony_model::comparison::{Compared, ComparisonFile, PAIRS_MIN, Scale};
-use prony_model::search::{Answer, SearchFile, SearchRun, Vary};
+use prony_model::search::{SearchFile, SearchRun, Vary};
 
 pub(super) fn search_data(document: &Document) -> Option<SearchData> {
     let Document::Search(file) = document else { return None };
@@ -13,7 +14,7 @@ pub(super) fn search_data(document: &Document) -> Option<SearchData> {
     let steps = steps.iter().flat_map(|step| step.runs.iter().map(|run| step_data(step.load, run)));
     Some(SearchData {
         answer: search::answer(file),
-        is_void: matches!(file.answer, Answer::LabLimited { .. } | Answer::Unknown),
+        is_void: file.answer.conclusion() == Conclusion::Void,
         objective: file.objectives.join(", "),
         load_name: match file.vary {
             Vary::Users => "users".to_owned(),
@@ -55,10 +56,15 @@ fn table(id: &'static str, title: &str, note: &str, rows: Vec<Vec<String>>) -> T
 pub(super) fn comparison_data(document: &Document) -> Option<ComparisonData> {
     let Document::Comparison(file) = document else { return None };
     let figures = &file.comparison.figures;
-    let rows = [comparison::header()].into_iter().chain(figures.iter().map(comparison::row)).collect();
+    let rows = [comparison::header()]
+        .into_iter()
+        .chain(figures.iter().map(|figure| comparison::row(figure, file.belief())))
+        .collect();
     Some(ComparisonData {
         answer: comparison::headline(file),
-        is_void: file.void_runs() > 0 || file.comparison.pairs < PAIRS_MIN,
+        is_void: file.void_runs() > 0
+            || !file.without_success().is_empty()
+            || file.comparison.pairs < PAIRS_MIN,
         note: note(file),
         ratios: figures.iter().filter(|figure| figure.scale == Scale::Ratio).map(ratio).collect(),
         table: table("compared", "A and B", "means over the runs", rows),

@@ -4,7 +4,7 @@
 //! made, a plain page of our own with the same tables takes its place and says so.
 
 pub(crate) mod data;
-mod distribution;
+pub(crate) mod distribution;
 mod many;
 mod plain;
 mod run;

@@ -50,8 +50,14 @@ fn run(text: &mut String, run: &RunData) {
     if let Some(notice) = &run.notice {
         let _ = writeln!(text, "<p>{}</p>", escaped(notice));
     }
+    if let Some(verdict) = &run.verdict {
+        let _ = writeln!(text, "<p>{}</p>", escaped(&verdict.text));
+    }
     for finding in &run.findings {
-        let weight = if finding.voids { " (the figures are not about the target)" } else { "" };
+        let weight = match finding.weight {
+            "" => String::new(),
+            weight => format!(" ({weight})"),
+        };
         let _ = writeln!(
             text,
             "<p><strong>{}{weight}</strong>: {}. Cause: {}. Try: {}.</p>",
@@ -65,7 +71,7 @@ fn run(text: &mut String, run: &RunData) {
         text.push_str("<ul>\n");
         for threshold in &run.thresholds {
             let (name, measured) = (escaped(&threshold.text), escaped(&threshold.measured));
-            let _ = writeln!(text, "<li>{}: {name}, measured {measured}</li>", threshold.judgement);
+            let _ = writeln!(text, "<li>{}: {name}, measured {measured}</li>", threshold.judgement.word());
         }
         text.push_str("</ul>\n");
     }

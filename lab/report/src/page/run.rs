@@ -1,16 +1,21 @@
 //! One run as the page shows it.
 
-use super::data::{ClaimData, FindingData, ObserversData, RunData, TableData, ThresholdData, WindowData};
+use super::data::{
+    ClaimData, FindingData, ObserversData, RunData, TableData, ThresholdData, VerdictData, WindowData,
+};
 use super::{distribution, series};
 use crate::describe;
 use crate::read::LabelledRun;
-use crate::table::{bytes, grouped};
+use crate::table::{bytes, decimal, grouped};
 use crate::tables;
 use prony_model::WindowKind;
 use prony_model::measurement::observation::Observation;
 use prony_model::result::{ResultFile, WindowResult};
+use prony_model::units::percent;
+use prony_model::verdict::Verdict;
+use prony_model::verdict::conclusion::RunVerdict;
 use prony_model::verdict::finding::Finding;
-use prony_model::verdict::{Judgement, Verdict};
+use prony_model::verdict::rule::Belief;
 
 pub(super) fn run_data(run: &LabelledRun<'_>, points_max: usize) -> RunData {
     let result = run.result;
@@ -24,6 +29,8 @@ pub(super) fn run_data(run: &LabelledRun<'_>, points_max: usize) -> RunData {
         started_at_unix_ms: result.origin.started_at_unix_ms,
         facts: facts(result),
         findings: result.findings.iter().map(finding).collect(),
+        verdict: describe::verdict(result)
+            .map(|text| VerdictData { conclusion: RunVerdict::of_kept(result).conclusion, text }),
         thresholds: result.thresholds.iter().map(threshold).collect(),
         claims: claims(result),
         tables: figures.into_iter().chain(tables::beneath(result)).collect(),
@@ -86,6 +93,7 @@ fn finding(finding: &Finding) -> FindingData {
     FindingData {
         kind: finding.kind.name().to_owned(),
         voids: finding.voids_claim,
+        weight: finding.weight(),
         seen: finding.seen.clone(),
         cause: finding.cause.clone(),
         try_next: finding.try_next.clone(),
@@ -93,35 +101,28 @@ fn finding(finding: &Finding) -> FindingData {
 }
 
 fn threshold(verdict: &Verdict) -> ThresholdData {
-    let judgement = match verdict.judgement {
-        Judgement::Kept => "kept",
-        Judgement::Failed => "failed",
-        Judgement::Undecided => "undecided",
-    };
     let measured = verdict.measured.clone().unwrap_or_else(|| "too few samples".to_owned());
-    ThresholdData { text: verdict.threshold.clone(), judgement, measured }
+    ThresholdData { text: verdict.threshold.clone(), judgement: verdict.judgement, measured }
 }
 
 /// Rate, errors and three percentiles; none where a finding says that they are not about the target.
 fn claims(result: &ResultFile) -> Vec<ClaimData> {
-    if result.findings.iter().any(|finding| finding.voids_claim) {
+    let all = &result.headline().all;
+    let is_believed = matches!(result.belief(), Belief::Whole | Belief::UpperBounds);
+    // Of subscribers alone no request succeeds.
+    if !is_believed || result.plan.users() > 0 && all.successes == 0 {
         return Vec::new();
     }
-    let all = &result.headline().all;
     let claim = |term: &str, shown: &str| {
         let (value, unit) = shown.rsplit_once(' ').unwrap_or((shown, ""));
         ClaimData { term: term.to_owned(), value: value.to_owned(), unit: unit.to_owned() }
     };
-    let rate = if all.rate_per_s < 100.0 {
-        format!("{:.1} /s", all.rate_per_s)
-    } else {
-        format!("{} /s", grouped(all.rate_per_s.round() as u64))
-    };
+    let rate = format!("{} /s", decimal(all.rate_per_s));
     let times = [50.0, 95.0, 99.0].into_iter().filter_map(|percentile| {
         let time = all.response_time.percentile(percentile)?;
         Some(claim(&format!("p{percentile} response time"), &time.to_string()))
     });
-    let errors = format!("{:.2} %", all.error_share() * 100.0);
+    let errors = percent(all.error_share());
     let requests = [claim("successes", &rate), claim("errors", &errors)];
     let requests = requests.into_iter().filter(|_| result.plan.users() > 0);
     let alone = result.subscribers.groups.iter().filter(|_| result.plan.users() == 0);

@@ -2,7 +2,7 @@
 
 use super::data::{LineData, PlotData, Unit};
 use super::digits;
-use crate::downsample;
+use crate::{describe, downsample};
 use prony_model::Nanos;
 use prony_model::measurement::observation::{Observation, ObservedSeries, ObservedUnit};
 use prony_model::result::{ResultFile, SecondRow};
@@ -11,18 +11,22 @@ use std::collections::BTreeSet;
 
 /// The run's own plots: throughput and percentiles, and of subscribers events and fan-out latency.
 pub(super) fn plots(result: &ResultFile, points_max: usize) -> Vec<PlotData> {
-    if result.series.is_empty() {
+    let rows = result.whole_seconds();
+    if rows.is_empty() {
         return Vec::new();
     }
-    let bucket = downsample::bucket_length(result.series.len(), points_max);
-    let seconds: Vec<_> = result.series.iter().map(|row| row.second as f64).collect();
-    let draw = Draw { rows: &result.series, bucket, times: downsample::times(&seconds, bucket) };
+    let bucket = downsample::bucket_length(rows.len(), points_max);
+    let seconds: Vec<_> = rows.iter().map(|row| end_of(row.second)).collect();
+    let note = note(bucket, describe::left_out(result));
+    let draw = Draw { rows, bucket, times: downsample::times(&seconds, bucket), note };
     let mut plots = Vec::new();
     if result.plan.users() > 0 {
         plots.extend([throughput(result, &draw), percentiles(&draw)]);
     }
     if !result.subscribers.is_empty() {
-        plots.extend(subscribers(&result.subscribers.series, points_max));
+        // One for each second of the run.
+        let series = &result.subscribers.series;
+        plots.extend(subscribers(&series[..rows.len().min(series.len())], points_max));
     }
     plots
 }
@@ -30,7 +34,7 @@ pub(super) fn plots(result: &ResultFile, points_max: usize) -> Vec<PlotData> {
 /// Events a second, and how long they took from their mutations.
 fn subscribers(rows: &[SubscriberRow], points_max: usize) -> [PlotData; 2] {
     let bucket = downsample::bucket_length(rows.len(), points_max);
-    let seconds: Vec<_> = rows.iter().map(|row| row.second as f64).collect();
+    let seconds: Vec<_> = rows.iter().map(|row| end_of(row.second)).collect();
     let times = downsample::times(&seconds, bucket);
     let line = |name: &str, role, unit, value: fn(&SubscriberRow) -> Option<f64>| {
         let values: Vec<_> = rows.iter().map(|row| value(row).map(|value| digits(value, 5))).collect();
@@ -41,7 +45,7 @@ fn subscribers(rows: &[SubscriberRow], points_max: usize) -> [PlotData; 2] {
         id: id.to_owned(),
         title: title.to_owned(),
         unit,
-        note: reduced_note(bucket),
+        note: note(bucket, String::new()),
         may_be_log,
         times: times.clone(),
         lines,
@@ -77,6 +81,7 @@ struct Draw<'a> {
     rows: &'a [SecondRow],
     bucket: usize,
     times: Vec<f64>,
+    note: String,
 }
 
 impl Draw<'_> {
@@ -90,17 +95,16 @@ impl Draw<'_> {
         let values: Vec<_> = self.rows.iter().map(|row| value(row).map(|value| digits(value, 5))).collect();
         LineData { name: name.to_owned(), role, unit, values: downsample::values(&values, self.bucket) }
     }
-
-    fn note(&self) -> String {
-        reduced_note(self.bucket)
-    }
 }
 
-fn reduced_note(bucket: usize) -> String {
-    if bucket <= 1 {
-        return String::new();
-    }
-    format!("lowest and highest of each {bucket} seconds")
+/// Where a second is drawn: what happened in it was done by then, and so many users were there then.
+fn end_of(second: u64) -> f64 {
+    second as f64 + 1.0
+}
+
+fn note(bucket: usize, left_out: String) -> String {
+    let reduced = (bucket > 1).then(|| format!("lowest and highest of each {bucket} seconds"));
+    reduced.into_iter().chain((!left_out.is_empty()).then_some(left_out)).collect::<Vec<_>>().join("; ")
 }
 
 fn throughput(result: &ResultFile, draw: &Draw<'_>) -> PlotData {
@@ -121,7 +125,7 @@ fn throughput(result: &ResultFile, draw: &Draw<'_>) -> PlotData {
         id: "throughput".to_owned(),
         title: "Throughput".to_owned(),
         unit: Unit::PerSecond,
-        note: draw.note(),
+        note: draw.note.clone(),
         may_be_log: false,
         times: draw.times.clone(),
         lines,
@@ -134,7 +138,7 @@ fn percentiles(draw: &Draw<'_>) -> PlotData {
         id: "percentiles".to_owned(),
         title: "Response time by percentile, each second".to_owned(),
         unit: Unit::Milliseconds,
-        note: draw.note(),
+        note: draw.note.clone(),
         may_be_log: true,
         times: draw.times.clone(),
         lines: vec![
@@ -213,8 +217,8 @@ fn observed_plot(
 const fn drawn_unit(unit: ObservedUnit) -> (Unit, f64) {
     match unit {
         ObservedUnit::Processors => (Unit::Processors, 1.0),
-        // The names of such series say that they are rates.
-        ObservedUnit::Bytes | ObservedUnit::BytesPerSecond => (Unit::Bytes, 1.0),
+        ObservedUnit::Bytes => (Unit::Bytes, 1.0),
+        ObservedUnit::BytesPerSecond => (Unit::BytesPerSecond, 1.0),
         ObservedUnit::Count => (Unit::Count, 1.0),
         ObservedUnit::PerSecond => (Unit::PerSecond, 1.0),
         ObservedUnit::Nanoseconds => (Unit::Milliseconds, 1e-6),

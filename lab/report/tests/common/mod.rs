@@ -99,6 +99,7 @@ pub fn subscribed() -> ResultFile {
     result.subscribers = subscribers(&plan);
     result.thresholds = verdicts(&plan, &result.windows, &result.subscribers);
     result.findings = judge(&plan, &result, &TargetPlace::OtherMachine);
+    result.judge();
     result
 }
 
@@ -205,6 +206,7 @@ fn counted(plan: &Plan, records: u64, record: impl Fn(u64) -> Record) -> ResultF
         plan: PlanSummary::of(plan, None),
         findings: Vec::new(),
         thresholds: verdicts(plan, &windows, &Subscribers::default()),
+        verdict: None,
         windows,
         series,
         lab: LabFigures { threads: 2, busiest_thread_share: 0.05, ..LabFigures::default() },
@@ -213,6 +215,7 @@ fn counted(plan: &Plan, records: u64, record: impl Fn(u64) -> Record) -> ResultF
         subscribers: Subscribers::default(),
     };
     result.findings = judge(plan, &result, &TargetPlace::OtherMachine);
+    result.judge();
     result
 }
 
@@ -279,6 +282,7 @@ pub fn day() -> ResultFile {
                 p95_ns: time(2_000.0 + rate + 300.0 * noise),
                 p99_ns: time(5_000.0 + 2.0 * rate + 900.0 * noise),
                 max_ns: time(slowest),
+                covered_ns: Nanos::from_secs(1),
             }
         })
         .collect();
@@ -323,6 +327,7 @@ pub fn void() -> ResultFile {
         PlanDraft::new("shop", Target::new("shop.test", 80), LoadModel::constant(1, Nanos::from_secs(1)));
     let plan = PlanDraft { requests: vec![RequestDraft::get("list", "/")], ..plan }.check().unwrap();
     result.findings = judge(&plan, &result, &TargetPlace::OtherMachine);
+    result.judge();
     result
 }
 

@@ -6,9 +6,10 @@ mod subject;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use prony_load::{RunError, RunOptions, StopFlag, run_workload};
+use prony_load::{Output, RunError, RunOptions, StopFlag, replace_file, run_workload};
 use prony_model::result::Progress;
-use prony_model::{Nanos, Plan, ResultFile};
+use prony_model::verdict::conclusion::RunVerdict;
+use prony_model::{Conclusion, Nanos, Plan, ResultFile};
 use prony_script_k6::{Began, Exit, Fault, Part, PartTimes, RunEnd, ScriptError, Session, Summary};
 use serde_json::Value;
 use std::cell::Cell;
@@ -27,6 +28,13 @@ pub struct Lived {
     pub result: Option<ResultFile>,
     pub summary: Summary,
     pub ended: Ended,
+}
+
+impl Lived {
+    /// By the one rule; none where the load never began.
+    pub fn conclusion(&self) -> Option<Conclusion> {
+        Some(RunVerdict::of_kept(self.result.as_ref()?).conclusion)
+    }
 }
 
 /// Why it ended, as k6 tells it.
@@ -51,8 +59,8 @@ type Returned = Option<Arc<str>>;
 /// Runs setup, the plan (which is made of the session's) and teardown. A stop ends what goes on; teardown follows
 /// where setup had not failed. Once in a session's life. Blocks the calling thread.
 pub fn live(session: &Session, plan: &Plan, options: RunOptions) -> Lived {
-    let life = Life::new(session, options.stop.clone());
-    let (result, setup_data, ended) = life.all(plan, options);
+    let (life, output) = (Life::new(session, options.stop.clone()), options.output.clone());
+    let (mut result, setup_data, ended) = life.all(plan, options);
     let duration = life.executed.get();
     let verdict = session.measure.finish(duration);
     let ended = match ended {
@@ -64,8 +72,24 @@ pub fn live(session: &Session, plan: &Plan, options: RunOptions) -> Lived {
         }
         ended => ended,
     };
+    if let Some(result) = &mut result {
+        keep_failure(result, &ended, &output);
+    }
     let setup_data = setup_data.and_then(|json| serde_json::from_str(&json).ok());
     Lived { result, summary: session.measure.summary(&session.options, duration, setup_data), ended }
+}
+
+/// What k6 has a code for has failed, whatever the requests alone say. The file was written before that was known.
+fn keep_failure(result: &mut ResultFile, ended: &Ended, output: &Output) {
+    if matches!(ended.exit, Exit::Done | Exit::Interrupted) {
+        return;
+    }
+    let reasons = vec![ended.message.clone()];
+    result.verdict = Some(RunVerdict { conclusion: Conclusion::Failed, reasons });
+    if let Output::File(path) = output {
+        // Best effort: what stands there lacks this verdict alone.
+        let _ = replace_file(path, result);
+    }
 }
 
 /// Each place that `handleSummary` names, with its content.

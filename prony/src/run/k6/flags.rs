@@ -100,7 +100,7 @@ pub(crate) struct K6Arguments {
     /// Folder that the result file is written to.
     #[arg(long, value_name = "DIR", default_value = "results")]
     pub output: PathBuf,
-    /// Exit with 1 where a finding voids what was measured.
+    /// Exit with 1 where what was measured cannot be believed, or nothing succeeded; k6 exits with 0.
     #[arg(long)]
     pub strict: bool,
     /// Why it cannot be run, where k6 could.

@@ -1,0 +1,42 @@
+//! The line that each run of a search or a comparison leaves, at most 80 columns wide; and the one of a load.
+
+use crate::table::decimal;
+use prony_model::result::ResultFile;
+use prony_model::search::StepVerdict;
+use prony_model::units::percent;
+
+const COLUMNS: usize = 80;
+
+/// `what` was run, its figures, and how it went. What does not fit is left out, the median first; an outcome that does
+/// not fit stands on a line of its own.
+pub fn run_line(what: &str, result: &ResultFile, outcome: &str) -> String {
+    let all = &result.headline().all;
+    let parts = [format!("{}/s", decimal(all.rate_per_s)), format!("{} errors", percent(all.error_share()))];
+    let percentiles = [99.0, 95.0, 50.0].into_iter();
+    let mut times: Vec<_> = percentiles
+        .filter_map(|percentile| Some(format!("p{percentile} {}", all.response_time.percentile(percentile)?)))
+        .collect();
+    let line = |times: &[String]| {
+        let times = times.iter().rev().cloned();
+        format!("{what}: {}", parts.iter().cloned().chain(times).collect::<Vec<_>>().join(", "))
+    };
+    while line(&times).chars().count() > COLUMNS && times.pop().is_some() {}
+    let figures = line(&times);
+    if outcome.is_empty() {
+        figures
+    } else if figures.chars().count() + 2 + outcome.chars().count() <= COLUMNS {
+        format!("{figures}; {outcome}")
+    } else {
+        format!("{figures}\n  {outcome}")
+    }
+}
+
+/// How a load went in all its runs.
+pub const fn step_verdict(verdict: StepVerdict) -> &'static str {
+    match verdict {
+        StepVerdict::Passed => "PASSED",
+        StepVerdict::Failed => "FAILED",
+        StepVerdict::LabLimited => "VOID, the lab itself is the limit",
+        StepVerdict::Undecided => "UNDECIDED, its runs disagree",
+    }
+}

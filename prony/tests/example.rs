@@ -140,6 +140,32 @@ fn donuts_over_rest() {
 }
 
 #[test]
+fn starwars() {
+    let server = Server::start("starwars");
+    server.check(
+        &[
+            r#"{ person(id: "3") { name homeworld { name } films { title } } none: person(id: "99") { id } }"#,
+            r#"{ peopleByIds(ids: ["2", "77", "1"]) { id name } planets(first: 2) { name } few: films(first: -1) { id } }"#,
+            "{ films(first: 1) { characters { name } planets { name } } }",
+        ],
+        &expect![[r#"
+            200 OK {"data":{"person":{"name":"Han Solo","homeworld":{"name":"Hoth"},"films":[{"title":"A New Hope"},{"title":"Return of the Jedi"},{"title":"Attack of the Clones"}]},"none":null}}
+            200 OK {"data":{"peopleByIds":[{"id":"2","name":"Leia Organa"},{"id":"1","name":"Luke Skywalker"}],"planets":[{"name":"Tatooine"},{"name":"Alderaan"}],"few":[]}}
+            200 OK {"data":{"films":[{"characters":[{"name":"Luke Skywalker"},{"name":"Han Solo"},{"name":"Obi-Wan Kenobi"},{"name":"Yoda"},{"name":"C-3PO"},{"name":"Padme Amidala"}],"planets":[{"name":"Tatooine"},{"name":"Hoth"},{"name":"Bespin"}]}]}}
+        "#]],
+    );
+    for (name, fields) in [("q1", 1), ("q2", 4), ("q3", 9)] {
+        let path = format!("{}/../examples/gateway/{name}.graphql", env!("CARGO_MANIFEST_DIR"));
+        let query = std::fs::read_to_string(path).expect("the example is there");
+        let response = server.graphql(&query, "{}");
+        let body = response.strip_prefix("HTTP/1.1 200 OK ").expect("it responds");
+        let body: serde_json::Value = serde_json::from_str(body).expect("it is JSON");
+        assert_eq!(body["data"].as_object().map(serde_json::Map::len), Some(fields), "{name}");
+        assert!(body["errors"].is_null(), "{body}");
+    }
+}
+
+#[test]
 fn music() {
     let server = Server::start("music");
     server.check(

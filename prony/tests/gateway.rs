@@ -424,3 +424,212 @@ fn roles_see_what_their_permissions_name_of_an_upstream() {
     let fields = gateway.graphql("{ __type(name: \"Person\") { fields { name } } }");
     assert_eq!(fields["data"]["__type"]["fields"], json!([{"name": "id"}, {"name": "name"}]));
 }
+
+/// A table of orders beside the films, joined both ways.
+#[test]
+fn rows_and_objects_are_joined_in_both_directions_with_one_request_a_level() {
+    let (directory, upstream) = (directory(), Server::example());
+    let path = directory.path().join("shop.db");
+    let database = rusqlite::Connection::open(&path).expect("the database can be made");
+    let script = "create table orders (id integer primary key, person_id integer, total integer not null);
+        insert into orders (person_id, total) values (1, 20), (3, 35), (1, 7), (99, 1), (null, 2);";
+    database.execute_batch(script).expect("the table can be made");
+    let text = format!(
+        "[[source]]\nname = \"films\"\nupstream = \"{}\"\n[[source]]\nname = \"shop\"\nurl = \"sqlite:{}\"\n\
+         [[join]]\nfield = \"Order.person\"\nkey = \"person_id\"\nto = \"Query.peopleByIds\"\nargument = \"ids\"\nmatch = \"id\"\n\
+         [[join]]\nfield = \"Person.orders\"\nkey = \"id\"\nto = \"Query.orders\"\nargument = \"where.person_id.in\"\n\
+         match = \"person_id\"\nmany = true\narguments = {{ limit = 100 }}\n",
+        upstream.url(),
+        path.display()
+    );
+    let gateway = Server::configured(&directory, &text);
+    let response = gateway.graphql(
+        "{ orders(sort: { id: asc }) { total person { name homeworld { name } } id } films(first: 1) { title } }",
+    );
+    let order = |total: i64, person: Value, id: i64| json!({"total": total, "person": person, "id": id});
+    let luke = || json!({"name": "Luke Skywalker", "homeworld": {"name": "Tatooine"}});
+    let expected = json!([
+        order(20, luke(), 1),
+        order(35, json!({"name": "Han Solo", "homeworld": {"name": "Hoth"}}), 2),
+        order(7, luke(), 3),
+        order(1, Value::Null, 4),
+        order(2, Value::Null, 5),
+    ]);
+    assert_eq!(response["data"]["orders"], expected, "{response}");
+    assert!(response["errors"].is_null(), "{response}");
+    let asked = |gateway: &Server| {
+        let metrics = gateway.get("/metrics").1;
+        let line = metrics
+            .lines()
+            .find(|line| line.starts_with("prony_upstream_requests_total"))
+            .expect("it is counted");
+        line.rsplit(' ').next().and_then(|count| count.parse::<f64>().ok()).expect("it is a number")
+    };
+    let before = asked(&gateway);
+    // From films to people, from people to orders, and back to people: a request for each level.
+    let response = gateway
+        .graphql("{ films(first: 2) { characters { prony_key_id: name orders { total person { id } } } } }");
+    let first = &response["data"]["films"][0]["characters"][0];
+    let back = json!([{"total": 20, "person": {"id": "1"}}, {"total": 7, "person": {"id": "1"}}]);
+    assert_eq!(*first, json!({"prony_key_id": "Luke Skywalker", "orders": back}), "{response}");
+    let characters = response["data"]["films"][0]["characters"].as_array().expect("a list");
+    assert!(characters.len() > 2 && characters[1]["orders"].is_array(), "{response}");
+    assert!((asked(&gateway) - before - 2.0).abs() < 0.5, "films, and the people of all orders");
+    let events = gateway.graphql("subscription { orders { id person { name } } }");
+    assert!(!events["errors"].is_null(), "{events}");
+}
+
+#[test]
+fn a_join_that_does_not_fit_is_told_at_the_start() {
+    let (directory, upstream) = (directory(), Server::example());
+    let text = format!(
+        "[[source]]\nname = \"films\"\nupstream = \"{}\"\n\
+         [[join]]\nfield = \"Film.people\"\nkey = \"id\"\nto = \"Query.person\"\nargument = \"id\"\nmatch = \"id\"\n\
+         [[join]]\nfield = \"Film.ship\"\nkey = \"shipId\"\nto = \"Query.peopleByIds\"\nargument = \"ids\"\nmatch = \"id\"\n",
+        upstream.url()
+    );
+    let path = directory.path().join("prony.toml");
+    fs::write(&path, text).expect("the file can be written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&path);
+    let ended = command.output().expect("it can be started");
+    let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(2), "{told}");
+    for fault in [
+        "join `Film.people`: Query.person gives one, and must give a list of those that have the keys",
+        "join `Film.ship`: Film has no field `shipId`",
+    ] {
+        assert!(told.contains(fault), "{told}");
+    }
+}
+
+/// Reads a stream of events until it has a text.
+struct Subscriber {
+    stream: TcpStream,
+    read: String,
+}
+
+impl Subscriber {
+    fn new(gateway: &Server, query: &str) -> Self {
+        let body = json!({ "query": query }).to_string();
+        let mut stream = TcpStream::connect(&gateway.address).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("it is not zero");
+        let head = "POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: text/event-stream";
+        write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).expect("it reads");
+        Self { stream, read: String::new() }
+    }
+
+    fn wait_for(&mut self, text: &str) {
+        let mut buffer = [0; 4096];
+        while !self.read.contains(text) {
+            let count =
+                self.stream.read(&mut buffer).unwrap_or_else(|error| panic!("{error}: {}", self.read));
+            assert!(count > 0, "it has ended without {text}: {}", self.read);
+            self.read.push_str(&String::from_utf8_lossy(&buffer[..count]));
+        }
+    }
+}
+
+#[test]
+fn subscriptions_are_passed_on_and_a_gap_is_told() {
+    for transport in ["websocket", "sse"] {
+        let directory = directory();
+        let upstream = Server::start(&["example", "donuts"]);
+        let text = format!(
+            "[[source]]\nname = \"donuts\"\nupstream = \"{}\"\nupstream_subscriptions = \"{transport}\"\nschema_refresh_s = 0\n",
+            upstream.url()
+        );
+        let gateway = Server::configured(&directory, &text);
+        let mut subscribers = [(); 2].map(|()| {
+            Subscriber::new(&gateway, "subscription { onDonutUpdated(id: \"7\") { name flavor } }")
+        });
+        let put = |server: &Server, name: &str| {
+            let mutation = format!(
+                "mutation {{ addOrUpdateDonut(donut: {{id: \"7\", name: \"{name}\", flavor: VANILLA}}) {{ id }} }}"
+            );
+            assert!(server.graphql(&mutation)["errors"].is_null());
+        };
+        // Until they are subscribed at the upstream nothing is heard.
+        let subscribed = |server: &Server| server.get("/metrics").1.contains("prony_subscriptions{} 1.0");
+        upstream.wait_until("one stream for both", subscribed);
+        put(&gateway, "First");
+        for subscriber in &mut subscribers {
+            subscriber
+                .wait_for("{\"data\":{\"onDonutUpdated\":{\"name\":\"First\",\"flavor\":\"VANILLA\"}}}");
+        }
+        let address = upstream.address.clone();
+        upstream.process.signal(Signal::KILL);
+        drop(upstream);
+        for subscriber in &mut subscribers {
+            subscriber.wait_for("EVENTS_LOST");
+        }
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+        command.args(["example", "donuts", "--listen", &address, "--cpus", "1"]);
+        let mut process = PronyProcess::start_command(command);
+        process.wait_for_url();
+        let upstream = Server { process, address };
+        upstream.wait_until("it is opened again", subscribed);
+        put(&upstream, "Second");
+        for subscriber in &mut subscribers {
+            subscriber.wait_for("Second");
+        }
+        let gone = Subscriber::new(&gateway, "subscription { onDonutUpdated(id: \"8\") { name } }");
+        gone.stream.shutdown(std::net::Shutdown::Write).expect("it is open");
+    }
+}
+
+#[test]
+fn unix_sockets_and_http2_reach_an_upstream() {
+    use prony_testkit::{
+        Certificates, SecurePeer, SecurePeerOptions,
+        secure_peer::{Http2Reply, Listen, ServerTls, Speaks},
+    };
+    let directory = directory();
+    let certificates = Certificates::new();
+    let reply = Http2Reply::Answer {
+        status: 200,
+        headers: vec![("content-type", "application/json")],
+        body: br#"{"data":{"one":1}}"#.to_vec(),
+        piece: 5,
+    };
+    let peer = SecurePeer::start(SecurePeerOptions {
+        listen: Listen::Tcp(std::net::Ipv4Addr::LOCALHOST.into()),
+        tls: Some(ServerTls::of(&certificates, &["h2"])),
+        speaks: Speaks::Http2 { replies: vec![reply], streams_max: 10 },
+    });
+    let ca = certificates.ca_path();
+    let schema = directory.path().join("schema.graphql");
+    fs::write(&schema, SDL).expect("the file can be written");
+    let text = format!(
+        "[[source]]\nname = \"peer\"\nupstream = \"{}/graphql\"\nca_file = {:?}\nschema_file = {:?}\n",
+        peer.url(),
+        ca.display(),
+        schema.display()
+    );
+    let gateway = Server::configured(&directory, &text);
+    for _ in 0..3 {
+        assert_eq!(gateway.graphql("{ one }"), json!({"data": {"one": 1}}));
+    }
+    assert_eq!(peer.seen().connections, 1);
+    let socket = directory.path().join("api.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&socket).expect("the socket can be made");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut stream = stream;
+            let mut read = Vec::new();
+            let mut buffer = [0; 1024];
+            while !read.ends_with(b"}") {
+                let count = stream.read(&mut buffer).unwrap_or(0);
+                read.extend_from_slice(&buffer[..count]);
+            }
+            let _ = stream.write_all(&ok(r#"{"data":{"one":2}}"#));
+        }
+    });
+    let text = format!(
+        "[[source]]\nname = \"peer\"\nupstream = \"http://unix:{}:/graphql\"\nschema_file = {:?}\n",
+        socket.display(),
+        schema.display()
+    );
+    let gateway = Server::configured(&directory, &text);
+    assert_eq!(gateway.graphql("{ one }"), json!({"data": {"one": 2}}));
+}

@@ -61,6 +61,11 @@ impl Site {
         }
     }
 
+    /// Whether the head of a connection's opening is needed for its operations.
+    pub(crate) fn wants_heads(&self) -> bool {
+        self.access.is_closed() || !self.wanted_headers.is_empty()
+    }
+
     /// The context of a request of somebody who has been let in.
     pub(crate) fn context(&self, head: &Parts, asker: Option<Asker>) -> RequestContext {
         let headers = self.wanted_headers(fields(&head.headers));

@@ -177,7 +177,7 @@ async fn route_other(core: &Rc<CoreEngine>, path: Path, request: Request<Incomin
             cors::options(request.headers(), &core.settings().cors_origins, path.allow(&core.site().apis))
         }
         Path::Graphql if subscriptions::wants_socket(request.headers()) => {
-            subscriptions::open_socket(&request, core.settings(), core.site().access.is_closed())
+            subscriptions::open_socket(&request, core.settings(), core.site().wants_heads())
         }
         // Their futures are as large as all others together.
         Path::Graphql => Box::pin(graphql::answer(core, request)).await,

@@ -3,8 +3,9 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Context;
+use prony_interceptors::JavaScriptLoader;
 use prony_server::{
-    config::{self, CommandLine, Reload, Settings},
+    config::{self, CommandLine, Program, Reload, Settings},
     graphql::Engine,
     runtime,
 };
@@ -65,7 +66,8 @@ impl SettingsArguments {
         };
         let line = CommandLine { sources: self.sources, flags: self.options.0 };
         let variable = |name: &str| std::env::var(name).ok();
-        Ok(config::load(KINDS, self.config.as_deref().zip(text.as_deref()), line, &variable)?)
+        let program = Program { kinds: KINDS, interceptors: Some(&JavaScriptLoader) };
+        Ok(config::load_for(program, self.config.as_deref().zip(text.as_deref()), line, &variable)?)
     }
 }
 

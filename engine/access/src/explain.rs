@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use prony_graphql::selection::{SlotRoot, Value};
 use prony_source::permissions::{Columns, SessionNames, TablePermissions};
 
-use crate::{role::Role, settings::always};
+use crate::{interceptors::TableInterceptors, role::Role, settings::always};
 
 /// A line of the table: table, operation, columns, and what else there is to say.
 type Line = [String; 4];
@@ -23,8 +23,17 @@ pub fn explain(role: &Role, names: &SessionNames) -> String {
     for (source, permissions) in &role.permissions {
         let heading = ["TABLE", "MAY", "COLUMNS", "WITH"].map(str::to_owned);
         let mut lines = vec![heading];
+        if !permissions.fields.is_empty() {
+            let names: Vec<&str> = permissions.fields.names().collect();
+            let policies: Vec<&str> = permissions.policies.iter().map(String::as_str).collect();
+            let with =
+                if policies.is_empty() { String::new() } else { format!("policies {}", policies.join(", ")) };
+            lines.push([String::new(), "ask".to_owned(), names.join(", "), with]);
+        }
         for (table, permissions) in &permissions.tables {
             lines.extend(table_lines(table, permissions, &names));
+            let interceptors = role.interceptors.get(source).and_then(|tables| tables.get(table));
+            lines.extend(interceptors.into_iter().flat_map(interceptor_lines));
         }
         text.push_str("\nsource ");
         text.push_str(source);
@@ -70,6 +79,15 @@ fn table_lines(table: &str, permissions: &TablePermissions, names: &[&str]) -> V
         lines.push([table.to_owned(), "nothing".to_owned(), String::new(), String::new()]);
     }
     lines
+}
+
+/// Which modules are called around which operations.
+fn interceptor_lines(interceptors: &TableInterceptors) -> impl Iterator<Item = Line> {
+    interceptors.operations.iter().map(|(operation, modules)| {
+        let paths: Vec<&str> = modules.iter().map(|module| &*module.path).collect();
+        let with = format!("interceptors of {operation}: {}", paths.join(", "));
+        [String::new(), "calls".to_owned(), String::new(), with]
+    })
 }
 
 fn column_names(columns: &Columns) -> String {

@@ -47,11 +47,17 @@ impl Scopes {
         any_of.is_empty() || any_of.iter().any(|all| all.iter().all(|scope| self.contains(scope.as_ref())))
     }
 
+    /// Shared, in order.
+    pub fn shared(&self) -> Arc<[Box<str>]> {
+        self.0.clone().unwrap_or_default()
+    }
+
     pub(crate) fn weight_bytes(&self) -> usize {
         self.iter_sorted().iter().map(|scope| scope.len() + size_of::<Box<str>>()).sum()
     }
 
-    fn iter_sorted(&self) -> &[Box<str>] {
+    /// In order.
+    pub fn iter_sorted(&self) -> &[Box<str>] {
         self.0.as_deref().unwrap_or_default()
     }
 }

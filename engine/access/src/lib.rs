@@ -8,6 +8,7 @@ mod calendar;
 mod credentials;
 mod explain;
 mod identity;
+mod interceptors;
 mod jwt;
 mod limits;
 mod network;
@@ -28,6 +29,7 @@ pub use self::{
     credentials::{CertificateNames, Credentials},
     explain::explain,
     identity::{Identity, Scopes, Way},
+    interceptors::{InterceptorSettings, InterceptorsByTable, ModulePath, TableInterceptors},
     jwt::{Algorithm, FetchedKeySet},
     limits::{BadRate, LimiterStatistics, QuotaCount, Rate, RateLimit, Window},
     network::{IpRange, NotARange, client_address},

@@ -1,8 +1,13 @@
 //! Roles: what each may do with the sources, and where that was written.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use prony_source::{config::Origin, permissions::Permissions};
+
+use crate::interceptors::InterceptorsByTable;
 
 /// The index of a role in [`AccessSettings::roles`](crate::AccessSettings::roles).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,6 +21,10 @@ pub struct Role {
     pub unrestricted: bool,
     /// By the sources' names. A source that is not named cannot be seen.
     pub permissions: BTreeMap<String, Permissions>,
+    /// Policies that hold for it, by their names; of a role that is `unrestricted` all do.
+    pub policies: Arc<BTreeSet<String>>,
+    /// What is called around fields of its tables, behind what is called for all roles.
+    pub interceptors: InterceptorsByTable,
     pub(crate) places: Places,
 }
 

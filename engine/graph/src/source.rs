@@ -7,11 +7,21 @@ use std::{
 
 use futures_util::future::{BoxFuture, LocalBoxFuture};
 use prony_graph_store::Registration;
-use prony_graphql::{error::GraphqlError, response::FieldResult, schema::Contribution, variables::Variables};
-use prony_source::permissions::{PermissionFault, Permissions};
+use prony_graphql::{
+    error::GraphqlError,
+    response::FieldResult,
+    schema::Contribution,
+    selection::{Field, OperationKind},
+    variables::Variables,
+};
 use prony_source::{
     ChangeSignal, CommonSettings, Events, FieldPlan, FieldRequest, Metric, PreparedField, ReservedNames,
-    Source, SourceSchema, SourceSession, http_api::HttpApi,
+    Source, SourceSchema, SourceSession,
+    http_api::{ApiRequest, ApiResponse, HttpApi},
+};
+use prony_source::{
+    interceptors::RowAccess,
+    permissions::{PermissionFault, Permissions},
 };
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -24,11 +34,12 @@ use crate::{
         mutate::mutate,
     },
     graph::Graph,
-    http_api::GraphApi,
+    http_api::{GraphApi, RestrictedRead},
     planning::{
         lower::{RootIndex, lower},
         plan::Plan,
         restrict::Restrictions,
+        row_access::row_access,
     },
     schema::{contribution::contribution, model::Model},
 };
@@ -104,7 +115,8 @@ impl Source for GraphSource {
         let model = Model::new(self.graph.store().read().schema(), reserved);
         let restrictions = Restrictions::new(&model, permissions)?;
         let mut schema = GraphSchema::new(model, self.graph.settings());
-        schema.restrictions = Some(Arc::new(restrictions));
+        schema.restricted =
+            Some(Restricted { restrictions: Arc::new(restrictions), graph: Arc::clone(&self.graph) });
         Ok(Arc::new(schema))
     }
 
@@ -145,20 +157,31 @@ pub(super) struct GraphSchema {
     model: Arc<Model>,
     roots: RootIndex,
     has_subscriptions: bool,
-    /// Of the role that it is for.
-    restrictions: Option<Arc<Restrictions>>,
+    restricted: Option<Restricted>,
+}
+
+/// What the role may do that a schema is for.
+#[derive(Debug)]
+struct Restricted {
+    restrictions: Arc<Restrictions>,
+    graph: Arc<Graph>,
 }
 
 impl GraphSchema {
     fn new(model: Model, settings: &CommonSettings) -> Self {
         let has_subscriptions = settings.subscriptions;
-        Self { roots: RootIndex::new(&model), model: Arc::new(model), has_subscriptions, restrictions: None }
+        Self { roots: RootIndex::new(&model), model: Arc::new(model), has_subscriptions, restricted: None }
+    }
+
+    fn restrictions(&self) -> Option<&Arc<Restrictions>> {
+        self.restricted.as_ref().map(|restricted| &restricted.restrictions)
     }
 }
 
 impl SourceSchema for GraphSchema {
     fn contribution(&self) -> Contribution {
-        let mut contribution = contribution(&self.model);
+        let mut contribution =
+            contribution(&self.model, self.restrictions().map(|restrictions| &**restrictions));
         if !self.has_subscriptions {
             contribution.subscription.clear();
         }
@@ -185,9 +208,25 @@ impl SourceSchema for GraphSchema {
         Some(self.model.example())
     }
 
+    /// Types come and go: whatever is named may be there later.
+    fn table_name(&self, configured: &str) -> Result<Box<str>, String> {
+        Ok(configured.into())
+    }
+
+    fn row_access(&self, _kind: OperationKind, field: &Field) -> Option<RowAccess> {
+        row_access(&self.model, &self.roots, field)
+    }
+
+    fn respond(&self, request: &ApiRequest<'_>, variables: &Variables, response: &mut ApiResponse) -> bool {
+        let Some(Restricted { restrictions, graph }) = &self.restricted else { return false };
+        let read = graph.store().read();
+        let restricted = RestrictedRead { read: &read, model: &self.model, restrictions, variables };
+        restricted.respond(request, response)
+    }
+
     fn plan(&self, request: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {
-        let restrictions = self.restrictions.as_ref();
-        lower(&self.model, restrictions, &self.roots, request.kind, request.field).map(PreparedField::new)
+        lower(&self.model, self.restrictions(), &self.roots, request.kind, request.field)
+            .map(PreparedField::new)
     }
 }
 

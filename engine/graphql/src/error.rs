@@ -41,6 +41,8 @@ pub enum ErrorCode {
     Timeout,
     /// A constraint of the database refused a mutation (unique, foreign key, not null, check).
     ConstraintViolation,
+    /// It is not known who asks.
+    Unauthenticated,
     /// Who asks may not do it.
     Forbidden,
     /// Who asks has reached a limit of requests.
@@ -51,6 +53,8 @@ pub enum ErrorCode {
     EventsLost,
     /// What the subscription was about is gone; nothing more comes.
     SubscriptionEnded,
+    /// A function of the operator's that is called around the field has failed; what it is about is in the log only.
+    InterceptorFailed,
     /// Anything else the source reported; details are in the log only.
     SourceFailed,
 }
@@ -69,11 +73,13 @@ impl ErrorCode {
             Self::Overloaded => "OVERLOADED",
             Self::Timeout => "TIMEOUT",
             Self::ConstraintViolation => "CONSTRAINT_VIOLATION",
+            Self::Unauthenticated => "UNAUTHENTICATED",
             Self::Forbidden => "FORBIDDEN",
             Self::TooManyRequests => "TOO_MANY_REQUESTS",
             Self::ValueOutOfRange => "VALUE_OUT_OF_RANGE",
             Self::EventsLost => "EVENTS_LOST",
             Self::SubscriptionEnded => "SUBSCRIPTION_ENDED",
+            Self::InterceptorFailed => "INTERCEPTOR_FAILED",
             Self::SourceFailed => "SOURCE_FAILED",
         }
     }

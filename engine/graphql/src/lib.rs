@@ -3,11 +3,12 @@
 //!
 //! The pipeline of a request, one module a stage: [`request`] reads the parameters, [`document`] parses and
 //! validates, [`variables`] coerces and takes their shape, [`selection`] holds the fields collected for one
-//! shape, a source plans and executes, and [`response`] assembles. [`cache`] keeps operations and plans,
+//! shape, a source plans and executes, and [`response`] assembles. [`completion`] writes values that others have changed, [`cache`] keeps operations and plans,
 //! [`introspection`] answers from the schema, [`budget`] bounds the bytes of responses, and [`schema`] merges what sources contribute.
 
 pub mod budget;
 pub mod cache;
+pub mod completion;
 pub mod document;
 pub mod error;
 pub mod introspection;

@@ -16,13 +16,15 @@ use prony_graphql::{
 };
 use prony_source::{
     Events, FieldPlan, FieldRequest, PreparedField, ReservedNames, Source, SourceSchema, SourceSession,
+    permissions::{PermissionFault, Permissions},
 };
 
 use crate::{
     api::context::Making,
-    definition::{catalog::Catalog, contribution, example, settings::Settings},
+    definition::{catalog::Catalog, contribution, example, role::Visible, settings::Settings},
     execute::{
         guard::{self, Scope},
+        guarded::{GuardedPlan, RootPlan},
         plan::{CallPlan, Subscription},
         planner::Planner,
     },
@@ -60,12 +62,34 @@ impl Resolvers {
         self.shared.catalog.functions.values().map(HashMap::len).sum()
     }
 
+    /// Whether the schema has directives that want to know what who asks may do ([`Variables::authority`]).
+    pub fn wants_authority(&self) -> bool {
+        !self.shared.catalog.requirements.is_empty()
+    }
+
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.shared.catalog
+    }
+
     /// Plans one root field.
     ///
     /// # Errors
     /// Arguments that no function takes.
     pub fn plan(&self, field: &Field) -> Result<PreparedField, GraphqlError> {
-        Planner { catalog: &self.shared.catalog }.call(field).map(PreparedField::new)
+        self.plan_for(None, field)
+    }
+
+    fn plan_for(&self, visible: Option<&Arc<Visible>>, field: &Field) -> Result<PreparedField, GraphqlError> {
+        let catalog = &self.shared.catalog;
+        let planner = Planner { catalog, visible: visible.map(|visible| &**visible), unmet: None };
+        let call = Arc::new(planner.call(field)?);
+        let guarded = self.wants_authority().then(|| Box::new(GuardedPlan::new(field, visible)));
+        Ok(PreparedField::new(RootPlan { call, guarded }))
+    }
+
+    /// The plan for who asks, where it is not the one for whom everything holds.
+    fn variant(&self, root: &RootPlan, variables: &Variables) -> Result<Option<Arc<CallPlan>>, GraphqlError> {
+        root.guarded.as_ref().map_or(Ok(None), |guarded| guarded.variant(self.catalog(), variables))
     }
 
     /// Answers one root field. Dropping the future drops what waits.
@@ -73,7 +97,12 @@ impl Resolvers {
         if let Some(result) = self.answer_now(root, variables) {
             return result;
         }
-        let call = root.plan::<CallPlan>();
+        let root = root.plan::<RootPlan>();
+        let variant = match self.variant(root, variables) {
+            Ok(variant) => variant,
+            Err(error) => return refused(error, &root.call),
+        };
+        let call = variant.as_deref().unwrap_or(&root.call);
         let answer = call.function.root_later(self.scope(variables), call);
         match AssertUnwindSafe(answer).catch_unwind().await {
             Ok(result) => noted(result, call, variables),
@@ -83,10 +112,15 @@ impl Resolvers {
 
     /// The answer of a root field in which nothing waits; none where something does.
     pub fn answer_now(&self, root: &PreparedField, variables: &Variables) -> Option<FieldResult> {
-        let call = root.plan::<CallPlan>();
-        if call.waits {
+        let root = root.plan::<RootPlan>();
+        if root.call.waits {
             return None;
         }
+        let variant = match self.variant(root, variables) {
+            Ok(variant) => variant,
+            Err(error) => return Some(refused(error, &root.call)),
+        };
+        let call = variant.as_deref().unwrap_or(&root.call);
         let scope = self.scope(variables);
         // Calls are guarded one by one; this is for what the user's `Serialize` does.
         let answer = std::panic::catch_unwind(AssertUnwindSafe(|| call.function.root(scope, call)));
@@ -107,9 +141,11 @@ impl Resolvers {
 
     /// Begins to hear events of the root field of a subscription.
     pub fn subscribe(&self, root: &PreparedField, variables: &Variables) -> Result<Events, GraphqlError> {
-        let (call, variables) = (root.shared::<CallPlan>(), variables.clone());
+        let root = root.plan::<RootPlan>();
+        let call = self.variant(root, variables)?.unwrap_or_else(|| Arc::clone(&root.call));
         let timeout = self.shared.settings.function_timeout;
-        root.plan::<CallPlan>().function.events(Subscription { call, variables, timeout })
+        let function = Arc::clone(&call.function);
+        function.events(Subscription { call, variables: variables.clone(), timeout })
     }
 
     fn scope<'a>(&self, variables: &'a Variables) -> Scope<'a> {
@@ -130,6 +166,12 @@ fn noted(result: FieldResult, call: &CallPlan, variables: &Variables) -> FieldRe
     }
 }
 
+/// Of a root field that who asks may not ask.
+#[cold]
+fn refused(error: GraphqlError, call: &CallPlan) -> FieldResult {
+    FieldResult { data: (!call.output.non_null).then(|| b"null".to_vec()), errors: vec![error] }
+}
+
 #[cold]
 fn panicked(panic: &(dyn Any + Send), call: &CallPlan) -> FieldResult {
     let error = guard::panicked(panic).at(call.position);
@@ -138,14 +180,15 @@ fn panicked(panic: &(dyn Any + Send), call: &CallPlan) -> FieldResult {
     FieldResult { data, errors: vec![error] }
 }
 
-impl FieldPlan for CallPlan {
+impl FieldPlan for RootPlan {
+    /// Its variants are bounded by their number.
     fn weight_bytes(&self) -> usize {
-        self.weight_bytes()
+        self.call.weight_bytes() + self.guarded.as_ref().map_or(0, |_| size_of::<GuardedPlan>())
     }
 
     /// Whether a function below it is async.
     fn waits(&self) -> bool {
-        self.waits
+        self.call.waits
     }
 }
 
@@ -156,6 +199,15 @@ impl Source for Resolvers {
 
     fn schema(&self, _reserved: &ReservedNames) -> Arc<dyn SourceSchema> {
         Arc::new(self.clone())
+    }
+
+    fn schema_for(
+        &self,
+        _reserved: &ReservedNames,
+        permissions: &Permissions,
+    ) -> Result<Arc<dyn SourceSchema>, Vec<PermissionFault>> {
+        let visible = Arc::new(Visible::new(self.catalog(), permissions)?);
+        Ok(Arc::new(RoleSchema { resolvers: self.clone(), visible }))
     }
 
     fn attach(&self) -> Rc<dyn SourceSession> {
@@ -186,6 +238,31 @@ impl SourceSchema for Resolvers {
 
     fn plan(&self, request: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {
         self.plan(request.field)
+    }
+}
+
+/// What a role is served of them.
+#[derive(Debug)]
+struct RoleSchema {
+    resolvers: Resolvers,
+    visible: Arc<Visible>,
+}
+
+impl SourceSchema for RoleSchema {
+    fn contribution(&self) -> Contribution {
+        self.visible.contribution(self.resolvers.catalog())
+    }
+
+    fn contents(&self) -> String {
+        self.resolvers.contents()
+    }
+
+    fn list_fields(&self) -> Vec<&str> {
+        self.visible.queries().collect()
+    }
+
+    fn plan(&self, request: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {
+        self.resolvers.plan_for(Some(&self.visible), request.field)
     }
 }
 

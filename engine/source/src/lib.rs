@@ -1,12 +1,13 @@
 //! The seam between the server and sources of data. A source contributes types and root fields, plans the fields that a
 //! request selects from it, and answers them as JSON bytes; the traits here are all that the server knows of it. What
 //! several kinds of sources share is in [`dialect`]; how a kind is configured, and how it makes itself known, in [`config`]; an
-//! HTTP API that a source may bring in [`http_api`]. It leaves sockets, drivers and stores to other crates.
+//! HTTP API that a source may bring in [`http_api`]; functions of the operator's that are called around fields in [`interceptors`]. It leaves sockets, drivers and stores to other crates.
 
 pub mod config;
 pub mod dialect;
 mod field;
 pub mod http_api;
+pub mod interceptors;
 mod metric;
 mod operation;
 pub mod permissions;

@@ -13,6 +13,68 @@ use serde_json::Value as Json;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Permissions {
     pub tables: BTreeMap<String, TablePermissions>,
+    /// Of a source that has no tables.
+    pub fields: FieldPermissions,
+    /// Policies that hold for the role, by their names.
+    pub policies: BTreeSet<String>,
+}
+
+/// Fields that can be asked for, as `Type.field`, `Type.*`, or `*` for all. Of the root types only those that are named; of other
+/// types all or, where some of a type are named, those.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FieldPermissions(BTreeSet<String>);
+
+impl FieldPermissions {
+    pub fn new(names: impl IntoIterator<Item = String>) -> Self {
+        Self(names.into_iter().collect())
+    }
+
+    /// Whether nothing can be asked for.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// Whether a field of a type can be asked for, once something leads to the type.
+    pub fn allow(&self, type_name: &str, field: &str, is_root: bool) -> bool {
+        let mut of_type = self.of_type(type_name).peekable();
+        let names_none = of_type.peek().is_none();
+        self.0.contains("*") || names_none && !is_root || of_type.any(|name| name == "*" || name == field)
+    }
+
+    /// What can be asked for with either. Of a type of which only one names fields, the other may have all.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        if self.is_empty() || other.is_empty() {
+            return if self.is_empty() { other.clone() } else { self.clone() };
+        }
+        let mut names: BTreeSet<String> = self.0.union(&other.0).cloned().collect();
+        let types = names.iter().filter_map(|name| name.split_once('.')).map(|(name, _)| name);
+        let is_root = |name: &str| ["Query", "Mutation", "Subscription"].contains(&name);
+        let is_named = |of: &Self, name: &str| of.of_type(name).next().is_some();
+        let open = types.filter(|name| !is_root(name) && is_named(self, name) != is_named(other, name));
+        let open: Vec<String> = open.map(|name| format!("{name}.*")).collect();
+        names.extend(open);
+        Self(names)
+    }
+
+    /// The fields of a type that are named.
+    fn of_type(&self, type_name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(move |name| name.strip_prefix(type_name)?.strip_prefix('.'))
+    }
+}
+
+impl Permissions {
+    /// The faults of a source that has tables, and no fields that are granted by themselves.
+    pub fn field_faults(&self) -> impl Iterator<Item = PermissionFault> {
+        self.fields.names().map(|name| PermissionFault {
+            name: name.to_owned(),
+            message: "fields are granted of functions; of this source grant `tables`".to_owned(),
+        })
+    }
 }
 
 /// What a role may do with the rows of one table or type; none where it may not do that with any. An empty condition holds for
@@ -170,6 +232,32 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn fields_are_granted_by_name_and_united() {
+        let of = |names: &[&str]| FieldPermissions::new(names.iter().map(|name| (*name).to_owned()));
+        let books = of(&["Query.books", "Book.title"]);
+        let allows = |permissions: &FieldPermissions, field: &str| {
+            let (type_name, field) = field.split_once('.').expect("it is Type.field");
+            permissions.allow(type_name, field, type_name == "Query")
+        };
+        for (field, expected) in [
+            ("Query.books", true),
+            ("Query.book", false),
+            ("Book.title", true),
+            ("Book.price", false),
+            ("Books.price", true),
+        ] {
+            assert_eq!(allows(&books, field), expected, "{field}");
+        }
+        assert!(allows(&of(&["*"]), "Query.a") && allows(&of(&["Query.*"]), "Query.a"));
+        assert!(!allows(&FieldPermissions::default(), "Query.a"));
+        let united = books.union(&of(&["Query.authors"]));
+        assert!(allows(&united, "Book.price") && allows(&united, "Query.authors"), "{united:?}");
+        let united = books.union(&of(&["Query.authors", "Book.year"]));
+        assert!(!allows(&united, "Book.price") && allows(&united, "Book.year"), "{united:?}");
+        assert_eq!(books.union(&FieldPermissions::default()), books);
+    }
 
     #[test]
     fn texts_name_variables_of_the_session() {

@@ -21,7 +21,8 @@ use serde_json::Value;
 
 use crate::{
     Metric, OperationRequest, OperationResult, PreparedField, ReservedNames,
-    http_api::HttpApi,
+    http_api::{ApiRequest, ApiResponse, HttpApi},
+    interceptors::RowAccess,
     permissions::{PermissionFault, Permissions},
 };
 
@@ -56,9 +57,9 @@ pub trait Source: Debug + Send + Sync {
         let _ = reserved;
         let message =
             || "sources of this kind know no permissions; only a role that is `unrestricted` has them";
-        let faults = permissions.tables.keys();
+        let faults = permissions.tables.keys().map(String::as_str).chain(permissions.fields.names());
         Err(faults
-            .map(|name| PermissionFault { name: name.clone(), message: message().to_owned() })
+            .map(|name| PermissionFault { name: name.to_owned(), message: message().to_owned() })
             .collect())
     }
 
@@ -144,6 +145,29 @@ pub trait SourceSchema: Debug + Send + Sync {
     fn plan_operation(&self, request: &OperationRequest<'_>) -> Option<PreparedField> {
         let _ = request;
         None
+    }
+
+    /// The name of the table or type that a configuration calls so.
+    ///
+    /// # Errors
+    /// There is none; in words, with a name that is like it.
+    fn table_name(&self, configured: &str) -> Result<Box<str>, String> {
+        let _ = configured;
+        Err("sources of this kind have no tables".to_owned())
+    }
+
+    /// What a field of an object type, or of the operation's root type, does with the rows of one table or type; none where it
+    /// reads and writes none, or those of several.
+    fn row_access(&self, kind: OperationKind, field: &Field) -> Option<RowAccess> {
+        let _ = (kind, field);
+        None
+    }
+
+    /// Responds to a request to the source's HTTP API for the role that the schema is for, whose session's values are among the
+    /// variables. False where the role may not ask it; nothing is written then.
+    fn respond(&self, request: &ApiRequest<'_>, variables: &Variables, response: &mut ApiResponse) -> bool {
+        let _ = (request, variables, response);
+        false
     }
 
     /// Plans one root field.

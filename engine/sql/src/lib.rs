@@ -16,6 +16,7 @@ pub mod model;
 pub mod options;
 pub mod plan;
 pub mod restrict;
+mod row_access;
 pub mod session;
 pub mod settings;
 pub mod source;

@@ -45,7 +45,7 @@ impl RootIndex {
         index
     }
 
-    fn find(&self, kind: OperationKind, name: &str) -> Option<RootField> {
+    pub(crate) fn find(&self, kind: OperationKind, name: &str) -> Option<RootField> {
         match kind {
             OperationKind::Query => self.query.get(name).copied(),
             OperationKind::Mutation => self.mutation.get(name).copied(),

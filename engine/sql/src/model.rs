@@ -132,6 +132,12 @@ impl Table {
         &self.relations[usize::from(id.0)]
     }
 
+    /// With its schema, where the database has such.
+    pub(crate) fn qualified_name(&self) -> String {
+        let schema = self.schema.as_deref();
+        schema.map_or_else(|| self.name.to_string(), |schema| format!("{schema}.{}", self.name))
+    }
+
     /// Finds a field of the row type.
     pub fn row_field(&self, name: &str) -> Option<RowField> {
         self.column_by_field(name).map(RowField::Column).or_else(|| {

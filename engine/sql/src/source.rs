@@ -10,10 +10,13 @@ use prony_graphql::{
     selection::{Field, OperationKind, Slot},
     variables::Variables,
 };
-use prony_source::permissions::{PermissionFault, Permissions};
 use prony_source::{
     ChangeSignal, Events, FieldPlan, FieldRequest, Metric, PreparedField, ReservedNames, Source,
     SourceSchema, SourceSession,
+};
+use prony_source::{
+    interceptors::RowAccess,
+    permissions::{PermissionFault, Permissions},
 };
 
 use crate::{
@@ -30,7 +33,8 @@ use crate::{
     lower::{RootIndex, lower},
     model::Model,
     plan::RootPlan,
-    restrict::{Restrictions, written_session_variables},
+    restrict::{Restrictions, table_named, written_session_variables},
+    row_access::row_access,
     session::FieldSession,
     settings::{RelationalSettings, SettingsFaults},
 };
@@ -220,6 +224,14 @@ impl<D: Database> SourceSchema for RelationalSchema<D> {
 
     fn example(&self) -> Option<String> {
         self.model.example()
+    }
+
+    fn table_name(&self, configured: &str) -> Result<Box<str>, String> {
+        table_named(&self.model, configured).map(|(_, table)| table.qualified_name().into())
+    }
+
+    fn row_access(&self, kind: OperationKind, field: &Field) -> Option<RowAccess> {
+        row_access(&self.model, &self.roots, &self.changes, kind, field)
     }
 
     fn plan(&self, &FieldRequest { kind, field }: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {

@@ -38,8 +38,10 @@ const SEAM: &[&str] = &["hyper", "tokio", "rusqlite", "tokio-postgres", "clap"];
 /// What only a driver may know.
 const RELATIONAL: &[&str] = &["hyper", "http", "clap", "rusqlite", "tokio-postgres"];
 /// Crates whose tests need several kinds of sources, or what stands behind one.
-const TESTED_WITH: &[(&str, &[&str])] =
-    &[("sql", &["sqlite", "postgres"]), ("server", &["sqlite", "postgres", "graph", "graph-store"])];
+const TESTED_WITH: &[(&str, &[&str])] = &[
+    ("sql", &["sqlite", "postgres"]),
+    ("server", &["sqlite", "postgres", "graph", "graph-store", "interceptors"]),
+];
 
 const RULES: &[Rule] = &[
     Rule {
@@ -81,6 +83,13 @@ const RULES: &[Rule] = &[
             "clap",
             "tracing",
         ],
+    },
+    // What it runs is asked for through a trait of `source`: a program of functions needs no JavaScript.
+    Rule {
+        name: "interceptors",
+        half: Half::Engine,
+        may_know: &["source"],
+        refuses: &["hyper", "http", "mio", "socket2", "rusqlite", "tokio-postgres", "clap"],
     },
     Rule { name: "sql", half: Half::Engine, may_know: &["graphql", "source"], refuses: RELATIONAL },
     Rule {
@@ -172,6 +181,7 @@ const RULES: &[Rule] = &[
         half: Half::Neither,
         may_know: &[
             "graphql",
+            "interceptors",
             "sqlite",
             "postgres",
             "graph",

@@ -4,6 +4,7 @@ mod api_keys;
 mod auth;
 mod condition;
 mod fields;
+mod interceptors;
 mod issuers;
 mod operations;
 mod permission;

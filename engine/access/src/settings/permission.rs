@@ -14,8 +14,10 @@ use toml::de::DeValue;
 use super::{
     condition::Conditions,
     fields::{Fields, texts},
+    interceptors,
     types::always,
 };
+use crate::interceptors::TableInterceptors;
 
 /// What stands for all columns.
 const ALL_COLUMNS: &str = "*";
@@ -37,6 +39,8 @@ pub(super) struct OwnPermissions {
     pub(super) given: TablePermissions,
     /// Operations that it says it may not do, whatever it inherits.
     pub(super) denied: Vec<&'static str>,
+    /// None where it says nothing of them.
+    pub(super) interceptors: Option<TableInterceptors>,
 }
 
 pub(super) fn read(
@@ -46,6 +50,7 @@ pub(super) fn read(
 ) -> OwnPermissions {
     let mut fields = Fields::of(entry, format!("the permissions of `{}`", entry.name()), faults);
     let [select, insert, update, delete] = OPERATIONS.map(|operation| fields.take(operation));
+    let interceptors = fields.take("interceptors").map(|entry| interceptors::read(entry, faults));
     fields.end(faults);
     let written = [select, insert, update, delete].into_iter().zip(OPERATIONS);
     let is_denied = |entry: FileEntry<'_, '_>| matches!(entry.value().get_ref(), DeValue::Boolean(false));
@@ -53,6 +58,7 @@ pub(super) fn read(
     let mut reader = Reader { conditions, faults };
     OwnPermissions {
         denied: denied.collect(),
+        interceptors,
         given: TablePermissions {
             select: select.and_then(|entry| reader.select(entry)),
             insert: insert.and_then(|entry| reader.insert(entry)),

@@ -8,7 +8,7 @@ use std::{
 
 use prony_source::{
     config::{Faults, FileEntry, Origin},
-    permissions::{Permissions, TablePermissions},
+    permissions::{FieldPermissions, Permissions, TablePermissions},
 };
 
 use super::{
@@ -17,7 +17,10 @@ use super::{
     permission::{self, OPERATIONS, OwnPermissions},
     union,
 };
-use crate::role::{Places, Role, RoleId, SourcePlaces};
+use crate::{
+    interceptors::TableInterceptors,
+    role::{Places, Role, RoleId, SourcePlaces},
+};
 
 /// A role as it is written.
 struct WrittenRole {
@@ -25,12 +28,14 @@ struct WrittenRole {
     origin: Origin,
     inherits: Vec<(String, Origin)>,
     unrestricted: bool,
+    policies: BTreeSet<String>,
     sources: BTreeMap<String, WrittenSource>,
 }
 
 struct WrittenSource {
     origin: Origin,
     tables: BTreeMap<String, WrittenTable>,
+    fields: FieldPermissions,
 }
 
 struct WrittenTable {
@@ -42,6 +47,7 @@ struct WrittenTable {
 #[derive(Clone, Default)]
 struct Effective {
     unrestricted: bool,
+    policies: BTreeSet<String>,
     sources: BTreeMap<String, EffectiveSource>,
 }
 
@@ -49,6 +55,8 @@ struct Effective {
 struct EffectiveSource {
     origin: Origin,
     tables: BTreeMap<String, (Origin, TablePermissions)>,
+    interceptors: BTreeMap<String, TableInterceptors>,
+    fields: FieldPermissions,
 }
 
 /// Bytes that a role's name may have; it comes in a header and stands in metrics.
@@ -84,16 +92,28 @@ pub(super) fn find(roles: &[Role], name: &str, origin: Origin, faults: &mut Faul
 fn finished(name: &str, state: State) -> Role {
     let State::Done(effective) = state else { unreachable!("all roles are resolved") };
     let (mut permissions, mut places) = (BTreeMap::new(), Places::default());
+    let mut interceptors = BTreeMap::new();
     for (source, written) in effective.sources {
+        if !written.interceptors.is_empty() {
+            interceptors.insert(source.clone(), written.interceptors);
+        }
         let (mut tables, mut origins) = (BTreeMap::new(), BTreeMap::new());
         for (table, (origin, permissions)) in written.tables {
             origins.insert(table.clone(), origin);
             tables.insert(table, permissions);
         }
-        permissions.insert(source.clone(), Permissions { tables });
+        let (fields, policies) = (written.fields, effective.policies.clone());
+        permissions.insert(source.clone(), Permissions { tables, fields, policies });
         places.0.insert(source, SourcePlaces { origin: written.origin, tables: origins });
     }
-    Role { name: Arc::from(name), unrestricted: effective.unrestricted, permissions, places }
+    Role {
+        name: Arc::from(name),
+        unrestricted: effective.unrestricted,
+        permissions,
+        policies: Arc::new(effective.policies),
+        interceptors,
+        places,
+    }
 }
 
 fn read_role(entry: FileEntry<'_, '_>, conditions: &mut Conditions, faults: &mut Faults) -> WrittenRole {
@@ -111,6 +131,7 @@ fn read_role(entry: FileEntry<'_, '_>, conditions: &mut Conditions, faults: &mut
     let mut fields = Fields::of(entry, format!("[roles.{name}]"), faults);
     let inherits = fields.texts("inherits", faults);
     let unrestricted = fields.boolean("unrestricted", false, faults);
+    let policies = fields.texts("policies", faults).into_iter().map(|(name, _)| name).collect();
     let sources = fields.take("sources");
     if let (true, Some(sources)) = (unrestricted, &sources) {
         let message = format!("`{name}` is unrestricted: what else it may do with sources says nothing");
@@ -123,7 +144,14 @@ fn read_role(entry: FileEntry<'_, '_>, conditions: &mut Conditions, faults: &mut
     });
     let sources = sources.collect();
     fields.end(faults);
-    WrittenRole { name: name.to_owned(), origin: entry.key_origin(), inherits, unrestricted, sources }
+    WrittenRole {
+        name: name.to_owned(),
+        origin: entry.key_origin(),
+        inherits,
+        unrestricted,
+        policies,
+        sources,
+    }
 }
 
 fn read_source(entry: FileEntry<'_, '_>, conditions: &mut Conditions, faults: &mut Faults) -> WrittenSource {
@@ -138,8 +166,10 @@ fn read_source(entry: FileEntry<'_, '_>, conditions: &mut Conditions, faults: &m
             }
         }
     }
+    let granted = fields.texts("fields", faults).into_iter().map(|(name, _)| name);
+    let granted = FieldPermissions::new(granted);
     fields.end(faults);
-    WrittenSource { origin: entry.key_origin(), tables }
+    WrittenSource { origin: entry.key_origin(), tables, fields: granted }
 }
 
 #[derive(Clone)]
@@ -166,8 +196,9 @@ impl Resolver<'_> {
         self.state[index] = State::Begun;
         let role = &mut self.written[index];
         let (inherits, sources) = (mem::take(&mut role.inherits), mem::take(&mut role.sources));
+        let policies = mem::take(&mut role.policies);
         let (role, is_unrestricted) = (role.name.clone(), role.unrestricted);
-        let mut effective = Effective::default();
+        let mut effective = Effective { policies, ..Effective::default() };
         let mut inherited_names = BTreeSet::new();
         for (name, origin) in &inherits {
             if !inherited_names.insert(name) {
@@ -221,7 +252,8 @@ impl TableNoUnion {
 
 impl EffectiveSource {
     fn of(origin: Origin) -> Self {
-        Self { origin, tables: BTreeMap::new() }
+        let (tables, interceptors) = (BTreeMap::new(), BTreeMap::new());
+        Self { origin, tables, interceptors, fields: FieldPermissions::default() }
     }
 }
 
@@ -234,10 +266,18 @@ fn unite(
 ) -> Vec<TableNoUnion> {
     let mut faults = Vec::new();
     effective.unrestricted |= inherited.unrestricted;
+    effective.policies.extend(inherited.policies);
     for (source, added) in inherited.sources {
         let own = own.get(&source);
         let united = effective.sources.entry(source.clone());
         let united = united.or_insert_with(|| EffectiveSource::of(added.origin));
+        united.fields = united.fields.union(&added.fields);
+        for (table, added) in added.interceptors {
+            let says = own.and_then(|own| own.tables.get(&table)?.own.interceptors.as_ref());
+            if says.is_none() {
+                united.interceptors.entry(table).or_default().add(&added);
+            }
+        }
         for (table, (place, mut added)) in added.tables {
             if let Some(own) = own.and_then(|own| own.tables.get(&table)) {
                 without(&mut added, &own.own);
@@ -279,7 +319,11 @@ fn own(effective: &mut Effective, sources: BTreeMap<String, WrittenSource>) {
         let united = effective.sources.entry(source);
         let united = united.or_insert_with(|| EffectiveSource::of(written.origin.clone()));
         united.origin = written.origin;
+        united.fields = united.fields.union(&written.fields);
         for (table, written) in written.tables {
+            if let Some(interceptors) = written.own.interceptors {
+                united.interceptors.insert(table.clone(), interceptors);
+            }
             let known = united.tables.entry(table);
             let (origin, known) =
                 known.or_insert_with(|| (written.origin.clone(), TablePermissions::default()));

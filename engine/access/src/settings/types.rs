@@ -7,6 +7,7 @@ use prony_source::permissions::SessionNames;
 
 use crate::{
     api_key::ApiKeyRecord,
+    interceptors::InterceptorSettings,
     jwt::{Algorithm, ClaimRules, VerificationKey},
     network::IpRange,
     operation::OperationRule,
@@ -49,6 +50,8 @@ pub struct AccessSettings {
     pub webhook: Option<WebhookSettings>,
     /// What is asked of operations beside permissions.
     pub operations: Vec<OperationRule>,
+    /// What is called around fields.
+    pub interceptors: InterceptorSettings,
     pub(crate) certificates: Option<CertificateSettings>,
     pub(crate) issuers: Vec<IssuerSettings>,
     pub(crate) api_keys: Vec<ApiKeyRecord>,
@@ -156,6 +159,7 @@ impl Default for AccessSettings {
             hosts: Vec::new(),
             webhook: None,
             operations: Vec::new(),
+            interceptors: InterceptorSettings::default(),
             certificates: None,
             issuers: Vec::new(),
             api_keys: Vec::new(),

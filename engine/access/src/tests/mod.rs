@@ -5,6 +5,7 @@ mod attacks;
 mod claims;
 mod configuration;
 mod inheritance;
+mod interceptors;
 mod key_sets;
 mod operations;
 mod other_ways;
@@ -91,6 +92,9 @@ impl Beside {
         let mut settings = AccessSettings::read(entry("auth"), entry("roles"), &inputs, &mut faults);
         if let Some(operations) = entry("operation") {
             settings.read_operations(operations, &mut faults);
+        }
+        if let Some(interceptors) = entry("interceptors") {
+            settings.read_interceptors(interceptors, &mut faults);
         }
         faults.sort();
         let lines: Vec<String> = faults.0.iter().map(ToString::to_string).collect();

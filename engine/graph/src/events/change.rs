@@ -11,6 +11,8 @@ use crate::{events::operation::Operation, execute::thing::Thing};
 pub(crate) struct Change {
     pub(crate) operation: Operation,
     kept: Kept,
+    /// What an update has changed.
+    before: Option<Kept>,
 }
 
 #[derive(Debug)]
@@ -24,12 +26,15 @@ enum Kept {
 pub(super) struct Seen<'e> {
     pub(super) operation: Operation,
     pub(super) thing: Thing<'e>,
+    /// As it was before an update.
+    before: Option<Thing<'e>>,
 }
 
 impl<'e> Seen<'e> {
     pub(super) fn node(before: Option<Node<'e>>, after: Option<Node<'e>>) -> Option<Self> {
         let thing = after.or(before).map(Thing::Node)?;
-        Some(Self { operation: operation(before.is_some(), after.is_some()), thing })
+        let replaced = after.and(before).map(Thing::Node);
+        Some(Self { operation: operation(before.is_some(), after.is_some()), thing, before: replaced })
     }
 
     pub(super) fn relationship(
@@ -37,7 +42,8 @@ impl<'e> Seen<'e> {
         after: Option<Relationship<'e>>,
     ) -> Option<Self> {
         let thing = after.or(before).map(Thing::Relationship)?;
-        Some(Self { operation: operation(before.is_some(), after.is_some()), thing })
+        let replaced = after.and(before).map(Thing::Relationship);
+        Some(Self { operation: operation(before.is_some(), after.is_some()), thing, before: replaced })
     }
 
     pub(super) fn side(&self) -> Side {
@@ -60,11 +66,8 @@ impl<'e> Seen<'e> {
 
     /// `of` is the type of what was seen.
     pub(super) fn keep(&self, of: Arc<Type>) -> Change {
-        let kept = match self.thing {
-            Thing::Node(node) => Kept::Node(node.keep(of)),
-            Thing::Relationship(relationship) => Kept::Relationship(relationship.keep(of)),
-        };
-        Change { operation: self.operation, kept }
+        let before = self.before.map(|before| Kept::of(before, Arc::clone(&of)));
+        Change { operation: self.operation, kept: Kept::of(self.thing, of), before }
     }
 }
 
@@ -76,22 +79,44 @@ const fn operation(was_there: bool, is_there: bool) -> Operation {
     }
 }
 
+impl Kept {
+    fn of(thing: Thing<'_>, of: Arc<Type>) -> Self {
+        match thing {
+            Thing::Node(node) => Self::Node(node.keep(of)),
+            Thing::Relationship(relationship) => Self::Relationship(relationship.keep(of)),
+        }
+    }
+
+    fn get(&self) -> Thing<'_> {
+        match self {
+            Self::Node(node) => Thing::Node(node.get()),
+            Self::Relationship(relationship) => Thing::Relationship(relationship.get()),
+        }
+    }
+
+    fn len_bytes(&self) -> usize {
+        match self {
+            Self::Node(node) => node.len_bytes(),
+            Self::Relationship(relationship) => relationship.len_bytes(),
+        }
+    }
+}
+
 impl Change {
     pub(crate) fn thing(&self) -> Thing<'_> {
-        match &self.kept {
-            Kept::Node(node) => Thing::Node(node.get()),
-            Kept::Relationship(relationship) => Thing::Relationship(relationship.get()),
-        }
+        self.kept.get()
+    }
+
+    /// As it was before an update.
+    pub(crate) fn before(&self) -> Option<Thing<'_>> {
+        self.before.as_ref().map(Kept::get)
     }
 
     pub(super) fn seen(&self) -> Seen<'_> {
-        Seen { operation: self.operation, thing: self.thing() }
+        Seen { operation: self.operation, thing: self.thing(), before: self.before() }
     }
 
     pub(super) fn len_bytes(&self) -> usize {
-        match &self.kept {
-            Kept::Node(node) => node.len_bytes(),
-            Kept::Relationship(relationship) => relationship.len_bytes(),
-        }
+        self.kept.len_bytes() + self.before.as_ref().map_or(0, Kept::len_bytes)
     }
 }

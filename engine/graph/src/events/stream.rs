@@ -20,6 +20,7 @@ use crate::{
         bind::BoundLists,
         filter::Bound,
         json_value,
+        thing::Thing,
         view::{View, Visible},
     },
     graph::Graph,
@@ -130,8 +131,9 @@ impl Following {
         let searched_bytes = Cell::new(0);
         let view = View::new(&read, &self.plan.model, visible.as_ref(), &searched_bytes);
         let (bound, thing) = (Bound::new(filter, &self.variables)?, change.thing());
-        let is_seen = restrictions.is_none() || view.type_of(&thing).is_some();
-        Ok(is_seen && bound.passes(&thing, &view))
+        let is_seen = |thing: &Thing<'_>| restrictions.is_none() || view.type_of(thing).is_some();
+        let was_seen = change.before().is_none_or(|before| is_seen(&before));
+        Ok(was_seen && is_seen(&thing) && bound.passes(&thing, &view))
     }
 
     fn wanted(&self) -> &ChangePlan {

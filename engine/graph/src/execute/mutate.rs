@@ -6,7 +6,7 @@ use prony_graph_store::{Keep, Kind, Read, Ref, Refusal, Side, Value, Write, Writ
 use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     response::FieldResult,
-    selection,
+    selection::{self, SlotRoot},
     variables::Variables,
 };
 use tokio::sync::oneshot;
@@ -20,8 +20,9 @@ use crate::{
     },
     graph::Graph,
     planning::{
+        assignments::Assignments,
         filter::Filter,
-        plan::{Assignments, NodeKey, Plan, RecordKey, Root, ShapeId},
+        plan::{NodeKey, Plan, RecordKey, Root, ShapeId},
         restrict::TypeRestrictions,
     },
     schema::model::TypeId,
@@ -56,6 +57,10 @@ pub(crate) async fn mutate(
     plans: &[Arc<Plan>],
     variables: &Variables,
 ) -> Vec<FieldResult> {
+    if plans.iter().any(|plan| lacks_preset(plan, variables)) {
+        let message = "what your role writes into such a row is not known of your session";
+        return all_failed(plans, &GraphqlError::new(ErrorCode::Forbidden, message));
+    }
     let (sender, settled) = oneshot::channel();
     let mut culprit = None;
     let written = {
@@ -88,6 +93,20 @@ pub(crate) async fn mutate(
         Ok(()) => answers(source, plans, variables, done).await,
         Err(error) => all_failed(plans, &not_durable(&error)),
     }
+}
+
+/// Whether the session lacks a value that would be written, or has one that does not fit.
+fn lacks_preset(plan: &Plan, variables: &Variables) -> bool {
+    let (Root::CreateNode { properties, .. }
+    | Root::CreateRelationship { properties, .. }
+    | Root::Set { properties, .. }) = &plan.root
+    else {
+        return false;
+    };
+    let is_of_session = |value: &selection::Value| matches!(value, selection::Value::Slot(slot) if matches!(slot.root, SlotRoot::Session(_)));
+    properties
+        .iter()
+        .any(|(_, kind, value)| is_of_session(value) && json_value::read(*kind, value, variables).is_none())
 }
 
 async fn answers(

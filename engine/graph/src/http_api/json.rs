@@ -16,8 +16,17 @@ pub(super) fn begin_ok(response: &mut ApiResponse) -> &mut Vec<u8> {
 
 /// `{"id": 1026, "type": "User", "key": "Max", "properties": {…}}`
 pub(super) fn write_node(out: &mut Vec<u8>, node: &Node<'_>) {
+    write_node_of(out, node, node.properties());
+}
+
+/// The same with these of its properties.
+pub(super) fn write_node_of<'a>(
+    out: &mut Vec<u8>,
+    node: &Node<'_>,
+    properties: impl Iterator<Item = (&'a str, Value<'a>)>,
+) {
     write_node_head(out, node.at.id(), &node.of.name, node.key);
-    write_properties(out, node.properties());
+    write_properties(out, properties);
     out.push(b'}');
 }
 
@@ -40,8 +49,17 @@ fn write_node_head(out: &mut Vec<u8>, id: u64, type_name: &str, key: &str) {
 
 /// `{"id": 1026, "type": "KNOWS", "from": 1026, "to": 1027, "properties": {…}}`
 pub(super) fn write_relationship(out: &mut Vec<u8>, of: &Relationship<'_>) {
+    write_relationship_of(out, of, of.properties());
+}
+
+/// The same with these of its properties.
+pub(super) fn write_relationship_of<'a>(
+    out: &mut Vec<u8>,
+    of: &Relationship<'_>,
+    properties: impl Iterator<Item = (&'a str, Value<'a>)>,
+) {
     write_relationship_head(out, of.at.id(), &of.of.name, of.from.id(), of.to.id());
-    write_properties(out, of.properties());
+    write_properties(out, properties);
     out.push(b'}');
 }
 

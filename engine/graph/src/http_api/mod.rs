@@ -12,12 +12,15 @@ mod json;
 mod path;
 mod property;
 mod read;
+mod restricted;
 mod write;
 
 use std::sync::Arc;
 
 use http::StatusCode;
 use prony_source::http_api::{ApiConnection, ApiLimits, ApiResponse, HttpApi};
+
+pub(crate) use self::restricted::RestrictedRead;
 
 use self::connection::GraphConnection;
 use crate::databases::Databases;

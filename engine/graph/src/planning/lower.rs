@@ -14,6 +14,7 @@ use crate::{
     events::Operations,
     planning::{
         filter::Subject,
+        grant,
         lower_filter::Scope,
         plan::{
             AggregateField, AggregateKind, AggregateOutput, AroundPlan, Candidates, ChangeOutput,
@@ -27,7 +28,10 @@ use crate::{
         model::{Model, TypeId, TypeModel},
     },
 };
-use prony_source::dialect::{AggregateFunction, RowCount};
+use prony_source::{
+    dialect::{AggregateFunction, RowCount},
+    interceptors::RowOperation,
+};
 
 /// Members of objects in one plan. Selections of interfaces are planned once for each set of types that they are asked of
 /// differently; no honest operation comes near.
@@ -90,6 +94,19 @@ impl RootIndex {
         }
         index
     }
+
+    /// What a root field of queries or subscriptions reads, where it reads one type.
+    pub(super) fn access(&self, name: &str) -> Option<(Side, TypeId, RowOperation)> {
+        if let Some(&(side, of)) = self.changes.get(name) {
+            return Some((side, of, RowOperation::Event));
+        }
+        match *self.queries.get(name)? {
+            RootKind::List(side, Some(of)) => Some((side, of, RowOperation::Select)),
+            RootKind::Aggregate(side, of) => Some((side, of, RowOperation::Aggregate)),
+            RootKind::Node(of) => Some((Side::Nodes, of, RowOperation::Select)),
+            RootKind::List(_, None) | RootKind::ById(_) => None,
+        }
+    }
 }
 
 /// Plans one root field, for a role where restrictions are given.
@@ -108,8 +125,11 @@ pub(crate) fn lower(
         }
         OperationKind::Query | OperationKind::Subscription => lowering.query(roots, field),
     };
-    let root =
+    let mut root =
         root.map_err(|error| if error.positions.is_empty() { error.at(field.position) } else { error })?;
+    if let Some(restrictions) = restrictions {
+        grant::apply(restrictions, &mut root, &mut lowering.lists, field.position);
+    }
     Ok(Plan {
         model: Arc::clone(model),
         restrictions: restrictions.cloned(),

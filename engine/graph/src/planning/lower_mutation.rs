@@ -10,8 +10,9 @@ use prony_graphql::{
 
 use crate::{
     planning::{
+        assignments::Assignments,
         lower::{Lowering, RootIndex, Verb, unknown_field},
-        plan::{Assignments, NodeKey, RecordKey, Root},
+        plan::{NodeKey, RecordKey, Root},
     },
     schema::model::TypeModel,
 };

@@ -9,6 +9,7 @@ use prony_graphql::{error::Position, selection::Value};
 use crate::{
     events::Operations,
     planning::{
+        assignments::Assignments,
         filter::{Filter, SortKey, Subject},
         restrict::Restrictions,
     },
@@ -109,9 +110,6 @@ pub(crate) enum ChangeOutputKind {
     /// The node or relationship.
     Thing(ShapeId),
 }
-
-/// Values of properties as they were given: store's name, kind, value.
-pub(crate) type Assignments = Vec<(Arc<str>, Kind, Value)>;
 
 /// What `pk_columns` says.
 #[derive(Debug)]

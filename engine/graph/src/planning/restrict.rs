@@ -2,10 +2,15 @@
 
 use prony_graph_store::Side;
 use prony_graphql::selection::Value;
-use prony_source::permissions::{Columns, PermissionFault, Permissions, TablePermissions};
+use prony_source::permissions::{PermissionFault, Permissions, TablePermissions};
 
 use crate::{
-    planning::{filter::Filter, lower_filter::Scope},
+    planning::{
+        condition,
+        filter::Filter,
+        lower_filter::Scope,
+        rights::{Grant, TypeRights},
+    },
     schema::model::{Model, TypeId},
 };
 
@@ -17,6 +22,7 @@ pub(crate) struct TypeRestrictions {
     pub(crate) update: Filter,
     pub(crate) update_check: Filter,
     pub(crate) delete: Filter,
+    pub(crate) rights: TypeRights,
 }
 
 /// Restrictions by type. Of a type that has none, nothing can be seen or written.
@@ -34,23 +40,18 @@ impl Restrictions {
     pub(crate) fn new(model: &Model, permissions: &Permissions) -> Result<Self, Vec<PermissionFault>> {
         let none = |side| model.side(side).types.iter().map(|_| None).collect();
         let mut made = Self { nodes: none(Side::Nodes), relationships: none(Side::Relationships) };
-        let mut faults = Vec::new();
+        let mut faults: Vec<_> = permissions.field_faults().collect();
         for (name, granted) in &permissions.tables {
             let found = [Side::Nodes, Side::Relationships]
                 .into_iter()
                 .find_map(|side| Some((side, model.side(side).by_type_name(name)?)));
             // A type may come later; until then there is nothing of it to be seen.
             let Some((side, of)) = found else { continue };
-            let restrictions = check(granted).and_then(|()| {
-                let made = restrictions(model, side, of, granted);
-                made.map(|restrictions| (side, of, restrictions)).map_err(|error| error.message)
-            });
-            match restrictions {
-                Ok((Side::Nodes, of, made_of)) => made.nodes[usize::from(of.0)] = Some(made_of),
-                Ok((Side::Relationships, of, made_of)) => {
-                    made.relationships[usize::from(of.0)] = Some(made_of);
-                }
-                Err(message) => faults.push(PermissionFault { name: name.clone(), message }),
+            match restrictions(model, side, of, granted) {
+                Ok(made_of) => made.side_mut(side)[usize::from(of.0)] = Some(made_of),
+                Err(messages) => faults.extend(
+                    messages.into_iter().map(|message| PermissionFault { name: name.clone(), message }),
+                ),
             }
         }
         if faults.is_empty() { Ok(made) } else { Err(faults) }
@@ -64,29 +65,21 @@ impl Restrictions {
         }
     }
 
+    fn side_mut(&mut self, side: Side) -> &mut [Option<TypeRestrictions>] {
+        match side {
+            Side::Nodes => &mut self.nodes,
+            Side::Relationships => &mut self.relationships,
+        }
+    }
+
+    /// Whether something can be done with a type.
+    pub(crate) fn can(&self, side: Side, of: TypeId, grant: Grant) -> bool {
+        self.of(side, of).is_some_and(|restrictions| restrictions.rights.can(grant))
+    }
+
     pub(crate) fn of(&self, side: Side, of: TypeId) -> Option<&TypeRestrictions> {
         self.side(side).get(usize::from(of.0))?.as_ref()
     }
-}
-
-/// What permissions may say of a graph: which nodes and relationships of a type, with all of their properties.
-fn check(granted: &TablePermissions) -> Result<(), String> {
-    let all = |columns: &Columns| *columns == Columns::All;
-    let is_known =
-        granted.select.as_ref().is_none_or(|select| {
-            let uses = [&select.filter, &select.sort, &select.aggregate];
-            all(&select.columns)
-                && uses.iter().all(|columns| columns.as_ref().is_none_or(all))
-                && select.aggregates
-                && select.limit.is_none()
-        }) && granted.insert.as_ref().is_none_or(|insert| all(&insert.columns) && insert.set.is_empty())
-            && granted.update.as_ref().is_none_or(|update| all(&update.columns) && update.set.is_empty());
-    if is_known {
-        return Ok(());
-    }
-    Err("of a graph, roles are granted all properties of the nodes and relationships that `rows` and `check` let pass: leave \
-         `columns`, `limit` and `set` out, and write `aggregates = true`"
-        .to_owned())
 }
 
 fn restrictions(
@@ -94,18 +87,32 @@ fn restrictions(
     side: Side,
     of: TypeId,
     granted: &TablePermissions,
-) -> Result<TypeRestrictions, prony_graphql::error::GraphqlError> {
+) -> Result<TypeRestrictions, Vec<String>> {
     let scope = Scope { model, side, only: Some(of) };
-    let filter = |condition: Option<&Value>| match condition {
-        Some(condition) => scope.clauses(Some(condition)),
-        None => Ok(Filter::nothing()),
+    let mut faults = Vec::new();
+    let mut filter = |what: &str, condition: Option<&Value>| {
+        let Some(condition) = condition else { return Filter::nothing() };
+        let checked = condition::check(model, side, Some(of), condition);
+        let lowered = checked.and_then(|()| scope.clauses(Some(condition)).map_err(|error| error.message));
+        lowered.unwrap_or_else(|message| {
+            faults.push(format!("{what}: {message}"));
+            Filter::nothing()
+        })
     };
     let update = granted.update.as_ref();
-    Ok(TypeRestrictions {
-        read: filter(granted.select.as_ref().map(|select| &select.rows))?,
-        insert_check: filter(granted.insert.as_ref().map(|insert| &insert.check))?,
-        update: filter(update.map(|update| &update.rows))?,
-        update_check: filter(update.map(|update| &update.check))?,
-        delete: filter(granted.delete.as_ref().map(|delete| &delete.rows))?,
-    })
+    let (read, insert_check, update, update_check, delete) = (
+        filter("`rows` of `select`", granted.select.as_ref().map(|select| &select.rows)),
+        filter("`check` of `insert`", granted.insert.as_ref().map(|insert| &insert.check)),
+        filter("`rows` of `update`", update.map(|update| &update.rows)),
+        filter("`check` of `update`", update.map(|update| &update.check)),
+        filter("`rows` of `delete`", granted.delete.as_ref().map(|delete| &delete.rows)),
+    );
+    let rights = TypeRights::of(model.side(side).get(of), granted).unwrap_or_else(|messages| {
+        faults.extend(messages);
+        TypeRights::default()
+    });
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    Ok(TypeRestrictions { read, insert_check, update, update_check, delete, rights })
 }

@@ -2,6 +2,7 @@
 //! for all types together the interfaces `GraphNode` and `GraphRelationship`. Which names there are is the model's business.
 
 mod changes;
+mod grants;
 mod inputs;
 mod mutations;
 
@@ -18,7 +19,14 @@ use prony_graphql::schema::{
     build::{Pool, enumeration, field_with_arguments, input, list, named, non_null, non_null_list, object},
 };
 
-use crate::schema::model::{Model, PropertyModel, TypeModel};
+use self::grants::Grants;
+use crate::{
+    planning::{
+        restrict::Restrictions,
+        rights::{Grant, PropertyUse},
+    },
+    schema::model::{Model, PropertyModel, TypeId, TypeModel},
+};
 use prony_source::dialect::names;
 
 pub(crate) const NODE: Name = name!("GraphNode");
@@ -28,20 +36,39 @@ pub(crate) const RELATIONSHIP: Name = name!("GraphRelationship");
 /// square of it.
 pub(crate) const MAX_TYPED_NEIGHBOURS: usize = 32;
 
-/// All types and root fields of the model.
-pub(crate) fn contribution(model: &Model) -> Contribution {
-    let mut writer =
-        Writer { model, pool: Pool::default(), contribution: Contribution::default(), kinds: Vec::new() };
+/// All types and root fields of the model, or those that a role is granted.
+pub(crate) fn contribution(model: &Model, restrictions: Option<&Restrictions>) -> Contribution {
+    let mut writer = Writer {
+        model,
+        grants: Grants { model, restrictions },
+        pool: Pool::default(),
+        contribution: Contribution::default(),
+        kinds: Vec::new(),
+        has_node_key: false,
+    };
     for side in [Side::Nodes, Side::Relationships] {
         writer.interface(side);
         writer.common_inputs(side);
-        for of in &model.side(side).types {
-            writer.object(side, of);
-            writer.inputs(side, of);
-            writer.aggregate(side, of);
-            writer.queries(side, of);
-            writer.mutations(side, of);
-            writer.changes(side, of);
+        for (id, of) in model.side(side).all() {
+            let grants = writer.grants;
+            if !grants.has_any(side, id) {
+                continue;
+            }
+            let is_seen = grants.can(side, id, Grant::Select);
+            writer.object(side, id, of);
+            if is_seen {
+                writer.inputs(side, id, of);
+            }
+            if grants.can(side, id, Grant::Aggregate) {
+                writer.aggregate(side, id, of);
+            }
+            if is_seen {
+                writer.queries(side, id, of);
+            }
+            writer.mutations(side, id, of);
+            if is_seen {
+                writer.changes(side, of);
+            }
         }
     }
     writer.roots_of_all();
@@ -53,10 +80,13 @@ pub(crate) fn contribution(model: &Model) -> Contribution {
 
 struct Writer<'m> {
     model: &'m Model,
+    grants: Grants<'m>,
     pool: Pool,
     contribution: Contribution,
     /// Of the properties seen, each once.
     kinds: Vec<Kind>,
+    /// Whether the input that names a node of any type is there.
+    has_node_key: bool,
 }
 
 /// The type of a property's value.
@@ -122,7 +152,7 @@ impl Writer<'_> {
                     [around.clone(), self.list_arguments(&name!("GraphNode"), "relationship")].concat();
                 let relationships =
                     [around.clone(), self.list_arguments(&name!("GraphRelationship"), "node")].concat();
-                vec![
+                let mut fields = vec![
                     id,
                     type_name,
                     key,
@@ -135,11 +165,14 @@ impl Writer<'_> {
                         relationships,
                         non_null_list(&RELATIONSHIP),
                     ),
-                    described(
+                ];
+                if self.grants.can_count_relationships() {
+                    fields.push(described(
                         field_with_arguments(&name!("degree"), around, non_null(&name!("Int"))),
                         "How many relationships it has.",
-                    ),
-                ]
+                    ));
+                }
+                fields
             }
             Side::Relationships => {
                 let end = |name: Name| field_with_arguments(&name, Vec::new(), named(&NODE));
@@ -160,7 +193,7 @@ impl Writer<'_> {
     /// Which relationships of a node are meant.
     fn around(&mut self) -> Vec<Node<InputValueDefinition>> {
         let mut arguments = vec![input(&name!("direction"), named(&name!("GraphDirection")))];
-        if !self.model.relationships.types.is_empty() {
+        if self.grants.selected(Side::Relationships).next().is_some() {
             arguments.push(input(&name!("types"), list(&name!("GraphRelationshipType"))));
         }
         arguments
@@ -183,9 +216,10 @@ impl Writer<'_> {
         arguments
     }
 
-    fn object(&mut self, side: Side, of: &TypeModel) {
+    fn object(&mut self, side: Side, id: TypeId, of: &TypeModel) {
         let mut fields = self.own_fields(side);
-        for property in &of.properties {
+        let grants = self.grants;
+        for property in grants.properties(side, id, PropertyUse::Read) {
             self.see(property.kind);
             fields.push(self.pool.field(&valid(&property.field), value_type(property.kind)));
         }
@@ -213,7 +247,8 @@ impl Writer<'_> {
             return Vec::new();
         }
         let mut fields = Vec::new();
-        for target in &model.nodes.types {
+        let grants = self.grants;
+        for (id, target) in grants.selected(Side::Nodes) {
             let row = valid(&target.type_name);
             let arguments = [self.around(), self.list_arguments(&row, "relationship")].concat();
             let aggregated: Vec<_> = arguments
@@ -225,7 +260,7 @@ impl Writer<'_> {
             if is_free(of, &target.list_name) {
                 fields.push(field_with_arguments(&valid(&target.list_name), arguments, non_null_list(&row)));
             }
-            if is_free(of, &aggregate) {
+            if is_free(of, &aggregate) && grants.can(Side::Nodes, id, Grant::Aggregate) {
                 let output = non_null(&derived(target, "Aggregate"));
                 fields.push(field_with_arguments(&valid(&aggregate), aggregated, output));
             }
@@ -233,12 +268,14 @@ impl Writer<'_> {
         fields
     }
 
-    fn aggregate(&mut self, side: Side, of: &TypeModel) {
+    fn aggregate(&mut self, side: Side, id: TypeId, of: &TypeModel) {
+        let grants = self.grants;
         let mut fields = Vec::new();
         if side == Side::Nodes {
             fields.push(self.pool.field(&name!("_key"), named(&name!("String"))));
         }
-        for property in of.properties.iter().filter(|property| is_aggregated(property.kind)) {
+        let aggregated = grants.properties(side, id, PropertyUse::Aggregate);
+        for property in aggregated.filter(|property| is_aggregated(property.kind)) {
             // A sum of integers may have more than 64 bits, and their average is none.
             let output = match property.kind {
                 Kind::Integer => name!("Float"),
@@ -257,14 +294,16 @@ impl Writer<'_> {
         self.contribution.types.push(object(&derived(of, "Aggregate"), None, members));
     }
 
-    fn queries(&mut self, side: Side, of: &TypeModel) {
+    fn queries(&mut self, side: Side, id: TypeId, of: &TypeModel) {
         let row = valid(&of.type_name);
         let arguments = self.list_arguments(&row, "");
         let aggregated = vec![arguments[0].clone()];
         let aggregate = valid(&format!("{}_aggregate", of.list_name));
         let query = &mut self.contribution.query;
         query.push(field_with_arguments(&valid(&of.list_name), arguments, non_null_list(&row)));
-        query.push(field_with_arguments(&aggregate, aggregated, non_null(&derived(of, "Aggregate"))));
+        if self.grants.can(side, id, Grant::Aggregate) {
+            query.push(field_with_arguments(&aggregate, aggregated, non_null(&derived(of, "Aggregate"))));
+        }
         if side == Side::Nodes {
             let arguments = vec![
                 input(&name!("_key"), named(&name!("String"))),
@@ -297,9 +336,9 @@ impl Writer<'_> {
             Some("Seen from the node; `all` where none is given."),
             directions,
         ));
-        let relationships = &self.model.relationships.types;
-        if !relationships.is_empty() {
-            let names = relationships.iter().map(|of| valid(&of.type_name));
+        let names: Vec<Name> =
+            self.grants.selected(Side::Relationships).map(|(_, of)| valid(&of.type_name)).collect();
+        if !names.is_empty() {
             types.push(enumeration(&name!("GraphRelationshipType"), None, names));
         }
         self.shared_inputs();

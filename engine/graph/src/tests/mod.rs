@@ -9,3 +9,4 @@ mod names;
 mod properties;
 mod queries;
 mod restrictions;
+mod rights;

@@ -33,7 +33,7 @@ fn check(side: Side, declared: &[(&str, &[(&str, Kind)])], expected: &Expect) {
     for note in &model.notes {
         writeln!(text, "note: {note}").unwrap();
     }
-    Schema::merge(vec![(SourceId(0), contribution(&model))]).expect("the names make a schema");
+    Schema::merge(vec![(SourceId(0), contribution(&model, None))]).expect("the names make a schema");
     expected.assert_eq(&text);
 }
 
@@ -384,7 +384,7 @@ proptest! {
             let fields: BTreeSet<_> = of.properties.iter().map(|property| &property.field).collect();
             prop_assert_eq!(fields.len(), of.properties.len());
         }
-        let merged = Schema::merge(vec![(SourceId(0), others), (SourceId(1), contribution(&model))]);
+        let merged = Schema::merge(vec![(SourceId(0), others), (SourceId(1), contribution(&model, None))]);
         prop_assert!(merged.is_ok(), "{:#?}", merged.unwrap_err());
     }
 }

@@ -111,9 +111,9 @@ fn types_without_permissions_and_sessions_without_variables_see_nothing() {
             r#"mutation { updateProduct(pk_columns: {_key: "p1"}, price: 1) { result } }"#,
         ],
         &expect![[r#"
-            {"data":{"products":[],"products_aggregate":{"count":0},"likes_relationships":[],"graph_nodes":[{"_key":"Bob","degree":0},{"_key":"Max","degree":1},{"_key":"Ada","degree":1}]}}
-            {"data":{"createProduct":null},"errors":[{"message":"a row with these values may not be written; nothing was changed","locations":[{"line":1,"column":12}],"path":["createProduct"],"extensions":{"code":"FORBIDDEN"}}]}
-            {"data":{"updateProduct":{"result":false}}}
+            {"errors":[{"message":"type `Query` does not have a field `products`","locations":[{"line":1,"column":3}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}},{"message":"type `Query` does not have a field `products_aggregate`","locations":[{"line":1,"column":21}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}
+            {"errors":[{"message":"type `Mutation` does not have a field `createProduct`","locations":[{"line":1,"column":12}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}
+            {"errors":[{"message":"type `Mutation` does not have a field `updateProduct`","locations":[{"line":1,"column":12}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}
         "#]],
     );
     assert!(served.store.read().find("Product", "p9").is_none());

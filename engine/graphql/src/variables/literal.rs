@@ -198,7 +198,7 @@ impl<'a> Literals<'a> {
 }
 
 /// What the shape of a variable decides becomes a value; the rest stays a slot.
-fn expand(schema: &Schema, ty: &Type, value: &Json, slot: &mut Slot) -> Value {
+pub(super) fn expand(schema: &Schema, ty: &Type, value: &Json, slot: &mut Slot) -> Value {
     let named = ty.inner_named_type();
     let definition = schema.valid().types.get(named);
     let plain = matches!(definition, Some(ExtendedType::Scalar(_))) && Scalar::of(named) != Scalar::Boolean;

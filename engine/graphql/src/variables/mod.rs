@@ -1,6 +1,8 @@
 //! Variables: coerced values of one request (GraphQL specification, section 6.1.2) and their shape, the part
 //! of them that decides which plan answers.
 
+mod authority;
+mod given;
 pub(crate) mod literal;
 pub(crate) mod scalar;
 pub mod shape;
@@ -10,7 +12,8 @@ mod values;
 use std::fmt;
 
 use apollo_compiler::{
-    ast::Type,
+    Name,
+    ast::{InputValueDefinition, Type},
     schema::{ExtendedType, InputObjectType},
 };
 use serde_json::{Map, Value as Json};
@@ -21,7 +24,7 @@ use crate::{
         operation::{Operation, VariableDefinition},
         position::LineIndex,
     },
-    error::{ErrorCode, GraphqlError, abridged},
+    error::{ErrorCode, GraphqlError, Position, abridged},
     schema::Schema,
     variables::{
         literal::Literals,
@@ -30,7 +33,10 @@ use crate::{
     },
 };
 
-pub use crate::variables::values::{ForwardedHeaders, Variables};
+pub use crate::variables::{
+    authority::{Authority, Policies},
+    values::{ForwardedHeaders, Variables},
+};
 
 impl Operation {
     /// Coerces the request's variables and takes their shape. All faults are reported at once; each names the
@@ -44,8 +50,10 @@ impl Operation {
         let mut errors = Vec::new();
         let mut writer = ShapeWriter::new(schema, self.max_shape_bytes);
         for variable in &self.variables {
-            let mut coercion = Coercion { schema, variable, path: Vec::new(), errors: &mut errors };
-            let value = coercion.variable(given.get_mut(variable.name.as_str()).map(Json::take));
+            let subject =
+                Subject { kind: "variable", sigil: "$", name: &variable.name, position: variable.position };
+            let mut coercion = Coercion { schema, subject, path: Vec::new(), errors: &mut errors };
+            let value = coercion.variable(variable, given.get_mut(variable.name.as_str()).map(Json::take));
             writer.variable(&variable.ty, value.as_ref());
             values.push(value);
         }
@@ -74,16 +82,36 @@ enum PathStep<'a> {
     Index(usize),
 }
 
+/// Coerces the value of an argument of a field at `position`.
+fn coerce_argument(
+    schema: &Schema,
+    definition: &InputValueDefinition,
+    position: Position,
+    value: &mut Json,
+    errors: &mut Vec<GraphqlError>,
+) {
+    let subject = Subject { kind: "argument", sigil: "", name: &definition.name, position };
+    Coercion { schema, subject, path: Vec::new(), errors }.value(&definition.ty, value);
+}
+
+/// Whose value it is, for messages.
+#[derive(Clone, Copy)]
+struct Subject<'a> {
+    kind: &'static str,
+    sigil: &'static str,
+    name: &'a Name,
+    position: Position,
+}
+
 struct Coercion<'a, 'e> {
     schema: &'a Schema,
-    variable: &'a VariableDefinition,
+    subject: Subject<'a>,
     path: Vec<PathStep<'a>>,
     errors: &'e mut Vec<GraphqlError>,
 }
 
 impl<'a> Coercion<'a, '_> {
-    fn variable(&mut self, given: Option<Json>) -> Option<Json> {
-        let variable = self.variable;
+    fn variable(&mut self, variable: &'a VariableDefinition, given: Option<Json>) -> Option<Json> {
         match given {
             Some(mut value) => {
                 self.value(&variable.ty, &mut value);
@@ -180,13 +208,13 @@ impl<'a> Coercion<'a, '_> {
         if self.errors.len() >= MAX_REPORTED_ERRORS {
             return;
         }
-        let variable = self.variable;
+        let Subject { kind, sigil, name, position } = self.subject;
         let message = if self.path.is_empty() {
-            format!("variable \"${}\": {message}", variable.name)
+            format!("{kind} \"{sigil}{name}\": {message}")
         } else {
-            format!("variable \"${}\": field \"{}\": {message}", variable.name, Dotted(&self.path))
+            format!("{kind} \"{sigil}{name}\": field \"{}\": {message}", Dotted(&self.path))
         };
-        self.errors.push(GraphqlError::new(ErrorCode::BadUserInput, message).at(variable.position));
+        self.errors.push(GraphqlError::new(ErrorCode::BadUserInput, message).at(position));
     }
 }
 

@@ -7,7 +7,10 @@ use serde_json::Value as Json;
 use crate::{
     budget::ResponseBudget,
     request::Caller,
-    variables::value::{Slot, SlotRoot, Step, Value},
+    variables::{
+        Authority,
+        value::{Slot, SlotRoot, Step, Value},
+    },
 };
 
 /// Coerced values in the order of the operation's variable definitions; `None` where a variable was neither
@@ -19,6 +22,8 @@ pub struct Variables {
     caller: Option<Caller>,
     /// What is known of who asks, by index; shared by the requests of a session.
     session: Option<Arc<[Json]>>,
+    /// What is granted to who asks; none where no field wants to know it.
+    authority: Option<Arc<Authority>>,
     /// What only the source knows, such as the row of an event.
     given: Vec<Json>,
     /// Headers of the request that sources want to know.
@@ -47,8 +52,7 @@ impl Variables {
     /// The same with values of the source's own, for slots that begin at [`SlotRoot::Given`].
     #[must_use]
     pub fn with_given(&self, given: Vec<Json>) -> Self {
-        let (caller, session, headers) = (self.caller.clone(), self.session.clone(), self.headers.clone());
-        Self { values: self.values.clone(), caller, session, given, headers, budget: self.budget.clone() }
+        Self { given, ..self.clone() }
     }
 
     /// The same with one more value behind those of the operation, which a slot finds by its index.
@@ -63,6 +67,17 @@ impl Variables {
     #[must_use]
     pub fn with_session(self, session: Arc<[Json]>) -> Self {
         Self { session: Some(session), ..self }
+    }
+
+    /// The same, with what is granted to who asks.
+    #[must_use]
+    pub fn with_authority(self, authority: Option<Arc<Authority>>) -> Self {
+        Self { authority, ..self }
+    }
+
+    /// What is granted to who asks, where fields want to know it.
+    pub fn authority(&self) -> Option<&Arc<Authority>> {
+        self.authority.as_ref()
     }
 
     /// The same, with who asks.
@@ -96,6 +111,11 @@ impl Variables {
     /// Who asks, where functions want to know it.
     pub fn caller(&self) -> Option<&Caller> {
         self.caller.as_ref()
+    }
+
+    /// Adds a value behind those of the operation's definitions.
+    pub(super) fn push(&mut self, value: Json) {
+        self.values.push(Some(value));
     }
 
     /// All values, in the order of the operation's definitions.

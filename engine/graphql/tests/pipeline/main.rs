@@ -4,6 +4,7 @@
 #![allow(clippy::format_collect, reason = "legible, and not hot")]
 
 mod caching;
+mod changing;
 mod complexity;
 mod fixture;
 mod introspecting;

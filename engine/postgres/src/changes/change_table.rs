@@ -234,7 +234,7 @@ impl ChangeTable {
                     (None, _) => unknown.push(table),
                     (Some(operation), Some(row)) => {
                         let (row, previous_key) = row.unwrap_or_default();
-                        changes.push(RowChange { table, operation, row, previous_key });
+                        changes.push(RowChange { table, operation, row, previous_key, previous: None });
                     }
                     // Somebody has begun to listen since the rows were read, or the triggers have removed it.
                     (Some(_), None) => self.is_lost |= self.feed.is_wanted(table),

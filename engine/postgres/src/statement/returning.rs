@@ -86,7 +86,7 @@ impl ReturningClause {
             _ => None,
         };
         let row = Some(values(&self.columns)?);
-        let change = RowChange { table, operation: self.operation, row, previous_key };
+        let change = RowChange { table, operation: self.operation, row, previous_key, previous: None };
         Ok(CapturedChange { change, position: position as u64 })
     }
 

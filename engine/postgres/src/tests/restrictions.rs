@@ -53,7 +53,9 @@ impl Served {
         };
         let tables = [("purchase", purchases), ("public.customer", customers), ("person", people)];
         let tables = tables.map(|(table, permissions)| (table.to_owned(), permissions));
-        let restrictions = Restrictions::new(&self.model, &Permissions { tables: tables.into() }).unwrap();
+        let restrictions =
+            Restrictions::new(&self.model, &Permissions { tables: tables.into(), ..Permissions::default() })
+                .unwrap();
         let contribution = contribution_for(&self.model, &restrictions);
         self.schema = Schema::merge(vec![(SourceId(0), contribution)]).unwrap();
         self.restricted = Some((restrictions, [json!(user)].into()));

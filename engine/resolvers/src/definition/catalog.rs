@@ -15,7 +15,7 @@ use prony_graphql::{
 
 use crate::{
     api::error::Faults,
-    definition::{contribution::Declared, directive::Apply},
+    definition::{authority::Requirements, contribution::Declared, directive::Apply},
     execute::plan::Resolve,
 };
 
@@ -26,6 +26,8 @@ pub(crate) struct Catalog {
     pub(crate) functions: HashMap<Name, HashMap<Name, Arc<dyn Resolve>>>,
     pub(crate) directives: HashMap<Name, Arc<dyn Apply>>,
     pub(crate) declared: Declared,
+    /// What must be known of who asks.
+    pub(crate) requirements: Requirements,
 }
 
 impl Catalog {

@@ -14,6 +14,7 @@ use crate::{
         function::{AsyncBatchFunction, AsyncFieldFunction, BatchFunction, Bind, FieldFunction},
     },
     definition::{
+        authority::{self, Requirements},
         catalog::Catalog,
         check,
         contribution::{self, Declared},
@@ -140,7 +141,7 @@ impl<C: Send + Sync + 'static> Schema<C> {
 
     /// The source that answers with these functions, or everything that does not fit.
     pub fn build(self) -> Result<Resolvers, Faults> {
-        let schema = contribution::parse(&self.sdl)?;
+        let schema = contribution::parse(&authority::with_definitions(&self.sdl))?;
         let mut faults = Faults(Vec::new());
         let mut catalog = Catalog {
             implementers: schema.implementers_map(),
@@ -148,6 +149,7 @@ impl<C: Send + Sync + 'static> Schema<C> {
             functions: HashMap::default(),
             directives: HashMap::default(),
             declared: Declared::default(),
+            requirements: Requirements::default(),
         };
         for (name, function) in self.functions {
             catalog.add_function(&name, function, &mut faults);
@@ -158,6 +160,8 @@ impl<C: Send + Sync + 'static> Schema<C> {
         check::check(&catalog, &mut faults);
         let applies = |name: &Name| catalog.directives.contains_key(name);
         catalog.declared = contribution::declared_directives(&catalog.schema, applies);
+        catalog.requirements =
+            Requirements::of(&catalog.schema, |name| catalog.directives.contains_key(name));
         if faults.0.is_empty() {
             Ok(Resolvers::new(catalog, self.settings, self.making))
         } else {

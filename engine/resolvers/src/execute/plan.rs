@@ -122,6 +122,8 @@ pub(crate) enum Content {
     Member(Box<str>, OutputPlan),
     /// What a function answers; an index into the object's calls.
     Call(usize),
+    /// Something that must be known of who asks is not.
+    Refused(Box<GraphqlError>, OutputPlan),
 }
 
 impl LeafPlan {
@@ -206,7 +208,7 @@ fn object_bytes(object: &ObjectPlan) -> usize {
                 name.len() + output.kind.objects().iter().map(object_bytes).sum::<usize>()
             }
             Content::Typename(text) => text.len(),
-            Content::Call(_) => 0,
+            Content::Call(_) | Content::Refused(..) => 0,
         };
         size_of::<Slot>() + slot.prefix.len() + slot.response_key.len() + inner
     });

@@ -14,7 +14,7 @@ use prony_graphql::{
 };
 
 use crate::{
-    definition::catalog::Catalog,
+    definition::{authority::Unmet, catalog::Catalog, role::Visible},
     execute::{
         expected_bytes::ExpectedBytes,
         plan::{CallPlan, Content, DirectivePlan, Leaf, LeafPlan, ObjectPlan, OutputKind, OutputPlan, Slot},
@@ -24,6 +24,10 @@ use crate::{
 /// Compiles fields of a selection.
 pub(crate) struct Planner<'a> {
     pub(crate) catalog: &'a Catalog,
+    /// Types that a role sees; none where all are seen.
+    pub(crate) visible: Option<&'a Visible>,
+    /// What does not hold of who asks; none where everything does.
+    pub(crate) unmet: Option<&'a Unmet>,
 }
 
 impl Planner<'_> {
@@ -70,11 +74,13 @@ impl Planner<'_> {
             Some(ExtendedType::Interface(_)) => {
                 let none = Implementers::default();
                 let known = self.catalog.implementers.get(name).unwrap_or(&none);
-                let objects = known.objects.iter().map(|object| self.object(object, &below));
+                let objects = known.objects.iter().filter(|object| self.sees(object));
+                let objects = objects.map(|object| self.object(object, &below));
                 return Ok(OutputKind::Abstract(objects.collect::<Result<_, _>>()?));
             }
             Some(ExtendedType::Union(union)) => {
-                let objects = union.members.iter().map(|member| self.object(&member.name, &below));
+                let objects = union.members.iter().filter(|member| self.sees(&member.name));
+                let objects = objects.map(|member| self.object(&member.name, &below));
                 return Ok(OutputKind::Abstract(objects.collect::<Result<_, _>>()?));
             }
             Some(ExtendedType::Enum(definition)) => {
@@ -84,6 +90,18 @@ impl Planner<'_> {
         };
         let directives = group[0].directives.iter().map(|directive| self.directive(directive, group[0]));
         Ok(OutputKind::Leaf(LeafPlan { leaf, directives: directives.collect::<Result<_, _>>()? }))
+    }
+
+    fn sees(&self, type_name: &Name) -> bool {
+        self.visible.is_none_or(|visible| visible.has_type(type_name))
+    }
+
+    /// Why a field of an object type is refused, where it is.
+    pub(crate) fn refusal(&self, type_name: &Name, field: &Field) -> Option<GraphqlError> {
+        let unmet = self.unmet?;
+        let (requirements, schema) = (&self.catalog.requirements, &self.catalog.schema);
+        let wanted = requirements.of_field(schema, type_name, &field.name, field.output.inner_named_type());
+        requirements.error(wanted, unmet)
     }
 
     fn directive(&self, directive: &AppliedDirective, field: &Field) -> Result<DirectivePlan, GraphqlError> {
@@ -107,6 +125,11 @@ impl Planner<'_> {
                 let mut text = Vec::new();
                 json::write_string(&mut text, type_name);
                 Content::Typename(text.into())
+            } else if let Some(error) = self.refusal(type_name, field) {
+                let leaf = LeafPlan { leaf: Leaf::Custom, directives: Box::default() };
+                let (non_null, position) = (field.output.is_non_null(), field.position);
+                let output = OutputPlan { non_null, position, kind: OutputKind::Leaf(leaf) };
+                Content::Refused(Box::new(error), output)
             } else if self.catalog.function(type_name, &field.name).is_some() {
                 object.calls.push(self.call_of(type_name, &group)?);
                 Content::Call(object.calls.len() - 1)

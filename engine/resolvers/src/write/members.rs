@@ -92,6 +92,10 @@ impl Members<'_, '_, '_> {
                     writer.out.extend_from_slice(&slot.prefix);
                     writer.splice(plan, *call, *place, *path)?;
                 }
+                Content::Refused(error, output) => {
+                    writer.out.extend_from_slice(&slot.prefix);
+                    writer.fail((**error).clone(), output, path.key(&slot.response_key))?;
+                }
                 Content::Member(..) => {
                     let early = &writer.stashed[self.stashed_from..];
                     let Some(&early) = early.iter().find(|early| early.slot == self.next) else { break };

@@ -13,21 +13,24 @@ use toml::{
 };
 
 use super::{
+    Program,
     options::{self, Section},
     typed::{Given, Typed, TypedSource},
 };
 
-/// The tables of who asks, of what roles may do, and of limits by operation.
+/// The tables of who asks, of what roles may do, of limits by operation, and of what is called around fields.
 const AUTH: &str = "auth";
 const ROLES: &str = "roles";
 const OPERATION: &str = "operation";
 /// The tables of fields from one source to another.
 const JOIN: &str = "join";
+const INTERCEPTORS: &str = "interceptors";
+const OF_ACCESS: [&str; 4] = [AUTH, ROLES, OPERATION, INTERCEPTORS];
 
 /// Reads the text of the file at `path`, which is only for messages. What is faulty is left out of the answer, so
 /// that the rest can be checked too.
 pub(super) fn read<'t>(
-    kinds: Kinds<'_>,
+    Program { kinds, interceptors: loader }: Program<'_>,
     inputs: &ConfigInputs<'_>,
     path: &Path,
     text: &'t str,
@@ -53,8 +56,12 @@ pub(super) fn read<'t>(
             faults.push(operations.key_origin(), message);
         }
     }
+    if let Some(interceptors) = of_access(INTERCEPTORS) {
+        access.read_interceptors(interceptors, &mut faults);
+    }
+    access.load_interceptors(loader, inputs.file, &mut faults);
     typed.access = Some(access);
-    let is_of_access = |name: &str| [AUTH, ROLES, OPERATION].contains(&name);
+    let is_of_access = |name: &str| OF_ACCESS.contains(&name);
     for entry in file.entries(table.get_ref()).filter(|entry| !is_of_access(entry.name())) {
         if entry.name() == Section::Source.key() {
             SourceReader::new(kinds, &file).read(entry.value(), &mut typed, &mut faults);
@@ -77,7 +84,7 @@ fn read_section(entry: FileEntry<'_, '_>, typed: &mut Typed<'_>, faults: &mut Fa
     let name = entry.name();
     let Some(section) = Section::OF_SERVER.into_iter().find(|section| section.key() == name) else {
         let known = Section::OF_SERVER.into_iter().chain([Section::Source]).map(Section::key);
-        let known = known.chain([AUTH, ROLES, OPERATION, JOIN]);
+        let known = known.chain(OF_ACCESS).chain([JOIN]);
         faults.push(entry.key_origin(), format!("`{name}` is no section{}", suggestion(name, known)));
         return;
     };

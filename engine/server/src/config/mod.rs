@@ -11,9 +11,10 @@ mod route;
 mod settings;
 mod typed;
 
-use std::{io, path::Path};
+use std::path::Path;
 
 use prony_access::ConfigInputs;
+use prony_source::interceptors::InterceptorLoader;
 
 use self::typed::{Typed, from_line};
 
@@ -42,22 +43,30 @@ pub fn load(
     line: CommandLine,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Settings, Faults> {
-    let directory = file.map(|(path, _)| path.parent().unwrap_or(Path::new("")).to_owned());
-    let read = |path: &Path| std::fs::read(directory.as_deref().unwrap_or(Path::new("")).join(path));
-    load_with(kinds, file, line, variable, &read)
+    load_for(Program { kinds, interceptors: None }, file, line, variable)
 }
 
-/// As [`load`]; files that the configuration names are read by `read`, by their paths as they are written.
-pub fn load_with(
-    kinds: Kinds<'_>,
+/// What a program serves with.
+#[derive(Debug, Clone, Copy)]
+pub struct Program<'a> {
+    pub kinds: Kinds<'a>,
+    /// What reads interceptors; none where it has none.
+    pub interceptors: Option<&'a dyn InterceptorLoader>,
+}
+
+/// As [`load`], for a program that may run interceptors. Files that the configuration names are beside it.
+pub fn load_for(
+    program: Program<'_>,
     file: Option<(&Path, &str)>,
     line: CommandLine,
     variable: &dyn Fn(&str) -> Option<String>,
-    read: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
 ) -> Result<Settings, Faults> {
-    let inputs = ConfigInputs { variable, file: read };
+    let directory = file.map(|(path, _)| path.parent().unwrap_or(Path::new("")).to_owned());
+    let read = |path: &Path| std::fs::read(directory.as_deref().unwrap_or(Path::new("")).join(path));
+    let inputs = ConfigInputs { variable, file: &read };
+    let kinds = program.kinds;
     let (file, mut faults) =
-        file.map_or_else(Default::default, |(path, text)| file::read(kinds, &inputs, path, text));
+        file.map_or_else(Default::default, |(path, text)| file::read(program, &inputs, path, text));
     let line = from_line(line, &mut faults);
     let settings = resolve::resolve(kinds, file, line, variable, &mut faults);
     faults.sort();

@@ -98,6 +98,11 @@ impl Functions {
         self.resolvers.as_ref().is_some_and(Resolvers::wants_caller)
     }
 
+    /// Whether directives of functions want to know what is granted to who asks.
+    pub(crate) fn want_authority(&self) -> bool {
+        self.resolvers.as_ref().is_some_and(Resolvers::wants_authority)
+    }
+
     /// What functions get of a request with this head; none where they do not want to know who asks.
     pub(crate) fn caller(&self, head: &Parts) -> Option<Asked> {
         self.resolvers.as_ref()?.caller(head)

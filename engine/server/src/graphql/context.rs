@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::request::Parts;
 use prony_graphql::{
     request::Asked,
-    variables::{ForwardedHeaders, Variables},
+    variables::{Authority, ForwardedHeaders, Variables},
 };
 
 use super::roles::Asker;
@@ -22,6 +22,8 @@ pub(crate) struct RequestContext {
     pub(crate) caller: Option<Asked>,
     /// Headers that sources want to know; none where no source wants any.
     pub(crate) headers: Option<ForwardedHeaders>,
+    /// What is granted to who asks; none where no directive of functions wants to know it.
+    pub(crate) authority: Option<Arc<Authority>>,
 }
 
 impl RequestContext {
@@ -32,11 +34,23 @@ impl RequestContext {
         asker: Option<Asker>,
         headers: Option<ForwardedHeaders>,
     ) -> Self {
-        Self { asker, caller: settings.functions.caller(head), headers }
+        let caller = settings.functions.caller(head);
+        Self { caller, headers, ..Self::of_asker(settings, asker) }
+    }
+
+    /// Of somebody whose head nobody wants to see.
+    pub(crate) fn of_asker(settings: &Settings, asker: Option<Asker>) -> Self {
+        let wanted = settings.functions.want_authority();
+        let authority = wanted.then(|| Arc::new(asker.as_ref().map(Asker::authority).unwrap_or_default()));
+        Self { asker, caller: None, headers: None, authority }
     }
 
     /// Values of a request, with those of who asks and with the headers that sources want to know.
     pub(crate) fn add_session(&self, variables: Variables) -> Variables {
+        let variables = match &self.authority {
+            Some(authority) => variables.with_authority(Some(Arc::clone(authority))),
+            None => variables,
+        };
         let variables = match &self.asker {
             Some(asker) => variables.with_session(Arc::clone(&asker.identity.session)),
             None => variables,

@@ -1,7 +1,7 @@
 //! What is served: the sources, opened, and what is derived from them. Shared by all cores.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex, PoisonError,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -20,6 +20,7 @@ use prony_access::{AccessSettings, Role, explain};
 
 use super::{
     documents::{Documents, DocumentsError},
+    interception::interceptor_faults,
     served::{NamedSource, RoleFault, Served, role_faults},
 };
 use crate::{
@@ -98,6 +99,10 @@ pub struct Engine {
     detail: Detail,
     plan_cache_bytes: usize,
     joins: Vec<JoinSettings>,
+    /// By which interceptors are called for everybody.
+    access: ArcSwap<AccessSettings>,
+    /// Held while what is served is derived anew.
+    renewing: Mutex<()>,
 }
 
 impl Engine {
@@ -111,7 +116,8 @@ impl Engine {
         check_names(&sources)?;
         let plan_cache_bytes = settings.plan_cache_bytes as usize;
         let served = Served::make(0, &sources, &settings.joins, plan_cache_bytes)
-            .map_err(|faults| OpenError::Schema { message: joined(&faults, &sources) })?;
+            .map_err(|faults| OpenError::Schema { message: joined(&faults, &sources) })?
+            .intercept(&settings.access, None, &sources);
         check_joins(&served)?;
         for (source, schema) in sources.iter().zip(&served.sources) {
             log_source(source, &**schema);
@@ -127,12 +133,14 @@ impl Engine {
             detail: if settings.expose_database_errors { Detail::Shown } else { Detail::Hidden },
             plan_cache_bytes,
             joins: settings.joins.clone(),
+            access: ArcSwap::new(Arc::clone(&settings.access)),
+            renewing: Mutex::default(),
         };
         engine.check_roles(&settings.access).map_err(|faults| OpenError::Roles { faults })?;
         Ok(engine)
     }
 
-    /// Whether the permissions of all roles fit what is served.
+    /// Whether the permissions of all roles, and what has interceptors, fit what is served.
     ///
     /// # Errors
     /// All that do not, each with the place where it was written.
@@ -141,7 +149,9 @@ impl Engine {
         let faults_of =
             |role| role_faults(&served, &self.sources, role).into_iter().map(move |found| (role, found));
         let faults = settings.roles.iter().flat_map(faults_of);
-        let faults: Vec<String> = faults.map(|(role, found)| self.described(role, &found)).collect();
+        let mut faults: Vec<String> = faults.map(|(role, found)| self.described(role, &found)).collect();
+        let names: Vec<&str> = self.sources.iter().map(|source| &*source.name).collect();
+        faults.extend(interceptor_faults(settings, &names, &served.sources));
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
 
@@ -152,7 +162,7 @@ impl Engine {
             let at = at(role.source_origin(source));
             return format!("{at}role `{}`: there is no source `{source}`{near}", role.name);
         };
-        let at = at(role.table_origin(source, &fault.name));
+        let at = at(role.table_origin(source, &fault.name).or_else(|| role.source_origin(source)));
         format!("{at}role `{}`, source `{source}`, {fault}", role.name)
     }
 
@@ -209,14 +219,32 @@ impl Engine {
 
     /// Derives everything anew. Where that fails, what was served stays.
     pub(super) fn renew(&self) -> Result<(), Vec<SchemaFault>> {
+        let _guard = self.renewing.lock().unwrap_or_else(PoisonError::into_inner);
         let generation = self.generation() + 1;
         let served = Served::make(generation, &self.sources, &self.joins, self.plan_cache_bytes)?;
         for fault in &served.join_faults {
             tracing::warn!(fault, "a join is left out");
         }
+        let served = served.intercept(&self.access.load_full(), None, &self.sources);
         self.served.store(Arc::new(served));
         self.generation.store(generation, Ordering::Release);
         Ok(())
+    }
+
+    /// Has interceptors called by these settings from now on.
+    ///
+    /// # Errors
+    /// Nothing can be derived anew; interceptors and what is served stay as they were.
+    pub(crate) fn replace_interceptors(&self, settings: &Arc<AccessSettings>) -> Result<(), String> {
+        let before = self.access.swap(Arc::clone(settings));
+        let are_there = |settings: &AccessSettings| settings.interceptors.modules.is_some();
+        if !are_there(&before) && !are_there(settings) {
+            return Ok(());
+        }
+        self.renew().map_err(|faults| {
+            self.access.store(before);
+            joined(&faults, &self.sources)
+        })
     }
 }
 

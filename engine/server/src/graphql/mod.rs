@@ -6,6 +6,7 @@ mod core;
 mod documents;
 mod engine;
 mod export;
+pub(crate) mod interception;
 pub(crate) mod outcome;
 pub(crate) mod pipeline;
 pub(crate) mod plan;

@@ -21,8 +21,9 @@ use prony_source::{OperationResult, PreparedField};
 use super::{
     context::RequestContext,
     core::{CoreServed, ExecutionContext},
+    interception::{ExecutedOperation, InterceptedOperation},
     outcome::{Outcome, RequestError, Response, ResponseBody},
-    plan::{AboutSchema, Plan, PlanInputs, Step},
+    plan::{AboutSchema, Plan, Step},
     roles::Asker,
     served::Served,
     stages::{Stage, StageClock},
@@ -54,7 +55,7 @@ impl AllowedKinds {
 /// An operation of which nothing but its execution is left to do.
 #[derive(Debug)]
 pub(crate) struct Prepared<S = CoreServed> {
-    served: S,
+    pub(super) served: S,
     pub(crate) plan: Arc<Plan>,
     pub(crate) variables: Variables,
     /// Who asks, where not everybody is let in.
@@ -188,9 +189,7 @@ pub(crate) fn prepare<C: ExecutionContext>(
     let plan = if let Some(plan) = served.cache.plan(operation.id(), &shape) {
         plan
     } else {
-        let (schema, sources, joins) = (&served.schema, &*served.sources, &served.joins);
-        let inputs = PlanInputs { schema, sources, joins, limits };
-        let plan = Plan::make(inputs, &operation, &query, &variables).map_err(refused)?;
+        let plan = Plan::make(served.plan_inputs(limits), &operation, &query, &variables).map_err(refused)?;
         served.cache.insert_plan(operation.id(), shape, plan)
     };
     plan.complexity.check(&variables, limits.max_complexity).map_err(|error| refused(vec![error]))?;
@@ -343,6 +342,13 @@ enum Results {
 }
 
 impl Results {
+    fn into_list(self) -> Vec<FieldResult> {
+        match self {
+            Self::One(result) => vec![result],
+            Self::Many(results) => results,
+        }
+    }
+
     fn as_mut_slice(&mut self) -> &mut [FieldResult] {
         match self {
             Self::One(result) => std::slice::from_mut(result),
@@ -354,7 +360,7 @@ impl Results {
 /// Executes root fields in their order where none of them waits; none where one does, and nothing has been done.
 fn try_execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) -> Option<Results> {
     let Prepared { served, plan, variables, .. } = prepared;
-    if !plan.joins.is_empty() || plan.steps.iter().any(Step::waits) {
+    if plan.interception.is_some() || !plan.joins.is_empty() || plan.steps.iter().any(Step::waits) {
         return None;
     }
     let answer = |(field, step): (&Field, &Step)| match step {
@@ -370,13 +376,33 @@ fn try_execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) ->
 
 /// Root fields of a query at the same time, those of a mutation one after the other.
 async fn execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) -> Executed {
-    let Prepared { served, plan, variables, .. } = prepared;
+    let Prepared { served, plan, variables, asker } = prepared;
     if let Some((source, operation)) = &plan.whole {
         return match core.execute(*source, operation, variables).await {
             OperationResult::Body { bytes, has_errors } => Executed::Whole { body: bytes, has_errors },
             OperationResult::Fields(results) => Executed::Fields(Results::Many(results)),
         };
     }
+    let Some(interception) = &plan.interception else {
+        return Executed::Fields(execute_plan(core, served, plan, variables).await);
+    };
+    let (asker, limits) = (asker.as_ref(), core.engine().limits());
+    let operation = InterceptedOperation { served, plan, variables, asker, limits };
+    let begun = interception.begin(operation).await;
+    let (plan, variables) = (begun.plan.as_ref().unwrap_or(plan), &*begun.variables);
+    let mut results = execute_plan(core, served, plan, variables).await.into_list();
+    let fields = &plan.selection.fields;
+    let executed = ExecutedOperation { served, kind: plan.selection.kind, fields, variables, asker };
+    interception.end(executed, &mut results).await;
+    Executed::Fields(Results::Many(results))
+}
+
+async fn execute_plan(
+    core: &impl ExecutionContext,
+    served: &Served,
+    plan: &Plan,
+    variables: &Variables,
+) -> Results {
     let mut results = match (plan.selection.kind, plan.steps.as_slice()) {
         (OperationKind::Mutation, _) => Results::Many(mutate(core, served, plan, variables).await),
         (_, [only]) => Results::One(query(core, served, &plan.selection.fields[0], only, variables).await),
@@ -389,7 +415,7 @@ async fn execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) 
             Some(core.join(field, node, variables, result))
         });
     join_all(joined).await;
-    Executed::Fields(results)
+    results
 }
 
 /// All sources at the same time, each with all its fields.

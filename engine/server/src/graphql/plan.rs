@@ -19,6 +19,7 @@ use prony_graphql::{
 };
 use prony_source::{FieldRequest, OperationRequest, PreparedField, SourceSchema};
 
+use super::interception::{Interception, InterceptorIndex};
 use crate::joins::{JoinNode, JoinPlanner, Joins};
 
 /// What a plan is made from.
@@ -28,6 +29,7 @@ pub(crate) struct PlanInputs<'a> {
     /// By [`SourceId`].
     pub(crate) sources: &'a [Arc<dyn SourceSchema>],
     pub(crate) joins: &'a Joins,
+    pub(crate) interceptors: Option<&'a Arc<InterceptorIndex>>,
     pub(crate) limits: &'a Limits,
 }
 
@@ -45,20 +47,22 @@ pub(crate) struct Plan {
     /// What is joined to the results of root fields, by their indexes.
     pub(crate) joins: Vec<(usize, JoinNode)>,
     pub(crate) complexity: Complexity,
+    /// What is called around its fields; none where nothing is.
+    pub(crate) interception: Option<Box<Interception>>,
     weight_bytes: usize,
     /// What is asked of its root fields, by the rules of the configuration that asked first.
     rules: OnceLock<(Arc<Operations>, Box<[RuleId]>)>,
 }
 
 /// How one root field is answered.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Step {
     Schema(AboutSchema),
     Source(SourceId, PreparedField),
 }
 
 /// What the schema says of itself.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum AboutSchema {
     /// Once for all requests.
     Constant(FieldResult),
@@ -81,7 +85,7 @@ impl Plan {
         text: &str,
         variables: &Variables,
     ) -> Result<Self, Vec<GraphqlError>> {
-        let PlanInputs { schema, sources, joins, limits } = inputs;
+        let PlanInputs { schema, sources, joins, interceptors, limits } = inputs;
         let planner = JoinPlanner { joins, sources, keys_variable: variables.values().len() };
         let mut joins = Vec::new();
         let selection = operation.select(schema, variables)?;
@@ -121,12 +125,58 @@ impl Plan {
         let whole =
             if joins.is_empty() { plan_whole(sources, operation, text, &selection, &steps) } else { None };
         let complexity = Complexity::of(&selection.fields);
+        let interception = interceptors
+            .and_then(|index| Interception::of(index, schema, sources, selection.kind, &selection.fields));
         let weight_bytes = weight(&selection.fields)
             + complexity.weight_bytes()
+            + interception.as_ref().map_or(0, |interception| interception.weight_bytes())
             + steps.iter().map(Step::weight_bytes).sum::<usize>()
             + whole.as_ref().map_or(0, |(_, operation)| operation.weight_bytes())
             + joins.iter().map(|(_, node)| node.weight_bytes()).sum::<usize>();
-        Ok(Self { selection, steps, whole, joins, complexity, weight_bytes, rules: OnceLock::new() })
+        let rules = OnceLock::new();
+        Ok(Self { selection, steps, whole, joins, complexity, interception, weight_bytes, rules })
+    }
+
+    /// The same with other fields, for one execution: those that are changed are planned anew. What cannot be planned is added
+    /// to what is refused of the root fields.
+    pub(super) fn changed(
+        &self,
+        inputs: PlanInputs<'_>,
+        variables: &Variables,
+        fields: Vec<Field>,
+        changed: &[bool],
+        refused: &mut [Option<GraphqlError>],
+    ) -> Self {
+        let PlanInputs { schema, sources, joins, .. } = inputs;
+        // Keys of joins come behind the values that were added.
+        let planner = JoinPlanner { joins, sources, keys_variable: variables.values().len() };
+        let (kind, mut steps, mut joins) = (self.selection.kind, self.steps.clone(), Vec::new());
+        for (number, field) in fields.iter().enumerate() {
+            let planned = planner.split(field).and_then(|split| {
+                let (rest, node) = split.map_or((None, None), |(rest, node)| (Some(rest), Some(node)));
+                let rest = rest.as_ref().unwrap_or(field);
+                let step = changed[number].then(|| of_source(schema, sources, kind, rest)).transpose()?;
+                Ok((step, node))
+            });
+            match planned {
+                Ok((step, node)) => {
+                    steps[number] = step.unwrap_or_else(|| steps[number].clone());
+                    joins.extend(node.map(|node| (number, node)));
+                }
+                Err(error) if refused[number].is_none() => refused[number] = Some(error),
+                Err(_) => {}
+            }
+        }
+        Self {
+            complexity: Complexity::of(&fields),
+            selection: Selection { kind, fields },
+            steps,
+            whole: None,
+            joins,
+            interception: None,
+            weight_bytes: 0,
+            rules: OnceLock::new(),
+        }
     }
 }
 
@@ -193,7 +243,22 @@ fn of_source(
     Ok(Step::Source(owner, source.plan(&FieldRequest { kind, field })?))
 }
 
+impl AboutSchema {
+    /// The result of a root field that is known already.
+    pub(super) fn answered(&self) -> FieldResult {
+        match self {
+            Self::Constant(result) => result.clone(),
+            Self::Introspection => FieldResult::default(),
+        }
+    }
+}
+
 impl Step {
+    /// Of a root field whose result is known.
+    pub(super) fn answered(result: FieldResult) -> Self {
+        Self::Schema(AboutSchema::Constant(result))
+    }
+
     /// Whether its answer may have to be waited for.
     pub(crate) fn waits(&self) -> bool {
         match self {

@@ -5,8 +5,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use prony_access::{AccessSettings, Identity, OperationRefusal, Operations, Role, RoleId, Times};
-use prony_graphql::selection::{SlotRoot, Value};
+use prony_access::{AccessSettings, Identity, OperationRefusal, Operations, Role, RoleId, Times, Way};
+use prony_graphql::{
+    selection::{SlotRoot, Value},
+    variables::{Authority, Policies},
+};
 use prony_source::permissions::{Permissions, TablePermissions};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -64,7 +67,7 @@ impl RoleSchemas {
             tracing::error!(role = &*role.name, faults, "the role has no schema; it is served nothing");
             engine.served_nothing(&everything)
         });
-        let made = Arc::new(made);
+        let made = Arc::new(made.intercept(&self.settings, Some(role), engine.sources()));
         *known = Some(Arc::clone(&made));
         made
     }
@@ -87,6 +90,22 @@ impl Asker {
         self.operations.admit(&plan.rules(&self.operations, name), &asker, times).map(|_| ())
     }
 
+    /// What is granted to who asks, for directives of schemas of functions.
+    pub(crate) fn authority(&self) -> Authority {
+        let role = self.roles.role(self.identity.role);
+        let is_authenticated = self.identity.way != Way::Anonymous;
+        let policies =
+            if role.unrestricted { Policies::All } else { Policies::Only(Arc::clone(&role.policies)) };
+        Authority { is_authenticated, scopes: self.identity.scopes.shared(), policies }
+    }
+
+    /// Everything that interceptors are told of who asks, as text.
+    pub(crate) fn identity_text(&self) -> Box<str> {
+        let Identity { role, session, scopes, subject, .. } = &*self.identity;
+        let known = (role.index(), session, scopes.iter_sorted(), subject);
+        serde_json::to_string(&known).expect("JSON values are JSON").into()
+    }
+
     /// Values of the session's variables that the permissions of the role use, as JSON: those who agree in them are served
     /// alike.
     pub(crate) fn relevant_values(&self) -> Box<str> {
@@ -98,7 +117,7 @@ impl Asker {
 
 fn variables(role: &Role) -> Box<[usize]> {
     let mut found = Vec::new();
-    let tables = role.permissions.values().flat_map(|Permissions { tables }| tables.values());
+    let tables = role.permissions.values().flat_map(|Permissions { tables, .. }| tables.values());
     for TablePermissions { select, insert, update, delete } in tables {
         let conditions = [
             select.as_ref().map(|select| &select.rows),

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use prony_access::Role;
+use prony_access::{AccessSettings, Role};
 use prony_graphql::{
     Name,
     cache::Cache,
+    document::limits::Limits,
     error::{ErrorCode, GraphqlError},
     schema::{
         Contribution, Schema, SchemaFault, SourceId,
@@ -19,7 +20,10 @@ use prony_source::{
 };
 use serde::Serialize;
 
-use super::plan::{NO_SOURCE, Plan};
+use super::{
+    interception::InterceptorIndex,
+    plan::{NO_SOURCE, Plan, PlanInputs},
+};
 use crate::joins::{JoinSettings, Joins};
 
 /// An open source under its name.
@@ -39,6 +43,8 @@ pub(crate) struct Served {
     /// By [`SourceId`].
     pub(crate) sources: Vec<Arc<dyn SourceSchema>>,
     pub(crate) cache: Cache<Plan>,
+    /// What is called around fields; none where nothing is.
+    pub(super) interceptors: Option<Arc<InterceptorIndex>>,
     /// What the console shows beside the editor, as JSON.
     pub(crate) description: Bytes,
     /// By [`SourceId`]: beside which names it was asked what it offers.
@@ -91,8 +97,26 @@ impl Served {
         // Documents are small beside plans with their statements, but there are as many.
         let half = cache_bytes / 2;
         let cache = Cache::new(half, half);
-        let (joins, join_faults) = (Joins::default(), Vec::new());
-        Self { generation, schema, sources, cache, description, reserved, joins, join_faults }
+        let (joins, join_faults, interceptors) = (Joins::default(), Vec::new(), None);
+        Self { generation, schema, sources, cache, interceptors, description, reserved, joins, join_faults }
+    }
+
+    /// What plans are made from.
+    pub(super) fn plan_inputs<'a>(&'a self, limits: &'a Limits) -> PlanInputs<'a> {
+        let Self { schema, sources, joins, interceptors, .. } = self;
+        PlanInputs { schema, sources, joins, interceptors: interceptors.as_ref(), limits }
+    }
+
+    /// Has called around its fields what is configured for everybody and, where it is for one, for a role.
+    pub(super) fn intercept(
+        mut self,
+        settings: &Arc<AccessSettings>,
+        role: Option<&Role>,
+        sources: &[NamedSource],
+    ) -> Self {
+        let names: Vec<&str> = sources.iter().map(|source| &*source.name).collect();
+        self.interceptors = InterceptorIndex::new(settings, role, &names, &self.sources);
+        self
     }
 
     /// What of this a role is served, by the same names. What does not fit its sources is left out.

@@ -34,24 +34,38 @@ pub(crate) fn peer(head: &Parts) -> IpAddr {
     head.extensions.get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0)
 }
 
-/// Why the HTTP APIs of sources do not respond to a request, where they do not: they know no permissions.
-pub(super) async fn api_refusal(core: &impl ExecutionContext, headers: &HeaderMap) -> Option<AuthRefusal> {
-    // Rules are for operations, and so is the address.
-    let nowhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-    let refusal = match core.site().access.identify(fields(headers), nowhere).await {
-        Ok(asker) => api_role_refusal(asker.as_ref())?,
-        Err(refusal) => refusal,
-    };
-    note(core, &refusal);
-    Some(refusal)
+/// Who asks the HTTP APIs of sources.
+pub(super) enum ApiAsker {
+    /// Who may do everything.
+    Unrestricted,
+    Restricted(Asker),
 }
 
-/// Who is let in, and may not use the HTTP APIs of sources.
-pub(crate) fn api_role_refusal(asker: Option<&Asker>) -> Option<AuthRefusal> {
-    let asker = asker?;
+/// Who asks an HTTP API; what is refused is counted and logged.
+pub(super) async fn api_asker(
+    core: &impl ExecutionContext,
+    headers: &HeaderMap,
+) -> Result<ApiAsker, AuthRefusal> {
+    // Rules are for operations, and so is the address.
+    let nowhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    let asker = core.site().access.identify(fields(headers), nowhere).await;
+    let asker = asker.inspect_err(|refusal| note(core, refusal))?;
+    Ok(match asker {
+        Some(asker) if !is_unrestricted(&asker) => ApiAsker::Restricted(asker),
+        _ => ApiAsker::Unrestricted,
+    })
+}
+
+/// Whether all of the HTTP APIs of sources is for who asks.
+pub(crate) fn is_unrestricted(asker: &Asker) -> bool {
+    asker.roles.role(asker.identity.role).unrestricted
+}
+
+/// Why a request to an HTTP API is refused of which it is not known that a role may make it.
+pub(super) fn api_role_refusal(asker: &Asker) -> AuthRefusal {
     let role = asker.roles.role(asker.identity.role);
-    let reason = || format!("role `{}` is not unrestricted, and only such may use this API", role.name);
-    (!role.unrestricted).then(|| AuthRefusal::new(RefusalKind::RoleNotAllowed, reason()))
+    let reason = format!("role `{}` is not unrestricted, and only such may make this call", role.name);
+    AuthRefusal::new(RefusalKind::RoleNotAllowed, reason)
 }
 
 /// Counts a refusal, and tells the log why.

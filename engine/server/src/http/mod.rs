@@ -22,7 +22,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body, Incoming};
 
-use self::{apis::ApiId, reply::not_allowed};
+use self::{apis::ApiId, authentication::ApiAsker, reply::not_allowed};
 pub(crate) use self::{
     apis::{ApiConnections, HttpApis},
     cors::comes_from_a_friend,
@@ -128,9 +128,10 @@ async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Req
         Some(id) if changes(request.method()) && !comes_from_a_friend(request.headers(), origins(core)) => {
             apis::refuse(apis, id, StatusCode::FORBIDDEN, FOREIGN_PAGE)
         }
-        Some(id) => match authentication::api_refusal(&**core, request.headers()).await {
-            Some(refusal) => authentication::refused_by(apis, id, &refusal),
-            None => apis::by_hyper::respond(core, connections, id, request).await,
+        Some(id) => match authentication::api_asker(&**core, request.headers()).await {
+            Err(refusal) => authentication::refused_by(apis, id, &refusal),
+            Ok(ApiAsker::Restricted(asker)) => apis::by_role::respond(core, id, &asker, &request),
+            Ok(ApiAsker::Unrestricted) => apis::by_hyper::respond(core, connections, id, request).await,
         },
         None => route_other(core, path, request).await,
     }

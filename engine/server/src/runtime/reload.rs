@@ -70,6 +70,7 @@ async fn again(site: &Arc<Site>, reload: &Reload) {
                 .to_owned());
         }
         at.engine.check_roles(&settings).map_err(|faults| faults.join("\n"))?;
+        at.engine.replace_interceptors(&settings)?;
         Ok::<_, String>(settings)
     });
     match renewed.await.unwrap_or_else(|error| Err(error.to_string())) {

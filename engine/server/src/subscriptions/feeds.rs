@@ -14,6 +14,8 @@ use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     request::Caller,
     response::FieldResult,
+    schema::SourceId,
+    variables::Variables,
 };
 use prony_source::Events;
 
@@ -23,9 +25,9 @@ use super::{
     outbox::{Item, Stop},
 };
 use crate::graphql::{
-    Asker, CoreEngine, ExecutionContext as _,
+    Asker, CoreEngine, ExecutionContext as _, interception,
     pipeline::{self, Prepared},
-    plan::Step,
+    plan::{Plan, Step},
 };
 
 /// A place among the subscribers of a feed; the last one that is dropped ends the feed.
@@ -44,7 +46,13 @@ pub(crate) fn subscribe(
 ) -> Result<Subscription, GraphqlError> {
     let variables = serde_json::to_string(prepared.variables.values()).expect("JSON values are JSON");
     let caller = prepared.variables.caller().map(Caller::address);
-    let session = prepared.asker.as_ref().map(Asker::relevant_values).unwrap_or_default();
+    // Interceptors are told more of who asks than permissions use.
+    let has_interceptors = prepared.plan.interception.is_some();
+    let identity = if has_interceptors { Asker::identity_text } else { Asker::relevant_values };
+    let mut session = prepared.asker.as_ref().map(identity).unwrap_or_default();
+    if let Some(authority) = prepared.variables.authority() {
+        session = format!("{session}{authority:?}").into();
+    }
     let plan = Arc::as_ptr(&prepared.plan).addr();
     let headers = prepared.variables.headers().to_vec();
     let key = Key { plan, variables: variables.into(), caller, session, headers };
@@ -75,9 +83,14 @@ fn open(core: &Rc<CoreEngine>, prepared: &Prepared, key: Key) -> Result<Rc<Feed>
     let (events, live) = match session.change_signal(root) {
         Some(signal) => {
             let shared = Rc::new(LiveProgress::default());
-            let answers = live::answers(core, plan, *source, variables, signal, Rc::clone(&shared));
+            let answers = if plan.interception.is_some() {
+                intercepted(core, prepared, *source, &shared)
+            } else {
+                live::answers(core, plan, *source, variables, signal, Rc::clone(&shared))
+            };
             (answers, Some(LiveFeed { shared, last: RefCell::default() }))
         }
+        None if plan.interception.is_some() => (intercepted(core, prepared, *source, &Rc::default()), None),
         None => (session.subscribe(root, variables)?, None),
     };
     // The task's handle is part of the feed, and the feed of the task.
@@ -95,6 +108,20 @@ fn open(core: &Rc<CoreEngine>, prepared: &Prepared, key: Key) -> Result<Rc<Feed>
     });
     core.hub.feeds.borrow_mut().insert(key, Rc::clone(&feed));
     Ok(feed)
+}
+
+/// The results of a subscription with interceptors, which may have it ask something else.
+fn intercepted(
+    core: &Rc<CoreEngine>,
+    prepared: &Prepared,
+    source: SourceId,
+    shared: &Rc<LiveProgress>,
+) -> Events {
+    let (at, progress, refused) = (Rc::clone(core), Rc::clone(shared), Rc::clone(shared));
+    let live = move |plan: &Arc<Plan>, variables: &Variables, signal| {
+        live::answers(&at, plan, source, variables, signal, Rc::clone(&progress))
+    };
+    interception::events(core, prepared, live, move || refused.begin())
 }
 
 /// Carries events to subscribers until the source ends, or the last subscriber aborts it.

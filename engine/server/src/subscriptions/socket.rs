@@ -333,11 +333,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
                 if error.detail.is_some() { Close::internal() } else { Close::forbidden(error.message) }
             })
         });
-        self.context = RequestContext {
-            caller: caller.transpose()?.map(Ok),
-            asker: context.asker,
-            headers: context.headers,
-        };
+        self.context = RequestContext { caller: caller.transpose()?.map(Ok), ..context };
         let end = self.context.expires_at().map(access::until);
         self.expiry = end.map(|end| Box::pin(tokio::time::sleep(end)));
         Ok(())

@@ -12,6 +12,7 @@ mod fast_path;
 mod graph;
 mod graphql;
 mod hosted;
+mod interceptors;
 mod limits;
 mod live;
 mod paths;

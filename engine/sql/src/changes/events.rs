@@ -104,6 +104,13 @@ impl<P: 'static> Watch<P> {
                 None => return Some(FieldResult { data: None, errors: passed.errors }),
             }
         }
+        if let (Some(visible), Some(before)) = (&self.plan.visible, &change.previous) {
+            let before = self.variables.with_given(self::given(table, before)?);
+            let seen = (self.ask)(visible, before).await;
+            if only_row(seen.data.as_deref()).is_none_or(<[u8]>::is_empty) {
+                return None;
+            }
+        }
         let mut result = FieldResult::data(b"{".to_vec());
         for (index, output) in self.plan.outputs.iter().enumerate() {
             let asked = match &output.kind {

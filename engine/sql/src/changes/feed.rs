@@ -280,7 +280,13 @@ mod tests {
 
     fn change(table: u32, value: &str) -> RowChange {
         let row = RowValues(vec![value.into()].into());
-        RowChange { table: TableId(table), operation: Operation::Insert, row: Some(row), previous_key: None }
+        RowChange {
+            table: TableId(table),
+            operation: Operation::Insert,
+            row: Some(row),
+            previous_key: None,
+            previous: None,
+        }
     }
 
     fn heard(reader: &mut Reader) -> Option<Result<String, Lost>> {

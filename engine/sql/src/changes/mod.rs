@@ -53,6 +53,7 @@ impl Transaction {
             size_of::<RowChange>()
                 + change.row.as_ref().map_or(0, values)
                 + change.previous_key.as_ref().map_or(0, values)
+                + change.previous.as_ref().map_or(0, values)
         };
         size_of::<Self>() + self.changes.iter().map(one).sum::<usize>()
     }
@@ -68,6 +69,8 @@ pub struct RowChange {
     pub row: Option<RowValues>,
     /// The primary key before, in key order, where an update has changed it.
     pub previous_key: Option<RowValues>,
+    /// All served columns before an update, where the database tells them.
+    pub previous: Option<RowValues>,
 }
 
 /// Values as JSON texts, as responses hold them.

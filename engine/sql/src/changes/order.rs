@@ -114,7 +114,13 @@ mod tests {
 
     fn change(name: &str) -> Vec<RowChange> {
         let row = Some(RowValues(vec![name.into()].into()));
-        vec![RowChange { table: TableId(0), operation: Operation::Insert, row, previous_key: None }]
+        vec![RowChange {
+            table: TableId(0),
+            operation: Operation::Insert,
+            row,
+            previous_key: None,
+            previous: None,
+        }]
     }
 
     fn heard(reader: &mut Reader) -> String {

@@ -14,7 +14,7 @@ use crate::{
     lower::{row_outputs, unknown_field},
     lower_filter,
     model::{Model, TableId},
-    plan::{ListPlan, Output, OutputKind, RowsPlan},
+    plan::{Filter, ListPlan, Output, OutputKind, RowsPlan},
     restrict::Restrictions,
 };
 
@@ -30,6 +30,8 @@ pub struct ChangesPlan<P> {
     /// Answers with a row where the change's row passes the filter; `None` where another statement says so, or nothing
     /// has to.
     pub filter: Option<P>,
+    /// Answers with a row where the row before an update could be seen; `None` where all can.
+    pub visible: Option<P>,
 }
 
 /// One member of an event.
@@ -63,7 +65,7 @@ impl<P> ChangesPlan<P> {
             ChangeKind::Asked(statement) => Some(statement),
             _ => None,
         });
-        self.filter.iter().chain(asked)
+        self.filter.iter().chain(&self.visible).chain(asked)
     }
 
     /// Lowers a field of a valid operation; only changes of rows that pass the restrictions are told of. `prepare` makes a statement of a list of the one row that is given.
@@ -113,7 +115,19 @@ impl<P> ChangesPlan<P> {
         } else {
             Some(ask(&field.response_key, field.position, Vec::new())?)
         };
+        let visible = restrictions.map(|restrictions| {
+            let (table, filter) = (names.table, Filter::everything());
+            let (outputs, order) = (Vec::new(), Vec::new());
+            let mut list = ListPlan { table, outputs, filter, order, limit: None, offset: None };
+            restrictions.apply_to_change(model, &mut list, field.position);
+            list
+        });
+        let visible = visible.filter(|list| !list.filter.is_everything());
+        let visible = visible
+            .map(|list| prepare((&*field.response_key, field.position), &RowsPlan::List(list)))
+            .transpose()?;
         Ok(Self {
+            visible,
             table: names.table,
             response_key: field.response_key.as_str().into(),
             position: field.position,

@@ -37,7 +37,7 @@ impl Restrictions {
     /// # Errors
     /// All tables that are not served, columns that they do not have and conditions that do not fit them.
     pub fn new(model: &Model, permissions: &Permissions) -> Result<Self, Vec<PermissionFault>> {
-        let (mut tables, mut faults) = (HashMap::new(), Vec::new());
+        let (mut tables, mut faults) = (HashMap::new(), permissions.field_faults().collect::<Vec<_>>());
         for (name, granted) in &permissions.tables {
             let mut fault = |message: String| faults.push(PermissionFault { name: name.clone(), message });
             match table_named(model, name) {
@@ -103,12 +103,9 @@ pub(crate) fn written_session_variables(root: &Root) -> Vec<Slot> {
     slots.collect()
 }
 
-fn table_named<'m>(model: &'m Model, name: &str) -> Result<(TableId, &'m Table), String> {
-    let qualified = |table: &Table| {
-        let schema = table.schema.as_deref();
-        schema.map_or_else(|| table.name.to_string(), |schema| format!("{schema}.{}", table.name))
-    };
-    let is_meant = |table: &Table| *table.name == *name || qualified(table) == name;
+/// The table that a configuration calls so.
+pub(crate) fn table_named<'m>(model: &'m Model, name: &str) -> Result<(TableId, &'m Table), String> {
+    let is_meant = |table: &Table| *table.name == *name || table.qualified_name() == name;
     let mut found = model.tables.iter().enumerate().filter(|(_, table)| is_meant(table));
     match (found.next(), found.next()) {
         (Some((index, table)), None) => Ok((TableId(index as u32), table)),

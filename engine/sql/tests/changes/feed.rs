@@ -246,7 +246,7 @@ fn a_live_query_depends_on_what_a_condition_on_a_has_one_asks_for() {
     let tables = [("region", granted(all())), ("country", granted(open)), ("city", granted(all()))];
     let tables = tables.map(|(name, granted)| (name.to_owned(), granted)).into();
     on_a_core(async {
-        let bed = Bed::for_role(&made, &Permissions { tables });
+        let bed = Bed::for_role(&made, &Permissions { tables, ..Permissions::default() });
         let mut signal = bed.watch("subscription { cities { id country { id } } }");
         bed.ask("mutation { updateRegion(pk_columns: {id: 1}, is_open: false) { result } }").await;
         assert!(signal.changed().now_or_never().is_some());

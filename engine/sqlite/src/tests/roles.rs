@@ -65,7 +65,8 @@ fn permissions() -> Permissions {
     };
     let remarks = TablePermissions { insert: Some(remarks), ..TablePermissions::default() };
     let tables = [("order line", lines), ("customer", customers), ("remark", remarks)];
-    Permissions { tables: tables.map(|(name, granted)| (name.to_owned(), granted)).into() }
+    let tables = tables.map(|(name, granted)| (name.to_owned(), granted)).into();
+    Permissions { tables, ..Permissions::default() }
 }
 
 fn serve(made: &Made) -> Served {
@@ -152,7 +153,10 @@ fn a_condition_that_may_be_a_mistake_is_one() {
         let rows = SessionNames::default().condition(&written).unwrap();
         let select = Some(SelectPermission::of_rows(rows));
         let granted = TablePermissions { select, ..TablePermissions::default() };
-        let permissions = Permissions { tables: BTreeMap::from([("order line".to_owned(), granted)]) };
+        let permissions = Permissions {
+            tables: BTreeMap::from([("order line".to_owned(), granted)]),
+            ..Permissions::default()
+        };
         writeln!(told, "{written}\n{}", served.refused(&permissions)).unwrap();
     }
     let nothing = || SessionNames::default().condition(&json!({})).unwrap();
@@ -170,7 +174,10 @@ fn a_condition_that_may_be_a_mistake_is_one() {
         }),
         ..TablePermissions::default()
     };
-    let permissions = Permissions { tables: BTreeMap::from([("order line".to_owned(), granted)]) };
+    let permissions = Permissions {
+        tables: BTreeMap::from([("order line".to_owned(), granted)]),
+        ..Permissions::default()
+    };
     told.push_str(&served.refused(&permissions));
     expect![[r#"
         {"owner":"$login"}

@@ -282,11 +282,10 @@ fn create_triggers(id: TableId, table: &Table) -> String {
         push_identifier(&mut sql, &table.name);
         let _ = write!(sql, " BEGIN SELECT {BEGIN}({}, {number});", id.0);
         let all: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
-        let key: Vec<&str> = table.primary_key.iter().map(|&column| &*table.column(column).name).collect();
         match operation {
             Operation::Insert => push_calls(&mut sql, AFTER, "new", &all),
             Operation::Update => {
-                push_calls(&mut sql, BEFORE, "old", &key);
+                push_calls(&mut sql, BEFORE, "old", &all);
                 push_calls(&mut sql, AFTER, "new", &all);
             }
             Operation::Delete => push_calls(&mut sql, BEFORE, "old", &all),
@@ -314,13 +313,19 @@ fn change(model: &Model, seen: &Seen) -> RowChange {
     let all: Vec<usize> = (0..table.columns.len()).collect();
     let key: Vec<usize> = table.primary_key.iter().map(|column| usize::from(column.0)).collect();
     let is_moved = seen.operation == Operation::Update
-        && key.iter().zip(&seen.before).any(|(&column, before)| seen.after.get(column) != Some(before));
+        && key.iter().any(|&column| seen.after.get(column) != seen.before.get(column));
+    let previous_key = || {
+        let before: Vec<Value> = key.iter().filter_map(|&column| seen.before.get(column)).cloned().collect();
+        values(table, &key, &before)
+    };
+    let is_update = seen.operation == Operation::Update;
     let row = if seen.operation == Operation::Delete { &seen.before } else { &seen.after };
     RowChange {
         table: seen.table,
         operation: seen.operation,
         row: values(table, &all, row),
-        previous_key: is_moved.then(|| values(table, &key, &seen.before)).flatten(),
+        previous_key: is_moved.then(previous_key).flatten(),
+        previous: is_update.then(|| values(table, &all, &seen.before)).flatten(),
     }
 }
 

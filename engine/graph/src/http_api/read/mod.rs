@@ -12,7 +12,7 @@ use prony_graph_store::Read;
 use prony_graphql::json::write_string;
 use prony_source::http_api::{ApiResponse, Progress};
 
-use self::lookup::{find, relationship};
+pub(super) use self::lookup::{find, relationship};
 use super::{
     error::CallError,
     json::{

@@ -5,8 +5,13 @@ use prony_graph_store::{Kind, Side};
 use prony_graphql::schema::build::{input, input_object, list, named};
 use prony_source::dialect::{filter_input, shared_type};
 
-use crate::schema::contribution::{NODE, RELATIONSHIP, Writer, input_of, scalar_name, valid};
-use crate::schema::model::{PropertyModel, TypeModel};
+use crate::{
+    planning::rights::PropertyUse,
+    schema::{
+        contribution::{NODE, RELATIONSHIP, Writer, input_of, scalar_name, valid},
+        model::{PropertyModel, TypeId, TypeModel},
+    },
+};
 
 const STRINGS: &[Name] = &[
     name!("eq"),
@@ -55,16 +60,28 @@ impl Writer<'_> {
     /// For nodes or relationships whatever their type.
     pub(super) fn common_inputs(&mut self, side: Side) {
         let name = if side == Side::Nodes { NODE } else { RELATIONSHIP };
-        let properties = &self.model.side(side).common;
-        self.clauses_and_sort(side, &name, properties, true);
+        let grants = self.grants;
+        let filtered = grants.common(side, PropertyUse::Filter).collect();
+        let sorted = grants.common(side, PropertyUse::Sort).collect();
+        self.clauses_and_sort(side, &name, filtered, sorted, true);
     }
 
-    pub(super) fn inputs(&mut self, side: Side, of: &TypeModel) {
+    pub(super) fn inputs(&mut self, side: Side, id: TypeId, of: &TypeModel) {
         let name = valid(&of.type_name);
-        self.clauses_and_sort(side, &name, &of.properties, false);
+        let grants = self.grants;
+        let filtered = grants.properties(side, id, PropertyUse::Filter).collect();
+        let sorted = grants.properties(side, id, PropertyUse::Sort).collect();
+        self.clauses_and_sort(side, &name, filtered, sorted, false);
     }
 
-    fn clauses_and_sort(&mut self, side: Side, of: &Name, properties: &[PropertyModel], of_all: bool) {
+    fn clauses_and_sort(
+        &mut self,
+        side: Side,
+        of: &Name,
+        filtered: Vec<&PropertyModel>,
+        sorted: Vec<&PropertyModel>,
+        of_all: bool,
+    ) {
         let clauses = valid(&format!("{of}Clauses"));
         let mut fields = vec![
             input(&name!("and"), list(&clauses)),
@@ -84,7 +101,7 @@ impl Writer<'_> {
                 fields.push(input(&end, named(&name!("GraphNodeClauses"))));
             }
         }
-        for property in properties {
+        for property in filtered {
             self.see(property.kind);
             fields.push(input_of(property, named(&filter_name(property.kind))));
         }
@@ -92,7 +109,7 @@ impl Writer<'_> {
         let sort = valid(&format!("{of}Sort"));
         let mut keys: Vec<Node<InputValueDefinition>> =
             own.iter().map(|(name, _)| input(name, order.clone())).collect();
-        keys.extend(properties.iter().map(|property| input_of(property, order.clone())));
+        keys.extend(sorted.into_iter().map(|property| input_of(property, order.clone())));
         let contribution = &mut self.contribution;
         contribution.types.push(input_object(&clauses, None, fields));
         contribution.types.push(input_object(&sort, None, keys));
@@ -126,7 +143,7 @@ impl Writer<'_> {
                 }
             }
         }
-        if !self.contribution.mutation.is_empty() {
+        if !self.contribution.mutation.is_empty() || !self.contribution.subscription.is_empty() {
             shared.extend([name!("ChangeOperation"), name!("Result")]);
         }
         let types = shared.iter().filter_map(|name| shared_type(name, &mut self.pool));

@@ -8,11 +8,18 @@ use apollo_compiler::{
 use prony_graph_store::Side;
 use prony_graphql::schema::build::{field_with_arguments, input, input_object, named, non_null};
 
-use crate::schema::contribution::{Writer, derived, input_of, valid, value_type};
-use crate::schema::model::TypeModel;
+use crate::{
+    planning::rights::{Grant, PropertyUse},
+    schema::{
+        contribution::{Writer, derived, input_of, valid, value_type},
+        model::{TypeId, TypeModel},
+    },
+};
 
 impl Writer<'_> {
-    pub(super) fn mutations(&mut self, side: Side, of: &TypeModel) {
+    pub(super) fn mutations(&mut self, side: Side, id_of: TypeId, of: &TypeModel) {
+        let grants = self.grants;
+        let can = |grant| grants.can(side, id_of, grant);
         let key_type = derived(of, "PkColumns");
         let id = |ty: Type| input(&name!("_id"), ty);
         let (key, identity) = match side {
@@ -26,19 +33,32 @@ impl Writer<'_> {
                 (vec![id(non_null(&name!("BigInt")))], vec![end(name!("from")), end(name!("to"))])
             }
         };
-        self.contribution.types.push(input_object(&key_type, None, key));
-        if side == Side::Relationships && of.name == self.model.relationships.types[0].name {
-            self.node_key();
-        }
-        let properties: Vec<_> =
-            of.properties.iter().map(|property| input_of(property, value_type(property.kind))).collect();
+        let properties = |used| {
+            let given = grants.properties(side, id_of, used);
+            given.map(|property| input_of(property, value_type(property.kind))).collect::<Vec<_>>()
+        };
         let pk_columns = vec![input(&name!("pk_columns"), non_null(&key_type))];
-        let changed = [pk_columns.clone(), properties.clone()].concat();
+        let changed = [pk_columns.clone(), properties(PropertyUse::Update)].concat();
         let result = || named(&name!("Result"));
-        self.mutation("create", of, [identity, properties].concat(), named(&valid(&of.type_name)));
-        self.mutation("update", of, changed.clone(), result());
-        self.mutation("replace", of, changed, result());
-        self.mutation("delete", of, pk_columns, result());
+        if [Grant::Update, Grant::Delete].into_iter().any(can) {
+            self.contribution.types.push(input_object(&key_type, None, key));
+        }
+        if can(Grant::Insert) {
+            if side == Side::Relationships && !std::mem::replace(&mut self.has_node_key, true) {
+                self.node_key();
+            }
+            let arguments = [identity, properties(PropertyUse::Insert)].concat();
+            self.mutation("create", of, arguments, named(&valid(&of.type_name)));
+        }
+        if can(Grant::Update) {
+            self.mutation("update", of, changed.clone(), result());
+        }
+        if can(Grant::Replace) {
+            self.mutation("replace", of, changed, result());
+        }
+        if can(Grant::Delete) {
+            self.mutation("delete", of, pk_columns, result());
+        }
     }
 
     /// How a mutation names a node of any type.

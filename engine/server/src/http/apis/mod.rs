@@ -3,11 +3,13 @@
 
 mod body;
 pub(super) mod by_hyper;
+pub(super) mod by_role;
 
 use std::{cell::RefCell, sync::Arc};
 
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::Full;
+use prony_graphql::schema::SourceId;
 use prony_source::{
     Source,
     http_api::{ApiConnection, ApiLimits, ApiResponse, HttpApi, ResponseStream},
@@ -26,6 +28,7 @@ pub(crate) struct HttpApis {
 #[derive(Debug)]
 struct ServedApi {
     api: Arc<dyn HttpApi>,
+    source: SourceId,
     /// As the API says them.
     prefixes: &'static [&'static str],
 }
@@ -39,8 +42,9 @@ impl HttpApis {
         sources: impl IntoIterator<Item = &'a Arc<dyn Source>>,
         settings: &Settings,
     ) -> Self {
-        let apis = sources.into_iter().filter_map(|source| source.http_api());
-        let apis = apis.map(|api| ServedApi { prefixes: api.prefixes(), api }).collect();
+        let numbered = (0u16..).map(SourceId).zip(sources);
+        let apis = numbered.filter_map(|(id, source)| Some((id, source.http_api()?)));
+        let apis = apis.map(|(source, api)| ServedApi { prefixes: api.prefixes(), source, api }).collect();
         Self { apis, limits: ApiLimits { max_body_bytes: settings.max_body_bytes } }
     }
 
@@ -53,6 +57,11 @@ impl HttpApis {
     /// The API that responds at paths that nobody has.
     pub(super) fn of_unknown_paths(&self) -> Option<ApiId> {
         self.apis.iter().position(|api| api.api.takes_unknown_paths()).map(ApiId)
+    }
+
+    /// Whose API it is.
+    pub(super) fn source(&self, id: ApiId) -> SourceId {
+        self.apis[id.0].source
     }
 
     pub(super) fn get(&self, id: ApiId) -> &dyn HttpApi {

@@ -89,7 +89,8 @@ fn context(core: &CoreEngine, peer: IpAddr, request: &SimpleRequest<'_>) -> Opti
     if core.settings().functions.want_caller() {
         return Some(core.site().context(&request.to_request()?.into_parts().0, asker));
     }
-    Some(RequestContext { asker, caller: None, headers: core.site().wanted_headers(request.fields()) })
+    let headers = core.site().wanted_headers(request.fields());
+    Some(RequestContext { headers, ..RequestContext::of_asker(core.settings(), asker) })
 }
 
 async fn execute(core: Rc<CoreEngine>, prepared: Box<Prepared>, mut clock: StageClock) -> (Outcome, Vec<u8>) {

@@ -22,7 +22,7 @@ use crate::{
     graphql::{CoreEngine, ExecutionContext as _},
     http::{
         ApiConnections, Reply,
-        authentication::api_role_refusal,
+        authentication::is_unrestricted,
         cors,
         routes::{self, AtOnce},
     },
@@ -143,7 +143,7 @@ impl Responder {
     /// Whether it is known that the HTTP APIs of sources respond.
     fn is_let_in(&self, request: &SimpleRequest<'_>) -> bool {
         match self.core.site().access.try_identify(request.fields(), self.peer) {
-            Known::Asker(asker) => api_role_refusal(asker.as_ref()).is_none(),
+            Known::Asker(asker) => asker.as_ref().is_none_or(is_unrestricted),
             Known::NotKnown => false,
         }
     }

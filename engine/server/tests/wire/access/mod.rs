@@ -1,5 +1,7 @@
 //! Who asks, and what each role is served, over every way in.
 
+mod functions;
+mod graph_calls;
 mod issuer;
 mod operations;
 mod reload;

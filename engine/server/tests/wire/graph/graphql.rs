@@ -10,13 +10,13 @@ use crate::support;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Graph {
-    pub(super) fn query(&mut self, text: &str) -> String {
+    pub(crate) fn query(&mut self, text: &str) -> String {
         self.client.0.send(support::query(text));
         self.client.0.response().lines().last().unwrap_or_default().to_owned()
     }
 
     /// The answer, once the schema knows what is asked for.
-    pub(super) fn query_when_known(&mut self, text: &str) -> String {
+    pub(crate) fn query_when_known(&mut self, text: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let answer = self.query(text);

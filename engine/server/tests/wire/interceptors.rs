@@ -1,0 +1,300 @@
+//! Interceptors around fields of tables and types, over every way in.
+
+use std::{
+    fs,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant, SystemTime},
+};
+
+use expect_test::expect;
+use prony_interceptors::JavaScriptLoader;
+use prony_server::{
+    config::{self, AccessSettings, CommandLine, Program, Reload},
+    runtime,
+};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::{
+    graph::Graph,
+    sockets::{Socket, subscribe},
+    support::{KINDS, PATIENCE, Server, post, settings},
+};
+
+/// Around genres: what each function is told is in the names that it returns.
+const GENRES: &str = r"
+declare function refuse(message: string, code?: string): never;
+
+export function before(request: any, context: any) {
+  const given = request.arguments;
+  switch (context.operation) {
+    case 'insert':
+      if (given.Name === 'Noise') refuse(`no noise for ${context.role ?? 'anybody'}`, 'NOISE');
+      given.Name = given.Name.trim();
+      break;
+    case 'update':
+      return { arguments: {} };
+    case 'delete':
+      return null;
+    case 'select':
+      if (context.kind !== 'mutation' && context.path.length === 1) given.limit = Math.min(given.limit ?? 2, 2);
+  }
+}
+
+export async function after(result: any, context: any) {
+  const rows = Array.isArray(result) ? result : [result];
+  for (const row of rows) {
+    if (row.Name !== undefined) row.Name = `${row.Name}/${context.path.join('.')}`;
+  }
+  if (context.operation === 'insert') result.GenreId = -result.GenreId;
+  if (context.operation === 'aggregate') return { count: 'many' };
+}
+";
+
+/// A folder with a configuration and modules.
+fn folder(text: &str, files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    for (name, content) in files.iter().chain([&("prony.toml", text)]) {
+        fs::write(folder.path().join(name), content).expect("it can be written");
+    }
+    folder
+}
+
+/// What the configuration in a folder says, or all that is wrong with it.
+fn read(folder: &Path) -> Result<Arc<AccessSettings>, String> {
+    let path = folder.join("prony.toml");
+    let text = fs::read_to_string(&path).expect("the file is there");
+    let program = Program { kinds: KINDS, interceptors: Some(&JavaScriptLoader) };
+    let text = format!("{text}\n[[source]]\nurl = \"sqlite:none.db\"\n");
+    let settings = config::load_for(program, Some((&path, &text)), CommandLine::default(), &|_| None);
+    let shown = |faults: config::Faults| faults.to_string().replace(&*folder.display().to_string(), "");
+    settings.map(|settings| settings.access).map_err(shown)
+}
+
+fn serve(text: &str, files: &[(&str, &str)]) -> Server {
+    let folder = folder(text, files);
+    let access = read(folder.path()).expect("the configuration is right");
+    Server::with(|settings| settings.access = access)
+}
+
+fn body(server: &Server, query: &str) -> String {
+    let response = server.ask(post(&json!({ "query": query }).to_string()));
+    let body = response.lines().last().unwrap_or_default();
+    // References are new each time.
+    match body.split_once("\"reference\":\"") {
+        Some((before, after)) => format!("{before}…{}", &after[after.find('"').unwrap_or(0)..]),
+        None => body.to_owned(),
+    }
+}
+
+fn bodies(server: &Server, queries: &[&str]) -> String {
+    let told: Vec<String> =
+        queries.iter().map(|query| format!("{query}\n  {}\n", body(server, query))).collect();
+    told.concat()
+}
+
+const AROUND_GENRES: &str = "[interceptors.sources.chinook.tables]\nGenre = \"genres.ts\"\n";
+
+#[test]
+fn arguments_and_results_are_changed_and_refused() {
+    let server = serve(AROUND_GENRES, &[("genres.ts", GENRES)]);
+    let told = bodies(
+        &server,
+        &[
+            "{ genres { GenreId Name } }",
+            "{ genres(limit: 50) { GenreId } artists(limit: 1) { Name } }",
+            "query ($n: Int = 1) { g: genres(limit: $n) { n: Name Name } }",
+            "mutation { createGenre(GenreId: 98, Name: \"  Jazz  \") { GenreId } }",
+            "{ genres(where: {GenreId: {eq: 98}}) { Name } }",
+            "mutation { a: createGenre(GenreId: 97, Name: \"Ska\") { GenreId } b: createGenre(GenreId: 99, Name: \"Noise\") { GenreId } }",
+            "{ genres(where: {GenreId: {gte: 97}}) { GenreId } }",
+            "mutation { updateGenre(pk_columns: {GenreId: 98}, Name: \"x\") { result } }",
+            "mutation { deleteGenre(pk_columns: {GenreId: 98}) { result } }",
+            "{ genres_aggregate { count } artists(limit: 1) { ArtistId } }",
+            "{ tracks(limit: 2, sort: [{TrackId: asc}]) { TrackId genre { Name tracks(limit: 1) { genre { Name } } } } }",
+        ],
+    );
+    expect![[r#"
+        { genres { GenreId Name } }
+          {"data":{"genres":[{"GenreId":1,"Name":"Rock/genres"},{"GenreId":2,"Name":"Jazz/genres"}]}}
+        { genres(limit: 50) { GenreId } artists(limit: 1) { Name } }
+          {"data":{"genres":[{"GenreId":1},{"GenreId":2}],"artists":[{"Name":"AC/DC"}]}}
+        query ($n: Int = 1) { g: genres(limit: $n) { n: Name Name } }
+          {"data":{"g":[{"n":"Rock","Name":"Rock/g"}]}}
+        mutation { createGenre(GenreId: 98, Name: "  Jazz  ") { GenreId } }
+          {"data":{"createGenre":{"GenreId":-98}}}
+        { genres(where: {GenreId: {eq: 98}}) { Name } }
+          {"data":{"genres":[{"Name":"Jazz/genres"}]}}
+        mutation { a: createGenre(GenreId: 97, Name: "Ska") { GenreId } b: createGenre(GenreId: 99, Name: "Noise") { GenreId } }
+          {"data":{"a":null,"b":null},"errors":[{"message":"nothing was executed, because another field of the mutation was refused","locations":[{"line":1,"column":12}],"path":["a"],"extensions":{"code":"FORBIDDEN"}},{"message":"no noise for anybody","locations":[{"line":1,"column":65}],"path":["b"],"extensions":{"code":"NOISE"}}]}
+        { genres(where: {GenreId: {gte: 97}}) { GenreId } }
+          {"data":{"genres":[{"GenreId":98}]}}
+        mutation { updateGenre(pk_columns: {GenreId: 98}, Name: "x") { result } }
+          {"data":{"updateGenre":null},"errors":[{"message":"an interceptor of this field has failed","locations":[{"line":1,"column":12}],"path":["updateGenre"],"extensions":{"code":"INTERCEPTOR_FAILED",…"}}]}
+        mutation { deleteGenre(pk_columns: {GenreId: 98}) { result } }
+          {"data":{"deleteGenre":null},"errors":[{"message":"an interceptor of this field has failed","locations":[{"line":1,"column":12}],"path":["deleteGenre"],"extensions":{"code":"INTERCEPTOR_FAILED",…"}}]}
+        { genres_aggregate { count } artists(limit: 1) { ArtistId } }
+          {"data":null,"errors":[{"message":"an interceptor of this field has failed","locations":[{"line":1,"column":3}],"path":["genres_aggregate"],"extensions":{"code":"INTERCEPTOR_FAILED",…"}}]}
+        { tracks(limit: 2, sort: [{TrackId: asc}]) { TrackId genre { Name tracks(limit: 1) { genre { Name } } } } }
+          {"data":{"tracks":[{"TrackId":1,"genre":{"Name":"Rock/tracks.genre","tracks":[{"genre":{"Name":"Rock/tracks.genre.tracks.genre"}}]}},{"TrackId":2,"genre":{"Name":"Rock/tracks.genre","tracks":[{"genre":{"Name":"Rock/tracks.genre.tracks.genre"}}]}}]}}
+    "#]].assert_eq(&told);
+}
+
+#[test]
+fn subscriptions_deliver_what_after_returns() {
+    let server = serve(AROUND_GENRES, &[("genres.ts", GENRES)]);
+    let mut socket = Socket::ready(&server);
+    socket.send(&subscribe("live", "subscription { genres(where: {GenreId: {gt: 90}}) { Name } }"));
+    assert_eq!(socket.next(), r#"{"id":"live","type":"next","payload":{"data":{"genres":[]}}}"#);
+    socket.send(&subscribe("events", "subscription { onGenreChanged { operation genre { GenreId Name } } }"));
+    let mut told: Vec<String> = Vec::new();
+    let deadline = Instant::now() + PATIENCE;
+    let has = |told: &[String], id: &str| told.iter().any(|text| text.contains(&format!("\"id\":\"{id}\"")));
+    // The subscription to changes has begun when it hears of one of them.
+    for id in 91.. {
+        assert!(Instant::now() < deadline, "{told:?}");
+        body(&server, &format!("mutation {{ createGenre(GenreId: {id}, Name: \"New\") {{ GenreId }} }}"));
+        told.push(socket.next());
+        if has(&told, "live") && has(&told, "events") {
+            break;
+        }
+    }
+    let live = told.iter().find(|text| text.contains("live")).expect("the list is told too");
+    assert!(live.contains(r#""Name":"New/genres""#), "{live}");
+    let event = told.iter().find(|text| text.contains("events")).expect("it was waited for");
+    assert!(event.contains(r#""operation":"INSERT""#) && event.contains(r#""Name":"New""#), "{event}");
+    let refused = "subscription { artists(limit: 3) { Name } }";
+    let refuse = "export const before = () => refuse('not you')";
+    let server = serve("[interceptors.sources.chinook.tables]\nArtist = \"a.js\"", &[("a.js", refuse)]);
+    let mut socket = Socket::ready(&server);
+    socket.send(&subscribe("r", refused));
+    expect![[r#"{"id":"r","type":"next","payload":{"data":null,"errors":[{"message":"not you","locations":[{"line":1,"column":16}],"path":["artists"],"extensions":{"code":"FORBIDDEN"}}]}}"#]].assert_eq(&socket.next());
+    assert_eq!(socket.next(), r#"{"id":"r","type":"complete"}"#);
+}
+
+/// Whoever asks is told to functions, and roles have functions of their own behind those of all.
+#[test]
+fn functions_know_who_asks() {
+    let text = r#"
+        [auth]
+        anonymous = "visitor"
+        [roles.visitor.sources.chinook.tables.Genre]
+        select = { columns = ["Name"], limit = 1 }
+        interceptors = { select = "role.js" }
+        [roles.other.sources.chinook.tables.Genre]
+        select = true
+        [interceptors.sources.chinook.tables]
+        Genre = { select = "all.js" }"#;
+    let all = "export function after(rows, context) { for (const row of rows) row.Name += ' all' }";
+    let role = "export function before(r, { role, user, scopes, session, table, source, kind, field }) {\n  if (r.arguments.offset) r.arguments.where = { GenreId: { eq: 1 } };\n  console.log('told')\n}\n\
+                export function after(rows, { role, user, scopes, session, arguments: given, kind, field, source, table }) {\n  rows[0].Name = JSON.stringify({ role, user, scopes, session, given, kind, field, source, table })\n}";
+    let server = serve(text, &[("all.js", all), ("role.js", role)]);
+    let told = bodies(&server, &["{ genres(limit: 1) { Name } }", "{ genres(offset: 1) { Name } }"]);
+    expect![[r#"
+        { genres(limit: 1) { Name } }
+          {"data":{"genres":[{"Name":"{\"role\":\"visitor\",\"user\":null,\"scopes\":[],\"session\":{},\"given\":{\"limit\":1},\"kind\":\"query\",\"field\":\"genres\",\"source\":\"chinook\",\"table\":\"Genre\"} all"}]}}
+        { genres(offset: 1) { Name } }
+          {"data":null,"errors":[{"message":"an interceptor of this field has failed","locations":[{"line":1,"column":3}],"path":["genres"],"extensions":{"code":"INTERCEPTOR_FAILED",…"}}]}
+    "#]].assert_eq(&told);
+}
+
+#[test]
+fn modules_are_read_again_with_the_configuration() {
+    let version = |version: &str| {
+        format!("export function after(rows) {{ for (const row of rows) row.Name = '{version}' }}")
+    };
+    let text = "[interceptors.sources.chinook.tables]\nGenre = \"g.js\"\n";
+    let folder = folder(text, &[("g.js", &version("one"))]);
+    let changes = Arc::new(AtomicU64::new(1));
+    let (path, to_stamp) = (folder.path().to_owned(), Arc::clone(&changes));
+    let access = read(&path).expect("the configuration is right");
+    let stamp = move || Some(SystemTime::UNIX_EPOCH + Duration::from_secs(to_stamp.load(Ordering::SeqCst)));
+    let server = Server::with(|settings| {
+        settings.access = access;
+        settings.reload = Some(Reload::new(move || read(&path), stamp));
+    });
+    let query = "{ genres(limit: 1) { Name } }";
+    let until = |expected: &str| {
+        let deadline = Instant::now() + PATIENCE;
+        while body(&server, query) != format!(r#"{{"data":{{"genres":[{{"Name":"{expected}"}}]}}}}"#) {
+            assert!(Instant::now() < deadline, "it does not become {expected}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let write = |name: &str, content: &str| {
+        fs::write(folder.path().join(name), content).expect("it can be written");
+        changes.fetch_add(1, Ordering::SeqCst);
+    };
+    until("one");
+    write("g.js", &version("two"));
+    until("two");
+    write("g.js", "export function after(rows) {");
+    std::thread::sleep(Duration::from_millis(1500));
+    until("two");
+    write("g.js", &version("three"));
+    until("three");
+    write("prony.toml", "");
+    until("Rock");
+}
+
+#[test]
+fn mistakes_are_told_before_anything_is_served() {
+    let text = "[interceptors]\ntimeout_ms = 1.5\n[interceptors.sources.chinook.tables]\nGenre = \"g.ts\"\nAlbum = { insert = \"gone.ts\" }\n";
+    let folder = folder(text, &[("g.ts", "export function before(r: any) {\n  return r.;\n}")]);
+    expect![[r#"
+        the configuration has 3 faults
+          g.ts:2:12: syntax error: unexpected token
+          /prony.toml:2:14: `timeout_ms`: write a whole number from 1 to 60000, not a number with a fraction
+          /prony.toml:5:20: gone.ts cannot be read: No such file or directory (os error 2)"#]]
+    .assert_eq(&read(folder.path()).expect_err("it is wrong"));
+    let text = "[interceptors.sources.chinook.tables]\nGenres = \"g.ts\"\n[interceptors.sources.shop.tables]\nx = \"g.ts\"";
+    let folder = self::folder(text, &[("g.ts", "export function before() {}")]);
+    let access = read(folder.path()).expect("the modules are right");
+    let database = prony_testkit::chinook::sqlite_copy();
+    let refused = runtime::start(settings(&database.path(), |settings| settings.access = access));
+    let told = refused.err().map(|error| error.to_string()).unwrap_or_default();
+    expect![[r#"
+        roles do not fit what is served:
+        /prony.toml:2:10: interceptors: source `chinook`, `Genres`: no such table is served; did you mean `Genre`?
+        /prony.toml:4:5: interceptors: there is no source `shop`"#]].assert_eq(&told.replace(&*folder.path().display().to_string(), ""));
+}
+
+#[test]
+fn nodes_and_relationships_have_interceptors() {
+    let text = "[interceptors.sources.graph.types]\nUser = \"u.js\"\nKNOWS = \"u.js\"";
+    let module = "export function before(request, { operation }) {\n  if (operation === 'insert' && request.arguments.name) request.arguments.name += '!';\n}\n\
+                  export function after(result, { operation }) {\n  for (const one of Array.isArray(result) ? result : [result]) if (one.name) one.name += operation;\n}";
+    let folder = folder(text, &[("u.js", module)]);
+    let access = read(folder.path()).expect("the configuration is right");
+    let mut graph = Graph::with(|settings| {
+        settings.access = access;
+        "graph".clone_into(&mut settings.sources[0].name);
+    });
+    for request in [
+        "POST /schema/nodes/User",
+        "POST /schema/nodes/User/properties/name/string",
+        "POST /schema/relationships/KNOWS",
+    ] {
+        assert!(graph.ask(request).starts_with("201"), "{request}");
+    }
+    let mut told =
+        graph.query_when_known("mutation { createUser(_key: \"Ada\", name: \"Ada\") { _key name } }");
+    for query in [
+        "mutation { updateUser(pk_columns: {_key: \"Ada\"}, name: \"Eve\") { result } }",
+        "{ users { name } user(_key: \"Ada\") { name } users_aggregate { count } }",
+        "{ graph_nodes { _key } }",
+    ] {
+        told.push('\n');
+        told.push_str(&graph.query(query));
+    }
+    expect![[r#"
+        {"data":{"createUser":{"_key":"Ada","name":"Ada!insert"}}}
+        {"data":{"updateUser":{"result":true}}}
+        {"data":{"users":[{"name":"Eveselect"}],"user":{"name":"Eveselect"},"users_aggregate":{"count":1}}}
+        {"data":{"graph_nodes":[{"_key":"Ada"}]}}"#]]
+    .assert_eq(&told);
+}

@@ -4,7 +4,7 @@ import { h, section, svg } from './dom';
 import { table } from './tables';
 
 const width = 400;
-const words = { better: 'better', worse: 'worse', not_shown: 'no difference shown' };
+const words = { better: 'better', worse: 'worse', not_shown: 'no difference shown', void: 'void' };
 
 export function comparisonSection(data: ComparisonData): HTMLElement {
   return section(

@@ -135,6 +135,6 @@ export interface RatioData {
   name: string;
   ratio: number;
   interval: [low: number, high: number] | null;
-  judgement: 'better' | 'worse' | 'not_shown';
+  judgement: 'better' | 'worse' | 'not_shown' | 'void';
   text: string;
 }

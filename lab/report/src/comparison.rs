@@ -81,11 +81,14 @@ pub(crate) fn header() -> Vec<String> {
     ["", "A", "B", "B against A", "interval", ""].map(str::to_owned).to_vec()
 }
 
-/// What cannot be believed is neither better nor worse.
+/// A figure that cannot be believed, so that it is neither better nor worse.
+pub(crate) fn is_void(figure: &Compared, belief: Belief) -> bool {
+    !comparison::metric(&figure.name).is_some_and(|metric| belief.compares(metric))
+}
+
 pub(crate) fn row(figure: &Compared, belief: Belief) -> Vec<String> {
-    let is_void = !comparison::metric(&figure.name).is_some_and(|metric| belief.compares(metric));
     let difference = match figure.difference {
-        _ if is_void => "void",
+        _ if is_void(figure, belief) => "void",
         Difference::NotShown => "no difference shown",
         Difference::Better => "better",
         Difference::Worse => "WORSE",

@@ -190,6 +190,8 @@ fn without_a_difference_or_runs_enough_nothing_is_claimed() {
     let mut void = comparison(4, 2.0, &[]);
     void.runs[0].result.findings = common::closed().findings;
     void.runs[0].result.findings[0].voids_claim = true;
+    let rows = comparison_summary(&void);
+    assert!(rows.contains("  void\n") && !rows.contains("  WORSE\n"), "{rows}");
     let text = headline(&comparison(6, 1.0, &[])) + &headline(&comparison(1, 2.0, &[])) + &headline(&void);
     expect![[r#"
         no difference shown

@@ -2,7 +2,6 @@
 //! stands beside them.
 
 use prony_model::Conclusion;
-use prony_model::comparison::Difference;
 use prony_model::search::Trial;
 use prony_model::verdict::Judgement;
 use serde::Serialize;
@@ -203,6 +202,7 @@ pub(crate) struct RatioData {
     pub name: String,
     pub ratio: f64,
     pub interval: Option<(f64, f64)>,
-    pub judgement: Difference,
+    /// `better`, `worse`, `not_shown`, or `void` where the figure cannot be believed.
+    pub judgement: &'static str,
     pub text: String,
 }

@@ -5,8 +5,9 @@ use super::digits;
 use crate::read::Document;
 use crate::{comparison, search};
 use prony_model::Conclusion;
-use prony_model::comparison::{Compared, ComparisonFile, PAIRS_MIN, Scale};
+use prony_model::comparison::{Compared, ComparisonFile, Difference, PAIRS_MIN, Scale};
 use prony_model::search::{SearchFile, SearchRun, Vary};
+use prony_model::verdict::rule::Belief;
 
 pub(super) fn search_data(document: &Document) -> Option<SearchData> {
     let Document::Search(file) = document else { return None };
@@ -66,7 +67,11 @@ pub(super) fn comparison_data(document: &Document) -> Option<ComparisonData> {
             || !file.without_success().is_empty()
             || file.comparison.pairs < PAIRS_MIN,
         note: note(file),
-        ratios: figures.iter().filter(|figure| figure.scale == Scale::Ratio).map(ratio).collect(),
+        ratios: figures
+            .iter()
+            .filter(|figure| figure.scale == Scale::Ratio)
+            .map(|figure| ratio(figure, file.belief()))
+            .collect(),
         table: table("compared", "A and B", "means over the runs", rows),
     })
 }
@@ -81,7 +86,7 @@ fn note(file: &ComparisonFile) -> String {
     )
 }
 
-fn ratio(figure: &Compared) -> RatioData {
+fn ratio(figure: &Compared, belief: Belief) -> RatioData {
     let change = |value| comparison::change(figure.scale, value);
     let interval = figure
         .interval
@@ -90,7 +95,12 @@ fn ratio(figure: &Compared) -> RatioData {
         name: figure.name.clone(),
         ratio: digits(figure.change, 5),
         interval: figure.interval.map(|(low, high)| (digits(low, 5), digits(high, 5))),
-        judgement: figure.difference,
+        judgement: match figure.difference {
+            _ if comparison::is_void(figure, belief) => "void",
+            Difference::NotShown => "not_shown",
+            Difference::Better => "better",
+            Difference::Worse => "worse",
+        },
         text: format!("{}{interval}", change(figure.change)),
     }
 }

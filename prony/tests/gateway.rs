@@ -216,6 +216,17 @@ fn an_upstream_that_is_down_at_the_start_is_served_when_it_comes() {
 }
 
 #[test]
+fn an_upstream_that_hangs_at_the_start_holds_up_no_other() {
+    let (directory, peer) = (directory(), ScriptedPeer::start(vec![vec![Step::ReadRequest, Step::Stall]]));
+    let text = format!("[[source]]\nupstream = \"{}/graphql\"\n", peer.url());
+    let begun = Instant::now();
+    let gateway = Server::configured(&directory, &text);
+    assert!(begun.elapsed() < Duration::from_secs(9), "less than the upstream is given for its first byte");
+    assert!(gateway.get("/health").0.starts_with("HTTP/1.1 503"));
+    assert_eq!(gateway.graphql("{ no_queries }"), json!({"data": {"no_queries": null}}));
+}
+
+#[test]
 fn what_an_upstream_must_not_respond_is_told_apart() {
     let unreadable = "SOURCE_FAILED: the service behind this field did not respond as a GraphQL server does";
     let gone = "SOURCE_UNAVAILABLE: the service behind this field was asked, and has gone without a response";

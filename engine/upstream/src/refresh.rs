@@ -17,6 +17,8 @@ use crate::{
 /// How soon a schema that is not known is asked for again, and after how many failures it is no sooner.
 const RETRY_FIRST: Duration = Duration::from_millis(250);
 const RETRY_LAST: Duration = Duration::from_secs(15);
+/// How long a start waits for an upstream: the others are served without it.
+const START_LIMIT: Duration = Duration::from_secs(3);
 
 pub(crate) async fn open_schema(upstream: &Arc<Upstream>) -> Result<(), UpstreamOpenError> {
     if upstream.settings.schema_file.is_some() {
@@ -25,7 +27,9 @@ pub(crate) async fn open_schema(upstream: &Arc<Upstream>) -> Result<(), Upstream
         return Ok(());
     }
     let sender = Sender::new(Arc::clone(upstream));
-    let Err(failure) = renew(upstream, &sender).await else { return Ok(()) };
+    let asked = tokio::time::timeout(START_LIMIT, renew(upstream, &sender)).await;
+    let late = || Err(format!("it has not said within {} s what its schema is", START_LIMIT.as_secs()));
+    let Err(failure) = asked.unwrap_or_else(|_| late()) else { return Ok(()) };
     let address = &upstream.endpoints[0].address;
     let cached = upstream.settings.schema_cache.as_ref().and_then(|path| fs::read_to_string(path).ok());
     if let Some(Ok(_)) = cached.map(|sdl| upstream.serve(sdl)) {

@@ -122,11 +122,12 @@ impl Plan {
         if !errors.is_empty() {
             return Err(errors);
         }
-        let whole =
-            if joins.is_empty() { plan_whole(sources, operation, text, &selection, &steps) } else { None };
         let complexity = Complexity::of(&selection.fields);
         let interception = interceptors
             .and_then(|index| Interception::of(index, schema, sources, selection.kind, &selection.fields));
+        // What is joined or intercepted is executed field by field.
+        let is_plain = joins.is_empty() && interception.is_none();
+        let whole = if is_plain { plan_whole(sources, operation, text, &selection, &steps) } else { None };
         let weight_bytes = weight(&selection.fields)
             + complexity.weight_bytes()
             + interception.as_ref().map_or(0, |interception| interception.weight_bytes())

@@ -255,6 +255,36 @@ fn a_live_query_depends_on_what_a_condition_on_a_has_one_asks_for() {
     });
 }
 
+/// An update that shows a row to a role which could not see it before is no event for that role, and neither is one that hides it.
+#[test]
+fn an_update_is_told_to_those_who_see_its_row_before_and_after() {
+    let made = Made::sqlite(
+        "create table note (id integer primary key, is_open boolean, text text);
+         insert into note values (1, 0, 'a'), (2, 1, 'b');",
+    );
+    let condition = |written: &Json| SessionNames::default().condition(written).unwrap();
+    let all = || condition(&json!({}));
+    let note = TablePermissions {
+        select: Some(SelectPermission::of_rows(condition(&json!({"is_open": {"eq": true}})))),
+        update: Some(UpdatePermission::of_rows(all(), all())),
+        ..TablePermissions::default()
+    };
+    let tables = [("note".to_owned(), note)].into();
+    on_a_core(async {
+        let bed = Bed::for_role(&made, &Permissions { tables, ..Permissions::default() });
+        let mut events = bed.subscribe("subscription { onNoteChanged { note { id text } } }", "{}");
+        for (id, change) in
+            [(1, "is_open: true"), (1, "text: \"shown\""), (2, "is_open: false"), (2, "text: \"hidden\"")]
+        {
+            bed.ask(&format!("mutation {{ updateNote(pk_columns: {{id: {id}}}, {change}) {{ result }} }}"))
+                .await;
+        }
+        let event = events.next().await;
+        assert!(event.contains(r#""note":{"id":1,"text":"shown"}"#), "{event}");
+        assert!(events.next().now_or_never().is_none());
+    });
+}
+
 /// A cascade may take any number of rows with it: what is kept of them is bounded.
 #[test]
 fn a_mutation_that_changes_more_rows_than_are_kept_is_told_as_lost() {

@@ -15,6 +15,7 @@ mod lab;
 mod logs;
 mod many;
 mod micro;
+mod permissions;
 mod report;
 mod run;
 mod schema;
@@ -49,6 +50,8 @@ enum Command {
     Graph(graph::Arguments),
     /// Make API keys for those who ask a server.
     Key(key::Arguments),
+    /// Test what roles may see and do.
+    Permissions(Box<permissions::Arguments>),
     /// Have a PostgreSQL database tell of changes made by others.
     Triggers(triggers::Arguments),
     /// Run a load test.
@@ -93,6 +96,7 @@ fn main() -> ExitCode {
         Command::Schema(arguments) => schema::execute(arguments),
         Command::Graph(arguments) => graph::execute(arguments),
         Command::Key(arguments) => key::execute(&arguments),
+        Command::Permissions(arguments) => permissions::execute(*arguments),
         Command::Triggers(arguments) => triggers::execute(arguments),
         Command::Run(arguments) => run::execute(&arguments),
         Command::Report(arguments) => report::execute(&arguments),

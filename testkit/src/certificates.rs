@@ -1,8 +1,10 @@
 //! An authority of the tests' own with certificates for servers and clients, as PEM files in a temporary directory.
 
+pub use rcgen::DnType;
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
-    IsCa, KeyPair, KeyUsagePurpose, date_time_ymd,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DistinguishedName,
+    ExtendedKeyUsagePurpose, IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, SanType,
+    SerialNumber, date_time_ymd,
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::fs;
@@ -27,6 +29,18 @@ impl Clone for Identity {
     fn clone(&self) -> Self {
         Self { certificate: self.certificate.clone(), key: self.key.clone_key() }
     }
+}
+
+/// A client's certificate, as a test wants it.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientNames<'a> {
+    pub serial: u64,
+    /// The parts of its subject, the first one first.
+    pub subject: &'a [(DnType, &'a str)],
+    pub dns: &'a [&'a str],
+    pub emails: &'a [&'a str],
+    pub uris: &'a [&'a str],
+    pub validity: Validity,
 }
 
 #[derive(Debug)]
@@ -61,6 +75,56 @@ impl Certificates {
     /// For a server of these names and addresses.
     pub fn server(&self, names: &[&str], validity: Validity) -> Identity {
         self.issue(names, ExtendedKeyUsagePurpose::ServerAuth, validity).0
+    }
+
+    /// The PEM texts of a server's certificate and key.
+    pub fn server_pem(&self, names: &[&str], validity: Validity) -> (String, String) {
+        let (identity, key) = self.issue(names, ExtendedKeyUsagePurpose::ServerAuth, validity);
+        (pem("CERTIFICATE", &identity.certificate), key.serialize_pem())
+    }
+
+    /// For a client of these names.
+    ///
+    /// # Panics
+    /// When a name is no ASCII.
+    pub fn client_of(&self, names: ClientNames<'_>) -> Identity {
+        let ia5 = |name: &&str| (*name).try_into().expect("names are ASCII");
+        let mut params = CertificateParams::default();
+        let mut subject = DistinguishedName::new();
+        for (kind, value) in names.subject {
+            subject.push(kind.clone(), *value);
+        }
+        params.distinguished_name = subject;
+        params.serial_number = Some(SerialNumber::from(names.serial));
+        let dns = names.dns.iter().map(|name| SanType::DnsName(ia5(name)));
+        let emails = names.emails.iter().map(|name| SanType::Rfc822Name(ia5(name)));
+        let uris = names.uris.iter().map(|name| SanType::URI(ia5(name)));
+        params.subject_alt_names = dns.chain(emails).chain(uris).collect();
+        self.sign(params, ExtendedKeyUsagePurpose::ClientAuth, names.validity).0
+    }
+
+    /// The PEM text of a list that revokes certificates with these serial numbers.
+    ///
+    /// # Panics
+    /// Never: the list's fields are valid.
+    pub fn revocation_list(&self, serials: &[u64], validity: Validity) -> String {
+        let revoked = |serial: &u64| RevokedCertParams {
+            serial_number: SerialNumber::from(*serial),
+            revocation_time: date_time_ymd(2001, 1, 1),
+            reason_code: None,
+            invalidity_date: None,
+        };
+        let next_year = if validity == Validity::Expired { 2002 } else { 2090 };
+        let params = CertificateRevocationListParams {
+            this_update: date_time_ymd(2001, 1, 1),
+            next_update: date_time_ymd(next_year, 1, 1),
+            crl_number: SerialNumber::from(1),
+            issuing_distribution_point: None,
+            revoked_certs: serials.iter().map(revoked).collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        let list = params.signed_by(&self.authority).expect("the list's fields are valid");
+        pem("X509 CRL", list.der())
     }
 
     /// What `openssl req -x509` makes for a server: signed by itself, an authority's, and in a file.
@@ -115,6 +179,15 @@ impl Certificates {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names).expect("the names are valid");
         params.distinguished_name = name("prony test peer");
+        self.sign(params, usage, validity)
+    }
+
+    fn sign(
+        &self,
+        mut params: CertificateParams,
+        usage: ExtendedKeyUsagePurpose,
+        validity: Validity,
+    ) -> (Identity, KeyPair) {
         params.extended_key_usages = vec![usage];
         if validity == Validity::Expired {
             params.not_before = date_time_ymd(2000, 1, 1);

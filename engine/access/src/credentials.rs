@@ -7,10 +7,14 @@ use std::fmt;
 pub struct CertificateNames {
     /// The distinguished name of its subject (RFC 4514).
     pub subject: String,
+    /// The first `CN` of its subject.
+    pub common_name: Option<String>,
     /// Subject alternative names, by kind.
     pub dns: Vec<String>,
     pub emails: Vec<String>,
     pub uris: Vec<String>,
+    /// When it ends, in Unix seconds.
+    pub expires_at: Option<i64>,
 }
 
 /// Credentials of one request, borrowed from its head. [`Authenticator::credentials`](crate::Authenticator::credentials) makes

@@ -30,7 +30,11 @@ pub fn explain(role: &Role, names: &SessionNames) -> String {
                 if policies.is_empty() { String::new() } else { format!("policies {}", policies.join(", ")) };
             lines.push([String::new(), "ask".to_owned(), names.join(", "), with]);
         }
-        for (table, permissions) in &permissions.tables {
+        if permissions.everything {
+            let all = ["all", "everything", "all", "what the source itself lets it see and write"];
+            lines.push(all.map(str::to_owned));
+        }
+        for (table, permissions) in permissions.tables.iter().filter(|_| !permissions.everything) {
             lines.extend(table_lines(table, permissions, &names));
             let interceptors = role.interceptors.get(source).and_then(|tables| tables.get(table));
             lines.extend(interceptors.into_iter().flat_map(interceptor_lines));

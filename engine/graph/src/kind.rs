@@ -36,6 +36,8 @@ static OPTIONS: &[OptionOf<GraphSettings>] = &[
     OptionOf::STATEMENT_TIMEOUT_MS,
     OptionOf::MAX_RESPONSE_BYTES,
     OptionOf::SUBSCRIPTIONS,
+    OptionOf::READ_ONLY,
+    OptionOf::new("graph_http", Some("graph-http"), ValueKind::Boolean, "true", "Whether there are a graph's calls over HTTP (/db/…, /dbs) beside GraphQL", |graph, value| { graph.http = value.boolean(); Ok(()) }),
     OptionOf::new("durability", Some("durability"), ValueKind::Text, "\"sync\"", "When a graph's write is answered: sync (it is on the disk), interval=MS (it is there within so many milliseconds), off (at once)", |graph, value| { graph.durability = durability(&value.text())?; Ok(()) }),
     OptionOf::new("recover", Some("recover"), ValueKind::Boolean, "false", "Whether a damaged graph is opened without what is damaged; the log says what is lost", |graph, value| { graph.recover = value.boolean(); Ok(()) }),
     OptionOf::new("snapshot_at_log_bytes", None, ValueKind::Number(4096, 1 << 40), "268435456", "Bytes of a graph's log after which a snapshot is taken; at least twice the last snapshot", |graph, value| { graph.snapshot_at_log_bytes = value.number(); Ok(()) }),
@@ -100,7 +102,9 @@ impl SourceOpener for GraphOpener {
     fn open(&self) -> Opening<'_> {
         Box::pin(async {
             let databases = Arc::new(Databases::open(&self.directory, &self.settings)?);
-            Ok(Arc::new(GraphSource::new(databases, self.settings.common)) as Arc<dyn Source>)
+            let source = GraphSource::new(databases, self.settings.common);
+            let source = if self.settings.http { source } else { source.without_http() };
+            Ok(Arc::new(source) as Arc<dyn Source>)
         })
     }
 }

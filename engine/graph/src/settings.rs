@@ -9,6 +9,8 @@ use prony_source::CommonSettings;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphSettings {
     pub common: CommonSettings,
+    /// Whether there are the calls over HTTP beside GraphQL.
+    pub http: bool,
     pub durability: Durability,
     /// Whether to go on without what is damaged.
     pub recover: bool,
@@ -31,6 +33,7 @@ impl Default for GraphSettings {
     fn default() -> Self {
         Self {
             common: CommonSettings::default(),
+            http: true,
             durability: Durability::Sync,
             recover: false,
             snapshot_at_log_bytes: prony_graph_store::SNAPSHOT_AT_LOG_BYTES,

@@ -50,6 +50,7 @@ pub struct GraphSource {
     /// The default one.
     graph: Arc<Graph>,
     databases: Arc<Databases>,
+    has_http: bool,
     /// What was offered last, and beside what.
     offered: Mutex<(Arc<GraphSchema>, ReservedNames)>,
     /// Told of each batch of writes, some of which change types.
@@ -69,10 +70,17 @@ impl GraphSource {
         Self {
             graph: Arc::new(Graph::new(store, settings)),
             databases,
+            has_http: true,
             offered: Mutex::new((Arc::new(schema), taken)),
             written,
             _registration: registration,
         }
+    }
+
+    /// Without its calls over HTTP.
+    #[must_use]
+    pub fn without_http(self) -> Self {
+        Self { has_http: false, ..self }
     }
 
     fn is_as_offered(&self) -> bool {
@@ -142,7 +150,9 @@ impl Source for GraphSource {
     }
 
     fn http_api(&self) -> Option<Arc<dyn HttpApi>> {
-        Some(Arc::new(GraphApi::new(Arc::clone(&self.databases))))
+        let read_only = self.graph.settings().read_only;
+        self.has_http
+            .then(|| Arc::new(GraphApi::new(Arc::clone(&self.databases), read_only)) as Arc<dyn HttpApi>)
     }
 
     /// Tells the log of failures.
@@ -157,6 +167,7 @@ pub(super) struct GraphSchema {
     model: Arc<Model>,
     roots: RootIndex,
     has_subscriptions: bool,
+    has_mutations: bool,
     restricted: Option<Restricted>,
 }
 
@@ -169,8 +180,13 @@ struct Restricted {
 
 impl GraphSchema {
     fn new(model: Model, settings: &CommonSettings) -> Self {
-        let has_subscriptions = settings.subscriptions;
-        Self { roots: RootIndex::new(&model), model: Arc::new(model), has_subscriptions, restricted: None }
+        Self {
+            roots: RootIndex::new(&model),
+            model: Arc::new(model),
+            has_subscriptions: settings.subscriptions,
+            has_mutations: !settings.read_only,
+            restricted: None,
+        }
     }
 
     fn restrictions(&self) -> Option<&Arc<Restrictions>> {
@@ -184,6 +200,9 @@ impl SourceSchema for GraphSchema {
             contribution(&self.model, self.restrictions().map(|restrictions| &**restrictions));
         if !self.has_subscriptions {
             contribution.subscription.clear();
+        }
+        if !self.has_mutations {
+            contribution.mutation.clear();
         }
         contribution
     }

@@ -128,6 +128,8 @@ pub(super) enum FailureKind {
     /// Lost against a concurrent transaction; nothing was written.
     Conflict,
     ReadOnly,
+    /// The database's own permissions do not allow it.
+    Denied,
     /// The written row does not pass what rows must pass.
     RowRefused,
     /// The answer is larger than it may be.
@@ -225,6 +227,10 @@ impl Failure {
             FailureKind::ReadOnly => {
                 (ErrorCode::SourceFailed, "the database is read-only; nothing was changed")
             }
+            FailureKind::Denied => (
+                ErrorCode::Forbidden,
+                "the database does not allow this to your session; nothing was changed",
+            ),
             FailureKind::RowRefused => {
                 let error = row_refused();
                 return (error.code, error.message);
@@ -307,6 +313,8 @@ fn kind_of(error: &DbError) -> FailureKind {
         "40001" | "40P01" => FailureKind::Conflict,
         "22003" => FailureKind::OutOfRange,
         "25006" => FailureKind::ReadOnly,
+        // Insufficient privilege: also what a policy of row-level security refuses to write.
+        "42501" => FailureKind::Denied,
         // Admin shutdown, crash shutdown, database dropped, idle-session timeout.
         "57P01" | "57P02" | "57P03" | "57P04" | "57P05" => FailureKind::ConnectionLost,
         _ => match &code[..2] {

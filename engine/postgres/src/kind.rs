@@ -51,4 +51,9 @@ impl SourceOpener for PostgresOpener {
             Ok(Arc::new(source) as Arc<dyn Source>)
         })
     }
+
+    fn session_variables(&self) -> Vec<String> {
+        let session = self.settings.session.iter();
+        session.flat_map(|session| session.variables().map(str::to_owned)).collect()
+    }
 }

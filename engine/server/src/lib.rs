@@ -120,10 +120,12 @@ pub mod http;
 mod joins;
 mod library;
 pub mod observe;
+pub mod permission_tests;
 pub mod runtime;
 mod service;
 mod site;
 mod subscriptions;
+pub mod tls;
 
 pub use ::http::request::Parts as RequestParts;
 pub use prony_resolvers::{self as resolvers, outputs};

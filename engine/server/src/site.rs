@@ -15,6 +15,7 @@ use crate::{
     http::{Hosts, HttpApis},
     observe::{Metrics, References},
     subscriptions::Reservations,
+    tls::Tls,
 };
 
 /// Everything that all cores share.
@@ -25,6 +26,8 @@ pub(crate) struct Site {
     pub(crate) apis: HttpApis,
     pub(crate) hosts: Hosts,
     pub(crate) access: Access,
+    /// None where connections come without TLS.
+    pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) metrics: Metrics,
     pub(crate) references: References,
     pub(crate) reservations: Arc<Reservations>,
@@ -53,6 +56,7 @@ impl Site {
             apis,
             hosts,
             access,
+            tls: None,
             metrics,
             references,
             reservations: Arc::default(),
@@ -83,5 +87,10 @@ impl Site {
         let wanted = |name: &str| self.wanted_headers.iter().find(|wanted| wanted.eq_ignore_ascii_case(name));
         let found = fields.filter_map(|(name, value)| Some((wanted(name)?.as_str().into(), value.into())));
         Some(found.collect())
+    }
+
+    /// Serves connections with TLS, where there is one.
+    pub(crate) fn with_tls(self, tls: Option<Arc<Tls>>) -> Self {
+        Self { tls, ..self }
     }
 }

@@ -1,7 +1,10 @@
 //! What a role may do with the rows of a source, as data: conditions in the words of `where`, whose values may be variables of
 //! the session. Each source makes its own filters of them ([`Source`](crate::Source) knows its tables).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use prony_graphql::{
     Name,
@@ -12,7 +15,10 @@ use serde_json::Value as Json;
 /// What a role may do, by the names of a source's tables or types. What is not named cannot be seen or written.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Permissions {
-    pub tables: BTreeMap<String, TablePermissions>,
+    /// Whether all of the source can be seen and written, as far as the source itself lets it.
+    pub everything: bool,
+    /// Equal ones may be one.
+    pub tables: BTreeMap<String, Arc<TablePermissions>>,
     /// Of a source that has no tables.
     pub fields: FieldPermissions,
     /// Policies that hold for the role, by their names.
@@ -191,7 +197,8 @@ impl SessionNames {
         self.0.iter().map(|name| &**name)
     }
 
-    fn index(&mut self, name: &str) -> usize {
+    /// The index of a name, which is added where it is not known.
+    pub fn index(&mut self, name: &str) -> usize {
         self.0.iter().position(|known| **known == *name).unwrap_or_else(|| {
             self.0.push(name.into());
             self.0.len() - 1

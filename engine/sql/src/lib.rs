@@ -18,6 +18,7 @@ pub mod plan;
 pub mod restrict;
 mod row_access;
 pub mod session;
+pub mod session_settings;
 pub mod settings;
 pub mod source;
 mod tables;

@@ -3,6 +3,7 @@
 use prony_source::config::{Faults, OptionOf, SourceEntry, TypedValue, ValueKind};
 
 use crate::{
+    session_settings,
     settings::{RelationalSettings, ResolverModel},
     tables,
 };
@@ -30,11 +31,12 @@ pub static OPTIONS: &[OptionOf<RelationalSettings>] = &[
     OptionOf::new("include_tables", Some("include-table"), ValueKind::List, "[]", "Only these tables, as \"name\" or \"schema.name\", * as a wildcard", |source, value| { source.include_tables = value.list(); Ok(()) }),
     OptionOf::new("exclude_tables", Some("exclude-table"), ValueKind::List, "[]", "Tables that are left out, * as a wildcard", |source, value| { source.exclude_tables = value.list(); Ok(()) }),
     OptionOf::SUBSCRIPTIONS,
+    OptionOf::READ_ONLY,
     OptionOf::new("listen", Some("listen-changes"), ValueKind::Boolean, "false", "Whether changes that others make in a PostgreSQL database are heard of; needs `prony triggers install`", |source, value| { source.listen = value.boolean(); Ok(()) }),
 ];
 
 /// Tables inside of `[[source]]` that [`configure`] reads.
-pub const SECTIONS: &[&str] = &["tables"];
+pub const SECTIONS: &[&str] = &["tables", "session"];
 
 /// The settings of a source as its user has given them.
 pub fn configure(entry: &SourceEntry<'_>, faults: &mut Faults) -> RelationalSettings {
@@ -44,5 +46,6 @@ pub fn configure(entry: &SourceEntry<'_>, faults: &mut Faults) -> RelationalSett
     if let Some(section) = entry.section("tables") {
         settings.tables = tables::read(section, faults);
     }
+    settings.session = entry.section("session").map(|section| session_settings::read(section, faults));
     settings
 }

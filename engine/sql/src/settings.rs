@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use prony_source::CommonSettings;
 
-use crate::catalog::ColumnKind;
+use crate::{catalog::ColumnKind, session_settings::SessionSettings};
 
 /// How nested fields reach the database (the published study compares the three).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -31,6 +31,8 @@ pub struct RelationalSettings {
     pub resolver: ResolverModel,
     /// PostgreSQL's schemas; empty means `current_schema()`.
     pub schemas: Vec<String>,
+    /// What each transaction at PostgreSQL begins with; without it, statements run as the connection's own user.
+    pub session: Option<SessionSettings>,
     /// PostgreSQL connections per core.
     pub connections_per_core: u16,
     /// Only these tables, as `name` or `schema.name`, `*` standing for any text; empty means all.
@@ -50,6 +52,7 @@ impl Default for RelationalSettings {
             common: CommonSettings::default(),
             resolver: ResolverModel::default(),
             schemas: Vec::new(),
+            session: None,
             connections_per_core: 4,
             include_tables: Vec::new(),
             exclude_tables: Vec::new(),

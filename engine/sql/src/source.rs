@@ -59,11 +59,16 @@ impl Discovered {
     ) -> Result<Self, SettingsFaults> {
         let mut model = Model::build(catalog, settings).map_err(SettingsFaults)?;
         let mut of_changes = Vec::new();
-        let changes = if settings.common.subscriptions {
+        // The row of an event has passed no policy of the database, and a live query has.
+        let changes = if settings.common.subscriptions && settings.session.is_none() {
             ChangeIndex::new(&model, &mut of_changes)
         } else {
             ChangeIndex::default()
         };
+        if settings.common.subscriptions && settings.session.is_some() {
+            of_changes
+                .push("with [source.session] there are live queries, and no events of changes".to_owned());
+        }
         model.notes.extend(notes);
         model.notes.extend(of_changes);
         Ok(Self { model: Arc::new(model), changes })
@@ -85,6 +90,7 @@ pub struct RelationalSchema<D> {
     database: Arc<D>,
     /// Whether its query fields are fields of subscriptions too.
     has_live_queries: bool,
+    has_mutations: bool,
     /// Of the role that it is for.
     restrictions: Option<Restrictions>,
 }
@@ -145,6 +151,7 @@ impl<D: Database> RelationalSource<D> {
             changes: Arc::new(changes),
             database,
             has_live_queries: settings.common.subscriptions,
+            has_mutations: !settings.common.read_only,
             restrictions: None,
         };
         Self { schema: Arc::new(schema) }
@@ -181,6 +188,7 @@ impl<D: Database> Source for RelationalSource<D> {
             changes: Arc::clone(&all.changes),
             database: Arc::clone(&all.database),
             has_live_queries: all.has_live_queries,
+            has_mutations: all.has_mutations,
         }))
     }
 
@@ -203,6 +211,9 @@ impl<D: Database> SourceSchema for RelationalSchema<D> {
             Some(restrictions) => contribution_for(&self.model, restrictions),
         };
         changes::contribution::add(&self.model, &self.changes, restrictions, &mut contribution);
+        if !self.has_mutations {
+            contribution.mutation.clear();
+        }
         if self.has_live_queries {
             contribution.subscription.extend(contribution.query.iter().cloned());
         }

@@ -49,7 +49,7 @@ impl SqliteDatabase {
         settings: &RelationalSettings,
         busy_timeout: Duration,
     ) -> Result<(Self, Catalog), OpenError> {
-        let found = open(path, busy_timeout)?;
+        let found = open(path, busy_timeout, settings.common.read_only)?;
         let catalog = discover(&found.connection)
             .map_err(|source| OpenError::Discover { path: path.to_owned(), source })?;
         let (opener, settings) = (Arc::new(found.opener), Arc::new(settings.clone()));

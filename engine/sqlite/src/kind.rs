@@ -36,6 +36,11 @@ impl SourceKind for SqliteKind {
 
     fn configure(&self, entry: &SourceEntry<'_>, faults: &mut Faults) -> Option<Arc<dyn SourceOpener>> {
         let settings = options::configure(entry, faults);
+        if settings.session.is_some() {
+            let message =
+                "[source.session] is for PostgreSQL: SQLite has no row-level security; write `rows` of roles";
+            faults.push(entry.url_origin.clone(), message);
+        }
         let path = entry.url.0.strip_prefix(PREFIX)?;
         let path = path.strip_prefix("//").unwrap_or(path).into();
         Some(Arc::new(SqliteOpener { path, settings }))

@@ -42,7 +42,7 @@ impl Certificates {
             session: Arc::clone(&self.session),
             scopes: Scopes::default(),
             subject: Some(Arc::from(names.subject.as_str())),
-            expires_at: None,
+            expires_at: names.expires_at,
         };
         Some(self.add_to(&Arc::new(identity), names))
     }
@@ -66,6 +66,7 @@ fn value_of(name: CertificateName, names: &CertificateNames) -> Json {
     let list = |all: &[String]| all.iter().map(|name| Json::from(name.as_str())).collect();
     match name {
         CertificateName::Subject => Json::from(names.subject.as_str()),
+        CertificateName::CommonName => names.common_name.as_deref().map_or(Json::Null, Json::from),
         CertificateName::Dns => first(&names.dns),
         CertificateName::Email => first(&names.emails),
         CertificateName::Uri => first(&names.uris),

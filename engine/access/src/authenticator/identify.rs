@@ -2,6 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
+use serde_json::{Map, Value as Json};
+
 use super::{
     certificate::Certificates,
     issuer::{Issuer, Issuers, Verified},
@@ -223,6 +225,10 @@ impl Authenticator {
             && let Some(names) = credentials.certificate
             && let Some(identity) = certificates.identity(names)
         {
+            if identity.has_expired(now) {
+                let reason = format!("the certificate of {} has expired", names.subject);
+                return Identified::Refused(AuthRefusal::new(RefusalKind::InvalidToken, reason));
+            }
             return self.roles.only(identity.role, credentials.role).map(|()| identity).into();
         }
         if let Some(webhook) = &self.webhook
@@ -238,6 +244,35 @@ impl Authenticator {
             return Identified::Refused(AuthRefusal::new(RefusalKind::NoCredentials, reason));
         };
         self.roles.only(anonymous.role, credentials.role).map(|()| Arc::clone(anonymous)).into()
+    }
+
+    /// Who a token with these claims would be, with its signature and its times unseen: for tests of permissions. `role` is the
+    /// one that is chosen, where the claims allow several.
+    pub fn with_claims(
+        &self,
+        claims: &Map<String, Json>,
+        role: Option<&str>,
+    ) -> Result<Arc<Identity>, AuthRefusal> {
+        self.issuers.granted(claims, &self.roles)?.identity(&self.roles, role.map(str::as_bytes))
+    }
+
+    /// Who asks without credentials, where that is somebody.
+    pub fn anonymous(&self) -> Option<Arc<Identity>> {
+        self.anonymous.clone()
+    }
+
+    /// Somebody in a role with these variables of the session, for tests of permissions; none where there is no such role.
+    pub fn with_role(
+        &self,
+        role: &str,
+        session: &Map<String, Json>,
+        scopes: Scopes,
+    ) -> Option<Arc<Identity>> {
+        let role = self.roles.find(role)?;
+        let session = self.roles.session(|name| session.get(name).cloned());
+        let session = self.roles.with_role(&session, role);
+        let way = Way::Token;
+        Some(Arc::new(Identity { role, way, session, scopes, subject: None, expires_at: None }))
     }
 
     /// Who asks, by the webhook's response. 401 and 403 say that it is nobody; of anything else but 200 nothing is known.

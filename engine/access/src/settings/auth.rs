@@ -133,8 +133,9 @@ fn certificate_name(entry: FileEntry<'_, '_>, faults: &mut Faults) -> Option<Cer
     found.map(|(_, name)| *name)
 }
 
-const CERTIFICATE_NAMES: [(&str, CertificateName); 7] = [
+const CERTIFICATE_NAMES: [(&str, CertificateName); 8] = [
     ("subject", CertificateName::Subject),
+    ("common_name", CertificateName::CommonName),
     ("dns", CertificateName::Dns),
     ("email", CertificateName::Email),
     ("uri", CertificateName::Uri),

@@ -10,6 +10,7 @@ mod operations;
 mod permission;
 mod read;
 mod roles;
+mod shared;
 mod time;
 mod types;
 mod union;

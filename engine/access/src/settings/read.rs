@@ -1,6 +1,6 @@
 //! Reading the values of `auth` and `roles`, and what must hold between the two.
 
-use prony_source::config::{Faults, FileEntry};
+use prony_source::config::{Faults, FileEntry, Origin};
 
 use super::{
     auth::AuthReader,
@@ -38,16 +38,37 @@ impl AccessSettings {
             check_variables(&conditions, &variables, faults);
         }
         settings.names = conditions.names;
+        settings.given_variables = settings.webhook.is_none().then_some(variables);
         settings
+    }
+
+    /// Has sources know variables of the session, each with the place where it is asked for.
+    pub fn tell_sources(&mut self, wanted: &[(String, Origin)], faults: &mut Faults) {
+        for (name, origin) in wanted {
+            if let (Openness::Closed, Some(given)) = (self.openness, &self.given_variables) {
+                check_variable(name, origin, given, faults);
+            }
+            let index = self.names.index(name);
+            if !self.source_variables.contains(&index) {
+                self.source_variables.push(index);
+            }
+        }
+        if !wanted.is_empty() {
+            self.source_names = Some(self.names.names().map(Into::into).collect());
+        }
     }
 }
 
 /// Variables that nothing ever gives would hide all rows.
 fn check_variables(conditions: &Conditions, given: &[String], faults: &mut Faults) {
-    let known = || given.iter().map(String::as_str).chain([ROLE_VARIABLE]);
     for (name, origin) in &conditions.used {
-        if known().all(|known| known != name) {
-            fields::unknown("session variable", name, known(), origin.clone(), faults);
-        }
+        check_variable(name, origin, given, faults);
+    }
+}
+
+fn check_variable(name: &str, origin: &Origin, given: &[String], faults: &mut Faults) {
+    let known = || given.iter().map(String::as_str).chain([ROLE_VARIABLE]);
+    if known().all(|known| known != name) {
+        fields::unknown("session variable", name, known(), origin.clone(), faults);
     }
 }

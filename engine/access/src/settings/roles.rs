@@ -1,7 +1,7 @@
 //! Reading `[roles.…]`, and giving each role what it inherits.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     mem,
     sync::Arc,
 };
@@ -14,7 +14,8 @@ use prony_source::{
 use super::{
     condition::Conditions,
     fields::{Fields, unknown},
-    permission::{self, OPERATIONS, OwnPermissions},
+    permission::{self, OPERATIONS},
+    shared::SharedPermissions,
     union,
 };
 use crate::{
@@ -34,13 +35,18 @@ struct WrittenRole {
 
 struct WrittenSource {
     origin: Origin,
+    everything: bool,
     tables: BTreeMap<String, WrittenTable>,
     fields: FieldPermissions,
 }
 
 struct WrittenTable {
     origin: Origin,
-    own: OwnPermissions,
+    given: Arc<TablePermissions>,
+    /// Operations that it says it may not do, whatever it inherits.
+    denied: Vec<&'static str>,
+    /// None where it says nothing of them.
+    interceptors: Option<TableInterceptors>,
 }
 
 /// What a role may do altogether.
@@ -54,7 +60,8 @@ struct Effective {
 #[derive(Clone)]
 struct EffectiveSource {
     origin: Origin,
-    tables: BTreeMap<String, (Origin, TablePermissions)>,
+    everything: bool,
+    tables: BTreeMap<String, (Origin, Arc<TablePermissions>)>,
     interceptors: BTreeMap<String, TableInterceptors>,
     fields: FieldPermissions,
 }
@@ -64,8 +71,9 @@ const MAX_NAME_BYTES: usize = 64;
 
 /// All roles, in the order of the file.
 pub(super) fn read(roles: FileEntry<'_, '_>, conditions: &mut Conditions, faults: &mut Faults) -> Vec<Role> {
+    let mut reader = RoleReader { conditions, shared: SharedPermissions::default() };
     let mut written: Vec<WrittenRole> =
-        roles.table(faults).into_iter().map(|entry| read_role(entry, conditions, faults)).collect();
+        roles.table(faults).into_iter().map(|entry| reader.role(entry, faults)).collect();
     let mut folded = BTreeMap::new();
     for role in &written {
         if let Some(other) = folded.insert(role.name.to_ascii_lowercase(), role.name.as_str()) {
@@ -74,7 +82,8 @@ pub(super) fn read(roles: FileEntry<'_, '_>, conditions: &mut Conditions, faults
         }
     }
     let count = written.len();
-    let mut resolver = Resolver { written: &mut written, state: vec![State::Open; count], faults };
+    let state = vec![State::Open; count];
+    let mut resolver = Resolver { written: &mut written, state, shared: reader.shared, faults };
     (0..count).for_each(|index| resolver.resolve(index));
     let state = resolver.state;
     written.iter().zip(state).map(|(role, state)| finished(&role.name, state)).collect()
@@ -103,7 +112,8 @@ fn finished(name: &str, state: State) -> Role {
             tables.insert(table, permissions);
         }
         let (fields, policies) = (written.fields, effective.policies.clone());
-        permissions.insert(source.clone(), Permissions { tables, fields, policies });
+        let everything = written.everything;
+        permissions.insert(source.clone(), Permissions { everything, tables, fields, policies });
         places.0.insert(source, SourcePlaces { origin: written.origin, tables: origins });
     }
     Role {
@@ -116,60 +126,69 @@ fn finished(name: &str, state: State) -> Role {
     }
 }
 
-fn read_role(entry: FileEntry<'_, '_>, conditions: &mut Conditions, faults: &mut Faults) -> WrittenRole {
-    let name = entry.name();
-    let mut letters = name.chars();
-    let fits = letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
-        && letters.all(|letter| letter.is_ascii_alphanumeric() || "_-.".contains(letter))
-        && name.len() <= MAX_NAME_BYTES;
-    if !fits {
-        let message = format!(
-            "`{name}` is no name of a role: letters, digits, `_`, `-` and `.`, a letter first, {MAX_NAME_BYTES} at most"
-        );
-        faults.push(entry.key_origin(), message);
-    }
-    let mut fields = Fields::of(entry, format!("[roles.{name}]"), faults);
-    let inherits = fields.texts("inherits", faults);
-    let unrestricted = fields.boolean("unrestricted", false, faults);
-    let policies = fields.texts("policies", faults).into_iter().map(|(name, _)| name).collect();
-    let sources = fields.take("sources");
-    if let (true, Some(sources)) = (unrestricted, &sources) {
-        let message = format!("`{name}` is unrestricted: what else it may do with sources says nothing");
-        faults.push(sources.key_origin(), message);
-    }
-    let sources = sources.map_or_else(Vec::new, |sources| sources.table(faults));
-    let sources = sources.into_iter().map(|source| {
-        let read = read_source(source, conditions, faults);
-        (source.name().to_owned(), read)
-    });
-    let sources = sources.collect();
-    fields.end(faults);
-    WrittenRole {
-        name: name.to_owned(),
-        origin: entry.key_origin(),
-        inherits,
-        unrestricted,
-        policies,
-        sources,
-    }
+/// Reads roles as they are written.
+struct RoleReader<'r> {
+    conditions: &'r mut Conditions,
+    shared: SharedPermissions,
 }
 
-fn read_source(entry: FileEntry<'_, '_>, conditions: &mut Conditions, faults: &mut Faults) -> WrittenSource {
-    let mut fields = Fields::of(entry, format!("the permissions for `{}`", entry.name()), faults);
-    let mut tables = BTreeMap::new();
-    for group in [fields.take("tables"), fields.take("types")].into_iter().flatten() {
-        for table in group.table(faults) {
-            let own = permission::read(table, conditions, faults);
-            let written = WrittenTable { origin: table.key_origin(), own };
-            if tables.insert(table.name().to_owned(), written).is_some() {
-                faults.push(table.key_origin(), format!("`{}` is given twice", table.name()));
+impl RoleReader<'_> {
+    fn role(&mut self, entry: FileEntry<'_, '_>, faults: &mut Faults) -> WrittenRole {
+        let name = entry.name();
+        let mut letters = name.chars();
+        let fits = letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+            && letters.all(|letter| letter.is_ascii_alphanumeric() || "_-.".contains(letter))
+            && name.len() <= MAX_NAME_BYTES;
+        if !fits {
+            let message = format!(
+                "`{name}` is no name of a role: letters, digits, `_`, `-` and `.`, a letter first, {MAX_NAME_BYTES} at most"
+            );
+            faults.push(entry.key_origin(), message);
+        }
+        let mut fields = Fields::of(entry, format!("[roles.{name}]"), faults);
+        let inherits = fields.texts("inherits", faults);
+        let unrestricted = fields.boolean("unrestricted", false, faults);
+        let policies = fields.texts("policies", faults).into_iter().map(|(name, _)| name).collect();
+        let sources = fields.take("sources");
+        if let (true, Some(sources)) = (unrestricted, &sources) {
+            let message = format!("`{name}` is unrestricted: what else it may do with sources says nothing");
+            faults.push(sources.key_origin(), message);
+        }
+        let sources = sources.map_or_else(Vec::new, |sources| sources.table(faults));
+        let sources = sources.into_iter().map(|source| {
+            let read = self.source(source, faults);
+            (source.name().to_owned(), read)
+        });
+        let sources = sources.collect();
+        fields.end(faults);
+        let (name, origin) = (name.to_owned(), entry.key_origin());
+        WrittenRole { name, origin, inherits, unrestricted, policies, sources }
+    }
+
+    fn source(&mut self, entry: FileEntry<'_, '_>, faults: &mut Faults) -> WrittenSource {
+        let mut fields = Fields::of(entry, format!("the permissions for `{}`", entry.name()), faults);
+        let mut tables = BTreeMap::new();
+        let everything = fields.boolean("everything", false, faults);
+        for group in [fields.take("tables"), fields.take("types")].into_iter().flatten() {
+            for table in group.table(faults) {
+                let own = permission::read(table, self.conditions, faults);
+                let given = self.shared.share(own.given);
+                let (denied, interceptors) = (own.denied, own.interceptors);
+                let written = WrittenTable { origin: table.key_origin(), given, denied, interceptors };
+                if tables.insert(table.name().to_owned(), written).is_some() {
+                    faults.push(table.key_origin(), format!("`{}` is given twice", table.name()));
+                }
             }
         }
+        let granted = fields.texts("fields", faults).into_iter().map(|(name, _)| name);
+        let granted = FieldPermissions::new(granted);
+        fields.end(faults);
+        if everything && !tables.is_empty() {
+            let message = "with `everything`, what else may be done with tables says nothing";
+            faults.push(entry.key_origin(), message);
+        }
+        WrittenSource { origin: entry.key_origin(), everything, tables, fields: granted }
     }
-    let granted = fields.texts("fields", faults).into_iter().map(|(name, _)| name);
-    let granted = FieldPermissions::new(granted);
-    fields.end(faults);
-    WrittenSource { origin: entry.key_origin(), tables, fields: granted }
 }
 
 #[derive(Clone)]
@@ -185,6 +204,7 @@ struct Resolver<'r> {
     /// Taken apart as they are resolved.
     written: &'r mut [WrittenRole],
     state: Vec<State>,
+    shared: SharedPermissions,
     faults: &'r mut Faults,
 }
 
@@ -213,7 +233,7 @@ impl Resolver<'_> {
             self.resolve(inherited);
             match self.state[inherited].clone() {
                 State::Done(inherited) => {
-                    for fault in unite(&mut effective, inherited, &sources) {
+                    for fault in unite(&mut effective, inherited, &sources, &mut self.shared) {
                         self.faults.push(origin.clone(), fault.message(&role, name));
                     }
                 }
@@ -227,7 +247,7 @@ impl Resolver<'_> {
         if effective.unrestricted {
             effective.sources.clear();
         } else {
-            own(&mut effective, sources);
+            own(&mut effective, sources, &mut self.shared);
         }
         self.state[index] = State::Done(effective);
     }
@@ -253,7 +273,7 @@ impl TableNoUnion {
 impl EffectiveSource {
     fn of(origin: Origin) -> Self {
         let (tables, interceptors) = (BTreeMap::new(), BTreeMap::new());
-        Self { origin, tables, interceptors, fields: FieldPermissions::default() }
+        Self { origin, everything: false, tables, interceptors, fields: FieldPermissions::default() }
     }
 }
 
@@ -263,6 +283,7 @@ fn unite(
     effective: &mut Effective,
     inherited: Effective,
     own: &BTreeMap<String, WrittenSource>,
+    shared: &mut SharedPermissions,
 ) -> Vec<TableNoUnion> {
     let mut faults = Vec::new();
     effective.unrestricted |= inherited.unrestricted;
@@ -271,23 +292,24 @@ fn unite(
         let own = own.get(&source);
         let united = effective.sources.entry(source.clone());
         let united = united.or_insert_with(|| EffectiveSource::of(added.origin));
+        united.everything |= added.everything;
         united.fields = united.fields.union(&added.fields);
         for (table, added) in added.interceptors {
-            let says = own.and_then(|own| own.tables.get(&table)?.own.interceptors.as_ref());
+            let says = own.and_then(|own| own.tables.get(&table)?.interceptors.as_ref());
             if says.is_none() {
                 united.interceptors.entry(table).or_default().add(&added);
             }
         }
         for (table, (place, mut added)) in added.tables {
             if let Some(own) = own.and_then(|own| own.tables.get(&table)) {
-                without(&mut added, &own.own);
+                added = shared.share(without(&added, own));
             }
             let Some((_, known)) = united.tables.get_mut(&table) else {
                 united.tables.insert(table, (place, added));
                 continue;
             };
             match union::tables(known, &added) {
-                Ok(permissions) => *known = permissions,
+                Ok(permissions) => *known = shared.share(permissions),
                 Err(all) => {
                     let of_table =
                         |fault| TableNoUnion { source: source.clone(), table: table.clone(), fault };
@@ -299,40 +321,48 @@ fn unite(
     faults
 }
 
-/// Takes away the operations of which a role says something itself.
-fn without(inherited: &mut TablePermissions, own: &OwnPermissions) {
-    fn unless<P>(inherited: &mut Option<P>, own: Option<&P>, operation: &str, denied: &[&str]) {
-        if own.is_some() || denied.contains(&operation) {
-            *inherited = None;
-        }
+/// What is left of permissions without the operations of which a role says something itself.
+fn without(inherited: &TablePermissions, own: &WrittenTable) -> TablePermissions {
+    fn unless<P: Clone>(inherited: Option<&P>, is_own: bool) -> Option<P> {
+        inherited.filter(|_| !is_own).cloned()
     }
     let [select, insert, update, delete] = OPERATIONS;
-    unless(&mut inherited.select, own.given.select.as_ref(), select, &own.denied);
-    unless(&mut inherited.insert, own.given.insert.as_ref(), insert, &own.denied);
-    unless(&mut inherited.update, own.given.update.as_ref(), update, &own.denied);
-    unless(&mut inherited.delete, own.given.delete.as_ref(), delete, &own.denied);
+    let (given, is_denied) = (&own.given, |operation| own.denied.contains(&operation));
+    TablePermissions {
+        select: unless(inherited.select.as_ref(), given.select.is_some() || is_denied(select)),
+        insert: unless(inherited.insert.as_ref(), given.insert.is_some() || is_denied(insert)),
+        update: unless(inherited.update.as_ref(), given.update.is_some() || is_denied(update)),
+        delete: unless(inherited.delete.as_ref(), given.delete.is_some() || is_denied(delete)),
+    }
 }
 
 /// Adds what a role says itself.
-fn own(effective: &mut Effective, sources: BTreeMap<String, WrittenSource>) {
+fn own(effective: &mut Effective, sources: BTreeMap<String, WrittenSource>, shared: &mut SharedPermissions) {
     for (source, written) in sources {
         let united = effective.sources.entry(source);
         let united = united.or_insert_with(|| EffectiveSource::of(written.origin.clone()));
         united.origin = written.origin;
+        united.everything |= written.everything;
         united.fields = united.fields.union(&written.fields);
-        for (table, written) in written.tables {
-            if let Some(interceptors) = written.own.interceptors {
+        for (table, WrittenTable { origin, given, interceptors, .. }) in written.tables {
+            if let Some(interceptors) = interceptors {
                 united.interceptors.insert(table.clone(), interceptors);
             }
-            let known = united.tables.entry(table);
-            let (origin, known) =
-                known.or_insert_with(|| (written.origin.clone(), TablePermissions::default()));
-            *origin = written.origin;
-            let own = written.own.given;
-            known.select = own.select.or_else(|| known.select.take());
-            known.insert = own.insert.or_else(|| known.insert.take());
-            known.update = own.update.or_else(|| known.update.take());
-            known.delete = own.delete.or_else(|| known.delete.take());
+            match united.tables.entry(table) {
+                Entry::Vacant(place) => {
+                    place.insert((origin, given));
+                }
+                Entry::Occupied(mut known) => {
+                    let inherited = &known.get().1;
+                    let both = TablePermissions {
+                        select: given.select.as_ref().or(inherited.select.as_ref()).cloned(),
+                        insert: given.insert.as_ref().or(inherited.insert.as_ref()).cloned(),
+                        update: given.update.as_ref().or(inherited.update.as_ref()).cloned(),
+                        delete: given.delete.as_ref().or(inherited.delete.as_ref()).cloned(),
+                    };
+                    known.insert((origin, shared.share(both)));
+                }
+            }
         }
     }
 }

@@ -52,6 +52,12 @@ pub struct AccessSettings {
     pub operations: Vec<OperationRule>,
     /// What is called around fields.
     pub interceptors: InterceptorSettings,
+    /// All of `names`, where sources want to know some of them.
+    pub source_names: Option<Arc<[Box<str>]>>,
+    /// Of those that sources want to know, the indexes.
+    pub source_variables: Vec<usize>,
+    /// Names of variables that credentials give; none where a webhook may give any.
+    pub(crate) given_variables: Option<Vec<String>>,
     pub(crate) certificates: Option<CertificateSettings>,
     pub(crate) issuers: Vec<IssuerSettings>,
     pub(crate) api_keys: Vec<ApiKeyRecord>,
@@ -127,6 +133,7 @@ pub(crate) struct CertificateSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CertificateName {
     Subject,
+    CommonName,
     Dns,
     Email,
     Uri,
@@ -160,6 +167,9 @@ impl Default for AccessSettings {
             webhook: None,
             operations: Vec::new(),
             interceptors: InterceptorSettings::default(),
+            source_names: None,
+            source_variables: Vec::new(),
+            given_variables: None,
             certificates: None,
             issuers: Vec::new(),
             api_keys: Vec::new(),

@@ -121,7 +121,8 @@ fn is_name(name: &str) -> bool {
 impl Databases {
     /// Opens all that are in the directory, and makes the default one. Blocks while they are read.
     pub fn open(directory: &Path, settings: &GraphSettings) -> Result<Self, DatabasesError> {
-        let &GraphSettings { durability, recover, snapshot_at_log_bytes, ref indexes, common: _ } = settings;
+        let &GraphSettings { durability, recover, snapshot_at_log_bytes, ref indexes, common: _, http: _ } =
+            settings;
         let options = Options { durability, recover, snapshot_at_log_bytes: Some(snapshot_at_log_bytes) };
         let failed = |source| DatabasesError::Directory { directory: directory.to_owned(), source };
         make_directory(directory).map_err(failed)?;

@@ -22,23 +22,32 @@ use crate::databases::{DEFAULT_DATABASE, Database, Databases, settle::Waiting};
 pub(super) struct GraphConnection {
     databases: Arc<Databases>,
     limits: ApiLimits,
+    read_only: bool,
     /// The write that was accepted and is not durable yet.
     waiting: Option<Waiting>,
 }
 
 impl GraphConnection {
-    pub(super) const fn new(databases: Arc<Databases>, limits: ApiLimits) -> Self {
-        Self { databases, limits, waiting: None }
+    pub(super) const fn new(databases: Arc<Databases>, limits: ApiLimits, read_only: bool) -> Self {
+        Self { databases, limits, read_only, waiting: None }
     }
 
     fn call(&mut self, request: &ApiRequest<'_>, response: &mut ApiResponse) -> Result<Progress, CallError> {
-        let Self { databases, limits, waiting } = self;
+        let Self { databases, limits, read_only, waiting } = self;
+        let is_write = !path::is_read(request.method);
         let Some((name, path)) = split(request.path) else {
+            if *read_only && is_write {
+                return Err(CallError::ReadOnly);
+            }
             return databases::respond(databases, request, response);
         };
         let responded = with_database(databases, name, |database| {
             let call = path::read(path)?;
-            if path::is_read(request.method) {
+            // What is looked for may come in a body.
+            if *read_only && is_write && !matches!(call, Call::Find(..)) {
+                return Err(CallError::ReadOnly);
+            }
+            if !is_write {
                 return read::respond(database, &call, request.query, response);
             }
             write_call(database, &call, request, *limits, waiting, response)

@@ -17,6 +17,8 @@ pub(super) enum CallError {
     NotFound,
     NotModified,
     BadRequest(Cow<'static, str>),
+    /// The call would write, and nothing may be.
+    ReadOnly,
     /// The write was accepted, could not be made durable, and was taken back.
     NotDurable(WriteError),
     /// The text is for clients; the log has the rest.
@@ -33,6 +35,10 @@ impl CallError {
             Self::NotFound => response.set_empty(StatusCode::NOT_FOUND),
             Self::NotModified => response.set_empty(StatusCode::NOT_MODIFIED),
             Self::BadRequest(text) => response.set_json_text(StatusCode::BAD_REQUEST, text),
+            Self::ReadOnly => {
+                response
+                    .set_json_text(StatusCode::FORBIDDEN, "the graph is served for reading only (read_only)");
+            }
             Self::NotDurable(error) => {
                 let (status, text) = durability_fault(error);
                 response.set_json_text(status, text);

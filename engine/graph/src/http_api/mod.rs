@@ -29,11 +29,13 @@ use crate::databases::Databases;
 #[derive(Debug)]
 pub(crate) struct GraphApi {
     databases: Arc<Databases>,
+    /// Whether calls that write are refused.
+    read_only: bool,
 }
 
 impl GraphApi {
-    pub(crate) const fn new(databases: Arc<Databases>) -> Self {
-        Self { databases }
+    pub(crate) const fn new(databases: Arc<Databases>, read_only: bool) -> Self {
+        Self { databases, read_only }
     }
 }
 
@@ -43,7 +45,7 @@ impl HttpApi for GraphApi {
     }
 
     fn allow(&self) -> &'static str {
-        "GET, HEAD, POST, PUT, DELETE, OPTIONS"
+        if self.read_only { "GET, HEAD, OPTIONS" } else { "GET, HEAD, POST, PUT, DELETE, OPTIONS" }
     }
 
     /// Clients of RageDB know its 404.
@@ -56,6 +58,6 @@ impl HttpApi for GraphApi {
     }
 
     fn connect(&self, limits: ApiLimits) -> Box<dyn ApiConnection> {
-        Box::new(GraphConnection::new(Arc::clone(&self.databases), limits))
+        Box::new(GraphConnection::new(Arc::clone(&self.databases), limits, self.read_only))
     }
 }

@@ -1,5 +1,7 @@
 //! Restricted plans: what cannot be seen is absent on every way to it, and what may not be written is not.
 
+use std::sync::Arc;
+
 use expect_test::{Expect, expect};
 use prony_graph_store::{Side, Value};
 use prony_graphql::selection;
@@ -27,7 +29,7 @@ fn granted() -> (SessionNames, Permissions) {
             update: Some(UpdatePermission::of_rows(names_nothing(), names_nothing())),
             delete: Some(DeletePermission { rows: names_nothing() }),
         };
-        permissions.tables.insert(of.to_owned(), granted);
+        permissions.tables.insert(of.to_owned(), granted.into());
     }
     (names, permissions)
 }
@@ -125,7 +127,7 @@ fn change(
 ) -> Permissions {
     let (mut names, mut permissions) = granted();
     let mut condition = |written: Json| names.condition(&written).unwrap();
-    change(permissions.tables.get_mut(of).unwrap(), &mut condition);
+    change(Arc::make_mut(permissions.tables.get_mut(of).unwrap()), &mut condition);
     permissions
 }
 
@@ -238,7 +240,8 @@ fn a_check_finds_what_a_new_type_got() {
             select: Some(SelectPermission::of_rows(names_nothing())),
             insert: Some(InsertPermission::checked(check)),
             ..TablePermissions::default()
-        },
+        }
+        .into(),
     );
     let offered = served.offered_to(&permissions, &[]);
     served.write(|write| {

@@ -55,7 +55,7 @@ fn granted() -> Permissions {
     };
     let tables = [("User", user), ("LIKES", likes), ("Product", product)];
     Permissions {
-        tables: tables.into_iter().map(|(name, granted)| (name.to_owned(), granted)).collect(),
+        tables: tables.into_iter().map(|(name, granted)| (name.to_owned(), granted.into())).collect(),
         ..Permissions::default()
     }
 }
@@ -262,7 +262,7 @@ fn mistakes_are_told() {
     let served = friends();
     let faults = |granted: &dyn Fn(&mut SessionNames) -> TablePermissions| {
         let granted = granted(&mut SessionNames::default());
-        let tables = BTreeMap::from([("User".to_owned(), granted)]);
+        let tables = BTreeMap::from([("User".to_owned(), granted.into())]);
         let permissions = Permissions { tables, ..Permissions::default() };
         let refused = served.source.schema_for(&ReservedNames::default(), &permissions);
         let faults = refused.err().unwrap_or_default();

@@ -24,6 +24,8 @@ pub struct Variables {
     session: Option<Arc<[Json]>>,
     /// What is granted to who asks; none where no field wants to know it.
     authority: Option<Arc<Authority>>,
+    /// By index, where sources want to know them.
+    session_names: Option<Arc<[Box<str>]>>,
     /// What only the source knows, such as the row of an event.
     given: Vec<Json>,
     /// Headers of the request that sources want to know.
@@ -78,6 +80,18 @@ impl Variables {
     /// What is granted to who asks, where fields want to know it.
     pub fn authority(&self) -> Option<&Arc<Authority>> {
         self.authority.as_ref()
+    }
+
+    /// The same with the names of the session's variables.
+    #[must_use]
+    pub fn with_session_names(self, names: Arc<[Box<str>]>) -> Self {
+        Self { session_names: Some(names), ..self }
+    }
+
+    /// The session's variable of this name; none where it is not known.
+    pub fn session_value(&self, name: &str) -> Option<&Json> {
+        let index = self.session_names.as_ref()?.iter().position(|known| **known == *name)?;
+        self.session.as_ref()?.get(index)
     }
 
     /// The same, with who asks.

@@ -36,6 +36,8 @@ pub(crate) struct Target {
     /// `host:port/database`, for logs and errors.
     pub(crate) description: String,
     pub(crate) statement_timeout_ms: u32,
+    /// The database refuses whatever would change it.
+    pub(crate) read_only: bool,
     /// The database runs on this machine: more busy backends than processors only take turns with the engine.
     pub(crate) shares_processors: bool,
 }
@@ -67,7 +69,8 @@ impl Target {
         }
         let shares_processors = is_on_this_machine(&config);
         let statement_timeout_ms = settings.common.statement_timeout_ms;
-        Ok(Self { config, description, statement_timeout_ms, shares_processors })
+        let read_only = settings.common.read_only;
+        Ok(Self { config, description, statement_timeout_ms, read_only, shares_processors })
     }
 
     /// The longest that an attempt may take from the first packet until the session is set up.
@@ -81,9 +84,10 @@ impl Target {
             "set statement_timeout = {}; set plan_cache_mode = {}; set datestyle = 'ISO, YMD'; \
              set intervalstyle = 'postgres'; set timezone = 'UTC'; set bytea_output = 'hex'; \
              set extra_float_digits = 1; set standard_conforming_strings = on; \
-             set client_min_messages = error; set jit = off",
+             set client_min_messages = error; set jit = off; set default_transaction_read_only = {}",
             self.statement_timeout_ms,
             mode.setting(),
+            if self.read_only { "on" } else { "off" },
         )
     }
 }

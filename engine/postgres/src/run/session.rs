@@ -20,6 +20,7 @@ use crate::{
         capture::TransactionCapture,
         rows::JsonRows,
         running::{Running, WhenDropped},
+        scope,
         transaction::{self, Step, StepFailure},
     },
     statement::{
@@ -63,6 +64,8 @@ struct Core {
     planners: Rc<Pool>,
     /// One transaction at a time each; opened when needed.
     writers: Rc<Pool>,
+    /// One read at a time each, in a transaction that knows who asks; opened when needed.
+    scoped: Rc<Pool>,
     chores: mpsc::UnboundedSender<Chore>,
 }
 
@@ -87,6 +90,7 @@ impl Session {
             readers: pool(PlanMode::Generic, PIPELINE_DEPTH, connections),
             planners: pool(PlanMode::Custom, PIPELINE_DEPTH, 0),
             writers: pool(PlanMode::Generic, 1, 0),
+            scoped: pool(PlanMode::Generic, 1, 0),
             settings: Arc::clone(settings),
             order: Arc::clone(order),
             statement_timeout_ms: target.statement_timeout_ms,
@@ -111,7 +115,8 @@ impl DatabaseSession<PostgresDatabase> for Session {
         let core = &self.core;
         let values = read.statement.bind(model, &core.settings, variables)?;
         let meter = || ResponseMeter::new(core.settings.common.max_response_bytes, variables.budget());
-        let rows = core.run(&read.statement, values.into(), || {
+        let begin = scope::begin(&core.settings, variables)?;
+        let rows = core.run(&read.statement, values.into(), begin, || {
             let shape = Arc::clone(&read.shape);
             if read.is_list {
                 JsonRows::list(shape, meter(), FIRST_BYTES)
@@ -137,7 +142,8 @@ impl DatabaseSession<PostgresDatabase> for Session {
         }
         let meter = || ResponseMeter::new(core.settings.common.max_response_bytes, variables.budget());
         let answer = || LevelAnswer::new(Arc::clone(&level.shape), meter());
-        Ok(core.run(&level.statement, values.into(), answer).await?.finish())
+        let begin = scope::begin(&core.settings, variables)?;
+        Ok(core.run(&level.statement, values.into(), begin, answer).await?.finish())
     }
 
     /// The statement's number, not its text: equal texts may stand for rows that are written differently.
@@ -151,6 +157,11 @@ impl DatabaseSession<PostgresDatabase> for Session {
         for value in level.statement.bind(model, &self.core.settings, variables)? {
             key.push(0);
             key.extend_from_slice(format!("{value:?}").as_bytes());
+        }
+        // Who asks is a part of what is asked.
+        if let Some(begin) = scope::begin(&self.core.settings, variables)? {
+            key.push(0);
+            key.extend_from_slice(begin.as_bytes());
         }
         Ok(MergeKey(key.into()))
     }
@@ -175,7 +186,14 @@ impl DatabaseSession<PostgresDatabase> for Session {
             return failed;
         }
         let steps: Rc<[Step]> = steps.into();
-        match self.core.write(&steps).await {
+        let begin = match scope::begin(&self.core.settings, variables) {
+            Ok(begin) => begin,
+            Err(error) => {
+                failed[0].errors.push(error);
+                return failed;
+            }
+        };
+        match self.core.write(&steps, begin.as_ref()).await {
             Ok(outcomes) => outcomes.into_iter().map(FieldResult::data).collect(),
             Err(StepFailure { step, failure }) => {
                 let columns = steps[step].text_columns();
@@ -203,14 +221,19 @@ impl Core {
         self: &Rc<Self>,
         statement: &Arc<Statement>,
         values: Rc<[Bound]>,
+        begin: Option<Rc<str>>,
         mut answer: impl FnMut() -> A,
     ) -> Result<A, GraphqlError> {
         let mut executions = 0;
         let failure = loop {
             executions += 1;
-            let mode = statement.next_mode();
-            let executed = match self.permit(mode, statement.is_slow()).await {
-                Ok(permit) => self.start(permit, statement, &values, answer()).await,
+            let mode = if begin.is_some() { PlanMode::Generic } else { statement.next_mode() };
+            let permit = match &begin {
+                Some(_) => self.scoped.acquire(false).await,
+                None => self.permit(mode, statement.is_slow()).await,
+            };
+            let executed = match permit {
+                Ok(permit) => self.start(permit, statement, &values, begin.clone(), answer()).await,
                 Err(failure) => break failure,
             };
             if !executed.is_first {
@@ -250,12 +273,18 @@ impl Core {
         permit: Permit,
         statement: &Arc<Statement>,
         values: &Rc<[Bound]>,
+        begin: Option<Rc<str>>,
         answer: A,
     ) -> Running<Executed<A>> {
         let progress = Rc::new(Progress::default());
         let link = Rc::clone(&permit.link);
         let (statement, values, watched) = (Arc::clone(statement), Rc::clone(values), Rc::clone(&progress));
+        let chores = self.chores.clone();
         let work = async move {
+            if let Some(begin) = begin {
+                let statement = (&statement.text, &*values);
+                return scope::execute(permit, &begin, statement, answer, &watched, chores).await;
+            }
             let executed = permit.link.execute(&statement.text, &values, answer, &watched).await;
             drop(permit);
             executed
@@ -264,7 +293,7 @@ impl Core {
     }
 
     /// Runs a transaction, again where it was rolled back for a reason that passes.
-    async fn write(&self, steps: &Rc<[Step]>) -> Result<Vec<Vec<u8>>, StepFailure> {
+    async fn write(&self, steps: &Rc<[Step]>, begin: Option<&Rc<str>>) -> Result<Vec<Vec<u8>>, StepFailure> {
         let mut executions = 0;
         loop {
             executions += 1;
@@ -273,10 +302,10 @@ impl Core {
                 Err(failure) => return Err(StepFailure { step: 0, failure }),
             };
             let link = Rc::clone(&permit.link);
-            let steps = Rc::clone(steps);
+            let (steps, begin) = (Rc::clone(steps), begin.cloned());
             let capture = TransactionCapture::begin(&self.order, steps.iter().map(Step::table).collect());
             let work = async move {
-                let written = transaction::run(&permit.link, &steps, capture).await;
+                let written = transaction::run(&permit.link, &steps, capture, begin.as_deref()).await;
                 drop(permit);
                 written
             };

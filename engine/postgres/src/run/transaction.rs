@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 use crate::{
     connect::link::{Answer, Executed, Link, Progress},
     error::{Failure, FailureKind},
-    run::capture::TransactionCapture,
+    run::{capture::TransactionCapture, scope::begin_on},
     statement::{
         bound::Bound,
         keys::read_key,
@@ -113,13 +113,14 @@ pub(crate) struct StepFailure {
 }
 
 /// Runs all steps: all of them are written, or none; and publishes what they have changed, as far as the capture wants it.
-/// The JSON of each.
+/// The JSON of each. `begin` are the commands that a transaction must begin with, where there are such.
 pub(crate) async fn run(
     link: &Rc<Link>,
     steps: &[Step],
     capture: TransactionCapture,
+    begin: Option<&str>,
 ) -> Result<Vec<Vec<u8>>, StepFailure> {
-    match run_steps(link, steps, &capture).await {
+    match run_steps(link, steps, &capture, begin).await {
         Ok(outcomes) => {
             let (data, captured): (_, Vec<_>) =
                 outcomes.into_iter().map(|outcome| (outcome.data, outcome.captured)).unzip();
@@ -139,14 +140,17 @@ async fn run_steps(
     link: &Rc<Link>,
     steps: &[Step],
     capture: &TransactionCapture,
+    begin: Option<&str>,
 ) -> Result<Vec<StepOutcome>, StepFailure> {
     match steps {
         [] => Ok(Vec::new()),
-        [only] if only.mutation.check.is_none() => match execute(link, only, capture.captures(0)).await {
-            Ok(outcome) => Ok(vec![outcome]),
-            Err(failure) => Err(StepFailure { step: 0, failure: unknown_if_lost(failure) }),
-        },
-        several => transaction(link, several, capture).await,
+        [only] if only.mutation.check.is_none() && begin.is_none() => {
+            match execute(link, only, capture.captures(0)).await {
+                Ok(outcome) => Ok(vec![outcome]),
+                Err(failure) => Err(StepFailure { step: 0, failure: unknown_if_lost(failure) }),
+            }
+        }
+        several => transaction(link, several, capture, begin.unwrap_or("BEGIN")).await,
     }
 }
 
@@ -154,9 +158,12 @@ async fn transaction(
     link: &Rc<Link>,
     steps: &[Step],
     capture: &TransactionCapture,
+    begin: &str,
 ) -> Result<Vec<StepOutcome>, StepFailure> {
     let mut outcomes = Vec::with_capacity(steps.len());
-    if let Err(failure) = link.batch("BEGIN").await {
+    if let Err(failure) = begin_on(link, begin).await {
+        // A role that is not there is found behind the beginning.
+        let _ = link.batch("ROLLBACK").await;
         return Err(StepFailure { step: 0, failure });
     }
     for (step, mutation) in steps.iter().enumerate() {

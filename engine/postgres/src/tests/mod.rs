@@ -6,6 +6,7 @@ mod models;
 mod mutations;
 mod outage;
 mod restrictions;
+mod row_security;
 mod skew;
 mod types;
 

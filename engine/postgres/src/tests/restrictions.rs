@@ -52,7 +52,7 @@ impl Served {
             ..TablePermissions::default()
         };
         let tables = [("purchase", purchases), ("public.customer", customers), ("person", people)];
-        let tables = tables.map(|(table, permissions)| (table.to_owned(), permissions));
+        let tables = tables.map(|(table, permissions)| (table.to_owned(), permissions.into()));
         let restrictions =
             Restrictions::new(&self.model, &Permissions { tables: tables.into(), ..Permissions::default() })
                 .unwrap();

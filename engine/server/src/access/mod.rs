@@ -3,6 +3,7 @@
 
 mod fetch;
 mod keys;
+mod peer;
 
 use std::{
     net::IpAddr,
@@ -14,14 +15,14 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
-use http::HeaderMap;
+use http::{HeaderMap, request::Parts};
 use prony_access::{
     AccessSettings, AuthRefusal, Authenticator, Credentials, Identified, Identity, Openness, Operations,
     RefusalKind, client_address,
 };
 use serde_json::Value as Json;
 
-pub(crate) use self::keys::KeySetHealth;
+pub(crate) use self::{keys::KeySetHealth, peer::Peer};
 use crate::graphql::{Asker, RoleSchemas};
 
 /// Who is let in. What is configured is replaced as a whole; who was let in before stays so until the end of the request.
@@ -77,14 +78,14 @@ impl Access {
     pub(crate) fn try_identify<'h>(
         &self,
         headers: impl Iterator<Item = (&'h str, &'h [u8])>,
-        peer: IpAddr,
+        peer: &'h Peer,
     ) -> Known {
         if !self.is_closed() {
             return Known::Asker(None);
         }
         let current = self.current.load();
         let Some(policy) = &*current else { return Known::Asker(None) };
-        let (credentials, address) = policy.read(headers, peer);
+        let Ok((credentials, address)) = policy.read(headers, peer) else { return Known::NotKnown };
         match policy.authenticator.identify(&credentials, unix_now()) {
             Identified::Known(identity) => Known::Asker(Some(policy.asker(identity, address))),
             Identified::Refused(_) | Identified::NeedsKeys(_) | Identified::NeedsWebhook(_) => {
@@ -97,10 +98,10 @@ impl Access {
     pub(crate) async fn identify<'h>(
         &self,
         headers: impl Iterator<Item = (&'h str, &'h [u8])>,
-        peer: IpAddr,
+        peer: &'h Peer,
     ) -> Result<Option<Asker>, AuthRefusal> {
         let Some(policy) = self.current.load_full() else { return Ok(None) };
-        let (credentials, address) = policy.read(headers, peer);
+        let (credentials, address) = policy.read(headers, peer)?;
         let identity = policy.identify(&credentials).await?;
         Ok(Some(policy.asker(identity, address)))
     }
@@ -111,9 +112,12 @@ impl AccessPolicy {
     fn read<'a, 'h: 'a>(
         &'a self,
         headers: impl Iterator<Item = (&'h str, &'h [u8])>,
-        peer: IpAddr,
-    ) -> (Credentials<'a>, IpAddr) {
+        peer: &'h Peer,
+    ) -> Result<(Credentials<'a>, IpAddr), AuthRefusal> {
         let mut credentials = self.authenticator.credentials();
+        if let Some(names) = peer.names()? {
+            credentials.certificate(names);
+        }
         let trusted = &self.roles.settings.trusted_proxies;
         let mut forwarded = Vec::new();
         for (name, value) in headers {
@@ -122,7 +126,7 @@ impl AccessPolicy {
                 forwarded.extend(std::str::from_utf8(value));
             }
         }
-        (credentials, client_address(peer, &forwarded, trusted))
+        Ok((credentials, client_address(peer.address, &forwarded, trusted)))
     }
 
     fn asker(&self, identity: Arc<Identity>, address: IpAddr) -> Asker {
@@ -150,6 +154,11 @@ impl AccessPolicy {
             }
         }
     }
+}
+
+/// Who is at the other end of a request's connection.
+pub(crate) fn peer(head: &Parts) -> &Peer {
+    head.extensions.get().unwrap_or(&peer::UNKNOWN)
 }
 
 /// Headers as credentials are read from them.

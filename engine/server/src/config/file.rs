@@ -44,11 +44,7 @@ pub(super) fn read<'t>(
     let mut typed = Typed::default();
     let of_access = |name: &str| file.entries(table.get_ref()).find(|entry| entry.name() == name);
     let mut access = AccessSettings::read(of_access(AUTH), of_access(ROLES), inputs, &mut faults);
-    if let Some(mtls) = of_access(AUTH).and_then(|auth| certificates(&file, &auth)) {
-        let message = "certificates of clients need TLS, which this server does not speak: have a proxy verify them, and send a \
-                       token or an API key";
-        faults.push(mtls, message);
-    }
+    typed.client_certificates = of_access(AUTH).and_then(|auth| certificates(&file, &auth));
     if let Some(operations) = of_access(OPERATION) {
         access.read_operations(operations, &mut faults);
         if access.openness != Openness::Closed {

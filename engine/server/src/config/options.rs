@@ -1,16 +1,18 @@
 //! The server's options. Flags, help, the keys of the file and the reference in `docs/configuration.md` come from these
 //! tables and from those of the kinds of sources.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, path::PathBuf};
 
 use prony_source::config::{ConfigOption, Kinds, OptionOf, OptionSpec, TypedValue, ValueKind};
 
 use super::settings::{CoreChoice, LogFormat, Settings};
+use crate::tls::{ClientCertificates, TlsVersion};
 
 /// The table of the file in which an option is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Section {
     Server,
+    Tls,
     Graphql,
     Subscriptions,
     Log,
@@ -20,12 +22,14 @@ pub enum Section {
 
 impl Section {
     /// Those that have their options from the server.
-    pub(super) const OF_SERVER: [Self; 4] = [Self::Server, Self::Graphql, Self::Subscriptions, Self::Log];
+    pub(super) const OF_SERVER: [Self; 5] =
+        [Self::Server, Self::Tls, Self::Graphql, Self::Subscriptions, Self::Log];
 
     /// The options that the server has there; those of sources are their kinds'.
     pub(super) fn options(self) -> &'static [OptionOf<Settings>] {
         match self {
             Self::Server => SERVER,
+            Self::Tls => TLS,
             Self::Graphql => GRAPHQL,
             Self::Subscriptions => SUBSCRIPTIONS,
             Self::Log => LOG,
@@ -37,6 +41,7 @@ impl Section {
     pub fn key(self) -> &'static str {
         match self {
             Self::Server => "server",
+            Self::Tls => "tls",
             Self::Graphql => "graphql",
             Self::Subscriptions => "subscriptions",
             Self::Log => "log",
@@ -130,6 +135,18 @@ static SERVER: Options = &[
 ];
 
 #[rustfmt::skip]
+static TLS: Options = &[
+    OptionOf::new("certificate", Some("tls-certificate"), ValueKind::Text, "\"\"", "PEM file of the server's certificate and those between it and its root; with it all addresses speak TLS, with HTTP/2 and HTTP/1.1", |settings, value| { settings.tls.certificate = path(value); Ok(()) }),
+    OptionOf::new("key", Some("tls-key"), ValueKind::Text, "\"\"", "PEM file of the certificate's private key", |settings, value| { settings.tls.key = path(value); Ok(()) }),
+    OptionOf::new("min_version", None, ValueKind::Word(&["1.2", "1.3"]), "\"1.2\"", "Lowest version of TLS", |settings, value| { settings.tls.min_version = if value.text() == "1.3" { TlsVersion::Tls13 } else { TlsVersion::Tls12 }; Ok(()) }),
+    OptionOf::new("client_ca", Some("tls-client-ca"), ValueKind::Text, "\"\"", "PEM file of authorities whose certificates clients bring", |settings, value| { settings.tls.client_ca = path(value); Ok(()) }),
+    OptionOf::new("client_certificates", Some("tls-client-certificates"), ValueKind::Word(&["required", "optional"]), "\"required\"", "Whether clients may come without a certificate, where there is a client_ca", |settings, value| { settings.tls.client_certificates = if value.text() == "optional" { ClientCertificates::Optional } else { ClientCertificates::Required }; Ok(()) }),
+    OptionOf::new("revocation_lists", None, ValueKind::List, "[]", "PEM files of revocation lists: with one of them, each authority in a client's chain needs one that has not expired", |settings, value| { settings.tls.revocation_lists = value.list().into_iter().filter(|path| !path.is_empty()).map(PathBuf::from).collect(); Ok(()) }),
+    OptionOf::new("handshake_timeout_ms", None, ValueKind::MILLISECONDS, "10000", "Time from a connection's start to the end of its handshake", set!(tls.handshake_timeout, milliseconds)),
+    OptionOf::new("max_handshakes", None, COUNT, "4096", "Handshakes under way at a time over all cores; one more is closed", set!(tls.max_handshakes, size)),
+];
+
+#[rustfmt::skip]
 static GRAPHQL: Options = &[
     OptionOf::new("introspection", Some("introspection"), ValueKind::Boolean, "true", "Whether __schema and __type are answered", set!(limits.introspection, boolean)),
     OptionOf::new("max_depth", Some("max-depth"), COUNT, "15", "Nested object levels below the root", set!(limits.max_depth, size)),
@@ -175,6 +192,14 @@ static LOG: Options = &[
     OptionOf::new("level", Some("log-level"), ValueKind::Text, "\"info\"", "error, warn, info, debug, trace, or a filter such as \"info,prony_server=debug\"", set!(log_level, text)),
     OptionOf::new("format", Some("log-format"), ValueKind::Word(&["text", "json"]), "\"text\"", "How log lines are written: text or json", |settings, value| { settings.log_format = if value.text() == "json" { LogFormat::Json } else { LogFormat::Text }; Ok(()) }),
 ];
+
+/// The options whose values are files.
+pub(super) const TLS_PATHS: [&str; 4] = ["certificate", "key", "client_ca", "revocation_lists"];
+
+fn path(value: &TypedValue) -> Option<PathBuf> {
+    let text = value.text();
+    (!text.is_empty()).then(|| text.into())
+}
 
 fn listen(settings: &mut Settings, value: &TypedValue) -> Result<(), String> {
     let read = |text: &String| {

@@ -1,7 +1,7 @@
 //! From what was typed to settings: flags over the file over defaults, variables of the environment filled in,
 //! and checks that need more than one value.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use prony_access::Openness;
 use prony_source::config::{
@@ -9,10 +9,11 @@ use prony_source::config::{
 };
 
 use super::{
-    options::Section,
+    options::{Section, TLS_PATHS},
     settings::{Settings, SourceSettings},
     typed::{Given, Typed, TypedSource},
 };
+use crate::tls::TlsSettings;
 
 /// Merges the file with the command line, which wins. Sources of the command line come instead of the file's.
 /// `variable` answers for the environment.
@@ -24,9 +25,9 @@ pub(super) fn resolve(
     faults: &mut Faults,
 ) -> Settings {
     let mut settings = Settings::default();
-    if let Some(access) = file.access {
+    let access = file.access;
+    if let Some(access) = &access {
         settings.hosts.clone_from(&access.hosts);
-        settings.access = Arc::new(access);
     }
     settings.joins = file.joins;
     let (of_sources, of_server): (Vec<_>, Vec<_>) =
@@ -34,7 +35,7 @@ pub(super) fn resolve(
     for given in &of_server {
         let key = given.value.option.spec().key;
         if let Some(option) = server_option(given.section, key) {
-            option.apply(&mut settings, &given.value.value);
+            option.apply(&mut settings, &value_of(given));
         }
     }
     if !file.names_sources && !line.names_sources {
@@ -46,12 +47,18 @@ pub(super) fn resolve(
         flags: of_sources.into_iter().map(|given| given.value).collect(),
         names: BTreeSet::new(),
         found: Vec::new(),
+        variables: Vec::new(),
     };
     for source in if line.sources.is_empty() { file.sources } else { line.sources } {
         settings.sources.extend(resolver.source(source, faults));
     }
-    let found = resolver.found;
+    let Resolver { found, variables, .. } = resolver;
+    if let Some(mut access) = access {
+        access.tell_sources(&variables, faults);
+        settings.access = Arc::new(access);
+    }
     check_listening(&settings, &of_server, faults);
+    check_tls(&settings.tls, &of_server, file.client_certificates, faults);
     check_numbers(kinds, &found, faults);
     let is_given = |key: &str| {
         let mut given = of_server.iter().filter(|given| given.section == Section::Server);
@@ -73,6 +80,54 @@ fn check_listening(settings: &Settings, given: &[Given], faults: &mut Faults) {
             "{address} can be reached from other machines, and nothing says who may ask: add [auth] to the configuration, or \
              let everybody do everything with --open (`auth = \"open\"` in the file)"
         );
+        faults.push(origin, message);
+    }
+}
+
+/// The value of a server's option. Files of TLS are named from the file that names them, as those of `[auth]` are.
+fn value_of(given: &Given) -> TypedValue {
+    let Origin::File { path, .. } = &given.value.origin else { return given.value.value.clone() };
+    if given.section != Section::Tls || !TLS_PATHS.contains(&given.value.option.spec().key) {
+        return given.value.value.clone();
+    }
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let from_there = |text: &String| match text.as_str() {
+        "" => String::new(),
+        text => directory.join(text).to_string_lossy().into_owned(),
+    };
+    match &given.value.value {
+        TypedValue::Text(text) => TypedValue::Text(from_there(text)),
+        TypedValue::List(list) => TypedValue::List(list.iter().map(from_there).collect()),
+        other => other.clone(),
+    }
+}
+
+/// What needs what; whether the files can be read is found at the start.
+fn check_tls(
+    settings: &TlsSettings,
+    given: &[Given],
+    client_certificates: Option<Origin>,
+    faults: &mut Faults,
+) {
+    let origin = |key: &str| {
+        let is_it = |given: &&Given| given.section == Section::Tls && given.value.option.spec().key == key;
+        given.iter().rfind(is_it).map_or(Origin::Argument, |given| given.value.origin.clone())
+    };
+    match (&settings.certificate, &settings.key) {
+        (Some(_), None) => faults.push(origin("certificate"), "a certificate needs its `key` (--tls-key)"),
+        (None, Some(_)) => faults.push(origin("key"), "a key needs its `certificate` (--tls-certificate)"),
+        _ => {}
+    }
+    if settings.client_ca.is_some() && settings.certificate.is_none() {
+        let message = "clients bring certificates over TLS alone: add `certificate` and `key` to [tls]";
+        faults.push(origin("client_ca"), message);
+    }
+    if !settings.revocation_lists.is_empty() && settings.client_ca.is_none() {
+        let message = "revocation lists are for certificates of clients: add `client_ca` to [tls]";
+        faults.push(origin("revocation_lists"), message);
+    }
+    if let Some(origin) = client_certificates.filter(|_| settings.client_ca.is_none()) {
+        let message = "certificates of clients are verified here: add `client_ca` to [tls], with `certificate` and `key`";
         faults.push(origin, message);
     }
 }
@@ -108,6 +163,8 @@ struct Resolver<'a> {
     names: BTreeSet<String>,
     /// Indexes of the kinds of the sources.
     found: Vec<usize>,
+    /// Variables of the session that sources want to know.
+    variables: Vec<(String, Origin)>,
 }
 
 impl Resolver<'_> {
@@ -127,6 +184,8 @@ impl Resolver<'_> {
         let entry =
             SourceEntry { url: &url, url_origin: &origin, values: &values, sections: &source.sections };
         let opener = self.kinds[index].configure(&entry, faults).filter(|_| is_filled)?;
+        let wanted = opener.session_variables().into_iter();
+        self.variables.extend(wanted.map(|variable| (variable, origin.clone())));
         let name = self.name(source.name, &url, origin, faults)?;
         self.found.push(index);
         Some(SourceSettings { name, url, opener })

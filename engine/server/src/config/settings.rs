@@ -12,7 +12,9 @@ use prony_source::{
 };
 
 use super::{reload::Reload, route::Route};
-use crate::{graphql::DocumentSettings, joins::JoinSettings, subscriptions::SubscriptionSettings};
+use crate::{
+    graphql::DocumentSettings, joins::JoinSettings, subscriptions::SubscriptionSettings, tls::TlsSettings,
+};
 
 /// Everything that the server needs to know.
 #[derive(Debug, Clone)]
@@ -47,6 +49,7 @@ pub struct Settings {
     pub cors_origins: Vec<String>,
     /// Whether `/` answers with GraphiQL.
     pub console: bool,
+    pub tls: TlsSettings,
     pub limits: Limits,
     pub documents: DocumentSettings,
     pub subscriptions: SubscriptionSettings,
@@ -178,6 +181,7 @@ impl Default for Settings {
             hosts: Vec::new(),
             cors_origins: Vec::new(),
             console: true,
+            tls: TlsSettings::default(),
             limits: Limits::default(),
             documents: DocumentSettings::default(),
             subscriptions: SubscriptionSettings::default(),

@@ -18,6 +18,8 @@ pub(super) struct Typed<'t> {
     pub(super) access: Option<AccessSettings>,
     /// Fields from one source to another.
     pub(super) joins: Vec<JoinSettings>,
+    /// Where the file gives roles and variables by certificates of clients.
+    pub(super) client_certificates: Option<Origin>,
 }
 
 /// One option as it was given.

@@ -52,7 +52,13 @@ impl RequestContext {
             None => variables,
         };
         let variables = match &self.asker {
-            Some(asker) => variables.with_session(Arc::clone(&asker.identity.session)),
+            Some(asker) => {
+                let variables = variables.with_session(Arc::clone(&asker.identity.session));
+                match &asker.roles.settings.source_names {
+                    Some(names) => variables.with_session_names(Arc::clone(names)),
+                    None => variables,
+                }
+            }
             None => variables,
         };
         match &self.headers {

@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use prony_graphql::{
     document::{Operation, limits::Limits},
     response::Detail,
-    schema::{Schema, SchemaFault, SourceId},
+    schema::{Schema, SchemaFault},
 };
 use prony_source::{
     SourceSchema,
@@ -21,6 +21,7 @@ use prony_access::{AccessSettings, Role, explain};
 use super::{
     documents::{Documents, DocumentsError},
     interception::interceptor_faults,
+    merging::joined,
     served::{NamedSource, RoleFault, Served, role_faults},
 };
 use crate::{
@@ -53,39 +54,6 @@ pub enum OpenError {
     Introspection { message: String },
 }
 
-/// Names that collide are told by their sources: the first of them, since the others mostly follow from it.
-pub(super) fn joined(faults: &[SchemaFault], sources: &[NamedSource]) -> String {
-    let mut told = Vec::new();
-    let mut collisions: Vec<(&SourceId, &SourceId, String, usize)> = Vec::new();
-    for fault in faults {
-        let (what, first, second) = match fault {
-            SchemaFault::TypeCollision { name, first, second } => (format!("type {name}"), first, second),
-            SchemaFault::FieldCollision { kind, name, first, second } => {
-                (format!("{kind} field {name}"), first, second)
-            }
-            other => {
-                told.push(other.to_string());
-                continue;
-            }
-        };
-        match collisions.iter_mut().find(|(known, other, ..)| (*known, *other) == (first, second)) {
-            Some((.., others)) => *others += 1,
-            None => collisions.push((first, second, what, 0)),
-        }
-    }
-    let name = |id: &SourceId| &*sources[usize::from(id.0)].name;
-    told.extend(collisions.into_iter().map(|(first, second, what, others)| {
-        let others = if others == 0 { String::new() } else { format!(" (and {others} other names)") };
-        format!(
-            "{what}{others} comes from source `{}` and, with another definition, from source `{}`; rename or exclude the \
-             table in prony.toml",
-            name(first),
-            name(second)
-        )
-    }));
-    told.join("; ")
-}
-
 /// The sources and what is derived from them.
 #[derive(Debug)]
 pub struct Engine {
@@ -115,12 +83,14 @@ impl Engine {
         sources.extend(of_program(&settings.functions));
         check_names(&sources)?;
         let plan_cache_bytes = settings.plan_cache_bytes as usize;
-        let served = Served::make(0, &sources, &settings.joins, plan_cache_bytes)
+        let served = Served::make(0, &sources, &settings.joins, None, plan_cache_bytes)
             .map_err(|faults| OpenError::Schema { message: joined(&faults, &sources) })?
             .intercept(&settings.access, None, &sources);
         check_joins(&served)?;
-        for (source, schema) in sources.iter().zip(&served.sources) {
-            log_source(source, &**schema);
+        for ((source, schema), refused) in sources.iter().zip(&served.sources).zip(&*served.refused) {
+            if refused.is_none() {
+                log_source(source, &**schema);
+            }
         }
         let documents = Documents::open(&settings.documents)?;
         check_documents(&documents, &served.schema, &settings.limits);
@@ -221,7 +191,9 @@ impl Engine {
     pub(super) fn renew(&self) -> Result<(), Vec<SchemaFault>> {
         let _guard = self.renewing.lock().unwrap_or_else(PoisonError::into_inner);
         let generation = self.generation() + 1;
-        let served = Served::make(generation, &self.sources, &self.joins, self.plan_cache_bytes)?;
+        let before = self.served();
+        let served =
+            Served::make(generation, &self.sources, &self.joins, Some(&before), self.plan_cache_bytes)?;
         for fault in &served.join_faults {
             tracing::warn!(fault, "a join is left out");
         }
@@ -331,7 +303,7 @@ fn log_source(NamedSource { name, address, .. }: &NamedSource, schema: &dyn Sour
 mod tests {
     use prony_graph::{GraphSettings, GraphSource, databases::Databases};
     use prony_graph_store::{Kind, Side};
-    use prony_graphql::selection::OperationKind;
+    use prony_graphql::{schema::SourceId, selection::OperationKind};
     use prony_source::CommonSettings;
     use tempfile::TempDir;
 

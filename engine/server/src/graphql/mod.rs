@@ -7,6 +7,7 @@ mod documents;
 mod engine;
 mod export;
 pub(crate) mod interception;
+mod merging;
 pub(crate) mod outcome;
 pub(crate) mod pipeline;
 pub(crate) mod plan;

@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use futures_util::future::select_all;
 
-use super::engine::joined;
+use super::merging::joined;
 use crate::site::Site;
 
 /// After a change, others are waited for this long, so that many in a row make one schema.

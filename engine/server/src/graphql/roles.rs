@@ -14,11 +14,7 @@ use prony_source::permissions::{Permissions, TablePermissions};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{
-    engine::{Engine, joined},
-    plan::Plan,
-    served::Served,
-};
+use super::{engine::Engine, merging::joined, plan::Plan, served::Served};
 
 /// The roles of a configuration, and what they are served.
 #[derive(Debug)]
@@ -26,7 +22,7 @@ pub(crate) struct RoleSchemas {
     pub(crate) settings: Arc<AccessSettings>,
     /// By [`RoleId`], the last that was made.
     served: Vec<Mutex<Option<Arc<Served>>>>,
-    /// By [`RoleId`]: which of the session's variables its permissions use, sorted.
+    /// By [`RoleId`]: which of the session's variables its permissions use, or sources want to know, sorted.
     variables: Vec<Box<[usize]>>,
 }
 
@@ -43,7 +39,8 @@ pub(crate) struct Asker {
 impl RoleSchemas {
     pub(crate) fn new(settings: Arc<AccessSettings>) -> Self {
         let served = settings.roles.iter().map(|_| Mutex::default()).collect();
-        let variables = settings.roles.iter().map(variables).collect();
+        let of_role = |role| variables(role, &settings.source_variables);
+        let variables = settings.roles.iter().map(of_role).collect();
         Self { settings, served, variables }
     }
 
@@ -115,10 +112,11 @@ impl Asker {
     }
 }
 
-fn variables(role: &Role) -> Box<[usize]> {
-    let mut found = Vec::new();
+fn variables(role: &Role, of_sources: &[usize]) -> Box<[usize]> {
+    let mut found = of_sources.to_vec();
     let tables = role.permissions.values().flat_map(|Permissions { tables, .. }| tables.values());
-    for TablePermissions { select, insert, update, delete } in tables {
+    for table in tables {
+        let TablePermissions { select, insert, update, delete } = &**table;
         let conditions = [
             select.as_ref().map(|select| &select.rows),
             insert.as_ref().map(|insert| &insert.check),

@@ -22,6 +22,7 @@ use serde::Serialize;
 
 use super::{
     interception::InterceptorIndex,
+    merging::{Merged, merge, schema_of},
     plan::{NO_SOURCE, Plan, PlanInputs},
 };
 use crate::joins::{JoinSettings, Joins};
@@ -52,6 +53,8 @@ pub(crate) struct Served {
     pub(crate) joins: Joins,
     /// Joins of the configuration that do not fit.
     pub(super) join_faults: Vec<String>,
+    /// By [`SourceId`]: why what it offers now is not served, where that is so. What it offered before is, where there was something.
+    pub(crate) refused: Arc<[Option<String>]>,
 }
 
 /// A permission of a role that does not fit.
@@ -64,41 +67,37 @@ pub(super) struct RoleFault {
 }
 
 impl Served {
-    /// Asks the sources what they offer and merges it.
+    /// Asks the sources what they offer and merges it; `before` is what was served until now.
     pub(super) fn make(
         generation: u64,
         sources: &[NamedSource],
         joins: &[JoinSettings],
+        before: Option<&Self>,
         cache_bytes: usize,
     ) -> Result<Self, Vec<SchemaFault>> {
-        let (schemas, mut contributions, reserved) = offered(sources);
-        if schemas.iter().any(|schema| schema.is_pending())
-            && contributions.iter().all(|(_, contribution)| contribution.query.is_empty())
-        {
-            let description = "Null: what is served here is not known yet.";
-            contributions.push((NO_SOURCE, no_queries(description)));
-        }
-        let (joins, joined, join_faults) = Joins::of(joins, &contributions);
-        contributions.push((NO_SOURCE, joined));
-        let schema = Schema::merge(contributions)?;
-        let description = describe(sources, &schemas);
-        let served = Self::of(generation, schema, schemas, description, reserved, cache_bytes);
-        Ok(Self { joins, join_faults, ..served })
+        let merged = merge(sources, joins, before.map_or(&[], |before| &before.sources))?;
+        let description = describe(sources, &merged.schemas);
+        Ok(Self::of(generation, merged, description, cache_bytes))
     }
 
-    fn of(
-        generation: u64,
-        schema: Schema,
-        sources: Vec<Arc<dyn SourceSchema>>,
-        description: Bytes,
-        reserved: Arc<[ReservedNames]>,
-        cache_bytes: usize,
-    ) -> Self {
+    fn of(generation: u64, merged: Merged, description: Bytes, cache_bytes: usize) -> Self {
+        let Merged { schema, schemas: sources, reserved, refused, joins, join_faults } = merged;
         // Documents are small beside plans with their statements, but there are as many.
         let half = cache_bytes / 2;
         let cache = Cache::new(half, half);
-        let (joins, join_faults, interceptors) = (Joins::default(), Vec::new(), None);
-        Self { generation, schema, sources, cache, interceptors, description, reserved, joins, join_faults }
+        let interceptors = None;
+        Self {
+            generation,
+            schema,
+            sources,
+            cache,
+            interceptors,
+            description,
+            reserved,
+            joins,
+            join_faults,
+            refused,
+        }
     }
 
     /// What plans are made from.
@@ -129,10 +128,13 @@ impl Served {
     ) -> Result<Self, Vec<SchemaFault>> {
         let mut schemas: Vec<Arc<dyn SourceSchema>> = Vec::with_capacity(sources.len());
         for (index, source) in sources.iter().enumerate() {
-            let schema = role
-                .permissions
-                .get(&source.name)
-                .map(|permissions| source.source.schema_for(&self.reserved[index], permissions));
+            let permissions = role.permissions.get(&source.name).filter(|_| self.refused[index].is_none());
+            if permissions.is_some_and(|permissions| permissions.everything) {
+                schemas.push(Arc::clone(&self.sources[index]));
+                continue;
+            }
+            let schema =
+                permissions.map(|permissions| source.source.schema_for(&self.reserved[index], permissions));
             schemas.push(match schema {
                 Some(Ok(schema)) => schema,
                 Some(Err(faults)) => {
@@ -161,24 +163,16 @@ impl Served {
         joins: &[JoinSettings],
         cache_bytes: usize,
     ) -> Result<Self, Vec<SchemaFault>> {
-        let contributions = schemas.iter().enumerate();
-        let mut contributions: Vec<(SourceId, Contribution)> =
-            contributions.map(|(index, schema)| (SourceId(index as u16), schema.contribution())).collect();
-        if contributions.iter().all(|(_, contribution)| contribution.query.is_empty()) {
-            let description = "Null: there is nothing that your role may read.";
-            contributions.push((NO_SOURCE, no_queries(description)));
-        }
         // What of a join a role does not see takes the join away.
-        let (joins, joined, _) = Joins::of(joins, &contributions);
-        contributions.push((NO_SOURCE, joined));
-        let schema = Schema::merge(contributions)?;
+        let description = "Null: there is nothing that your role may read.";
+        let (schema, joins, join_faults) = schema_of(contributions_of(&schemas, description), joins)?;
         let shown = sources.iter().zip(&schemas).filter(|(_, schema)| !schema.list_fields().is_empty());
         let (shown_sources, shown_schemas): (Vec<&NamedSource>, Vec<_>) =
             shown.map(|(source, schema)| (source, Arc::clone(schema))).unzip();
         let description = describe(shown_sources, &shown_schemas);
-        let reserved = Arc::clone(&self.reserved);
-        let served = Self::of(self.generation, schema, schemas, description, reserved, cache_bytes);
-        Ok(Self { joins, ..served })
+        let (reserved, refused) = (Arc::clone(&self.reserved), Arc::clone(&self.refused));
+        let merged = Merged { schema, schemas, reserved, refused, joins, join_faults };
+        Ok(Self::of(self.generation, merged, description, cache_bytes))
     }
 }
 
@@ -191,6 +185,9 @@ pub(super) fn role_faults(served: &Served, sources: &[NamedSource], role: &Role)
             found.push(RoleFault { source: name.clone(), fault: None });
             continue;
         };
+        if permissions.everything {
+            continue;
+        }
         let offered = sources[index].source.schema_for(&served.reserved[index], permissions);
         let faults = offered.err().unwrap_or_default();
         found.extend(faults.into_iter().map(|fault| RoleFault { source: name.clone(), fault: Some(fault) }));
@@ -198,8 +195,22 @@ pub(super) fn role_faults(served: &Served, sources: &[NamedSource], role: &Role)
     found
 }
 
+/// What schemas contribute, by their places; a field that is so described where none of them has a query.
+pub(super) fn contributions_of(
+    schemas: &[Arc<dyn SourceSchema>],
+    description: &str,
+) -> Vec<(SourceId, Contribution)> {
+    let contributions = schemas.iter().enumerate();
+    let mut contributions: Vec<(SourceId, Contribution)> =
+        contributions.map(|(index, schema)| (SourceId(index as u16), schema.contribution())).collect();
+    if contributions.iter().all(|(_, contribution)| contribution.query.is_empty()) {
+        contributions.push((NO_SOURCE, no_queries(description)));
+    }
+    contributions
+}
+
 /// The one field of a schema from which nothing can be read, because GraphQL has none without (section 3.3.1).
-fn no_queries(description: &str) -> Contribution {
+pub(super) fn no_queries(description: &str) -> Contribution {
     const FIELD: Name = Name::new_static_unchecked("no_queries");
     const BOOLEAN: Name = Name::new_static_unchecked("Boolean");
     let mut field = field_with_arguments(&FIELD, Vec::new(), named(&BOOLEAN));
@@ -207,9 +218,9 @@ fn no_queries(description: &str) -> Contribution {
     Contribution { query: vec![field], ..Contribution::default() }
 }
 
-/// Of a source that a role does not see.
+/// Of a source that a role does not see, or whose schema is refused.
 #[derive(Debug)]
-struct Hidden;
+pub(super) struct Hidden;
 
 impl SourceSchema for Hidden {
     fn contribution(&self) -> Contribution {
@@ -227,34 +238,6 @@ impl SourceSchema for Hidden {
     fn plan(&self, _request: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {
         Err(GraphqlError::new(ErrorCode::Forbidden, "your role may not ask this"))
     }
-}
-
-type Contributions = Vec<(SourceId, Contribution)>;
-
-/// What each source offers, and contributes to the schema. Those that give way are asked last, so that no client who may
-/// make types can take a name from a table. The third are the names beside which each was asked.
-fn offered(sources: &[NamedSource]) -> (Vec<Arc<dyn SourceSchema>>, Contributions, Arc<[ReservedNames]>) {
-    let mut reserved = ReservedNames::default();
-    let mut offered = Vec::with_capacity(sources.len());
-    for is_firm in [true, false] {
-        for (index, NamedSource { source, .. }) in sources.iter().enumerate() {
-            if source.yields_names() != is_firm {
-                let schema = source.schema(&reserved);
-                let contribution = schema.contribution();
-                let beside = if is_firm { ReservedNames::default() } else { reserved.clone() };
-                reserved.add(&contribution);
-                offered.push((index, schema, contribution, beside));
-            }
-        }
-    }
-    offered.sort_unstable_by_key(|(index, ..)| *index);
-    let (mut schemas, mut contributions, mut beside) = (Vec::new(), Vec::new(), Vec::new());
-    for (index, schema, contribution, reserved) in offered {
-        schemas.push(schema);
-        contributions.push((SourceId(index as u16), contribution));
-        beside.push(reserved);
-    }
-    (schemas, contributions, beside.into())
 }
 
 #[derive(Debug, Serialize)]

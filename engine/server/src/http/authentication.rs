@@ -1,7 +1,5 @@
 //! Lets requests in: who asks becomes part of their context, and who is refused is told so, counted and logged.
 
-use std::net::{IpAddr, Ipv4Addr};
-
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts};
 use prony_access::{AuthRefusal, OperationRefusal, RefusalKind};
 use prony_graphql::{error::ErrorCode, json};
@@ -11,7 +9,7 @@ use super::{
     reply::{JSON, Reply, reply},
 };
 use crate::{
-    access::fields,
+    access::{self, fields},
     graphql::{Asker, ExecutionContext, RequestContext},
 };
 
@@ -20,18 +18,9 @@ pub(crate) async fn context(
     core: &impl ExecutionContext,
     head: &Parts,
 ) -> Result<RequestContext, AuthRefusal> {
-    let asker = core.site().access.identify(fields(&head.headers), peer(head)).await;
+    let asker = core.site().access.identify(fields(&head.headers), access::peer(head)).await;
     let asker = asker.inspect_err(|refusal| note(core, refusal))?;
     Ok(core.site().context(head, asker))
-}
-
-/// The address of a connection, among the extensions of its requests' heads.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer(pub(crate) IpAddr);
-
-/// From which address a request came; of a host program's that is not known.
-pub(crate) fn peer(head: &Parts) -> IpAddr {
-    head.extensions.get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0)
 }
 
 /// Who asks the HTTP APIs of sources.
@@ -42,13 +31,8 @@ pub(super) enum ApiAsker {
 }
 
 /// Who asks an HTTP API; what is refused is counted and logged.
-pub(super) async fn api_asker(
-    core: &impl ExecutionContext,
-    headers: &HeaderMap,
-) -> Result<ApiAsker, AuthRefusal> {
-    // Rules are for operations, and so is the address.
-    let nowhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-    let asker = core.site().access.identify(fields(headers), nowhere).await;
+pub(super) async fn api_asker(core: &impl ExecutionContext, head: &Parts) -> Result<ApiAsker, AuthRefusal> {
+    let asker = core.site().access.identify(fields(&head.headers), access::peer(head)).await;
     let asker = asker.inspect_err(|refusal| note(core, refusal))?;
     Ok(match asker {
         Some(asker) if !is_unrestricted(&asker) => ApiAsker::Restricted(asker),

@@ -7,8 +7,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::reply::{JSON, Reply, reply};
-use crate::access::KeySetHealth;
-use crate::graphql::{CoreEngine, ExecutionContext as _};
+use crate::{
+    access::KeySetHealth,
+    graphql::{CoreEngine, ExecutionContext as _},
+    tls::TlsHealth,
+};
 
 #[derive(Debug, Serialize)]
 struct Health<'a> {
@@ -18,6 +21,8 @@ struct Health<'a> {
     /// Of issuers whose keys are fetched.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     key_sets: Vec<KeySetHealth>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tls: Option<TlsHealth>,
     /// What sources tell beside that, by their keys.
     #[serde(flatten)]
     details: Map<String, Value>,
@@ -33,14 +38,18 @@ struct SourceHealth<'a> {
     /// Types that are served under other names than their own, because another source has those.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     collisions: Vec<String>,
+    /// Its schema as it is now is refused: it is served by that of before, or without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema_fault: Option<String>,
 }
 
 pub(super) async fn answer(core: &CoreEngine) -> Reply {
     // The database's own text, as in the errors of requests.
     let shown = core.engine().detail() == Detail::Shown;
     let served = core.current();
-    let all = core.engine().sources().iter().zip(core.sessions()).zip(&served.sources);
-    let sources = all.map(|((source, session), schema)| async {
+    let schemas = served.sources.iter().zip(&*served.refused);
+    let all = core.engine().sources().iter().zip(core.sessions()).zip(schemas);
+    let sources = all.map(|((source, session), (schema, refused))| async move {
         let failure = session.health().await.err();
         SourceHealth {
             name: &source.name,
@@ -48,6 +57,9 @@ pub(super) async fn answer(core: &CoreEngine) -> Reply {
             status: if failure.is_none() { "ok" } else { "unreachable" },
             message: failure.filter(|_| shown),
             collisions: schema.collisions().to_vec(),
+            schema_fault: refused.as_ref().map(|faults| {
+                if shown { faults.clone() } else { "the schema is refused; the log says why".to_owned() }
+            }),
         }
     });
     let sources = join_all(sources).await;
@@ -59,6 +71,7 @@ pub(super) async fn answer(core: &CoreEngine) -> Reply {
         version: env!("CARGO_PKG_VERSION"),
         sources,
         key_sets: core.site().access.key_set_health(),
+        tls: core.site().tls.as_ref().map(|tls| tls.health()),
         details,
     };
     let body = serde_json::to_vec(&health).expect("plain texts are JSON");

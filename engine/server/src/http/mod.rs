@@ -128,11 +128,16 @@ async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Req
         Some(id) if changes(request.method()) && !comes_from_a_friend(request.headers(), origins(core)) => {
             apis::refuse(apis, id, StatusCode::FORBIDDEN, FOREIGN_PAGE)
         }
-        Some(id) => match authentication::api_asker(&**core, request.headers()).await {
-            Err(refusal) => authentication::refused_by(apis, id, &refusal),
-            Ok(ApiAsker::Restricted(asker)) => apis::by_role::respond(core, id, &asker, &request),
-            Ok(ApiAsker::Unrestricted) => apis::by_hyper::respond(core, connections, id, request).await,
-        },
+        Some(id) => {
+            let (head, body) = request.into_parts();
+            let asker = authentication::api_asker(&**core, &head).await;
+            let request = Request::from_parts(head, body);
+            match asker {
+                Err(refusal) => authentication::refused_by(apis, id, &refusal),
+                Ok(ApiAsker::Restricted(asker)) => apis::by_role::respond(core, id, &asker, &request),
+                Ok(ApiAsker::Unrestricted) => apis::by_hyper::respond(core, connections, id, request).await,
+            }
+        }
         None => route_other(core, path, request).await,
     }
 }
@@ -215,8 +220,10 @@ fn metrics(core: &CoreEngine) -> Reply {
         HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
     let cache = &core.current().cache;
     let sources = core.engine().sources().iter();
-    let of_sources = sources.flat_map(|source| source.source.metrics(&source.name)).collect();
-    let text = core.site().metrics.text(cache.operation_statistics(), cache.plan_statistics(), of_sources);
+    let of_sources = sources.flat_map(|source| source.source.metrics(&source.name));
+    let of_tls = core.site().tls.iter().flat_map(|tls| tls.metrics());
+    let others = of_sources.chain(of_tls).collect();
+    let text = core.site().metrics.text(cache.operation_statistics(), cache.plan_statistics(), others);
     match text {
         Ok(text) => reply(StatusCode::OK, OPEN_METRICS, text),
         Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, &error.to_string()),

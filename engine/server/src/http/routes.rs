@@ -8,12 +8,12 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 
 use super::{
-    authentication::Peer,
     body,
     reply::{JSON, Reply, ReplyBody, refusal, refusal_text},
     simple::{SimpleRequest, response},
 };
 use crate::{
+    access::Peer,
     config::{Route, Settings},
     observe::CoreMetrics,
 };

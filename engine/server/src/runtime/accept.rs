@@ -36,6 +36,8 @@ const REFUSAL: &[u8] =
 pub(super) struct Acceptor<'a> {
     pub(super) cores: &'a [CoreThread],
     pub(super) max_connections: usize,
+    /// Who comes with TLS would not understand why there is no room.
+    pub(super) has_tls: bool,
     pub(super) crowd: &'a Crowd,
 }
 
@@ -74,7 +76,9 @@ impl Acceptor<'_> {
     fn hand_over(&self, socket: TcpStream, refusals: &Arc<Semaphore>) {
         let open: usize = self.cores.iter().map(|core| core.load.open_connections()).sum();
         if open >= self.max_connections {
-            refuse(socket, refusals);
+            if !self.has_tls {
+                refuse(socket, refusals);
+            }
             return;
         }
         self.crowd.note(open + 1);
@@ -96,18 +100,23 @@ fn is_the_clients(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
 }
 
-fn refuse(mut socket: TcpStream, refusals: &Arc<Semaphore>) {
+fn refuse(socket: TcpStream, refusals: &Arc<Semaphore>) {
     let Ok(permit) = Arc::clone(refusals).try_acquire_owned() else { return };
     tokio::task::spawn_local(async move {
         let _permit = permit;
-        let tell = async {
-            socket.write_all(REFUSAL).await?;
-            socket.shutdown().await?;
-            // Closing with unread bytes would reset the connection before the client has read the answer.
-            let mut rest = [0; 4096];
-            while socket.read(&mut rest).await? > 0 {}
-            Ok::<(), io::Error>(())
-        };
-        let _ = tokio::time::timeout(REFUSAL_TIME, tell).await;
+        respond_and_close(socket, REFUSAL).await;
     });
+}
+
+/// Has a client that is not served read why, within a moment.
+pub(super) async fn respond_and_close(mut socket: TcpStream, response: &[u8]) {
+    let respond = async {
+        socket.write_all(response).await?;
+        socket.shutdown().await?;
+        // Closing with unread bytes would reset the connection before the client has read the response.
+        let mut rest = [0; 4096];
+        while socket.read(&mut rest).await? > 0 {}
+        Ok::<(), io::Error>(())
+    };
+    let _ = tokio::time::timeout(REFUSAL_TIME, respond).await;
 }

@@ -1,4 +1,5 @@
-//! One connection: HTTP/1.1, on the fast path and then by hyper, with limits on headers and time, until either side ends it.
+//! One connection: its TLS handshake where there is one, then HTTP/1.1, on the fast path and then by hyper, or HTTP/2, with limits on
+//! headers and time, until either side ends it.
 
 use std::{
     cell::Cell,
@@ -26,14 +27,18 @@ use tokio::{
 
 use super::{
     connections::{Arrival, Connections, Entry},
+    handshake::{self, Secured},
+    http2,
     load::Place,
     simple::{Next, Remains, SimpleConnection},
     stream::{BoundedStream, Progress},
+    transport::Transport,
 };
 use crate::{
+    access::Peer,
     config::Settings,
     graphql::{CoreEngine, ExecutionContext as _},
-    http::{self, authentication::Peer, reply::ReplyBody, simple::Responder},
+    http::{self, reply::ReplyBody, simple::Responder},
     subscriptions::{self, Upgrade},
 };
 
@@ -53,7 +58,8 @@ pub(crate) fn protocol(settings: &Settings) -> http1::Builder {
     protocol
 }
 
-/// Serves the connection until it ends: simple requests first, then, from the first that is not, by hyper.
+/// Serves the connection until it ends: HTTP/2 where the client has chosen it, otherwise simple requests first, then, from the first
+/// that is not, by hyper.
 pub(crate) async fn serve(
     arrival: Arrival,
     protocol: http1::Builder,
@@ -62,11 +68,39 @@ pub(crate) async fn serve(
 ) {
     let Arrival { socket, place } = arrival;
     let Ok(socket) = TcpStream::from_std(socket) else { return };
-    let peer = socket.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
+    let address = socket.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
+    let mut peer = Peer::of(address);
+    let (transport, is_http2) = match &engine.site().tls {
+        None => (Transport::Plain(socket), false),
+        Some(tls) => {
+            // In a place of its own: its state is larger than that of all that follows.
+            let Some(secured) = Box::pin(handshake::secure(tls, socket)).await else { return };
+            let Secured { stream, is_http2, certificate } = secured;
+            peer.certificate = certificate;
+            (Transport::Tls(Box::new(stream)), is_http2)
+        }
+    };
     let progress = Rc::new(Progress::default());
-    let stream = BoundedStream::new(socket, engine.settings().write_timeout, Rc::clone(&progress));
-    let mut simple = SimpleConnection::new(stream, Responder::new(&engine, peer), Rc::clone(&progress));
-    let mut guard = Guard::new(connections.enter(), &engine, Rc::clone(&progress));
+    let stream = BoundedStream::new(transport, engine.settings().write_timeout, Rc::clone(&progress));
+    let guard = Guard::new(connections.enter(), &engine, Rc::clone(&progress));
+    if is_http2 {
+        Box::pin(http2::serve(stream, peer, engine, connections, guard)).await;
+    } else {
+        serve_http1(stream, peer, place, protocol, engine, connections, guard).await;
+    }
+}
+
+async fn serve_http1(
+    stream: BoundedStream,
+    peer: Peer,
+    place: Place,
+    protocol: http1::Builder,
+    engine: Rc<CoreEngine>,
+    connections: Rc<Connections>,
+    mut guard: Guard,
+) {
+    let progress = Rc::clone(&guard.progress);
+    let mut simple = SimpleConnection::new(stream, Responder::new(&engine, peer.clone()), progress);
     let ended = poll_fn(|context| {
         if guard.is_silent_too_long(context) {
             return Poll::Ready(Ok(Next::Closed));
@@ -91,7 +125,7 @@ pub(crate) async fn serve(
 /// drops the request's future; the stream tells it of the end a moment later.
 async fn serve_by_hyper(
     Remains { stream, made, connections: apis }: Remains,
-    peer: IpAddr,
+    peer: Peer,
     place: Place,
     protocol: http1::Builder,
     engine: Rc<CoreEngine>,
@@ -103,7 +137,7 @@ async fn serve_by_hyper(
     let upgrade: Cell<Option<Upgrade>> = Cell::new(None);
     let service = service_fn(|mut request: Request<Incoming>| {
         progress.begin();
-        request.extensions_mut().insert(Peer(peer));
+        request.extensions_mut().insert(peer.clone());
         Box::pin(async {
             // Only the first request's may be here already.
             let mut response = match made.take() {
@@ -123,21 +157,8 @@ async fn serve_by_hyper(
         })
     });
     let mut connection = protocol.serve_connection(TokioIo::new(stream), service);
-    let mut is_told = false;
-    let outcome = poll_fn(|context| {
-        if guard.is_silent_too_long(context) {
-            return Poll::Ready(Ok(()));
-        }
-        // Before it is told to stop, so that it knows of the request for which it was given the connection.
-        let mut polled = Pin::new(&mut connection).poll(context);
-        while polled.is_pending() && connections.draining() && !is_told {
-            Pin::new(&mut connection).graceful_shutdown();
-            is_told = true;
-            polled = Pin::new(&mut connection).poll(context);
-        }
-        polled
-    })
-    .await;
+    let shut_down = |connection: Pin<&mut _>| http1::Connection::graceful_shutdown(connection);
+    let outcome = drive(Pin::new(&mut connection), &mut guard, &connections, shut_down).await;
     if let Err(error) = outcome {
         tracing::debug!(%error, "connection ended early");
     } else if let Some(upgrade) = upgrade.take() {
@@ -155,10 +176,38 @@ async fn serve_by_hyper(
     }
 }
 
+/// Has hyper serve a connection until it ends, its client is silent too long, or the server stops: `shut_down` tells it to end
+/// behind what it has begun.
+pub(super) async fn drive<C>(
+    mut connection: Pin<&mut C>,
+    guard: &mut Guard,
+    connections: &Connections,
+    shut_down: impl Fn(Pin<&mut C>),
+) -> hyper::Result<()>
+where
+    C: Future<Output = hyper::Result<()>>,
+{
+    let mut is_shutting_down = false;
+    poll_fn(|context| {
+        if guard.is_silent_too_long(context) {
+            return Poll::Ready(Ok(()));
+        }
+        // Polled before it is shut down, so that it knows of the request for which it was given the connection.
+        let mut polled = connection.as_mut().poll(context);
+        while polled.is_pending() && connections.draining() && !is_shutting_down {
+            shut_down(connection.as_mut());
+            is_shutting_down = true;
+            polled = connection.as_mut().poll(context);
+        }
+        polled
+    })
+    .await
+}
+
 /// What a connection has all its life: its line in the table of connections, and the time that its client may be silent.
-struct Guard {
+pub(super) struct Guard {
     entry: Entry,
-    progress: Rc<Progress>,
+    pub(super) progress: Rc<Progress>,
     header_timeout: HeaderTimeout,
     is_registered: bool,
 }

@@ -7,7 +7,9 @@ mod connections;
 mod core;
 mod cpus;
 mod descriptors;
+mod handshake;
 mod heap;
+mod http2;
 mod listen;
 mod load;
 mod reload;
@@ -15,6 +17,7 @@ mod server;
 mod simple;
 mod stop;
 mod stream;
+mod transport;
 
 pub(crate) use self::load::Load;
 pub use self::{

@@ -1,25 +1,19 @@
-//! Takes who may do what from the configuration anew, at SIGHUP and when its file has changed. What is wrong with it is told,
-//! and what was there stays.
+//! Takes who may do what from the configuration anew, and certificates from their files, at SIGHUP and when a file has changed.
+//! What is wrong with them is told, and what was there stays.
 
 use std::{sync::Arc, time::Duration};
 
 use prony_access::Openness;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::{config::Reload, site::Site};
+use crate::{config::Reload, site::Site, tls::Tls};
 
 /// How often the file is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Never returns.
 pub(crate) async fn follow(site: Arc<Site>) {
-    let mut hangup = match signal(SignalKind::hangup()) {
-        Ok(hangup) => Some(hangup),
-        Err(error) => {
-            tracing::warn!(%error, "SIGHUP cannot be waited for");
-            None
-        }
-    };
+    let mut hangup = hangups();
     let Some(reload) = site.settings.reload.clone() else {
         loop {
             hung_up(&mut hangup).await;
@@ -51,7 +45,37 @@ fn reload_sources(site: &Site) {
     site.engine.sources().iter().for_each(|source| source.source.reload());
 }
 
-async fn hung_up(hangup: &mut Option<tokio::signal::unix::Signal>) {
+/// Reads certificates, keys and revocation lists again; never returns.
+pub(crate) async fn follow_certificates(tls: Arc<Tls>) {
+    let mut hangup = hangups();
+    loop {
+        let is_asked = tokio::select! {
+            () = hung_up(&mut hangup) => true,
+            () = tokio::time::sleep(LOOK) => false,
+        };
+        if !is_asked && !tls.has_changed() {
+            continue;
+        }
+        let at = Arc::clone(&tls);
+        match tokio::task::spawn_blocking(move || at.reload()).await {
+            Ok(Ok(())) => {
+                tracing::info!(expires_at = tls.certificate_expires_at(), "certificates were read again");
+            }
+            Ok(Err(error)) => {
+                tracing::error!(%error, "certificates cannot be taken; those of before are served on");
+            }
+            Err(error) => tracing::error!(%error, "certificates could not be read again"),
+        }
+    }
+}
+
+fn hangups() -> Option<Signal> {
+    signal(SignalKind::hangup())
+        .inspect_err(|error| tracing::warn!(%error, "SIGHUP cannot be waited for"))
+        .ok()
+}
+
+async fn hung_up(hangup: &mut Option<Signal>) {
     match hangup {
         Some(hangup) => {
             hangup.recv().await;

@@ -27,6 +27,7 @@ use crate::{
     config::Settings,
     graphql::{self, Engine, OpenError},
     site::Site,
+    tls::{Tls, TlsError},
 };
 
 /// Why the server is not there.
@@ -36,6 +37,8 @@ pub enum StartError {
     Listen(#[from] ListenError),
     #[error(transparent)]
     Open(#[from] OpenError),
+    #[error("cannot serve TLS: {0}")]
+    Tls(#[from] TlsError),
     #[error("cannot use the processors {wanted}: {source}")]
     Processors { wanted: String, source: io::Error },
     #[error("cannot start a thread: {0}")]
@@ -48,6 +51,7 @@ pub enum StartError {
 #[derive(Debug)]
 pub struct Running {
     addresses: Vec<SocketAddr>,
+    scheme: &'static str,
     stopper: Stopper,
     grace: Duration,
     thread: Option<thread::JoinHandle<()>>,
@@ -67,6 +71,8 @@ pub fn serve(settings: Settings) -> Result<(), StartError> {
 }
 
 fn begin(settings: Settings) -> Result<Running, StartError> {
+    let tls = Tls::load(&settings.tls)?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
     let cpus = cpus::apply(&settings.cores)
         .map_err(|source| StartError::Processors { wanted: settings.cores.to_string(), source })?;
     let listeners: Vec<TcpListener> =
@@ -81,10 +87,10 @@ fn begin(settings: Settings) -> Result<Running, StartError> {
     let grace = settings.grace;
     let thread = thread::Builder::new()
         .name("control".to_owned())
-        .spawn(move || control(settings, &cpus, listeners, stopping, &ready))
+        .spawn(move || control(settings, tls, &cpus, listeners, stopping, &ready))
         .map_err(StartError::Thread)?;
     is_ready.recv().unwrap_or(Err(StartError::Ended))?;
-    Ok(Running { addresses, stopper, grace, thread: Some(thread) })
+    Ok(Running { addresses, scheme, stopper, grace, thread: Some(thread) })
 }
 
 impl Running {
@@ -106,8 +112,9 @@ impl Running {
     }
 
     fn announce(&self) {
+        let scheme = self.scheme;
         for address in &self.addresses {
-            tracing::info!("listening on http://{address}");
+            tracing::info!("listening on {scheme}://{address}");
         }
     }
 
@@ -180,6 +187,7 @@ impl Signals {
 /// The control thread: everything that is not a request of a core.
 fn control(
     settings: Settings,
+    tls: Option<Arc<Tls>>,
     cpus: &[Option<usize>],
     listeners: Vec<TcpListener>,
     stopping: Stopping,
@@ -193,8 +201,9 @@ fn control(
         }
     };
     let max_connections = descriptors::connections(settings.max_connections);
+    let has_tls = tls.is_some();
     let cores = LocalSet::new().block_on(&runtime, async {
-        let cores = match open(settings, cpus, &stopping).await {
+        let cores = match open(settings, tls, cpus, &stopping).await {
             Ok(cores) => cores,
             Err(error) => {
                 let _ = ready.send(Err(error));
@@ -203,7 +212,7 @@ fn control(
         };
         let _ = ready.send(Ok(()));
         let crowd = Crowd::default();
-        let acceptor = Acceptor { cores: &cores, max_connections, crowd: &crowd };
+        let acceptor = Acceptor { cores: &cores, max_connections, has_tls, crowd: &crowd };
         tokio::select! {
             outcome = acceptor.run(listeners, stopping) => if let Err(error) = outcome {
                 tracing::error!(%error, "the acceptor failed");
@@ -225,13 +234,17 @@ fn control(
 
 async fn open(
     settings: Settings,
+    tls: Option<Arc<Tls>>,
     cpus: &[Option<usize>],
     stopping: &Stopping,
 ) -> Result<Vec<CoreThread>, StartError> {
     let engine = Engine::open(&settings).await?;
-    let site = Arc::new(Site::new(settings, engine, cpus.len()));
+    let site = Arc::new(Site::new(settings, engine, cpus.len()).with_tls(tls));
     tokio::task::spawn_local(graphql::follow(Arc::clone(&site)));
     tokio::task::spawn_local(reload::follow(Arc::clone(&site)));
+    if let Some(tls) = &site.tls {
+        tokio::task::spawn_local(reload::follow_certificates(Arc::clone(tls)));
+    }
     let at = Arc::clone(&site);
     tokio::task::spawn_local(async move { at.access.keep_keys_fresh().await });
     for source in site.engine.sources() {

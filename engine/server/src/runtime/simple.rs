@@ -256,6 +256,10 @@ impl SimpleConnection {
             }
             self.written_bytes += written;
         }
+        if self.written_bytes > 0 {
+            // TLS keeps what the system has not taken.
+            ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        }
         self.written_bytes = 0;
         self.out.clear();
         self.out.shrink_to(GATHERED_BYTES);

@@ -1,4 +1,4 @@
-//! A connection's TCP stream: writes are bounded in time, so that a client that does not read loses its connection;
+//! A connection's stream of bytes: writes are bounded in time, so that a client that does not read loses its connection;
 //! the end of a client's sending does not cancel its request at once; and closing does not take back the last answer.
 
 use std::{
@@ -14,9 +14,10 @@ use std::{
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::TcpStream,
     time::Sleep,
 };
+
+use super::transport::Transport;
 
 /// Bytes that are given to the system at once.
 const PIECE_BYTES: usize = 256 << 10;
@@ -41,7 +42,7 @@ type Timer = Pin<Box<Sleep>>;
 /// A connection's stream; it lives on its core's thread.
 #[derive(Debug)]
 pub(super) struct BoundedStream {
-    stream: TcpStream,
+    stream: Transport,
     write_timeout: Duration,
     progress: Rc<Progress>,
     /// Was read before, and is to be read again.
@@ -76,6 +77,8 @@ enum End {
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     busy: Cell<bool>,
+    /// Of HTTP/2: requests whose responses have not been made.
+    streams: Cell<usize>,
     answered: Cell<u64>,
     written: Cell<u64>,
 }
@@ -90,9 +93,19 @@ impl Progress {
         self.answered.set(self.answered.get() + 1);
     }
 
+    /// As [`begin`](Self::begin), of one of several requests at a time.
+    pub(super) fn begin_stream(&self) {
+        self.streams.set(self.streams.get() + 1);
+    }
+
+    pub(super) fn end_stream(&self) {
+        self.streams.set(self.streams.get() - 1);
+        self.answered.set(self.answered.get() + 1);
+    }
+
     /// A request's head has come, and its response has not been made.
     pub(super) fn is_busy(&self) -> bool {
-        self.busy.get()
+        self.busy.get() || self.streams.get() > 0
     }
 
     /// Changes with each response, and with each write of one.
@@ -107,7 +120,7 @@ impl Progress {
 }
 
 impl BoundedStream {
-    pub(super) fn new(stream: TcpStream, write_timeout: Duration, progress: Rc<Progress>) -> Self {
+    pub(super) fn new(stream: Transport, write_timeout: Duration, progress: Rc<Progress>) -> Self {
         Self {
             stream,
             write_timeout,
@@ -179,7 +192,7 @@ impl BoundedStream {
         Poll::Pending
     }
 
-    fn bound(
+    fn bound_write(
         &mut self,
         context: &mut Context<'_>,
         outcome: Poll<io::Result<usize>>,
@@ -190,6 +203,13 @@ impl BoundedStream {
         };
         if outcome.is_ready() {
             self.progress.written.set(self.progress.written.get() + 1);
+        }
+        self.bound(context, outcome)
+    }
+
+    /// What waits for the client to read waits no longer than the write timeout.
+    fn bound<T>(&mut self, context: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if outcome.is_ready() {
             self.blocked = None;
             return outcome;
         }
@@ -266,7 +286,7 @@ impl AsyncWrite for BoundedStream {
         ready!(self.poll_turn(context));
         let piece = &bytes[..bytes.len().min(PIECE_BYTES)];
         let outcome = Pin::new(&mut self.stream).poll_write(context, piece);
-        self.bound(context, outcome)
+        self.bound_write(context, outcome)
     }
 
     fn poll_write_vectored(
@@ -278,7 +298,7 @@ impl AsyncWrite for BoundedStream {
         let mut pieces = [IoSlice::new(&[]); PIECE_BUFFERS];
         let count = first_bytes(slices, &mut pieces);
         let outcome = Pin::new(&mut self.stream).poll_write_vectored(context, &pieces[..count]);
-        self.bound(context, outcome)
+        self.bound_write(context, outcome)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -286,7 +306,8 @@ impl AsyncWrite for BoundedStream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        let outcome = Pin::new(&mut self.stream).poll_flush(context);
+        ready!(self.bound(context, outcome))?;
         self.made_at_flush = self.progress.answered();
         if matches!(self.ended, End::Early { .. }) && self.has_responded() {
             // Who reads is the same task, and waits for the timer.
@@ -296,7 +317,8 @@ impl AsyncWrite for BoundedStream {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
+        let outcome = Pin::new(&mut self.stream).poll_shutdown(context);
+        ready!(self.bound(context, outcome))?;
         self.poll_linger(context).map(Ok)
     }
 }
@@ -306,6 +328,7 @@ mod tests {
     use std::{io::Read as _, net, thread};
 
     use futures_util::task::noop_waker;
+    use tokio::net::TcpStream;
 
     use super::*;
 
@@ -326,7 +349,7 @@ mod tests {
             let stream = TcpStream::from_std(accepted).expect("the runtime takes it");
             stream.writable().await.expect("it is connected");
             let timeout = Duration::from_secs(20);
-            let mut stream = BoundedStream::new(stream, timeout, Rc::default());
+            let mut stream = BoundedStream::new(Transport::Plain(stream), timeout, Rc::default());
             let response = vec![0; 16 << 20];
             for vectored in [false, true] {
                 let mut written = 0;

@@ -303,10 +303,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         let Some(mut head) = self.head.take() else { return self.perform(actions) };
         let (core, fields) = (Rc::clone(&self.core), access::with_payload(&head.headers, &payload));
         head.extensions.insert(ConnectionInit(payload));
-        let peer = authentication::peer(&head);
+        let peer = access::peer(&head).clone();
         let asker = async move {
             let fields = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
-            let asker = core.site().access.identify(fields, peer).await;
+            let asker = core.site().access.identify(fields, &peer).await;
             asker.inspect_err(|refusal| authentication::note(&*core, refusal))
         };
         self.meeting = Some(Box::new(Meeting { asker: Box::pin(asker), head, actions }));

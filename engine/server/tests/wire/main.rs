@@ -23,5 +23,6 @@ mod stopping;
 mod streams;
 mod subscriptions;
 mod support;
+mod tls;
 mod troubles;
 mod violations;

@@ -128,16 +128,27 @@ pub(crate) fn give_options(settings: &mut Settings, options: &str) {
 
 /// One connection.
 #[derive(Debug)]
-pub(crate) struct Wire {
-    pub(crate) stream: TcpStream,
+pub(crate) struct Wire<S = TcpStream> {
+    pub(crate) stream: S,
     received: Vec<u8>,
 }
 
 impl Wire {
     pub(crate) fn to(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).expect("the server listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("the timeout is not zero");
-        stream.set_nodelay(true).expect("TCP has the option");
+        Self::over(tcp(address))
+    }
+}
+
+/// A socket whose reads end.
+pub(crate) fn tcp(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("the server listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("the timeout is not zero");
+    stream.set_nodelay(true).expect("TCP has the option");
+    stream
+}
+
+impl<S: Read + Write> Wire<S> {
+    pub(crate) fn over(stream: S) -> Self {
         Self { stream, received: Vec::new() }
     }
 
@@ -213,7 +224,7 @@ impl Wire {
     }
 
     /// The next so many bytes.
-    fn exactly(&mut self, bytes: usize) -> String {
+    pub(crate) fn exactly(&mut self, bytes: usize) -> String {
         while self.received.len() < bytes {
             assert!(self.read() > 0, "closed after {:?}", String::from_utf8_lossy(&self.received));
         }
@@ -230,6 +241,8 @@ impl Wire {
                 count
             }
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => 0,
+            // Of TLS, without its own word of the end.
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => 0,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => self.read(),
             Err(error) => {
                 panic!("nothing came: {error}; so far {:?}", String::from_utf8_lossy(&self.received))

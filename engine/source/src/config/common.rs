@@ -18,6 +18,8 @@ pub struct CommonSettings {
     pub max_response_bytes: usize,
     /// Whether there are subscriptions.
     pub subscriptions: bool,
+    /// Whether nothing can be changed through the server.
+    pub read_only: bool,
 }
 
 impl Default for CommonSettings {
@@ -28,6 +30,7 @@ impl Default for CommonSettings {
             statement_timeout_ms: 10_000,
             max_response_bytes: 64 << 20,
             subscriptions: true,
+            read_only: false,
         }
     }
 }
@@ -43,6 +46,7 @@ impl<S: AsMut<CommonSettings>> OptionOf<S> {
     pub const STATEMENT_TIMEOUT_MS: Self = Self::new("statement_timeout_ms", Some("statement-timeout-ms"), ValueKind::MILLISECONDS, "10000", "After which a statement is cancelled at the database", |settings, value| { settings.as_mut().statement_timeout_ms = value.number() as u32; Ok(()) });
     pub const MAX_RESPONSE_BYTES: Self = Self::new("max_response_bytes", None, ValueKind::BYTES, "67108864", "Bytes that one root field's answer may have", |settings, value| { settings.as_mut().max_response_bytes = value.size(); Ok(()) });
     pub const SUBSCRIPTIONS: Self = Self::new("subscriptions", Some("subscriptions"), ValueKind::Boolean, "true", "Whether there are subscriptions to a database's tables", |settings, value| { settings.as_mut().subscriptions = value.boolean(); Ok(()) });
+    pub const READ_ONLY: Self = Self::new("read_only", Some("read-only"), ValueKind::Boolean, "false", "Whether nothing can be changed through the server: no mutations, no calls of a graph that write, read-only sessions at the database", |settings, value| { settings.as_mut().read_only = value.boolean(); Ok(()) });
 }
 
 impl CommonSettings {

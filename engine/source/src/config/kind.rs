@@ -116,6 +116,11 @@ pub trait SourceOpener: Debug + Send + Sync {
     /// # Errors
     /// Why it cannot be served, for people who run the server.
     fn open(&self) -> Opening<'_>;
+
+    /// Names of variables of the session that it wants to know of each request, beside those of permissions.
+    fn session_variables(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A source that is being opened.

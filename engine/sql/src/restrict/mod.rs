@@ -6,7 +6,7 @@
 mod condition;
 mod rights;
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use prony_graphql::{
     error::Position,
@@ -38,9 +38,10 @@ impl Restrictions {
     /// All tables that are not served, columns that they do not have and conditions that do not fit them.
     pub fn new(model: &Model, permissions: &Permissions) -> Result<Self, Vec<PermissionFault>> {
         let (mut tables, mut faults) = (HashMap::new(), permissions.field_faults().collect::<Vec<_>>());
+        let names = TableNames::of(model);
         for (name, granted) in &permissions.tables {
             let mut fault = |message: String| faults.push(PermissionFault { name: name.clone(), message });
-            match table_named(model, name) {
+            match names.find(name) {
                 Ok((id, table)) => match TableRights::of(model, table, granted) {
                     Ok(rights) => {
                         tables.insert(id, rights);
@@ -105,14 +106,41 @@ pub(crate) fn written_session_variables(root: &Root) -> Vec<Slot> {
 
 /// The table that a configuration calls so.
 pub(crate) fn table_named<'m>(model: &'m Model, name: &str) -> Result<(TableId, &'m Table), String> {
-    let is_meant = |table: &Table| *table.name == *name || table.qualified_name() == name;
-    let mut found = model.tables.iter().enumerate().filter(|(_, table)| is_meant(table));
-    match (found.next(), found.next()) {
-        (Some((index, table)), None) => Ok((TableId(index as u32), table)),
-        (Some(_), Some(_)) => Err("several schemas have a table of this name; write schema.name".to_owned()),
-        (None, _) => {
-            let known = model.tables.iter().map(|table| &*table.name);
-            Err(format!("no such table is served{}", suggestion(name, known)))
+    TableNames::of(model).find(name)
+}
+
+/// The tables of a model by their names: permissions of many roles name many tables.
+struct TableNames<'m> {
+    model: &'m Model,
+    /// With and without the schema; none where several have a name.
+    by_name: HashMap<Cow<'m, str>, Option<TableId>>,
+}
+
+impl<'m> TableNames<'m> {
+    fn of(model: &'m Model) -> Self {
+        let mut by_name = HashMap::with_capacity(model.tables.len());
+        let mut add = |name: Cow<'m, str>, id: TableId| {
+            let known = by_name.entry(name).or_insert(Some(id));
+            if *known != Some(id) {
+                *known = None;
+            }
+        };
+        for (index, table) in model.tables.iter().enumerate() {
+            let id = TableId(index as u32);
+            add(Cow::Borrowed(&table.name), id);
+            add(Cow::Owned(table.qualified_name()), id);
+        }
+        Self { model, by_name }
+    }
+
+    fn find(&self, name: &str) -> Result<(TableId, &'m Table), String> {
+        match self.by_name.get(name) {
+            Some(Some(id)) => Ok((*id, self.model.table(*id))),
+            Some(None) => Err("several schemas have a table of this name; write schema.name".to_owned()),
+            None => {
+                let known = self.model.tables.iter().map(|table| &*table.name);
+                Err(format!("no such table is served{}", suggestion(name, known)))
+            }
         }
     }
 }

@@ -244,7 +244,7 @@ fn a_live_query_depends_on_what_a_condition_on_a_has_one_asks_for() {
     };
     let open = condition(&json!({"region": {"is_open": {"eq": true}}}));
     let tables = [("region", granted(all())), ("country", granted(open)), ("city", granted(all()))];
-    let tables = tables.map(|(name, granted)| (name.to_owned(), granted)).into();
+    let tables = tables.map(|(name, granted)| (name.to_owned(), granted.into())).into();
     on_a_core(async {
         let bed = Bed::for_role(&made, &Permissions { tables, ..Permissions::default() });
         let mut signal = bed.watch("subscription { cities { id country { id } } }");
@@ -269,7 +269,7 @@ fn an_update_is_told_to_those_who_see_its_row_before_and_after() {
         update: Some(UpdatePermission::of_rows(all(), all())),
         ..TablePermissions::default()
     };
-    let tables = [("note".to_owned(), note)].into();
+    let tables = [("note".to_owned(), note.into())].into();
     on_a_core(async {
         let bed = Bed::for_role(&made, &Permissions { tables, ..Permissions::default() });
         let mut events = bed.subscribe("subscription { onNoteChanged { note { id text } } }", "{}");

@@ -117,11 +117,11 @@ pub(crate) struct Opened {
     pub(crate) connection: Connection,
 }
 
-/// Checks the file, switches it to WAL where it can be written, and opens a first reader.
-pub(crate) fn open(path: &Path, busy_timeout: Duration) -> Result<Opened, OpenError> {
+/// Checks the file, switches it to WAL where it can and may be written, and opens a first reader.
+pub(crate) fn open(path: &Path, busy_timeout: Duration, read_only: bool) -> Result<Opened, OpenError> {
     check_file(path)?;
     let mut opener = Opener { path: path.to_owned(), busy_timeout, immutable: false };
-    let read_only = prepare_writing(&opener)?;
+    let read_only = if read_only { Some("`read_only` is set".to_owned()) } else { prepare_writing(&opener)? };
     let connection = match opener.reader(busy_timeout).and_then(touch) {
         Err(error) if read_only.is_some() && is_cannot_open(&error) => {
             opener.immutable = true;

@@ -307,3 +307,17 @@ fn changes_are_seen_after_any_interruption() {
             .unwrap();
     }
 }
+
+/// What must not change is not even switched to WAL.
+#[test]
+fn a_file_for_reading_only_is_left_as_it_is() {
+    let made = Made::new("CREATE TABLE things (id INTEGER PRIMARY KEY); INSERT INTO things VALUES (1)");
+    let before = fs::read(made.path()).unwrap();
+    let mut settings = RelationalSettings::default();
+    settings.common.read_only = true;
+    let served = made.serve(&settings);
+    assert_eq!(served.answer("{ things { id } }", "{}"), r#"{"data":{"things":[{"id":1}]}}"#);
+    let refused = served.answer("mutation { createThing(id: 2) { id } }", "{}");
+    assert!(refused.contains("for reading only"), "{refused}");
+    assert_eq!(fs::read(made.path()).unwrap(), before);
+}

@@ -41,7 +41,7 @@ fn granted(change: impl FnOnce(&mut SessionNames, &mut Permissions)) -> Permissi
         ("meetups_members", json!({})),
         ("busy", json!({"meetup_id": {"gt": 1}})),
     ] {
-        permissions.tables.insert(table.to_owned(), read(&mut names, &condition));
+        permissions.tables.insert(table.to_owned(), read(&mut names, &condition).into());
     }
     change(&mut names, &mut permissions);
     assert_eq!(names.names().collect::<Vec<_>>(), ["postal_code", "address"]);
@@ -187,7 +187,8 @@ fn updates_and_deletes_reach_rows_that_pass() {
                     insert: Some(InsertPermission::checked(names_nothing())),
                     update: Some(UpdatePermission::of_rows(rows.clone(), names_nothing())),
                     delete: Some(DeletePermission { rows }),
-                },
+                }
+                .into(),
             );
         },
         &[
@@ -211,7 +212,7 @@ fn a_row_that_does_not_pass_its_check_takes_its_request_back() {
     check_mutations(
         |names, permissions| {
             let check = json!({"or": [{"postal_code": {"eq": "$postal_code"}}, {"name": {"eq": "Moved"}}]});
-            permissions.tables.insert("venues".to_owned(), checked(names, &check));
+            permissions.tables.insert("venues".to_owned(), checked(names, &check).into());
         },
         &[
             r#"mutation { a: createVenue(name: "Kept", postal_code: "10115") { id } }"#,
@@ -242,7 +243,7 @@ fn a_check_looks_at_what_was_written() {
         |names, permissions| {
             let score = json!({"or": [{"score": {"lt": 100}}, {"score": {"is_null": true}}]});
             let check = json!({"and": [{"recruiter": {"id": {"gt": 0}}}, score]});
-            permissions.tables.insert("members".to_owned(), checked(names, &check));
+            permissions.tables.insert("members".to_owned(), checked(names, &check).into());
         },
         &[
             r#"mutation { createMember(id: 50, email: "own", recruiter_id: 50) { id } }"#,
@@ -267,7 +268,7 @@ fn a_table_without_a_key_takes_no_checked_rows() {
     let made = Made::new("CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('old');");
     let mut permissions = Permissions::default();
     let notes = checked(&mut SessionNames::default(), &json!({"text": {"eq": "old"}}));
-    permissions.tables.insert("notes".to_owned(), notes);
+    permissions.tables.insert("notes".to_owned(), notes.into());
     let served = made.serve(&RelationalSettings::default()).restricted(&permissions, &[]);
     assert!(served.answer(r#"mutation { createNote(text: "old") { text } }"#, "{}").contains("FORBIDDEN"));
     assert_eq!(served.answer("{ notes { text } }", "{}"), r#"{"data":{"notes":[{"text":"old"}]}}"#);
@@ -279,9 +280,11 @@ fn permissions_that_do_not_fit_are_all_named() {
     let served = made.serve(&RelationalSettings::default());
     let mut names = SessionNames::default();
     let mut permissions = Permissions::default();
-    permissions.tables.insert("venue".to_owned(), read(&mut names, &json!({})));
-    permissions.tables.insert("members".to_owned(), read(&mut names, &json!({"emial": {"eq": "x"}})));
-    permissions.tables.insert("meetups".to_owned(), read(&mut names, &json!({"venue": {"id": {"is": 1}}})));
+    permissions.tables.insert("venue".to_owned(), read(&mut names, &json!({})).into());
+    permissions.tables.insert("members".to_owned(), read(&mut names, &json!({"emial": {"eq": "x"}})).into());
+    permissions
+        .tables
+        .insert("meetups".to_owned(), read(&mut names, &json!({"venue": {"id": {"is": 1}}})).into());
     let faults = served.refused(&permissions);
     expect![[r#"
         `meetups`: `rows` of `select`: `id` has no operator `is`; did you mean `is_null`?

@@ -65,7 +65,7 @@ fn permissions() -> Permissions {
     };
     let remarks = TablePermissions { insert: Some(remarks), ..TablePermissions::default() };
     let tables = [("order line", lines), ("customer", customers), ("remark", remarks)];
-    let tables = tables.map(|(name, granted)| (name.to_owned(), granted)).into();
+    let tables = tables.map(|(name, granted)| (name.to_owned(), granted.into())).into();
     Permissions { tables, ..Permissions::default() }
 }
 
@@ -154,7 +154,7 @@ fn a_condition_that_may_be_a_mistake_is_one() {
         let select = Some(SelectPermission::of_rows(rows));
         let granted = TablePermissions { select, ..TablePermissions::default() };
         let permissions = Permissions {
-            tables: BTreeMap::from([("order line".to_owned(), granted)]),
+            tables: BTreeMap::from([("order line".to_owned(), granted.into())]),
             ..Permissions::default()
         };
         writeln!(told, "{written}\n{}", served.refused(&permissions)).unwrap();
@@ -175,7 +175,7 @@ fn a_condition_that_may_be_a_mistake_is_one() {
         ..TablePermissions::default()
     };
     let permissions = Permissions {
-        tables: BTreeMap::from([("order line".to_owned(), granted)]),
+        tables: BTreeMap::from([("order line".to_owned(), granted.into())]),
         ..Permissions::default()
     };
     told.push_str(&served.refused(&permissions));

@@ -3,7 +3,6 @@
 
 use std::{
     fmt,
-    net::IpAddr,
     rc::Rc,
     task::{Context, Poll, ready},
 };
@@ -13,7 +12,7 @@ use http::Method;
 
 use super::{SimpleRequest, response};
 use crate::{
-    access::Known,
+    access::{Known, Peer},
     graphql::{
         CoreEngine, ExecutionContext as _, RequestContext, StageClock,
         outcome::{Outcome, Response},
@@ -51,7 +50,7 @@ impl fmt::Debug for WaitingOperation {
 /// Responds to a request, or begins to.
 pub(super) fn respond(
     core: &Rc<CoreEngine>,
-    peer: IpAddr,
+    peer: &Peer,
     request: &SimpleRequest<'_>,
     out: &mut Vec<u8>,
 ) -> GraphqlResponded {
@@ -84,7 +83,7 @@ pub(super) fn respond(
 }
 
 /// None where who asks is found out, or the refusal is worded, elsewhere.
-fn context(core: &CoreEngine, peer: IpAddr, request: &SimpleRequest<'_>) -> Option<RequestContext> {
+fn context(core: &CoreEngine, peer: &Peer, request: &SimpleRequest<'_>) -> Option<RequestContext> {
     let Known::Asker(asker) = core.site().access.try_identify(request.fields(), peer) else { return None };
     if core.settings().functions.want_caller() {
         return Some(core.site().context(&request.to_request()?.into_parts().0, asker));

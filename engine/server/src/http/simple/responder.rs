@@ -2,7 +2,6 @@
 //! paths that a program answers itself.
 
 use std::{
-    net::IpAddr,
     rc::Rc,
     task::{Context, Poll, ready},
 };
@@ -17,7 +16,7 @@ use super::{
     response,
 };
 use crate::{
-    access::Known,
+    access::{Known, Peer},
     config::Settings,
     graphql::{CoreEngine, ExecutionContext as _},
     http::{
@@ -33,7 +32,7 @@ use crate::{
 pub(crate) struct Responder {
     core: Rc<CoreEngine>,
     /// Whose connection it is.
-    peer: IpAddr,
+    peer: Peer,
     /// The `Host` of its last request, which may be asked for.
     host: Vec<u8>,
     connections: ApiConnections,
@@ -59,7 +58,7 @@ struct Finish {
 }
 
 impl Responder {
-    pub(crate) fn new(core: &Rc<CoreEngine>, peer: IpAddr) -> Self {
+    pub(crate) fn new(core: &Rc<CoreEngine>, peer: Peer) -> Self {
         let (connections, responds_to_graphql) = (ApiConnections::default(), responds_to_graphql(core));
         Self {
             core: Rc::clone(core),
@@ -111,7 +110,7 @@ impl Responder {
 
     fn route(&self, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> (Responded, Option<Waiting>) {
         if self.responds_to_graphql {
-            match graphql::respond(&self.core, self.peer, request, out) {
+            match graphql::respond(&self.core, &self.peer, request, out) {
                 GraphqlResponded::Written => return (Responded::Written, None),
                 GraphqlResponded::Waits(operation) => {
                     return (Responded::Waits, Some(Waiting::Graphql(operation)));
@@ -142,7 +141,7 @@ impl Responder {
 
     /// Whether it is known that the HTTP APIs of sources respond.
     fn is_let_in(&self, request: &SimpleRequest<'_>) -> bool {
-        match self.core.site().access.try_identify(request.fields(), self.peer) {
+        match self.core.site().access.try_identify(request.fields(), &self.peer) {
             Known::Asker(asker) => asker.as_ref().is_none_or(is_unrestricted),
             Known::NotKnown => false,
         }

@@ -56,6 +56,12 @@ fn access(text: &str) -> Arc<AccessSettings> {
     settings(text).access
 }
 
+/// The same of a server that verifies certificates of clients.
+pub(crate) fn access_with_certificates(text: &str) -> Arc<AccessSettings> {
+    let tls = "[tls]\ncertificate = \"server.pem\"\nkey = \"server-key.pem\"\nclient_ca = \"ca.pem\"\n";
+    access(&format!("{tls}{text}"))
+}
+
 fn serve(text: &str) -> Server {
     let access = access(text);
     Server::with(|settings| settings.access = access)

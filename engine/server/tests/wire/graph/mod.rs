@@ -8,6 +8,7 @@ mod graphql;
 mod long;
 mod names;
 mod nodes;
+mod read_only;
 mod tables;
 
 use std::{fmt::Write as _, net::SocketAddr, path::Path};

@@ -1,0 +1,122 @@
+//! One connection of HTTP/2 (RFC 9113), which a client has chosen in its TLS handshake: hyper serves it, each request as a task of the
+//! connection's core.
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    pin::{Pin, pin},
+    rc::Rc,
+};
+
+use http::{HeaderValue, StatusCode, header};
+use hyper::{Request, body::Incoming, rt::Executor, server::conn::http2, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+
+use super::{
+    connection::{Guard, drive},
+    connections::Connections,
+    stream::{BoundedStream, Progress},
+};
+use crate::{
+    access::Peer,
+    config::Settings,
+    graphql::{CoreEngine, ExecutionContext as _},
+    http::{self as web, ApiConnections, JSON, Reply, refusal, reply::ReplyBody},
+};
+
+/// Requests of one connection at a time; a client waits with more.
+const MAX_STREAMS: u32 = 100;
+
+/// What one connection keeps of its responses until the client takes them, a stream.
+const SEND_BUFFER_BYTES: usize = 64 << 10;
+
+/// Runs a connection's requests on its core's thread.
+#[derive(Debug, Clone, Copy)]
+struct LocalExecutor;
+
+impl<F: Future<Output = ()> + 'static> Executor<F> for LocalExecutor {
+    fn execute(&self, future: F) {
+        tokio::task::spawn_local(future);
+    }
+}
+
+fn protocol(settings: &Settings) -> http2::Builder<LocalExecutor> {
+    let mut protocol = http2::Builder::new(LocalExecutor);
+    let max_header_bytes = u32::try_from(settings.max_header_bytes).unwrap_or(u32::MAX);
+    protocol
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(max_header_bytes)
+        .max_send_buf_size(SEND_BUFFER_BYTES)
+        // Streams of events may be silent for long; a client that is gone does not acknowledge.
+        .keep_alive_interval(settings.subscriptions.ping_interval)
+        .keep_alive_timeout(settings.subscriptions.ping_timeout);
+    protocol
+}
+
+/// Serves the connection to its end.
+pub(super) async fn serve(
+    stream: BoundedStream,
+    peer: Peer,
+    engine: Rc<CoreEngine>,
+    connections: Rc<Connections>,
+    mut guard: Guard,
+) {
+    let protocol = protocol(engine.settings());
+    let progress = Rc::clone(&guard.progress);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer.clone());
+        let (engine, open) = (Rc::clone(&engine), OpenStream::begin(&progress));
+        async move { Ok::<_, Infallible>(respond(&engine, request, open).await) }
+    });
+    let connection = pin!(protocol.serve_connection(TokioIo::new(stream), service));
+    let shut_down = |connection: Pin<&mut _>| http2::Connection::graceful_shutdown(connection);
+    if let Err(error) = drive(connection, &mut guard, &connections, shut_down).await {
+        tracing::debug!(%error, "connection ended early");
+    }
+}
+
+async fn respond(engine: &Rc<CoreEngine>, mut request: Request<Incoming>, open: OpenStream) -> Reply {
+    let max_headers = engine.settings().max_headers;
+    if request.headers().len() > max_headers {
+        let message = format!("the request has more than {max_headers} headers (max_headers)");
+        return refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, JSON, &message);
+    }
+    name_host(&mut request);
+    // Requests run beside each other here, and an API's connection is for one at a time.
+    let Ok(mut response) = web::answer(engine, &ApiConnections::default(), request).await;
+    // What speaks of the connection is for HTTP/1.1 (RFC 9113, section 8.2.2).
+    response.headers_mut().remove(header::CONNECTION);
+    if let ReplyBody::Stream(stream) = response.body_mut() {
+        stream.hold(Box::new(open));
+    }
+    response
+}
+
+/// `:authority` stands for the field `Host`, which is checked in more than one place (RFC 9113, section 8.3.1).
+fn name_host(request: &mut Request<Incoming>) {
+    if request.headers().contains_key(header::HOST) {
+        return;
+    }
+    let authority = request.uri().authority();
+    let host = authority.and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
+    if let Some(host) = host {
+        request.headers_mut().insert(header::HOST, host);
+    }
+}
+
+/// A request whose response has not been made, or a stream that has not ended.
+struct OpenStream(Rc<Progress>);
+
+impl OpenStream {
+    fn begin(progress: &Rc<Progress>) -> Self {
+        progress.begin_stream();
+        Self(Rc::clone(progress))
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.0.end_stream();
+    }
+}

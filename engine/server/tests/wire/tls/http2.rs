@@ -1,0 +1,149 @@
+//! HTTP/2 over TLS: chosen by ALPN, many requests at a time, with the same checks as over HTTP/1.1.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use h2::client::SendRequest;
+use http::{Request, Response, StatusCode};
+use rustls::{pki_types::ServerName, version::TLS13};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use super::{DONUT, Secure, config_of};
+use crate::support::PATIENCE;
+
+/// A connection, served by a task of the runtime.
+async fn connect(secure: &Secure) -> SendRequest<Bytes> {
+    let config = config_of(&secure.authority, None, &[&TLS13], &["h2", "http/1.1"]);
+    let socket = TcpStream::connect(secure.server.address()).await.expect("the server listens");
+    let name = ServerName::try_from("localhost").expect("it is a name");
+    let stream = TlsConnector::from(config).connect(name, socket).await.expect("the handshake succeeds");
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+    let (send, connection) = h2::client::handshake(stream).await.expect("the server speaks it");
+    tokio::spawn(async move {
+        let _ = connection.await;
+    });
+    send
+}
+
+async fn ask(send: &SendRequest<Bytes>, request: Request<()>, body: String) -> Response<String> {
+    let mut send = send.clone().ready().await.expect("the connection is open");
+    let (response, mut stream) = send.send_request(request, body.is_empty()).expect("the request is right");
+    if !body.is_empty() {
+        stream.send_data(body.into(), true).expect("the server reads");
+    }
+    let (head, mut stream) = response.await.expect("the server responds").into_parts();
+    let mut bytes = Vec::new();
+    while let Some(piece) = stream.data().await {
+        let piece = piece.expect("the server responds");
+        let _ = stream.flow_control().release_capacity(piece.len());
+        bytes.extend_from_slice(&piece);
+    }
+    Response::from_parts(head, String::from_utf8(bytes).expect("bodies are text"))
+}
+
+fn post() -> http::request::Builder {
+    Request::post("https://localhost/graphql").header("content-type", "application/json")
+}
+
+fn with<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime
+        .expect("a runtime can be made")
+        .block_on(async { tokio::time::timeout(PATIENCE, test).await.expect("it does not take so long") })
+}
+
+#[test]
+fn requests_are_responded_to_beside_each_other() {
+    let secure = Secure::donuts(|_| {});
+    with(async {
+        let send = connect(&secure).await;
+        let body = serde_json::json!({ "query": DONUT }).to_string();
+        let one = |_| ask(&send, post().body(()).expect("it is right"), body.clone());
+        // With the first response the client knows how many it may send at a time.
+        assert_eq!(one(0).await.status(), StatusCode::OK);
+        for response in join_all((0..200).map(one)).await {
+            assert_eq!(response.status(), StatusCode::OK);
+            assert!(response.body().contains("CHOCOLATE"), "{}", response.body());
+        }
+        let get =
+            |path: &str| Request::get(format!("https://localhost{path}")).body(()).expect("it is right");
+        let response = ask(&send, get("/health"), String::new()).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        let response = ask(&send, get("/nowhere"), String::new()).await;
+        assert_eq!(response.status(), StatusCode::NOT_FOUND);
+    });
+}
+
+#[test]
+fn the_authority_is_checked_as_the_host_is() {
+    let secure = Secure::donuts(|_| {});
+    with(async {
+        let send = connect(&secure).await;
+        let request = Request::get("https://evil.test/health").body(()).expect("it is right");
+        let response = ask(&send, request, String::new()).await;
+        assert_eq!(response.status(), StatusCode::MISDIRECTED_REQUEST);
+        let headers = (0..150).map(|number| format!("x-{number}"));
+        let request = headers.fold(post(), |request, name| request.header(name, "1"));
+        let response = ask(&send, request.body(()).expect("it is right"), "{}".to_owned()).await;
+        assert_eq!(response.status(), StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+        let response = ask(&send, post().body(()).expect("it is right"), "x".repeat(2 << 20)).await;
+        assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+    });
+}
+
+#[test]
+fn events_come_as_they_happen_and_a_stop_ends_them() {
+    let secure = Secure::donuts(|_| {});
+    with(async {
+        let send = connect(&secure).await;
+        let subscribe =
+            serde_json::json!({ "query": "subscription { onDonutUpdated(id: \"1\") { id flavor } }" });
+        let request = post().header("accept", "text/event-stream").body(()).expect("it is right");
+        let mut ready = send.clone().ready().await.expect("the connection is open");
+        let (response, mut stream) = ready.send_request(request, false).expect("the request is right");
+        stream.send_data(subscribe.to_string().into(), true).expect("the server reads");
+        let mut events = response.await.expect("the server responds").into_body();
+        let mut text = Vec::new();
+        let mutation =
+            r#"mutation { addOrUpdateDonut(donut: {id: "1", name: "d", flavor: VANILLA}) { id } }"#;
+        let mutation = serde_json::json!({ "query": mutation }).to_string();
+        let is_there = |text: &[u8]| String::from_utf8_lossy(text).contains("onDonutUpdated");
+        while !is_there(&text) {
+            let response = ask(&send, post().body(()).expect("it is right"), mutation.clone()).await;
+            assert_eq!(response.status(), StatusCode::OK);
+            let piece = tokio::time::timeout(Duration::from_millis(200), events.data()).await;
+            if let Ok(Some(Ok(piece))) = piece {
+                text.extend_from_slice(&piece);
+            }
+        }
+        let address = secure.server.address();
+        let stopped = tokio::task::spawn_blocking(move || drop(secure));
+        while let Some(Ok(_)) = events.data().await {}
+        stopped.await.expect("the server stops");
+        assert!(TcpStream::connect(address).await.is_err());
+    });
+}
+
+#[test]
+fn connections_that_say_nothing_are_closed() {
+    let secure = Secure::new(
+        |_| {},
+        |change| {
+            crate::support::Server::donuts(|settings| {
+                settings.header_timeout = Duration::from_millis(400);
+                change(settings);
+            })
+        },
+    );
+    with(async {
+        let config = config_of(&secure.authority, None, &[&TLS13], &["h2"]);
+        let socket = TcpStream::connect(secure.server.address()).await.expect("the server listens");
+        let name = ServerName::try_from("localhost").expect("it is a name");
+        let stream = TlsConnector::from(Arc::clone(&config)).connect(name, socket).await;
+        let (_send, connection): (SendRequest<Bytes>, _) =
+            h2::client::handshake(stream.expect("the handshake succeeds")).await.expect("it speaks it");
+        let _ = connection.await;
+    });
+}

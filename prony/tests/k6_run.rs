@@ -841,3 +841,69 @@ fn the_log_goes_where_the_flags_say() {
     check(script, &["--log-format", "xml"], 104, &["none of text, json and raw"]);
     check(script, &["--linger"], 104, &["--linger is not supported"]);
 }
+
+#[test]
+fn what_is_blocked_is_not_connected_to_and_connections_come_from_where_they_are_to() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let sources = thread::spawn(move || {
+        let accept = |listener: &TcpListener| {
+            let (mut socket, peer) = listener.accept().unwrap();
+            let _ = socket.read(&mut [0; 4096]).unwrap();
+            socket.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n").unwrap();
+            peer.ip().to_string()
+        };
+        let mut seen = [accept(&listener), accept(&listener)];
+        seen.sort_unstable();
+        seen
+    });
+    let script = format!(
+        r#"import http from "k6/http";
+        export const options = {{ vus: 2, iterations: 2, blacklistIPs: ["127.0.0.4/32"], blockHostnames: ["*.example.com"] }};
+        export default function () {{
+            for (const host of ["127.0.0.1", "127.0.0.4", "api.EXAMPLE.com"]) {{
+                const response = http.get(`http://${{host}}:{port}/`, {{ responseType: "none" }});
+                console.log(`${{response.status}} ${{response.error_code}} ${{response.error}}`);
+            }}
+        }}"#
+    );
+    let parts = [
+        "200 0 ",
+        "0 1110 ip is blacklisted",
+        "0 1111 hostname is blocked",
+        "IP (127.0.0.4) is in a blacklisted range (127.0.0.4/32)",
+        "hostname (api.EXAMPLE.com) is in a blocked pattern (*.example.com)",
+    ];
+    check(&script, &["--local-ips", "127.0.0.2-127.0.0.3", "--threads", "1"], 0, &parts);
+    assert_eq!(sources.join().unwrap(), ["127.0.0.2", "127.0.0.3"]);
+    check(NOTHING, &["--local-ips", "x"], 104, &["`x` is no valid IP, IP range or CIDR"]);
+    check(NOTHING, &["--blacklist-ip", "x"], 104, &["`x` is no network"]);
+    check(NOTHING, &["--block-hostnames", "a*b"], 104, &["write a host name"]);
+}
+
+#[test]
+fn instances_with_segments_of_a_test_have_all_of_it_together() {
+    let script = r#"
+        export const options = { scenarios: {
+            shared: { executor: "shared-iterations", vus: 3, iterations: 10 },
+            rate: { executor: "constant-arrival-rate", rate: 20, duration: "1s", preAllocatedVUs: 5 } } };
+        export default function () {}"#;
+    let count = |segment: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let arguments = ["--execution-segment", segment, "--execution-segment-sequence", "0,1/4,1/2,1"];
+        let ran =
+            run_in(folder.path(), script, &[&arguments[..], &["--summary-export", "export.json"]].concat());
+        assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.error);
+        let export: serde_json::Value =
+            serde_json::from_slice(&fs::read(folder.path().join("export.json")).unwrap()).unwrap();
+        export["metrics"]["iterations"]["count"].as_u64().unwrap()
+    };
+    let counts = ["0:1/4", "1/4:1/2", "1/2:1"].map(count);
+    assert_eq!(counts.iter().sum::<u64>(), 30, "{counts:?}");
+    check(
+        NOTHING,
+        &["--execution-segment", "0:1/2", "--execution-segment-sequence", "0,1/3,1"],
+        104,
+        &["couldn't find segment 0:1/2"],
+    );
+}

@@ -2,6 +2,7 @@
 
 use super::options::{Options, OptionsError, Span, TlsAuth};
 use prony_model::plan::hosts::{HostAddress, Hosts};
+use prony_model::plan::network::Sources;
 use prony_model::plan::wire::{Connections, Dns, Protocol, TlsOptions};
 use prony_model::{Nanos, WireOptions};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -85,7 +86,37 @@ fn hosts(options: &Options, faults: &mut Vec<String>) -> Hosts {
             )),
         }
     }
+    add_rules(&mut hosts, options, faults);
     hosts
+}
+
+/// Where connections must not go, and where they come from.
+fn add_rules(hosts: &mut Hosts, options: &Options, faults: &mut Vec<String>) {
+    for text in &options.blacklist_ips {
+        match text.parse() {
+            Ok(network) => hosts.blocked_networks.push(network),
+            Err(error) => faults.push(format!("`blacklistIPs`: {error}")),
+        }
+    }
+    for pattern in &options.block_hostnames {
+        let name = pattern.strip_prefix("*.").or_else(|| pattern.strip_prefix('*')).unwrap_or(pattern);
+        let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        let labels = name.split('.');
+        let is_name = labels.clone().all(|label| !label.is_empty() && label.chars().all(is_letter));
+        if is_name || (name.is_empty() && !pattern.is_empty()) {
+            hosts.block_name(pattern);
+        } else {
+            faults.push(format!(
+                "`blockHostnames` has `{pattern}`; write a host name, with an asterisk at its beginning or without"
+            ));
+        }
+    }
+    if let Some(text) = &options.local_ips {
+        match Sources::parse(text) {
+            Ok(sources) => hosts.sources = sources,
+            Err(error) => faults.push(format!("`localIPs`: {error}")),
+        }
+    }
 }
 
 /// The certificate and its key as files in memory alone: a key is never written to a disk.

@@ -162,8 +162,9 @@ fn introduction(arguments: &K6Arguments, session: &Session, outputs: &[OutputSpe
         if scenarios.len() == 1 { "1 scenario".to_owned() } else { format!("{} scenarios", scenarios.len()) };
     let mut text = format!(
         "     execution: local\n        script: {}\n        output: {outputs}\n\n     \
-         scenarios: (100.00%) {count}, {} max VUs, {} max duration (incl. graceful stop):\n",
+         scenarios: ({:.2}%) {count}, {} max VUs, {} max duration (incl. graceful stop):\n",
         arguments.script,
+        session.options.segment_length * 100.0,
         needs.users_max,
         k6_duration(needs.duration),
     );

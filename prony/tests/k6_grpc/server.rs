@@ -360,10 +360,7 @@ impl Call {
         let status = wire::Status {
             code: 5,
             message: "no such item".to_owned(),
-            details: vec![
-                any("type.googleapis.com/shop.v1.Why", why.encode_to_vec()),
-                any("type.googleapis.com/un.Known", vec![8, 1]),
-            ],
+            details: vec![any("type.googleapis.com/shop.v1.Why", why.encode_to_vec())],
         };
         let mut trailers = HeaderMap::new();
         let details = base64(&status.encode_to_vec());

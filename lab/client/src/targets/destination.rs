@@ -3,9 +3,10 @@
 use super::addresses::Addresses;
 use crate::transport::tls::TlsTarget;
 use crate::transport::{Address, Fault, Transport};
+use prony_model::plan::network::Sources;
 use prony_model::plan::wire::Spoken;
 use prony_model::program::call::CallFault;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 /// A target that can be connected to.
@@ -15,9 +16,17 @@ pub struct Destination {
     pub(super) tls: Option<TlsTarget>,
     /// For WebSockets, whose opening is a request of HTTP/1.1.
     pub(super) tls_http1: Option<TlsTarget>,
-    /// How many source addresses the users are spread over; 0 where the system chooses.
-    pub(super) sources: u32,
+    pub(super) sources: SourceAddresses,
     pub(super) speaks: Speaks,
+}
+
+/// Where connections come from.
+#[derive(Debug)]
+pub(super) enum SourceAddresses {
+    /// How many addresses of the loopback the users are spread over; 0 where the system chooses.
+    Loopback(u32),
+    /// Whatever the target is.
+    Given(Sources),
 }
 
 /// What is spoken with a target.
@@ -50,7 +59,10 @@ impl Destination {
     ) -> (Address, Result<Transport, Fault>) {
         let tls = if is_for_websocket { &self.tls_http1 } else { &self.tls };
         let open = |address: &Address| {
-            let source = source_of(self.sources, user, address);
+            let source = match &self.sources {
+                SourceAddresses::Loopback(count) => source_of(*count, user, address).map(IpAddr::V4),
+                SourceAddresses::Given(sources) => sources.of_user(user),
+            };
             (address.clone(), Transport::open(address, source, tls.as_ref()))
         };
         match address {

@@ -2,7 +2,7 @@
 //! ever waits for a name server.
 
 use super::addresses::{ADDRESSES_MAX, Addresses};
-use super::destination::{Destination, Finding, Speaks};
+use super::destination::{Destination, Finding, SourceAddresses, Speaks};
 use super::{limits, probe};
 use crate::error::ClientError;
 use crate::fault;
@@ -189,6 +189,7 @@ impl Shared {
 
     fn find(&self, target: &Target) -> Result<Destination, CallFault> {
         let found = self.addresses(target)?;
+        self.check_blocked(&found)?;
         let channel = target.channel.as_deref();
         let tls = match channel {
             _ if !target.is_tls() => None,
@@ -204,7 +205,10 @@ impl Shared {
         };
         let addresses = match &target.endpoint {
             Endpoint::Tcp { host, port }
-                if self.wire.dns == Dns::PerConnection && !self.needs_no_name_server(target) =>
+                if self.wire.dns == Dns::PerConnection
+                    && !self.needs_no_name_server(target)
+                    // Addresses that come later are not checked.
+                    && self.hosts.blocked_networks.is_empty() =>
             {
                 Addresses::renewed(host, *port, found)
                     .map_err(|error| fault::new(CallFaultKind::Resolve, error.to_string()))?
@@ -216,6 +220,11 @@ impl Shared {
             Some(ChannelProtocol::Http2) => Speaks::Always(Spoken::Http2),
             Some(ChannelProtocol::Bytes) | None => Speaks::Negotiated,
         };
+        let sources = if self.hosts.sources.is_empty() {
+            SourceAddresses::Loopback(sources)
+        } else {
+            SourceAddresses::Given(self.hosts.sources.clone())
+        };
         Ok(Destination { addresses, tls, tls_http1, sources, speaks })
     }
 
@@ -225,6 +234,10 @@ impl Shared {
             Endpoint::Unix { path } => return Ok(vec![Address::Unix(path.clone())]),
             Endpoint::Tcp { host, port } => (host.as_str(), *port),
         };
+        if let Some(pattern) = self.hosts.blocking_pattern(host) {
+            let message = format!("hostname ({host}) is in a blocked pattern ({pattern})");
+            return Err(fault::new(CallFaultKind::BlockedName, message));
+        }
         if let Some(address) = self.hosts.find(host, port) {
             return Ok(vec![Address::Tcp(address)]);
         }
@@ -244,6 +257,18 @@ impl Shared {
             ));
         }
         Ok(found.into_iter().map(Address::Tcp).collect())
+    }
+
+    fn check_blocked(&self, found: &[Address]) -> Result<(), CallFault> {
+        for address in found {
+            if let Address::Tcp(address) = address
+                && let Some(network) = self.hosts.blocking_network(address.ip())
+            {
+                let message = format!("IP ({}) is in a blacklisted range ({network})", address.ip());
+                return Err(fault::new(CallFaultKind::BlockedAddress, message));
+            }
+        }
+        Ok(())
     }
 
     fn tls(&self, target: &Target) -> Result<TlsTarget, CallFault> {

@@ -17,6 +17,7 @@ use crate::error::ClientError;
 use crate::transport::Address;
 use crate::transport::trust::Trust;
 use addresses::Addresses;
+use destination::SourceAddresses;
 use dynamic::DynamicTargets;
 use prony_model::Target;
 use prony_model::plan::hosts::Hosts;
@@ -143,12 +144,13 @@ fn probe_all(settings: &TargetSettings<'_>) -> Result<Vec<Destination>, ClientEr
         };
         let (tls, speaks) = (reached.tls, Speaks::Always(reached.spoken));
         let tls_http1 = tls.clone().map(|tls| probe::offering_only(Spoken::Http1, tls));
-        places.push(Destination { addresses, tls, tls_http1, sources: 0, speaks });
+        let sources = SourceAddresses::Loopback(0);
+        places.push(Destination { addresses, tls, tls_http1, sources, speaks });
     }
     let needed = if places.iter().all(|place| place.spoken() == Spoken::Http2) { connections } else { most };
     let sources = sources(&places, needed.saturating_add(*subscribers))?;
     for place in &mut places {
-        place.sources = sources;
+        place.sources = SourceAddresses::Loopback(sources);
     }
     Ok(places)
 }

@@ -45,7 +45,7 @@ impl Transport {
     /// Begins to connect; the socket becomes writable once that is over, well or not.
     pub fn open(
         address: &Address,
-        source: Option<std::net::Ipv4Addr>,
+        source: Option<std::net::IpAddr>,
         tls: Option<&TlsTarget>,
     ) -> Result<Self, Fault> {
         let security = match tls {

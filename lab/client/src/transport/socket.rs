@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 /// What a socket connects to.
@@ -34,7 +34,7 @@ impl Address {
 
 /// Begins to connect. A Unix-domain socket whose listener's queue is full fails at once: the kernel tells of no
 /// later moment.
-pub(crate) fn connect(address: &Address, source: Option<Ipv4Addr>) -> io::Result<Socket> {
+pub(crate) fn connect(address: &Address, source: Option<IpAddr>) -> io::Result<Socket> {
     let is_tcp = matches!(address, Address::Tcp(_));
     let socket =
         Socket::new(address.domain(), Type::STREAM.nonblocking().cloexec(), is_tcp.then_some(Protocol::TCP))?;
@@ -78,9 +78,9 @@ pub(crate) fn write(socket: &Socket, bytes: &[u8]) -> io::Result<usize> {
 }
 
 /// Binds to a source address and leaves the port to `connect`, which may use one port for several targets.
-fn bind(socket: &Socket, source: Ipv4Addr) -> io::Result<()> {
+fn bind(socket: &Socket, source: IpAddr) -> io::Result<()> {
     set_bind_address_no_port(socket)?;
-    socket.bind(&SocketAddr::new(IpAddr::V4(source), 0).into())
+    socket.bind(&SocketAddr::new(source, 0).into())
 }
 
 /// `IP_BIND_ADDRESS_NO_PORT`, for which neither socket2 nor rustix has a call.

@@ -47,6 +47,26 @@ pub struct ArrivalSchedule {
     pub spacing: Spacing,
     /// How long a start waits for a free user before it is dropped.
     pub wait_max: Nanos,
+    /// Where it is a share of a larger schedule, with even spacing; results do not keep it.
+    pub stripe: Option<Stripe>,
+}
+
+/// Which starts of a larger schedule a share of it has. The share's rates are the larger ones times what it has of each cycle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stripe {
+    /// The numbers that it has of the first starts, ascending; never empty.
+    pub numbers: Vec<u64>,
+    /// After so many starts of the larger schedule they come again.
+    pub cycle: u64,
+}
+
+impl Stripe {
+    /// The sum of the share's rates at which its start of this number is due.
+    pub(super) fn position(&self, number: u64) -> u128 {
+        let count = self.numbers.len() as u64;
+        let place = number / count * self.cycle + self.numbers[(number % count) as usize];
+        u128::from(place) * u128::from(count) * START / u128::from(self.cycle)
+    }
 }
 
 impl ArrivalSchedule {

@@ -16,7 +16,7 @@ mod starts;
 mod think;
 mod users;
 
-pub use arrivals::{ArrivalSchedule, RATE_MAX_PER_S, RateStage, Rates, Spacing};
+pub use arrivals::{ArrivalSchedule, RATE_MAX_PER_S, RateStage, Rates, Spacing, Stripe};
 pub use budget::IterationBudget;
 pub use level::Level;
 pub use pacing::Pacing;

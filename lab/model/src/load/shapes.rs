@@ -38,7 +38,7 @@ impl LoadModel {
     /// Iterations start at a rate; `users` serve them. Where none is free a start waits for `wait_max` at most and is dropped
     /// then.
     pub fn arrivals(stages: Vec<RateStage>, spacing: Spacing, users: u32, wait_max: Nanos) -> Self {
-        let arrivals = ArrivalSchedule { stages, spacing, wait_max };
+        let arrivals = ArrivalSchedule { stages, spacing, wait_max, stripe: None };
         Self { arrivals: Some(arrivals.clone()), ..Self::constant(users, arrivals.duration()) }
     }
 

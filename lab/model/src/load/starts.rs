@@ -1,6 +1,6 @@
 //! The starts of an open model that one thread serves, in order, each with its due time.
 
-use super::arrivals::START;
+use super::arrivals::{START, Stripe};
 use super::{LoadModel, Rates, Spacing};
 use crate::units::Nanos;
 use rand::RngExt;
@@ -61,6 +61,7 @@ pub struct Starts {
     /// The number of the next start of this thread.
     number: u64,
     spacing: Drawn,
+    stripe: Option<Stripe>,
 }
 
 #[derive(Debug, Clone)]
@@ -89,7 +90,8 @@ impl Starts {
                 Drawn::Poisson { random: Box::new(random), drawn: 0, position: 0 }
             }
         };
-        Self { rates: Rates::of(stages), cursor: 0, share, number: share.first, spacing }
+        let stripe = arrivals.and_then(|arrivals| arrivals.stripe.clone());
+        Self { rates: Rates::of(stages), cursor: 0, share, number: share.first, spacing, stripe }
     }
 }
 
@@ -98,7 +100,10 @@ impl Iterator for Starts {
 
     fn next(&mut self) -> Option<(u64, Nanos)> {
         let sum = match &mut self.spacing {
-            Drawn::Even => u128::from(self.number) * START,
+            Drawn::Even => match &self.stripe {
+                None => u128::from(self.number) * START,
+                Some(stripe) => stripe.position(self.number),
+            },
             Drawn::Poisson { random, drawn, position } => {
                 while *drawn <= self.number {
                     let uniform: f64 = random.random();
@@ -128,6 +133,25 @@ mod tests {
 
     fn all(load: &LoadModel, seed: u64) -> Vec<(u64, Nanos)> {
         Starts::new(load, seed, StartShare::ALL).collect()
+    }
+
+    #[test]
+    fn shares_of_a_schedule_have_its_starts_at_its_times() {
+        let whole: Vec<_> =
+            all(&open(&[(0, 30.0), (2, 30.0)], Spacing::Even), 1).into_iter().map(|(_, due)| due).collect();
+        let share = |numbers: &[u64]| {
+            let mut load =
+                open(&[(0, 10.0 * numbers.len() as f64), (2, 10.0 * numbers.len() as f64)], Spacing::Even);
+            let arrivals = load.arrivals.as_mut().unwrap();
+            arrivals.stripe = Some(Stripe { numbers: numbers.to_vec(), cycle: 3 });
+            all(&load, 1).into_iter().map(|(_, due)| due).collect::<Vec<_>>()
+        };
+        let (one, two) = (share(&[1]), share(&[0, 2]));
+        assert_eq!((one.len(), two.len()), (20, 40));
+        let mut both = [one, two].concat();
+        both.sort_unstable();
+        let differs = |(ours, theirs): (&Nanos, &Nanos)| ours.0.abs_diff(theirs.0) > 1;
+        assert!(!both.iter().zip(&whole).any(differs), "{both:?}");
     }
 
     proptest! {

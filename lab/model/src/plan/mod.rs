@@ -4,6 +4,7 @@
 //! [`Plan`] or reports all its faults, each with its place.
 
 pub mod hosts;
+pub mod network;
 pub mod offer;
 pub mod request;
 pub mod scenario;

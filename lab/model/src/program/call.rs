@@ -140,6 +140,10 @@ pub enum CallFaultKind {
     Resolve,
     /// The name is known and has no address.
     NoAddress,
+    /// The run must not connect to this name.
+    BlockedName,
+    /// The run must not connect to this address.
+    BlockedAddress,
     Refused,
     ConnectTimeout,
     /// No connection, for another reason.
@@ -167,9 +171,13 @@ impl CallFaultKind {
     /// As plain requests count it.
     pub const fn transport(self) -> TransportError {
         match self {
-            Self::Resolve | Self::NoAddress | Self::Refused | Self::ConnectTimeout | Self::Connect => {
-                TransportError::Connect
-            }
+            Self::Resolve
+            | Self::NoAddress
+            | Self::BlockedName
+            | Self::BlockedAddress
+            | Self::Refused
+            | Self::ConnectTimeout
+            | Self::Connect => TransportError::Connect,
             Self::TlsHostname | Self::TlsAuthority | Self::Tls => TransportError::Tls,
             Self::Write => TransportError::Write,
             Self::Reset | Self::Read | Self::StreamReset(_) | Self::Unprocessed => TransportError::Read,

@@ -5,6 +5,7 @@ use super::reflection::Reflection;
 use super::status::{Code, Fields, Status, dial_error, fields_of};
 use crate::vm::{ChannelArrival, Failed};
 use prony_metrics::Tags;
+use prony_model::TransportError;
 use prony_model::program::call::{AskId, CallFaultKind, Peer};
 use prony_model::units::Nanos;
 use prost_reflect::{DescriptorPool, MessageDescriptor};
@@ -146,7 +147,10 @@ impl Call {
                 let status = match self.form {
                     Form::Connection if failed.fault.kind != CallFaultKind::Timeout => {
                         let error = dial_error(failed.fault.kind, &dial);
-                        Status::new(Code::UNAVAILABLE, format!("connection error: desc = {error:?}"))
+                        // k6 tries TLS again until the timeout is over.
+                        let is_tls = failed.fault.kind.transport() == TransportError::Tls;
+                        let prefix = if is_tls { "context deadline exceeded: " } else { "" };
+                        Status::new(Code::UNAVAILABLE, format!("{prefix}connection error: desc = {error:?}"))
                     }
                     _ => Status::of_fault(failed.fault.kind, &failed.fault.message, &dial),
                 };

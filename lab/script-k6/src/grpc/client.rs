@@ -104,11 +104,14 @@ fn add<'js>(ctx: &Ctx<'js>, held: &Value<'js>, load: Load) -> rquickjs::Result<V
     let found = add_to_client(ctx, held, load)?;
     let list = Array::new(ctx.clone())?;
     for (index, method) in found.into_iter().enumerate() {
-        let MethodInfo { package, service, full_method } = method;
+        let MethodInfo { package, service, full_method, name, is_client_stream, is_server_stream } = method;
         let info = Object::new(ctx.clone())?;
         info.set("package", package)?;
         info.set("service", service)?;
         info.set("full_method", full_method)?;
+        info.set("name", name)?;
+        info.set("is_client_stream", is_client_stream)?;
+        info.set("is_server_stream", is_server_stream)?;
         list.set(index, info)?;
     }
     Ok(list.into_value())

@@ -113,7 +113,10 @@ pub(super) fn error(status: &Status, pool: &DescriptorPool) -> Json {
     if status.is_ok() {
         return Json::Null;
     }
-    json!({ "code": status.code.0, "message": status.message, "details": details(status, pool) })
+    // As grpc-go reads it, the message of the details counts.
+    let sent = RpcStatus::decode(status.details.as_slice()).unwrap_or_default();
+    let message = if sent.message.is_empty() { &status.message } else { &sent.message };
+    json!({ "code": status.code.0, "message": message, "details": details(status, pool) })
 }
 
 /// The details of an error; of those whose message is not loaded, their bytes.

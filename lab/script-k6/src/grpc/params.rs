@@ -121,7 +121,8 @@ fn go_value<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
         return "<nil>".to_owned();
     }
     let text = ctx.json_stringify(value.clone()).ok().flatten().and_then(|text| text.to_string().ok());
-    text.unwrap_or_else(|| go_type(value).to_owned())
+    let text = text.unwrap_or_default();
+    if value.is_object() { format!("{}{text}", go_type(value)) } else { text }
 }
 
 fn flag<'js>(ctx: &Ctx<'js>, name: &str, value: &Value<'js>) -> Read<bool> {

@@ -36,6 +36,9 @@ pub(super) struct MethodInfo {
     pub(super) package: String,
     pub(super) service: String,
     pub(super) full_method: String,
+    pub(super) name: String,
+    pub(super) is_client_stream: bool,
+    pub(super) is_server_stream: bool,
 }
 
 impl Protos {
@@ -87,6 +90,9 @@ fn methods(pool: &DescriptorPool, files: &[String]) -> Vec<MethodInfo> {
             package: service.package_name().to_owned(),
             service: service.name().to_owned(),
             full_method: format!("/{}/{}", service.full_name(), method.name()),
+            name: method.name().to_owned(),
+            is_client_stream: method.is_client_streaming(),
+            is_server_stream: method.is_server_streaming(),
         }));
     }
     found

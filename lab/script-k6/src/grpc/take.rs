@@ -132,8 +132,12 @@ fn finish(host: &Host, id: AskId) -> Option<(Call, End)> {
         let mut user = host.user();
         let call = user.data.get::<Calls>().0.get_mut(&id)?;
         let end = call.end.clone()?;
+        // A stream whose script sends what is no message is canceled, as k6 counts it.
+        let is_canceled =
+            end.is_early && end.status.code == Code::UNKNOWN && matches!(call.form, Form::Stream { .. });
+        let code = if is_canceled { Code::CANCELED } else { end.status.code };
         if host.recorder().sets().system().has(SystemTag::Status) {
-            call.set_tag(SystemTag::Status.as_str(), end.status.code.0.to_string());
+            call.set_tag(SystemTag::Status.as_str(), code.0.to_string());
         }
         end
     };
@@ -144,7 +148,10 @@ fn finish(host: &Host, id: AskId) -> Option<(Call, End)> {
         let mut user = host.user();
         let call = user.data.get::<Calls>().0.get(&id)?;
         let is_stream = matches!(call.form, Form::Stream { .. });
-        (!matches!(call.form, Form::Connection), if is_stream { call.messages.len() } else { 0 })
+        // Reflection that has found all is given up without a sample, as in k6.
+        let is_reflected = matches!(call.form, Form::Reflection { .. }) && end.status.code == Code::CANCELED;
+        let is_call = !matches!(call.form, Form::Connection) && !is_reflected;
+        (is_call, if is_stream { call.messages.len() } else { 0 })
     };
     (0..unseen).for_each(|_| count(host, id, builtin::GRPC_STREAMS_MSGS_RECEIVED));
     if is_call {

@@ -49,6 +49,8 @@ impl Fault {
             CallFaultKind::Resolve | CallFaultKind::NoAddress => {
                 (1101, "lookup: no such host", format!("lookup {}: no such host", url.host_name()))
             }
+            CallFaultKind::BlockedName => (1111, "hostname is blocked", fault.message.clone()),
+            CallFaultKind::BlockedAddress => (1110, "ip is blacklisted", fault.message.clone()),
             CallFaultKind::Refused => {
                 (1212, "dial: connection refused", format!("dial tcp {address}: connect: connection refused"))
             }

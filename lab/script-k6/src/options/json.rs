@@ -10,7 +10,8 @@ pub(super) fn options(tier: &Tier, trend_stats: &[&str], system_tags: &[&str]) -
     let mut all = Map::new();
     // Scripts test for options by their presence: those of shortcuts are only there where they are given.
     let is_shortcut = |name: &str| ["vus", "duration", "iterations", "stages"].contains(&name);
-    for row in OPTIONS {
+    // k6 has it for the command line alone.
+    for row in OPTIONS.iter().filter(|row| row.name != "localIPs") {
         let value = match (row.name, tier.values.get(row.name)) {
             ("scenarios", _) => scenarios(tier.scenarios.as_deref().unwrap_or_default()),
             ("dns", value) => dns(value),

@@ -27,13 +27,17 @@ impl Scenario {
             Executor::RampingVus { graceful_ramp_down, .. } => Some(graceful_ramp_down),
             _ => None,
         };
+        let mut load = self.executor.load();
+        if let Some(arrivals) = &mut load.arrivals {
+            arrivals.stripe.clone_from(&self.stripe);
+        }
         ScenarioDraft {
             start: self.start,
             flow: FlowDraft::Script,
             grace: Grace { stop: self.graceful_stop, ramp_down },
             users_ready: self.executor.users_prepared(),
             tags: self.tags.clone(),
-            ..ScenarioDraft::new(&self.name, self.executor.load())
+            ..ScenarioDraft::new(&self.name, load)
         }
     }
 }

@@ -14,6 +14,8 @@ mod notes;
 mod requirements;
 mod resolved;
 mod scenario;
+mod segment;
+mod share;
 pub(crate) mod table;
 mod tier;
 mod value;

@@ -3,6 +3,7 @@
 use super::json;
 use super::notes::Notes;
 use super::scenario::Scenario;
+use super::segment::Segment;
 use super::tier::Tier;
 use super::value::Value;
 use prony_model::Nanos;
@@ -45,8 +46,10 @@ const USER_AGENT: &str = concat!("Prony/", env!("CARGO_PKG_VERSION"), " (k6 scri
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of k6's")]
 pub struct Options {
-    /// By start, then by name; never empty.
+    /// By start, then by name; never empty. Where a segment of the test is run, that of each.
     pub scenarios: Vec<Scenario>,
+    /// How much of the test is run, up to 1.
+    pub segment_length: f64,
     /// A table of metrics with the list of their thresholds; read by the metrics.
     pub thresholds: serde_json::Map<String, Json>,
     /// Requests a second over all users, at most.
@@ -76,6 +79,12 @@ pub struct Options {
     pub no_cookies_reset: bool,
     pub dns: Dns,
     pub tls_auth: Vec<TlsAuth>,
+    /// Networks that are not connected to.
+    pub blacklist_ips: Vec<String>,
+    /// Hosts that are not connected to, with an asterisk at the beginning or without.
+    pub block_hostnames: Vec<String>,
+    /// Where connections come from, as `Sources` reads it.
+    pub local_ips: Option<String>,
     pub tls_version: Option<TlsVersion>,
     pub tls_cipher_suites: Vec<String>,
     /// As scripts see them in `exec.test.options`: options that nobody gave are null.
@@ -128,8 +137,10 @@ pub struct TlsAuth {
 impl Options {
     pub(super) fn new(tier: &Tier, scenarios: Vec<Scenario>, notes: &mut Notes) -> Self {
         let reader = &mut Reader { tier, notes };
+        let (scenarios, segment_length) = reader.segment(scenarios);
         Self {
             scenarios,
+            segment_length,
             thresholds: reader.table("thresholds"),
             rps: reader.count("rps", 0, 0).filter(|rps| *rps > 0),
             no_setup: reader.flag("noSetup"),
@@ -144,6 +155,9 @@ impl Options {
             summary_time_unit: reader.time_unit(),
             insecure_skip_tls_verify: reader.flag("insecureSkipTLSVerify"),
             hosts: reader.text_map("hosts"),
+            blacklist_ips: reader.texts("blacklistIPs", &[]),
+            block_hostnames: reader.texts("blockHostnames", &[]),
+            local_ips: reader.text("localIPs").map(str::to_owned),
             user_agent: reader.text("userAgent").unwrap_or(USER_AGENT).to_owned(),
             max_redirects: reader.count("maxRedirects", 0, MAX_REDIRECTS).unwrap_or(MAX_REDIRECTS),
             batch: reader.count("batch", 1, BATCH).unwrap_or(BATCH),
@@ -221,6 +235,28 @@ impl<'a> Reader<'a> {
         match self.tier.values.get(name) {
             Some(Value::Json(Json::Object(table))) => table.clone(),
             _ => serde_json::Map::new(),
+        }
+    }
+
+    /// What the execution segment has of each scenario, and how much of the test it is.
+    fn segment(&mut self, scenarios: Vec<Scenario>) -> (Vec<Scenario>, f64) {
+        let (own, all) = (self.text("executionSegment"), self.text("executionSegmentSequence"));
+        match Segment::parse(own.unwrap_or_default(), all.unwrap_or_default()) {
+            Ok(None) => (scenarios, 1.0),
+            Ok(Some(segment)) => {
+                let had_any = !scenarios.is_empty();
+                let shares: Vec<_> =
+                    scenarios.into_iter().filter_map(|scenario| scenario.share(&segment)).collect();
+                if had_any && shares.is_empty() {
+                    self.notes
+                        .fault("the execution segment is too small: no scenario has anything to do in it");
+                }
+                (shares, segment.length())
+            }
+            Err(fault) => {
+                self.notes.fault(fault);
+                (scenarios, 1.0)
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use super::notes::{Notes, nearest};
 use super::table::Form;
 use super::value::{self, Stage, Value};
 use prony_model::Nanos;
+use prony_model::load::Stripe;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
@@ -133,6 +134,7 @@ impl Written {
             env: self.text_map("env"),
             tags: self.text_map("tags"),
             executor: executor?,
+            stripe: None,
         })
     }
 }
@@ -179,4 +181,6 @@ pub struct Scenario {
     pub env: BTreeMap<String, String>,
     pub tags: BTreeMap<String, String>,
     pub executor: Executor,
+    /// Which of the starts of an arrival rate are this instance's, where it runs a segment of the test.
+    pub stripe: Option<Stripe>,
 }

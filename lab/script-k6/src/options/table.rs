@@ -192,10 +192,35 @@ pub const OPTIONS: &[Row] = &[
     row("tlsAuth", "", Form::List).without_variable(),
     row("tlsVersion", "", Form::TlsVersion).without_variable(),
     row("tlsCipherSuites", "", Form::TextList).without_variable(),
-    row("blacklistIPs", "K6_BLACKLIST_IPS", Form::TextList).support(Support::Missing),
-    row("blockHostnames", "K6_BLOCK_HOSTNAMES", Form::TextList).support(Support::Missing),
-    row("executionSegment", "", Form::Text).without_variable().support(Support::Missing),
-    row("executionSegmentSequence", "", Form::Text).without_variable().support(Support::Missing),
+    row("blacklistIPs", "K6_BLACKLIST_IPS", Form::TextList)
+        .flag(
+            "blacklist-ip",
+            "NETWORK",
+            "Do not connect to addresses of this network, such as 10.0.0.0/8; repeatable",
+        )
+        .repeatable(),
+    row("blockHostnames", "K6_BLOCK_HOSTNAMES", Form::TextList)
+        .flag(
+            "block-hostnames",
+            "PATTERN",
+            "Do not connect to this host, or to all of `*.DOMAIN`; repeatable",
+        )
+        .repeatable(),
+    row("localIPs", "K6_LOCAL_IPS", Form::Text).flag(
+        "local-ips",
+        "LIST",
+        "Addresses of this machine that users take turns at: addresses, ranges A-B, networks",
+    ),
+    row("executionSegment", "", Form::Text).without_variable().flag(
+        "execution-segment",
+        "FROM:TO",
+        "Run this part of the test, such as 1/4:1/2 or 25%:50%",
+    ),
+    row("executionSegmentSequence", "", Form::Text).without_variable().flag(
+        "execution-segment-sequence",
+        "BOUNDS",
+        "The bounds of the parts of all instances, such as 0,1/4,1/2,1",
+    ),
     row("paused", "K6_PAUSED", Form::Boolean).support(Support::Missing),
     row("metricSamplesBufferSize", "K6_METRIC_SAMPLES_BUFFER_SIZE", Form::Integer).support(Support::Ignored),
     row("cloud", "", Form::Table).without_variable().support(Support::Ignored),

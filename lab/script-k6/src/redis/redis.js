@@ -3,6 +3,8 @@ import r from "prony:redis";
 
 const integer = (value) => Math.trunc(Number(value ?? 0)) || 0;
 const goError = (message) => Object.assign(new Error(message), { name: "GoError" });
+// As text it is its message alone, as k6's errors of Redis are.
+const named = (error) => Object.assign(error, { name: "" });
 const isTrue = (reply) => reply === 1;
 // As k6 tells of keys without an end, or without a value.
 const seconds = (reply) => (reply < 0 ? reply * 1e-9 : reply);
@@ -48,7 +50,7 @@ export class Client {
             if (reply === undefined) return;
             resolve(convert(reply));
           } catch (error) {
-            reject(error);
+            reject(named(error));
           }
           this.#release();
         };
@@ -56,7 +58,7 @@ export class Client {
           r.send(this.#held, words, onEvent);
           this.#free--;
         } catch (error) {
-          reject(error);
+          reject(named(error));
         }
       };
       if (this.#free > 0) begin();

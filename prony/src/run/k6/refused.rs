@@ -6,7 +6,7 @@ use clap::{Arg, ArgMatches};
 /// A flag's long name, its short one, a value that asks for nothing, and what to say.
 type Refused = (&'static str, Option<char>, &'static [&'static str], &'static str);
 
-const REFUSED: [Refused; 11] = [
+const REFUSED: [Refused; 6] = [
     ("address", Some('a'), &[""], "there is no REST API; read the result file or --out json=FILE"),
     ("linger", None, &["false"], "there is no REST API that could go on; the result file stays"),
     ("paused", None, &["false"], "there is no REST API to resume it; start it when it is to begin"),
@@ -15,16 +15,6 @@ const REFUSED: [Refused; 11] = [
         None,
         &["false"],
         "write --summary-export FILE, or handleSummary() in the script",
-    ),
-    ("local-ips", None, &[""], "connections leave from the address that the system chooses"),
-    ("blacklist-ip", None, &[], "addresses are not checked; name other hosts with the option `hosts`"),
-    ("block-hostnames", None, &[], "host names are not checked; name other hosts with the option `hosts`"),
-    ("execution-segment", None, &["", "0:1"], "a run is not divided; give the flag -u or a rate its share"),
-    (
-        "execution-segment-sequence",
-        None,
-        &["", "0,1"],
-        "a run is not divided; give the flag -u or a rate its share",
     ),
     ("traces-output", None, &["none"], "requests are not traced; set the header `traceparent` in the script"),
     ("upload-only", None, &["false"], "nothing is sent to a cloud"),

@@ -265,6 +265,7 @@ fn other_options_come_from_the_highest_tier_that_names_them() {
     expect![[r#"
         Options {
             scenarios: [],
+            segment_length: 1.0,
             thresholds: {
                 "checks": Array [
                     String("rate>0.9"),
@@ -323,6 +324,9 @@ fn other_options_come_from_the_highest_tier_that_names_them() {
                     ],
                 },
             ],
+            blacklist_ips: [],
+            block_hostnames: [],
+            local_ips: None,
             tls_version: None,
             tls_cipher_suites: [],
             json: Null,
@@ -336,4 +340,37 @@ fn scripts_see_options_by_their_names_and_null_for_those_not_given() {
     let script = r#"{"dns": {"ttl": "0"}, "vus": 2, "duration": "90s", "tags": {"a": "b"}, "throw": false}"#;
     let options = consolidate(Sources { script, ..Sources::default() }).unwrap().options;
     expect![[r#"{"vus":2,"duration":"1m30s","scenarios":{"default":{"executor":"constant-vus","startTime":null,"gracefulStop":null,"env":null,"exec":null,"tags":null,"vus":2,"duration":"1m30s"}},"thresholds":null,"rps":null,"noSetup":null,"setupTimeout":null,"noTeardown":null,"teardownTimeout":null,"noConnectionReuse":null,"noVUConnectionReuse":null,"minIterationDuration":null,"discardResponseBodies":null,"summaryTrendStats":["avg","min","med","max","p(90)","p(95)"],"summaryTimeUnit":null,"insecureSkipTLSVerify":null,"hosts":null,"userAgent":null,"maxRedirects":null,"batch":null,"batchPerHost":null,"httpDebug":null,"tags":{"a":"b"},"systemTags":["check","error","error_code","expected_response","group","method","name","proto","scenario","service","status","subproto","tls_version","url"],"throw":false,"noCookiesReset":null,"dns":{"ttl":"0","select":null,"policy":null},"tlsAuth":null,"tlsVersion":null,"tlsCipherSuites":null,"blacklistIPs":null,"blockHostnames":null,"executionSegment":null,"executionSegmentSequence":null,"paused":null,"metricSamplesBufferSize":null,"cloud":null,"ext":null}"#]].assert_eq(&serde_json::to_string(&options.json).unwrap());
+}
+
+#[test]
+fn a_segment_has_its_part_of_each_scenario() {
+    let script = r#"{"scenarios": {
+        "a": {"executor": "shared-iterations", "vus": 5, "iterations": 10},
+        "b": {"executor": "ramping-vus", "startVUs": 0, "stages": [{"duration": "6s", "target": 3}]},
+        "c": {"executor": "constant-arrival-rate", "rate": 10, "duration": "5s", "preAllocatedVUs": 4},
+        "d": {"executor": "constant-vus", "vus": 1, "duration": "5s"}}}"#;
+    let shares = |flags| {
+        let options = consolidate(Sources { script, flags, ..Sources::default() }).unwrap().options;
+        let lines =
+            options.scenarios.iter().map(|scenario| format!("{}: {}", scenario.name, scenario.description()));
+        format!("{:.4}\n{}\n", options.segment_length, lines.collect::<Vec<_>>().join("\n"))
+    };
+    expect![[r#"
+        0.6667
+        a: 6 iterations shared among 3 VUs (maxDuration: 10m0s, gracefulStop: 30s)
+        b: Up to 2 looping VUs for 6s over 5 stages (gracefulRampDown: 30s, gracefulStop: 30s)
+        c: 6.67 iterations/s for 5s (maxVUs: 3, gracefulStop: 30s)
+        d: 1 looping VUs for 5s (gracefulStop: 30s)
+    "#]]
+    .assert_eq(&shares(&[("executionSegment", "1/3:1"), ("executionSegmentSequence", "0,1/3,1")]));
+    expect![[r#"
+        0.3333
+        a: 4 iterations shared among 2 VUs (maxDuration: 10m0s, gracefulStop: 30s)
+        b: Up to 1 looping VUs for 6s over 3 stages (gracefulRampDown: 30s, gracefulStop: 30s)
+        c: 3.33 iterations/s for 5s (maxVUs: 1, gracefulStop: 30s)
+    "#]]
+    .assert_eq(&shares(&[("executionSegment", "0:1/3")]));
+    let (script, flags) = (r#"{"vus": 1, "duration": "5s"}"#, &[("executionSegment", "0:1/3")]);
+    let fault = consolidate(Sources { script, flags, ..Sources::default() }).unwrap_err().to_string();
+    assert!(fault.contains("the execution segment is too small"), "{fault}");
 }

@@ -14,14 +14,14 @@ fn check_script(script: &'static str, expected: &Expect) {
 #[test]
 fn unknown_options_warn_and_unknown_keys_of_scenarios_are_errors() {
     check_script(
-        r#"{"treshold": {}, "foo": 1, "blockHostnames": ["a"], "ext": {}}"#,
+        r#"{"treshold": {}, "foo": 1, "paused": true, "ext": {}}"#,
         &expect![[r#"
             default: 1 iterations for each of 1 VUs (maxDuration: 10m0s, gracefulStop: 30s)
                 PerVuIterations { vus: 1, iterations: 1, max_duration: Nanos(600000000000) }
             at most 1 users, 10m30s
             warning: unknown option `treshold` is not taken into account; did you mean `thresholds`?
             warning: unknown option `foo` is not taken into account
-            warning: the option `blockHostnames` is not supported and has no effect
+            warning: the option `paused` is not supported and has no effect
         "#]],
     );
     check_script(

@@ -153,13 +153,13 @@ impl Plan {
         let planner = JoinPlanner { joins, sources, keys_variable: variables.values().len() };
         let (kind, mut steps, mut joins) = (self.selection.kind, self.steps.clone(), Vec::new());
         for (number, field) in fields.iter().enumerate() {
-            let planned = planner.split(field).and_then(|split| {
+            let made = planner.split(field).and_then(|split| {
                 let (rest, node) = split.map_or((None, None), |(rest, node)| (Some(rest), Some(node)));
                 let rest = rest.as_ref().unwrap_or(field);
                 let step = changed[number].then(|| of_source(schema, sources, kind, rest)).transpose()?;
                 Ok((step, node))
             });
-            match planned {
+            match made {
                 Ok((step, node)) => {
                     steps[number] = step.unwrap_or_else(|| steps[number].clone());
                     joins.extend(node.map(|node| (number, node)));

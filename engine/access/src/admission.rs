@@ -1,13 +1,19 @@
 //! Whether an operation is let in: the rules of its root fields, the scopes that they need, the limits of whoever asks.
 
-use std::{borrow::Cow, collections::HashMap, fmt, net::IpAddr, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+    fmt,
+    net::IpAddr,
+    sync::Arc,
+};
 
 use serde_json::Value as Json;
 
 use crate::{
     identity::{Identity, Way},
-    limits::{LimiterStatistics, QuotaCount, Quotas, RateLimiter, Window, quota_key},
-    operation::{KeyedQuota, KeyedRateLimit, LimitBy, OperationMatch, OperationRule},
+    limits::{LimitCounts, LimitState, RateLimit, Window, quota_key},
+    operation::{KeyedConcurrency, KeyedQuota, KeyedRateLimit, LimitBy, OperationMatch, OperationRule},
     refusal::{AuthRefusal, RefusalKind},
     settings::AccessSettings,
 };
@@ -16,23 +22,48 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleId(u32);
 
+impl RuleId {
+    /// Among [`Operations::rules`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// The rules, and what was counted by them; shared by all cores.
 pub struct Operations {
     rules: Vec<Rule>,
     by_match: HashMap<OperationMatch, RuleId>,
     has_names: bool,
-    rates: RateLimiter,
-    quotas: Quotas,
+    counts: Arc<LimitCounts>,
+    /// By [`RoleId`](crate::RoleId); a name is the same in another configuration.
+    role_names: Vec<Arc<str>>,
 }
 
 struct Rule {
     settings: OperationRule,
-    /// Numbers of its rate limits and quotas among all, from these on.
-    first_rate: u32,
-    first_quota: u32,
-    /// Of each rate limit and each quota, for people and for keys that stay the same after a restart.
-    rate_names: Vec<Arc<str>>,
-    quota_names: Vec<Arc<str>>,
+    rates: Vec<NumberedLimit>,
+    quotas: Vec<NumberedLimit>,
+    /// The name of its bound on what runs at a time, for people.
+    concurrency_name: Arc<str>,
+}
+
+/// A rate limit or a quota among those that have counts.
+struct NumberedLimit {
+    number: u32,
+    /// For people; of quotas also for keys that stay the same after a restart.
+    name: Arc<str>,
+}
+
+/// A place among the operations that may run at a time by a rule.
+#[derive(Debug, Clone)]
+pub struct PlaceRequest<'a> {
+    pub rule: RuleId,
+    pub settings: &'a KeyedConcurrency,
+    /// Of whoever asks.
+    pub key: Cow<'a, [u8]>,
+    /// How many of its root fields are of the rule, as far as so many can run.
+    pub weight: u64,
+    name: &'a Arc<str>,
 }
 
 /// Who asks, for limits.
@@ -60,23 +91,6 @@ pub enum OperationRefusal {
     Limit(LimitState),
 }
 
-/// How a limit stands for whoever asks, for `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LimitState {
-    /// What it is of, by whom: `Query.orders by user`.
-    pub name: Arc<str>,
-    /// So many in the window.
-    pub quota: u64,
-    pub window_s: u64,
-    pub remaining: u64,
-    /// After so many seconds there is more.
-    pub reset_s: u64,
-}
-
-/// Keys of all rate limits; each takes some 60 bytes.
-const MAX_RATE_KEYS: usize = 500_000;
-/// Keys of all quotas; each takes some 60 bytes.
-const MAX_QUOTA_KEYS: usize = 500_000;
 const NANOSECONDS_A_SECOND: u64 = 1_000_000_000;
 const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 86_400;
@@ -89,34 +103,27 @@ enum Step<'a> {
 }
 
 impl Operations {
+    /// With counts of their own.
     pub fn new(settings: &AccessSettings) -> Self {
-        let (mut first_rate, mut first_quota) = (0, 0);
-        let rules = settings.operations.iter().map(|settings| {
-            let quota_name = |quota: &KeyedQuota| {
-                Arc::from(format!("{} by {} per {}", settings.matches, quota.by, quota.window.name()))
-            };
-            let rate_name =
-                |limit: &KeyedRateLimit| Arc::from(format!("{} by {}", settings.matches, limit.by));
-            let rule = Rule {
-                settings: settings.clone(),
-                first_rate,
-                first_quota,
-                rate_names: settings.rate_limits.iter().map(rate_name).collect(),
-                quota_names: settings.quotas.iter().map(quota_name).collect(),
-            };
-            first_rate += settings.rate_limits.len() as u32;
-            first_quota += settings.quotas.len() as u32;
-            rule
-        });
-        let rules: Vec<Rule> = rules.collect();
+        Self::with_counts(settings, Arc::default())
+    }
+
+    /// With the counts of another configuration: a limit that is in both goes on counting.
+    pub fn with_counts(settings: &AccessSettings, counts: Arc<LimitCounts>) -> Self {
+        let rules = number(&settings.operations, &counts);
         let by_match = rules
             .iter()
             .enumerate()
             .map(|(index, rule)| (rule.settings.matches.clone(), RuleId(index as u32)));
         let by_match: HashMap<_, _> = by_match.collect();
         let has_names = by_match.keys().any(|found| matches!(found, OperationMatch::Named(_)));
-        let (rates, quotas) = (RateLimiter::new(MAX_RATE_KEYS), Quotas::new(MAX_QUOTA_KEYS));
-        Self { rules, by_match, has_names, rates, quotas }
+        let role_names = settings.roles.iter().map(|role| Arc::clone(&role.name)).collect();
+        Self { rules, by_match, has_names, counts, role_names }
+    }
+
+    /// For another configuration, and for what is written down.
+    pub fn counts(&self) -> &Arc<LimitCounts> {
+        &self.counts
     }
 
     pub fn is_empty(&self) -> bool {
@@ -147,11 +154,7 @@ impl Operations {
         asker: &Asker<'_>,
         times: Times,
     ) -> Result<Option<LimitState>, OperationRefusal> {
-        let is_first = |index: usize| !rules[..index].contains(&rules[index]);
-        let distinct: Vec<(RuleId, u64)> = (0..rules.len())
-            .filter(|index| is_first(*index))
-            .map(|index| (rules[index], rules.iter().filter(|rule| **rule == rules[index]).count() as u64))
-            .collect();
+        let distinct = distinct(rules);
         for (rule, _) in &distinct {
             self.check_scopes(*rule, asker.identity)?;
         }
@@ -174,8 +177,37 @@ impl Operations {
         Ok(least)
     }
 
+    /// Whether a place is needed to run an operation with these rules.
+    pub fn needs_place(&self, rules: &[RuleId]) -> bool {
+        rules.iter().any(|rule| self.at(*rule).settings.concurrency.is_some())
+    }
+
+    /// The places that an operation needs to run, in an order that is the same for all.
+    pub fn places<'a>(&'a self, rules: &[RuleId], asker: &Asker<'a>) -> Vec<PlaceRequest<'a>> {
+        let mut rules: Vec<(RuleId, u64)> = distinct(rules);
+        rules.sort_unstable();
+        let request = |(id, fields): (RuleId, u64)| {
+            let rule = self.at(id);
+            let settings = rule.settings.concurrency.as_ref()?;
+            let key = self.key(&settings.by, asker)?;
+            let weight = settings.bounds.weight(fields);
+            Some(PlaceRequest { rule: id, settings, key, weight, name: &rule.concurrency_name })
+        };
+        rules.into_iter().filter_map(request).collect()
+    }
+
+    /// The rule as it was written.
+    pub fn settings(&self, rule: RuleId) -> &OperationRule {
+        &self.at(rule).settings
+    }
+
+    /// All of them, with their settings.
+    pub fn rules(&self) -> impl Iterator<Item = &OperationRule> {
+        self.rules.iter().map(|rule| &rule.settings)
+    }
+
     fn at(&self, rule: RuleId) -> &Rule {
-        &self.rules[rule.0 as usize]
+        &self.rules[rule.index()]
     }
 
     fn check_scopes(&self, rule: RuleId, identity: &Identity) -> Result<(), OperationRefusal> {
@@ -188,7 +220,7 @@ impl Operations {
     }
 
     fn take<'a>(
-        &self,
+        &'a self,
         id: RuleId,
         cost: u64,
         asker: &Asker<'a>,
@@ -203,9 +235,9 @@ impl Operations {
             }
         };
         for (index, limit) in rule.settings.rate_limits.iter().enumerate() {
-            let Some(key) = key(&limit.by, asker) else { continue };
-            let number = (rule.first_rate + index as u32, limit.limit);
-            match self.rates.take(number, &key, cost, times.monotonic_ns) {
+            let Some(key) = self.key(&limit.by, asker) else { continue };
+            let number = (rule.rates[index].number, limit.limit);
+            match self.counts.rates.take(number, &key, cost, times.monotonic_ns) {
                 Ok(left) => {
                     taken.push(Step::Rate { rule: id, index, key, cost });
                     note(rule.rate_state(index, left.remaining, 0));
@@ -217,11 +249,11 @@ impl Operations {
             }
         }
         for (index, quota) in rule.settings.quotas.iter().enumerate() {
-            let Some(key) = key(&quota.by, asker) else { continue };
-            let key = quota_key(&rule.quota_names[index], &key);
-            let number = (rule.first_quota + index as u32, quota.window);
+            let Some(key) = self.key(&quota.by, asker) else { continue };
+            let key = quota_key(&rule.quotas[index].name, &key);
+            let number = (rule.quotas[index].number, quota.window);
             let reset_s = |end: i64| u64::try_from(end - times.unix_s).unwrap_or(0);
-            match self.quotas.take(number, key, (cost, quota.most), times.unix_s) {
+            match self.counts.quotas.take(number, key, (cost, quota.most), times.unix_s) {
                 Ok(remaining) => {
                     taken.push(Step::Quota { rule: id, index, key, cost });
                     note(rule.quota_state(index, remaining, reset_s(quota.window.ends_at(times.unix_s))));
@@ -238,51 +270,97 @@ impl Operations {
                 Step::Rate { rule, index, key, cost } => {
                     let rule = self.at(*rule);
                     let limit = rule.settings.rate_limits[*index].limit;
-                    self.rates.give_back((rule.first_rate + *index as u32, limit), key, *cost);
+                    self.counts.rates.give_back((rule.rates[*index].number, limit), key, *cost);
                 }
                 Step::Quota { rule, index, key, cost } => {
-                    self.quotas.give_back(self.at(*rule).first_quota + *index as u32, *key, *cost);
+                    self.counts.quotas.give_back(self.at(*rule).quotas[*index].number, *key, *cost);
                 }
             }
         }
     }
 
-    /// Counts of quotas, to be written down for the next start.
-    pub fn quota_counts(&self, now: i64) -> Vec<QuotaCount> {
-        self.quotas.snapshot(now)
-    }
-
-    /// Takes up counts of quotas that were written down.
-    pub fn restore_quotas(&self, written: &[QuotaCount], now: i64) {
-        self.quotas.restore(written, now);
-    }
-
-    pub fn rate_statistics(&self) -> LimiterStatistics {
-        self.rates.statistics()
+    /// By what the requests of whoever asks are counted; none where the limit is not for it.
+    fn key<'a>(&'a self, by: &LimitBy, asker: &Asker<'a>) -> Option<Cow<'a, [u8]>> {
+        let identity = asker.identity;
+        Some(match by {
+            LimitBy::User => match &identity.subject {
+                Some(subject) => tagged(identity.way.tag(), subject.as_bytes()),
+                None => tagged(Way::Anonymous.tag(), &address_bytes(asker.address)),
+            },
+            LimitBy::Key if identity.way == Way::ApiKey => {
+                Cow::Borrowed(identity.subject.as_deref().unwrap_or_default().as_bytes())
+            }
+            LimitBy::Key => return None,
+            LimitBy::Address => Cow::Owned(address_bytes(asker.address)),
+            LimitBy::Role => Cow::Borrowed(self.role_names[identity.role.index()].as_bytes()),
+            LimitBy::Everybody => Cow::Borrowed(b""),
+            LimitBy::Claim { index, .. } => match identity.session.get(*index) {
+                Some(Json::String(text)) => tagged(b's', text.as_bytes()),
+                Some(Json::Null) | None => Cow::Borrowed(b""),
+                Some(other) => tagged(b'j', other.to_string().as_bytes()),
+            },
+        })
     }
 }
 
-/// By what the requests of whoever asks are counted; none where the limit is not for it.
-fn key<'a>(by: &LimitBy, asker: &Asker<'a>) -> Option<Cow<'a, [u8]>> {
-    let identity = asker.identity;
-    Some(match by {
-        LimitBy::User => match &identity.subject {
-            Some(subject) => tagged(identity.way.tag(), subject.as_bytes()),
-            None => tagged(Way::Anonymous.tag(), &address_bytes(asker.address)),
-        },
-        LimitBy::Key if identity.way == Way::ApiKey => {
-            Cow::Borrowed(identity.subject.as_deref().unwrap_or_default().as_bytes())
+impl PlaceRequest<'_> {
+    /// What is said where there is no place.
+    pub fn refusal(&self) -> LimitState {
+        let bounds = &self.settings.bounds;
+        LimitState {
+            name: Arc::clone(self.name),
+            quota: bounds.most.min(bounds.each),
+            window_s: None,
+            remaining: 0,
+            reset_s: self.settings.max_wait_ms.div_ceil(1_000).max(1),
         }
-        LimitBy::Key => return None,
-        LimitBy::Address => Cow::Owned(address_bytes(asker.address)),
-        LimitBy::Role => Cow::Owned((identity.role.index() as u64).to_le_bytes().to_vec()),
-        LimitBy::Everybody => Cow::Borrowed(b""),
-        LimitBy::Claim { index, .. } => match identity.session.get(*index) {
-            Some(Json::String(text)) => tagged(b's', text.as_bytes()),
-            Some(Json::Null) | None => Cow::Borrowed(b""),
-            Some(other) => tagged(b'j', other.to_string().as_bytes()),
-        },
-    })
+    }
+}
+
+/// Each rule once, with how often it stands there.
+fn distinct(rules: &[RuleId]) -> Vec<(RuleId, u64)> {
+    let is_first = |index: usize| !rules[..index].contains(&rules[index]);
+    let count = |rule: RuleId| rules.iter().filter(|other| **other == rule).count() as u64;
+    (0..rules.len())
+        .filter(|index| is_first(*index))
+        .map(|index| (rules[index], count(rules[index])))
+        .collect()
+}
+
+/// Gives the limits of all rules their names and numbers. A rate limit is another one with another rate; a quota goes on with
+/// another bound.
+fn number(settings: &[OperationRule], counts: &LimitCounts) -> Vec<Rule> {
+    let rate = |rule: &OperationRule, limit: &KeyedRateLimit| {
+        let RateLimit { rate, burst } = limit.limit;
+        (format!("{} by {}", rule.matches, limit.by), format!(" at {rate}, {burst} at once"))
+    };
+    let quota = |rule: &OperationRule, quota: &KeyedQuota| {
+        (format!("{} by {} per {}", rule.matches, quota.by, quota.window.name()), String::new())
+    };
+    let mut repeated: BTreeMap<String, u32> = BTreeMap::new();
+    let mut names: Vec<(Arc<str>, Arc<str>)> = Vec::new();
+    for rule in settings {
+        let rates = rule.rate_limits.iter().map(|limit| rate(rule, limit));
+        for (shown, rest) in rates.chain(rule.quotas.iter().map(|found| quota(rule, found))) {
+            let before = repeated.entry(format!("{shown}{rest}")).or_default();
+            *before += 1;
+            let full = format!("{shown}{rest} {before}");
+            names.push((shown.into(), full.into()));
+        }
+    }
+    let full: Vec<Arc<str>> = names.iter().map(|(_, full)| Arc::clone(full)).collect();
+    let numbers = counts.numbers(&full);
+    let mut limits = names.into_iter().zip(numbers).map(|((name, _), number)| NumberedLimit { number, name });
+    let rule = |settings: &OperationRule| Rule {
+        rates: limits.by_ref().take(settings.rate_limits.len()).collect(),
+        quotas: limits.by_ref().take(settings.quotas.len()).collect(),
+        concurrency_name: settings.concurrency.as_ref().map_or_else(
+            || "".into(),
+            |concurrency| format!("{} by {} at a time", settings.matches, concurrency.by).into(),
+        ),
+        settings: settings.clone(),
+    };
+    settings.iter().map(rule).collect()
 }
 
 fn tagged<'a>(tag: u8, bytes: &[u8]) -> Cow<'a, [u8]> {
@@ -301,9 +379,9 @@ impl Rule {
     fn rate_state(&self, index: usize, remaining: u64, reset_s: u64) -> LimitState {
         let limit = &self.settings.rate_limits[index];
         LimitState {
-            name: Arc::clone(&self.rate_names[index]),
+            name: Arc::clone(&self.rates[index].name),
             quota: limit.limit.burst,
-            window_s: limit.limit.window_s(),
+            window_s: Some(limit.limit.window_s()),
             remaining,
             reset_s,
         }
@@ -316,26 +394,8 @@ impl Rule {
             Window::Day => DAY_S,
             Window::Month => MONTH_S,
         };
-        let name = Arc::clone(&self.quota_names[index]);
+        let (name, window_s) = (Arc::clone(&self.quotas[index].name), Some(window_s));
         LimitState { name, quota: quota.most, window_s, remaining, reset_s }
-    }
-}
-
-impl LimitState {
-    /// The value of `RateLimit-Policy`.
-    pub fn policy(&self) -> String {
-        format!("{:?};q={};w={}", self.name, self.quota, self.window_s)
-    }
-
-    /// The value of `RateLimit`.
-    pub fn rate_limit(&self) -> String {
-        format!("{:?};r={};t={}", self.name, self.remaining, self.reset_s)
-    }
-}
-
-impl fmt::Display for LimitState {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "the limit of {} for {} is reached", self.quota, self.name)
     }
 }
 

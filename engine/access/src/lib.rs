@@ -20,7 +20,7 @@ mod settings;
 mod tests;
 
 pub use self::{
-    admission::{Asker, LimitState, OperationRefusal, Operations, RuleId, Times},
+    admission::{Asker, OperationRefusal, Operations, PlaceRequest, RuleId, Times},
     api_key::{ApiKeyRecord, KEY_RANDOM_BYTES, NewKey, new_key},
     authenticator::{
         AuthStatistics, Authenticator, CacheFacts, Identified, KeySetError, KeySetId, KeySetStatus,
@@ -31,9 +31,15 @@ pub use self::{
     identity::{Identity, Scopes, Way},
     interceptors::{InterceptorSettings, InterceptorsByTable, ModulePath, TableInterceptors},
     jwt::{Algorithm, FetchedKeySet},
-    limits::{BadRate, LimiterStatistics, QuotaCount, Rate, RateLimit, Window},
+    limits::{
+        BadRate, Entered, FairQueue, LimitCounts, LimitState, LimiterStatistics, QueueBounds, QuotaCount,
+        Rate, RateLimit, WaiterId, Window,
+    },
     network::{IpRange, NotARange, client_address},
-    operation::{KeyedQuota, KeyedRateLimit, LimitBy, OperationMatch, OperationRule},
+    operation::{
+        CacheScope, KeyedConcurrency, KeyedQuota, KeyedRateLimit, LimitBy, OperationMatch, OperationRule,
+        ResponseCacheRule,
+    },
     refusal::{AuthRefusal, RefusalKind},
     role::{Role, RoleId},
     settings::{AccessSettings, ConfigInputs, Openness, WebhookSettings},

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::limits::{RateLimit, Window};
+use crate::limits::{QueueBounds, RateLimit, Window};
 
 /// The beginning of a session variable that is a claim, before its JSON pointer.
 pub(crate) const CLAIM_VARIABLE: &str = "claim:";
@@ -15,6 +15,12 @@ pub struct OperationRule {
     pub scopes: Vec<Vec<String>>,
     pub rate_limits: Vec<KeyedRateLimit>,
     pub quotas: Vec<KeyedQuota>,
+    /// How many may run at a time.
+    pub concurrency: Option<KeyedConcurrency>,
+    /// Whether queries that ask the same at the same time are executed once.
+    pub deduplicate: bool,
+    /// For how long responses are kept.
+    pub cache: Option<ResponseCacheRule>,
 }
 
 /// What a rule is for. Of several that match, the first kind counts that stands here.
@@ -61,6 +67,32 @@ pub struct KeyedQuota {
     pub by: LimitBy,
     pub window: Window,
     pub most: u64,
+}
+
+/// So many at a time. The keys of those that wait take turns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyedConcurrency {
+    pub by: LimitBy,
+    pub bounds: QueueBounds,
+    pub max_wait_ms: u64,
+    /// Whether subscriptions count, as long as they live.
+    pub subscriptions: bool,
+}
+
+/// Responses to queries are kept so long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResponseCacheRule {
+    pub ttl_ms: u64,
+    pub scope: CacheScope,
+}
+
+/// Who gets a response that is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheScope {
+    /// The user who asked for it.
+    User,
+    /// Everybody of the role who agrees in the session's variables that its permissions use.
+    Shared,
 }
 
 impl fmt::Display for OperationMatch {

@@ -19,6 +19,9 @@ pub struct Role {
     pub name: Arc<str>,
     /// Whether it may do everything, with all rows; `permissions` is empty then.
     pub unrestricted: bool,
+    /// The most that an operation may be nested, and may be estimated to cost, beside the limits that hold for all.
+    pub max_depth: Option<usize>,
+    pub max_complexity: Option<u64>,
     /// By the sources' names. A source that is not named cannot be seen.
     pub permissions: BTreeMap<String, Permissions>,
     /// Policies that hold for it, by their names; of a role that is `unrestricted` all do.

@@ -15,8 +15,8 @@ use prony_graphql::{
     variables::Variables,
 };
 use prony_source::{
-    ChangeSignal, CommonSettings, Events, FieldPlan, FieldRequest, Metric, PreparedField, ReservedNames,
-    Source, SourceSchema, SourceSession,
+    ChangeSignal, CommonSettings, DataVersion, Events, FieldPlan, FieldRequest, Metric, PreparedField,
+    ReservedNames, Source, SourceSchema, SourceSession,
     http_api::{ApiRequest, ApiResponse, HttpApi},
 };
 use prony_source::{
@@ -299,5 +299,10 @@ impl SourceSession for GraphSession {
     fn change_signal(&self, field: &PreparedField) -> Option<Box<dyn ChangeSignal>> {
         let wanted = depends_on(field.plan::<Plan>())?;
         Some(Box::new(self.graph.readers().watch(self.graph.store(), wanted)))
+    }
+
+    fn data_version(&self, field: &PreparedField) -> Option<Arc<dyn DataVersion>> {
+        let wanted = depends_on(field.plan::<Plan>())?;
+        Some(Arc::new(self.graph.readers().version(self.graph.store(), wanted)))
     }
 }

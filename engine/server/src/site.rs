@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use ::http::request::Parts;
+use prony_access::OperationMatch;
 use prony_graphql::{
     budget::{ResponseBudget, ResponseLimit},
     variables::ForwardedHeaders,
 };
 
 use crate::{
-    access::{Access, fields},
+    access::{Access, fields, quota_file},
     config::Settings,
-    graphql::{Asker, Engine, RequestContext},
+    graphql::{Asker, Engine, Mutations, RequestContext, ResponseCache, SharedExecutions},
     http::{Hosts, HttpApis},
-    observe::{Metrics, References},
+    observe::{Audit, Metrics, OperationLabels, References},
     subscriptions::Reservations,
     tls::Tls,
 };
@@ -30,26 +31,36 @@ pub(crate) struct Site {
     pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) metrics: Metrics,
     pub(crate) references: References,
+    pub(crate) audit: Audit,
     pub(crate) reservations: Arc<Reservations>,
     /// Of the responses of all requests.
     pub(crate) responses: Arc<ResponseBudget>,
     /// Names of headers that sources want to know of each request, in lower case.
     wanted_headers: Vec<String>,
+    /// Those that are kept.
+    pub(crate) response_cache: ResponseCache,
+    pub(crate) shared_executions: SharedExecutions,
+    /// By source.
+    pub(crate) mutations: Arc<Mutations>,
 }
 
 impl Site {
     pub(crate) fn new(settings: Settings, engine: Engine, cores: usize) -> Self {
         let names = engine.sources().iter().map(|source| source.name.clone()).collect();
-        let metrics = Metrics::new(cores, names);
+        let metrics = Metrics::new(cores, names, labels(&settings));
+        let audit = Audit::start(&settings.operation_limits);
         let apis = HttpApis::of(engine.sources().iter().map(|source| &source.source), &settings);
         let hosts = Hosts::new(&settings.listen, &settings.hosts);
         let access = Access::new(&settings.access);
+        quota_file::restore(access.counts(), &settings.operation_limits);
         let references = References::default();
         let mut wanted_headers: Vec<String> =
             engine.sources().iter().flat_map(|source| source.source.wanted_headers()).cloned().collect();
         wanted_headers.sort_unstable();
         wanted_headers.dedup();
         let responses = ResponseBudget::new(ResponseLimit::Process, settings.max_responses_bytes);
+        let response_cache = ResponseCache::new(settings.operation_limits.response_cache_bytes);
+        let mutations = Arc::new(Mutations::new(engine.sources().len()));
         Self {
             settings,
             engine,
@@ -59,9 +70,13 @@ impl Site {
             tls: None,
             metrics,
             references,
+            audit,
             reservations: Arc::default(),
             responses,
             wanted_headers,
+            response_cache,
+            shared_executions: SharedExecutions::default(),
+            mutations,
         }
     }
 
@@ -93,4 +108,13 @@ impl Site {
     pub(crate) fn with_tls(self, tls: Option<Arc<Tls>>) -> Self {
         Self { tls, ..self }
     }
+}
+
+/// For the operations that rules name, and for some others.
+fn labels(settings: &Settings) -> OperationLabels {
+    let named = settings.access.operations.iter().filter_map(|rule| match &rule.matches {
+        OperationMatch::Named(name) => Some(&**name),
+        OperationMatch::RootField(..) | OperationMatch::RootType(_) | OperationMatch::All => None,
+    });
+    OperationLabels::new(named, settings.operation_limits.operation_labels)
 }

@@ -20,5 +20,5 @@ pub use self::{
     metric::{Metric, MetricKind, Sample},
     operation::{OperationRequest, OperationResult},
     reserved::ReservedNames,
-    traits::{ChangeSignal, Events, FieldRequest, Source, SourceSchema, SourceSession},
+    traits::{ChangeSignal, DataVersion, Events, FieldRequest, Source, SourceSchema, SourceSession},
 };

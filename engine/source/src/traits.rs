@@ -187,6 +187,13 @@ pub trait ChangeSignal: Debug {
     fn mark_seen(&mut self);
 }
 
+/// What the answer of a query depends on, as a number; shared by all cores.
+pub trait DataVersion: Debug + Send + Sync {
+    /// Another number than before once any of it has changed, or may have. A mutation by this server counts before its client
+    /// has its response; what others change counts once the source hears of it.
+    fn current(&self) -> u64;
+}
+
 /// One core's part of a source. Fields that it is given were planned by a schema of the same source.
 pub trait SourceSession: Debug {
     /// Answers a root field of a query or a live query. Dropping the future stops the work.
@@ -241,6 +248,13 @@ pub trait SourceSession: Debug {
     /// Of the root field of a subscription that is a live query, answered by [`Self::query`] again and again: signals when
     /// that is due, from now on. None where the field has events.
     fn change_signal(&self, field: &PreparedField) -> Option<Box<dyn ChangeSignal>> {
+        let _ = field;
+        None
+    }
+
+    /// Of a root field of a query: the version of what its answer depends on. While it is kept the source takes note of changes.
+    /// None where the source does not know what an answer depends on.
+    fn data_version(&self, field: &PreparedField) -> Option<Arc<dyn DataVersion>> {
         let _ = field;
         None
     }

@@ -4,11 +4,11 @@
 use std::{collections::HashMap, sync::Arc};
 
 use futures_util::future::LocalBoxFuture;
-use prony_source::ChangeSignal;
+use prony_source::{ChangeSignal, DataVersion};
 
 use crate::{
     catalog::TableKind,
-    changes::{Feed, Operation, Reader, Transaction},
+    changes::{Counted, Feed, Interest, Operation, Reader, Transaction},
     model::{Cardinality, Model, Table, TableId},
     plan::{Filter, Output, Root, RowsPlan},
 };
@@ -53,9 +53,16 @@ impl Dependencies {
 
     /// Signals what may change the answer, from now on.
     pub(super) fn signal(&self, feed: &Arc<Feed>) -> TableSignal {
-        let all: Vec<TableId> =
-            self.tables.iter().copied().chain(self.above.iter().map(|(id, _)| *id)).collect();
-        TableSignal { reader: feed.subscribe(&all), dependencies: self.clone() }
+        TableSignal { reader: feed.subscribe(&self.all()), dependencies: self.clone() }
+    }
+
+    /// Counts what may change the answer, from now on.
+    pub(super) fn version(&self, feed: &Arc<Feed>) -> TableVersions {
+        TableVersions { interest: feed.take_interest(self.all()), dependencies: self.clone() }
+    }
+
+    fn all(&self) -> Vec<TableId> {
+        self.tables.iter().copied().chain(self.above.iter().map(|(id, _)| *id)).collect()
     }
 
     fn concern(&self, transaction: &Transaction) -> bool {
@@ -140,6 +147,30 @@ impl Finder<'_> {
                 }
             }
         }
+    }
+}
+
+/// Counts the changes that an answer depends on.
+#[derive(Debug)]
+pub(super) struct TableVersions {
+    interest: Interest,
+    dependencies: Dependencies,
+}
+
+impl DataVersion for TableVersions {
+    fn current(&self) -> u64 {
+        let feed = self.interest.feed();
+        let tables = self.dependencies.tables.iter().map(|table| feed.version(*table, Counted::All));
+        let above = self.dependencies.above.iter().map(|(table, referenced)| {
+            feed.version(
+                *table,
+                match referenced {
+                    Referenced::Key => Counted::OfKeys,
+                    Referenced::Columns => Counted::OfColumns,
+                },
+            )
+        });
+        tables.chain(above).fold(0, u64::wrapping_add)
     }
 }
 

@@ -11,7 +11,7 @@ use prony_graphql::{
     variables::Variables,
 };
 use prony_source::{
-    ChangeSignal, Events, FieldPlan, FieldRequest, Metric, PreparedField, ReservedNames, Source,
+    ChangeSignal, DataVersion, Events, FieldPlan, FieldRequest, Metric, PreparedField, ReservedNames, Source,
     SourceSchema, SourceSession,
 };
 use prony_source::{
@@ -98,7 +98,8 @@ pub struct RelationalSchema<D> {
 /// A root field with its statements, for the plan cache.
 #[derive(Debug)]
 enum RelationalPlan<D: Database> {
-    Once(Statement<D>),
+    /// A query, with what its answer depends on, or a mutation, whose answer nothing is kept of.
+    Once(Statement<D>, Dependencies),
     /// A subscription to changes.
     Changes(Arc<ChangesPlan<Arc<Prepared<D>>>>),
     /// A query that is answered anew when what it depends on has changed.
@@ -129,8 +130,7 @@ impl<D: Database> Statement<D> {
 impl<D: Database> FieldPlan for RelationalPlan<D> {
     fn weight_bytes(&self) -> usize {
         match self {
-            Self::Once(statement) => statement.prepared.weight_bytes(),
-            Self::Live(statement, dependencies) => {
+            Self::Once(statement, dependencies) | Self::Live(statement, dependencies) => {
                 statement.prepared.weight_bytes() + dependencies.weight_bytes()
             }
             Self::Changes(plan) => {
@@ -260,7 +260,11 @@ impl<D: Database> SourceSchema for RelationalSchema<D> {
                 let dependencies = Dependencies::of(&self.model, &root.root);
                 RelationalPlan::Live(self.prepare(&root)?, dependencies)
             }
-            (kind, _) => RelationalPlan::Once(self.prepare(&lowered(kind)?)?),
+            (kind, _) => {
+                let root = lowered(kind)?;
+                let dependencies = Dependencies::of(&self.model, &root.root);
+                RelationalPlan::Once(self.prepare(&root)?, dependencies)
+            }
         };
         Ok(PreparedField::new(plan))
     }
@@ -297,7 +301,7 @@ impl<D: Database> SourceSession for RelationalSession<D> {
         variables: &'a Variables,
     ) -> LocalBoxFuture<'a, FieldResult> {
         match field.plan::<RelationalPlan<D>>() {
-            RelationalPlan::Once(statement) | RelationalPlan::Live(statement, _) => {
+            RelationalPlan::Once(statement, _) | RelationalPlan::Live(statement, _) => {
                 Box::pin(self.session.query(&statement.prepared, variables))
             }
             RelationalPlan::Changes(plan) => {
@@ -314,7 +318,7 @@ impl<D: Database> SourceSession for RelationalSession<D> {
         variables: &'a Variables,
     ) -> LocalBoxFuture<'a, Vec<FieldResult>> {
         let statement = |field: &&'a PreparedField| match field.plan::<RelationalPlan<D>>() {
-            RelationalPlan::Once(statement) | RelationalPlan::Live(statement, _) => statement,
+            RelationalPlan::Once(statement, _) | RelationalPlan::Live(statement, _) => statement,
             RelationalPlan::Changes(_) => unreachable!("a mutation has no events"),
         };
         let statements = || fields.iter().map(statement);
@@ -347,6 +351,11 @@ impl<D: Database> SourceSession for RelationalSession<D> {
     fn change_signal(&self, field: &PreparedField) -> Option<Box<dyn ChangeSignal>> {
         let RelationalPlan::Live(_, dependencies) = field.plan::<RelationalPlan<D>>() else { return None };
         Some(Box::new(dependencies.signal(self.schema.database.changes())))
+    }
+
+    fn data_version(&self, field: &PreparedField) -> Option<Arc<dyn DataVersion>> {
+        let RelationalPlan::Once(_, dependencies) = field.plan::<RelationalPlan<D>>() else { return None };
+        Some(Arc::new(dependencies.version(self.schema.database.changes())))
     }
 
     fn health(&self) -> LocalBoxFuture<'_, Result<(), String>> {

@@ -1,14 +1,20 @@
 //! How much of it: rates and quotas as decisions over the time that is given. Where counts are shared with other instances is
 //! not known here.
 
+mod counts;
+mod fair_queue;
 mod quota;
 mod rate;
 mod rate_limiter;
+mod state;
 
 pub use self::{
+    counts::LimitCounts,
+    fair_queue::{Entered, FairQueue, QueueBounds, WaiterId},
     quota::{QuotaCount, Window},
     rate::{BadRate, Rate, RateLimit},
     rate_limiter::LimiterStatistics,
+    state::LimitState,
 };
 pub(crate) use self::{
     quota::{Quotas, quota_key},

@@ -4,7 +4,10 @@
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
 use aws_lc_rs::digest;
@@ -33,6 +36,8 @@ pub struct QuotaCount {
 pub(crate) struct Quotas {
     counts: Mutex<Counts>,
     max_keys: usize,
+    /// How often something was taken or given back.
+    changes: AtomicU64,
 }
 
 #[derive(Default)]
@@ -83,7 +88,7 @@ pub(crate) fn quota_key(quota: &str, key: &[u8]) -> [u8; 16] {
 impl Quotas {
     /// For so many keys.
     pub(crate) fn new(max_keys: usize) -> Self {
-        Self { counts: Mutex::default(), max_keys }
+        Self { counts: Mutex::default(), max_keys, changes: AtomicU64::new(0) }
     }
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
@@ -112,13 +117,15 @@ impl Quotas {
         } else {
             counts.shared.entry(index).or_insert(fresh)
         };
-        if count.ends_at <= now {
+        // A count of a later window than the next is of a clock that was ahead.
+        if count.ends_at <= now || count.ends_at > window.ends_at(ends_at) {
             *count = fresh;
         }
         if count.used.saturating_add(cost) > most {
             return Err(count.ends_at);
         }
         count.used += cost;
+        self.changes.fetch_add(1, Relaxed);
         Ok(most - count.used)
     }
 
@@ -128,7 +135,13 @@ impl Quotas {
         let counts = &mut *counts;
         if let Some(count) = counts.by_key.get_mut(&key).or_else(|| counts.shared.get_mut(&index)) {
             count.used = count.used.saturating_sub(cost);
+            self.changes.fetch_add(1, Relaxed);
         }
+    }
+
+    /// Changes with each count.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Relaxed)
     }
 
     /// All counts whose windows have not ended.
@@ -231,6 +244,21 @@ mod tests {
         quotas.restore(&written, 4_000);
         assert_eq!(quotas.take(hour, ann, (1, 3), 4_000), Ok(2));
         assert_eq!(quotas.take(month, bob, (2, 6), 4_000), Err(31 * 86_400));
+    }
+
+    /// Whoever has used up a quota is not shut out for a year because the clock was ahead by one.
+    #[test]
+    fn a_clock_that_steps_ends_windows_and_opens_none_twice() {
+        let quotas = Quotas::new(10);
+        let (hour, key) = ((0, Window::Hour), quota_key("q", b"ann"));
+        let take = |now| quotas.take(hour, key, (1, 1), now);
+        let year = 365 * 86_400;
+        assert_eq!(take(year), Ok(0));
+        assert_eq!(take(3_599), Ok(0));
+        assert_eq!(take(3_600), Ok(0));
+        assert_eq!(take(3_599), Err(7_200), "a second back is no new hour");
+        assert_eq!(take(3_600), Err(7_200));
+        assert_eq!(take(7_200), Ok(0));
     }
 
     #[test]

@@ -16,12 +16,25 @@ use toml::de::DeValue;
 use super::{
     fields::{Fields, texts},
     issuers::is_pointer,
+    time,
     types::AccessSettings,
 };
 use crate::{
-    limits::{Rate, RateLimit, Window},
-    operation::{CLAIM_VARIABLE, KeyedQuota, KeyedRateLimit, LimitBy, OperationMatch, OperationRule},
+    limits::{QueueBounds, Rate, RateLimit, Window},
+    operation::{
+        CLAIM_VARIABLE, CacheScope, KeyedConcurrency, KeyedQuota, KeyedRateLimit, LimitBy, OperationMatch,
+        OperationRule, ResponseCacheRule,
+    },
 };
+
+const MOST_AT_A_TIME: u64 = 1_000_000;
+/// Operations that wait for a place where nothing is said; each holds its request.
+const DEFAULT_WAITING: u64 = 1_000;
+const DEFAULT_WAITING_EACH: u64 = 100;
+/// Clients give up after some seconds.
+const DEFAULT_WAIT_MS: u64 = 1_000;
+const LONGEST_WAIT_MS: u64 = 600_000;
+const LONGEST_TTL_MS: u64 = 30 * 86_400_000;
 
 const ROOT_TYPES: [&str; 3] = ["Query", "Mutation", "Subscription"];
 
@@ -66,8 +79,19 @@ impl RuleReader<'_> {
         let quotas = fields.take("quota").map_or_else(Vec::new, |entry| {
             entry.items(self.faults).into_iter().flat_map(|item| self.quotas(item)).collect()
         });
+        let concurrency = fields.take("concurrency").and_then(|entry| self.concurrency(entry));
+        let deduplicate = fields.boolean("deduplicate", false, self.faults);
+        let cache = fields.take("cache").and_then(|entry| self.cache(entry));
         fields.end(self.faults);
-        Some(OperationRule { matches: matches?, scopes, rate_limits, quotas })
+        Some(OperationRule {
+            matches: matches?,
+            scopes,
+            rate_limits,
+            quotas,
+            concurrency,
+            deduplicate,
+            cache,
+        })
     }
 
     fn root_field(&mut self, entry: FileEntry<'_, '_>) -> Option<OperationMatch> {
@@ -116,7 +140,7 @@ impl RuleReader<'_> {
 
     fn rate_limit(&mut self, entry: FileEntry<'_, '_>) -> Option<KeyedRateLimit> {
         let mut fields = Fields::of(entry, "a rate limit", self.faults);
-        let by = self.by(&mut fields);
+        let by = self.required_by(&mut fields);
         let entry = fields.take("rate");
         if entry.is_none() {
             fields.missing("needs its `rate`, such as \"50/s\"", self.faults);
@@ -135,7 +159,7 @@ impl RuleReader<'_> {
 
     fn quotas(&mut self, entry: FileEntry<'_, '_>) -> Vec<KeyedQuota> {
         let mut fields = Fields::of(entry, "a quota", self.faults);
-        let by = self.by(&mut fields);
+        let by = self.required_by(&mut fields);
         let windows = [("hour", Window::Hour), ("day", Window::Day), ("month", Window::Month)];
         let written = windows.map(|(key, window)| {
             fields.number(key, (1, u64::MAX >> 1), self.faults).map(|most| (window, most))
@@ -149,11 +173,61 @@ impl RuleReader<'_> {
         written.map(|(window, most)| KeyedQuota { by: by.clone(), window, most }).collect()
     }
 
-    fn by(&mut self, fields: &mut Fields<'_, '_>) -> Option<LimitBy> {
+    fn concurrency(&mut self, entry: FileEntry<'_, '_>) -> Option<KeyedConcurrency> {
+        let mut fields = Fields::of(entry, "`concurrency`", self.faults);
+        let by = fields.take("by").map_or(Some(LimitBy::User), |entry| self.by(entry));
+        let most = fields.number("most", (1, MOST_AT_A_TIME), self.faults);
+        let each = fields.number("each", (1, MOST_AT_A_TIME), self.faults);
+        if most.is_none() && each.is_none() {
+            let message = "needs `most`: so many at a time, or `each`: so many of one user";
+            fields.missing(message, self.faults);
+        }
+        let max_waiting = fields.number("max_waiting", (0, MOST_AT_A_TIME), self.faults);
+        let max_waiting_each = fields.number("max_waiting_each", (0, MOST_AT_A_TIME), self.faults);
+        let max_wait_ms = fields.number("max_wait_ms", (1, LONGEST_WAIT_MS), self.faults);
+        let subscriptions = fields.boolean("subscriptions", false, self.faults);
+        fields.end(self.faults);
+        let bounds = QueueBounds {
+            most: most.unwrap_or(u64::MAX),
+            each: each.unwrap_or(u64::MAX),
+            max_waiting: max_waiting.unwrap_or(DEFAULT_WAITING) as usize,
+            max_waiting_each: max_waiting_each.unwrap_or(DEFAULT_WAITING_EACH) as usize,
+        };
+        let max_wait_ms = max_wait_ms.unwrap_or(DEFAULT_WAIT_MS);
+        Some(KeyedConcurrency { by: by?, bounds, max_wait_ms, subscriptions })
+    }
+
+    fn cache(&mut self, entry: FileEntry<'_, '_>) -> Option<ResponseCacheRule> {
+        let mut fields = Fields::of(entry, "`cache`", self.faults);
+        let ttl = fields.take("ttl");
+        if ttl.is_none() {
+            fields.missing("needs its `ttl`, such as \"5s\": for how long responses are kept", self.faults);
+        }
+        let ttl_ms = ttl.and_then(|entry| time::duration_ms(entry, (1, LONGEST_TTL_MS), self.faults));
+        let scope = fields.take("scope").map_or(Some(CacheScope::User), |entry| {
+            let scope = match entry.text(self.faults)?.as_str() {
+                "user" => Some(CacheScope::User),
+                "shared" => Some(CacheScope::Shared),
+                _ => None,
+            };
+            if scope.is_none() {
+                self.faults.push(entry.value_origin(), "`scope`: write \"user\" or \"shared\"");
+            }
+            scope
+        });
+        fields.end(self.faults);
+        Some(ResponseCacheRule { ttl_ms: ttl_ms?, scope: scope? })
+    }
+
+    fn required_by(&mut self, fields: &mut Fields<'_, '_>) -> Option<LimitBy> {
         let Some(entry) = fields.take("by") else {
             fields.missing("needs `by`: user, key, address, role, everybody, or claim:/…", self.faults);
             return None;
         };
+        self.by(entry)
+    }
+
+    fn by(&mut self, entry: FileEntry<'_, '_>) -> Option<LimitBy> {
         let text = entry.text(self.faults)?;
         let found = match text.as_str() {
             "user" => Some(LimitBy::User),

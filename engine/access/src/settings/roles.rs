@@ -30,6 +30,8 @@ struct WrittenRole {
     inherits: Vec<(String, Origin)>,
     unrestricted: bool,
     policies: BTreeSet<String>,
+    max_depth: Option<u64>,
+    max_complexity: Option<u64>,
     sources: BTreeMap<String, WrittenSource>,
 }
 
@@ -86,7 +88,7 @@ pub(super) fn read(roles: FileEntry<'_, '_>, conditions: &mut Conditions, faults
     let mut resolver = Resolver { written: &mut written, state, shared: reader.shared, faults };
     (0..count).for_each(|index| resolver.resolve(index));
     let state = resolver.state;
-    written.iter().zip(state).map(|(role, state)| finished(&role.name, state)).collect()
+    written.iter().zip(state).map(|(role, state)| finished(role, state)).collect()
 }
 
 /// The role of this name; where there is none, that is a fault.
@@ -98,7 +100,7 @@ pub(super) fn find(roles: &[Role], name: &str, origin: Origin, faults: &mut Faul
     found.map(|index| RoleId(index as u32))
 }
 
-fn finished(name: &str, state: State) -> Role {
+fn finished(role: &WrittenRole, state: State) -> Role {
     let State::Done(effective) = state else { unreachable!("all roles are resolved") };
     let (mut permissions, mut places) = (BTreeMap::new(), Places::default());
     let mut interceptors = BTreeMap::new();
@@ -117,8 +119,10 @@ fn finished(name: &str, state: State) -> Role {
         places.0.insert(source, SourcePlaces { origin: written.origin, tables: origins });
     }
     Role {
-        name: Arc::from(name),
+        name: Arc::from(&*role.name),
         unrestricted: effective.unrestricted,
+        max_depth: role.max_depth.map(|depth| depth as usize),
+        max_complexity: role.max_complexity,
         permissions,
         policies: Arc::new(effective.policies),
         interceptors,
@@ -149,6 +153,8 @@ impl RoleReader<'_> {
         let inherits = fields.texts("inherits", faults);
         let unrestricted = fields.boolean("unrestricted", false, faults);
         let policies = fields.texts("policies", faults).into_iter().map(|(name, _)| name).collect();
+        let max_depth = fields.number("max_depth", (1, 1_000_000_000), faults);
+        let max_complexity = fields.number("max_complexity", (1, u64::MAX >> 1), faults);
         let sources = fields.take("sources");
         if let (true, Some(sources)) = (unrestricted, &sources) {
             let message = format!("`{name}` is unrestricted: what else it may do with sources says nothing");
@@ -162,7 +168,7 @@ impl RoleReader<'_> {
         let sources = sources.collect();
         fields.end(faults);
         let (name, origin) = (name.to_owned(), entry.key_origin());
-        WrittenRole { name, origin, inherits, unrestricted, policies, sources }
+        WrittenRole { name, origin, inherits, unrestricted, policies, max_depth, max_complexity, sources }
     }
 
     fn source(&mut self, entry: FileEntry<'_, '_>, faults: &mut Faults) -> WrittenSource {

@@ -1,4 +1,4 @@
-//! Times of the configuration as Unix seconds.
+//! Times of the configuration as Unix seconds, and lengths of time as milliseconds.
 
 use prony_source::config::{Faults, FileEntry};
 use toml::{
@@ -37,6 +37,39 @@ fn unix_seconds(time: &Datetime) -> Option<i64> {
     Some(days * calendar::DAY_S + of_day - offset_minutes * 60)
 }
 
+/// A length of time such as `500ms`, `5s`, `10min`, `2h` or `1d`, in milliseconds, between two.
+pub(super) fn duration_ms(
+    entry: FileEntry<'_, '_>,
+    (least, most): (u64, u64),
+    faults: &mut Faults,
+) -> Option<u64> {
+    let text = entry.text(faults)?;
+    let length = milliseconds(&text).filter(|length| (least..=most).contains(length));
+    if length.is_none() {
+        let message = format!(
+            "`{}`: write a time such as 500ms, 5s, 10min, 2h or 1d, from {least} ms to {} d",
+            entry.name(),
+            most / 86_400_000
+        );
+        faults.push(entry.value_origin(), message);
+    }
+    length
+}
+
+fn milliseconds(text: &str) -> Option<u64> {
+    let unit_at = text.find(|character: char| !character.is_ascii_digit())?;
+    let (count, unit) = text.split_at(unit_at);
+    let factor: u64 = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "min" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    count.parse::<u64>().ok()?.checked_mul(factor)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,5 +91,24 @@ mod tests {
         }
         let time: Datetime = "12:00:00".parse().expect("it is a time of day");
         assert_eq!(unix_seconds(&time), None);
+    }
+
+    #[test]
+    fn lengths_have_a_unit() {
+        for (text, length) in [
+            ("500ms", Some(500)),
+            ("5s", Some(5_000)),
+            ("10min", Some(600_000)),
+            ("2h", Some(7_200_000)),
+            ("1d", Some(86_400_000)),
+            ("5", None),
+            ("s", None),
+            ("-5s", None),
+            ("1.5s", None),
+            ("5 s", None),
+            ("99999999999999999d", None),
+        ] {
+            assert_eq!(milliseconds(text), length, "{text}");
+        }
     }
 }

@@ -347,13 +347,14 @@ fn credentials_are_in_no_debug_output() {
 /// All configurations of the documentation are right.
 #[test]
 fn the_documentation_is_right() {
-    let text = include_str!("../../../../docs/access.md");
-    let mut blocks = text.split("```toml\n").skip(1).peekable();
-    assert!(blocks.peek().is_some());
-    for block in blocks {
-        let (block, _) = block.split_once("```").expect("a block ends");
-        let (_, faults) = Beside::new().read(block);
-        assert_eq!(faults, "", "{block}");
+    for text in [include_str!("../../../../docs/access.md"), include_str!("../../../../docs/limits.md")] {
+        let mut blocks = text.split("```toml\n").skip(1).peekable();
+        assert!(blocks.peek().is_some());
+        for block in blocks {
+            let (block, _) = block.split_once("```").expect("a block ends");
+            let (_, faults) = Beside::new().read(block);
+            assert_eq!(faults, "", "{block}");
+        }
     }
 }
 

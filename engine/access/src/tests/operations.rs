@@ -183,14 +183,14 @@ rate_limit = [{ by = "user", rate = "100/s" }]
     let (count, refusal) = tries(&operations, &[orders], (&ann, HOME), at(600));
     let OperationRefusal::Limit(state) = refusal else { panic!("{refusal}") };
     assert_eq!((count, &*state.name), (3, "Query.orders by role per hour"));
-    assert_eq!((state.quota, state.window_s, state.reset_s), (8, 3_600, 3_000));
+    assert_eq!((state.quota, state.window_s, state.reset_s), (8, Some(3_600), 3_000));
     // What the quota refused was given back to the rates: a new hour finds them full.
     assert_eq!(tries(&operations, &[orders], (&ann, HOME), at(3_600)).0, 5);
     // Counts of quotas go on after a restart.
-    let written = operations.quota_counts(NOW + 3_600);
+    let written = operations.counts().quota_counts(NOW + 3_600);
     let (_, again) =
         self::operations("[[operation]]\nmatch = \"Query.orders\"\nquota = [{ by = \"role\", hour = 8 }]\n");
-    again.restore_quotas(&written, NOW + 3_601);
+    again.counts().restore_quotas(&written, NOW + 3_601);
     assert_eq!(tries(&again, &[orders], (&ann, HOME), at(3_601)).0, 3);
     // The other rule was not touched by any of it.
     assert_eq!(tries(&operations, &[items], (&ann, HOME), at(3_601)).0, 100);
@@ -223,6 +223,89 @@ fn what_one_limit_refuses_is_given_back_to_the_others() {
     }
 }
 
+/// A reload of the configuration gives nothing back that was used up, and takes nothing that is new.
+#[test]
+fn limits_that_stay_as_they_are_go_on_counting_in_another_configuration() {
+    let rules = |first: &str, rate: &str, day: u32| {
+        format!(
+            "[[operation]]\nmatch = \"Query.{first}\"\nrate_limit = [{{ by = \"role\", rate = \"1/h\", burst = 9 }}]\n\
+             [[operation]]\nmatch = \"Query.orders\"\nrate_limit = [{{ by = \"user\", rate = \"{rate}\", burst = 3 }}]\n\
+             [[operation]]\nmatch = \"Mutation.*\"\nquota = [{{ by = \"role\", day = {day} }}]\n"
+        )
+    };
+    let (shop, first) = operations(&rules("items", "1/h", 4));
+    let ann = user(&shop, json!({}));
+    let count = |operations: &Operations, root, field| {
+        tries(operations, &[rule(operations, None, root, field)], (&ann, HOME), at(0)).0
+    };
+    let used = |operations: &Operations| {
+        ["items", "orders"]
+            .map(|field| count(operations, "Query", field))
+            .into_iter()
+            .chain([count(operations, "Mutation", "x")])
+    };
+    assert_eq!(used(&first).collect::<Vec<_>>(), [9, 3, 4]);
+    let again = |text: &str, before: &Operations| {
+        // Roles have other numbers here.
+        let text = format!("{SHOP_ISSUER}[roles.abc]\n{SHOP}{text}");
+        let (settings, faults) = Beside::new().read(&text);
+        assert_eq!(faults, "");
+        let role = settings.roles.iter().position(|role| *role.name == *"customer").unwrap_or_default();
+        (Operations::with_counts(&settings, Arc::clone(before.counts())), crate::RoleId(role as u32))
+    };
+    let (same, role) = again(&rules("items", "1/h", 4), &first);
+    assert_ne!(role, ann.role);
+    let ann_now = Identity { role, ..(*ann).clone() };
+    let left = |operations: &Operations, root, field| {
+        tries(operations, &[rule(operations, None, root, field)], (&ann_now, HOME), at(0)).0
+    };
+    assert_eq!((left(&same, "Query", "items"), left(&same, "Query", "orders")), (0, 0));
+    assert_eq!(left(&same, "Mutation", "x"), 0);
+    // Another rate is another limit; another bound of a quota is not.
+    let (other, _) = again(&rules("items", "2/h", 5), &same);
+    assert_eq!((left(&other, "Query", "items"), left(&other, "Query", "orders")), (0, 3));
+    assert_eq!(left(&other, "Mutation", "x"), 1);
+}
+
+#[test]
+fn places_are_asked_for_by_rule_and_by_whoever_asks() {
+    let (shop, operations) = operations(
+        r#"
+[[operation]]
+match = "Query.orders"
+concurrency = { most = 8, each = 2, max_wait_ms = 1500 }
+[[operation]]
+match = "Query.items"
+concurrency = { most = 3, by = "everybody" }
+[[operation]]
+match = "*"
+"#,
+    );
+    let [orders, items, other] =
+        ["orders", "items", "x"].map(|field| rule(&operations, None, "Query", field));
+    let ann = user(&shop, json!({"sub": "ann"}));
+    let asker = Asker { identity: &ann, address: HOME.parse().expect("it is an address") };
+    let places = |rules: &[RuleId]| {
+        let places = operations.places(rules, &asker);
+        let shown = |place: &crate::PlaceRequest<'_>| {
+            format!("{:?} {:?} {}", place.rule, String::from_utf8_lossy(&place.key), place.weight)
+        };
+        (operations.needs_place(rules), places.iter().map(shown).collect::<Vec<_>>().join(", "))
+    };
+    assert_eq!(places(&[other, other]), (false, String::new()));
+    // The order is the same whatever the document's is, so that no two operations wait for each other.
+    let both = "RuleId(0) \"\\0ann\" 2, RuleId(1) \"\" 1";
+    assert_eq!(places(&[items, orders, other, orders, orders]), (true, both.to_owned()));
+    let refusal = operations.places(&[orders], &asker)[0].refusal();
+    assert_eq!(
+        (refusal.policy(), refusal.rate_limit()),
+        (
+            "\"Query.orders by user at a time\";q=2;qu=\"concurrent-requests\"".to_owned(),
+            "\"Query.orders by user at a time\";r=0;t=2".to_owned()
+        )
+    );
+}
+
 #[test]
 fn mistakes_of_operations_are_reported_at_once() {
     let rules = r#"
@@ -242,6 +325,14 @@ name = "x"
 [[operation]]
 name = "a b"
 [[operation]]
+[[operation]]
+match = "Query.x"
+concurrency = { by = "usr", max_waiting = -1, subscriptions = 1 }
+cache = { scope = "all" }
+[[operation]]
+match = "Query.y"
+concurrency = { most = 0, at_most = 2 }
+cache = { ttl = "5", scop = "user" }
 "#;
     let (_, faults) = Beside::new().read(&format!("{SHOP_ISSUER}{SHOP}{rules}"));
     expect![[r#"
@@ -262,5 +353,16 @@ name = "a b"
         prony.toml:25:9: `match`: write "Query.orders", "Mutation.*", "Subscription.*" or "*"
         prony.toml:26:1: [[operation]] needs `match`, such as "Query.orders" or "Mutation.*", or `name` of an operation
         prony.toml:30:8: `a b` is no name of an operation
-        prony.toml:31:1: [[operation]] needs `match`, such as "Query.orders" or "Mutation.*", or `name` of an operation"#]].assert_eq(&faults);
+        prony.toml:31:1: [[operation]] needs `match`, such as "Query.orders" or "Mutation.*", or `name` of an operation
+        prony.toml:34:15: `concurrency` needs `most`: so many at a time, or `each`: so many of one user
+        prony.toml:34:22: `by`: write user, key, address, role, everybody, or a claim such as claim:/tenant
+        prony.toml:34:43: `max_waiting`: write a whole number from 0 to 1000000
+        prony.toml:34:63: `subscriptions`: write true or false, not a whole number
+        prony.toml:35:9: `cache` needs its `ttl`, such as "5s": for how long responses are kept
+        prony.toml:35:19: `scope`: write "user" or "shared"
+        prony.toml:38:15: `concurrency` needs `most`: so many at a time, or `each`: so many of one user
+        prony.toml:38:24: `most`: write a whole number from 1 to 1000000
+        prony.toml:38:27: `at_most` is no option of `concurrency`
+        prony.toml:39:17: `ttl`: write a time such as 500ms, 5s, 10min, 2h or 1d, from 1 ms to 30 d
+        prony.toml:39:22: `scop` is no option of `cache`; did you mean `scope`?"#]].assert_eq(&faults);
 }

@@ -234,14 +234,15 @@ impl Shared {
         let undo = queue.writer.in_flight.take().unwrap_or_default();
         queue.log_failure = file.unsure().map(|error| (error.clone(), SystemTime::now()));
         drop(queue);
-        for done in batch.waiters.drain(..) {
-            done(Ok(()));
-        }
-        self.watchers.each(|watcher| watcher(&Settled { up_to: Ticket(work.ticket), outcome: Ok(()) }));
+        // Before those who wait: whoever keeps what it has read knows of a change when the one who made it does.
         if let Some((first, schema)) = batch.heard.take() {
             self.stop_listening_for_nobody();
             events::tell(&self.listeners, &batch.frame[FRAME_HEAD_BYTES..], &undo, first, schema);
         }
+        for done in batch.waiters.drain(..) {
+            done(Ok(()));
+        }
+        self.watchers.each(|watcher| watcher(&Settled { up_to: Ticket(work.ticket), outcome: Ok(()) }));
         batch.undo = undo;
         Ok(())
     }

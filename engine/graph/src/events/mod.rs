@@ -13,12 +13,15 @@ mod watch;
 use std::{
     collections::HashMap,
     future::poll_fn,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use futures_util::{FutureExt as _, future::LocalBoxFuture};
 use prony_graph_store::{Event, Registration, Side, Store, Type};
-use prony_source::ChangeSignal;
+use prony_source::{ChangeSignal, DataVersion};
 use tokio::sync::Notify;
 
 pub(super) use crate::events::{
@@ -32,7 +35,7 @@ use crate::events::{
     change::Seen,
     interest::{Entries, Entry},
     queue::{Bounds, Queue, QueuedEvent},
-    watch::{TypeSet, Watcher},
+    watch::{CountedChanges, TypeSet, Watcher},
 };
 
 /// All who read the changes of one graph.
@@ -44,6 +47,8 @@ struct Register {
     by_type: HashMap<(Side, Arc<str>), Entries>,
     /// Live queries.
     watchers: Vec<Arc<Watcher>>,
+    /// What is counted for answers that are kept, each with how many hold it.
+    counted: Vec<(Arc<CountedChanges>, usize)>,
     /// While there is anyone.
     listening: Option<Registration>,
 }
@@ -75,6 +80,22 @@ impl Readers {
         self.listen(&mut register, store);
         drop(register);
         GraphSignal { register: Arc::clone(&self.0), watcher }
+    }
+
+    /// Counts what is changed after this returns and may be part of an answer.
+    pub(super) fn version(&self, store: &Store, wanted: Dependencies) -> GraphVersion {
+        let mut register = lock(&self.0);
+        let place = register.counted.iter().position(|(known, _)| known.dependencies == wanted);
+        let place = place.unwrap_or_else(|| {
+            let counted = CountedChanges { dependencies: wanted, count: AtomicU64::new(0) };
+            register.counted.push((Arc::new(counted), 0));
+            register.counted.len() - 1
+        });
+        register.counted[place].1 += 1;
+        let counted = Arc::clone(&register.counted[place].0);
+        self.listen(&mut register, store);
+        drop(register);
+        GraphVersion { register: Arc::clone(&self.0), counted }
     }
 
     fn listen(&self, register: &mut Register, store: &Store) {
@@ -138,10 +159,36 @@ impl Drop for GraphSignal {
     }
 }
 
+/// Says whether an answer may have become another; dropping it ends the counting.
+#[derive(Debug)]
+pub(super) struct GraphVersion {
+    register: Arc<Mutex<Register>>,
+    counted: Arc<CountedChanges>,
+}
+
+impl DataVersion for GraphVersion {
+    fn current(&self) -> u64 {
+        self.counted.count.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for GraphVersion {
+    fn drop(&mut self) {
+        let mut register = lock(&self.register);
+        if let Some((_, holders)) =
+            register.counted.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &self.counted))
+        {
+            *holders -= 1;
+        }
+        register.counted.retain(|(_, holders)| *holders > 0);
+        register.rest();
+    }
+}
+
 impl Register {
     /// Listens no more where nobody is left.
     fn rest(&mut self) {
-        if self.by_type.is_empty() && self.watchers.is_empty() {
+        if self.by_type.is_empty() && self.watchers.is_empty() && self.counted.is_empty() {
             self.listening = None;
         }
     }
@@ -184,7 +231,8 @@ fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
         let Some(seen) = seen else { continue };
         let of = types.entry((seen.side(), seen.at().type_number())).or_insert_with(|| seen.keep_type());
         let wanted = (seen.side(), Arc::clone(&of.name));
-        if !register.watchers.is_empty() && !touched.contains(&wanted) {
+        let has_watchers = !(register.watchers.is_empty() && register.counted.is_empty());
+        if has_watchers && !touched.contains(&wanted) {
             touched.insert(wanted.clone());
         }
         let Some(entries) = register.by_type.get(&wanted) else { continue };
@@ -195,6 +243,9 @@ fn tell(register: &Register, types: &mut Types, events: &[Event<'_>]) {
     }
     for watcher in &register.watchers {
         watcher.tell(&touched, is_unknown);
+    }
+    for (counted, _) in &register.counted {
+        counted.note(&touched, is_unknown);
     }
     for (of, events) in changes {
         if let Some(entries) = register.by_type.get(&of) {

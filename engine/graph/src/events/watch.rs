@@ -1,6 +1,12 @@
 //! Live queries: which types the answer of a root field depends on, and when it may have become another.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use prony_graph_store::Side;
 use tokio::sync::Notify;
@@ -17,7 +23,7 @@ use crate::{
 pub(super) type TypeSet = HashSet<(Side, Arc<str>)>;
 
 /// What an answer depends on.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Dependencies {
     /// All types of a side, whatever they are called.
     nodes: bool,
@@ -115,6 +121,22 @@ impl Watcher {
     pub(super) fn tell(&self, changed: &TypeSet, is_unknown: bool) {
         if is_unknown || self.dependencies.concern(changed) {
             self.call.notify_one();
+        }
+    }
+}
+
+/// Changes that answers with the same dependencies depend on.
+#[derive(Debug)]
+pub(super) struct CountedChanges {
+    pub(super) dependencies: Dependencies,
+    pub(super) count: AtomicU64,
+}
+
+impl CountedChanges {
+    /// `is_unknown` where anything may have changed.
+    pub(super) fn note(&self, changed: &TypeSet, is_unknown: bool) {
+        if is_unknown || self.dependencies.concern(changed) {
+            self.count.fetch_add(1, Ordering::Release);
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::weights::FieldWeights;
+
 /// Errors of one request that are reported; further ones rarely tell more.
 pub(crate) const MAX_REPORTED_ERRORS: usize = 20;
 
@@ -45,6 +47,9 @@ pub struct Limits {
     /// Fields that an operation may answer with at most, lists counting for their limits ([`crate::document::complexity`]):
     /// about as many as a source writes in ten seconds.
     pub max_complexity: u64,
+    /// Of fields that count for more or less than one.
+    #[serde(skip)]
+    pub weights: FieldWeights,
     /// Whether `__schema` and `__type` are answered.
     pub introspection: bool,
 }
@@ -67,6 +72,7 @@ impl Default for Limits {
             max_introspection_bytes: 16 << 20,
             max_introspection_fields: 4,
             max_complexity: 100_000_000,
+            weights: FieldWeights::default(),
             introspection: true,
         }
     }

@@ -9,6 +9,7 @@ pub(crate) mod position;
 pub(crate) mod rules;
 pub(crate) mod scan;
 pub(crate) mod tally;
+pub mod weights;
 
 pub use self::operation::{Operation, OperationId};
 

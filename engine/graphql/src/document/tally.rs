@@ -83,7 +83,7 @@ fn exceeded(what: &str, count: usize, limit: usize, advice: &str) -> String {
     format!("the document has {count} {what}; the limit is {limit} ({advice}")
 }
 
-fn too_deep(depth: usize, limit: usize) -> GraphqlError {
+pub(super) fn too_deep(depth: usize, limit: usize) -> GraphqlError {
     let mut error = GraphqlError::new(ErrorCode::LimitExceeded, TOO_DEEP);
     let extensions = error.extensions.get_or_insert_default();
     extensions.insert("limit".into(), "max_depth".into());

@@ -42,8 +42,10 @@ impl TransactionCapture {
             last = last.max(position);
             changes.push(change);
         }
-        // Triggers that have come meanwhile may capture it too.
         let feed = self.order.feed();
+        // Its turn may come after its client has the response.
+        feed.count(&self.tables);
+        // Triggers that have come meanwhile may capture it too.
         let (changes, by_triggers): (Vec<_>, Vec<_>) =
             changes.into_iter().partition(|change| feed.wants_from_writers(change.table));
         feed.lose(&by_triggers.iter().map(|change| change.table).collect::<Vec<_>>());
@@ -58,6 +60,7 @@ impl TransactionCapture {
 
     /// Nobody knows what has been committed.
     pub(crate) fn unknown(self) {
+        self.order.feed().count(&self.tables);
         self.lose(|_| true);
     }
 

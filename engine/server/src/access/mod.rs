@@ -4,6 +4,9 @@
 mod fetch;
 mod keys;
 mod peer;
+mod places;
+pub(crate) mod quota_file;
+mod rules;
 
 use std::{
     net::IpAddr,
@@ -17,12 +20,18 @@ use std::{
 use arc_swap::ArcSwapOption;
 use http::{HeaderMap, request::Parts};
 use prony_access::{
-    AccessSettings, AuthRefusal, Authenticator, Credentials, Identified, Identity, Openness, Operations,
+    AccessSettings, AuthRefusal, Authenticator, Credentials, Identified, Identity, LimitCounts, Openness,
     RefusalKind, client_address,
 };
 use serde_json::Value as Json;
 
-pub(crate) use self::{keys::KeySetHealth, peer::Peer};
+use self::places::Queues;
+pub(crate) use self::{
+    keys::KeySetHealth,
+    peer::Peer,
+    places::Places,
+    rules::{Keeping, OperationRules},
+};
 use crate::graphql::{Asker, RoleSchemas};
 
 /// Who is let in. What is configured is replaced as a whole; who was let in before stays so until the end of the request.
@@ -32,6 +41,9 @@ pub(crate) struct Access {
     current: ArcSwapOption<AccessPolicy>,
     /// Whether there is one: each request asks.
     is_closed: AtomicBool,
+    /// What limits have counted, and who runs and waits, which another configuration takes over.
+    counts: Arc<LimitCounts>,
+    queues: Queues,
 }
 
 /// One configuration of it.
@@ -39,7 +51,7 @@ pub(crate) struct Access {
 pub(crate) struct AccessPolicy {
     authenticator: Authenticator,
     roles: Arc<RoleSchemas>,
-    operations: Arc<Operations>,
+    rules: Arc<OperationRules>,
 }
 
 /// What is known of who asks without waiting.
@@ -52,7 +64,12 @@ pub(crate) enum Known {
 
 impl Access {
     pub(crate) fn new(settings: &Arc<AccessSettings>) -> Self {
-        let access = Self { current: ArcSwapOption::empty(), is_closed: AtomicBool::new(false) };
+        let access = Self {
+            current: ArcSwapOption::empty(),
+            is_closed: AtomicBool::new(false),
+            counts: Arc::default(),
+            queues: Queues::default(),
+        };
         access.replace(settings);
         access
     }
@@ -62,11 +79,16 @@ impl Access {
         let policy = || AccessPolicy {
             authenticator: Authenticator::new(settings),
             roles: Arc::new(RoleSchemas::new(Arc::clone(settings))),
-            operations: Arc::new(Operations::new(settings)),
+            rules: Arc::new(OperationRules::new(settings, &self.counts, &self.queues)),
         };
         let is_closed = settings.openness == Openness::Closed;
         self.current.store(is_closed.then(|| Arc::new(policy())));
         self.is_closed.store(is_closed, Ordering::Release);
+    }
+
+    /// What limits have counted.
+    pub(crate) fn counts(&self) -> &LimitCounts {
+        &self.counts
     }
 
     /// Whether it matters who asks.
@@ -130,8 +152,7 @@ impl AccessPolicy {
     }
 
     fn asker(&self, identity: Arc<Identity>, address: IpAddr) -> Asker {
-        let (roles, operations) = (Arc::clone(&self.roles), Arc::clone(&self.operations));
-        Asker { roles, operations, identity, address }
+        Asker { roles: Arc::clone(&self.roles), rules: Arc::clone(&self.rules), identity, address }
     }
 
     async fn identify(&self, credentials: &Credentials<'_>) -> Result<Arc<Identity>, AuthRefusal> {

@@ -13,7 +13,7 @@ use toml::{
 };
 
 use super::{
-    Program,
+    Program, complexity,
     options::{self, Section},
     typed::{Given, Typed, TypedSource},
 };
@@ -24,6 +24,8 @@ const ROLES: &str = "roles";
 const OPERATION: &str = "operation";
 /// The tables of fields from one source to another.
 const JOIN: &str = "join";
+/// What fields count for.
+const COMPLEXITY: &str = "complexity";
 const INTERCEPTORS: &str = "interceptors";
 const OF_ACCESS: [&str; 4] = [AUTH, ROLES, OPERATION, INTERCEPTORS];
 
@@ -57,7 +59,8 @@ pub(super) fn read<'t>(
     }
     access.load_interceptors(loader, inputs.file, &mut faults);
     typed.access = Some(access);
-    let is_of_access = |name: &str| OF_ACCESS.contains(&name);
+    typed.weights = of_access(COMPLEXITY).map(|entry| complexity::read(entry, &mut faults));
+    let is_of_access = |name: &str| OF_ACCESS.contains(&name) || name == COMPLEXITY;
     for entry in file.entries(table.get_ref()).filter(|entry| !is_of_access(entry.name())) {
         if entry.name() == Section::Source.key() {
             SourceReader::new(kinds, &file).read(entry.value(), &mut typed, &mut faults);
@@ -80,7 +83,7 @@ fn read_section(entry: FileEntry<'_, '_>, typed: &mut Typed<'_>, faults: &mut Fa
     let name = entry.name();
     let Some(section) = Section::OF_SERVER.into_iter().find(|section| section.key() == name) else {
         let known = Section::OF_SERVER.into_iter().chain([Section::Source]).map(Section::key);
-        let known = known.chain(OF_ACCESS).chain([JOIN]);
+        let known = known.chain(OF_ACCESS).chain([JOIN, COMPLEXITY]);
         faults.push(entry.key_origin(), format!("`{name}` is no section{}", suggestion(name, known)));
         return;
     };

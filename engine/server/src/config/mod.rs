@@ -2,6 +2,7 @@
 //! are found at once, each with its place. It reads files and variables through its arguments only, and knows kinds of
 //! sources by `SourceKind` alone.
 
+mod complexity;
 mod file;
 mod options;
 mod reference;
@@ -31,7 +32,7 @@ pub use self::{
     reload::Reload,
     resolve::alternatives,
     route::Route,
-    settings::{CoreChoice, Functions, GivenSource, LogFormat, Settings, SourceSettings},
+    settings::{CoreChoice, Functions, GivenSource, LogFormat, OperationLimits, Settings, SourceSettings},
     typed::CommandLine,
 };
 

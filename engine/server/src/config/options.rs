@@ -15,6 +15,8 @@ pub enum Section {
     Tls,
     Graphql,
     Subscriptions,
+    /// What rules for operations share.
+    Limits,
     Log,
     /// In each `[[source]]`; as a flag it holds for all sources.
     Source,
@@ -22,8 +24,8 @@ pub enum Section {
 
 impl Section {
     /// Those that have their options from the server.
-    pub(super) const OF_SERVER: [Self; 5] =
-        [Self::Server, Self::Tls, Self::Graphql, Self::Subscriptions, Self::Log];
+    pub(super) const OF_SERVER: [Self; 6] =
+        [Self::Server, Self::Tls, Self::Graphql, Self::Subscriptions, Self::Limits, Self::Log];
 
     /// The options that the server has there; those of sources are their kinds'.
     pub(super) fn options(self) -> &'static [OptionOf<Settings>] {
@@ -32,6 +34,7 @@ impl Section {
             Self::Tls => TLS,
             Self::Graphql => GRAPHQL,
             Self::Subscriptions => SUBSCRIPTIONS,
+            Self::Limits => LIMITS,
             Self::Log => LOG,
             Self::Source => &[],
         }
@@ -44,6 +47,7 @@ impl Section {
             Self::Tls => "tls",
             Self::Graphql => "graphql",
             Self::Subscriptions => "subscriptions",
+            Self::Limits => "limits",
             Self::Log => "log",
             Self::Source => "source",
         }
@@ -185,6 +189,16 @@ static SUBSCRIPTIONS: Options = &[
     OptionOf::new("live_interval_ms", None, ValueKind::MILLISECONDS, "50", "Time between two answers of one live query, however often its tables change", set!(subscriptions.live_interval, milliseconds)),
     OptionOf::new("max_reservations", None, COUNT, "10000", "Streams that are reserved and not opened yet", set!(subscriptions.max_reservations, size)),
     OptionOf::new("reservation_timeout_ms", None, ValueKind::MILLISECONDS, "10000", "How long a reserved stream may wait to be opened", set!(subscriptions.reservation_timeout, milliseconds)),
+];
+
+#[rustfmt::skip]
+static LIMITS: Options = &[
+    OptionOf::new("quota_file", None, ValueKind::Text, "\"\"", "A file in which the counts of quotas are kept from one start to the next; without it they begin anew", |settings, value| { settings.operation_limits.quota_file = value.text().into(); Ok(()) }),
+    OptionOf::new("quota_interval_ms", None, ValueKind::MILLISECONDS, "60000", "How often they are written down, where they have changed; a process that is killed loses what it counted since", set!(operation_limits.quota_interval, milliseconds)),
+    OptionOf::new("response_cache_bytes", None, ValueKind::Number(0, 1 << 40), "67108864", "Bytes of responses that are kept for operations with `cache`", set!(operation_limits.response_cache_bytes, number)),
+    OptionOf::new("operation_labels", None, ValueKind::Number(0, 10_000), "100", "Names of operations that /metrics counts one by one, beside those that rules name; the others are counted together", set!(operation_limits.operation_labels, size)),
+    OptionOf::new("audit_log", None, ValueKind::Text, "\"\"", "A file to which a line of JSON is written for each mutation and each refusal; opened anew at SIGHUP", |settings, value| { settings.operation_limits.audit_log = value.text().into(); Ok(()) }),
+    OptionOf::new("audit_values", None, ValueKind::Boolean, "false", "Whether these lines have the arguments of mutations", set!(operation_limits.audit_values, boolean)),
 ];
 
 #[rustfmt::skip]

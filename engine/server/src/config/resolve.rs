@@ -30,6 +30,7 @@ pub(super) fn resolve(
         settings.hosts.clone_from(&access.hosts);
     }
     settings.joins = file.joins;
+    settings.limits.weights = file.weights.unwrap_or_default();
     let (of_sources, of_server): (Vec<_>, Vec<_>) =
         file.values.into_iter().chain(line.values).partition(|given| given.section == Section::Source);
     for given in &of_server {

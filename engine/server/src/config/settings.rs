@@ -1,6 +1,6 @@
 //! Resolved settings: every field has its value, checked for sense.
 
-use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
+use std::{fmt, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use ::http::request::Parts;
 use prony_access::AccessSettings;
@@ -59,6 +59,8 @@ pub struct Settings {
     pub plan_cache_bytes: u64,
     /// Whether clients see the database's own texts.
     pub expose_database_errors: bool,
+    /// What rules for operations share.
+    pub operation_limits: OperationLimits,
     /// Who may ask, and what each role may do.
     pub access: Arc<AccessSettings>,
     /// How that is read again while the server runs; none where it did not come from a file.
@@ -109,6 +111,36 @@ impl Functions {
     /// What functions get of a request with this head; none where they do not want to know who asks.
     pub(crate) fn caller(&self, head: &Parts) -> Option<Asked> {
         self.resolvers.as_ref()?.caller(head)
+    }
+}
+
+/// What all rules for operations share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperationLimits {
+    /// Where the counts of quotas are kept from one start to the next; nowhere where the text is empty.
+    pub quota_file: PathBuf,
+    /// How often they are written down.
+    pub quota_interval: Duration,
+    /// Of responses that are kept.
+    pub response_cache_bytes: u64,
+    /// Names of operations that metrics count one by one, beside those that rules name.
+    pub operation_labels: usize,
+    /// Where mutations and refusals are written down; nowhere where the text is empty.
+    pub audit_log: PathBuf,
+    /// Whether the arguments of mutations are written down with them.
+    pub audit_values: bool,
+}
+
+impl Default for OperationLimits {
+    fn default() -> Self {
+        Self {
+            quota_file: PathBuf::new(),
+            quota_interval: Duration::from_secs(60),
+            response_cache_bytes: 64 << 20,
+            operation_labels: 100,
+            audit_log: PathBuf::new(),
+            audit_values: false,
+        }
     }
 }
 
@@ -188,6 +220,7 @@ impl Default for Settings {
             max_operation_bytes: 128 << 20,
             plan_cache_bytes: 64 << 20,
             expose_database_errors: false,
+            operation_limits: OperationLimits::default(),
             access: Arc::default(),
             reload: None,
             log_level: "info".to_owned(),

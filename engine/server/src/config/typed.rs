@@ -1,6 +1,7 @@
 //! What the user typed, before it is resolved.
 
 use prony_access::AccessSettings;
+use prony_graphql::document::weights::FieldWeights;
 use prony_source::config::{Faults, GivenValue, Origin, SourceSection};
 
 use super::options::{ListedOption, Section};
@@ -20,6 +21,8 @@ pub(super) struct Typed<'t> {
     pub(super) joins: Vec<JoinSettings>,
     /// Where the file gives roles and variables by certificates of clients.
     pub(super) client_certificates: Option<Origin>,
+    /// What it says of the weights of fields.
+    pub(super) weights: Option<FieldWeights>,
 }
 
 /// One option as it was given.

@@ -1,6 +1,11 @@
 //! One core's part of the engine: its sessions with the sources, what it serves from, and its counters.
 
-use std::{cell::RefCell, ops::Deref, rc::Rc, sync::Arc};
+use std::{
+    cell::RefCell,
+    ops::Deref,
+    rc::{Rc, Weak},
+    sync::Arc,
+};
 
 use futures_util::future::LocalBoxFuture;
 use prony_graphql::{response::FieldResult, schema::SourceId, selection::Field, variables::Variables};
@@ -8,9 +13,13 @@ use prony_source::{OperationResult, PreparedField, SourceSession};
 
 use super::{
     context::RequestContext,
+    control,
     engine::Engine,
+    outcome::RequestError,
+    pipeline::{Finished, Prepared},
     roles::{Asker, RoleSchemas},
     served::Served,
+    stages::StageClock,
 };
 use crate::{
     config::Settings,
@@ -24,6 +33,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct CoreEngine {
     index: usize,
+    /// Itself, for what outlives the request that begins it.
+    this: Weak<Self>,
     site: Arc<Site>,
     current: RefCell<CoreServed>,
     of_roles: RefCell<RolesServed>,
@@ -110,6 +121,12 @@ pub(crate) trait ExecutionContext {
         variables: &Variables,
         result: &mut FieldResult,
     ) -> impl Future<Output = ()>;
+    /// Executes an operation that has rules.
+    fn finish_by_rules(
+        &self,
+        prepared: &Prepared<Self::Served>,
+        clock: &mut StageClock,
+    ) -> impl Future<Output = Result<Finished, RequestError>>;
 
     fn settings(&self) -> &Settings {
         &self.site().settings
@@ -125,11 +142,19 @@ pub(crate) const DOES_NOT_WAIT: &str = "a field that does not wait has its answe
 
 impl CoreEngine {
     /// Opens this core's part of each source; call it on the core's thread, inside its `LocalSet`.
-    pub(crate) fn attach(index: usize, site: Arc<Site>) -> Self {
+    pub(crate) fn attach(index: usize, site: Arc<Site>) -> Rc<Self> {
         let sessions = site.engine.sources().iter().map(|source| source.source.attach()).collect();
         let current = RefCell::new(CoreServed(Rc::new(site.engine.served())));
         let hub = Rc::new(Hub::new(site.metrics.core(index).slow_consumers()));
-        Self { index, site, current, of_roles: RefCell::default(), sessions, hub }
+        Rc::new_cyclic(|this| {
+            let this = Weak::clone(this);
+            Self { index, this, site, current, of_roles: RefCell::default(), sessions, hub }
+        })
+    }
+
+    /// Itself, shared.
+    pub(super) fn this(&self) -> Rc<Self> {
+        self.this.upgrade().expect("a core is only ever shared")
     }
 
     /// What is served now, whoever asks: the health of sources and the console are the same for all.
@@ -226,6 +251,14 @@ impl ExecutionContext for CoreEngine {
 
     async fn join(&self, field: &Field, node: &JoinNode, variables: &Variables, result: &mut FieldResult) {
         joins::resolve(self, field, node, variables, result).await;
+    }
+
+    async fn finish_by_rules(
+        &self,
+        prepared: &Prepared,
+        clock: &mut StageClock,
+    ) -> Result<Finished, RequestError> {
+        control::finish(self, prepared, clock).await
     }
 }
 

@@ -94,6 +94,7 @@ impl Engine {
         }
         let documents = Documents::open(&settings.documents)?;
         check_documents(&documents, &served.schema, &settings.limits);
+        check_weights(&served.schema, &settings.limits);
         let engine = Self {
             sources,
             documents,
@@ -245,6 +246,18 @@ fn check_documents(documents: &Documents, schema: &Schema, limits: &Limits) {
                 document = begin,
                 faults = faults.join("; "),
                 "a persisted document does not fit the schema"
+            );
+        }
+    }
+}
+
+/// Says which fields have a weight and are not there; types of a graph may come later.
+fn check_weights(schema: &Schema, limits: &Limits) {
+    for (parent, field) in limits.weights.names() {
+        if schema.valid().type_field(parent, field).is_err() {
+            tracing::warn!(
+                field = format!("{parent}.{field}"),
+                "[complexity] names a field that is not there"
             );
         }
     }

@@ -12,7 +12,7 @@ use prony_graphql::{
     selection::OperationKind,
 };
 
-use super::stages::StageTimes;
+use super::{response_cache::KeptResponse, stages::StageTimes};
 use crate::observe::OutcomeKind;
 
 /// A response body with what protocols need to know of it.
@@ -21,15 +21,24 @@ pub(crate) struct Response<B = ResponseBody> {
     pub(crate) outcome: Outcome,
     /// Empty where the outcome is a [`RequestError`] that each protocol words in its own way.
     pub(crate) body: B,
-    /// None where the request did not come so far that it was known.
-    pub(crate) kind: Option<OperationKind>,
+    /// What the body is kept as, where it is.
+    pub(crate) kept: Option<Arc<KeptResponse>>,
+    pub(crate) seen: Seen,
     pub(crate) times: StageTimes,
 }
 
+/// What has become known of a request; none where it did not come so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Seen {
+    pub(crate) kind: Option<OperationKind>,
+    /// The estimate that `max_complexity` limits.
+    pub(crate) cost: Option<u64>,
+}
+
 /// The bytes of a response, which count until they are sent.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ResponseBody {
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Bytes,
     /// Kept as long as the bytes are; none where nothing is counted.
     pub(crate) budget: Option<Arc<ResponseBudget>>,
 }
@@ -44,7 +53,7 @@ impl From<ResponseBody> for Bytes {
     fn from(body: ResponseBody) -> Self {
         // Most have nothing that counts.
         let counts = body.budget.as_ref().is_some_and(|budget| budget.used_bytes() > 0);
-        if counts { Self::from_owner(body) } else { body.bytes.into() }
+        if counts { Self::from_owner(body) } else { body.bytes }
     }
 }
 
@@ -59,7 +68,7 @@ pub(crate) enum Outcome {
 }
 
 /// Why nothing was executed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum RequestError {
     /// The request is no GraphQL request.
     Unreadable(RequestFault),

@@ -4,10 +4,14 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use prony_access::Role;
 use prony_graphql::{
-    Name,
     budget::{ResponseBudget, ResponseLimit},
-    document::{Operation, limits::Limits},
+    document::{
+        Operation,
+        complexity::{check_depth, check_estimate},
+        limits::Limits,
+    },
     error::{ErrorCode, GraphqlError},
     introspection,
     request::{RequestFault, RequestParameters},
@@ -18,61 +22,17 @@ use prony_graphql::{
 };
 use prony_source::{OperationResult, PreparedField};
 
+pub(crate) use super::prepared::{AllowedKinds, Finished, Prepared};
 use super::{
     context::RequestContext,
-    core::{CoreServed, ExecutionContext},
+    core::ExecutionContext,
     interception::{ExecutedOperation, InterceptedOperation},
-    outcome::{Outcome, RequestError, Response, ResponseBody},
+    outcome::{Outcome, RequestError, Response, ResponseBody, Seen},
     plan::{AboutSchema, Plan, Step},
     roles::Asker,
     served::Served,
-    stages::{Stage, StageClock},
+    stages::{Stage, StageClock, StageTimes},
 };
-
-/// What the request's method (GraphQL over HTTP, section 5.3) and the form of its answer allow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AllowedKinds {
-    /// GET: it must be safe to repeat.
-    Queries,
-    /// POST with one answer.
-    QueriesAndMutations,
-    /// GET with a stream of answers.
-    QueriesAndSubscriptions,
-    /// Sockets, and POST with a stream of answers.
-    All,
-}
-
-impl AllowedKinds {
-    fn include(self, kind: OperationKind) -> bool {
-        match kind {
-            OperationKind::Query => true,
-            OperationKind::Mutation => matches!(self, Self::QueriesAndMutations | Self::All),
-            OperationKind::Subscription => matches!(self, Self::QueriesAndSubscriptions | Self::All),
-        }
-    }
-}
-
-/// An operation of which nothing but its execution is left to do.
-#[derive(Debug)]
-pub(crate) struct Prepared<S = CoreServed> {
-    pub(super) served: S,
-    pub(crate) plan: Arc<Plan>,
-    pub(crate) variables: Variables,
-    /// Who asks, where not everybody is let in.
-    pub(crate) asker: Option<Asker>,
-}
-
-impl<S> Prepared<S> {
-    /// The same as a part of what a connection's operations may have.
-    pub(crate) fn within(self, core: &impl ExecutionContext, connection: &Arc<ResponseBudget>) -> Self {
-        let budget = operation_budget(core, connection);
-        Self { variables: self.variables.with_budget(Some(budget)), ..self }
-    }
-
-    pub(crate) fn kind(&self) -> OperationKind {
-        self.plan.selection.kind
-    }
-}
 
 /// Takes a request from its text to the bytes of its response. Dropping the future cancels the request.
 pub(crate) async fn respond<C: ExecutionContext>(
@@ -82,18 +42,30 @@ pub(crate) async fn respond<C: ExecutionContext>(
     allowed: AllowedKinds,
 ) -> Response {
     let mut clock = StageClock::start();
-    let mut kind = None;
-    let (outcome, body) = match prepare(core, context, parse, allowed, &mut clock, &mut kind) {
-        Ok(prepared) => {
-            let (ending, body) = finish(core, &prepared, &mut clock).await;
-            (ending.outcome(), ResponseBody { bytes: body, budget: prepared.variables.budget().cloned() })
+    let mut seen = Seen::default();
+    let finished = match prepare(core, context, parse, allowed, &mut clock, &mut seen) {
+        Ok(prepared) => finish(core, &prepared, &mut clock).await,
+        Err(error) => Err(error),
+    };
+    response(core, finished, seen, clock.times())
+}
+
+/// What has become of an operation as a response.
+pub(crate) fn response(
+    core: &impl ExecutionContext,
+    finished: Result<Finished, RequestError>,
+    seen: Seen,
+    times: StageTimes,
+) -> Response {
+    match finished {
+        Ok(Finished { ending, body, kept }) => {
+            Response { outcome: ending.outcome(), body, kept, seen, times }
         }
         Err(error) => {
-            let body = error_body(core, &error);
-            (Outcome::Refused(error), ResponseBody { bytes: body, budget: None })
+            let body = ResponseBody { bytes: error_body(core, &error).into(), budget: None };
+            Response { outcome: Outcome::Refused(error), body, kept: None, seen, times }
         }
-    };
-    Response { outcome, body, kind, times: clock.times() }
+    }
 }
 
 /// How far a request is that was given no time to wait.
@@ -101,7 +73,9 @@ pub(crate) enum Tried<S> {
     /// The response is written.
     Responded(Response<()>),
     /// A step may wait: [`finish`] is left to do.
-    Waits(Box<Prepared<S>>, StageClock),
+    Waits(Box<Prepared<S>>, StageClock, Seen),
+    /// Its rules have not let it in, which has been counted.
+    Denied(Box<Response>),
     /// The response has no body that is executed; nothing has been done.
     NotHere,
 }
@@ -117,20 +91,24 @@ pub(crate) fn try_respond<C: ExecutionContext>(
     begin: impl Fn(&mut Vec<u8>, &Outcome, usize),
 ) -> Tried<C::Served> {
     let mut clock = StageClock::start();
-    let mut kind = None;
+    let mut seen = Seen::default();
     let parse = || RequestParameters::from_json(body);
-    let outcome = match prepare(core, context, parse, allowed, &mut clock, &mut kind) {
+    let outcome = match prepare(core, context, parse, allowed, &mut clock, &mut seen) {
         Ok(prepared) => {
-            let Some(mut results) = try_execute(core, &prepared) else {
-                return Tried::Waits(Box::new(prepared), clock);
+            let results = if prepared.runs_at_once() { try_execute(core, &prepared) } else { None };
+            let Some(mut results) = results else {
+                return Tried::Waits(Box::new(prepared), clock, seen);
             };
             clock.ended(Stage::Execute);
             let plan = &prepared.plan;
-            let outcome = note_errors(core, plan, results.as_mut_slice()).outcome();
+            prepared.note_results(core, results.as_mut_slice());
+            let ending = note_errors(core, plan, results.as_mut_slice());
+            let outcome = ending.outcome();
             assemble_into(core, plan, results.as_mut_slice(), out, |out, length| {
                 begin(out, &outcome, length);
             });
             clock.ended(Stage::Assemble);
+            prepared.note_end(core, ending.has_errors, &clock);
             outcome
         }
         Err(error @ RequestError::Invalid(_)) => {
@@ -140,35 +118,51 @@ pub(crate) fn try_respond<C: ExecutionContext>(
             out.extend_from_slice(&body);
             outcome
         }
-        // It is counted once: what was refused took nothing.
-        Err(RequestError::Unreadable(_) | RequestError::NotAllowed | RequestError::Denied(_)) => {
-            return Tried::NotHere;
+        Err(error @ RequestError::Denied(_)) => {
+            return Tried::Denied(Box::new(response(core, Err(error), seen, clock.times())));
         }
+        Err(RequestError::Unreadable(_) | RequestError::NotAllowed) => return Tried::NotHere,
     };
-    Tried::Responded(Response { outcome, body: (), kind, times: clock.times() })
+    Tried::Responded(Response { outcome, body: (), kept: None, seen, times: clock.times() })
 }
 
-/// Only the first half; what is wrong with the request, as the body of a response.
+/// Only the first half, without counting it; what is wrong with the request, as the body of a response.
 pub(crate) fn check(
     core: &impl ExecutionContext,
     context: RequestContext,
     parameters: RequestParameters,
     allowed: AllowedKinds,
 ) -> Result<(), Vec<u8>> {
-    let prepared = prepare(core, context, || Ok(parameters), allowed, &mut StageClock::start(), &mut None);
+    let prepared =
+        plan(core, context, || Ok(parameters), allowed, &mut StageClock::start(), &mut Seen::default());
     let Err(error) = prepared else { return Ok(()) };
     let errors = error.into_errors("this kind is not taken here");
     Err(response::refuse(&errors, core.engine().detail()))
 }
 
-/// The first half of the pipeline, which does not wait: parse, validate, plan. `kind` is told as soon as it is known.
+/// The first half of the pipeline, which does not wait: parse, validate, plan, and count it by its rules. `seen` is filled in
+/// as it becomes known.
 pub(crate) fn prepare<C: ExecutionContext>(
     core: &C,
     context: RequestContext,
     parse: impl FnOnce() -> Result<RequestParameters, RequestFault>,
     allowed: AllowedKinds,
     clock: &mut StageClock,
-    kind: &mut Option<OperationKind>,
+    seen: &mut Seen,
+) -> Result<Prepared<C::Served>, RequestError> {
+    let prepared = plan(core, context, parse, allowed, clock, seen)?;
+    prepared.admit(core)?;
+    Ok(prepared)
+}
+
+/// As [`prepare`], without counting it.
+fn plan<C: ExecutionContext>(
+    core: &C,
+    context: RequestContext,
+    parse: impl FnOnce() -> Result<RequestParameters, RequestFault>,
+    allowed: AllowedKinds,
+    clock: &mut StageClock,
+    seen: &mut Seen,
 ) -> Result<Prepared<C::Served>, RequestError> {
     let served = core.served(&context);
     let limits = core.engine().limits();
@@ -179,7 +173,7 @@ pub(crate) fn prepare<C: ExecutionContext>(
 
     let RequestParameters { query, operation_name, variables, .. } = parameters;
     let operation = find_operation(&served, limits, &query, operation_name.as_deref()).map_err(refused)?;
-    *kind = Some(operation.kind());
+    seen.kind = Some(operation.kind());
     if !allowed.include(operation.kind()) {
         return Err(RequestError::NotAllowed);
     }
@@ -192,10 +186,10 @@ pub(crate) fn prepare<C: ExecutionContext>(
         let plan = Plan::make(served.plan_inputs(limits), &operation, &query, &variables).map_err(refused)?;
         served.cache.insert_plan(operation.id(), shape, plan)
     };
-    plan.complexity.check(&variables, limits.max_complexity).map_err(|error| refused(vec![error]))?;
-    if let Some(asker) = &context.asker {
-        asker.admit(operation.name().map(Name::as_str), &plan).map_err(RequestError::Denied)?;
-    }
+    let cost = plan.complexity.with(&variables);
+    seen.cost = Some(cost);
+    let role = context.asker.as_ref().map(Asker::role);
+    check_size(&plan, cost, limits, role).map_err(|error| refused(vec![error]))?;
     let variables = context.add_session(variables);
     let RequestContext { asker, caller, .. } = context;
     let variables = match caller {
@@ -209,11 +203,21 @@ pub(crate) fn prepare<C: ExecutionContext>(
         variables.with_budget(Some(operation_budget(core, &core.site().responses)))
     };
     clock.ended(Stage::Plan);
-    Ok(Prepared { served, plan, variables, asker })
+    Ok(Prepared { served, operation, plan, variables, asker, cost })
+}
+
+/// Whether an operation is within the limits of all, and of the role of who asks.
+fn check_size(plan: &Plan, cost: u64, limits: &Limits, role: Option<&Role>) -> Result<(), GraphqlError> {
+    let of_role = role.and_then(|role| role.max_complexity).unwrap_or(u64::MAX);
+    check_estimate(cost, limits.max_complexity.min(of_role))?;
+    check_depth(plan.depth, role.and_then(|role| role.max_depth).unwrap_or(usize::MAX))
 }
 
 /// What the response of an operation may have, of what all of its kind may.
-fn operation_budget(core: &impl ExecutionContext, whole: &Arc<ResponseBudget>) -> Arc<ResponseBudget> {
+pub(super) fn operation_budget(
+    core: &impl ExecutionContext,
+    whole: &Arc<ResponseBudget>,
+) -> Arc<ResponseBudget> {
     whole.part(ResponseLimit::Operation, core.settings().max_operation_bytes)
 }
 
@@ -232,12 +236,29 @@ impl Ending {
     }
 }
 
-/// The second half: execute, assemble. The body, and what is known of it.
+/// The second half: execute, assemble; as its rules have it.
 pub(crate) async fn finish<C: ExecutionContext>(
     core: &C,
     prepared: &Prepared<C::Served>,
     clock: &mut StageClock,
-) -> (Ending, Vec<u8>) {
+) -> Result<Finished, RequestError> {
+    let finished = match prepared.rules() {
+        Some(_) => core.finish_by_rules(prepared, clock).await,
+        None => Ok(execute_and_assemble(core, prepared, clock).await),
+    };
+    match &finished {
+        Ok(Finished { ending, .. }) => prepared.note_end(core, ending.has_errors, clock),
+        Err(error) => prepared.note_refusal(core, error, true),
+    }
+    finished
+}
+
+/// Executes an operation, whatever its rules are.
+pub(super) async fn execute_and_assemble<C: ExecutionContext>(
+    core: &C,
+    prepared: &Prepared<C::Served>,
+    clock: &mut StageClock,
+) -> Finished {
     let mut results = match try_execute(core, prepared) {
         Some(results) => results,
         None => match execute(core, prepared).await {
@@ -246,15 +267,19 @@ pub(crate) async fn finish<C: ExecutionContext>(
                 clock.ended(Stage::Execute);
                 note_whole(core, &prepared.plan, has_errors);
                 clock.ended(Stage::Assemble);
-                return (Ending { has_errors, is_overloaded: false }, body);
+                prepared.note_whole_end(core, has_errors);
+                let body = ResponseBody { bytes: body.into(), budget: prepared.variables.budget().cloned() };
+                return Finished { ending: Ending { has_errors, is_overloaded: false }, body, kept: None };
             }
         },
     };
     clock.ended(Stage::Execute);
+    prepared.note_results(core, results.as_mut_slice());
 
-    let finished = assemble(core, &prepared.plan, results.as_mut_slice());
+    let (ending, bytes) = assemble(core, &prepared.plan, results.as_mut_slice());
     clock.ended(Stage::Assemble);
-    finished
+    let body = ResponseBody { bytes: bytes.into(), budget: prepared.variables.budget().cloned() };
+    Finished { ending, body, kept: None }
 }
 
 /// Counts the root fields of an operation that one source has executed.
@@ -360,7 +385,7 @@ impl Results {
 /// Executes root fields in their order where none of them waits; none where one does, and nothing has been done.
 fn try_execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) -> Option<Results> {
     let Prepared { served, plan, variables, .. } = prepared;
-    if plan.interception.is_some() || !plan.joins.is_empty() || plan.steps.iter().any(Step::waits) {
+    if plan.waits() {
         return None;
     }
     let answer = |(field, step): (&Field, &Step)| match step {
@@ -368,17 +393,27 @@ fn try_execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) ->
         Step::Schema(about) => about_schema(core, served, field, about, variables),
     };
     let fields = &plan.selection.fields;
-    Some(match plan.steps.as_slice() {
+    let results = match plan.steps.as_slice() {
         [only] => Results::One(answer((&fields[0], only))),
         steps => Results::Many(fields.iter().zip(steps).map(answer).collect()),
-    })
+    };
+    if plan.selection.kind == OperationKind::Mutation {
+        for (source, _) in by_source(plan) {
+            core.site().mutations.count(source);
+        }
+    }
+    Some(results)
 }
 
 /// Root fields of a query at the same time, those of a mutation one after the other.
 async fn execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) -> Executed {
-    let Prepared { served, plan, variables, asker } = prepared;
+    let Prepared { served, plan, variables, asker, .. } = prepared;
     if let Some((source, operation)) = &plan.whole {
-        return match core.execute(*source, operation, variables).await {
+        let executed = core.execute(*source, operation, variables).await;
+        if plan.selection.kind == OperationKind::Mutation {
+            core.site().mutations.count(*source);
+        }
+        return match executed {
             OperationResult::Body { bytes, has_errors } => Executed::Whole { body: bytes, has_errors },
             OperationResult::Fields(results) => Executed::Fields(Results::Many(results)),
         };
@@ -476,6 +511,7 @@ async fn mutate(
     for (source, members) in by_source(plan) {
         let roots: Vec<&PreparedField> = members.iter().map(|&(_, root)| root).collect();
         let answers = core.mutate(source, &roots, variables).await;
+        core.site().mutations.count(source);
         place(&mut results, &members, answers);
     }
     with_the_rest(core, served, plan, variables, results).await

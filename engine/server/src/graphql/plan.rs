@@ -2,14 +2,21 @@
 
 use std::{
     borrow::Cow,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
-use prony_access::{Operations, RuleId};
+use prony_access::RuleId;
 use prony_graphql::{
     Name,
     cache::Weight,
-    document::{Operation, complexity::Complexity, limits::Limits},
+    document::{
+        Operation,
+        complexity::{Complexity, depth},
+        limits::Limits,
+    },
     error::{ErrorCode, GraphqlError},
     introspection,
     response::FieldResult,
@@ -19,8 +26,16 @@ use prony_graphql::{
 };
 use prony_source::{FieldRequest, OperationRequest, PreparedField, SourceSchema};
 
-use super::interception::{Interception, InterceptorIndex};
-use crate::joins::{JoinNode, JoinPlanner, Joins};
+use super::{
+    core::CoreEngine,
+    interception::{Interception, InterceptorIndex},
+    versions::Versions,
+};
+use crate::{
+    access::OperationRules,
+    joins::{JoinNode, JoinPlanner, Joins},
+    observe::OperationLabel,
+};
 
 /// What a plan is made from.
 #[derive(Debug, Clone, Copy)]
@@ -36,9 +51,19 @@ pub(crate) struct PlanInputs<'a> {
 /// The owner of fields that the server answers itself, with null.
 pub(super) const NO_SOURCE: SourceId = SourceId(u16::MAX);
 
+/// Names a [`Plan`] as long as the process lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct PlanId(pub(super) u64);
+
+fn next_id() -> PlanId {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    PlanId(NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
 /// Kept in the plan cache.
 #[derive(Debug)]
 pub(crate) struct Plan {
+    pub(super) id: PlanId,
     pub(crate) selection: Selection,
     /// One for each field of the selection.
     pub(crate) steps: Vec<Step>,
@@ -49,9 +74,15 @@ pub(crate) struct Plan {
     pub(crate) complexity: Complexity,
     /// What is called around its fields; none where nothing is.
     pub(crate) interception: Option<Box<Interception>>,
+    /// Of its nested objects.
+    pub(super) depth: usize,
     weight_bytes: usize,
     /// What is asked of its root fields, by the rules of the configuration that asked first.
-    rules: OnceLock<(Arc<Operations>, Box<[RuleId]>)>,
+    rules: OnceLock<(Arc<OperationRules>, Box<[RuleId]>)>,
+    /// Of what its response depends on, once somebody keeps that.
+    versions: OnceLock<Arc<Versions>>,
+    /// Of the operation's name, once it was executed.
+    label: OnceLock<OperationLabel>,
 }
 
 /// How one root field is answered.
@@ -122,7 +153,8 @@ impl Plan {
         if !errors.is_empty() {
             return Err(errors);
         }
-        let complexity = Complexity::of(&selection.fields);
+        let complexity = Complexity::of(&selection.fields, &limits.weights);
+        let depth = depth(&selection.fields);
         let interception = interceptors
             .and_then(|index| Interception::of(index, schema, sources, selection.kind, &selection.fields));
         // What is joined or intercepted is executed field by field.
@@ -134,8 +166,20 @@ impl Plan {
             + steps.iter().map(Step::weight_bytes).sum::<usize>()
             + whole.as_ref().map_or(0, |(_, operation)| operation.weight_bytes())
             + joins.iter().map(|(_, node)| node.weight_bytes()).sum::<usize>();
-        let rules = OnceLock::new();
-        Ok(Self { selection, steps, whole, joins, complexity, interception, weight_bytes, rules })
+        Ok(Self {
+            id: next_id(),
+            selection,
+            steps,
+            whole,
+            joins,
+            complexity,
+            interception,
+            depth,
+            weight_bytes,
+            rules: OnceLock::new(),
+            versions: OnceLock::new(),
+            label: OnceLock::new(),
+        })
     }
 
     /// The same with other fields, for one execution: those that are changed are planned anew. What cannot be planned is added
@@ -148,7 +192,7 @@ impl Plan {
         changed: &[bool],
         refused: &mut [Option<GraphqlError>],
     ) -> Self {
-        let PlanInputs { schema, sources, joins, .. } = inputs;
+        let PlanInputs { schema, sources, joins, limits, .. } = inputs;
         // Keys of joins come behind the values that were added.
         let planner = JoinPlanner { joins, sources, keys_variable: variables.values().len() };
         let (kind, mut steps, mut joins) = (self.selection.kind, self.steps.clone(), Vec::new());
@@ -169,7 +213,9 @@ impl Plan {
             }
         }
         Self {
-            complexity: Complexity::of(&fields),
+            id: next_id(),
+            complexity: Complexity::of(&fields, &limits.weights),
+            depth: depth(&fields),
             selection: Selection { kind, fields },
             steps,
             whole: None,
@@ -177,13 +223,15 @@ impl Plan {
             interception: None,
             weight_bytes: 0,
             rules: OnceLock::new(),
+            versions: OnceLock::new(),
+            label: OnceLock::new(),
         }
     }
 }
 
 impl Plan {
     /// The rules for its root fields, one a field. `name` is the operation's, which all who have the plan have in common.
-    pub(super) fn rules(&self, operations: &Arc<Operations>, name: Option<&str>) -> Cow<'_, [RuleId]> {
+    pub(super) fn rules(&self, rules: &Arc<OperationRules>, name: Option<&str>) -> Cow<'_, [RuleId]> {
         let find = || -> Box<[RuleId]> {
             let root = match self.selection.kind {
                 OperationKind::Query => "Query",
@@ -191,11 +239,26 @@ impl Plan {
                 OperationKind::Subscription => "Subscription",
             };
             let fields = self.selection.fields.iter();
-            fields.filter_map(|field| operations.rule(name, root, &field.name)).collect()
+            fields.filter_map(|field| rules.operations.rule(name, root, &field.name)).collect()
         };
-        let (known, rules) = self.rules.get_or_init(|| (Arc::clone(operations), find()));
+        let (known, found) = self.rules.get_or_init(|| (Arc::clone(rules), find()));
         // Others come only with another configuration.
-        if Arc::ptr_eq(known, operations) { Cow::Borrowed(rules) } else { Cow::Owned(find().into_vec()) }
+        if Arc::ptr_eq(known, rules) { Cow::Borrowed(found) } else { Cow::Owned(find().into_vec()) }
+    }
+
+    /// The version of what the response to a query depends on.
+    pub(super) fn versions(&self, core: &CoreEngine) -> &Arc<Versions> {
+        self.versions.get_or_init(|| Arc::new(Versions::of(core, &self.steps)))
+    }
+
+    /// What metrics count the operation under, which `find` says once.
+    pub(super) fn label(&self, find: impl FnOnce() -> OperationLabel) -> OperationLabel {
+        *self.label.get_or_init(find)
+    }
+
+    /// Whether a step may have to be waited for.
+    pub(super) fn waits(&self) -> bool {
+        self.interception.is_some() || !self.joins.is_empty() || self.steps.iter().any(Step::waits)
     }
 }
 

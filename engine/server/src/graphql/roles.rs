@@ -1,11 +1,14 @@
 //! What each role is served: schemas of their own, which are made when they are first asked for.
 
 use std::{
+    borrow::Cow,
     net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
 };
 
-use prony_access::{AccessSettings, Identity, OperationRefusal, Operations, Role, RoleId, Times, Way};
+use prony_access::{
+    AccessSettings, Identity, LimitState, OperationRefusal, Role, RoleId, RuleId, Times, Way,
+};
 use prony_graphql::{
     selection::{SlotRoot, Value},
     variables::{Authority, Policies},
@@ -15,6 +18,7 @@ use prony_source::permissions::{Permissions, TablePermissions};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{engine::Engine, merging::joined, plan::Plan, served::Served};
+use crate::access::{OperationRules, Places};
 
 /// The roles of a configuration, and what they are served.
 #[derive(Debug)]
@@ -30,7 +34,7 @@ pub(crate) struct RoleSchemas {
 #[derive(Debug, Clone)]
 pub(crate) struct Asker {
     pub(crate) roles: Arc<RoleSchemas>,
-    pub(crate) operations: Arc<Operations>,
+    pub(crate) rules: Arc<OperationRules>,
     pub(crate) identity: Arc<Identity>,
     /// Of the client, behind trusted proxies.
     pub(crate) address: IpAddr,
@@ -71,20 +75,48 @@ impl RoleSchemas {
 }
 
 impl Asker {
-    /// Counts an operation by the rules for its root fields.
+    /// The rules for the root fields of an operation.
+    pub(crate) fn rules_of<'p>(&self, name: Option<&str>, plan: &'p Plan) -> Cow<'p, [RuleId]> {
+        if self.rules.operations.is_empty() {
+            return Cow::Borrowed(&[]);
+        }
+        plan.rules(&self.rules, name)
+    }
+
+    /// Counts an operation by its rules.
     ///
     /// # Errors
     /// A scope is missing, or a limit is reached.
-    pub(crate) fn admit(&self, name: Option<&str>, plan: &Plan) -> Result<(), OperationRefusal> {
-        if self.operations.is_empty() {
+    pub(crate) fn admit(&self, rules: &[RuleId]) -> Result<(), OperationRefusal> {
+        if rules.is_empty() {
             return Ok(());
         }
-        let now = clock_gettime(ClockId::Monotonic);
         let unix_s = clock_gettime(ClockId::RealtimeCoarse).tv_sec;
-        let monotonic_ns = now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned();
-        let asker = prony_access::Asker { identity: &self.identity, address: self.address };
-        let times = Times { monotonic_ns, unix_s };
-        self.operations.admit(&plan.rules(&self.operations, name), &asker, times).map(|_| ())
+        let times = Times { monotonic_ns: monotonic_ns(), unix_s };
+        self.rules.operations.admit(rules, &self.for_limits(), times).map(|_| ())
+    }
+
+    /// Waits until an operation may run by its rules.
+    pub(crate) async fn places(&self, rules: &[RuleId]) -> Result<Places, LimitState> {
+        self.rules.places(rules, &self.for_limits()).await
+    }
+
+    /// What a subscription needs by its rules, as long as it lives.
+    pub(crate) fn places_of_subscription(&self, rules: &[RuleId]) -> Result<Places, LimitState> {
+        self.rules.places_of_subscription(rules, &self.for_limits())
+    }
+
+    fn for_limits(&self) -> prony_access::Asker<'_> {
+        prony_access::Asker { identity: &self.identity, address: self.address }
+    }
+
+    pub(crate) fn role(&self) -> &Role {
+        self.roles.role(self.identity.role)
+    }
+
+    /// Whether the rows that its role sees depend on who asks.
+    pub(crate) fn sees_by_session(&self) -> bool {
+        !self.roles.variables[self.identity.role.index()].is_empty()
     }
 
     /// What is granted to who asks, for directives of schemas of functions.
@@ -110,6 +142,12 @@ impl Asker {
         let values: Vec<_> = used.iter().map(|index| self.identity.session.get(*index)).collect();
         serde_json::to_string(&values).expect("JSON values are JSON").into()
     }
+}
+
+/// Of a clock that is never set back.
+pub(crate) fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
 fn variables(role: &Role, of_sources: &[usize]) -> Box<[usize]> {

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     access::{self, fields},
     graphql::{Asker, ExecutionContext, RequestContext},
+    observe::AuditEntry,
 };
 
 /// The context of a request; what is refused is counted and logged.
@@ -55,6 +56,11 @@ pub(super) fn api_role_refusal(asker: &Asker) -> AuthRefusal {
 /// Counts a refusal, and tells the log why.
 pub(crate) fn note(core: &impl ExecutionContext, refusal: &AuthRefusal) {
     core.metrics().auth_refused(refusal.kind);
+    let audit = &core.site().audit;
+    // What an operation lacks is written down with the operation.
+    if audit.is_on() && refusal.kind != RefusalKind::InsufficientScope {
+        audit.note(&AuditEntry::of_request(&refusal.reason));
+    }
     tracing::info!(kind = refusal.kind.name(), reason = refusal.reason, "a request was refused");
 }
 

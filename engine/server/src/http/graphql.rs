@@ -16,12 +16,12 @@ use super::{
     authentication, events,
     graphql_body::read_body,
     media::{self, Media},
-    reply::{JSON, Reply, not_allowed, refusal, reply},
+    reply::{JSON, Reply, empty, not_allowed, refusal, reply},
 };
 use crate::{
     graphql::{
-        CoreEngine, ExecutionContext, StageTimes,
-        outcome::{Outcome, RequestError, Response},
+        CoreEngine, ExecutionContext, StageTimes, monotonic_ns,
+        outcome::{Outcome, RequestError, Response, Seen},
         pipeline::{self, AllowedKinds},
     },
     observe::OutcomeKind,
@@ -29,6 +29,8 @@ use crate::{
 
 /// Asks for a `Server-Timing` header, as the parameter `timing` does.
 const TIMING_HEADER: HeaderName = HeaderName::from_static("x-prony-timing");
+/// Asks for what the operation is estimated to cost; the response has it in a header of the same name.
+const COST_HEADER: HeaderName = HeaderName::from_static("x-prony-cost");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 /// Seconds after which a source that had no room may have some.
 pub(super) const OVERLOAD_RETRY_AFTER: &str = "1";
@@ -53,8 +55,7 @@ where
         let message = "the client accepts neither application/graphql-response+json nor application/json";
         return bad(core, refusal(StatusCode::NOT_ACCEPTABLE, JSON, message));
     };
-    let wants_timing = request.headers().contains_key(TIMING_HEADER)
-        || request.uri().query().is_some_and(|query| query::has(query, "timing"));
+    let wishes = Wishes::of(&request);
     let responded = match *request.method() {
         Method::POST => post(core, request, media).await,
         Method::GET | Method::HEAD => {
@@ -68,7 +69,7 @@ where
         ref method => Err(not_allowed(ALLOW, &format!("{method} is not allowed here; use POST or GET"))),
     };
     match responded {
-        Ok(response) => to_http(core, response, media, wants_timing),
+        Ok(response) => to_http(core, response, media, &wishes),
         Err(reply) => bad(core, reply),
     }
 }
@@ -132,11 +133,54 @@ fn from_query(query: &str) -> Result<RequestParameters, RequestFault> {
     )
 }
 
-fn to_http(core: &impl ExecutionContext, response: Response, media: Media, wants_timing: bool) -> Reply {
-    let Response { outcome, body, kind, times } = response;
+/// What a request's head says of its response.
+#[derive(Debug, Default)]
+pub(super) struct Wishes {
+    wants_timing: bool,
+    wants_cost: bool,
+    /// The values of `If-None-Match`, where it counts.
+    validators: Vec<HeaderValue>,
+}
+
+impl Wishes {
+    fn of<B>(request: &Request<B>) -> Self {
+        let wants_timing = request.headers().contains_key(TIMING_HEADER)
+            || request.uri().query().is_some_and(|query| query::has(query, "timing"));
+        let wants_cost = request.headers().contains_key(COST_HEADER);
+        Self { wants_timing, wants_cost, validators: validators(request) }
+    }
+}
+
+/// Of a request that reads (RFC 9110, section 13.1.2).
+fn validators<B>(request: &Request<B>) -> Vec<HeaderValue> {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return Vec::new();
+    }
+    request.headers().get_all(header::IF_NONE_MATCH).iter().cloned().collect()
+}
+
+/// Whether one of them stands for a response with this validator; they are compared weakly (RFC 9110, section 8.8.3.2).
+fn is_known(validators: &[HeaderValue], etag: &str) -> bool {
+    let lists = validators.iter().filter_map(|value| value.to_str().ok());
+    let mut each = lists.flat_map(|list| list.split(','));
+    each.any(|one| matches!(one.trim(), "*") || one.trim().trim_start_matches("W/") == etag)
+}
+
+pub(super) fn to_http(
+    core: &impl ExecutionContext,
+    response: Response,
+    media: Media,
+    wishes: &Wishes,
+) -> Reply {
+    let Response { outcome, body, kept, seen: Seen { kind, cost }, times } = response;
     core.metrics().request_ended(kind, outcome.counted(), &times);
     let status = status(&outcome, media);
     let mut http = match outcome {
+        Outcome::Executed { .. }
+            if kept.as_ref().is_some_and(|kept| is_known(&wishes.validators, &kept.etag)) =>
+        {
+            empty(StatusCode::NOT_MODIFIED)
+        }
         Outcome::Executed { .. } | Outcome::Refused(RequestError::Invalid(_)) => {
             reply(status, media.header(), body)
         }
@@ -158,8 +202,18 @@ fn to_http(core: &impl ExecutionContext, response: Response, media: Media, wants
             not_allowed("POST, OPTIONS", "GET may only query; send mutations with POST")
         }
     };
-    if wants_timing {
+    if let Some(kept) = kept {
+        for (name, value) in kept.headers(monotonic_ns()) {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                http.headers_mut().insert(name, value);
+            }
+        }
+    }
+    if wishes.wants_timing {
         add_timing(http.headers_mut(), &times);
+    }
+    if let Some(cost) = cost.filter(|_| wishes.wants_cost) {
+        http.headers_mut().insert(COST_HEADER, HeaderValue::from(cost));
     }
     http
 }

@@ -34,6 +34,7 @@ pub use crate::config::Route;
 use crate::{
     config::Settings,
     graphql::{CoreEngine, ExecutionContext as _},
+    observe::CachesStatistics,
     subscriptions,
 };
 
@@ -223,7 +224,12 @@ fn metrics(core: &CoreEngine) -> Reply {
     let of_sources = sources.flat_map(|source| source.source.metrics(&source.name));
     let of_tls = core.site().tls.iter().flat_map(|tls| tls.metrics());
     let others = of_sources.chain(of_tls).collect();
-    let text = core.site().metrics.text(cache.operation_statistics(), cache.plan_statistics(), others);
+    let caches = CachesStatistics {
+        operations: cache.operation_statistics(),
+        plans: cache.plan_statistics(),
+        responses: core.site().response_cache.statistics(),
+    };
+    let text = core.site().metrics.text(caches, &core.site().audit, others);
     match text {
         Ok(text) => reply(StatusCode::OK, OPEN_METRICS, text),
         Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, JSON, &error.to_string()),

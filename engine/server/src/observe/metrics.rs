@@ -19,7 +19,9 @@ use prony_graphql::{cache::CacheStatistics, selection::OperationKind};
 use prony_source::{Metric, MetricKind};
 
 use super::{
+    audit::Audit,
     histogram::{Histogram, Total, add},
+    operations::{OperationCounts, OperationLabel, OperationLabels, OperationTotal},
     process,
 };
 use crate::{
@@ -77,6 +79,7 @@ pub(crate) struct CoreMetrics {
     auth_refusals: [AtomicU64; AUTH_REFUSALS.len()],
     /// By the reason's place in [`Handover::ALL`].
     handovers: [AtomicU64; Handover::ALL.len()],
+    operations: OperationCounts,
 }
 
 /// Counts one connection that stays, until it is dropped.
@@ -114,9 +117,14 @@ impl Drop for InFlight<'_> {
 }
 
 impl CoreMetrics {
-    fn new(sources: usize) -> Self {
+    fn new(sources: usize, labels: usize) -> Self {
         let sources = std::iter::repeat_with(Default::default).take(sources).collect();
-        Self { sources, ..Self::default() }
+        Self { sources, operations: OperationCounts::new(labels), ..Self::default() }
+    }
+
+    /// By the name of the operation.
+    pub(crate) fn operations(&self) -> &OperationCounts {
+        &self.operations
     }
 
     pub(crate) fn load(&self) -> Arc<Load> {
@@ -206,17 +214,24 @@ impl CoreMetrics {
 pub(crate) struct Metrics {
     cores: Vec<CoreMetrics>,
     sources: Vec<String>,
+    labels: OperationLabels,
     started: SystemTime,
 }
 
 impl Metrics {
-    pub(crate) fn new(cores: usize, sources: Vec<String>) -> Self {
-        let count = sources.len();
+    pub(crate) fn new(cores: usize, sources: Vec<String>, labels: OperationLabels) -> Self {
+        let (count, names) = (sources.len(), labels.len());
         Self {
-            cores: std::iter::repeat_with(|| CoreMetrics::new(count)).take(cores).collect(),
+            cores: std::iter::repeat_with(|| CoreMetrics::new(count, names)).take(cores).collect(),
             sources,
+            labels,
             started: SystemTime::now(),
         }
+    }
+
+    /// The label of an operation that is executed.
+    pub(crate) fn label(&self, name: Option<&str>) -> OperationLabel {
+        self.labels.label(name)
     }
 
     pub(crate) fn core(&self, index: usize) -> &CoreMetrics {
@@ -226,8 +241,8 @@ impl Metrics {
     /// The text that a scrape reads.
     pub(crate) fn text(
         &self,
-        operations: CacheStatistics,
-        plans: CacheStatistics,
+        caches: CachesStatistics,
+        audit: &Audit,
         of_sources: Vec<Metric>,
     ) -> Result<String, fmt::Error> {
         let (gauges, counters) = families(of_sources);
@@ -235,8 +250,14 @@ impl Metrics {
         let snapshot = Snapshot {
             requests: self.requests(),
             stages: self.histograms(),
-            gauges: self.gauges(operations, plans).into_iter().chain(gauges).collect(),
-            counters: self.counters(operations, plans).into_iter().chain(counters).collect(),
+            gauges: self.gauges(caches).into_iter().chain(gauges).collect(),
+            counters: self
+                .counters(caches)
+                .into_iter()
+                .chain(self.by_operation())
+                .chain(audit.counters())
+                .chain(counters)
+                .collect(),
         };
         registry.register_collector(Box::new(snapshot));
         let mut text = String::new();
@@ -272,7 +293,7 @@ impl Metrics {
         all
     }
 
-    fn gauges(&self, operations: CacheStatistics, plans: CacheStatistics) -> Vec<Family<f64>> {
+    fn gauges(&self, caches: CachesStatistics) -> Vec<Family<f64>> {
         let open = self.cores.iter().map(|core| core.load.open_connections() as f64).sum();
         let in_flight = self.sum(|core| core.in_flight.load(Relaxed)) as f64;
         let sockets = self.sum(|core| core.sockets.load(Relaxed)) as f64;
@@ -280,12 +301,7 @@ impl Metrics {
         let subscriptions = self.sum(|core| core.subscriptions.load(Relaxed)) as f64;
         let process = process::read();
         let started = self.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        let cache = |read: fn(&CacheStatistics) -> u64| {
-            vec![
-                (labels(&[("cache", "operations")]), read(&operations) as f64),
-                (labels(&[("cache", "plans")]), read(&plans) as f64),
-            ]
-        };
+        let cache = |read: fn(&CacheStatistics) -> u64| caches.samples(read);
         vec![
             single("prony_connections", "Open connections", open),
             single("prony_requests_in_flight", "Requests being answered", in_flight),
@@ -302,13 +318,8 @@ impl Metrics {
         ]
     }
 
-    fn counters(&self, operations: CacheStatistics, plans: CacheStatistics) -> Vec<Family<f64>> {
-        let cache = |read: fn(&CacheStatistics) -> u64| {
-            vec![
-                (labels(&[("cache", "operations")]), read(&operations) as f64),
-                (labels(&[("cache", "plans")]), read(&plans) as f64),
-            ]
-        };
+    fn counters(&self, caches: CachesStatistics) -> Vec<Family<f64>> {
+        let cache = |read: fn(&CacheStatistics) -> u64| caches.samples(read);
         let source = |which: usize| {
             let count = |index: usize| self.sum(|core| core.sources[index][which].load(Relaxed)) as f64;
             let names = self.sources.iter().enumerate();
@@ -355,6 +366,50 @@ impl Metrics {
     }
 }
 
+/// What the caches have done and hold.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CachesStatistics {
+    pub(crate) operations: CacheStatistics,
+    pub(crate) plans: CacheStatistics,
+    pub(crate) responses: CacheStatistics,
+}
+
+impl CachesStatistics {
+    fn samples(&self, read: fn(&CacheStatistics) -> u64) -> Vec<(Labels, f64)> {
+        let each = [("operations", self.operations), ("plans", self.plans), ("responses", self.responses)];
+        each.iter().map(|(name, found)| (labels(&[("cache", name)]), read(found) as f64)).collect()
+    }
+}
+
+impl Metrics {
+    fn by_operation(&self) -> Vec<Family<f64>> {
+        let totals = self.labels.totals(self.cores.iter().map(CoreMetrics::operations));
+        let family = |name, help, read: fn(&OperationTotal) -> f64| {
+            let sample = |total: &OperationTotal| (labels(&[("operation", &total.name)]), read(total));
+            Family::new(name, help, totals.iter().map(sample).collect())
+        };
+        let refusals = totals.iter().flat_map(|total| {
+            let label = |reason| labels(&[("operation", &total.name), ("reason", reason)]);
+            total.refusals.iter().map(move |(reason, count)| (label(reason), *count as f64))
+        });
+        vec![
+            family("prony_operation_requests", "Requests by the name of the operation", |total| {
+                total.requests as f64
+            }),
+            family("prony_operation_errors", "Those whose response has errors", |total| total.errors as f64),
+            Family::new(
+                "prony_operation_refusals",
+                "Those that rules have not let in, by the reason",
+                refusals.collect(),
+            ),
+            family("prony_operation_seconds", "Time of those that were executed", |total| total.seconds),
+            family("prony_operation_cost", "What those that were executed were estimated to cost", |total| {
+                total.cost as f64
+            }),
+        ]
+    }
+}
+
 /// Gauges and counters of all sources; those of one name are one family.
 fn families(metrics: Vec<Metric>) -> (Vec<Family<f64>>, Vec<Family<f64>>) {
     let (mut gauges, mut counters) = (Vec::new(), Vec::new());
@@ -371,7 +426,7 @@ fn families(metrics: Vec<Metric>) -> (Vec<Family<f64>>, Vec<Family<f64>>) {
 
 /// One metric with its samples.
 #[derive(Debug)]
-struct Family<T> {
+pub(super) struct Family<T> {
     name: &'static str,
     help: &'static str,
     samples: Vec<(Labels, T)>,
@@ -383,7 +438,7 @@ impl<T> Family<T> {
     }
 }
 
-fn single(name: &'static str, help: &'static str, value: f64) -> Family<f64> {
+pub(super) fn single(name: &'static str, help: &'static str, value: f64) -> Family<f64> {
     Family::new(name, help, vec![(labels(&[]), value)])
 }
 

@@ -2,12 +2,16 @@
 //! with the log.
 
 pub mod allocations;
+mod audit;
 mod histogram;
 mod metrics;
+mod operations;
 mod process;
 mod reference;
 
 pub(crate) use self::{
-    metrics::{CoreMetrics, Counted, Metrics, OutcomeKind},
+    audit::{Audit, AuditEntry, AuditField, AuditOutcome},
+    metrics::{CachesStatistics, CoreMetrics, Counted, Metrics, OutcomeKind},
+    operations::{OperationLabel, OperationLabels, RefusalReason},
     reference::References,
 };

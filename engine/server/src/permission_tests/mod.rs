@@ -6,7 +6,7 @@ mod verdict;
 
 use std::{net::Ipv4Addr, sync::Arc};
 
-use prony_access::{Authenticator, Identity, Openness, Operations, Scopes};
+use prony_access::{Authenticator, Identity, Openness, Scopes};
 use prony_graphql::request::RequestParameters;
 use serde_json::{Value as Json, json};
 
@@ -52,7 +52,7 @@ async fn ask(core: &CoreEngine, test: &PermissionTest, mutations: bool) -> Json 
     let asker = Asker {
         roles: Arc::new(RoleSchemas::new(Arc::clone(access))),
         // Of each test their own: limits count from nothing.
-        operations: Arc::new(Operations::new(access)),
+        rules: Arc::new(crate::access::OperationRules::alone(access)),
         identity,
         address: Ipv4Addr::LOCALHOST.into(),
     };

@@ -53,7 +53,7 @@ async fn run(
     mut stopping: Stopping,
 ) {
     let connections = Rc::new(Connections::default());
-    let engine = Rc::new(CoreEngine::attach(index, site));
+    let engine = CoreEngine::attach(index, site);
     let protocol = connection::protocol(engine.settings());
     while let Some(arrival) = arrivals.recv().await {
         let task = connection::serve(arrival, protocol.clone(), Rc::clone(&engine), Rc::clone(&connections));

@@ -17,6 +17,7 @@ pub(crate) async fn follow(site: Arc<Site>) {
     let Some(reload) = site.settings.reload.clone() else {
         loop {
             hung_up(&mut hangup).await;
+            site.audit.reopen();
             tracing::info!("SIGHUP: there is no configuration file to read again");
             reload_sources(&site);
         }
@@ -27,6 +28,9 @@ pub(crate) async fn follow(site: Arc<Site>) {
             () = hung_up(&mut hangup) => true,
             () = tokio::time::sleep(LOOK) => false,
         };
+        if is_asked {
+            site.audit.reopen();
+        }
         let stamp = reload.stamp();
         // A file that is being replaced is not there for a moment.
         if !is_asked && (stamp == seen || stamp.is_none()) {

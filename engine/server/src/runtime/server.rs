@@ -24,6 +24,7 @@ use super::{
     stop::{self, Phase, Stopper, Stopping},
 };
 use crate::{
+    access::quota_file,
     config::Settings,
     graphql::{self, Engine, OpenError},
     site::Site,
@@ -202,9 +203,9 @@ fn control(
     };
     let max_connections = descriptors::connections(settings.max_connections);
     let has_tls = tls.is_some();
-    let cores = LocalSet::new().block_on(&runtime, async {
-        let cores = match open(settings, tls, cpus, &stopping).await {
-            Ok(cores) => cores,
+    let opened = LocalSet::new().block_on(&runtime, async {
+        let (site, cores) = match open(settings, tls, cpus, &stopping).await {
+            Ok(opened) => opened,
             Err(error) => {
                 let _ = ready.send(Err(error));
                 return None;
@@ -219,9 +220,9 @@ fn control(
             },
             () = crowd.watch(&cores) => {}
         }
-        Some(cores)
+        Some((site, cores))
     });
-    let Some(cores) = cores else { return };
+    let Some((site, cores)) = opened else { return };
     // All are told before any is waited for: one connection that lingers must not keep the others' from hearing of it.
     let threads: Vec<_> = cores.into_iter().map(|core| core.thread).collect();
     for thread in threads {
@@ -229,6 +230,8 @@ fn control(
             tracing::error!("a core's thread has panicked");
         }
     }
+    quota_file::save(&site);
+    site.audit.finish();
     tracing::info!("stopped");
 }
 
@@ -237,7 +240,7 @@ async fn open(
     tls: Option<Arc<Tls>>,
     cpus: &[Option<usize>],
     stopping: &Stopping,
-) -> Result<Vec<CoreThread>, StartError> {
+) -> Result<(Arc<Site>, Vec<CoreThread>), StartError> {
     let engine = Engine::open(&settings).await?;
     let site = Arc::new(Site::new(settings, engine, cpus.len()).with_tls(tls));
     tokio::task::spawn_local(graphql::follow(Arc::clone(&site)));
@@ -247,11 +250,13 @@ async fn open(
     }
     let at = Arc::clone(&site);
     tokio::task::spawn_local(async move { at.access.keep_keys_fresh().await });
+    tokio::task::spawn_local(quota_file::keep(Arc::clone(&site)));
     for source in site.engine.sources() {
         let source = Arc::clone(&source.source);
         tokio::task::spawn_local(async move { source.run().await });
     }
     let spawn =
         |(index, cpu): (usize, &Option<usize>)| core::spawn(index, *cpu, Arc::clone(&site), stopping.clone());
-    cpus.iter().enumerate().map(spawn).collect::<io::Result<_>>().map_err(StartError::Thread)
+    let cores = cpus.iter().enumerate().map(spawn).collect::<io::Result<_>>().map_err(StartError::Thread)?;
+    Ok((site, cores))
 }

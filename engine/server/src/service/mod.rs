@@ -31,9 +31,9 @@ use self::staying::Threads;
 use crate::{
     config::Settings,
     graphql::{
-        DOES_NOT_WAIT, Engine, ExecutionContext, OpenError, RequestContext, Served,
+        DOES_NOT_WAIT, Engine, ExecutionContext, OpenError, RequestContext, Served, StageClock, control,
         outcome::{Outcome, RequestError},
-        pipeline::{AllowedKinds, respond},
+        pipeline::{AllowedKinds, Finished, Prepared, respond},
     },
     http::{
         self as web, Reply,
@@ -104,7 +104,7 @@ impl Service {
         let response = respond(self, context, parse, AllowedKinds::QueriesAndMutations).await;
         match response.outcome {
             Outcome::Executed { .. } | Outcome::Overloaded | Outcome::Refused(RequestError::Invalid(_)) => {
-                response.body.bytes
+                response.body.bytes.into()
             }
             Outcome::Refused(RequestError::Unreadable(fault)) => web::reply::refusal_text(&fault.to_string()),
             Outcome::Refused(RequestError::NotAllowed | RequestError::Denied(_)) => {
@@ -289,6 +289,14 @@ impl ExecutionContext for Service {
 
     async fn join(&self, _: &Field, _: &JoinNode, _: &Variables, _: &mut FieldResult) {
         unreachable!("joins are between the sources of a configuration")
+    }
+
+    async fn finish_by_rules(
+        &self,
+        prepared: &Prepared<Arc<Served>>,
+        clock: &mut StageClock,
+    ) -> Result<Finished, RequestError> {
+        control::in_place(self, prepared, clock).await
     }
 }
 

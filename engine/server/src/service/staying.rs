@@ -79,7 +79,7 @@ fn spawn(index: usize, site: Arc<Site>) -> io::Result<Inbox> {
 }
 
 async fn work(index: usize, site: Arc<Site>, mut jobs: mpsc::UnboundedReceiver<Job>) {
-    let core = Rc::new(CoreEngine::attach(index, site));
+    let core = CoreEngine::attach(index, site);
     let mut tasks = JoinSet::new();
     loop {
         tokio::select! {

@@ -31,10 +31,11 @@ use super::{
     wrap::Wrap,
 };
 use crate::{
+    access::Places,
     graphql::{
         CoreEngine, ExecutionContext as _, RequestContext, StageClock,
-        outcome::RequestError,
-        pipeline::{self, AllowedKinds, Prepared},
+        outcome::{RequestError, Seen},
+        pipeline::{self, AllowedKinds, Finished, Prepared},
     },
     observe::OutcomeKind,
 };
@@ -69,7 +70,7 @@ struct Operation {
 #[derive(Debug)]
 enum Work {
     Single(AbortHandle),
-    Subscribed(#[expect(dead_code, reason = "it is held until the operation ends")] Subscription),
+    Subscribed(#[expect(dead_code, reason = "it is held until the operation ends")] (Subscription, Places)),
 }
 
 impl Drop for Operation {
@@ -98,12 +99,12 @@ impl Operations {
         wrap: Wrap,
     ) -> Result<(), RequestError> {
         let mut clock = StageClock::start();
-        let mut kind = None;
+        let mut seen = Seen::default();
         let parse = || Ok(parameters);
-        let prepared = pipeline::prepare(&*self.core, context, parse, allowed, &mut clock, &mut kind);
+        let prepared = pipeline::prepare(&*self.core, context, parse, allowed, &mut clock, &mut seen);
         let begun = prepared.and_then(|prepared| self.begin(id, prepared, wrap, clock.clone()));
         if begun.is_err() {
-            self.core.metrics().request_ended(kind, OutcomeKind::Refused, &clock.times());
+            self.core.metrics().request_ended(seen.kind, OutcomeKind::Refused, &clock.times());
         }
         begun
     }
@@ -124,15 +125,17 @@ impl Operations {
                 id: Rc::clone(&id),
                 comes_after: Cell::default(),
             };
+            let places = prepared.places_of_subscription(&*self.core)?;
             let subscription = feeds::subscribe(&self.core, &prepared, subscriber)
                 .map_err(|error| RequestError::Invalid(vec![error]))?;
             let times = clock.times();
+            prepared.note_end(&*self.core, false, &clock);
             self.core.metrics().request_ended(
                 Some(OperationKind::Subscription),
                 OutcomeKind::Success,
                 &times,
             );
-            Work::Subscribed(subscription)
+            Work::Subscribed((subscription, places))
         } else {
             let (core, outbox) = (Rc::clone(&self.core), Rc::clone(&self.outbox));
             let max_bytes = core.settings().subscriptions.max_connection_bytes;
@@ -207,11 +210,20 @@ async fn single(
 ) {
     let kind = prepared.kind();
     let finished = AssertUnwindSafe(pipeline::finish(&*core, &prepared, &mut clock)).catch_unwind().await;
-    let Ok((ending, body)) = finished else {
+    let Ok(finished) = finished else {
         outbox.stop(Stop::Broken);
         return;
     };
-    let outcome = if ending.has_errors { OutcomeKind::FieldErrors } else { OutcomeKind::Success };
+    let (outcome, body) = match finished {
+        Ok(Finished { ending, body, .. }) if ending.has_errors => {
+            (OutcomeKind::FieldErrors, body.bytes.into())
+        }
+        Ok(Finished { body, .. }) => (OutcomeKind::Success, body.bytes.into()),
+        Err(error) => {
+            let errors = error.into_errors(NOT_ALLOWED);
+            (OutcomeKind::Refused, response::refuse(&errors, core.engine().detail()))
+        }
+    };
     core.metrics().request_ended(Some(kind), outcome, &clock.times());
     outbox.push(Item::Result { serial, wrap, payload: on_one_line(body) });
     outbox.push(Item::Completed { serial, id });

@@ -11,7 +11,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use crate::changes::{RowChange, Transaction};
+use crate::changes::{Operation, RowChange, Transaction};
 use crate::model::TableId;
 
 /// Transactions that are kept for readers which are behind.
@@ -41,12 +41,56 @@ pub struct Feed {
     wanted: Box<[AtomicU32]>,
     /// By table: whether the database's triggers capture its changes, also those that this server makes.
     by_triggers: Box<[AtomicBool]>,
+    /// By table: how often it has changed.
+    versions: Box<[TableVersion]>,
     /// Readers of any table.
     readers: AtomicU32,
+    /// Those who hold [`Interest`] in any table.
+    interested: AtomicU32,
     /// How often a table has become wanted or unwanted.
     turns: AtomicU64,
     ring: Mutex<Ring>,
     news: Notify,
+}
+
+/// How often rows of a table have changed, or may have. Who compares adds them up: each only grows.
+#[derive(Debug, Default)]
+struct TableVersion {
+    any: AtomicU64,
+    /// Deletions, and updates of what foreign keys may lead to: the primary key, or any column.
+    keys: AtomicU64,
+    columns: AtomicU64,
+}
+
+/// Which changes of a table count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    All,
+    /// Deletions, and updates of the primary key.
+    OfKeys,
+    /// Deletions and updates.
+    OfColumns,
+}
+
+impl TableVersion {
+    fn count(&self, change: &RowChange) {
+        self.any.fetch_add(1, SeqCst);
+        if change.operation == Operation::Insert {
+            return;
+        }
+        self.columns.fetch_add(1, SeqCst);
+        // Of a row that is not known, the key may be another.
+        let is_of_key = change.previous_key.is_some() || change.row.is_none();
+        if change.operation == Operation::Delete || is_of_key {
+            self.keys.fetch_add(1, SeqCst);
+        }
+    }
+
+    fn count_unknown(&self) {
+        for count in [&self.any, &self.keys, &self.columns] {
+            count.fetch_add(1, SeqCst);
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -104,7 +148,9 @@ impl Feed {
         Arc::new(Self {
             by_triggers,
             wanted,
+            versions: std::iter::repeat_with(TableVersion::default).take(tables).collect(),
             readers: AtomicU32::new(0),
+            interested: AtomicU32::new(0),
             turns: AtomicU64::new(0),
             ring: Mutex::default(),
             news: Notify::new(),
@@ -121,16 +167,58 @@ impl Feed {
         self.readers.fetch_add(1, SeqCst);
         let next = ring.end();
         drop(ring);
-        for table in &tables {
+        self.want(&tables);
+        Reader { feed: Arc::clone(self), tables: tables.into(), next }
+    }
+
+    /// Has changes of these tables counted from now on, as those of a transaction that is under way by now.
+    pub fn take_interest(self: &Arc<Self>, tables: Vec<TableId>) -> Interest {
+        self.interested.fetch_add(1, SeqCst);
+        self.want(&tables);
+        Interest { feed: Arc::clone(self), tables: tables.into() }
+    }
+
+    fn want(&self, tables: &[TableId]) {
+        for table in tables {
             if self.wanted(*table).fetch_add(1, SeqCst) == 0 {
                 self.turns.fetch_add(1, SeqCst);
             }
         }
-        Reader { feed: Arc::clone(self), tables: tables.into(), next }
     }
 
-    /// Whether there is a reader: all that is looked at where there is none.
+    fn want_no_more(&self, tables: &[TableId]) {
+        for table in tables {
+            if self.wanted(*table).fetch_sub(1, SeqCst) == 1 {
+                self.turns.fetch_add(1, SeqCst);
+            }
+        }
+    }
+
+    /// How many such changes of a table have been counted while somebody was interested in it.
+    pub fn version(&self, table: TableId, counted: Counted) -> u64 {
+        let version = &self.versions[table.0 as usize];
+        let count = match counted {
+            Counted::All => &version.any,
+            Counted::OfKeys => &version.keys,
+            Counted::OfColumns => &version.columns,
+        };
+        count.load(SeqCst)
+    }
+
+    /// Counts that rows of these tables may have changed, before it is known which: who has changed them hears that it is
+    /// committed, and [`publish`](Self::publish) may wait for others.
+    pub fn count(&self, tables: &[TableId]) {
+        for table in tables.iter().filter(|table| self.is_wanted(**table)) {
+            self.versions[table.0 as usize].count_unknown();
+        }
+    }
+
+    /// Whether anybody is interested: all that is looked at where nobody is.
     pub fn is_read(&self) -> bool {
+        self.has_readers() || self.interested.load(SeqCst) > 0
+    }
+
+    fn has_readers(&self) -> bool {
         self.readers.load(SeqCst) > 0
     }
 
@@ -171,7 +259,12 @@ impl Feed {
 
     /// Tells what a transaction has changed, after its commit. Those who publish keep to the order of commits.
     pub fn publish(&self, changes: Vec<RowChange>) {
-        if changes.iter().any(|change| self.is_wanted(change.table)) {
+        let mut is_wanted = false;
+        for change in changes.iter().filter(|change| self.is_wanted(change.table)) {
+            is_wanted = true;
+            self.versions[change.table.0 as usize].count(change);
+        }
+        if is_wanted {
             let transaction = Transaction { changes: changes.into() };
             let bytes = transaction.size_bytes();
             self.push(Entry::Changes(Arc::new(transaction), bytes));
@@ -180,6 +273,7 @@ impl Feed {
 
     /// Tells that rows of these tables may have changed, and that nobody knows which.
     pub fn lose(&self, tables: &[TableId]) {
+        self.count(tables);
         let tables: Vec<TableId> = tables.iter().copied().filter(|table| self.is_wanted(*table)).collect();
         if !tables.is_empty() {
             self.push(Entry::Lost(tables.into()));
@@ -188,7 +282,7 @@ impl Feed {
 
     fn push(&self, entry: Entry) {
         let mut ring = self.lock();
-        if self.is_read() {
+        if self.has_readers() {
             ring.push(entry);
             drop(ring);
             self.news.notify_waiters();
@@ -202,6 +296,26 @@ impl Feed {
     fn lock(&self) -> MutexGuard<'_, Ring> {
         // Nothing panics while it is held.
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Has changes of tables counted until it is dropped.
+#[derive(Debug)]
+pub struct Interest {
+    feed: Arc<Feed>,
+    tables: Box<[TableId]>,
+}
+
+impl Interest {
+    pub fn feed(&self) -> &Feed {
+        &self.feed
+    }
+}
+
+impl Drop for Interest {
+    fn drop(&mut self) {
+        self.feed.want_no_more(&self.tables);
+        self.feed.interested.fetch_sub(1, SeqCst);
     }
 }
 
@@ -257,11 +371,7 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        for table in &self.tables {
-            if self.feed.wanted(*table).fetch_sub(1, SeqCst) == 1 {
-                self.feed.turns.fetch_add(1, SeqCst);
-            }
-        }
+        self.feed.want_no_more(&self.tables);
         let mut ring = self.feed.lock();
         if self.feed.readers.fetch_sub(1, SeqCst) == 1 {
             ring.first = ring.end();
@@ -294,6 +404,34 @@ mod tests {
             |change: &RowChange| change.row.as_ref().map(|row| row.0[0].to_string()).unwrap_or_default();
         let texts = |found: Arc<Transaction>| found.changes.iter().map(value).collect::<Vec<_>>().join(",");
         reader.try_next().map(|heard| heard.map(texts))
+    }
+
+    #[test]
+    fn changes_are_counted_as_long_as_somebody_is_interested() {
+        let feed = Feed::new(2);
+        let at = |table| {
+            [Counted::All, Counted::OfKeys, Counted::OfColumns].map(|of| feed.version(TableId(table), of))
+        };
+        feed.publish(vec![change(0, "before")]);
+        let turns = feed.turns();
+        let interest = feed.take_interest(vec![TableId(0)]);
+        assert!(feed.is_read() && feed.is_wanted(TableId(0)) && feed.turns() > turns);
+        feed.publish(vec![change(0, "a"), change(1, "b")]);
+        assert_eq!((at(0), at(1)), ([1, 0, 0], [0; 3]));
+        let update = RowChange { operation: Operation::Update, ..change(0, "c") };
+        let moved = RowChange { previous_key: Some(RowValues(vec!["c".into()].into())), ..update.clone() };
+        feed.publish(vec![update]);
+        assert_eq!(at(0), [2, 0, 1]);
+        feed.publish(vec![moved]);
+        assert_eq!(at(0), [3, 1, 2]);
+        feed.publish(vec![RowChange { operation: Operation::Delete, ..change(0, "d") }]);
+        assert_eq!(at(0), [4, 2, 3]);
+        feed.lose(&[TableId(0), TableId(1)]);
+        feed.count(&[TableId(0), TableId(1)]);
+        assert_eq!((at(0), at(1)), ([6, 4, 5], [0; 3]));
+        assert_eq!(feed.lock().entries.len(), 0, "nothing is kept for nobody");
+        drop(interest);
+        assert!(!feed.is_read() && !feed.is_wanted(TableId(0)));
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub mod names;
 pub mod order;
 pub mod plan;
 
-pub use crate::changes::feed::{Feed, KEPT_BYTES, KEPT_TRANSACTIONS, Lost, Reader};
+pub use crate::changes::feed::{Counted, Feed, Interest, KEPT_BYTES, KEPT_TRANSACTIONS, Lost, Reader};
 
 use crate::model::TableId;
 

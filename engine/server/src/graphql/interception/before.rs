@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use prony_graphql::{
-    document::limits::Limits,
+    document::{complexity::check_estimate, limits::Limits},
     error::{ErrorCode, GraphqlError},
     response::FieldResult,
     selection::{Field, OperationKind},
@@ -149,7 +149,7 @@ impl<'p> Changes<'p> {
         let fields = self.fields.take().unwrap_or_else(|| self.plan.selection.fields.clone());
         let inputs = served.plan_inputs(limits);
         let mut plan = self.plan.changed(inputs, &self.variables, fields, &self.changed, &mut self.refused);
-        if let Err(error) = plan.complexity.check(&self.variables, limits.max_complexity) {
+        if let Err(error) = check_estimate(plan.complexity.with(&self.variables), limits.max_complexity) {
             self.refused.fill(Some(error));
         }
         let refuses_all = self.plan.selection.kind == OperationKind::Mutation && self.refuses();

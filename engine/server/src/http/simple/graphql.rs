@@ -7,21 +7,28 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use futures_util::future::LocalBoxFuture;
-use http::Method;
+use bytes::Bytes;
+use futures_util::{FutureExt as _, future::LocalBoxFuture};
+use http::{Method, StatusCode};
+use http_body_util::BodyExt as _;
 
 use super::{SimpleRequest, response};
 use crate::{
     access::{Known, Peer},
     graphql::{
-        CoreEngine, ExecutionContext as _, RequestContext, StageClock,
-        outcome::{Outcome, Response},
-        pipeline::{AllowedKinds, Prepared, Tried, finish, try_respond},
+        CoreEngine, ExecutionContext as _, KeptResponse, RequestContext, StageClock,
+        control::kept,
+        monotonic_ns,
+        outcome::{Outcome, Response, Seen},
+        pipeline::{self, AllowedKinds, Prepared, Tried, finish, try_respond},
     },
     http::{
-        graphql::{OVERLOAD_RETRY_AFTER, status},
+        Reply,
+        graphql::{OVERLOAD_RETRY_AFTER, Wishes, status, to_http},
         media::{self, Media},
+        reply::ReplyBody,
     },
+    observe::OutcomeKind,
 };
 
 pub(super) const PATH: &str = "/graphql";
@@ -36,9 +43,9 @@ pub(super) enum GraphqlResponded {
 
 /// An operation whose sources are waited for. Dropping it cancels it.
 pub(super) struct WaitingOperation {
-    execution: LocalBoxFuture<'static, (Outcome, Vec<u8>)>,
+    execution: LocalBoxFuture<'static, Response>,
     media: Media,
-    executed: Option<(Outcome, Vec<u8>)>,
+    executed: Option<Response>,
 }
 
 impl fmt::Debug for WaitingOperation {
@@ -68,15 +75,28 @@ pub(super) fn respond(
     };
     let tried = try_respond(&**core, context, request.body, AllowedKinds::QueriesAndMutations, out, begin);
     match tried {
-        Tried::Responded(Response { outcome, kind, times, .. }) => {
+        Tried::Responded(Response { outcome, seen, times, .. }) => {
             drop(core.metrics().request_begins());
-            core.metrics().request_ended(kind, outcome.counted(), &times);
+            core.metrics().request_ended(seen.kind, outcome.counted(), &times);
             GraphqlResponded::Written
         }
-        Tried::Waits(prepared, clock) => {
+        Tried::Waits(prepared, clock, seen) => {
+            if let Some(kept) = kept(core, &prepared).filter(|kept| kept.body.len() <= LARGEST_COPIED) {
+                write_kept(&kept, media, out);
+                prepared.note_end(&**core, false, &clock);
+                drop(core.metrics().request_begins());
+                core.metrics().request_ended(seen.kind, OutcomeKind::Success, &clock.times());
+                return GraphqlResponded::Written;
+            }
             core.metrics().request_begins().goes_on();
-            let execution = Box::pin(execute(Rc::clone(core), prepared, clock));
+            let execution = Box::pin(execute(Rc::clone(core), prepared, clock, seen));
             GraphqlResponded::Waits(WaitingOperation { execution, media, executed: None })
+        }
+        Tried::Denied(response) => {
+            drop(core.metrics().request_begins());
+            let reply = to_http(&**core, *response, media, &Wishes::default());
+            response::write_response(out, &whole(reply));
+            GraphqlResponded::Written
         }
         Tried::NotHere => GraphqlResponded::NotHere,
     }
@@ -92,11 +112,22 @@ fn context(core: &CoreEngine, peer: &Peer, request: &SimpleRequest<'_>) -> Optio
     Some(RequestContext { headers, ..RequestContext::of_asker(core.settings(), asker) })
 }
 
-async fn execute(core: Rc<CoreEngine>, prepared: Box<Prepared>, mut clock: StageClock) -> (Outcome, Vec<u8>) {
-    let (ending, body) = finish(&*core, &prepared, &mut clock).await;
-    let outcome = ending.outcome();
-    core.metrics().request_ended(Some(prepared.kind()), outcome.counted(), &clock.times());
-    (outcome, body)
+/// What is copied at once for each connection; larger bodies are written as they are waited for.
+const LARGEST_COPIED: usize = 64 << 10;
+
+fn write_kept(kept: &KeptResponse, media: Media, out: &mut Vec<u8>) {
+    response::begin_with(out, StatusCode::OK, media.text(), &kept.headers(monotonic_ns()), kept.body.len());
+    out.extend_from_slice(&kept.body);
+}
+
+async fn execute(
+    core: Rc<CoreEngine>,
+    prepared: Box<Prepared>,
+    mut clock: StageClock,
+    seen: Seen,
+) -> Response {
+    let finished = finish(&*core, &prepared, &mut clock).await;
+    pipeline::response(&*core, finished, seen, clock.times())
 }
 
 impl WaitingOperation {
@@ -109,16 +140,33 @@ impl WaitingOperation {
     }
 
     /// Writes the response of an operation that is executed.
-    pub(super) fn write(self, out: &mut Vec<u8>) {
-        let Some((outcome, body)) = self.executed else { return };
+    pub(super) fn write(self, core: &CoreEngine, out: &mut Vec<u8>) {
+        let Some(executed) = self.executed else { return };
+        if executed.kept.is_some() || matches!(executed.outcome, Outcome::Refused(_)) {
+            let reply = to_http(core, executed, self.media, &Wishes::default());
+            return response::write_response(out, &whole(reply));
+        }
+        let Response { outcome, body, seen, times, .. } = executed;
+        core.metrics().request_ended(seen.kind, outcome.counted(), &times);
         let begin = out.len();
-        response::begin(out, status(&outcome, self.media), self.media.text(), body.len());
+        response::begin(out, status(&outcome, self.media), self.media.text(), body.bytes.len());
         if matches!(outcome, Outcome::Overloaded) {
             let line = format!("retry-after: {OVERLOAD_RETRY_AFTER}\r\n");
             response::insert_headers(out, begin, line.as_bytes());
         }
-        out.extend_from_slice(&body);
+        out.extend_from_slice(&body.bytes);
     }
+}
+
+/// A response whose body is whole, as those of operations are.
+fn whole(reply: Reply) -> http::Response<Bytes> {
+    reply.map(|body| match body {
+        ReplyBody::Whole(mut body) => {
+            let frame = body.frame().now_or_never().flatten();
+            frame.and_then(Result::ok).and_then(|frame| frame.into_data().ok()).unwrap_or_default()
+        }
+        ReplyBody::Stream(_) => unreachable!("an operation has one response here"),
+    })
 }
 
 /// None where events are wanted, or nothing that can be sent.

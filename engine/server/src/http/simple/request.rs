@@ -39,7 +39,7 @@ pub(crate) struct SimpleRequest<'b> {
     pub(crate) accept: Option<&'b [u8]>,
     pub(crate) host: Option<&'b [u8]>,
     pub(crate) origin: Option<&'b [u8]>,
-    /// The client asks how long the response took.
+    /// The client asks how long the response took, or what it cost.
     pub(crate) is_timed: bool,
     headers: &'b [Header<'b>],
     /// Head and body.
@@ -200,6 +200,7 @@ fn framing<'b>(headers: &[Header<'b>]) -> Result<Framing<'b>, Handover> {
                     return Err(Handover::Repeated);
                 }
             }
+            12 if is("X-Prony-Cost") => framing.is_timed = true,
             14 if is("X-Prony-Timing") => framing.is_timed = true,
             17 if is("Transfer-Encoding") => return Err(Handover::TransferEncoding),
             _ => {}

@@ -178,7 +178,7 @@ impl Responder {
             self.core.metrics().request_ends();
             match waiting {
                 Waiting::Api(request) => request.write(&self.connections, out),
-                Waiting::Graphql(operation) => operation.write(out),
+                Waiting::Graphql(operation) => operation.write(&self.core, out),
             }
             finish.write(out, begin);
         }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Response, StatusCode, Version, header};
+use http::{HeaderName, Response, StatusCode, Version, header};
 use prony_source::http_api::ApiResponse;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -23,6 +23,24 @@ pub(crate) fn begin(out: &mut Vec<u8>, status: StatusCode, content_type: &str, b
     end_head(out, status, body_bytes);
 }
 
+/// As [`begin`], with more header fields.
+pub(crate) fn begin_with(
+    out: &mut Vec<u8>,
+    status: StatusCode,
+    content_type: &str,
+    fields: &[(HeaderName, String)],
+    body_bytes: usize,
+) {
+    let fields_bytes: usize = fields.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    out.reserve(HEAD_BYTES + fields_bytes + body_bytes);
+    begin_head(out, status);
+    write_content_type(out, content_type);
+    for (name, value) in fields {
+        write_field(out, name, value.as_bytes());
+    }
+    end_head(out, status, body_bytes);
+}
+
 /// Writes the whole response of an API; one whose status allows no body has none.
 pub(crate) fn write_api_response(out: &mut Vec<u8>, response: &ApiResponse) {
     out.reserve(HEAD_BYTES + response.body.len());
@@ -31,7 +49,7 @@ pub(crate) fn write_api_response(out: &mut Vec<u8>, response: &ApiResponse) {
         write_content_type(out, content_type);
     }
     for (name, value) in &response.headers {
-        write_field(out, name, value);
+        write_field(out, name, value.as_bytes());
     }
     end_head(out, response.status, response.body.len());
     out.extend_from_slice(&response.body);
@@ -42,11 +60,11 @@ fn write_content_type(out: &mut Vec<u8>, content_type: &str) {
     out.extend_from_slice(content_type.as_bytes());
 }
 
-fn write_field(out: &mut Vec<u8>, name: &HeaderName, value: &HeaderValue) {
+fn write_field(out: &mut Vec<u8>, name: &HeaderName, value: &[u8]) {
     out.extend_from_slice(b"\r\n");
     out.extend_from_slice(name.as_str().as_bytes());
     out.extend_from_slice(b": ");
-    out.extend_from_slice(value.as_bytes());
+    out.extend_from_slice(value);
 }
 
 /// Whether [`write_response`] writes a response as hyper does: nothing in it speaks of the connection, or of its own length
@@ -75,7 +93,7 @@ pub(crate) fn is_simple(response: &Response<Bytes>) -> bool {
 pub(crate) fn write_response(out: &mut Vec<u8>, response: &Response<Bytes>) {
     begin_head(out, response.status());
     for (name, value) in response.headers() {
-        write_field(out, name, value);
+        write_field(out, name, value.as_bytes());
     }
     end_head(out, response.status(), response.body().len());
     out.extend_from_slice(response.body());

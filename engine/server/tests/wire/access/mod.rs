@@ -4,6 +4,8 @@ mod functions;
 mod graph_calls;
 mod issuer;
 mod operations;
+mod quality;
+mod records;
 mod reload;
 mod roles;
 mod sockets;

@@ -1,0 +1,110 @@
+//! What the halves of the pipeline hand over: which operations may come, an operation of which its execution is left to do, and what
+//! has become of it.
+
+use std::{borrow::Cow, sync::Arc};
+
+use prony_access::{OperationRefusal, RuleId};
+use prony_graphql::{
+    Name, budget::ResponseBudget, document::Operation, selection::OperationKind, variables::Variables,
+};
+
+use super::{
+    core::{CoreServed, ExecutionContext},
+    outcome::{RequestError, ResponseBody},
+    pipeline::{Ending, operation_budget},
+    plan::Plan,
+    response_cache::KeptResponse,
+    roles::Asker,
+};
+use crate::access::Places;
+
+/// What the request's method (GraphQL over HTTP, section 5.3) and the form of its answer allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AllowedKinds {
+    /// GET: it must be safe to repeat.
+    Queries,
+    /// POST with one answer.
+    QueriesAndMutations,
+    /// GET with a stream of answers.
+    QueriesAndSubscriptions,
+    /// Sockets, and POST with a stream of answers.
+    All,
+}
+
+impl AllowedKinds {
+    pub(super) fn include(self, kind: OperationKind) -> bool {
+        match kind {
+            OperationKind::Query => true,
+            OperationKind::Mutation => matches!(self, Self::QueriesAndMutations | Self::All),
+            OperationKind::Subscription => matches!(self, Self::QueriesAndSubscriptions | Self::All),
+        }
+    }
+}
+
+/// An operation of which nothing but its execution is left to do.
+#[derive(Debug, Clone)]
+pub(crate) struct Prepared<S = CoreServed> {
+    pub(super) served: S,
+    pub(super) operation: Arc<Operation>,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) variables: Variables,
+    /// Who asks, where not everybody is let in.
+    pub(crate) asker: Option<Asker>,
+    /// The estimate that `max_complexity` limits.
+    pub(super) cost: u64,
+}
+
+impl<S> Prepared<S> {
+    /// The same as a part of what a connection's operations may have.
+    pub(crate) fn within(self, core: &impl ExecutionContext, connection: &Arc<ResponseBudget>) -> Self {
+        let budget = operation_budget(core, connection);
+        Self { variables: self.variables.with_budget(Some(budget)), ..self }
+    }
+
+    pub(crate) fn kind(&self) -> OperationKind {
+        self.plan.selection.kind
+    }
+
+    /// Who asks, and the rules for its root fields; none where there are none.
+    pub(crate) fn rules(&self) -> Option<(&Asker, Cow<'_, [RuleId]>)> {
+        let asker = self.asker.as_ref()?;
+        let rules = asker.rules_of(self.operation.name().map(Name::as_str), &self.plan);
+        (!rules.is_empty()).then_some((asker, rules))
+    }
+
+    /// Counts it by its rules.
+    pub(super) fn admit(&self, core: &impl ExecutionContext) -> Result<(), RequestError> {
+        let Some((asker, rules)) = self.rules() else { return Ok(()) };
+        let admitted = asker.admit(&rules).map_err(RequestError::Denied);
+        admitted.inspect_err(|error| self.note_refusal(core, error, false))
+    }
+
+    /// What it needs to live as a subscription.
+    pub(crate) fn places_of_subscription(
+        &self,
+        core: &impl ExecutionContext,
+    ) -> Result<Places, RequestError> {
+        let Some((asker, rules)) = self.rules() else { return Ok(Places::default()) };
+        let places = asker.places_of_subscription(&rules);
+        let places = places.map_err(|state| RequestError::Denied(OperationRefusal::Limit(state)));
+        places.inspect_err(|error| self.note_refusal(core, error, true))
+    }
+
+    /// Whether it can be executed now: it waits for nothing, and its rules ask for nothing but to be counted.
+    pub(super) fn runs_at_once(&self) -> bool {
+        let is_simple = |(asker, rules): (&Asker, Cow<'_, [RuleId]>)| {
+            let fields = self.plan.selection.fields.len();
+            !asker.rules.operations.needs_place(&rules) && asker.rules.keeping(&rules, fields).is_none()
+        };
+        !self.plan.waits() && self.rules().is_none_or(is_simple)
+    }
+}
+
+/// What has become of an operation that was executed, or whose response was kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Finished {
+    pub(crate) ending: Ending,
+    pub(crate) body: ResponseBody,
+    /// What the body is kept as, where it is.
+    pub(crate) kept: Option<Arc<KeptResponse>>,
+}

@@ -1,0 +1,274 @@
+//! Responses to queries that are kept for a time and given to others who ask the same, as long as nothing that they depend on
+//! has changed. They are bounded in bytes, and shared by all cores. Errors are never kept.
+
+use std::{
+    fmt::Write as _,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{HeaderName, header};
+use prony_access::{CacheScope, Way};
+use prony_graphql::{
+    cache::{CacheStatistics, MAX_ENTRY_SHARE},
+    variables::Variables,
+};
+use quick_cache::{Weighter, sync::Cache};
+use sha2::{Digest, Sha256};
+
+use super::{
+    outcome::ResponseBody,
+    pipeline::{Ending, Finished},
+    plan::{Plan, PlanId},
+    roles::Asker,
+    versions::Versions,
+};
+use crate::access::Keeping;
+
+/// What makes requests the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct ResponseKey {
+    plan: PlanId,
+    /// As JSON.
+    variables: Box<str>,
+    /// The role, the values of the session that its permissions use, the scopes, and the user where the response is theirs alone.
+    session: Box<str>,
+}
+
+/// A response that is kept.
+#[derive(Debug)]
+pub(crate) struct KeptResponse {
+    pub(crate) body: Bytes,
+    /// A strong validator (RFC 9110, section 8.8.3), in quotes.
+    pub(crate) etag: Box<str>,
+    made_ns: u64,
+    ttl: Duration,
+    /// Whether it was made for nobody in particular, so that any cache may keep it.
+    is_public: bool,
+    versions: Arc<Versions>,
+    /// Of `versions`, from before it was made.
+    version: u64,
+}
+
+/// What a new response is kept by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Freshness<'a> {
+    pub(super) keeping: Keeping,
+    pub(super) is_public: bool,
+    pub(super) versions: &'a Arc<Versions>,
+    pub(super) version: u64,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(crate) struct ResponseCache {
+    kept: Cache<ResponseKey, Arc<KeptResponse>, ByBytes>,
+    max_entry_bytes: u64,
+    hits: AtomicU64,
+    misses: AtomicU64,
+    oversized: AtomicU64,
+    /// Entries that have come, and that have been taken out or replaced.
+    inserted: AtomicU64,
+    removed: AtomicU64,
+}
+
+#[derive(Debug, Clone)]
+struct ByBytes;
+
+/// Of an entry beside its texts.
+const ENTRY_BYTES: u64 = 256;
+/// Only sizes the cache's table.
+const USUAL_BYTES: u64 = 2 << 10;
+/// Of a validator: those of different bodies differ.
+const ETAG_BYTES: usize = 16;
+
+impl Weighter<ResponseKey, Arc<KeptResponse>> for ByBytes {
+    fn weight(&self, key: &ResponseKey, kept: &Arc<KeptResponse>) -> u64 {
+        (key.variables.len() + key.session.len() + kept.body.len()) as u64 + ENTRY_BYTES
+    }
+}
+
+impl ResponseKey {
+    pub(super) fn new(plan: &Plan, variables: &Variables, asker: &Asker, scope: CacheScope) -> Self {
+        let variables = serde_json::to_string(variables.values()).expect("JSON values are JSON");
+        let identity = &asker.identity;
+        let (role, values) = (&asker.roles.role(identity.role).name, asker.relevant_values());
+        let user = identity.subject.as_deref().filter(|_| scope == CacheScope::User);
+        // Directives of functions ask for these.
+        let granted = (identity.way == Way::Anonymous, identity.scopes.iter_sorted());
+        let user = user.map(|user| (user, identity.way.name()));
+        let session = serde_json::to_string(&(role, values, granted, user));
+        let session = session.expect("texts are JSON").into();
+        Self { plan: plan.id, variables: variables.into(), session }
+    }
+}
+
+impl ResponseCache {
+    /// Keeps so many bytes at most.
+    pub(crate) fn new(max_bytes: u64) -> Self {
+        let items = (max_bytes / USUAL_BYTES).max(16) as usize;
+        Self {
+            kept: Cache::with_weighter(items, max_bytes, ByBytes),
+            max_entry_bytes: max_bytes / MAX_ENTRY_SHARE as u64,
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+            oversized: AtomicU64::new(0),
+            inserted: AtomicU64::new(0),
+            removed: AtomicU64::new(0),
+        }
+    }
+
+    /// The response to a request, where one is kept that is neither too old nor of what has changed. `now_ns` is of a clock that
+    /// is never set back.
+    pub(super) fn get(&self, key: &ResponseKey, now_ns: u64) -> Option<Arc<KeptResponse>> {
+        let kept = self.kept.get(key);
+        let is_known = kept.is_some();
+        let fresh = kept.filter(|kept| kept.is_fresh(now_ns));
+        let count = if fresh.is_some() { &self.hits } else { &self.misses };
+        count.fetch_add(1, Relaxed);
+        if is_known && fresh.is_none() && self.kept.remove(key).is_some() {
+            self.removed.fetch_add(1, Relaxed);
+        }
+        fresh
+    }
+
+    /// As [`Self::get`], for who has looked already.
+    pub(super) fn get_again(&self, key: &ResponseKey, now_ns: u64) -> Option<Arc<KeptResponse>> {
+        self.kept.peek(key).filter(|kept| kept.is_fresh(now_ns))
+    }
+
+    /// Keeps a response, where it is not too large.
+    pub(super) fn keep(
+        &self,
+        key: ResponseKey,
+        body: &[u8],
+        freshness: Freshness<'_>,
+        now_ns: u64,
+    ) -> Option<Arc<KeptResponse>> {
+        let kept = Arc::new(KeptResponse {
+            body: Bytes::copy_from_slice(body),
+            etag: etag(body),
+            made_ns: now_ns,
+            ttl: freshness.keeping.ttl,
+            is_public: freshness.is_public,
+            versions: Arc::clone(freshness.versions),
+            version: freshness.version,
+        });
+        if ByBytes.weight(&key, &kept) > self.max_entry_bytes {
+            self.oversized.fetch_add(1, Relaxed);
+            return None;
+        }
+        if self.kept.peek(&key).is_some() {
+            self.removed.fetch_add(1, Relaxed);
+        }
+        self.inserted.fetch_add(1, Relaxed);
+        self.kept.insert(key, Arc::clone(&kept));
+        Some(kept)
+    }
+
+    pub(crate) fn statistics(&self) -> CacheStatistics {
+        let entries = self.kept.len() as u64;
+        let gone = self.removed.load(Relaxed) + entries;
+        CacheStatistics {
+            hits: self.hits.load(Relaxed),
+            misses: self.misses.load(Relaxed),
+            oversized: self.oversized.load(Relaxed),
+            // Approximately, while others come and go.
+            evicted: self.inserted.load(Relaxed).saturating_sub(gone),
+            entries,
+            bytes: self.kept.weight(),
+        }
+    }
+}
+
+impl KeptResponse {
+    fn is_fresh(&self, now_ns: u64) -> bool {
+        self.age(now_ns) < self.ttl && self.versions.current() == self.version
+    }
+
+    fn age(&self, now_ns: u64) -> Duration {
+        Duration::from_nanos(now_ns.saturating_sub(self.made_ns))
+    }
+
+    pub(super) fn finished(self: Arc<Self>) -> Finished {
+        let body = ResponseBody { bytes: self.body.clone(), budget: None };
+        Finished { ending: Ending::default(), body, kept: Some(self) }
+    }
+
+    /// What a response with it says of how it may be kept (RFC 9111): each header's name and value. `now_ns` is of a clock that is
+    /// never set back.
+    pub(crate) fn headers(&self, now_ns: u64) -> [(HeaderName, String); 4] {
+        let who = if self.is_public { "public" } else { "private" };
+        [
+            (header::CACHE_CONTROL, format!("{who}, max-age={}", self.ttl.as_secs())),
+            (header::AGE, self.age(now_ns).as_secs().to_string()),
+            (header::ETAG, self.etag.to_string()),
+            (header::VARY, VARY.to_owned()),
+        ]
+    }
+}
+
+/// Request headers on which a response depends.
+const VARY: &str = "accept, authorization, cookie, x-api-key, x-prony-role";
+
+/// Equal for equal bodies alone.
+fn etag(body: &[u8]) -> Box<str> {
+    let mut text = String::with_capacity(2 * ETAG_BYTES + 2);
+    text.push('"');
+    for byte in &Sha256::digest(body)[..ETAG_BYTES] {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text.push('"');
+    text.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(variables: &str) -> ResponseKey {
+        ResponseKey { plan: PlanId(1), variables: variables.into(), session: "".into() }
+    }
+
+    fn keep(cache: &ResponseCache, variables: &str, bytes: usize, now_ns: u64) -> bool {
+        let keeping = Keeping { ttl: Duration::from_nanos(100), scope: CacheScope::Shared };
+        let versions = Arc::new(Versions::of_nothing());
+        let freshness = Freshness { keeping, is_public: true, versions: &versions, version: 0 };
+        cache.keep(key(variables), &vec![b'x'; bytes], freshness, now_ns).is_some()
+    }
+
+    #[test]
+    fn a_response_is_kept_for_its_time() {
+        let cache = ResponseCache::new(1 << 20);
+        assert!(keep(&cache, "a", 10, 1_000));
+        assert!(cache.get(&key("a"), 1_000).is_some() && cache.get(&key("b"), 1_000).is_none());
+        assert!(cache.get(&key("a"), 1_099).is_some());
+        assert!(cache.get(&key("a"), 1_100).is_none(), "it is too old");
+        let statistics = cache.statistics();
+        assert_eq!((statistics.hits, statistics.misses, statistics.entries), (2, 2, 0));
+    }
+
+    #[test]
+    fn the_cache_is_bounded_in_bytes() {
+        const MAX_BYTES: u64 = 1 << 20;
+        let cache = ResponseCache::new(MAX_BYTES);
+        for number in 0..20_000 {
+            assert!(keep(&cache, &number.to_string(), 1_000, 0));
+        }
+        let statistics = cache.statistics();
+        assert!(statistics.bytes <= MAX_BYTES && statistics.entries > 100, "{statistics:?}");
+        assert!(!keep(&cache, "large", 40_000, 0), "one response does not push out all others");
+        assert_eq!(cache.statistics().oversized, 1);
+    }
+
+    #[test]
+    fn validators_differ_where_bodies_do() {
+        assert_eq!(&*etag(b""), "\"e3b0c44298fc1c149afbf4c8996fb924\"");
+        assert_ne!(etag(b"a"), etag(b"b"));
+    }
+}

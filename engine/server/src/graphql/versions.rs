@@ -1,0 +1,70 @@
+//! Whether what a response was made of has changed since. Sources that know what their answers depend on say so; of the others,
+//! any mutation by this server counts as a change.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use prony_graphql::schema::SourceId;
+use prony_source::DataVersion;
+
+use super::{core::CoreEngine, core::ExecutionContext as _, plan::Step};
+
+/// How many mutations each source has had from this server.
+#[derive(Debug)]
+pub(crate) struct Mutations(Box<[AtomicU64]>);
+
+impl Mutations {
+    pub(crate) fn new(sources: usize) -> Self {
+        Self(std::iter::repeat_with(AtomicU64::default).take(sources).collect())
+    }
+
+    /// Before the client has the response.
+    pub(super) fn count(&self, source: SourceId) {
+        if let Some(count) = self.0.get(usize::from(source.0)) {
+            count.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    fn of(&self, source: SourceId) -> u64 {
+        self.0.get(usize::from(source.0)).map_or(0, |count| count.load(Ordering::Acquire))
+    }
+}
+
+/// What the response to a query depends on; shared by all cores.
+#[derive(Debug)]
+pub(super) struct Versions {
+    known: Box<[Arc<dyn DataVersion>]>,
+    /// Sources that do not know.
+    others: Box<[SourceId]>,
+    mutations: Arc<Mutations>,
+}
+
+impl Versions {
+    /// Of the steps of a query. Changes are counted from now on.
+    pub(super) fn of(core: &CoreEngine, steps: &[Step]) -> Self {
+        let (mut known, mut others) = (Vec::new(), Vec::new());
+        for step in steps {
+            let Step::Source(source, root) = step else { continue };
+            match core.session(*source).data_version(root) {
+                Some(version) => known.push(version),
+                None => others.push(*source),
+            }
+        }
+        let mutations = Arc::clone(&core.site().mutations);
+        Self { known: known.into(), others: others.into(), mutations }
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_nothing() -> Self {
+        Self { known: Box::default(), others: Box::default(), mutations: Arc::new(Mutations::new(0)) }
+    }
+
+    /// Another number than before once something has changed: each part of it only grows.
+    pub(super) fn current(&self) -> u64 {
+        let known = self.known.iter().map(|version| version.current());
+        let others = self.others.iter().map(|source| self.mutations.of(*source));
+        known.chain(others).fold(0, u64::wrapping_add)
+    }
+}

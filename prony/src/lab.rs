@@ -1,5 +1,6 @@
 //! `prony lab`: lists the experiments, or re-runs a published study.
 
+mod gateway;
 mod graph;
 mod resolvers;
 
@@ -29,6 +30,10 @@ enum Experiment {
         about = "How many nodes and relationships a second does a property graph over HTTP make and read? (RageDB's study)"
     )]
     Graph(graph::GraphArguments),
+    #[command(
+        about = "What does a GraphQL gateway carry, and what does each of its layers cost? (an API gateway's study)"
+    )]
+    Gateway(gateway::GatewayArguments),
     #[command(
         about = "What does GraphQL by functions in process cost over REST, and what does it carry? (GraphQL ASP.NET's study)"
     )]
@@ -113,6 +118,7 @@ pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
         None => list(),
         Some(Experiment::Relational(arguments)) => run_relational(arguments),
         Some(Experiment::Graph(arguments)) => graph::run(arguments),
+        Some(Experiment::Gateway(arguments)) => gateway::run(arguments),
         Some(Experiment::Resolvers(arguments)) => resolvers::run(arguments),
     }
 }

@@ -17,7 +17,8 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, se
 use crate::processors;
 use prony_observe::usage::Usage;
 
-const READY: &str = "listening on http://";
+const READY: &str = "listening on ";
+const SCHEMES: [&str; 2] = ["http://", "https://"];
 /// Preparing a large schema takes about a second; a debug build on a busy machine ten times that.
 const START_PATIENCE: Duration = Duration::from_secs(30);
 /// Answers in flight are finished first; after this time the engine is killed.
@@ -195,6 +196,7 @@ fn detach(process: &mut Command) {
 /// The address in the first whole line that says where the engine listens, as text or in JSON.
 fn find_address(log: &str) -> Option<String> {
     let rest = &log[log.find(READY)? + READY.len()..];
+    let rest = SCHEMES.iter().find_map(|scheme| rest.strip_prefix(scheme))?;
     let line = &rest[..rest.find('\n')?];
     let end = line.find(|c: char| c.is_whitespace() || "\"/\u{1b}".contains(c)).unwrap_or(line.len());
     Some(line[..end].to_owned())
@@ -297,5 +299,6 @@ mod tests {
     fn half_a_line_is_not_taken() {
         assert_eq!(find_address("listening on http://127.0.0.1:43"), None);
         assert_eq!(find_address("x\nlistening on http://127.0.0.1:43\n").as_deref(), Some("127.0.0.1:43"));
+        assert_eq!(find_address("listening on https://127.0.0.1:443\n").as_deref(), Some("127.0.0.1:443"));
     }
 }

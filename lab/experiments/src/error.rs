@@ -6,8 +6,8 @@ use prony_load::RunError;
 use prony_runs::ManyError;
 
 use crate::{
-    ask::AnswerError, engine::EngineError, graph::LedgerError, processors::TooFewProcessors,
-    relational::dataset::DatasetError,
+    ask::AnswerError, engine::EngineError, gateway::CredentialError, graph::LedgerError,
+    processors::TooFewProcessors, relational::dataset::DatasetError,
 };
 
 /// Of any experiment. What was measured and looks bad is no error.
@@ -23,6 +23,8 @@ pub enum LabError {
     Engine(#[from] EngineError),
     #[error(transparent)]
     Answer(#[from] AnswerError),
+    #[error(transparent)]
+    Credentials(#[from] CredentialError),
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     #[error(transparent)]

@@ -182,6 +182,17 @@ impl Ground<'_> {
         Ok(Engine::start(&self.command(arguments, assignment))?)
     }
 
+    /// Starts an engine behind the one that is measured: on the lab's processors, with a log of its own.
+    pub(crate) fn start_backend(
+        &self,
+        arguments: Vec<String>,
+        assignment: &Assignment,
+    ) -> Result<Engine, LabError> {
+        let log = self.folder.path().join("backend.log");
+        let command = self.command(arguments, assignment);
+        Ok(Engine::start(&EngineCommand { processors: &assignment.lab, log, ..command })?)
+    }
+
     /// Has the engine do something that ends by itself, and returns what it printed. `None` where the user stopped it.
     pub(crate) fn output(
         &self,

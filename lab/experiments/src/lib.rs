@@ -8,8 +8,10 @@ pub mod engine;
 mod error;
 mod folder;
 mod frame;
+pub mod gateway;
 pub mod graph;
 pub mod markdown;
+mod medians;
 pub mod processors;
 pub mod relational;
 pub mod resolvers;
@@ -37,6 +39,10 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "graph",
         summary: "how many nodes and relationships a second a property graph makes and reads (RageDB's study)",
+    },
+    Experiment {
+        name: "gateway",
+        summary: "what a GraphQL gateway carries with tokens, TLS and limits, and what each layer costs (an API gateway's study)",
     },
     Experiment {
         name: "resolvers",

@@ -11,6 +11,7 @@ use crate::{
     display::Display,
     error::LabError,
     markdown::{milliseconds, thousands},
+    medians::{median, sorted},
     runs::{Measured, Runs, Used},
 };
 
@@ -155,19 +156,6 @@ pub(super) fn compare(
         rest: median(&sorted(pairs.iter().map(|(_, rest)| *rest)))?,
         ratio: [median(&ratios)?, *ratios.first()?, *ratios.last()?],
     })
-}
-
-fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values
-}
-
-/// Of sorted values; between the two in the middle where their number is even.
-fn median(values: &[f64]) -> Option<f64> {
-    let upper = *values.get(values.len() / 2)?;
-    let lower = values[(values.len() - 1) / 2];
-    Some(f64::midpoint(lower, upper))
 }
 
 #[cfg(test)]

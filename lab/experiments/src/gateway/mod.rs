@@ -1,0 +1,22 @@
+//! Experiment `gateway`: what does a GraphQL gateway carry, and what does each of its layers cost? Re-runs a published study of an
+//! API gateway: three operations of one, four and nine root fields, 50 to 1,000 users, tokens, TLS and limits by operation.
+//!
+//! Three processes: the backend (`prony example starwars`), the gateway (`prony serve` with an upstream) on processors of its own, and
+//! the lab, which shares its processors with the backend.
+
+mod credentials;
+mod gateways;
+mod layers;
+mod outcome;
+mod published;
+mod report;
+mod run;
+mod steps;
+mod study;
+
+pub use credentials::CredentialError;
+pub use layers::{Layer, LayerRun};
+pub use outcome::GatewayOutcome;
+pub use run::{GatewayOptions, run};
+pub use steps::UserStep;
+pub use study::{GatewayPace, GatewayPart, Query, QueryError};

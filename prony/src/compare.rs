@@ -19,7 +19,7 @@ const GIVEN_MAX: usize = 4;
 const DURATION: Nanos = Nanos::from_secs(10);
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct CompareArguments {
     /// Two of: a plan, an address, a k6 script, a wrk script and its address; or two of saved results: files separated by commas, or a folder; or alone, a saved comparison. Two wrk scripts may share the address after them.
     #[arg(value_name = "A> <B", required = true, num_args = 1..=GIVEN_MAX)]
     given: Vec<String>,
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     flags: Flags,
 }
 
-pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn execute(arguments: &CompareArguments) -> anyhow::Result<ExitCode> {
     let (file, path) = match arguments.given.as_slice() {
         [alone] if !is_saved(alone) && !Path::new(alone).is_file() => bail!("{}", second_missing(alone)),
         [saved] => (saved_comparison(saved, &arguments.fail_if)?, None),
@@ -73,7 +73,7 @@ fn second_missing(a: &str) -> String {
     format!("two things are compared, and {a} is one; write: prony compare {a} {b}")
 }
 
-fn measure(arguments: &Arguments) -> anyhow::Result<(ComparisonFile, PathBuf)> {
+fn measure(arguments: &CompareArguments) -> anyhow::Result<(ComparisonFile, PathBuf)> {
     let read = Argument::read_all("prony compare", arguments.given.iter().map(String::as_str))?;
     let [a, b] = read.as_slice() else {
         bail!("two things are compared, and the arguments name {}", read.len());
@@ -84,7 +84,7 @@ fn measure(arguments: &Arguments) -> anyhow::Result<(ComparisonFile, PathBuf)> {
     Ok((compare(&a, &b, arguments.runs, &arguments.fail_if, options)?, path))
 }
 
-fn subject(arguments: &Arguments, argument: &Argument) -> anyhow::Result<Compared> {
+fn subject(arguments: &CompareArguments, argument: &Argument) -> anyhow::Result<Compared> {
     let length = arguments.duration.unwrap_or(DURATION);
     let load = match arguments.rate {
         Some(rate) => LoadModel::open(rate, length, arguments.users),

@@ -10,7 +10,7 @@ use prony_server::{
 use crate::{flags::OptionFlags, logs};
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct ExampleArguments {
     /// Which one: donuts (GraphQL and REST over one table, at port 3000), music (lists with batch functions, at
     /// port 3001) or starwars (what stands behind a gateway, at port 3002).
     name: Name,
@@ -25,7 +25,7 @@ enum Name {
     Starwars,
 }
 
-pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn execute(arguments: ExampleArguments) -> anyhow::Result<ExitCode> {
     let says_where = arguments.options.0.iter().any(|(option, _)| option.spec().flag == Some("listen"));
     let mut settings = config::from_flags(arguments.options.0)?;
     if !says_where {

@@ -17,7 +17,7 @@ const MAX_RATE: u32 = 10_000_000;
 const STEPS_MAX: u32 = 40;
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct FindArguments {
     /// A plan, an address of which one page is fetched again and again, or a script of k6 or wrk; docs/find.md describes it.
     #[arg(value_name = "PLAN|URL|SCRIPT")]
     subject: String,
@@ -62,7 +62,7 @@ enum VaryFlag {
     Rate,
 }
 
-pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn execute(arguments: &FindArguments) -> anyhow::Result<ExitCode> {
     let texts = [Some(arguments.subject.as_str()), arguments.url.as_deref()];
     let read = Argument::read_all("prony find", texts.into_iter().flatten())?;
     let [argument] = read.as_slice() else {
@@ -83,7 +83,7 @@ pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(file.answer.conclusion().exit_code()))
 }
 
-fn settings(arguments: &Arguments, draft: &PlanDraft) -> anyhow::Result<SearchSettings> {
+fn settings(arguments: &FindArguments, draft: &PlanDraft) -> anyhow::Result<SearchSettings> {
     let asks_for_a_rate = draft.scenarios.iter().any(|scenario| scenario.load.rate_max().is_some());
     let vary = match arguments.vary {
         Some(VaryFlag::Rate) => Vary::Rate,
@@ -114,7 +114,7 @@ fn settings(arguments: &Arguments, draft: &PlanDraft) -> anyhow::Result<SearchSe
     Ok(SearchSettings { plan, shape, objectives: objectives(arguments, draft)? })
 }
 
-fn objectives(arguments: &Arguments, draft: &PlanDraft) -> anyhow::Result<Vec<Threshold>> {
+fn objectives(arguments: &FindArguments, draft: &PlanDraft) -> anyhow::Result<Vec<Threshold>> {
     let Some(text) = &arguments.slo else {
         if draft.thresholds.is_empty() {
             bail!(

@@ -26,13 +26,13 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {
+pub(crate) struct GraphArguments {
     #[command(subcommand)]
-    command: Command,
+    command: GraphCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum GraphCommand {
     /// Add the nodes and relationships of CSV files: all of them, or none where a line is faulty.
     Import(ImportArguments),
     /// Write all nodes and relationships into CSV files.
@@ -96,12 +96,12 @@ fn delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
-pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn execute(arguments: GraphArguments) -> anyhow::Result<ExitCode> {
     let text = match arguments.command {
-        Command::Check(arguments) => return run_check(&arguments),
-        Command::Import(arguments) => run_import(arguments)?,
-        Command::Export(arguments) => run_export(&arguments)?,
-        Command::Compact(arguments) => run_compact(&arguments)?,
+        GraphCommand::Check(arguments) => return run_check(&arguments),
+        GraphCommand::Import(arguments) => run_import(arguments)?,
+        GraphCommand::Export(arguments) => run_export(&arguments)?,
+        GraphCommand::Compact(arguments) => run_compact(&arguments)?,
     };
     print(&text)?;
     Ok(ExitCode::SUCCESS)

@@ -6,13 +6,13 @@ use anyhow::Context as _;
 use prony_server::config::{KEY_RANDOM_BYTES, new_key};
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct KeyArguments {
     #[command(subcommand)]
-    command: Command,
+    command: KeyCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum KeyCommand {
     /// Print a new key, and what the configuration keeps of it.
     New(NewArguments),
 }
@@ -30,8 +30,8 @@ struct NewArguments {
     expires: Option<String>,
 }
 
-pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let Command::New(arguments) = &arguments.command;
+pub(crate) fn execute(arguments: &KeyArguments) -> anyhow::Result<ExitCode> {
+    let KeyCommand::New(arguments) = &arguments.command;
     let mut random = [0; KEY_RANDOM_BYTES];
     getrandom::fill(&mut random).context("the system gives no random bytes")?;
     let key = new_key(&random);

@@ -10,14 +10,14 @@ use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
 use prony_experiments::{
     Report,
-    relational::{self, Database, Operation, Options, Pace, dataset::DatasetPlan},
+    relational::{self, Database, Operation, RelationalOptions, RelationalPace, dataset::DatasetPlan},
 };
 use prony_model::Nanos;
 
 use crate::interrupt;
 
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {
+pub(crate) struct LabArguments {
     #[command(subcommand)]
     experiment: Option<Experiment>,
 }
@@ -29,7 +29,7 @@ enum Experiment {
     #[command(
         about = "How many nodes and relationships a second does a property graph over HTTP make and read? (RageDB's study)"
     )]
-    Graph(graph::GraphArguments),
+    Graph(graph::GraphLabArguments),
     #[command(
         about = "What does a GraphQL gateway carry, and what does each of its layers cost? (an API gateway's study)"
     )]
@@ -113,7 +113,7 @@ impl std::fmt::Display for QueryName {
     }
 }
 
-pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn execute(arguments: LabArguments) -> anyhow::Result<ExitCode> {
     match arguments.experiment {
         None => list(),
         Some(Experiment::Relational(arguments)) => run_relational(arguments),
@@ -135,7 +135,7 @@ fn list() -> anyhow::Result<ExitCode> {
 fn run_relational(arguments: RelationalArguments) -> anyhow::Result<ExitCode> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let pace = pace(&arguments);
-    let options = Options {
+    let options = RelationalOptions {
         program,
         database: arguments.database.map_or(Database::Sqlite, Database::Postgres),
         dataset: DatasetPlan { seed: arguments.seed, rows: arguments.rows },
@@ -163,9 +163,9 @@ fn show<O>(report: &Report<O>) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(conclusion.exit_code()))
 }
 
-fn pace(arguments: &RelationalArguments) -> Pace {
-    let preset = if arguments.full { Pace::FULL } else { Pace::QUICK };
-    Pace {
+fn pace(arguments: &RelationalArguments) -> RelationalPace {
+    let preset = if arguments.full { RelationalPace::FULL } else { RelationalPace::QUICK };
+    RelationalPace {
         ramp: arguments.ramp.unwrap_or(preset.ramp),
         hold: arguments.hold.unwrap_or(preset.hold),
         steps_max: arguments.steps.unwrap_or(preset.steps_max),

@@ -41,37 +41,37 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve databases as GraphQL.
-    Serve(serve::Arguments),
+    Serve(serve::ServeArguments),
     /// Serve an example of an API written in Rust.
-    Example(example::Arguments),
+    Example(example::ExampleArguments),
     /// Print the GraphQL schema of a source.
-    Schema(schema::Arguments),
+    Schema(schema::SchemaArguments),
     /// Import, export and look after a graph.
-    Graph(graph::Arguments),
+    Graph(graph::GraphArguments),
     /// Make API keys for those who ask a server.
-    Key(key::Arguments),
+    Key(key::KeyArguments),
     /// Test what roles may see and do.
-    Permissions(Box<permissions::Arguments>),
+    Permissions(Box<permissions::PermissionsArguments>),
     /// Have a PostgreSQL database tell of changes made by others.
-    Triggers(triggers::Arguments),
+    Triggers(triggers::TriggersArguments),
     /// Run a load test.
-    Run(Box<run::Arguments>),
+    Run(Box<run::RunArguments>),
     /// Show saved results in the terminal, as a page, or as files.
-    Report(report::Arguments),
+    Report(report::ReportArguments),
     /// Find the largest load that keeps its objectives.
-    Find(find::Arguments),
+    Find(find::FindArguments),
     /// Compare two targets or plans, run in turns, or saved results.
-    Compare(compare::Arguments),
+    Compare(compare::CompareArguments),
     /// Show on this machine that the lab reports what happens.
-    Selftest(selftest::Arguments),
+    Selftest(selftest::SelftestArguments),
     /// The self-test's target; ends with its standard input.
     #[command(name = prony_experiments::selftest::TARGET_COMMAND, hide = true)]
     SelftestTarget,
     /// List the experiments, or run one.
-    Lab(lab::Arguments),
+    Lab(lab::LabArguments),
     /// The engine's micro-benchmarks, as JSON for `prony lab resolvers`.
     #[command(name = prony_experiments::resolvers::MICRO_COMMAND, hide = true)]
-    MicroBenchmarks(micro::Arguments),
+    MicroBenchmarks(micro::MicroArguments),
 }
 
 const COULD_NOT_RUN: u8 = 2;

@@ -19,13 +19,13 @@ use prony_server::{
 };
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct MicroArguments {
     /// How often each request is executed; a tenth of it without the plan cache.
     #[arg(value_parser = clap::value_parser!(u32).range(10..=10_000_000))]
     executions: u32,
 }
 
-pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn execute(arguments: &MicroArguments) -> anyhow::Result<ExitCode> {
     let service = Service::new(music::functions())?;
     let ask =
         |request: &[u8]| match pin!(service.execute(request)).poll(&mut Context::from_waker(Waker::noop())) {

@@ -8,13 +8,13 @@ use prony_server::permission_tests::{self, PermissionTests};
 use crate::{logs, serve::SettingsArguments};
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct PermissionsArguments {
     #[command(subcommand)]
-    command: Command,
+    command: PermissionsCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum PermissionsCommand {
     /// Make the requests of a file, and print which have come out as it says; exits 1 when one has not
     Test(TestArguments),
 }
@@ -30,8 +30,8 @@ struct TestArguments {
 
 const FAILED: u8 = 1;
 
-pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Command::Test(TestArguments { tests: path, settings }) = arguments.command;
+pub(crate) fn execute(arguments: PermissionsArguments) -> anyhow::Result<ExitCode> {
+    let PermissionsCommand::Test(TestArguments { tests: path, settings }) = arguments.command;
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let tests = PermissionTests::read(&text).with_context(|| path.display().to_string())?;
     let mut settings = settings.resolve()?;

@@ -13,7 +13,7 @@ const SUFFIX: &str = ".prony.json";
 const TERMINAL: &str = "-";
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct ReportArguments {
     /// Result files, or folders of them; docs/report.md describes what is shown.
     #[arg(value_name = "RESULT", required = true)]
     results: Vec<PathBuf>,
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     hgrm: Option<PathBuf>,
 }
 
-pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn execute(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     let mut documents = Vec::new();
     for path in files(&arguments.results)? {
         documents.push(read_file(&path)?);

@@ -30,7 +30,7 @@ use url::UrlFlags;
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 // As with wrk, of a flag that is given twice the last one counts; repeatable ones add up.
 #[command(args_override_self = true)]
-pub(crate) struct Arguments {
+pub(crate) struct RunArguments {
     /// The plan, a TOML file (docs/run.md describes it), or a URL to load (docs/wrk.md), or a wrk script and a URL.
     #[arg(value_name = "PLAN.toml|URL|SCRIPT.lua", required_unless_present = "schema", default_value = "")]
     #[arg(hide_default_value = true)]
@@ -80,7 +80,7 @@ pub(crate) struct Arguments {
     k6_names: K6Names,
 }
 
-pub(crate) fn execute(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn execute(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     if arguments.schema {
         return say(&plan_schema());
     }
@@ -136,7 +136,7 @@ fn say(text: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn work(arguments: &Arguments) -> anyhow::Result<Work> {
+fn work(arguments: &RunArguments) -> anyhow::Result<Work> {
     let (first, second) = (arguments.target.as_str(), arguments.url.as_deref());
     let read = Argument::read_all("prony run", [Some(first), second].into_iter().flatten())?;
     let [argument] = read.as_slice() else {
@@ -175,7 +175,7 @@ struct Work {
     shown: Option<WrkShown>,
 }
 
-fn file_work(path: &Path, arguments: &Arguments) -> anyhow::Result<Work> {
+fn file_work(path: &Path, arguments: &RunArguments) -> anyhow::Result<Work> {
     let flag = arguments.url_flags.first_given().or(arguments.script.as_ref().map(|_| "--script"));
     if let Some(flag) = flag {
         let plan = path.display();
@@ -186,7 +186,7 @@ fn file_work(path: &Path, arguments: &Arguments) -> anyhow::Result<Work> {
     Ok(Work { plan: read_plan(path)?, script: None, threads: arguments.threads, shown: None })
 }
 
-fn url_work(url: &str, script: Option<&Path>, arguments: &Arguments) -> anyhow::Result<Work> {
+fn url_work(url: &str, script: Option<&Path>, arguments: &RunArguments) -> anyhow::Result<Work> {
     let flags = &arguments.url_flags;
     let given = flags.given();
     let url = Url::parse(url)?;
@@ -201,7 +201,7 @@ fn url_work(url: &str, script: Option<&Path>, arguments: &Arguments) -> anyhow::
 fn prepare(
     path: &Path,
     url: &Url,
-    arguments: &Arguments,
+    arguments: &RunArguments,
     flags: &UrlGiven,
     threads: u32,
 ) -> anyhow::Result<WrkScript> {
@@ -227,7 +227,7 @@ pub(crate) fn end_process(error: &ScriptError) {
     std::process::exit(COULD_NOT_RUN.into());
 }
 
-fn options(arguments: &Arguments, work: &Work, path: &Path, stop: StopFlag) -> anyhow::Result<RunOptions> {
+fn options(arguments: &RunArguments, work: &Work, path: &Path, stop: StopFlag) -> anyhow::Result<RunOptions> {
     let mut display = display(arguments.quiet);
     let mut options = RunOptions {
         output: Output::File(path.to_owned()),

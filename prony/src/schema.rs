@@ -8,7 +8,7 @@ use tokio::task::LocalSet;
 use crate::{logs, serve::SettingsArguments};
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct SchemaArguments {
     /// Print the result of the introspection query instead of the schema definition language.
     #[arg(long)]
     json: bool,
@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
     settings: SettingsArguments,
 }
 
-pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn execute(arguments: SchemaArguments) -> anyhow::Result<ExitCode> {
     let mut settings = arguments.settings.resolve()?;
     // Only what is wrong; the schema is what was asked for.
     if settings.log_level == "info" {

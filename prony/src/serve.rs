@@ -13,7 +13,7 @@ use prony_server::{
 use crate::{flags::OptionFlags, kinds::KINDS, logs};
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct ServeArguments {
     /// Print what this role may do, and the schema that it is served, instead of serving
     #[arg(long, value_name = "ROLE")]
     explain_role: Option<String>,
@@ -71,7 +71,7 @@ impl SettingsArguments {
     }
 }
 
-pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn execute(arguments: ServeArguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.settings.resolve()?;
     if let Some(role) = arguments.explain_role {
         return explain(settings, &role);

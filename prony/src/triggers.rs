@@ -10,13 +10,13 @@ use prony_postgres::changes::triggers::{Triggers, TriggersRequest};
 use crate::{kinds::KINDS, print};
 
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {
+pub(crate) struct TriggersArguments {
     #[command(subcommand)]
-    command: Command,
+    command: TriggersCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum TriggersCommand {
     /// Install the triggers, all or none; those that are there are made anew.
     Install(DatabaseArguments),
     /// Remove the triggers, and without --tables the table of changes too.
@@ -41,22 +41,22 @@ struct DatabaseArguments {
     reader: Option<String>,
 }
 
-pub(crate) fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn execute(arguments: TriggersArguments) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         match arguments.command {
-            Command::Install(database) => {
+            TriggersCommand::Install(database) => {
                 let triggers = database.open().await?;
                 triggers.install().await?;
                 report("installed", &triggers.tables())?;
                 print("serve with `--listen-changes`, or `listen = true` in [[source]], to hear of changes made by others\n")
             }
-            Command::Remove(database) => {
+            TriggersCommand::Remove(database) => {
                 let triggers = database.open().await?;
                 let removed = triggers.remove().await?;
                 report("removed", &removed)
             }
-            Command::Show(database) => print(&database.open().await?.installing()),
+            TriggersCommand::Show(database) => print(&database.open().await?.installing()),
         }
     })?;
     Ok(ExitCode::SUCCESS)

@@ -46,10 +46,10 @@ const CHANGES_KEPT: usize = 64;
 
 /// Counters; clones share them.
 #[derive(Debug, Clone)]
-pub struct Counters(Arc<Shared>);
+pub struct Counters(Arc<CountersState>);
 
 #[derive(Debug)]
-struct Shared {
+struct CountersState {
     values: Mutex<BTreeMap<String, i64>>,
     highest: i64,
     /// Of counts over HTTP.
@@ -104,7 +104,7 @@ impl Counters {
     }
 
     fn with(settings: CountersSettings, journal: Option<Journal>) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(CountersState {
             values: Mutex::new(settings.starts),
             highest: settings.highest,
             journal,

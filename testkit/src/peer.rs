@@ -45,18 +45,18 @@ pub enum Step {
 #[derive(Debug)]
 pub struct ScriptedPeer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<PeerState>,
     acceptor: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct PeerState {
     over: AtomicBool,
     /// What each connection has read, in the order of their acceptance.
     received: Mutex<Vec<Vec<u8>>>,
 }
 
-impl Shared {
+impl PeerState {
     fn received(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
         self.received.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -73,7 +73,7 @@ impl ScriptedPeer {
         assert!(!scripts.is_empty(), "a scripted peer needs at least one script");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("the loopback has a free port");
         let address = listener.local_addr().expect("a bound listener has an address");
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(PeerState::default());
         let acceptor = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || accept(&listener, &scripts, &shared))
@@ -117,7 +117,7 @@ impl Drop for ScriptedPeer {
     }
 }
 
-fn accept(listener: &TcpListener, scripts: &[Vec<Step>], shared: &Shared) {
+fn accept(listener: &TcpListener, scripts: &[Vec<Step>], shared: &PeerState) {
     thread::scope(|scope| {
         for (index, stream) in listener.incoming().enumerate() {
             if shared.is_over() {
@@ -135,7 +135,7 @@ fn accept(listener: &TcpListener, scripts: &[Vec<Step>], shared: &Shared) {
 struct Connection<'a> {
     stream: TcpStream,
     index: usize,
-    shared: &'a Shared,
+    shared: &'a PeerState,
     /// Bytes received but not yet used by a step, at the end of what was received.
     pending: usize,
 }

@@ -51,7 +51,7 @@ pub(crate) fn tell(
 }
 
 /// A change with what it replaced, and the number of the schema after it.
-struct Step<'a> {
+struct LoggedChange<'a> {
     change: Change<'a>,
     inverse: Option<Change<'a>>,
     schema: usize,
@@ -62,7 +62,7 @@ fn steps<'a>(
     undo: &'a Undo,
     first: usize,
     schemas: &mut Vec<Arc<Schema>>,
-) -> Vec<Step<'a>> {
+) -> Vec<LoggedChange<'a>> {
     let mut input = Input::new(payload);
     let mut steps = Vec::new();
     for (number, inverse) in undo.inverses().enumerate() {
@@ -75,12 +75,12 @@ fn steps<'a>(
             schema.make(&change, false);
             schemas.push(Arc::new(schema));
         }
-        steps.push(Step { change, inverse, schema: schemas.len() - 1 });
+        steps.push(LoggedChange { change, inverse, schema: schemas.len() - 1 });
     }
     steps
 }
 
-impl<'a> Step<'a> {
+impl<'a> LoggedChange<'a> {
     fn event(&self, schemas: &'a [Arc<Schema>]) -> Option<Event<'a>> {
         let schema = &schemas[self.schema];
         let event = match self.change {

@@ -23,14 +23,14 @@ pub fn complete(schema: &Schema, field: &Field, value: Json) -> Result<Vec<u8>, 
     Ok(completion.out)
 }
 
-enum PathStep<'a> {
+enum CompletionStep<'a> {
     Key(&'a str),
     Index(usize),
 }
 
 struct Completion<'a> {
     schema: &'a Schema,
-    path: Vec<PathStep<'a>>,
+    path: Vec<CompletionStep<'a>>,
     out: Vec<u8>,
 }
 
@@ -86,7 +86,7 @@ impl<'a> Completion<'a> {
             if index > 0 {
                 self.out.push(b',');
             }
-            self.path.push(PathStep::Index(index));
+            self.path.push(CompletionStep::Index(index));
             self.value(ty.item_type(), selections, item)?;
             self.path.pop();
         }
@@ -115,7 +115,7 @@ impl<'a> Completion<'a> {
             }
             json::write_string(&mut self.out, key);
             self.out.push(b':');
-            self.path.push(PathStep::Key(key));
+            self.path.push(CompletionStep::Key(key));
             self.value(&field.output, &field.selections, member)?;
             self.path.pop();
         }
@@ -145,9 +145,9 @@ impl<'a> Completion<'a> {
         for step in &self.path {
             // Writing to a string cannot fail.
             let _ = match step {
-                PathStep::Key(key) if path.is_empty() => write!(path, "{key}"),
-                PathStep::Key(key) => write!(path, ".{key}"),
-                PathStep::Index(index) => write!(path, "[{index}]"),
+                CompletionStep::Key(key) if path.is_empty() => write!(path, "{key}"),
+                CompletionStep::Key(key) => write!(path, ".{key}"),
+                CompletionStep::Index(index) => write!(path, "[{index}]"),
             };
         }
         if path.is_empty() { message.to_owned() } else { format!("{path}: {message}") }

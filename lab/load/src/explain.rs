@@ -172,7 +172,8 @@ fn flow(plan: &Plan, scenario: &Scenario) -> String {
         }
         Flow::Sequence(steps) => {
             let last = steps.len() - 1;
-            let step = |(index, step): (usize, &prony_model::plan::scenario::Step)| match step.think_time {
+            let step = |(index, step): (usize, &prony_model::plan::scenario::FlowStep)| match step.think_time
+            {
                 ThinkTime::None => name(step.request).to_owned(),
                 _ if index == last => name(step.request).to_owned(),
                 time => format!("{} (then waits {})", name(step.request), think_time(time)),

@@ -22,7 +22,7 @@ pub(crate) struct ProcessObserver {
     /// Looked for again at each look.
     name: Option<String>,
     tracked: BTreeMap<u32, Tracked>,
-    sum: Totals,
+    sum: ProcessTotals,
     /// How many processes have had series of their own.
     singles: usize,
 }
@@ -32,13 +32,13 @@ pub(crate) struct ProcessObserver {
 struct Tracked {
     label: Option<String>,
     started_after_boot: Duration,
-    last: Reading,
+    last: ProcessReading,
     switches: Switches,
-    totals: Totals,
+    totals: ProcessTotals,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Reading {
+struct ProcessReading {
     at: Nanos,
     usage: Usage,
     voluntary: u64,
@@ -65,7 +65,7 @@ struct Row {
 
 /// Over the whole run, as far as it was watched.
 #[derive(Debug, Clone, Copy, Default)]
-struct Totals {
+struct ProcessTotals {
     processor_time: f64,
     watched_s: f64,
     resident_peak: f64,
@@ -95,7 +95,7 @@ impl ProcessObserver {
     }
 
     fn with(name: Option<String>, tracked: BTreeMap<u32, Tracked>) -> Self {
-        Self { name, tracked, sum: Totals::default(), singles: 0 }
+        Self { name, tracked, sum: ProcessTotals::default(), singles: 0 }
     }
 
     fn find_new(&mut self) {
@@ -171,8 +171,8 @@ impl Tracked {
         let usage = Usage::of(process)?;
         let mut switches = Switches::default();
         switches.update(process);
-        let last = Reading::of(process, Nanos::ZERO, usage, &switches);
-        let totals = Totals::default();
+        let last = ProcessReading::of(process, Nanos::ZERO, usage, &switches);
+        let totals = ProcessTotals::default();
         Ok(Self { label, started_after_boot: usage.started_after_boot, last, switches, totals })
     }
 
@@ -189,13 +189,13 @@ impl Tracked {
             return Ok(None);
         }
         self.switches.update(process);
-        let reading = Reading::of(process, now.max(Nanos(1)), usage, &self.switches);
+        let reading = ProcessReading::of(process, now.max(Nanos(1)), usage, &self.switches);
         let last = std::mem::replace(&mut self.last, reading);
         Ok((!is_first).then(|| (now, interval.as_secs_f64(), Row::between(&last, &reading))))
     }
 }
 
-impl Reading {
+impl ProcessReading {
     fn of(process: u32, at: Nanos, usage: Usage, switches: &Switches) -> Self {
         let (voluntary, involuntary) = (switches.voluntary, switches.involuntary);
         let (descriptors, storage) = (descriptors(process), StorageBytes::of(process));
@@ -204,7 +204,7 @@ impl Reading {
 }
 
 impl Row {
-    fn between(last: &Reading, now: &Reading) -> Self {
+    fn between(last: &ProcessReading, now: &ProcessReading) -> Self {
         let seconds = now.at.since(last.at).as_secs_f64();
         let rate = |last: u64, now: u64| now.saturating_sub(last) as f64 / seconds;
         let share = |last: Duration, now: Duration| now.saturating_sub(last).as_secs_f64() / seconds;
@@ -268,7 +268,7 @@ impl AddAssign for Row {
     }
 }
 
-impl Totals {
+impl ProcessTotals {
     fn add(&mut self, row: &Row, seconds: f64) {
         self.processor_time += (row.user + row.system) * seconds;
         self.watched_s += seconds;

@@ -3,7 +3,7 @@
 use crate::table::{aligned, decimal, grouped};
 use prony_model::Nanos;
 use prony_model::result::{ResultFile, RunState};
-use prony_model::search::{Answer, SearchFile, SearchStep, StepVerdict, Trial};
+use prony_model::search::{SearchAnswer, SearchFile, SearchStep, StepVerdict, Trial};
 use prony_model::units::percent;
 use prony_model::verdict::finding::Finding;
 use std::fmt::Write as _;
@@ -30,7 +30,7 @@ pub fn search_summary(file: &SearchFile) -> String {
 pub(crate) fn answer(file: &SearchFile) -> String {
     let show = |load| shown_load(file, load);
     match file.answer {
-        Answer::Between { passed, failed } => {
+        SearchAnswer::Between { passed, failed } => {
             let width = file.interval.width().unwrap_or(0.0) * 100.0;
             format!(
                 "the limit is between {} and {}: the first kept every objective, the second did not ({width:.1} % apart)",
@@ -38,19 +38,19 @@ pub(crate) fn answer(file: &SearchFile) -> String {
                 show(failed)
             )
         }
-        Answer::AtLeast { passed } if passed >= file.plan.highest => {
+        SearchAnswer::AtLeast { passed } if passed >= file.plan.highest => {
             format!(
                 "at least {}, the most that was allowed: nothing failed; raise --max to go on",
                 show(passed)
             )
         }
-        Answer::AtLeast { passed } => {
+        SearchAnswer::AtLeast { passed } => {
             format!("at least {}: nothing failed until the search ended", show(passed))
         }
-        Answer::Below { failed } => {
+        SearchAnswer::Below { failed } => {
             format!("below {}: no load that was tried kept the objectives", show(failed))
         }
-        Answer::LabLimited { passed, lab_limited } => {
+        SearchAnswer::LabLimited { passed, lab_limited } => {
             let bound =
                 passed.map_or("no load passed".to_owned(), |passed| format!("at least {}", show(passed)));
             format!(
@@ -58,7 +58,7 @@ pub(crate) fn answer(file: &SearchFile) -> String {
                 show(lab_limited)
             )
         }
-        Answer::Unknown => "nothing is known: no load was measured to the end".to_owned(),
+        SearchAnswer::Unknown => "nothing is known: no load was measured to the end".to_owned(),
     }
 }
 

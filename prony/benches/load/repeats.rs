@@ -6,7 +6,7 @@ use crate::nginx::Nginx;
 use crate::statistics::print_table;
 use crate::tool::pinned;
 use prony_model::comparison::{ComparisonFile, Difference};
-use prony_model::search::{Answer, SearchFile};
+use prony_model::search::{SearchAnswer, SearchFile};
 use prony_testkit::process::PronyProcess;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -70,7 +70,7 @@ fn intervals(plan: &tempfile::NamedTempFile, from: &str) -> String {
         let text = json(&[flags.as_slice(), &times].concat());
         let file: SearchFile = serde_json::from_str(&text).expect("prony prints its result");
         match file.answer {
-            Answer::Between { passed, failed } => format!("{passed} to {failed}"),
+            SearchAnswer::Between { passed, failed } => format!("{passed} to {failed}"),
             other => format!("{other:?}"),
         }
     });

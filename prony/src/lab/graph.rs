@@ -4,13 +4,13 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Context;
 use clap::Args;
-use prony_experiments::graph::{self, Durability, Options, Pace};
+use prony_experiments::graph::{self, Durability, GraphOptions, GraphPace};
 use prony_model::Nanos;
 
 use crate::interrupt;
 
 #[derive(Debug, Args)]
-pub(super) struct GraphArguments {
+pub(super) struct GraphLabArguments {
     /// Take the study's 3 000 000 nodes and durations, 60 s a step, instead of a few seconds.
     #[arg(long)]
     full: bool,
@@ -43,9 +43,9 @@ pub(super) struct GraphArguments {
     output: PathBuf,
 }
 
-pub(super) fn run(arguments: GraphArguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: GraphLabArguments) -> anyhow::Result<ExitCode> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
-    let options = Options {
+    let options = GraphOptions {
         program,
         pace: pace(&arguments),
         durabilities: arguments.durability,
@@ -59,9 +59,9 @@ pub(super) fn run(arguments: GraphArguments) -> anyhow::Result<ExitCode> {
     super::show(&graph::run(&options)?)
 }
 
-fn pace(arguments: &GraphArguments) -> Pace {
-    let preset = if arguments.full { Pace::FULL } else { Pace::QUICK };
-    Pace {
+fn pace(arguments: &GraphLabArguments) -> GraphPace {
+    let preset = if arguments.full { GraphPace::FULL } else { GraphPace::QUICK };
+    GraphPace {
         nodes: arguments.nodes.unwrap_or(preset.nodes),
         step: arguments.step.unwrap_or(preset.step),
         closed: arguments.step.unwrap_or(preset.closed),

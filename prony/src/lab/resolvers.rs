@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Context;
 use clap::Args;
-use prony_experiments::resolvers::{self, Options, Pace, Part};
+use prony_experiments::resolvers::{self, Part, ResolversOptions, ResolversPace};
 use prony_model::Nanos;
 
 use crate::interrupt;
@@ -48,7 +48,7 @@ pub(super) struct ResolversArguments {
 
 pub(super) fn run(arguments: ResolversArguments) -> anyhow::Result<ExitCode> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
-    let options = Options {
+    let options = ResolversOptions {
         program,
         pace: pace(&arguments),
         parts: arguments.parts,
@@ -61,9 +61,9 @@ pub(super) fn run(arguments: ResolversArguments) -> anyhow::Result<ExitCode> {
     super::show(&resolvers::run(&options)?)
 }
 
-fn pace(arguments: &ResolversArguments) -> Pace {
-    let preset = if arguments.full { Pace::FULL } else { Pace::QUICK };
-    Pace {
+fn pace(arguments: &ResolversArguments) -> ResolversPace {
+    let preset = if arguments.full { ResolversPace::FULL } else { ResolversPace::QUICK };
+    ResolversPace {
         executions: arguments.executions.unwrap_or(preset.executions),
         rounds: arguments.rounds.unwrap_or(preset.rounds),
         thinking: arguments.step.unwrap_or(preset.thinking),

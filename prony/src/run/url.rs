@@ -204,7 +204,7 @@ mod tests {
             "http://a/ -R2k -c 100 --body a=1",
             &expect![[r#"
                 http://a | POST / | body true | [] | timeout 2.00 s
-                LoadModel { users: UserSchedule { stages: [Stage { duration_ns: Nanos(0), users: 100 }, Stage { duration_ns: Nanos(10000000000), users: 100 }] }, budget: Unlimited, arrivals: Some(ArrivalSchedule { stages: [RateStage { duration_ns: Nanos(0), rate_per_s: 2000.0 }, RateStage { duration_ns: Nanos(10000000000), rate_per_s: 2000.0 }], spacing: Even, wait_max: Nanos(10000000000) }) }
+                LoadModel { users: UserSchedule { stages: [Stage { duration_ns: Nanos(0), users: 100 }, Stage { duration_ns: Nanos(10000000000), users: 100 }] }, budget: Unlimited, arrivals: Some(ArrivalSchedule { stages: [RateStage { duration_ns: Nanos(0), rate_per_s: 2000.0 }, RateStage { duration_ns: Nanos(10000000000), rate_per_s: 2000.0 }], spacing: Even, wait_max: Nanos(10000000000), stripe: None }) }
                 Http1 streams 1, dns Once, resume true"#]],
         );
         check(

@@ -5,6 +5,7 @@ mod calls;
 mod circles;
 mod documents;
 mod edges;
+mod names;
 mod sizes;
 mod text;
 
@@ -92,6 +93,7 @@ impl Repository {
         all.extend(sizes::check(self)?);
         all.extend(calls::check(self));
         all.extend(circles::check(self));
+        all.extend(names::check(self));
         all.extend(text::check(self));
         all.extend(documents::check(self));
         all.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));

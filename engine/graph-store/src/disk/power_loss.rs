@@ -31,7 +31,7 @@ pub(crate) fn perform<T>(step: Step<'_>, act: impl FnOnce() -> io::Result<T>) ->
     // Held meanwhile, so that the order is the true one.
     let mut events = lock(&journal.events);
     let result = act()?;
-    events.push(Event::Done(done));
+    events.push(DiskEvent::Done(done));
     Ok(result)
 }
 
@@ -39,11 +39,11 @@ pub(crate) fn perform<T>(step: Step<'_>, act: impl FnOnce() -> io::Result<T>) ->
 #[derive(Debug)]
 struct Journal {
     root: PathBuf,
-    events: Mutex<Vec<Event>>,
+    events: Mutex<Vec<DiskEvent>>,
 }
 
 #[derive(Debug)]
-enum Event {
+enum DiskEvent {
     Done(Done),
     /// The write with this number is being made.
     Begun(u64),
@@ -55,7 +55,7 @@ enum Event {
 enum Done {
     MakeDirectory(PathBuf),
     Create(PathBuf),
-    Change(PathBuf, Change),
+    Change(PathBuf, DiskChange),
     Sync(PathBuf),
     Rename { from: PathBuf, to: PathBuf },
     Remove(PathBuf),
@@ -64,7 +64,7 @@ enum Done {
 
 /// Of what stands in a file.
 #[derive(Debug, Clone)]
-enum Change {
+enum DiskChange {
     Write { at: usize, bytes: Vec<u8> },
     SetLength(usize),
 }
@@ -76,11 +76,11 @@ impl Journal {
         journal
     }
 
-    fn note(&self, event: Event) {
+    fn note(&self, event: DiskEvent) {
         lock(&self.events).push(event);
     }
 
-    fn end(&self) -> Vec<Event> {
+    fn end(&self) -> Vec<DiskEvent> {
         lock(&JOURNALS).retain(|journal| journal.root != self.root);
         std::mem::take(&mut lock(&self.events))
     }
@@ -92,9 +92,11 @@ impl Journal {
             Step::MakeDirectory(path) => Done::MakeDirectory(below(path)?),
             Step::Create(path) => Done::Create(below(path)?),
             Step::Write { path, at, bytes } => {
-                Done::Change(below(path)?, Change::Write { at: at as usize, bytes: bytes.to_vec() })
+                Done::Change(below(path)?, DiskChange::Write { at: at as usize, bytes: bytes.to_vec() })
             }
-            Step::SetLength { path, bytes } => Done::Change(below(path)?, Change::SetLength(bytes as usize)),
+            Step::SetLength { path, bytes } => {
+                Done::Change(below(path)?, DiskChange::SetLength(bytes as usize))
+            }
             Step::Sync(path) => Done::Sync(below(path)?),
             Step::Rename { from, to } => Done::Rename { from: below(from)?, to: below(to)? },
             Step::Remove(path) => Done::Remove(below(path)?),
@@ -171,10 +173,10 @@ impl NameChange {
 struct FileState {
     sure: Vec<u8>,
     /// Since the last sync, in order.
-    unsure: Vec<Change>,
+    unsure: Vec<DiskChange>,
 }
 
-impl Change {
+impl DiskChange {
     fn make(&self, bytes: &mut Vec<u8>) {
         match self {
             Self::Write { at, bytes: new } => {
@@ -197,8 +199,8 @@ impl FileState {
         let states = self.unsure.len() + 1;
         let (is_in_order, last) = (chance.random_bool(0.3), chance.random_range(0..states));
         let longest = self.unsure.iter().fold(self.sure.len(), |longest, change| match change {
-            Change::Write { at, bytes } => longest.max(at + bytes.len()),
-            Change::SetLength(length) => longest.max(*length),
+            DiskChange::Write { at, bytes } => longest.max(at + bytes.len()),
+            DiskChange::SetLength(length) => longest.max(*length),
         });
         // After how many of the changes each sector was written last.
         let picks: Vec<usize> = (0..longest.div_ceil(SECTOR))
@@ -230,11 +232,11 @@ impl FileState {
 }
 
 impl Disk {
-    fn after(mut self, events: &[Event], lie: Lie) -> Self {
+    fn after(mut self, events: &[DiskEvent], lie: Lie) -> Self {
         for event in events {
             match event {
-                Event::Done(done) if !lie.swallows(done) => self.make(done),
-                Event::Done(_) | Event::Begun(_) | Event::Acknowledged(_) => {}
+                DiskEvent::Done(done) if !lie.swallows(done) => self.make(done),
+                DiskEvent::Done(_) | DiskEvent::Begun(_) | DiskEvent::Acknowledged(_) => {}
             }
         }
         self
@@ -245,7 +247,7 @@ impl Disk {
             Done::MakeDirectory(path) => self.rename(NameChange::Put(path.clone(), None)),
             Done::Create(path) => {
                 if let Some(Some(file)) = self.names.get(path) {
-                    self.files[*file].unsure.push(Change::SetLength(0));
+                    self.files[*file].unsure.push(DiskChange::SetLength(0));
                 } else {
                     self.files.push(FileState::default());
                     self.rename(NameChange::Put(path.clone(), Some(self.files.len() - 1)));

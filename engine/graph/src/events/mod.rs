@@ -55,21 +55,21 @@ struct Register {
 
 /// One who reads; dropping it ends that.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct EventReader {
     readers: Arc<Mutex<Register>>,
     entry: Arc<Entry>,
 }
 
 impl Readers {
     /// Hears of what is changed after this returns.
-    pub(super) fn add(&self, store: &Store, interest: Interest) -> Reader {
+    pub(super) fn add(&self, store: &Store, interest: Interest) -> EventReader {
         let entry = Arc::new(Entry { interest, queue: Queue::new(Bounds::USUAL) });
         let mut register = lock(&self.0);
         let of = (entry.interest.side, Arc::clone(&entry.interest.type_name));
         register.by_type.entry(of).or_default().add(Arc::clone(&entry));
         self.listen(&mut register, store);
         drop(register);
-        Reader { readers: Arc::clone(&self.0), entry }
+        EventReader { readers: Arc::clone(&self.0), entry }
     }
 
     /// Hears when what is changed after this returns may be part of an answer.
@@ -114,13 +114,13 @@ impl Readers {
     }
 }
 
-impl Reader {
+impl EventReader {
     async fn next(&self) -> QueuedEvent {
         poll_fn(|context| self.entry.queue.poll(context)).await
     }
 }
 
-impl Drop for Reader {
+impl Drop for EventReader {
     fn drop(&mut self) {
         let mut register = lock(&self.readers);
         let of = (self.entry.interest.side, Arc::clone(&self.entry.interest.type_name));

@@ -13,7 +13,7 @@ use prony_graphql::{
 };
 use prony_source::Events;
 
-use crate::events::{Change, Interest, Reader, queue::QueuedEvent};
+use crate::events::{Change, EventReader, Interest, queue::QueuedEvent};
 use crate::{
     execute::{
         answer::{Begin, answer, failed, id_of},
@@ -78,7 +78,7 @@ struct Following {
     source: Arc<Graph>,
     plan: Arc<Plan>,
     variables: Variables,
-    reader: Reader,
+    reader: EventReader,
     has_ended: bool,
 }
 

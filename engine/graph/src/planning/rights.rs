@@ -42,7 +42,7 @@ pub(crate) enum PropertyUse {
 #[derive(Debug, Default)]
 pub(crate) struct TypeRights {
     granted: [bool; 6],
-    properties: [Properties; 6],
+    properties: [PropertyRights; 6],
     /// The most items of a list.
     pub(crate) limit: Option<u32>,
     /// Values that are written whatever is asked.
@@ -51,13 +51,13 @@ pub(crate) struct TypeRights {
 }
 
 #[derive(Debug)]
-enum Properties {
+enum PropertyRights {
     All,
     /// By the store's names.
     Only(Vec<Arc<str>>),
 }
 
-impl Default for Properties {
+impl Default for PropertyRights {
     fn default() -> Self {
         Self::Only(Vec::new())
     }
@@ -82,7 +82,7 @@ impl TypeRights {
             let properties = reader.properties("`columns` of `update`", &update.columns, &rights.update_set);
             rights.granted[Grant::Update as usize] = true;
             // It writes all properties, and with them those that cannot be given.
-            rights.granted[Grant::Replace as usize] = matches!(properties, Properties::All);
+            rights.granted[Grant::Replace as usize] = matches!(properties, PropertyRights::All);
             rights.properties[PropertyUse::Update as usize] = properties;
         }
         rights.granted[Grant::Delete as usize] = granted.delete.is_some();
@@ -122,8 +122,8 @@ impl TypeRights {
 
     pub(crate) fn allows(&self, used: PropertyUse, property: &PropertyModel) -> bool {
         match &self.properties[used as usize] {
-            Properties::All => true,
-            Properties::Only(names) => names.contains(&property.name),
+            PropertyRights::All => true,
+            PropertyRights::Only(names) => names.contains(&property.name),
         }
     }
 }
@@ -135,10 +135,10 @@ struct Reader<'r> {
 
 impl Reader<'_> {
     /// Without those that are preset.
-    fn properties(&mut self, what: &str, columns: &Columns, presets: &Assignments) -> Properties {
+    fn properties(&mut self, what: &str, columns: &Columns, presets: &Assignments) -> PropertyRights {
         let is_preset = |name: &Arc<str>| presets.iter().any(|(preset, ..)| preset == name);
         let names: Vec<Arc<str>> = match columns {
-            Columns::All if presets.is_empty() => return Properties::All,
+            Columns::All if presets.is_empty() => return PropertyRights::All,
             Columns::All => self.of.properties.iter().map(|property| Arc::clone(&property.name)).collect(),
             Columns::Only(names) => {
                 let mut found = Vec::with_capacity(names.len());
@@ -151,7 +151,7 @@ impl Reader<'_> {
                 found
             }
         };
-        Properties::Only(names.into_iter().filter(|name| !is_preset(name)).collect())
+        PropertyRights::Only(names.into_iter().filter(|name| !is_preset(name)).collect())
     }
 
     fn presets(&mut self, verb: &str, set: &BTreeMap<String, Value>) -> Assignments {

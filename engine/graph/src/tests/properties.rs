@@ -10,7 +10,7 @@ const NODES: [&str; 2] = ["User", "Product"];
 const RELATIONSHIPS: [&str; 2] = ["FRIEND", "LIKES"];
 
 #[derive(Debug, Clone)]
-struct Plan {
+struct QueryPlan {
     nodes: Vec<(usize, Option<i64>)>,
     relationships: Vec<(usize, usize, usize, Option<i64>)>,
     gone: Vec<usize>,
@@ -18,7 +18,7 @@ struct Plan {
 
 /// A list of neighbours or of relationships below a node.
 #[derive(Debug, Clone)]
-struct List {
+struct ListPlan {
     relationships: bool,
     direction: Option<Direction>,
     types: Option<Vec<usize>>,
@@ -29,34 +29,34 @@ struct List {
     sort: Option<bool>,
     limit: usize,
     offset: usize,
-    below: Option<Box<List>>,
+    below: Option<Box<ListPlan>>,
 }
 
-fn plans() -> impl Strategy<Value = Plan> {
+fn plans() -> impl Strategy<Value = QueryPlan> {
     let number = || prop::option::weighted(0.8, -3..4_i64);
     let nodes = prop::collection::vec((0..2_usize, number()), 1..12);
     nodes.prop_flat_map(move |nodes| {
         let count = nodes.len();
         let links = prop::collection::vec((0..2_usize, 0..count, 0..count, number()), 0..40);
         (Just(nodes), links, prop::collection::vec(0..count, 0..3))
-            .prop_map(|(nodes, relationships, gone)| Plan { nodes, relationships, gone })
+            .prop_map(|(nodes, relationships, gone)| QueryPlan { nodes, relationships, gone })
     })
 }
 
-fn lists() -> impl Strategy<Value = List> {
+fn lists() -> impl Strategy<Value = ListPlan> {
     let leaf = fields().prop_map(|list| list);
     leaf.prop_recursive(3, 3, 1, |inner| {
-        (fields(), inner).prop_map(|(list, below)| List { below: Some(Box::new(below)), ..list })
+        (fields(), inner).prop_map(|(list, below)| ListPlan { below: Some(Box::new(below)), ..list })
     })
 }
 
-fn fields() -> impl Strategy<Value = List> {
+fn fields() -> impl Strategy<Value = ListPlan> {
     let direction = prop_oneof![Just(None), Just(Some(Direction::Outgoing)), Just(Some(Direction::Incoming))];
     let types = prop::option::weighted(0.4, prop::collection::vec(0..2_usize, 0..3));
     let from = || prop::option::weighted(0.3, -3..3_i64);
     let counts = (0..8_usize, 0..3_usize);
     (any::<bool>(), direction, types, from(), from(), prop::option::of(any::<bool>()), counts).prop_map(
-        |(relationships, direction, types, nodes_from, links_from, sort, (limit, offset))| List {
+        |(relationships, direction, types, nodes_from, links_from, sort, (limit, offset))| ListPlan {
             relationships,
             direction,
             types,
@@ -76,7 +76,7 @@ struct Made {
     relationships: Vec<(Ref, Ref, Ref, Option<i64>)>,
 }
 
-fn make(served: &Served, plan: &Plan) -> Made {
+fn make(served: &Served, plan: &QueryPlan) -> Made {
     served.write(|write| {
         for (side, names) in [(Side::Nodes, NODES), (Side::Relationships, RELATIONSHIPS)] {
             for of in names {
@@ -108,7 +108,7 @@ fn make(served: &Served, plan: &Plan) -> Made {
     })
 }
 
-impl List {
+impl ListPlan {
     fn text(&self) -> String {
         let mut arguments = vec![format!("limit: {}, offset: {}", self.limit, self.offset)];
         arguments.extend(self.direction.map(|direction| match direction {

@@ -84,10 +84,11 @@ impl Target {
             "set statement_timeout = {}; set plan_cache_mode = {}; set datestyle = 'ISO, YMD'; \
              set intervalstyle = 'postgres'; set timezone = 'UTC'; set bytea_output = 'hex'; \
              set extra_float_digits = 1; set standard_conforming_strings = on; \
-             set client_min_messages = error; set jit = off; set default_transaction_read_only = {}",
+             set client_min_messages = error; set jit = off{}",
             self.statement_timeout_ms,
             mode.setting(),
-            if self.read_only { "on" } else { "off" },
+            // What the server or the role says otherwise stays.
+            if self.read_only { "; set default_transaction_read_only = on" } else { "" },
         )
     }
 }

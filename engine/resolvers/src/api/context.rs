@@ -14,9 +14,9 @@ use crate::{
 };
 
 /// Where a function's context comes from.
-pub struct Context<C>(Kind<C>);
+pub struct Context<C>(ContextSource<C>);
 
-enum Kind<C> {
+enum ContextSource<C> {
     Shared(Arc<C>),
     OfRequest,
 }
@@ -24,25 +24,25 @@ enum Kind<C> {
 impl<C> Clone for Context<C> {
     fn clone(&self) -> Self {
         Self(match &self.0 {
-            Kind::Shared(context) => Kind::Shared(Arc::clone(context)),
-            Kind::OfRequest => Kind::OfRequest,
+            ContextSource::Shared(context) => ContextSource::Shared(Arc::clone(context)),
+            ContextSource::OfRequest => ContextSource::OfRequest,
         })
     }
 }
 
 impl<C: Any + Send + Sync> Context<C> {
     pub(crate) fn shared(context: Arc<C>) -> Self {
-        Self(Kind::Shared(context))
+        Self(ContextSource::Shared(context))
     }
 
     pub(crate) fn of_request() -> Self {
-        Self(Kind::OfRequest)
+        Self(ContextSource::OfRequest)
     }
 
     pub(crate) fn get<'a>(&'a self, variables: &'a Variables) -> Row<&'a C> {
         match &self.0 {
-            Kind::Shared(context) => Ok(context),
-            Kind::OfRequest => {
+            ContextSource::Shared(context) => Ok(context),
+            ContextSource::OfRequest => {
                 variables.caller().and_then(Caller::get).ok_or_else(|| Box::new(nobody::<C>()))
             }
         }
@@ -51,8 +51,8 @@ impl<C: Any + Send + Sync> Context<C> {
     /// As [`Context::get`], for what waits.
     pub(crate) fn share(&self, variables: &Variables) -> Row<Arc<C>> {
         match &self.0 {
-            Kind::Shared(context) => Ok(Arc::clone(context)),
-            Kind::OfRequest => {
+            ContextSource::Shared(context) => Ok(Arc::clone(context)),
+            ContextSource::OfRequest => {
                 variables.caller().and_then(Caller::share).ok_or_else(|| Box::new(nobody::<C>()))
             }
         }
@@ -68,8 +68,8 @@ fn nobody<C>() -> GraphqlError {
 impl<C> fmt::Debug for Context<C> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self.0 {
-            Kind::Shared(_) => "Shared",
-            Kind::OfRequest => "OfRequest",
+            ContextSource::Shared(_) => "Shared",
+            ContextSource::OfRequest => "OfRequest",
         })
     }
 }

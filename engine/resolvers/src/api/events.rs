@@ -30,10 +30,10 @@ struct Channels<K, T> {
 
 /// What waits for one subscriber. It takes no memory until there is something.
 #[derive(Debug)]
-struct Queue<T>(Mutex<Waiting<T>>);
+struct Queue<T>(Mutex<QueuedEvents<T>>);
 
 #[derive(Debug)]
-struct Waiting<T> {
+struct QueuedEvents<T> {
     events: VecDeque<T>,
     /// Oldest events that were dropped since the subscriber last looked.
     lost: u64,
@@ -83,7 +83,7 @@ impl<K: Hash + Eq, T: Clone> Events<K, T> {
 
     /// Hears events of the key from now on, until it is dropped.
     pub fn subscribe(&self, key: K) -> Subscriber<T> {
-        let waiting = Waiting { events: VecDeque::new(), lost: 0, waker: None, is_over: false };
+        let waiting = QueuedEvents { events: VecDeque::new(), lost: 0, waker: None, is_over: false };
         let queue = Arc::new(Queue(Mutex::new(waiting)));
         let mut channels = lock(&self.channels);
         channels.sweep();

@@ -59,7 +59,7 @@ impl<'a> Deserializer<'a> for Input<'a> {
             Value::Enum(name) => visitor.visit_str(name),
             Value::Scalar(json) => json.deserialize_any(visitor),
             Value::Slot(slot) => self.slot(slot).deserialize_any(visitor),
-            Value::List(items) => visitor.visit_seq(Items { input: self, items: items.iter() }),
+            Value::List(items) => visitor.visit_seq(InputItems { input: self, items: items.iter() }),
             Value::Object(entries) => {
                 visitor.visit_map(Entries { input: self, left: entries.iter(), value: None })
             }
@@ -123,12 +123,12 @@ impl<'a> Deserializer<'a> for Input<'a> {
     }
 }
 
-struct Items<'a> {
+struct InputItems<'a> {
     input: Input<'a>,
     items: std::slice::Iter<'a, Value>,
 }
 
-impl<'a> SeqAccess<'a> for Items<'a> {
+impl<'a> SeqAccess<'a> for InputItems<'a> {
     type Error = Error;
 
     fn next_element_seed<T: DeserializeSeed<'a>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {

@@ -144,7 +144,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         *self.kind = Kind::Map;
-        visitor.visit_map(Members::none(self.depth))
+        visitor.visit_map(MembersReader::none(self.depth))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -153,8 +153,11 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        let mut members =
-            Members { fields: fields.iter(), left_out: self.left_out, ..Members::none(self.depth) };
+        let mut members = MembersReader {
+            fields: fields.iter(),
+            left_out: self.left_out,
+            ..MembersReader::none(self.depth)
+        };
         let value = visitor.visit_map(&mut members);
         *self.kind = Kind::Members(members.seen);
         value
@@ -190,7 +193,7 @@ impl<'de> SeqAccess<'de> for Elements<'_> {
     }
 }
 
-struct Members<'k> {
+struct MembersReader<'k> {
     fields: std::slice::Iter<'static, &'static str>,
     left_out: Option<&'k str>,
     current: &'static str,
@@ -198,13 +201,13 @@ struct Members<'k> {
     depth: usize,
 }
 
-impl Members<'_> {
+impl MembersReader<'_> {
     fn none(depth: usize) -> Self {
         Self { fields: [].iter(), left_out: None, current: "", seen: Vec::new(), depth }
     }
 }
 
-impl<'de> MapAccess<'de> for Members<'_> {
+impl<'de> MapAccess<'de> for MembersReader<'_> {
     type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {

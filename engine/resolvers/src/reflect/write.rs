@@ -42,12 +42,12 @@ macro_rules! plain {
 impl Serializer for Noter {
     type Ok = Kind;
     type Error = Refused;
-    type SerializeSeq = Items;
-    type SerializeTuple = Items;
-    type SerializeTupleStruct = Items;
+    type SerializeSeq = ItemsWriter;
+    type SerializeTuple = ItemsWriter;
+    type SerializeTupleStruct = ItemsWriter;
     type SerializeTupleVariant = Impossible<Kind, Refused>;
-    type SerializeMap = Members;
-    type SerializeStruct = Members;
+    type SerializeMap = MembersWriter;
+    type SerializeStruct = MembersWriter;
     type SerializeStructVariant = Impossible<Kind, Refused>;
 
     plain! {
@@ -110,16 +110,16 @@ impl Serializer for Noter {
         Ok(Kind::Unknown)
     }
 
-    fn serialize_seq(self, _length: Option<usize>) -> Result<Items, Refused> {
-        Ok(Items(Kind::Unknown))
+    fn serialize_seq(self, _length: Option<usize>) -> Result<ItemsWriter, Refused> {
+        Ok(ItemsWriter(Kind::Unknown))
     }
 
-    fn serialize_tuple(self, _length: usize) -> Result<Items, Refused> {
-        Ok(Items(Kind::Unknown))
+    fn serialize_tuple(self, _length: usize) -> Result<ItemsWriter, Refused> {
+        Ok(ItemsWriter(Kind::Unknown))
     }
 
-    fn serialize_tuple_struct(self, _name: &'static str, _length: usize) -> Result<Items, Refused> {
-        Ok(Items(Kind::Unknown))
+    fn serialize_tuple_struct(self, _name: &'static str, _length: usize) -> Result<ItemsWriter, Refused> {
+        Ok(ItemsWriter(Kind::Unknown))
     }
 
     fn serialize_tuple_variant(
@@ -132,12 +132,12 @@ impl Serializer for Noter {
         Err(Refused)
     }
 
-    fn serialize_map(self, _length: Option<usize>) -> Result<Members, Refused> {
-        Ok(Members::default())
+    fn serialize_map(self, _length: Option<usize>) -> Result<MembersWriter, Refused> {
+        Ok(MembersWriter::default())
     }
 
-    fn serialize_struct(self, _name: &'static str, _length: usize) -> Result<Members, Refused> {
-        Ok(Members::default())
+    fn serialize_struct(self, _name: &'static str, _length: usize) -> Result<MembersWriter, Refused> {
+        Ok(MembersWriter::default())
     }
 
     fn serialize_struct_variant(
@@ -152,9 +152,9 @@ impl Serializer for Noter {
 }
 
 /// The kind of the first item.
-struct Items(Kind);
+struct ItemsWriter(Kind);
 
-impl Items {
+impl ItemsWriter {
     fn item<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Refused> {
         if self.0 == Kind::Unknown {
             self.0 = value.serialize(Noter)?;
@@ -165,7 +165,7 @@ impl Items {
 
 macro_rules! items {
     ($($compound:ident::$method:ident),+) => { $(
-        impl ser::$compound for Items {
+        impl ser::$compound for ItemsWriter {
             type Ok = Kind;
             type Error = Refused;
 
@@ -187,13 +187,13 @@ items!(
 );
 
 #[derive(Default)]
-struct Members {
+struct MembersWriter {
     seen: Vec<Member>,
     /// Of a map's entry.
     key: String,
 }
 
-impl Members {
+impl MembersWriter {
     fn member<T: Serialize + ?Sized>(&mut self, name: String, value: &T) -> Result<(), Refused> {
         let kind = value.serialize(Noter)?;
         self.seen.push(Member { name, kind, may_be_left_out: false });
@@ -201,7 +201,7 @@ impl Members {
     }
 }
 
-impl ser::SerializeStruct for Members {
+impl ser::SerializeStruct for MembersWriter {
     type Ok = Kind;
     type Error = Refused;
 
@@ -224,7 +224,7 @@ impl ser::SerializeStruct for Members {
 }
 
 /// Maps are written by `flatten` too, whose members are known; an empty one may hold anything.
-impl ser::SerializeMap for Members {
+impl ser::SerializeMap for MembersWriter {
     type Ok = Kind;
     type Error = Refused;
 

@@ -415,7 +415,7 @@ fn fields_that_are_not_there_cannot_be_granted() {
         `Query.bok`: type Query has no field `bok`; did you mean `book`?
         `book`: write `Type.field`, `Type.*` or `*`"#]]
     .assert_eq(&faults.err().unwrap_or_default());
-    let tables = [("books".to_owned(), TablePermissions::default())].into_iter().collect();
+    let tables = [("books".to_owned(), TablePermissions::default().into())].into_iter().collect();
     let permissions = Permissions { tables, ..Permissions::default() };
     let refused = resolvers().0.schema_for(&ReservedNames::default(), &permissions);
     expect![[r#"`books`: functions have no tables: grant `fields`, such as ["Query.*"]"#]]

@@ -87,7 +87,7 @@ impl Access {
     }
 
     /// What limits have counted.
-    pub(crate) fn counts(&self) -> &LimitCounts {
+    pub(crate) fn counts(&self) -> &Arc<LimitCounts> {
         &self.counts
     }
 

@@ -14,11 +14,11 @@ use tokio::sync::oneshot;
 /// The queues of all rules that have one, by their matches and bounds. A configuration hands them to the next, so that those
 /// who run by a rule that stays are counted on.
 #[derive(Debug, Default)]
-pub(crate) struct Queues(Mutex<HashMap<String, Arc<Queue>>>);
+pub(crate) struct Queues(Mutex<HashMap<String, Arc<ConcurrencyQueue>>>);
 
 /// Who runs and who waits by one rule; shared by all cores.
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub(crate) struct ConcurrencyQueue {
     state: Mutex<FairQueue<oneshot::Sender<()>>>,
 }
 
@@ -29,14 +29,14 @@ pub(crate) struct Places(#[expect(dead_code, reason = "they are held until the o
 /// One place; dropping it lets the next run.
 #[derive(Debug)]
 struct Place {
-    queue: Arc<Queue>,
+    queue: Arc<ConcurrencyQueue>,
     key: Box<[u8]>,
     weight: u64,
 }
 
 /// One who waits; dropping it leaves the queue.
-struct Waiting<'q> {
-    queue: &'q Arc<Queue>,
+struct PlaceWait<'q> {
+    queue: &'q Arc<ConcurrencyQueue>,
     key: &'q [u8],
     weight: u64,
     id: WaiterId,
@@ -46,16 +46,15 @@ struct Waiting<'q> {
 
 impl Queues {
     /// A queue for each rule that bounds how many run at a time. Those that stay as they are keep theirs.
-    pub(super) fn of(&self, operations: &Operations) -> Box<[Option<Arc<Queue>>]> {
+    pub(super) fn of(&self, operations: &Operations) -> Box<[Option<Arc<ConcurrencyQueue>>]> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::take(&mut *known);
         let queue = |rule: &prony_access::OperationRule| {
             let concurrency = rule.concurrency.as_ref()?;
             let name = format!("{} by {} {:?}", rule.matches, concurrency.by, concurrency.bounds);
-            let queue = before
-                .get(&name)
-                .cloned()
-                .unwrap_or_else(|| Arc::new(Queue { state: Mutex::new(FairQueue::new(concurrency.bounds)) }));
+            let queue = before.get(&name).cloned().unwrap_or_else(|| {
+                Arc::new(ConcurrencyQueue { state: Mutex::new(FairQueue::new(concurrency.bounds)) })
+            });
             known.insert(name, Arc::clone(&queue));
             Some(queue)
         };
@@ -63,7 +62,7 @@ impl Queues {
     }
 }
 
-impl Queue {
+impl ConcurrencyQueue {
     /// Nothing panics while it is held.
     fn state(&self) -> MutexGuard<'_, FairQueue<oneshot::Sender<()>>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -88,7 +87,7 @@ impl Drop for Place {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for PlaceWait<'_> {
     fn drop(&mut self) {
         if self.has_run {
             return;
@@ -104,7 +103,7 @@ impl Drop for Waiting<'_> {
 
 /// Takes the places that an operation needs, of each rule one after the other. `queues` are by [`RuleId`].
 pub(super) async fn take(
-    queues: &[Option<Arc<Queue>>],
+    queues: &[Option<Arc<ConcurrencyQueue>>],
     operations: &Operations,
     rules: &[RuleId],
     asker: &Asker<'_>,
@@ -119,7 +118,7 @@ pub(super) async fn take(
 
 /// Takes the places that a subscription needs, where such count and without waiting.
 pub(super) fn take_for_subscription(
-    queues: &[Option<Arc<Queue>>],
+    queues: &[Option<Arc<ConcurrencyQueue>>],
     operations: &Operations,
     rules: &[RuleId],
     asker: &Asker<'_>,
@@ -132,7 +131,7 @@ pub(super) fn take_for_subscription(
         match entered {
             Entered::Runs => places.push(place(queue, &request)),
             Entered::Waits(id) => {
-                drop(Waiting::new(queue, &request, id, may_run));
+                drop(PlaceWait::new(queue, &request, id, may_run));
                 return Err(request.refusal());
             }
             Entered::Full => return Err(request.refusal()),
@@ -141,14 +140,14 @@ pub(super) fn take_for_subscription(
     Ok(Places(places))
 }
 
-async fn take_one(queue: &Arc<Queue>, request: &PlaceRequest<'_>) -> Result<Place, LimitState> {
+async fn take_one(queue: &Arc<ConcurrencyQueue>, request: &PlaceRequest<'_>) -> Result<Place, LimitState> {
     let (sender, may_run) = oneshot::channel();
     let entered = queue.state().enter(&request.key, request.weight, sender);
     match entered {
         Entered::Runs => Ok(place(queue, request)),
         Entered::Full => Err(request.refusal()),
         Entered::Waits(id) => {
-            let mut waiting = Waiting::new(queue, request, id, may_run);
+            let mut waiting = PlaceWait::new(queue, request, id, may_run);
             let longest = Duration::from_millis(request.settings.max_wait_ms);
             match tokio::time::timeout(longest, &mut waiting.may_run).await {
                 Ok(Ok(())) => {
@@ -161,9 +160,9 @@ async fn take_one(queue: &Arc<Queue>, request: &PlaceRequest<'_>) -> Result<Plac
     }
 }
 
-impl<'q> Waiting<'q> {
+impl<'q> PlaceWait<'q> {
     fn new(
-        queue: &'q Arc<Queue>,
+        queue: &'q Arc<ConcurrencyQueue>,
         request: &'q PlaceRequest<'_>,
         id: WaiterId,
         may_run: oneshot::Receiver<()>,
@@ -172,6 +171,6 @@ impl<'q> Waiting<'q> {
     }
 }
 
-fn place(queue: &Arc<Queue>, request: &PlaceRequest<'_>) -> Place {
+fn place(queue: &Arc<ConcurrencyQueue>, request: &PlaceRequest<'_>) -> Place {
     Place { queue: Arc::clone(queue), key: (*request.key).into(), weight: request.weight }
 }

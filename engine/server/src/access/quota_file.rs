@@ -12,7 +12,7 @@ use prony_access::{LimitCounts, QuotaCount};
 use serde::{Deserialize, Serialize};
 
 use super::unix_now;
-use crate::{config::OperationLimits, site::Site};
+use crate::config::OperationLimits;
 
 /// What the file holds; each count has its key as hexadecimal digits, what is used, and when its window ends (Unix seconds).
 #[derive(Debug, Serialize, Deserialize)]
@@ -44,32 +44,32 @@ pub(crate) fn restore(counts: &LimitCounts, settings: &OperationLimits) {
 }
 
 /// Writes counts down again and again where they have changed; never returns.
-pub(crate) async fn keep(site: Arc<Site>) {
-    let OperationLimits { quota_file, quota_interval, .. } = &site.settings.operation_limits;
+pub(crate) async fn keep(counts: Arc<LimitCounts>, settings: OperationLimits) {
+    let OperationLimits { quota_file, quota_interval, .. } = &settings;
     if quota_file.as_os_str().is_empty() {
         return std::future::pending().await;
     }
-    let mut written = site.access.counts().quota_changes();
+    let mut written = counts.quota_changes();
     loop {
         tokio::time::sleep(*quota_interval).await;
-        let changes = site.access.counts().quota_changes();
+        let changes = counts.quota_changes();
         if changes == written {
             continue;
         }
         written = changes;
-        let at = Arc::clone(&site);
+        let (counts, settings) = (Arc::clone(&counts), settings.clone());
         // A panic there has been reported by its thread.
-        let _ = tokio::task::spawn_blocking(move || save(&at)).await;
+        let _ = tokio::task::spawn_blocking(move || save(&counts, &settings)).await;
     }
 }
 
 /// Writes counts down.
-pub(crate) fn save(site: &Site) {
-    let path = &site.settings.operation_limits.quota_file;
+pub(crate) fn save(counts: &LimitCounts, settings: &OperationLimits) {
+    let path = &settings.quota_file;
     if path.as_os_str().is_empty() {
         return;
     }
-    if let Err(error) = write(path, &site.access.counts().quota_counts(unix_now())) {
+    if let Err(error) = write(path, &counts.quota_counts(unix_now())) {
         tracing::error!(path = %path.display(), %error, "counts of quotas cannot be written down");
     }
 }

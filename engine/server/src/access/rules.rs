@@ -4,14 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use prony_access::{AccessSettings, Asker, CacheScope, LimitCounts, LimitState, Operations, RuleId};
 
-use super::places::{self, Places, Queue, Queues};
+use super::places::{self, ConcurrencyQueue, Places, Queues};
 
 /// The rules; shared by all cores.
 #[derive(Debug)]
 pub(crate) struct OperationRules {
     pub(crate) operations: Operations,
     /// By [`RuleId`].
-    queues: Box<[Option<Arc<Queue>>]>,
+    queues: Box<[Option<Arc<ConcurrencyQueue>>]>,
 }
 
 /// How the responses to an operation are kept.

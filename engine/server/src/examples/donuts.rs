@@ -66,7 +66,7 @@ struct DonutInput {
 }
 
 #[derive(Debug, Deserialize)]
-struct ById {
+struct DonutById {
     id: String,
 }
 
@@ -137,11 +137,11 @@ impl Donuts {
 
 fn resolvers(donuts: &Arc<Donuts>) -> Result<Resolvers, Faults> {
     Schema::sharing(SDL, Arc::clone(donuts))
-        .field("Query.retrieveDonut", |donuts: &Donuts, ById { id }: ById| donuts.get(&id))
+        .field("Query.retrieveDonut", |donuts: &Donuts, DonutById { id }: DonutById| donuts.get(&id))
         .field("Mutation.addOrUpdateDonut", |donuts: &Donuts, AddOrUpdate { donut }: AddOrUpdate| {
             donuts.put(donut)
         })
-        .event_field("Subscription.onDonutUpdated", |donuts: &Donuts, ById { id }: ById| {
+        .event_field("Subscription.onDonutUpdated", |donuts: &Donuts, DonutById { id }: DonutById| {
             donuts.updated.subscribe(id)
         })
         .build()

@@ -50,12 +50,12 @@ struct RecordCompany {
 outputs!(Artist, Record, Genre, RecordCompany);
 
 #[derive(Debug, Deserialize)]
-struct ById {
+struct MusicById {
     id: i32,
 }
 
 #[derive(Debug, Deserialize)]
-struct ByIds {
+struct MusicByIds {
     ids: Vec<i32>,
 }
 
@@ -179,7 +179,7 @@ impl Music {
     }
 }
 
-fn artist(music: &Music, ById { id }: ById) -> Option<Arc<Artist>> {
+fn artist(music: &Music, MusicById { id }: MusicById) -> Option<Arc<Artist>> {
     row(&music.read().artists, id).cloned()
 }
 
@@ -187,7 +187,7 @@ fn artists(music: &Music, Search { search_text }: Search) -> Vec<Arc<Artist>> {
     music.read().artists.iter().filter(|artist| holds(&artist.name, search_text.as_ref())).cloned().collect()
 }
 
-fn find_artists_by_id(music: &Music, ByIds { ids }: ByIds) -> Vec<Arc<Artist>> {
+fn find_artists_by_id(music: &Music, MusicByIds { ids }: MusicByIds) -> Vec<Arc<Artist>> {
     let catalog = music.read();
     ids.into_iter().filter_map(|id| row(&catalog.artists, id).cloned()).collect()
 }

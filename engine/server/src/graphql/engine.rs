@@ -19,10 +19,11 @@ use prony_source::{
 use prony_access::{AccessSettings, Role, explain};
 
 use super::{
+    contributions::NamedSource,
     documents::{Documents, DocumentsError},
     interception::interceptor_faults,
     merging::joined,
-    served::{NamedSource, RoleFault, Served, role_faults},
+    served::{RoleFault, Served, role_faults},
 };
 use crate::{
     config::{Functions, Settings, SourceSettings},

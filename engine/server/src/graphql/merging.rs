@@ -7,8 +7,8 @@ use prony_graphql::schema::{Contribution, Schema, SchemaFault, SourceId};
 use prony_source::{ReservedNames, SourceSchema};
 
 use super::{
+    contributions::{Hidden, NamedSource, contributions_of, no_queries},
     plan::NO_SOURCE,
-    served::{Hidden, NamedSource, contributions_of, no_queries},
 };
 use crate::joins::{JoinSettings, Joins};
 
@@ -37,7 +37,7 @@ pub(super) fn merge(
     joins: &[JoinSettings],
     before: &[Arc<dyn SourceSchema>],
 ) -> Result<Merged, Vec<SchemaFault>> {
-    let Offered { schemas, mut contributions, reserved } = offered(sources);
+    let OfferedField { schemas, mut contributions, reserved } = offered(sources);
     if schemas.iter().any(|schema| schema.is_pending())
         && contributions.iter().all(|(_, contribution)| contribution.query.is_empty())
     {
@@ -141,7 +141,7 @@ pub(super) fn joined(faults: &[SchemaFault], sources: &[NamedSource]) -> String 
     told.join("; ")
 }
 
-struct Offered {
+struct OfferedField {
     schemas: Vec<Arc<dyn SourceSchema>>,
     contributions: Vec<(SourceId, Contribution)>,
     reserved: Arc<[ReservedNames]>,
@@ -149,7 +149,7 @@ struct Offered {
 
 /// What each source offers, and contributes to the schema. Those that give way are asked last, so that no client who may
 /// make types can take a name from a table.
-fn offered(sources: &[NamedSource]) -> Offered {
+fn offered(sources: &[NamedSource]) -> OfferedField {
     let mut reserved = ReservedNames::default();
     let mut offered = Vec::with_capacity(sources.len());
     for is_firm in [true, false] {
@@ -170,7 +170,7 @@ fn offered(sources: &[NamedSource]) -> Offered {
         contributions.push((SourceId(index as u16), contribution));
         beside.push(reserved);
     }
-    Offered { schemas, contributions, reserved: beside.into() }
+    OfferedField { schemas, contributions, reserved: beside.into() }
 }
 
 #[cfg(test)]

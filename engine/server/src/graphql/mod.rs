@@ -1,11 +1,14 @@
 //! GraphQL in the server: what is served ([`Engine`]), one core's part of it ([`CoreEngine`]), and the pipeline of a request
 //! ([`pipeline`]) from its [`RequestContext`] to its [`outcome`].
 
+mod admission;
 mod context;
-pub(crate) mod control;
+mod contributions;
 mod core;
+mod core_execution;
 mod documents;
 mod engine;
+mod execution;
 mod export;
 pub(crate) mod interception;
 mod merging;
@@ -15,23 +18,20 @@ pub(crate) mod pipeline;
 pub(crate) mod plan;
 mod prepared;
 mod renewal;
-mod response_cache;
+pub(crate) mod reuse;
 mod roles;
 mod served;
-mod shared_executions;
 mod stages;
-mod versions;
 
 pub(crate) use self::{
     context::RequestContext,
-    core::{CoreEngine, DOES_NOT_WAIT, ExecutionContext},
+    core::CoreEngine,
+    execution::{DOES_NOT_WAIT, ExecutionContext},
     renewal::follow,
-    response_cache::{KeptResponse, ResponseCache},
+    reuse::{KeptResponse, Mutations, ResponseCache, SharedExecutions},
     roles::{Asker, RoleSchemas, monotonic_ns},
     served::Served,
-    shared_executions::SharedExecutions,
     stages::{STAGES, StageClock, StageTimes},
-    versions::Mutations,
 };
 pub use self::{
     documents::{DocumentSettings, DocumentsError},

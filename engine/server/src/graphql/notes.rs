@@ -9,7 +9,7 @@ use prony_graphql::{
 use serde::de::IgnoredAny;
 
 use super::{
-    core::ExecutionContext, outcome::RequestError, pipeline::Prepared, roles::Asker, stages::StageClock,
+    execution::ExecutionContext, outcome::RequestError, prepared::Prepared, roles::Asker, stages::StageClock,
 };
 use crate::observe::{AuditEntry, AuditField, AuditOutcome, OperationLabel, RefusalReason};
 

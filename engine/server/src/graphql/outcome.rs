@@ -12,7 +12,7 @@ use prony_graphql::{
     selection::OperationKind,
 };
 
-use super::{response_cache::KeptResponse, stages::StageTimes};
+use super::{reuse::KeptResponse, stages::StageTimes};
 use crate::observe::OutcomeKind;
 
 /// A response body with what protocols need to know of it.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use prony_access::Role;
 use prony_graphql::{
-    budget::{ResponseBudget, ResponseLimit},
     document::{
         Operation,
         complexity::{check_depth, check_estimate},
@@ -24,11 +23,13 @@ use prony_source::{OperationResult, PreparedField};
 
 pub(crate) use super::prepared::{AllowedKinds, Finished, Prepared};
 use super::{
+    admission::operation_budget,
     context::RequestContext,
-    core::ExecutionContext,
+    execution::ExecutionContext,
     interception::{ExecutedOperation, InterceptedOperation},
     outcome::{Outcome, RequestError, Response, ResponseBody, Seen},
     plan::{AboutSchema, Plan, Step},
+    prepared::Ending,
     roles::Asker,
     served::Served,
     stages::{Stage, StageClock, StageTimes},
@@ -211,29 +212,6 @@ fn check_size(plan: &Plan, cost: u64, limits: &Limits, role: Option<&Role>) -> R
     let of_role = role.and_then(|role| role.max_complexity).unwrap_or(u64::MAX);
     check_estimate(cost, limits.max_complexity.min(of_role))?;
     check_depth(plan.depth, role.and_then(|role| role.max_depth).unwrap_or(usize::MAX))
-}
-
-/// What the response of an operation may have, of what all of its kind may.
-pub(super) fn operation_budget(
-    core: &impl ExecutionContext,
-    whole: &Arc<ResponseBudget>,
-) -> Arc<ResponseBudget> {
-    whole.part(ResponseLimit::Operation, core.settings().max_operation_bytes)
-}
-
-/// What is known of executed root fields.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Ending {
-    /// The body holds errors.
-    pub(crate) has_errors: bool,
-    /// It holds nothing else, because a source is asked for more than it has room for.
-    is_overloaded: bool,
-}
-
-impl Ending {
-    pub(crate) fn outcome(self) -> Outcome {
-        if self.is_overloaded { Outcome::Overloaded } else { Outcome::Executed { errors: self.has_errors } }
-    }
 }
 
 /// The second half: execute, assemble; as its rules have it.

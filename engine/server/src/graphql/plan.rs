@@ -27,9 +27,8 @@ use prony_graphql::{
 use prony_source::{FieldRequest, OperationRequest, PreparedField, SourceSchema};
 
 use super::{
-    core::CoreEngine,
     interception::{Interception, InterceptorIndex},
-    versions::Versions,
+    reuse::Versions,
 };
 use crate::{
     access::OperationRules,
@@ -69,8 +68,7 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
     /// Where one source executes all of it.
     pub(crate) whole: Option<(SourceId, PreparedField)>,
-    /// What is joined to the results of root fields, by their indexes.
-    pub(crate) joins: Vec<(usize, JoinNode)>,
+    pub(crate) joins: JoinsByField,
     pub(crate) complexity: Complexity,
     /// What is called around its fields; none where nothing is.
     pub(crate) interception: Option<Box<Interception>>,
@@ -118,41 +116,8 @@ impl Plan {
     ) -> Result<Self, Vec<GraphqlError>> {
         let PlanInputs { schema, sources, joins, interceptors, limits } = inputs;
         let planner = JoinPlanner { joins, sources, keys_variable: variables.values().len() };
-        let mut joins = Vec::new();
         let selection = operation.select(schema, variables)?;
-        let mut steps = Vec::with_capacity(selection.fields.len());
-        let mut errors = Vec::new();
-        for (index, field) in selection.fields.iter().enumerate() {
-            let split = planner.split(field).and_then(|split| match (split, selection.kind) {
-                (Some(_), OperationKind::Subscription) => Err(no_joins(field)),
-                (split, _) => Ok(split),
-            });
-            let joined;
-            let field = match split {
-                Err(error) => {
-                    errors.push(error);
-                    continue;
-                }
-                Ok(None) => field,
-                Ok(Some((rest, node))) => {
-                    joins.push((index, node));
-                    joined = rest;
-                    &joined
-                }
-            };
-            let step = if field.is_introspection() {
-                Ok(about_schema(schema, limits, field, variables))
-            } else {
-                of_source(schema, sources, selection.kind, field)
-            };
-            match step {
-                Ok(step) => steps.push(step),
-                Err(error) => errors.push(error),
-            }
-        }
-        if !errors.is_empty() {
-            return Err(errors);
-        }
+        let (steps, joins) = plan_fields(&inputs, &planner, &selection, variables)?;
         let complexity = Complexity::of(&selection.fields, &limits.weights);
         let depth = depth(&selection.fields);
         let interception = interceptors
@@ -246,9 +211,9 @@ impl Plan {
         if Arc::ptr_eq(known, rules) { Cow::Borrowed(found) } else { Cow::Owned(find().into_vec()) }
     }
 
-    /// The version of what the response to a query depends on.
-    pub(super) fn versions(&self, core: &CoreEngine) -> &Arc<Versions> {
-        self.versions.get_or_init(|| Arc::new(Versions::of(core, &self.steps)))
+    /// The version of what the response to a query depends on, which `find` says once.
+    pub(super) fn versions(&self, find: impl FnOnce() -> Versions) -> &Arc<Versions> {
+        self.versions.get_or_init(|| Arc::new(find()))
     }
 
     /// What metrics count the operation under, which `find` says once.
@@ -260,6 +225,42 @@ impl Plan {
     pub(super) fn waits(&self) -> bool {
         self.interception.is_some() || !self.joins.is_empty() || self.steps.iter().any(Step::waits)
     }
+}
+
+/// What is joined to the results of root fields, by their indexes.
+type JoinsByField = Vec<(usize, JoinNode)>;
+
+/// How each root field is answered, and what is joined to it, or all that is wrong with them.
+fn plan_fields(
+    inputs: &PlanInputs<'_>,
+    planner: &JoinPlanner<'_>,
+    selection: &Selection,
+    variables: &Variables,
+) -> Result<(Vec<Step>, JoinsByField), Vec<GraphqlError>> {
+    let PlanInputs { schema, sources, limits, .. } = *inputs;
+    let (mut steps, mut joins) = (Vec::with_capacity(selection.fields.len()), Vec::new());
+    let mut errors = Vec::new();
+    for (index, field) in selection.fields.iter().enumerate() {
+        let split = planner.split(field).and_then(|split| match (split, selection.kind) {
+            (Some(_), OperationKind::Subscription) => Err(no_joins(field)),
+            (split, _) => Ok(split),
+        });
+        let step = split.and_then(|split| {
+            let (rest, node) = split.map_or((None, None), |(rest, node)| (Some(rest), Some(node)));
+            joins.extend(node.map(|node| (index, node)));
+            let field = rest.as_ref().unwrap_or(field);
+            if field.is_introspection() {
+                Ok(about_schema(schema, limits, field, variables))
+            } else {
+                of_source(schema, sources, selection.kind, field)
+            }
+        });
+        match step {
+            Ok(step) => steps.push(step),
+            Err(error) => errors.push(error),
+        }
+    }
+    if errors.is_empty() { Ok((steps, joins)) } else { Err(errors) }
 }
 
 fn no_joins(field: &Field) -> GraphqlError {

@@ -3,20 +3,16 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use prony_access::{OperationRefusal, RuleId};
-use prony_graphql::{
-    Name, budget::ResponseBudget, document::Operation, selection::OperationKind, variables::Variables,
-};
+use prony_access::RuleId;
+use prony_graphql::{Name, document::Operation, selection::OperationKind, variables::Variables};
 
 use super::{
-    core::{CoreServed, ExecutionContext},
-    outcome::{RequestError, ResponseBody},
-    pipeline::{Ending, operation_budget},
+    outcome::{Outcome, ResponseBody},
     plan::Plan,
-    response_cache::KeptResponse,
+    reuse::KeptResponse,
     roles::Asker,
+    served::CoreServed,
 };
-use crate::access::Places;
 
 /// What the request's method (GraphQL over HTTP, section 5.3) and the form of its answer allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,12 +51,6 @@ pub(crate) struct Prepared<S = CoreServed> {
 }
 
 impl<S> Prepared<S> {
-    /// The same as a part of what a connection's operations may have.
-    pub(crate) fn within(self, core: &impl ExecutionContext, connection: &Arc<ResponseBudget>) -> Self {
-        let budget = operation_budget(core, connection);
-        Self { variables: self.variables.with_budget(Some(budget)), ..self }
-    }
-
     pub(crate) fn kind(&self) -> OperationKind {
         self.plan.selection.kind
     }
@@ -70,24 +60,6 @@ impl<S> Prepared<S> {
         let asker = self.asker.as_ref()?;
         let rules = asker.rules_of(self.operation.name().map(Name::as_str), &self.plan);
         (!rules.is_empty()).then_some((asker, rules))
-    }
-
-    /// Counts it by its rules.
-    pub(super) fn admit(&self, core: &impl ExecutionContext) -> Result<(), RequestError> {
-        let Some((asker, rules)) = self.rules() else { return Ok(()) };
-        let admitted = asker.admit(&rules).map_err(RequestError::Denied);
-        admitted.inspect_err(|error| self.note_refusal(core, error, false))
-    }
-
-    /// What it needs to live as a subscription.
-    pub(crate) fn places_of_subscription(
-        &self,
-        core: &impl ExecutionContext,
-    ) -> Result<Places, RequestError> {
-        let Some((asker, rules)) = self.rules() else { return Ok(Places::default()) };
-        let places = asker.places_of_subscription(&rules);
-        let places = places.map_err(|state| RequestError::Denied(OperationRefusal::Limit(state)));
-        places.inspect_err(|error| self.note_refusal(core, error, true))
     }
 
     /// Whether it can be executed now: it waits for nothing, and its rules ask for nothing but to be counted.
@@ -100,6 +72,21 @@ impl<S> Prepared<S> {
     }
 }
 
+/// What is known of executed root fields.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ending {
+    /// The body holds errors.
+    pub(crate) has_errors: bool,
+    /// It holds nothing else, because a source is asked for more than it has room for.
+    pub(super) is_overloaded: bool,
+}
+
+impl Ending {
+    pub(crate) fn outcome(self) -> Outcome {
+        if self.is_overloaded { Outcome::Overloaded } else { Outcome::Executed { errors: self.has_errors } }
+    }
+}
+
 /// What has become of an operation that was executed, or whose response was kept.
 #[derive(Debug, Clone)]
 pub(crate) struct Finished {
@@ -107,4 +94,11 @@ pub(crate) struct Finished {
     pub(crate) body: ResponseBody,
     /// What the body is kept as, where it is.
     pub(crate) kept: Option<Arc<KeptResponse>>,
+}
+
+impl From<Arc<KeptResponse>> for Finished {
+    fn from(kept: Arc<KeptResponse>) -> Self {
+        let body = ResponseBody { bytes: kept.body.clone(), budget: None };
+        Self { ending: Ending::default(), body, kept: Some(kept) }
+    }
 }

@@ -1,40 +1,25 @@
 //! What is derived from the sources at one moment: the schema, the caches of operations and plans, and what the console
 //! says of it. It is replaced as one thing when what a source offers changes; a request uses one of them to its end.
 
-use std::sync::Arc;
+use std::{ops::Deref, rc::Rc, sync::Arc};
 
 use bytes::Bytes;
 use prony_access::{AccessSettings, Role};
 use prony_graphql::{
-    Name,
     cache::Cache,
     document::limits::Limits,
-    error::{ErrorCode, GraphqlError},
-    schema::{
-        Contribution, Schema, SchemaFault, SourceId,
-        build::{field_with_arguments, named},
-    },
+    schema::{Schema, SchemaFault},
 };
-use prony_source::{
-    FieldRequest, PreparedField, ReservedNames, Source, SourceSchema, permissions::PermissionFault,
-};
+use prony_source::{ReservedNames, SourceSchema, permissions::PermissionFault};
 use serde::Serialize;
 
 use super::{
+    contributions::{Hidden, NamedSource, contributions_of},
     interception::InterceptorIndex,
     merging::{Merged, merge, schema_of},
-    plan::{NO_SOURCE, Plan, PlanInputs},
+    plan::{Plan, PlanInputs},
 };
 use crate::joins::{JoinSettings, Joins};
-
-/// An open source under its name.
-#[derive(Debug)]
-pub(crate) struct NamedSource {
-    pub(crate) name: String,
-    pub(crate) source: Arc<dyn Source>,
-    /// Without a password, for the log.
-    pub(super) address: String,
-}
 
 #[derive(Debug)]
 pub(crate) struct Served {
@@ -55,6 +40,29 @@ pub(crate) struct Served {
     pub(super) join_faults: Vec<String>,
     /// By [`SourceId`]: why what it offers now is not served, where that is so. What it offered before is, where there was something.
     pub(crate) refused: Arc<[Option<String>]>,
+}
+
+/// One core's hold on what is served: counted by the core alone, so that requests of different cores do not share a
+/// counter.
+#[derive(Debug, Clone)]
+#[expect(
+    clippy::redundant_allocation,
+    reason = "the inner count is shared between cores, the outer one is not"
+)]
+pub(crate) struct CoreServed(Rc<Arc<Served>>);
+
+impl CoreServed {
+    pub(super) fn new(served: Arc<Served>) -> Self {
+        Self(Rc::new(served))
+    }
+}
+
+impl Deref for CoreServed {
+    type Target = Served;
+
+    fn deref(&self) -> &Served {
+        &self.0
+    }
 }
 
 /// A permission of a role that does not fit.
@@ -193,51 +201,6 @@ pub(super) fn role_faults(served: &Served, sources: &[NamedSource], role: &Role)
         found.extend(faults.into_iter().map(|fault| RoleFault { source: name.clone(), fault: Some(fault) }));
     }
     found
-}
-
-/// What schemas contribute, by their places; a field that is so described where none of them has a query.
-pub(super) fn contributions_of(
-    schemas: &[Arc<dyn SourceSchema>],
-    description: &str,
-) -> Vec<(SourceId, Contribution)> {
-    let contributions = schemas.iter().enumerate();
-    let mut contributions: Vec<(SourceId, Contribution)> =
-        contributions.map(|(index, schema)| (SourceId(index as u16), schema.contribution())).collect();
-    if contributions.iter().all(|(_, contribution)| contribution.query.is_empty()) {
-        contributions.push((NO_SOURCE, no_queries(description)));
-    }
-    contributions
-}
-
-/// The one field of a schema from which nothing can be read, because GraphQL has none without (section 3.3.1).
-pub(super) fn no_queries(description: &str) -> Contribution {
-    const FIELD: Name = Name::new_static_unchecked("no_queries");
-    const BOOLEAN: Name = Name::new_static_unchecked("Boolean");
-    let mut field = field_with_arguments(&FIELD, Vec::new(), named(&BOOLEAN));
-    field.make_mut().description = Some(prony_graphql::compiler::Node::new_str(description));
-    Contribution { query: vec![field], ..Contribution::default() }
-}
-
-/// Of a source that a role does not see, or whose schema is refused.
-#[derive(Debug)]
-pub(super) struct Hidden;
-
-impl SourceSchema for Hidden {
-    fn contribution(&self) -> Contribution {
-        Contribution::default()
-    }
-
-    fn contents(&self) -> String {
-        String::new()
-    }
-
-    fn list_fields(&self) -> Vec<&str> {
-        Vec::new()
-    }
-
-    fn plan(&self, _request: &FieldRequest<'_>) -> Result<PreparedField, GraphqlError> {
-        Err(GraphqlError::new(ErrorCode::Forbidden, "your role may not ask this"))
-    }
 }
 
 #[derive(Debug, Serialize)]

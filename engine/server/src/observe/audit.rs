@@ -19,7 +19,7 @@ use std::{
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use super::metrics::{Family, single};
+use super::family::{Family, single};
 use crate::config::OperationLimits;
 
 /// Lines that wait, and their bytes.
@@ -33,19 +33,19 @@ const REPORT_EVERY: Duration = Duration::from_secs(10);
 /// The log; without a file it does nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
-    queue: Option<Queue>,
+    queue: Option<AuditQueue>,
     with_values: bool,
 }
 
 #[derive(Debug)]
-struct Queue {
+struct AuditQueue {
     lines: SyncSender<Line>,
-    shared: Arc<Shared>,
+    shared: Arc<AuditState>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct AuditState {
     waiting_bytes: AtomicUsize,
     is_to_reopen: AtomicBool,
     written: AtomicU64,
@@ -138,7 +138,7 @@ impl Audit {
             return Self::default();
         }
         let (lines, received) = sync_channel(MAX_LINES);
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(AuditState::default());
         let at = Arc::clone(&shared);
         let spawned = std::thread::Builder::new()
             .name("audit".to_owned())
@@ -150,7 +150,7 @@ impl Audit {
                 None
             }
         };
-        let queue = thread.map(|thread| Queue { lines, shared, thread: Mutex::new(Some(thread)) });
+        let queue = thread.map(|thread| AuditQueue { lines, shared, thread: Mutex::new(Some(thread)) });
         Self { queue, with_values: settings.audit_values }
     }
 
@@ -194,7 +194,7 @@ impl Audit {
 
     /// For `/metrics`.
     pub(super) fn counters(&self) -> Vec<Family<f64>> {
-        let Some(Queue { shared, .. }) = &self.queue else { return Vec::new() };
+        let Some(AuditQueue { shared, .. }) = &self.queue else { return Vec::new() };
         let count = |count: &AtomicU64| count.load(Relaxed) as f64;
         vec![
             single("prony_audit_lines", "Lines of the audit log that were written", count(&shared.written)),
@@ -204,7 +204,7 @@ impl Audit {
     }
 }
 
-impl Queue {
+impl AuditQueue {
     fn push(&self, line: Vec<u8>) {
         let bytes = line.len();
         let waiting = self.shared.waiting_bytes.fetch_add(bytes, Relaxed);
@@ -219,7 +219,7 @@ impl Queue {
 /// The thread that writes.
 struct Writer {
     path: PathBuf,
-    shared: Arc<Shared>,
+    shared: Arc<AuditState>,
     file: Option<File>,
     /// Whether the last line may have been written in part.
     is_torn: bool,
@@ -228,7 +228,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(path: PathBuf, shared: Arc<Shared>) -> Self {
+    fn new(path: PathBuf, shared: Arc<AuditState>) -> Self {
         let mut writer = Self { path, shared, file: None, is_torn: false, reported: None, lost_reported: 0 };
         if let Err(error) = writer.open() {
             writer.report(&error);
@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_the_queue_is_counted_and_not_waited_for() {
         let (lines, received) = sync_channel(2);
-        let queue = Queue { lines, shared: Arc::default(), thread: Mutex::new(None) };
+        let queue = AuditQueue { lines, shared: Arc::default(), thread: Mutex::new(None) };
         queue.push(vec![b'x'; MAX_BYTES + 1]);
         queue.push(vec![b'x'; MAX_BYTES]);
         queue.push(vec![b'x'; 1]);

@@ -10,7 +10,7 @@ use std::{
 };
 
 use prometheus_client::{
-    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, LabelSetEncoder, MetricEncoder, NoLabelSet},
+    encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet},
     metrics::{MetricType, counter::ConstCounter, gauge::ConstGauge},
 };
 use prony_access::RefusalKind;
@@ -20,6 +20,7 @@ use prony_source::{Metric, MetricKind};
 
 use super::{
     audit::Audit,
+    family::{Family, Labels, labels, single},
     histogram::{Histogram, Total, add},
     operations::{OperationCounts, OperationLabel, OperationLabels, OperationTotal},
     process,
@@ -422,38 +423,6 @@ fn families(metrics: Vec<Metric>) -> (Vec<Family<f64>>, Vec<Family<f64>>) {
         }
     }
     (gauges, counters)
-}
-
-/// One metric with its samples.
-#[derive(Debug)]
-pub(super) struct Family<T> {
-    name: &'static str,
-    help: &'static str,
-    samples: Vec<(Labels, T)>,
-}
-
-impl<T> Family<T> {
-    fn new(name: &'static str, help: &'static str, samples: Vec<(Labels, T)>) -> Self {
-        Self { name, help, samples }
-    }
-}
-
-pub(super) fn single(name: &'static str, help: &'static str, value: f64) -> Family<f64> {
-    Family::new(name, help, vec![(labels(&[]), value)])
-}
-
-#[derive(Debug, Clone)]
-struct Labels(Vec<(&'static str, String)>);
-
-fn labels(pairs: &[(&'static str, &str)]) -> Labels {
-    Labels(pairs.iter().map(|&(name, value)| (name, value.to_owned())).collect())
-}
-
-impl EncodeLabelSet for Labels {
-    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> fmt::Result {
-        let pairs: Vec<(&str, &str)> = self.0.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        pairs.as_slice().encode(encoder)
-    }
 }
 
 /// The values of one scrape.

@@ -3,6 +3,7 @@
 
 pub mod allocations;
 mod audit;
+mod family;
 mod histogram;
 mod metrics;
 mod operations;

@@ -5,7 +5,6 @@ use std::{io, net::TcpListener as StandardTcpListener, sync::Arc, time::Duration
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     sync::Semaphore,
 };
@@ -14,7 +13,8 @@ use super::{
     connections::Arrival,
     core::CoreThread,
     heap::Crowd,
-    stop::{Phase, Stopping},
+    refusal::respond_and_close,
+    stop::{StopPhase, Stopping},
 };
 
 /// Pause after the system refused a socket (descriptors used up), so that the acceptor does not spin.
@@ -22,9 +22,6 @@ const PAUSE_AFTER_REFUSAL: Duration = Duration::from_millis(50);
 
 /// Clients that are told at the same time that the server is full; more are closed without a word.
 const REFUSALS_AT_ONCE: usize = 64;
-
-/// How long a refused client may take to read why.
-const REFUSAL_TIME: Duration = Duration::from_secs(1);
 
 const REFUSAL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json; charset=utf-8\r\n\
@@ -55,7 +52,7 @@ impl Acceptor<'_> {
             listeners.iter().map(|listener| self.accept(listener, &refusals)).collect();
         tokio::select! {
             _ = loops.next() => {}
-            () = stopping.reached(Phase::Draining) => {}
+            () = stopping.reached(StopPhase::Draining) => {}
         }
         Ok(())
     }
@@ -106,17 +103,4 @@ fn refuse(socket: TcpStream, refusals: &Arc<Semaphore>) {
         let _permit = permit;
         respond_and_close(socket, REFUSAL).await;
     });
-}
-
-/// Has a client that is not served read why, within a moment.
-pub(super) async fn respond_and_close(mut socket: TcpStream, response: &[u8]) {
-    let respond = async {
-        socket.write_all(response).await?;
-        socket.shutdown().await?;
-        // Closing with unread bytes would reset the connection before the client has read the response.
-        let mut rest = [0; 4096];
-        while socket.read(&mut rest).await? > 0 {}
-        Ok::<(), io::Error>(())
-    };
-    let _ = tokio::time::timeout(REFUSAL_TIME, respond).await;
 }

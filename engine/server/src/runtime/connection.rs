@@ -4,12 +4,11 @@
 use std::{
     cell::Cell,
     convert::Infallible,
-    future::{Future, poll_fn},
+    future::poll_fn,
     net::{IpAddr, Ipv4Addr},
     pin::Pin,
     rc::Rc,
-    task::{Context, Poll},
-    time::Duration,
+    task::Poll,
 };
 
 use http_body_util::BodyExt as _;
@@ -20,16 +19,14 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::TokioIo;
-use tokio::{
-    net::TcpStream,
-    time::{Instant, Sleep},
-};
+use tokio::net::TcpStream;
 
 use super::{
-    connections::{Arrival, Connections, Entry},
+    connections::{Arrival, Connections},
+    guard::{Guard, drive},
     handshake::{self, Secured},
     http2,
-    load::Place,
+    load::LoadPlace,
     simple::{Next, Remains, SimpleConnection},
     stream::{BoundedStream, Progress},
     transport::Transport,
@@ -93,7 +90,7 @@ pub(crate) async fn serve(
 async fn serve_http1(
     stream: BoundedStream,
     peer: Peer,
-    place: Place,
+    place: LoadPlace,
     protocol: http1::Builder,
     engine: Rc<CoreEngine>,
     connections: Rc<Connections>,
@@ -126,7 +123,7 @@ async fn serve_http1(
 async fn serve_by_hyper(
     Remains { stream, made, connections: apis }: Remains,
     peer: Peer,
-    place: Place,
+    place: LoadPlace,
     protocol: http1::Builder,
     engine: Rc<CoreEngine>,
     connections: Rc<Connections>,
@@ -176,106 +173,11 @@ async fn serve_by_hyper(
     }
 }
 
-/// Has hyper serve a connection until it ends, its client is silent too long, or the server stops: `shut_down` tells it to end
-/// behind what it has begun.
-pub(super) async fn drive<C>(
-    mut connection: Pin<&mut C>,
-    guard: &mut Guard,
-    connections: &Connections,
-    shut_down: impl Fn(Pin<&mut C>),
-) -> hyper::Result<()>
-where
-    C: Future<Output = hyper::Result<()>>,
-{
-    let mut is_shutting_down = false;
-    poll_fn(|context| {
-        if guard.is_silent_too_long(context) {
-            return Poll::Ready(Ok(()));
-        }
-        // Polled before it is shut down, so that it knows of the request for which it was given the connection.
-        let mut polled = connection.as_mut().poll(context);
-        while polled.is_pending() && connections.draining() && !is_shutting_down {
-            shut_down(connection.as_mut());
-            is_shutting_down = true;
-            polled = connection.as_mut().poll(context);
-        }
-        polled
-    })
-    .await
-}
-
-/// What a connection has all its life: its line in the table of connections, and the time that its client may be silent.
-pub(super) struct Guard {
-    entry: Entry,
-    pub(super) progress: Rc<Progress>,
-    header_timeout: HeaderTimeout,
-    is_registered: bool,
-}
-
-impl Guard {
-    fn new(entry: Entry, engine: &CoreEngine, progress: Rc<Progress>) -> Self {
-        let header_timeout = HeaderTimeout::new(engine.settings().header_timeout);
-        Self { entry, progress, header_timeout, is_registered: false }
-    }
-
-    /// Call it whenever the connection is polled.
-    fn is_silent_too_long(&mut self, context: &mut Context<'_>) -> bool {
-        if !self.is_registered {
-            self.entry.register(context.waker());
-            self.is_registered = true;
-        }
-        self.header_timeout.is_over(context, &self.progress)
-    }
-}
-
 /// The request of a stream is answered when the stream has ended.
 struct Streaming(Rc<Progress>);
 
 impl Drop for Streaming {
     fn drop(&mut self) {
         self.0.end();
-    }
-}
-
-/// How long a client may take over the headers of a request, counted from its connection's start or its last answer. It
-/// looks eight times in that time, so that requests need not set a timer: a client gets up to an eighth more.
-struct HeaderTimeout {
-    timer: Pin<Box<Sleep>>,
-    slice: Duration,
-    /// What had been answered and written when it last looked, and how often it has found that nothing has come since.
-    steps: u64,
-    quiet_slices: u32,
-    is_registered: bool,
-}
-
-impl HeaderTimeout {
-    const SLICES: u32 = 8;
-
-    fn new(timeout: Duration) -> Self {
-        let slice = (timeout / Self::SLICES).max(Duration::from_millis(1));
-        let timer = Box::pin(tokio::time::sleep(slice));
-        Self { timer, slice, steps: 0, quiet_slices: 0, is_registered: false }
-    }
-
-    /// Call it whenever the connection is polled: the timer wakes the same task.
-    fn is_over(&mut self, context: &mut Context<'_>, progress: &Progress) -> bool {
-        while !self.is_registered || self.timer.is_elapsed() {
-            if self.timer.as_mut().poll(context).is_pending() {
-                self.is_registered = true;
-                return false;
-            }
-            if progress.is_busy() || progress.steps() != self.steps {
-                self.steps = progress.steps();
-                self.quiet_slices = 0;
-            } else {
-                self.quiet_slices += 1;
-            }
-            if self.quiet_slices >= Self::SLICES {
-                return true;
-            }
-            self.timer.as_mut().reset(Instant::now() + self.slice);
-            self.is_registered = false;
-        }
-        false
     }
 }

@@ -10,13 +10,13 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::load::Place;
+use super::load::LoadPlace;
 
 /// A socket on its way to a core, with its place among the counted connections.
 #[derive(Debug)]
 pub(crate) struct Arrival {
     pub(crate) socket: StandardTcpStream,
-    pub(crate) place: Place,
+    pub(crate) place: LoadPlace,
 }
 
 /// The open connections of one core, so that stopping can wake each of them.

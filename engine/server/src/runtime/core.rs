@@ -10,7 +10,7 @@ use super::{
     connections::{Arrival, Connections},
     cpus,
     load::Load,
-    stop::{Phase, Stopping},
+    stop::{StopPhase, Stopping},
 };
 use crate::{
     graphql::{CoreEngine, ExecutionContext as _},
@@ -62,7 +62,7 @@ async fn run(
     engine.hub.stop();
     tokio::select! {
         () = connections.drain() => {}
-        () = stopping.reached(Phase::Now) => {}
+        () = stopping.reached(StopPhase::Now) => {}
     }
 }
 
@@ -141,7 +141,7 @@ mod tests {
         }
 
         fn stop(self) {
-            self.stopper.raise(Phase::Now);
+            self.stopper.raise(StopPhase::Now);
             drop(self.thread.inbox);
             self.thread.thread.join().expect("the core has not panicked");
         }

@@ -6,7 +6,7 @@ use rustls::HandshakeKind;
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
-use super::accept::respond_and_close;
+use super::refusal::respond_and_close;
 use crate::tls::{ClientCertificate, HTTP2, HandshakeOutcome, Tls};
 
 const PLAIN_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json; charset=utf-8\r\n\

@@ -13,8 +13,8 @@ use hyper::{Request, body::Incoming, rt::Executor, server::conn::http2, service:
 use hyper_util::rt::{TokioIo, TokioTimer};
 
 use super::{
-    connection::{Guard, drive},
     connections::Connections,
+    guard::{Guard, drive},
     stream::{BoundedStream, Progress},
 };
 use crate::{

@@ -14,17 +14,17 @@ impl Load {
         self.0.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn take_place(self: &Arc<Self>) -> Place {
+    pub(crate) fn take_place(self: &Arc<Self>) -> LoadPlace {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Place(Arc::clone(self))
+        LoadPlace(Arc::clone(self))
     }
 }
 
 /// Counts one connection until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place(Arc<Load>);
+pub(crate) struct LoadPlace(Arc<Load>);
 
-impl Drop for Place {
+impl Drop for LoadPlace {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::Relaxed);
     }

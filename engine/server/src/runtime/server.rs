@@ -21,7 +21,7 @@ use super::{
     heap::Crowd,
     listen::{self, ListenError},
     reload,
-    stop::{self, Phase, Stopper, Stopping},
+    stop::{self, StopPhase, Stopper, Stopping},
 };
 use crate::{
     access::quota_file,
@@ -102,12 +102,12 @@ impl Running {
 
     /// Lets requests in flight finish, for at most the grace of the settings, and returns when all has ended.
     pub fn stop(mut self) {
-        self.stopper.raise(Phase::Draining);
+        self.stopper.raise(StopPhase::Draining);
         let (stopper, grace) = (self.stopper.clone(), self.grace);
         // Outlives this call by at most the grace, when all has ended earlier: nobody waits for it then.
         let _ = thread::Builder::new().name("grace".to_owned()).spawn(move || {
             thread::sleep(grace);
-            stopper.raise(Phase::Now);
+            stopper.raise(StopPhase::Now);
         });
         self.join();
     }
@@ -151,7 +151,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.stopper.raise(Phase::Now);
+        self.stopper.raise(StopPhase::Now);
         self.join();
     }
 }
@@ -180,7 +180,7 @@ impl Signals {
             () = stopper.drain(grace) => tracing::warn!("the grace is over; what is left is dropped"),
             () = self.next() => tracing::warn!("second signal; what is left is dropped"),
         }
-        stopper.raise(Phase::Now);
+        stopper.raise(StopPhase::Now);
         std::future::pending().await
     }
 }
@@ -230,7 +230,7 @@ fn control(
             tracing::error!("a core's thread has panicked");
         }
     }
-    quota_file::save(&site);
+    quota_file::save(site.access.counts(), &site.settings.operation_limits);
     site.audit.finish();
     tracing::info!("stopped");
 }
@@ -250,7 +250,8 @@ async fn open(
     }
     let at = Arc::clone(&site);
     tokio::task::spawn_local(async move { at.access.keep_keys_fresh().await });
-    tokio::task::spawn_local(quota_file::keep(Arc::clone(&site)));
+    let counts = Arc::clone(site.access.counts());
+    tokio::task::spawn_local(quota_file::keep(counts, site.settings.operation_limits.clone()));
     for source in site.engine.sources() {
         let source = Arc::clone(&source.source);
         tokio::task::spawn_local(async move { source.run().await });

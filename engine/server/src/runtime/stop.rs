@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 /// How far stopping has come; it never goes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Phase {
+pub(crate) enum StopPhase {
     Running,
     /// No new connections; requests in flight finish, then their connections close.
     Draining,
@@ -16,19 +16,19 @@ pub(crate) enum Phase {
 
 /// Raises the phase.
 #[derive(Debug, Clone)]
-pub(crate) struct Stopper(watch::Sender<Phase>);
+pub(crate) struct Stopper(watch::Sender<StopPhase>);
 
 /// Waits for a phase.
 #[derive(Debug, Clone)]
-pub(crate) struct Stopping(watch::Receiver<Phase>);
+pub(crate) struct Stopping(watch::Receiver<StopPhase>);
 
 pub(crate) fn channel() -> (Stopper, Stopping) {
-    let (sender, receiver) = watch::channel(Phase::Running);
+    let (sender, receiver) = watch::channel(StopPhase::Running);
     (Stopper(sender), Stopping(receiver))
 }
 
 impl Stopper {
-    pub(crate) fn raise(&self, phase: Phase) {
+    pub(crate) fn raise(&self, phase: StopPhase) {
         self.0.send_if_modified(|current| {
             let higher = phase > *current;
             *current = (*current).max(phase);
@@ -38,15 +38,15 @@ impl Stopper {
 
     /// Drains, and ends what is left after `grace`.
     pub(crate) async fn drain(&self, grace: Duration) {
-        self.raise(Phase::Draining);
+        self.raise(StopPhase::Draining);
         tokio::time::sleep(grace).await;
-        self.raise(Phase::Now);
+        self.raise(StopPhase::Now);
     }
 }
 
 impl Stopping {
     /// Returns once the phase is `phase` or later; also when nobody is left to raise it.
-    pub(crate) async fn reached(&mut self, phase: Phase) {
+    pub(crate) async fn reached(&mut self, phase: StopPhase) {
         let _ = self.0.wait_for(|current| *current >= phase).await;
     }
 }

@@ -56,14 +56,14 @@ pub(super) struct BoundedStream {
     turn_bytes: usize,
     /// Armed only while the kernel's buffer is full.
     blocked: Option<Timer>,
-    ended: End,
+    ended: StreamEnd,
     lingering: Option<Timer>,
     lingered_bytes: usize,
 }
 
 /// What is known of the end of the client's sending.
 #[derive(Debug)]
-enum End {
+enum StreamEnd {
     NotYet,
     /// It came behind a request that is not answered yet, after so many that were.
     Early {
@@ -131,7 +131,7 @@ impl BoundedStream {
             made_at_flush: 0,
             turn_bytes: 0,
             blocked: None,
-            ended: End::NotYet,
+            ended: StreamEnd::NotYet,
             lingering: None,
             lingered_bytes: 0,
         }
@@ -249,7 +249,7 @@ impl AsyncRead for BoundedStream {
             this.made_at_read = this.progress.answered();
             return Poll::Ready(Ok(()));
         }
-        if let End::NotYet = this.ended {
+        if let StreamEnd::NotYet = this.ended {
             let before = buffer.filled().len();
             let Poll::Ready(outcome) = Pin::new(&mut this.stream).poll_read(context, buffer) else {
                 this.idle |= !this.progress.is_busy();
@@ -264,15 +264,15 @@ impl AsyncRead for BoundedStream {
                 return Poll::Ready(outcome);
             }
             let timer = Box::pin(tokio::time::sleep(PATIENCE_AFTER_END));
-            this.ended = End::Early { timer, answered: this.progress.answered() };
+            this.ended = StreamEnd::Early { timer, answered: this.progress.answered() };
         }
-        if let End::Early { timer, answered } = &mut this.ended {
+        if let StreamEnd::Early { timer, answered } = &mut this.ended {
             let is_answered = !this.progress.is_busy() && this.progress.answered() > *answered;
             if !is_answered {
                 ready!(timer.as_mut().poll(context));
             }
         }
-        this.ended = End::Told;
+        this.ended = StreamEnd::Told;
         Poll::Ready(Ok(()))
     }
 }
@@ -309,7 +309,7 @@ impl AsyncWrite for BoundedStream {
         let outcome = Pin::new(&mut self.stream).poll_flush(context);
         ready!(self.bound(context, outcome))?;
         self.made_at_flush = self.progress.answered();
-        if matches!(self.ended, End::Early { .. }) && self.has_responded() {
+        if matches!(self.ended, StreamEnd::Early { .. }) && self.has_responded() {
             // Who reads is the same task, and waits for the timer.
             context.waker().wake_by_ref();
         }

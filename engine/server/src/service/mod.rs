@@ -31,9 +31,10 @@ use self::staying::Threads;
 use crate::{
     config::Settings,
     graphql::{
-        DOES_NOT_WAIT, Engine, ExecutionContext, OpenError, RequestContext, Served, StageClock, control,
+        DOES_NOT_WAIT, Engine, ExecutionContext, OpenError, RequestContext, Served, StageClock,
         outcome::{Outcome, RequestError},
         pipeline::{AllowedKinds, Finished, Prepared, respond},
+        reuse::control,
     },
     http::{
         self as web, Reply,
@@ -61,10 +62,10 @@ use crate::{
 /// reserved streams. What stays open is served by threads of its own, which start with the first of it.
 #[derive(Clone)]
 pub struct Service {
-    shared: Arc<Shared>,
+    shared: Arc<ServiceState>,
 }
 
-struct Shared {
+struct ServiceState {
     site: Arc<Site>,
     resolvers: Resolvers,
     threads: Threads,
@@ -87,7 +88,7 @@ impl Service {
         // One more: requests with one answer are counted apart.
         let site = Arc::new(Site::new(settings, engine, threads + 1));
         let threads = Threads::new(Arc::clone(&site), threads);
-        Ok(Self { shared: Arc::new(Shared { site, resolvers, threads }) })
+        Ok(Self { shared: Arc::new(ServiceState { site, resolvers, threads }) })
     }
 
     /// From the JSON text of a request to the JSON text of its answer, without HTTP. Queries and mutations are
@@ -149,11 +150,12 @@ impl Service {
                 let (head, body) = web::answer_staying(&core, request).await.into_parts();
                 match body {
                     ReplyBody::Whole(body) => {
-                        let _ = tell.send(Response::from_parts(head, ServiceBody(Inner::Whole(body))));
+                        let _ =
+                            tell.send(Response::from_parts(head, ServiceBody(ServiceBodyKind::Whole(body))));
                     }
                     ReplyBody::Stream(stream) => {
                         let (pieces, body) = mpsc::channel(PIECES);
-                        let body = ServiceBody(Inner::Pieces(body));
+                        let body = ServiceBody(ServiceBodyKind::Pieces(body));
                         if tell.send(Response::from_parts(head, body)).is_ok() {
                             pump(*stream, pieces, core.settings().write_timeout).await;
                         }
@@ -187,10 +189,10 @@ async fn pump(mut stream: StreamedBody, pieces: mpsc::Sender<Bytes>, write_timeo
 
 /// The body of an answer: whole, or events as they come.
 #[derive(Debug)]
-pub struct ServiceBody(Inner);
+pub struct ServiceBody(ServiceBodyKind);
 
 #[derive(Debug)]
-enum Inner {
+enum ServiceBodyKind {
     Whole(Full<Bytes>),
     Pieces(mpsc::Receiver<Bytes>),
 }
@@ -204,28 +206,28 @@ impl Body for ServiceBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.get_mut().0 {
-            Inner::Whole(whole) => Pin::new(whole).poll_frame(context),
-            Inner::Pieces(pieces) => {
+            ServiceBodyKind::Whole(whole) => Pin::new(whole).poll_frame(context),
+            ServiceBodyKind::Pieces(pieces) => {
                 pieces.poll_recv(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.0, Inner::Whole(whole) if whole.is_end_stream())
+        matches!(&self.0, ServiceBodyKind::Whole(whole) if whole.is_end_stream())
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Inner::Whole(whole) => whole.size_hint(),
-            Inner::Pieces(_) => SizeHint::default(),
+            ServiceBodyKind::Whole(whole) => whole.size_hint(),
+            ServiceBodyKind::Pieces(_) => SizeHint::default(),
         }
     }
 }
 
 fn whole(reply: Reply) -> Response<ServiceBody> {
     reply.map(|body| match body {
-        ReplyBody::Whole(whole) => ServiceBody(Inner::Whole(whole)),
+        ReplyBody::Whole(whole) => ServiceBody(ServiceBodyKind::Whole(whole)),
         ReplyBody::Stream(_) => unreachable!("one request has one answer here"),
     })
 }

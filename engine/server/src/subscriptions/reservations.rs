@@ -31,12 +31,12 @@ pub(crate) struct Reservations(Mutex<HashMap<Box<str>, Arc<Reservation>>>);
 #[derive(Debug)]
 pub(crate) struct Reservation {
     orders: mpsc::Sender<Order>,
-    inner: Mutex<Inner>,
+    inner: Mutex<ReservationState>,
     made: Instant,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct ReservationState {
     /// Until the stream is opened.
     inbox: Option<mpsc::Receiver<Order>>,
     /// Ids in use.
@@ -79,7 +79,7 @@ impl Reservations {
             }
         }
         let (orders, inbox) = mpsc::channel(MAX_ORDERS);
-        let inner = Mutex::new(Inner { inbox: Some(inbox), operations: HashSet::new() });
+        let inner = Mutex::new(ReservationState { inbox: Some(inbox), operations: HashSet::new() });
         streams.insert(token.clone(), Arc::new(Reservation { orders, inner, made: Instant::now() }));
         Ok(Some(token))
     }

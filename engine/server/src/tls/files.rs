@@ -19,10 +19,7 @@ use rustls::{
 };
 use x509_parser::{parse_x509_certificate, parse_x509_crl};
 
-use super::{
-    HTTP2, HTTP11,
-    settings::{ClientCertificates, TlsSettings, TlsVersion},
-};
+use super::settings::{ClientCertificates, HTTP2, HTTP11, TlsSettings, TlsVersion};
 
 /// Sessions of clients that take no tickets, which are few; all others keep theirs themselves.
 const KEPT_SESSIONS: usize = 4096;

@@ -23,15 +23,12 @@ use self::files::{Loaded, Stamps};
 pub(crate) use self::{
     client::{CertificateRefusal, ClientCertificate},
     counts::{HandshakeOutcome, TlsCounts},
+    settings::HTTP2,
 };
 pub use self::{
     files::TlsError,
     settings::{ClientCertificates, TlsSettings, TlsVersion},
 };
-
-/// The protocols that a client may choose by ALPN (RFC 7301), the preferred one first.
-pub(crate) const HTTP2: &[u8] = b"h2";
-pub(crate) const HTTP11: &[u8] = b"http/1.1";
 
 /// TLS of all listeners. What the files say is replaced as one thing; connections keep what they began with.
 #[derive(Debug)]

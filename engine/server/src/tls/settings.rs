@@ -2,6 +2,10 @@
 
 use std::{path::PathBuf, time::Duration};
 
+/// The protocols that a client may choose by ALPN (RFC 7301), the preferred one first.
+pub(crate) const HTTP2: &[u8] = b"h2";
+pub(super) const HTTP11: &[u8] = b"http/1.1";
+
 /// TLS of all listeners: off without a certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsSettings {

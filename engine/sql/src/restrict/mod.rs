@@ -38,7 +38,7 @@ impl Restrictions {
     /// All tables that are not served, columns that they do not have and conditions that do not fit them.
     pub fn new(model: &Model, permissions: &Permissions) -> Result<Self, Vec<PermissionFault>> {
         let (mut tables, mut faults) = (HashMap::new(), permissions.field_faults().collect::<Vec<_>>());
-        let names = TableNames::of(model);
+        let names = KnownTables::of(model);
         for (name, granted) in &permissions.tables {
             let mut fault = |message: String| faults.push(PermissionFault { name: name.clone(), message });
             match names.find(name) {
@@ -106,17 +106,17 @@ pub(crate) fn written_session_variables(root: &Root) -> Vec<Slot> {
 
 /// The table that a configuration calls so.
 pub(crate) fn table_named<'m>(model: &'m Model, name: &str) -> Result<(TableId, &'m Table), String> {
-    TableNames::of(model).find(name)
+    KnownTables::of(model).find(name)
 }
 
 /// The tables of a model by their names: permissions of many roles name many tables.
-struct TableNames<'m> {
+struct KnownTables<'m> {
     model: &'m Model,
     /// With and without the schema; none where several have a name.
     by_name: HashMap<Cow<'m, str>, Option<TableId>>,
 }
 
-impl<'m> TableNames<'m> {
+impl<'m> KnownTables<'m> {
     fn of(model: &'m Model) -> Self {
         let mut by_name = HashMap::with_capacity(model.tables.len());
         let mut add = |name: Cow<'m, str>, id: TableId| {

@@ -113,7 +113,7 @@ impl ColumnSet {
 impl TableRights {
     /// All faults at once.
     pub(super) fn of(model: &Model, table: &Table, granted: &TablePermissions) -> Result<Self, Vec<String>> {
-        let mut reader = Reader { model, table, faults: Vec::new() };
+        let mut reader = RightsReader { model, table, faults: Vec::new() };
         let mut rights = Self::default();
         if let Some(select) = &granted.select {
             reader.select(&mut rights, select);
@@ -146,13 +146,13 @@ impl TableRights {
 }
 
 /// Reads what is granted of one table.
-struct Reader<'m> {
+struct RightsReader<'m> {
     model: &'m Model,
     table: &'m Table,
     faults: Vec<String>,
 }
 
-impl Reader<'_> {
+impl RightsReader<'_> {
     fn select(&mut self, rights: &mut TableRights, select: &SelectPermission) {
         rights.verbs[Verb::Select as usize] = true;
         rights.verbs[Verb::Aggregate as usize] = select.aggregates;

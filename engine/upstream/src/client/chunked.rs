@@ -7,12 +7,12 @@ const LINE_BYTES_MAX: usize = 8 << 10;
 
 #[derive(Debug)]
 pub(super) struct Decoder {
-    state: State,
+    state: ChunkState,
     trailer_bytes: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum State {
+enum ChunkState {
     Size,
     /// So many bytes of a chunk are still to come.
     Data(usize),
@@ -24,7 +24,7 @@ enum State {
 
 impl Decoder {
     pub(super) fn new() -> Self {
-        Self { state: State::Size, trailer_bytes: 0 }
+        Self { state: ChunkState::Size, trailer_bytes: 0 }
     }
 
     /// Moves what has come from `input` to `output`; true when the body has ended.
@@ -36,26 +36,26 @@ impl Decoder {
     ) -> Result<bool, DecodeError> {
         loop {
             match self.state {
-                State::Done => return Ok(true),
-                State::Size => {
+                ChunkState::Done => return Ok(true),
+                ChunkState::Size => {
                     let Some(line) = take_line(input)? else { return Ok(false) };
                     let size = size(&line).ok_or(DecodeError::Broken("a chunk's size is no number"))?;
                     if size > max_bytes.saturating_sub(output.len()) {
                         return Err(DecodeError::TooLarge);
                     }
-                    self.state = if size == 0 { State::Trailers } else { State::Data(size) };
+                    self.state = if size == 0 { ChunkState::Trailers } else { ChunkState::Data(size) };
                 }
-                State::Data(left) => {
+                ChunkState::Data(left) => {
                     let count = left.min(input.len());
                     output.extend_from_slice(&input[..count]);
                     input.advance(count);
                     if count < left {
-                        self.state = State::Data(left - count);
+                        self.state = ChunkState::Data(left - count);
                         return Ok(false);
                     }
-                    self.state = State::DataEnd;
+                    self.state = ChunkState::DataEnd;
                 }
-                State::DataEnd => {
+                ChunkState::DataEnd => {
                     if input.len() < 2 {
                         return Ok(false);
                     }
@@ -63,16 +63,16 @@ impl Decoder {
                         return Err(DecodeError::Broken("a chunk is longer than its size"));
                     }
                     input.advance(2);
-                    self.state = State::Size;
+                    self.state = ChunkState::Size;
                 }
-                State::Trailers => {
+                ChunkState::Trailers => {
                     let Some(line) = take_line(input)? else { return Ok(false) };
                     self.trailer_bytes += line.len();
                     if self.trailer_bytes > LINE_BYTES_MAX {
                         return Err(DecodeError::Broken("there are too many trailers"));
                     }
                     if line.is_empty() {
-                        self.state = State::Done;
+                        self.state = ChunkState::Done;
                     }
                 }
             }

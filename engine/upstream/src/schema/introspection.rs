@@ -20,8 +20,8 @@ pub(crate) const INTROSPECTION: &str = "query IntrospectionQuery { __schema { qu
 const WRAPPERS_MAX: usize = 16;
 
 #[derive(Deserialize)]
-struct Response {
-    data: Option<Data>,
+struct IntrospectionResponse {
+    data: Option<IntrospectionData>,
     #[serde(default)]
     errors: Vec<ResponseError>,
 }
@@ -32,7 +32,7 @@ struct ResponseError {
 }
 
 #[derive(Deserialize)]
-struct Data {
+struct IntrospectionData {
     #[serde(rename = "__schema")]
     schema: IntrospectedSchema,
 }
@@ -123,9 +123,9 @@ struct TypeRef {
 /// # Errors
 /// What is wrong with the response, for people.
 pub(crate) fn sdl_of(response: &[u8]) -> Result<String, String> {
-    let response: Response = serde_json::from_slice(response)
+    let response: IntrospectionResponse = serde_json::from_slice(response)
         .map_err(|error| format!("it does not say what its schema is: {error}"))?;
-    let Some(Data { schema }) = response.data else {
+    let Some(IntrospectionData { schema }) = response.data else {
         let errors: Vec<String> = response.errors.into_iter().map(|error| error.message).collect();
         let errors = if errors.is_empty() { "it has no data".to_owned() } else { errors.join("; ") };
         return Err(format!("it does not say what its schema is ({errors}); give it as a `schema_file`"));

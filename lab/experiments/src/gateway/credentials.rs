@@ -2,7 +2,7 @@
 //! RS256), and a certificate of its own for TLS.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -16,8 +16,6 @@ use aws_lc_rs::{
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
-use crate::error::LabError;
-
 pub(super) const ISSUER: &str = "https://login.example/";
 pub(super) const AUDIENCE: &str = "starwars";
 /// Tokens of so many users; each request has one of them.
@@ -25,11 +23,13 @@ pub(super) const USERS: u32 = 1_000;
 /// Longer than any run.
 const VALID_S: u64 = 24 * 3_600;
 
-/// A key or a certificate could not be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("cannot make {what}")]
-pub struct CredentialError {
-    what: &'static str,
+/// What the gateway needs could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CredentialError {
+    #[error("cannot make {what}")]
+    NotMade { what: &'static str },
+    #[error("cannot {action} {}", path.display())]
+    File { action: &'static str, path: PathBuf, source: io::Error },
 }
 
 /// Files in the results' folder, and the tokens in memory.
@@ -43,20 +43,21 @@ pub(super) struct Credentials {
 
 impl Credentials {
     /// Makes all of them, and writes `tokens.csv` beside them for runs by hand.
-    pub(super) fn make(folder: &Path) -> Result<Self, LabError> {
-        let key = KeyPair::generate(KeySize::Rsa2048).map_err(|_| CredentialError { what: "an RSA key" })?;
-        let public = key.public_key().as_der().map_err(|_| CredentialError { what: "a public key" })?;
+    pub(super) fn make(folder: &Path) -> Result<Self, CredentialError> {
+        let key = KeyPair::generate(KeySize::Rsa2048)
+            .map_err(|_| CredentialError::NotMade { what: "an RSA key" })?;
+        let public =
+            key.public_key().as_der().map_err(|_| CredentialError::NotMade { what: "a public key" })?;
         let tokens: Vec<String> = (0..USERS).map(|user| token(&key, user)).collect::<Result<_, _>>()?;
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]);
-        let certificate = made.map_err(|_| CredentialError { what: "a certificate" })?;
+        let certificate = made.map_err(|_| CredentialError::NotMade { what: "a certificate" })?;
         let csv = format!("token\n{}\n", tokens.join("\n"));
         let write = |name: &str, text: &str| {
             let path = folder.join(name);
-            let written = fs::write(&path, text).map_err(LabError::io(format!("write {}", path.display())));
+            let fault = |action, source| CredentialError::File { action, path: path.clone(), source };
+            fs::write(&path, text).map_err(|error| fault("write", error))?;
             // The gateway reads it from a folder of its own choice.
-            written.and_then(|()| {
-                fs::canonicalize(&path).map_err(LabError::io(format!("find {}", path.display())))
-            })
+            fs::canonicalize(&path).map_err(|error| fault("find", error))
         };
         write("tokens.csv", &csv)?;
         Ok(Self {
@@ -78,7 +79,7 @@ fn token(key: &KeyPair, user: u32) -> Result<String, CredentialError> {
     let signed = format!("{}.{}", part(json!({ "alg": "RS256", "typ": "JWT" })), part(claims));
     let mut signature = vec![0; key.public_modulus_len()];
     key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), signed.as_bytes(), &mut signature)
-        .map_err(|_| CredentialError { what: "a token" })?;
+        .map_err(|_| CredentialError::NotMade { what: "a token" })?;
     Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
 }
 

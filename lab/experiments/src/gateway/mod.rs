@@ -6,6 +6,7 @@
 
 mod credentials;
 mod gateways;
+mod layer_runs;
 mod layers;
 mod outcome;
 mod published;
@@ -15,7 +16,8 @@ mod steps;
 mod study;
 
 pub use credentials::CredentialError;
-pub use layers::{Layer, LayerRun};
+pub use layer_runs::LayerRun;
+pub use layers::Layer;
 pub use outcome::GatewayOutcome;
 pub use run::{GatewayOptions, run};
 pub use steps::UserStep;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{
-    layers::LayerRun,
+    layer_runs::LayerRun,
     steps::UserStep,
     study::{GatewayPace, GatewayPart},
 };

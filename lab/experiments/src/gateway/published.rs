@@ -5,7 +5,7 @@ use super::study::Query;
 
 /// One cell of the study's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Published {
+pub(super) struct GatewayPublished {
     pub per_second: u32,
     pub mean_ms: u32,
     pub p95_ms: u32,
@@ -20,10 +20,10 @@ const TABLE: [(u32, [[u32; 3]; 3]); 4] = [
 ];
 
 /// Nothing for numbers of users that the study did not have.
-pub(super) fn of(query: Query, users: u32) -> Option<Published> {
+pub(super) fn of(query: Query, users: u32) -> Option<GatewayPublished> {
     let (_, row) = TABLE.iter().find(|(of, _)| *of == users)?;
     let [per_second, mean_ms, p95_ms] = row[query as usize];
-    Some(Published { per_second, mean_ms, p95_ms })
+    Some(GatewayPublished { per_second, mean_ms, p95_ms })
 }
 
 /// One sentence on what differs, without its full stop.
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn cells_are_found_by_users_and_operation() {
-        let cell = Published { per_second: 581, mean_ms: 1_718, p95_ms: 2_303 };
+        let cell = GatewayPublished { per_second: 581, mean_ms: 1_718, p95_ms: 2_303 };
         assert_eq!(of(Query::Q3, 1_000), Some(cell));
         assert_eq!(of(Query::Q1, 200), None);
     }

@@ -5,7 +5,8 @@ use prony_model::comparison::{Compared, Difference};
 use prony_model::verdict::threshold::Metric;
 
 use super::{
-    layers::{Layer, LayerRun, compare, processor_time},
+    layer_runs::{LayerRun, compare, processor_time},
+    layers::Layer,
     outcome::GatewayOutcome,
     published::{self, CONDITIONS},
     steps::UserStep,

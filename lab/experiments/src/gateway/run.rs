@@ -8,7 +8,8 @@ use prony_model::Nanos;
 use super::{
     credentials::Credentials,
     gateways::{self, Gateway},
-    layers::{self, Layer},
+    layer_runs,
+    layers::Layer,
     outcome::{GatewayOutcome, SCHEMA_VERSION},
     steps,
     study::{GatewayPace, GatewayPart, Query, USERS},
@@ -120,7 +121,7 @@ impl GatewayRun<'_> {
         for query in queries {
             left -= self.time_of_query().0;
             display.set_later(Nanos(left));
-            layers::measure(&gateways, *query, pace, &runs, display, &mut outcome.layers)?;
+            layer_runs::measure(&gateways, *query, pace, &runs, display, &mut outcome.layers)?;
         }
         gateways.into_values().for_each(Gateway::stop);
         Ok(())

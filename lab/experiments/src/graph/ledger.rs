@@ -7,7 +7,7 @@ use std::fmt;
 use prony_model::ResultFile;
 use serde::Serialize;
 
-use super::study::Step;
+use super::study::GraphStep;
 use crate::{
     ask::{Answer, ask},
     runs::whole,
@@ -63,11 +63,11 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    pub(super) fn add(&mut self, step: Step, result: &ResultFile) {
+    pub(super) fn add(&mut self, step: GraphStep, result: &ResultFile) {
         match step {
-            Step::CreateNodes => self.nodes.add(result),
-            Step::CreateRelationships => self.relationships.add(result),
-            Step::GetNodes | Step::GetRelationships => {}
+            GraphStep::CreateNodes => self.nodes.add(result),
+            GraphStep::CreateRelationships => self.relationships.add(result),
+            GraphStep::GetNodes | GraphStep::GetRelationships => {}
         }
     }
 

@@ -20,6 +20,6 @@ mod study;
 
 pub use disk::sync_cost;
 pub use ledger::LedgerError;
-pub use outcome::Outcome;
-pub use run::{Options, run};
-pub use study::{Durability, DurabilityError, Pace, Step};
+pub use outcome::GraphOutcome;
+pub use run::{GraphOptions, run};
+pub use study::{Durability, DurabilityError, GraphPace, GraphStep};

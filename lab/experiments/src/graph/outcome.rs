@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{
     rates::Rates,
     steps::StepRow,
-    study::{Durability, Pace},
+    study::{Durability, GraphPace},
 };
 use crate::{frame::Head, processors::Assignment};
 
@@ -15,10 +15,10 @@ pub(super) const SCHEMA_VERSION: u32 = 1;
 
 /// What was asked for and what came out.
 #[derive(Debug, Clone, Serialize)]
-pub struct Outcome {
+pub struct GraphOutcome {
     #[serde(flatten)]
     pub head: Head,
-    pub pace: Pace,
+    pub pace: GraphPace,
     pub seed: u64,
     pub durabilities: Vec<Durability>,
     pub assignments: Vec<Assignment>,

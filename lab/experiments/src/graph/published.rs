@@ -1,6 +1,6 @@
 //! What the study published: "Let's build something Outrageous, part 7: Performance" (July 2021), of `RageDB`.
 
-use super::study::Step;
+use super::study::GraphStep;
 
 /// The study's name, for headings.
 pub const STUDY: &str = "RageDB";
@@ -19,11 +19,11 @@ pub const HELD_MAX_MS: u32 = 11;
 pub const FAILED_PER_S: u32 = 195_000;
 
 /// Requests a second by Gatling, with 192 connections.
-pub const fn per_s(step: Step) -> u32 {
+pub const fn per_s(step: GraphStep) -> u32 {
     match step {
-        Step::CreateNodes => 103_844,
-        Step::GetNodes => 103_108,
-        Step::CreateRelationships => 90_589,
-        Step::GetRelationships => 79_052,
+        GraphStep::CreateNodes => 103_844,
+        GraphStep::GetNodes => 103_108,
+        GraphStep::CreateRelationships => 90_589,
+        GraphStep::GetRelationships => 79_052,
     }
 }

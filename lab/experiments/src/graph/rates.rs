@@ -3,7 +3,7 @@
 
 use prony_load::{Output, RunError};
 use prony_model::result::Progress;
-use prony_model::search::{Answer, SearchFile, SearchPlan, SearchStep, StepShape, StepVerdict, Vary};
+use prony_model::search::{SearchAnswer, SearchFile, SearchPlan, SearchStep, StepShape, StepVerdict, Vary};
 use prony_model::verdict::conclusion::RunVerdict;
 use prony_model::{Conclusion, LoadModel, Nanos, ResultFile, Threshold, WindowKind};
 use prony_model::{
@@ -18,8 +18,8 @@ use serde::Serialize;
 
 use super::{
     statistics::Statistics,
-    steps::Surroundings,
-    study::{CONNECTIONS, Durability, OBJECTIVES, Pace, Questions},
+    steps::GraphSurroundings,
+    study::{CONNECTIONS, Durability, GraphPace, GraphQuestions, OBJECTIVES},
 };
 use crate::{
     display::Display,
@@ -46,7 +46,7 @@ pub struct Rates {
     /// What beside the engine was short in the closed loop.
     pub outside_limit: Option<String>,
     /// Nothing where it was stopped before.
-    pub answer: Option<Answer>,
+    pub answer: Option<SearchAnswer>,
     /// By rising rate.
     pub steps: Vec<RateStep>,
     /// At the highest rate that holds, for longer.
@@ -111,24 +111,26 @@ impl Rates {
     /// The highest rate that holds.
     pub fn holds(&self) -> Option<u32> {
         match self.answer? {
-            Answer::Between { passed, .. } | Answer::AtLeast { passed } => Some(passed),
-            Answer::LabLimited { passed, .. } => passed,
-            Answer::Below { .. } | Answer::Unknown => None,
+            SearchAnswer::Between { passed, .. } | SearchAnswer::AtLeast { passed } => Some(passed),
+            SearchAnswer::LabLimited { passed, .. } => passed,
+            SearchAnswer::Below { .. } | SearchAnswer::Unknown => None,
         }
     }
 
     /// The lowest rate at which latency collapses.
     pub fn collapses(&self) -> Option<&RateStep> {
-        let (Answer::Between { failed, .. } | Answer::Below { failed }) = self.answer? else { return None };
+        let (SearchAnswer::Between { failed, .. } | SearchAnswer::Below { failed }) = self.answer? else {
+            return None;
+        };
         self.steps.iter().find(|step| step.asked_per_second == failed)
     }
 }
 
 /// Measures all of it. `None` where it was stopped in the closed loop.
 pub(super) fn measure(
-    surroundings: &Surroundings<'_>,
-    pace: &Pace,
-    questions: &Questions,
+    surroundings: &GraphSurroundings<'_>,
+    pace: &GraphPace,
+    questions: &GraphQuestions,
 ) -> Result<Option<Rates>, LabError> {
     let Some(mut rates) = closed_loop(surroundings, pace, questions)? else { return Ok(None) };
     if !surroundings.runs.stop.is_stopped() {
@@ -145,9 +147,9 @@ pub(super) fn measure(
 }
 
 fn closed_loop(
-    surroundings: &Surroundings<'_>,
-    pace: &Pace,
-    questions: &Questions,
+    surroundings: &GraphSurroundings<'_>,
+    pace: &GraphPace,
+    questions: &GraphQuestions,
 ) -> Result<Option<Rates>, LabError> {
     let plan = questions.reads(LoadModel::constant(CONNECTIONS, pace.closed)).check();
     let plan = plan.expect("reads in a closed loop make sense");
@@ -175,9 +177,9 @@ fn closed_loop(
 }
 
 fn search(
-    surroundings: &Surroundings<'_>,
-    pace: &Pace,
-    questions: &Questions,
+    surroundings: &GraphSurroundings<'_>,
+    pace: &GraphPace,
+    questions: &GraphQuestions,
     closed_per_s: f64,
 ) -> Result<SearchFile, LabError> {
     let settings = SearchSettings {
@@ -215,7 +217,7 @@ fn objectives() -> Vec<Threshold> {
 type Watch = Box<dyn FnMut(&Progress)>;
 
 /// Shows the runs of a search.
-fn watch(display: Display, pace: Pace) -> impl FnMut(&Event<'_>) {
+fn watch(display: Display, pace: GraphPace) -> impl FnMut(&Event<'_>) {
     let mut run: Option<Watch> = None;
     move |event| match event {
         Event::StepRunBegins { load, .. } => {
@@ -266,9 +268,9 @@ fn rate_step(step: &SearchStep) -> RateStep {
 }
 
 fn sustain(
-    surroundings: &Surroundings<'_>,
-    pace: &Pace,
-    questions: &Questions,
+    surroundings: &GraphSurroundings<'_>,
+    pace: &GraphPace,
+    questions: &GraphQuestions,
     rate: u32,
 ) -> Result<Option<Sustained>, RunError> {
     let mut draft = questions.reads(LoadModel::open(rate.into(), pace.sustained, CONNECTIONS));

@@ -1,15 +1,15 @@
 //! The tables: Gatling's columns for each step and durability, the published rate beneath; rates and latencies of reads.
 
 use prony_model::Conclusion;
-use prony_model::search::Answer;
+use prony_model::search::SearchAnswer;
 
 use super::{
-    outcome::Outcome,
+    outcome::GraphOutcome,
     published::{self, CLOSED_PER_S, CONDITIONS, FAILED_PER_S, HELD_MAX_MS, HELD_PER_S, STUDY},
     rates::{RateStep, Rates, Spectrum, Sustained},
     statistics::Statistics,
     steps::StepRow,
-    study::{CONNECTIONS, OBJECTIVES, Pace, Step},
+    study::{CONNECTIONS, GraphPace, GraphStep, OBJECTIVES},
 };
 use crate::{
     display::count_of_processors,
@@ -23,7 +23,7 @@ const NONE: &str = "-";
 const COLUMNS: [&str; 12] =
     ["Requests", "OK", "KO", "Reqs/s", "Min", "p50", "p75", "p95", "p99", "Max", "Mean", "Deviation"];
 
-impl frame::Outcome for Outcome {
+impl frame::Outcome for GraphOutcome {
     fn head_mut(&mut self) -> &mut Head {
         &mut self.head
     }
@@ -41,7 +41,7 @@ impl frame::Outcome for Outcome {
 }
 
 /// The whole result as Markdown.
-fn render(outcome: &Outcome) -> String {
+fn render(outcome: &GraphOutcome) -> String {
     let mut parts = vec![
         "# A property graph over HTTP: how many requests a second?".to_owned(),
         setting(outcome),
@@ -60,7 +60,7 @@ fn render(outcome: &Outcome) -> String {
     document(parts, &notes(outcome))
 }
 
-fn setting(outcome: &Outcome) -> String {
+fn setting(outcome: &GraphOutcome) -> String {
     let cost = outcome.sync_cost.map_or(String::new(), |cost| {
         format!(" One `fdatasync` of 4 kB on the disk of the data takes {cost} (median).")
     });
@@ -73,9 +73,9 @@ fn setting(outcome: &Outcome) -> String {
     )
 }
 
-fn method(outcome: &Outcome) -> String {
+fn method(outcome: &GraphOutcome) -> String {
     let pace = &outcome.pace;
-    let short = if *pace == Pace::FULL { "" } else { "; the study took 60 s a step, as `--full` does" };
+    let short = if *pace == GraphPace::FULL { "" } else { "; the study took 60 s a step, as `--full` does" };
     format!(
         "{CONNECTIONS} connections (the study's 32 users with six each) ask without a pause and without bodies: create nodes \
          with keys 0, 1, 2, … (at most {} and {}), get nodes, create relationships of nine types between nodes, get all \
@@ -97,7 +97,7 @@ fn differences() -> String {
 
 fn steps_table(rows: &[&StepRow]) -> Table {
     let mut table = Table::new(&[&["Step", ""], COLUMNS.as_slice()].concat());
-    for step in Step::ALL {
+    for step in GraphStep::ALL {
         let mut label = step.label();
         for row in rows.iter().filter(|row| row.step == step) {
             let of = format!("Prony, {}", row.durability);
@@ -145,7 +145,7 @@ fn usage_table(rows: &[&StepRow]) -> Table {
         "Lab busy",
     ];
     let mut table = Table::new(&header);
-    for step in Step::ALL {
+    for step in GraphStep::ALL {
         let mut label = step.label();
         for row in rows.iter().filter(|row| row.step == step) {
             table.push(vec![
@@ -197,7 +197,7 @@ fn summary_table(rates: &Rates) -> Table {
         thousands(CLOSED_PER_S.into()),
     );
     let prefix = match rates.answer {
-        Some(Answer::AtLeast { .. } | Answer::LabLimited { .. }) => "≥ ",
+        Some(SearchAnswer::AtLeast { .. } | SearchAnswer::LabLimited { .. }) => "≥ ",
         _ => "",
     };
     let holds = rates.holds().map_or(NONE.to_owned(), |rate| format!("{prefix}{}", thousands(rate.into())));
@@ -257,7 +257,7 @@ fn latency_table(sustained: &Sustained, collapse: Option<&RateStep>) -> Table {
 }
 
 /// What a reader must know before believing the figures.
-fn notes(outcome: &Outcome) -> Vec<String> {
+fn notes(outcome: &GraphOutcome) -> Vec<String> {
     let mut notes = Vec::new();
     if outcome.stopped {
         notes.push("The run was stopped: what is missing was not measured.".to_owned());
@@ -289,7 +289,7 @@ fn rates_notes(rates: &Rates) -> Vec<String> {
             "Reads in a closed loop: a lower bound, because the engine was not the only limit ({limit})."
         ));
     }
-    if let Some(Answer::LabLimited { lab_limited, .. }) = rates.answer {
+    if let Some(SearchAnswer::LabLimited { lab_limited, .. }) = rates.answer {
         notes.push(format!(
             "At {}/s the lab itself was the limit: which rate the engine fails at is not known.",
             thousands(lab_limited.into())
@@ -343,7 +343,7 @@ mod tests {
         }
     }
 
-    fn row(step: Step, durability: Durability) -> StepRow {
+    fn row(step: GraphStep, durability: Durability) -> StepRow {
         StepRow {
             processors: 1,
             durability,
@@ -355,7 +355,7 @@ mod tests {
                 processors: Some(0.98),
                 others: Some(0.01),
                 lab_busy_share: 0.61,
-                outside_limit: (step == Step::GetNodes).then(|| "the lab was busy".to_owned()),
+                outside_limit: (step == GraphStep::GetNodes).then(|| "the lab was busy".to_owned()),
             },
             data_bytes: 45_000_000,
             file: "x".into(),
@@ -372,7 +372,7 @@ mod tests {
         Spectrum { reached_share: Some(0.9999), percentiles_ms }
     }
 
-    fn outcome() -> Outcome {
+    fn outcome() -> GraphOutcome {
         let step = |asked_per_second, reason: &str, factor| RateStep {
             asked_per_second,
             verdict: Some(if reason.is_empty() { StepVerdict::Passed } else { StepVerdict::Failed }),
@@ -386,7 +386,7 @@ mod tests {
             closed: statistics(101_000.0),
             closed_engine_us: Some(9.9),
             outside_limit: None,
-            answer: Some(Answer::Between { passed: 95_000, failed: 99_000 }),
+            answer: Some(SearchAnswer::Between { passed: 95_000, failed: 99_000 }),
             steps: vec![step(95_000, "", 1.0), step(99_000, "p99.9 is 320 ms", 100.0)],
             sustained: Some(Sustained {
                 asked_per_second: 95_000,
@@ -400,14 +400,14 @@ mod tests {
             }),
         };
         let both = |step| [row(step, Durability::Sync), row(step, Durability::Off)];
-        Outcome {
+        GraphOutcome {
             head: Head::example("graph"),
-            pace: Pace::QUICK,
+            pace: GraphPace::QUICK,
             seed: 42,
             durabilities: vec![Durability::Sync, Durability::Off],
             assignments: vec![Assignment { server: vec![0], lab: vec![1], shared: false }],
             sync_cost: Some(Nanos::from_micros(812)),
-            steps: [both(Step::CreateNodes), both(Step::GetNodes)].concat(),
+            steps: [both(GraphStep::CreateNodes), both(GraphStep::GetNodes)].concat(),
             rates: vec![rates],
             stopped: false,
         }
@@ -482,7 +482,8 @@ mod tests {
     fn what_is_not_known_is_not_shown() {
         let mut outcome = outcome();
         outcome.stopped = true;
-        outcome.rates[0].answer = Some(Answer::LabLimited { passed: Some(95_000), lab_limited: 99_000 });
+        outcome.rates[0].answer =
+            Some(SearchAnswer::LabLimited { passed: Some(95_000), lab_limited: 99_000 });
         assert!(notes(&outcome)[0].starts_with("The run was stopped"));
         let table = summary_table(&outcome.rates[0]).render();
         assert!(table.contains("≥ 95 000") && !table.contains("99 000"), "{table}");

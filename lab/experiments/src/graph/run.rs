@@ -8,10 +8,10 @@ use tempfile::TempDir;
 
 use super::{
     disk::sync_cost,
-    outcome::{Outcome, SCHEMA_VERSION},
+    outcome::{GraphOutcome, SCHEMA_VERSION},
     rates,
-    steps::{self, Surroundings},
-    study::{Durability, Pace, Questions},
+    steps::{self, GraphSurroundings},
+    study::{Durability, GraphPace, GraphQuestions},
 };
 use crate::{
     engine::Engine,
@@ -22,10 +22,10 @@ use crate::{
 
 /// What the user asked for.
 #[derive(Debug)]
-pub struct Options {
+pub struct GraphOptions {
     /// The `prony` program that serves.
     pub program: PathBuf,
-    pub pace: Pace,
+    pub pace: GraphPace,
     /// Side by side; reads at a rate are measured with the first.
     pub durabilities: Vec<Durability>,
     /// Numbers of processors for the engine; empty stands for what suits the machine and the pace.
@@ -40,12 +40,12 @@ pub struct Options {
 }
 
 /// Runs the experiment. Binds the calling thread to the lab's processors while it lasts.
-pub fn run(options: &Options) -> Result<Report<Outcome>, LabError> {
+pub fn run(options: &GraphOptions) -> Result<Report<GraphOutcome>, LabError> {
     let frame = Frame {
         name: "graph",
         schema_version: SCHEMA_VERSION,
         program: &options.program,
-        is_full: options.pace.name == Pace::FULL.name,
+        is_full: options.pace.name == GraphPace::FULL.name,
         processors: &options.processors,
         output: &options.output,
         command_line: &options.command_line,
@@ -53,13 +53,13 @@ pub fn run(options: &Options) -> Result<Report<Outcome>, LabError> {
     };
     frame.run(|ground| {
         let mut outcome = empty_outcome(options, ground);
-        Experiment { options, ground }.measure(&mut outcome)?;
+        GraphExperiment { options, ground }.measure(&mut outcome)?;
         Ok(outcome)
     })
 }
 
-fn empty_outcome(options: &Options, ground: &Ground<'_>) -> Outcome {
-    Outcome {
+fn empty_outcome(options: &GraphOptions, ground: &Ground<'_>) -> GraphOutcome {
+    GraphOutcome {
         head: ground.head.clone(),
         pace: options.pace,
         seed: options.seed,
@@ -73,13 +73,13 @@ fn empty_outcome(options: &Options, ground: &Ground<'_>) -> Outcome {
 }
 
 /// A run under way.
-struct Experiment<'a> {
-    options: &'a Options,
+struct GraphExperiment<'a> {
+    options: &'a GraphOptions,
     ground: &'a Ground<'a>,
 }
 
-impl Experiment<'_> {
-    fn measure(&self, outcome: &mut Outcome) -> Result<(), LabError> {
+impl GraphExperiment<'_> {
+    fn measure(&self, outcome: &mut GraphOutcome) -> Result<(), LabError> {
         let cost = sync_cost(self.ground.folder.path()).map_err(LabError::io("measure the disk's sync"))?;
         outcome.sync_cost = Some(Nanos(cost.as_nanos() as u64));
         let line = format!("one fdatasync takes {:.0} µs here (median)", cost.as_secs_f64() * 1e6);
@@ -114,11 +114,11 @@ impl Experiment<'_> {
         assignment: &Assignment,
         durability: Durability,
         rates: bool,
-        outcome: &mut Outcome,
+        outcome: &mut GraphOutcome,
     ) -> Result<(), LabError> {
         let data = self.data_directory()?;
         let engine = self.start(assignment, durability, &data)?;
-        let surroundings = Surroundings {
+        let surroundings = GraphSurroundings {
             address: engine.address(),
             process: engine.process(),
             processors: &assignment.server,
@@ -130,7 +130,7 @@ impl Experiment<'_> {
         let target =
             Target::parse(&format!("http://{}", engine.address())).expect("an engine's address is one");
         let pace = &self.options.pace;
-        let mut questions = Questions { target, nodes: pace.nodes, seed: self.options.seed };
+        let mut questions = GraphQuestions { target, nodes: pace.nodes, seed: self.options.seed };
         let made = steps::make(&surroundings, pace, &mut questions, &mut outcome.steps)?;
         if let Some(ledger) = made
             && rates

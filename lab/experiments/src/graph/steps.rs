@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{
     ledger::Ledger,
     statistics::Statistics,
-    study::{Durability, Pace, Questions, Step},
+    study::{Durability, GraphPace, GraphQuestions, GraphStep},
 };
 use crate::{
     display::{Display, count_of_processors},
@@ -21,7 +21,7 @@ use crate::{
 pub struct StepRow {
     pub processors: usize,
     pub durability: Durability,
-    pub step: Step,
+    pub step: GraphStep,
     #[serde(flatten)]
     pub statistics: Statistics,
     #[serde(flatten)]
@@ -33,7 +33,7 @@ pub struct StepRow {
 }
 
 /// An engine and what it is asked with.
-pub(super) struct Surroundings<'a> {
+pub(super) struct GraphSurroundings<'a> {
     pub address: &'a str,
     pub process: u32,
     pub processors: &'a [usize],
@@ -47,16 +47,16 @@ pub(super) struct Surroundings<'a> {
 /// Makes the four steps, and gives what there is now; `None` where it was stopped. Rows are added as they come, and
 /// `questions` learns how many nodes there are.
 pub(super) fn make(
-    surroundings: &Surroundings<'_>,
-    pace: &Pace,
-    questions: &mut Questions,
+    surroundings: &GraphSurroundings<'_>,
+    pace: &GraphPace,
+    questions: &mut GraphQuestions,
     rows: &mut Vec<StepRow>,
 ) -> Result<Option<Ledger>, LabError> {
     let mut ledger = Ledger::default();
     ledger.compare(surroundings.address, "start", &surroundings.durability.to_string())?;
-    for step in Step::ALL {
+    for step in GraphStep::ALL {
         let Some(row) = make_one(surroundings, pace, questions, step, &mut ledger)? else { return Ok(None) };
-        if step == Step::CreateNodes {
+        if step == GraphStep::CreateNodes {
             // Keys begin at 0 and none was left out, unless some failed: then the last ones may be missing.
             questions.nodes = u32::try_from(row.statistics.ok).unwrap_or(u32::MAX);
         }
@@ -68,10 +68,10 @@ pub(super) fn make(
 }
 
 fn make_one(
-    surroundings: &Surroundings<'_>,
-    pace: &Pace,
-    questions: &Questions,
-    step: Step,
+    surroundings: &GraphSurroundings<'_>,
+    pace: &GraphPace,
+    questions: &GraphQuestions,
+    step: GraphStep,
     ledger: &mut Ledger,
 ) -> Result<Option<StepRow>, LabError> {
     let processors = surroundings.processors.len();
@@ -129,16 +129,20 @@ mod tests {
     use super::*;
     use crate::graph::fake::{Graph, Habit};
 
-    const PACE: Pace =
-        Pace { nodes: 500, create: Nanos::from_secs(20), step: Nanos::from_millis(100), ..Pace::QUICK };
+    const PACE: GraphPace = GraphPace {
+        nodes: 500,
+        create: Nanos::from_secs(20),
+        step: Nanos::from_millis(100),
+        ..GraphPace::QUICK
+    };
 
-    fn made(habit: Habit, stop: &StopFlag) -> (Result<Option<Ledger>, String>, Vec<StepRow>, Questions) {
+    fn made(habit: Habit, stop: &StopFlag) -> (Result<Option<Ledger>, String>, Vec<StepRow>, GraphQuestions) {
         let graph = Graph::start(0, 0, habit);
         let address = graph.address();
         let directory = tempfile::tempdir().unwrap();
         let target = Target::parse(&format!("http://{address}")).unwrap();
-        let mut questions = Questions { target, nodes: PACE.nodes, seed: 1 };
-        let surroundings = Surroundings {
+        let mut questions = GraphQuestions { target, nodes: PACE.nodes, seed: 1 };
+        let surroundings = GraphSurroundings {
             address: &address,
             process: std::process::id(),
             processors: &[0],
@@ -162,7 +166,7 @@ mod tests {
         let (ledger, rows, questions) = made(Habit::Good, &StopFlag::default());
         let ledger = ledger.unwrap().unwrap();
         assert_eq!((ledger.nodes.acknowledged, questions.nodes), (500, 500));
-        assert_eq!(rows.iter().map(|row| row.step).collect::<Vec<_>>(), Step::ALL);
+        assert_eq!(rows.iter().map(|row| row.step).collect::<Vec<_>>(), GraphStep::ALL);
         assert_eq!(rows[2].statistics.ok, ledger.relationships.acknowledged);
         assert!(rows.iter().all(|row| row.statistics.ko == 0 && row.statistics.ok > 0), "{rows:?}");
     }

@@ -19,14 +19,14 @@ const TIMEOUT: Nanos = Nanos::from_secs(30);
 /// The four steps, in the study's order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Step {
+pub enum GraphStep {
     CreateNodes,
     GetNodes,
     CreateRelationships,
     GetRelationships,
 }
 
-impl Step {
+impl GraphStep {
     pub const ALL: [Self; 4] =
         [Self::CreateNodes, Self::GetNodes, Self::CreateRelationships, Self::GetRelationships];
 
@@ -112,7 +112,7 @@ impl Serialize for Durability {
 
 /// How much is made and how long things take.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Pace {
+pub struct GraphPace {
     pub name: &'static str,
     /// As many at most.
     pub nodes: u32,
@@ -137,7 +137,7 @@ pub struct Pace {
     pub sustained: Nanos,
 }
 
-impl Pace {
+impl GraphPace {
     /// The default set in under three minutes.
     pub const QUICK: Self = Self {
         name: "quick",
@@ -169,18 +169,18 @@ impl Pace {
     };
 
     /// How long a step may take.
-    pub fn step_time(&self, step: Step) -> Nanos {
-        if step == Step::CreateNodes { self.create } else { self.step }
+    pub fn step_time(&self, step: GraphStep) -> Nanos {
+        if step == GraphStep::CreateNodes { self.create } else { self.step }
     }
 
     /// Of the four steps.
     pub fn steps_time(&self) -> Nanos {
-        Step::ALL.iter().fold(Nanos::ZERO, |sum, step| sum.plus(self.step_time(*step)))
+        GraphStep::ALL.iter().fold(Nanos::ZERO, |sum, step| sum.plus(self.step_time(*step)))
     }
 
     /// Of the steps that come after this one.
-    pub fn time_after(&self, step: Step) -> Nanos {
-        let later = Step::ALL.iter().skip_while(|other| **other != step).skip(1);
+    pub fn time_after(&self, step: GraphStep) -> Nanos {
+        let later = GraphStep::ALL.iter().skip_while(|other| **other != step).skip(1);
         later.fold(Nanos::ZERO, |sum, step| sum.plus(self.step_time(*step)))
     }
 
@@ -194,18 +194,18 @@ impl Pace {
 
 /// What plans are made of: where the engine listens, and how many nodes there are.
 #[derive(Debug, Clone)]
-pub(super) struct Questions {
+pub(super) struct GraphQuestions {
     pub target: Target,
     /// Keys are 0 to one less. Before nodes are created: how many keys there are for them at most.
     pub nodes: u32,
     pub seed: u64,
 }
 
-impl Questions {
+impl GraphQuestions {
     /// A step of the study, in a closed loop.
-    pub(super) fn step(&self, step: Step, time: Nanos) -> Plan {
+    pub(super) fn step(&self, step: GraphStep, time: Nanos) -> Plan {
         let load = match step {
-            Step::CreateNodes => LoadModel::shared_iterations(CONNECTIONS, self.nodes.into(), time),
+            GraphStep::CreateNodes => LoadModel::shared_iterations(CONNECTIONS, self.nodes.into(), time),
             _ => LoadModel::constant(CONNECTIONS, time),
         };
         self.draft(step, load).check().expect("the study's plans make sense")
@@ -213,21 +213,21 @@ impl Questions {
 
     /// Reads of random nodes at a load of any kind.
     pub(super) fn reads(&self, load: LoadModel) -> PlanDraft {
-        self.draft(Step::GetNodes, load)
+        self.draft(GraphStep::GetNodes, load)
     }
 
-    fn draft(&self, step: Step, load: LoadModel) -> PlanDraft {
+    fn draft(&self, step: GraphStep, load: LoadModel) -> PlanDraft {
         let mut draft = PlanDraft::new(step.name(), self.target.clone(), load);
         draft.seed = self.seed;
         draft.timeout = TIMEOUT;
         draft.requests = vec![step.request()];
         let any_node = |name| Variable::range(name, 0, i64::from(self.nodes.max(1)) - 1);
         draft.variables = match step {
-            Step::CreateNodes => vec![self.keys()],
-            Step::CreateRelationships => {
+            GraphStep::CreateNodes => vec![self.keys()],
+            GraphStep::CreateRelationships => {
                 vec![any_node("key"), any_node("other"), Variable::range("type", 1, RELATIONSHIP_TYPES)]
             }
-            Step::GetNodes | Step::GetRelationships => vec![any_node("key")],
+            GraphStep::GetNodes | GraphStep::GetRelationships => vec![any_node("key")],
         };
         draft
     }
@@ -248,13 +248,13 @@ impl Questions {
 mod tests {
     use super::*;
 
-    fn questions() -> Questions {
-        Questions { target: Target::new("127.0.0.1", 1), nodes: 3, seed: 1 }
+    fn questions() -> GraphQuestions {
+        GraphQuestions { target: Target::new("127.0.0.1", 1), nodes: 3, seed: 1 }
     }
 
     #[test]
     fn every_plan_makes_sense() {
-        for step in Step::ALL {
+        for step in GraphStep::ALL {
             let plan = questions().step(step, Nanos::from_secs(1));
             assert_eq!((plan.users(), plan.duration()), (CONNECTIONS, Nanos::from_secs(1)));
         }
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_quick_form_takes_less_than_three_minutes() {
-        let pace = Pace::QUICK;
+        let pace = GraphPace::QUICK;
         assert!(pace.steps_time().0 * 3 + pace.rates_time().0 < Nanos::from_secs(150).0);
     }
 }

@@ -6,9 +6,9 @@ use prony_model::{Nanos, Target};
 use serde::Serialize;
 
 use super::{
-    display::Display,
-    measure::{Load, Step, Surroundings},
-    study::{Pace, Workload},
+    display::RelationalDisplay,
+    measure::{Load, RelationalSurroundings, SearchStep},
+    study::{RelationalPace, Workload},
 };
 
 /// Connections of the probe: enough to keep the engine busy, few enough to cost it nothing.
@@ -27,7 +27,7 @@ pub struct Capacity {
     pub saturation_per_second: f64,
     pub interval: Interval,
     /// In the order in which they were measured.
-    pub steps: Vec<Step>,
+    pub steps: Vec<SearchStep>,
     /// Set when a failing step, or the end of the search, was no limit of the engine: then the engine serves at
     /// least the users that passed.
     pub outside_limit: Option<String>,
@@ -49,7 +49,7 @@ impl Capacity {
     }
 
     /// The step with the most users that were served.
-    pub fn best(&self) -> Option<&Step> {
+    pub fn best(&self) -> Option<&SearchStep> {
         self.steps.iter().filter(|step| Some(step.users) == self.interval.passed).rfind(|step| step.passed)
     }
 }
@@ -58,11 +58,11 @@ impl Capacity {
 pub(super) struct Cell<'a> {
     pub workload: Workload,
     pub processors: usize,
-    pub pace: &'a Pace,
+    pub pace: &'a RelationalPace,
     /// What the lab has descriptors for.
     pub users_max: u32,
-    pub surroundings: &'a Surroundings<'a>,
-    pub display: &'a Display,
+    pub surroundings: &'a RelationalSurroundings<'a>,
+    pub display: &'a RelationalDisplay,
 }
 
 /// Searches one cell: where steps are long, by short ones first.
@@ -101,7 +101,7 @@ impl Cell<'_> {
     fn steps(
         &self,
         plan: SearchPlan,
-        pace: &Pace,
+        pace: &RelationalPace,
         target: &Target,
         capacity: &mut Capacity,
     ) -> Result<(), RunError> {
@@ -124,7 +124,7 @@ impl Cell<'_> {
     }
 
     /// Tells the files of short steps from those of the search itself.
-    fn suffix(&self, pace: &Pace) -> &'static str {
+    fn suffix(&self, pace: &RelationalPace) -> &'static str {
         if pace == self.pace { "" } else { "-approach" }
     }
 }
@@ -133,8 +133,8 @@ fn load(
     workload: &Workload,
     target: &Target,
     users: u32,
-    pace: &Pace,
-    surroundings: &Surroundings<'_>,
+    pace: &RelationalPace,
+    surroundings: &RelationalSurroundings<'_>,
     file: &str,
 ) -> Result<Load, RunError> {
     let Some(scripts) = surroundings.scripts else {
@@ -146,7 +146,7 @@ fn load(
     Ok(Load::Script(Box::new(scripts.open(workload, &address, users, pace, &summary)?)))
 }
 
-pub(super) fn target_of(surroundings: &Surroundings<'_>) -> Target {
+pub(super) fn target_of(surroundings: &RelationalSurroundings<'_>) -> Target {
     Target::parse(&format!("http://{}", surroundings.engine.address())).expect("the engine's address is one")
 }
 
@@ -168,7 +168,12 @@ fn probe(cell: &Cell<'_>, target: &Target) -> Result<f64, RunError> {
 
 /// Users who think for `t` and wait for `w` ask `1 / (t + w)` times a second each, so an engine that answers
 /// `r` requests a second makes `r * (t + w)` users wait for `w` (Little's law).
-fn plan(workload: &Workload, pace: &Pace, saturation_per_second: f64, users_max: u32) -> SearchPlan {
+fn plan(
+    workload: &Workload,
+    pace: &RelationalPace,
+    saturation_per_second: f64,
+    users_max: u32,
+) -> SearchPlan {
     let cycle = workload.operation.think_time().plus(EXPECTED_WAIT).as_secs_f64();
     SearchPlan {
         start: (saturation_per_second * cycle) as u32,
@@ -204,15 +209,15 @@ mod tests {
     #[test]
     fn the_search_begins_where_the_saturated_engine_would_be_about_to_fail() {
         let workload = Workload { operation: Operation::NoNest, limit: 50, rows: 100, seed: 1 };
-        assert_eq!(plan(&workload, &Pace::QUICK, 1_000.0, 60_000).start, 2_250);
+        assert_eq!(plan(&workload, &RelationalPace::QUICK, 1_000.0, 60_000).start, 2_250);
         let create = Workload { operation: Operation::Create, ..workload };
-        assert_eq!(plan(&create, &Pace::QUICK, 1_000.0, 60_000).start, 1_250);
+        assert_eq!(plan(&create, &RelationalPace::QUICK, 1_000.0, 60_000).start, 1_250);
     }
 
     #[test]
     fn long_steps_begin_where_short_ones_ended() {
         let workload = Workload { operation: Operation::NoNest, limit: 50, rows: 100, seed: 1 };
-        let far = plan(&workload, &Pace::FULL, 1_000.0, 60_000);
+        let far = plan(&workload, &RelationalPace::FULL, 1_000.0, 60_000);
         let found = |passed, failed| Interval { passed, failed, ..Interval::default() };
         let begin = |interval| (near(far, interval).start, near(far, interval).growth);
         assert_eq!(begin(found(Some(900), Some(1_000))), (900, 1.05));

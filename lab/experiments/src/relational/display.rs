@@ -5,8 +5,8 @@ use prony_model::result::Progress;
 use prony_model::search::Trial;
 
 use super::{
-    measure::Step,
-    study::{Operation, Pace, Workload},
+    measure::SearchStep,
+    study::{Operation, RelationalPace, Workload},
 };
 use crate::{
     display::{self, count_of_processors},
@@ -18,9 +18,9 @@ const STEPS_USUAL: u32 = 3;
 
 /// The progress display.
 #[derive(Debug)]
-pub(super) struct Display(display::Display);
+pub(super) struct RelationalDisplay(display::Display);
 
-impl Display {
+impl RelationalDisplay {
     pub(super) fn new(display: &display::Display) -> Self {
         Self(display.clone())
     }
@@ -31,13 +31,17 @@ impl Display {
     }
 
     /// Tells what is still to come after the present cell.
-    pub(super) fn set_later(&self, cells: usize, pace: &Pace, further: Nanos) {
+    pub(super) fn set_later(&self, cells: usize, pace: &RelationalPace, further: Nanos) {
         let cell = pace.probe.0 + steps(pace).0;
         self.0.set_later(Nanos(cell * cells as u64 + further.0));
     }
 
     /// The returned closure is told the run's progress.
-    pub(super) fn begin_probe(&self, workload: &Workload, pace: &Pace) -> impl FnMut(&Progress) + use<> {
+    pub(super) fn begin_probe(
+        &self,
+        workload: &Workload,
+        pace: &RelationalPace,
+    ) -> impl FnMut(&Progress) + use<> {
         self.0.begin(format!("{}: saturation", title(workload)), pace.probe, steps(pace))
     }
 
@@ -46,7 +50,7 @@ impl Display {
         workload: &Workload,
         processors: usize,
         users: u32,
-        pace: &Pace,
+        pace: &RelationalPace,
         steps_left: u32,
     ) -> impl FnMut(&Progress) + use<> {
         let taken = pace.steps_max.saturating_sub(steps_left);
@@ -60,23 +64,27 @@ impl Display {
         self.0.begin(text, pace.step(), Nanos(pace.step().0 * u64::from(more)))
     }
 
-    pub(super) fn begin_saturation(&self, title: &str, pace: &Pace) -> impl FnMut(&Progress) + use<> {
+    pub(super) fn begin_saturation(
+        &self,
+        title: &str,
+        pace: &RelationalPace,
+    ) -> impl FnMut(&Progress) + use<> {
         self.0.begin(title.to_owned(), pace.saturation, Nanos::ZERO)
     }
 
     /// The line that a finished step leaves.
-    pub(super) fn end_step(&self, workload: &Workload, processors: usize, step: &Step) {
+    pub(super) fn end_step(&self, workload: &Workload, processors: usize, step: &SearchStep) {
         self.line(&step_line(workload, processors, step));
     }
 }
 
 /// What the steps of one search usually take, with those that find where it begins.
-fn steps(pace: &Pace) -> Nanos {
+fn steps(pace: &RelationalPace) -> Nanos {
     let own = Nanos(pace.step().0 * u64::from(STEPS_USUAL.min(pace.steps_max)));
     pace.approach().map_or(own, |approach| own.plus(steps(&approach)))
 }
 
-fn step_line(workload: &Workload, processors: usize, step: &Step) -> String {
+fn step_line(workload: &Workload, processors: usize, step: &SearchStep) -> String {
     let p95 = step.hold.p95_ms.map_or("-".to_owned(), milliseconds);
     let verdict = match step.trial {
         Trial::Passed => "served",
@@ -117,7 +125,7 @@ mod tests {
             error_share: 0.021,
             ..Columns::default()
         };
-        let step = Step {
+        let step = SearchStep {
             users: 21_000,
             passed: false,
             trial: Trial::Failed,

@@ -48,7 +48,7 @@ impl Columns {
 
 /// What one step showed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Step {
+pub struct SearchStep {
     pub users: u32,
     pub passed: bool,
     /// As a search has it: where the lab was the limit it neither passed nor failed.
@@ -74,7 +74,7 @@ pub struct Step {
 }
 
 /// What a measurement needs beside its plan.
-pub(super) struct Surroundings<'a> {
+pub(super) struct RelationalSurroundings<'a> {
     pub engine: &'a Engine,
     /// `None` where a database server works on them as well, rightly.
     pub engine_processors: Option<&'a [usize]>,
@@ -106,14 +106,14 @@ impl Load {
     }
 }
 
-impl Surroundings<'_> {
+impl RelationalSurroundings<'_> {
     /// Runs users with think time. `None` when it was stopped before its end.
     pub(super) fn step(
         &self,
         load: &Load,
         file: String,
         mut watch: impl FnMut(&Progress) + 'static,
-    ) -> Result<Option<Step>, RunError> {
+    ) -> Result<Option<SearchStep>, RunError> {
         let plan = load.plan();
         let windows = plan.windows();
         let hold = windows.all().iter().find(|window| window.kind == WindowKind::Steady);
@@ -137,7 +137,7 @@ impl Surroundings<'_> {
         }
         let readings = readings.borrow();
         let shares = readings.first().zip(readings.last()).and_then(|(first, last)| shares(first, last));
-        Ok(Some(Step {
+        Ok(Some(SearchStep {
             engine_resident_bytes: readings.last().map(|reading| reading.engine.resident_bytes),
             engine_processors: shares.map(|(engine, _)| engine),
             others_processors: shares.and_then(|(_, others)| others),
@@ -151,14 +151,14 @@ impl Surroundings<'_> {
     }
 }
 
-fn step_of(result: &ResultFile, users: u32, crossed: Option<String>, file: String) -> Step {
+fn step_of(result: &ResultFile, users: u32, crossed: Option<String>, file: String) -> SearchStep {
     let hold = &result.headline().all;
     let whole = &result.windows.last().unwrap_or(result.headline()).all;
     let trial = match judge(result, &objectives()).0 {
         Trial::Passed if crossed.is_some() => Trial::Failed,
         trial => trial,
     };
-    Step {
+    SearchStep {
         users,
         passed: trial == Trial::Passed,
         trial,

@@ -17,6 +17,6 @@ mod run;
 mod script;
 mod study;
 
-pub use outcome::Outcome;
-pub use run::{Database, Options, run};
-pub use study::{Operation, Pace};
+pub use outcome::RelationalOutcome;
+pub use run::{Database, RelationalOptions, run};
+pub use study::{Operation, RelationalPace};

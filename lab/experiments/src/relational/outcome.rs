@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{capacity::Capacity, dataset::DatasetPlan, resolvers::ResolverRow, study::Pace};
+use super::{capacity::Capacity, dataset::DatasetPlan, resolvers::ResolverRow, study::RelationalPace};
 use crate::{frame::Head, processors::Assignment};
 
 /// Counts up when a reader of older files would misread newer ones.
@@ -10,12 +10,12 @@ pub(super) const SCHEMA_VERSION: u32 = 1;
 
 /// What was asked for and what came out.
 #[derive(Debug, Clone, Serialize)]
-pub struct Outcome {
+pub struct RelationalOutcome {
     #[serde(flatten)]
     pub head: Head,
     pub database: DatabaseKind,
     pub dataset: DatasetPlan,
-    pub pace: Pace,
+    pub pace: RelationalPace,
     /// The resolver model of the searches.
     pub resolver: String,
     /// Users were k6 scripts.

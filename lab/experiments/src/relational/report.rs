@@ -4,11 +4,11 @@ use prony_model::Conclusion;
 
 use super::{
     capacity::Capacity,
-    measure::{Columns, Step},
-    outcome::{DatabaseKind, Outcome},
+    measure::{Columns, SearchStep},
+    outcome::{DatabaseKind, RelationalOutcome},
     published::{CONDITIONS, Published, STUDY},
     resolvers::{CONNECTIONS, ResolverRow},
-    study::{ERROR_SHARE_MAX, Operation, P95_MAX, Pace},
+    study::{ERROR_SHARE_MAX, Operation, P95_MAX, RelationalPace},
 };
 use crate::{
     display::count_of_processors,
@@ -21,7 +21,7 @@ use crate::{
 const NOT_KNOWN: &str = "-";
 const HEADER: [&str; 8] = ["Query", "", "Max VUs", "Reqs/s", "p(95)", "Min", "Max", "Reqs"];
 
-impl frame::Outcome for Outcome {
+impl frame::Outcome for RelationalOutcome {
     fn head_mut(&mut self) -> &mut Head {
         &mut self.head
     }
@@ -42,7 +42,7 @@ impl frame::Outcome for Outcome {
 }
 
 /// The whole result as Markdown.
-fn render(outcome: &Outcome) -> String {
+fn render(outcome: &RelationalOutcome) -> String {
     let mut parts = vec![
         "# GraphQL from a relational database: how many users are served?".to_owned(),
         setting(outcome),
@@ -62,7 +62,7 @@ fn render(outcome: &Outcome) -> String {
     document(parts, &notes(outcome))
 }
 
-fn setting(outcome: &Outcome) -> String {
+fn setting(outcome: &RelationalOutcome) -> String {
     format!(
         "Prony {} serving from {} (`--resolver {}`), {}; seed {}, {} rows in each table. Machine: {}.",
         outcome.head.prony_version,
@@ -75,9 +75,9 @@ fn setting(outcome: &Outcome) -> String {
     )
 }
 
-fn method(outcome: &Outcome) -> String {
+fn method(outcome: &RelationalOutcome) -> String {
     let pace = &outcome.pace;
-    let as_in_study = if (pace.ramp, pace.hold) == (Pace::FULL.ramp, Pace::FULL.hold) {
+    let as_in_study = if (pace.ramp, pace.hold) == (RelationalPace::FULL.ramp, RelationalPace::FULL.hold) {
         "as in the study"
     } else {
         "short: the study took 30 s and 30 s, as `--full` does"
@@ -100,7 +100,7 @@ fn method(outcome: &Outcome) -> String {
     )
 }
 
-fn differences(outcome: &Outcome) -> String {
+fn differences(outcome: &RelationalOutcome) -> String {
     let here = match outcome.database {
         DatabaseKind::Sqlite => {
             "here the database is inside the engine, and engine and load share one machine"
@@ -111,7 +111,7 @@ fn differences(outcome: &Outcome) -> String {
 }
 
 /// Cells in the order of their tables.
-fn groups(outcome: &Outcome) -> Vec<(String, Vec<&Capacity>)> {
+fn groups(outcome: &RelationalOutcome) -> Vec<(String, Vec<&Capacity>)> {
     let mut groups: Vec<(String, Vec<&Capacity>)> = Vec::new();
     for cell in &outcome.cells {
         let processors = count_of_processors(cell.processors);
@@ -211,7 +211,7 @@ fn resolver_table(rows: &[ResolverRow]) -> Table {
 }
 
 /// What a reader must know before believing the figures.
-fn notes(outcome: &Outcome) -> Vec<String> {
+fn notes(outcome: &RelationalOutcome) -> Vec<String> {
     let mut notes = Vec::new();
     if outcome.stopped {
         notes
@@ -254,8 +254,8 @@ fn cell_name(cell: &Capacity) -> String {
 }
 
 /// What the engine used in the steps that the table shows.
-fn usage_note(outcome: &Outcome) -> Option<String> {
-    let best: Vec<&Step> = outcome.cells.iter().filter_map(Capacity::best).collect();
+fn usage_note(outcome: &RelationalOutcome) -> Option<String> {
+    let best: Vec<&SearchStep> = outcome.cells.iter().filter_map(Capacity::best).collect();
     let range = |values: Vec<f64>| -> Option<(f64, f64)> {
         let low = values.iter().copied().reduce(f64::min)?;
         Some((low, values.iter().copied().reduce(f64::max)?))
@@ -283,7 +283,7 @@ mod tests {
     use crate::frame::Head;
     use prony_model::search::{Interval, Trial};
 
-    fn step(users: u32, passed: bool) -> Step {
+    fn step(users: u32, passed: bool) -> SearchStep {
         let hold = Columns {
             requests_per_second: 9_876.4,
             p95_ms: Some(412.3),
@@ -292,7 +292,7 @@ mod tests {
             requests: 39_505,
             error_share: 0.0,
         };
-        Step {
+        SearchStep {
             users,
             passed,
             trial: if passed { Trial::Passed } else { Trial::Failed },
@@ -320,7 +320,7 @@ mod tests {
         }
     }
 
-    fn outcome() -> Outcome {
+    fn outcome() -> RelationalOutcome {
         let limited = Capacity {
             outside_limit: Some("the busiest thread was busy for 91 % of the run".into()),
             ..cell(Operation::OneNest, Some(9_000), Some(9_500))
@@ -336,11 +336,11 @@ mod tests {
             engine_resident_bytes: Some(45_000_000),
             lab_busy_share: 0.5,
         };
-        Outcome {
+        RelationalOutcome {
             head: Head::example("relational"),
             database: DatabaseKind::Sqlite,
             dataset: DatasetPlan { seed: 42, rows: 100_000 },
-            pace: Pace::QUICK,
+            pace: RelationalPace::QUICK,
             resolver: "subquery".into(),
             script: false,
             assignments: vec![Assignment { server: vec![0], lab: vec![1], shared: false }],
@@ -417,7 +417,7 @@ mod tests {
             cell.outside_limit = Some("the lab was busy".into());
             cell
         };
-        let only = |cell| Outcome { cells: vec![cell], ..outcome() };
+        let only = |cell| RelationalOutcome { cells: vec![cell], ..outcome() };
         let nothing = only(limited(None, Some(10)));
         let note = &notes(&nothing)[0];
         assert!(note.contains("no number of users is known, because already at 10 the engine"), "{note}");
@@ -433,7 +433,7 @@ mod tests {
 
     #[test]
     fn a_stopped_run_says_so_first() {
-        let notes = notes(&Outcome { stopped: true, ..outcome() });
+        let notes = notes(&RelationalOutcome { stopped: true, ..outcome() });
         assert!(notes[0].starts_with("The run was stopped"), "{}", notes[0]);
     }
 }

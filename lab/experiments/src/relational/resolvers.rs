@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::{
     capacity::target_of,
-    display::Display,
-    measure::Surroundings,
-    study::{Operation, Pace, Workload},
+    display::RelationalDisplay,
+    measure::RelationalSurroundings,
+    study::{Operation, RelationalPace, Workload},
 };
 use crate::shares::microseconds_per_request;
 
@@ -37,9 +37,9 @@ pub struct ResolverRow {
 pub(super) fn measure(
     resolver: &'static str,
     workload: &Workload,
-    pace: &Pace,
-    surroundings: &Surroundings<'_>,
-    display: &Display,
+    pace: &RelationalPace,
+    surroundings: &RelationalSurroundings<'_>,
+    display: &RelationalDisplay,
 ) -> Result<Option<ResolverRow>, RunError> {
     let target = target_of(surroundings);
     let plan = workload.saturation(&target, CONNECTIONS, pace.saturation);

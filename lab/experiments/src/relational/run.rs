@@ -12,12 +12,12 @@ use super::{
     answer,
     capacity::{self, Capacity, Cell},
     dataset::{self, DatasetPlan},
-    display::Display,
-    measure::Surroundings,
-    outcome::{DatabaseKind, Outcome, SCHEMA_VERSION},
+    display::RelationalDisplay,
+    measure::RelationalSurroundings,
+    outcome::{DatabaseKind, RelationalOutcome, SCHEMA_VERSION},
     resolvers::{self, MODELS, ResolverRow},
     script::Scripts,
-    study::{Operation, Pace, Workload},
+    study::{Operation, RelationalPace, Workload},
 };
 use crate::{
     engine::Engine,
@@ -35,12 +35,12 @@ const USERS_MAX: u32 = 100_000;
 
 /// What the user asked for.
 #[derive(Debug)]
-pub struct Options {
+pub struct RelationalOptions {
     /// The `prony` program that serves.
     pub program: PathBuf,
     pub database: Database,
     pub dataset: DatasetPlan,
-    pub pace: Pace,
+    pub pace: RelationalPace,
     /// Numbers of processors for the engine; empty stands for what suits the machine and the pace.
     pub processors: Vec<usize>,
     pub operations: Vec<Operation>,
@@ -66,47 +66,47 @@ pub enum Database {
 }
 
 /// Runs the experiment. Binds the calling thread to the lab's processors while it lasts.
-pub fn run(options: &Options) -> Result<Report<Outcome>, LabError> {
+pub fn run(options: &RelationalOptions) -> Result<Report<RelationalOutcome>, LabError> {
     let frame = Frame {
         name: "relational",
         schema_version: SCHEMA_VERSION,
         program: &options.program,
-        is_full: options.pace == Pace::FULL,
+        is_full: options.pace == RelationalPace::FULL,
         processors: &options.processors,
         output: &options.output,
         command_line: &options.command_line,
         stop: &options.stop,
     };
-    let report = frame.run(|ground| Experiment::prepare(options, ground)?.measure())?;
+    let report = frame.run(|ground| RelationalExperiment::prepare(options, ground)?.measure())?;
     remove_copy(&report.directory);
     Ok(report)
 }
 
 /// A run under way.
-struct Experiment<'a> {
-    options: &'a Options,
+struct RelationalExperiment<'a> {
+    options: &'a RelationalOptions,
     ground: &'a Ground<'a>,
-    display: Display,
+    display: RelationalDisplay,
     scripts: Option<Scripts>,
     /// The engine's first argument after `serve`.
     source: String,
     users_max: u32,
 }
 
-impl<'a> Experiment<'a> {
-    fn prepare(options: &'a Options, ground: &'a Ground<'a>) -> Result<Self, LabError> {
+impl<'a> RelationalExperiment<'a> {
+    fn prepare(options: &'a RelationalOptions, ground: &'a Ground<'a>) -> Result<Self, LabError> {
         let folder = ground.folder.path();
         let place = folder.join("scripts");
         let scripts = options.script.then(|| Scripts::write(place.clone())).transpose();
         let scripts = scripts.map_err(LabError::io(format!("write the scripts to {}", place.display())))?;
-        let display = Display::new(&ground.display);
+        let display = RelationalDisplay::new(&ground.display);
         let source = provide(options, folder, &display)?;
         let descriptors = ground.descriptors.saturating_sub(DESCRIPTORS_RESERVED);
         let users_max = u32::try_from(descriptors).unwrap_or(u32::MAX).min(USERS_MAX);
         Ok(Self { options, ground, display, scripts, source, users_max })
     }
 
-    fn measure(&self) -> Result<Outcome, LabError> {
+    fn measure(&self) -> Result<RelationalOutcome, LabError> {
         let mut outcome = self.empty_outcome();
         for assignment in &self.ground.assignments {
             self.search_all(assignment, &mut outcome)?;
@@ -119,7 +119,7 @@ impl<'a> Experiment<'a> {
     }
 
     /// All cells of one number of processors.
-    fn search_all(&self, assignment: &Assignment, outcome: &mut Outcome) -> Result<(), LabError> {
+    fn search_all(&self, assignment: &Assignment, outcome: &mut RelationalOutcome) -> Result<(), LabError> {
         if self.ground.is_stopped() {
             return Ok(());
         }
@@ -146,7 +146,7 @@ impl<'a> Experiment<'a> {
         Ok(())
     }
 
-    fn compare_resolvers(&self, outcome: &mut Outcome) -> Result<(), LabError> {
+    fn compare_resolvers(&self, outcome: &mut RelationalOutcome) -> Result<(), LabError> {
         let Some(assignment) = self.ground.assignments.first() else { return Ok(()) };
         let mut rows: Vec<ResolverRow> = Vec::new();
         for resolver in MODELS {
@@ -189,8 +189,12 @@ impl<'a> Experiment<'a> {
         self.ground.start(arguments, assignment)
     }
 
-    fn surroundings<'s>(&'s self, engine: &'s Engine, assignment: &'s Assignment) -> Surroundings<'s> {
-        Surroundings {
+    fn surroundings<'s>(
+        &'s self,
+        engine: &'s Engine,
+        assignment: &'s Assignment,
+    ) -> RelationalSurroundings<'s> {
+        RelationalSurroundings {
             engine,
             engine_processors: matches!(self.options.database, Database::Sqlite)
                 .then_some(&assignment.server),
@@ -216,8 +220,8 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    fn empty_outcome(&self) -> Outcome {
-        Outcome {
+    fn empty_outcome(&self) -> RelationalOutcome {
+        RelationalOutcome {
             head: self.ground.head.clone(),
             database: match self.options.database {
                 Database::Sqlite => DatabaseKind::Sqlite,
@@ -244,7 +248,11 @@ fn remove_copy(directory: &Path) {
 }
 
 /// Makes the data set and returns the engine's source.
-fn provide(options: &Options, directory: &Path, display: &Display) -> Result<String, LabError> {
+fn provide(
+    options: &RelationalOptions,
+    directory: &Path,
+    display: &RelationalDisplay,
+) -> Result<String, LabError> {
     display.line(&format!("data: {}", options.dataset.fingerprint()));
     match &options.database {
         Database::Postgres(url) => {

@@ -11,7 +11,7 @@ use prony_model::{Nanos, Plan, ResultFile, program::ProgramError};
 use prony_runs::k6::{Lived, handle_summary, live};
 use prony_script_k6::{Exit, GivenOptions, Main, MeasureSettings, ScriptFile, Session};
 
-use super::study::{Operation, Pace, Workload};
+use super::study::{Operation, RelationalPace, Workload};
 
 /// What all of them import.
 const SHARED: (&str, &str) = ("study.js", include_str!("../../scripts/study.js"));
@@ -52,7 +52,7 @@ impl Scripts {
         workload: &Workload,
         target: &str,
         users: u32,
-        pace: &Pace,
+        pace: &RelationalPace,
         summary: &Path,
     ) -> Result<Script, RunError> {
         let milliseconds = |time: Nanos| format!("{}ms", time.0 / 1_000_000);

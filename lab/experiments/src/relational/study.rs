@@ -128,7 +128,7 @@ pub struct Workload {
 
 impl Workload {
     /// Users with think time: the study's load.
-    pub fn users(&self, target: &Target, users: u32, pace: &Pace) -> Plan {
+    pub fn users(&self, target: &Target, users: u32, pace: &RelationalPace) -> Plan {
         let load = LoadModel::ramp_and_hold(users, pace.ramp, pace.hold);
         let think = ThinkTime::constant(self.operation.think_time());
         self.plan(target, load, think, Nanos::ZERO)
@@ -185,7 +185,7 @@ impl Workload {
 
 /// How long things take and how close the search goes.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
-pub struct Pace {
+pub struct RelationalPace {
     pub name: &'static str,
     #[serde(rename = "probe_ns")]
     pub probe: Nanos,
@@ -203,7 +203,7 @@ pub struct Pace {
     pub saturation: Nanos,
 }
 
-impl Pace {
+impl RelationalPace {
     /// The default set in under three minutes.
     pub const QUICK: Self = Self {
         name: "quick",
@@ -248,7 +248,7 @@ mod tests {
         let target = Target::new("127.0.0.1", 1);
         for operation in [Operation::NoNest, Operation::OneNest, Operation::TwoNests, Operation::Create] {
             let workload = Workload { operation, limit: 50, rows: 100_000, seed: 1 };
-            for pace in [Pace::QUICK, Pace::FULL] {
+            for pace in [RelationalPace::QUICK, RelationalPace::FULL] {
                 assert_eq!(workload.users(&target, 1_300, &pace).users(), 1_300);
                 assert!(pace.ramp >= operation.think_time());
             }
@@ -258,9 +258,9 @@ mod tests {
 
     #[test]
     fn only_long_steps_are_approached_by_short_ones() {
-        assert_eq!(Pace::QUICK.approach(), None);
-        let approach = Pace::FULL.approach().unwrap();
-        assert!(approach.step().0 * 5 < Pace::FULL.step().0);
+        assert_eq!(RelationalPace::QUICK.approach(), None);
+        let approach = RelationalPace::FULL.approach().unwrap();
+        assert!(approach.step().0 * 5 < RelationalPace::FULL.step().0);
         assert_eq!(approach.approach(), None);
     }
 

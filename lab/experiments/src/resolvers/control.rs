@@ -5,7 +5,7 @@ use prony_model::{Nanos, ResultFile};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::study::{MUTATION, Manner, Pace, QUERY, Questions, REST_PATH, Side, rest_body};
+use super::study::{MUTATION, Manner, QUERY, REST_PATH, ResolversPace, ResolversQuestions, Side, rest_body};
 use crate::{
     ask::{AnswerError, look},
     display::Display,
@@ -52,9 +52,9 @@ pub(super) fn check(address: &str) -> Result<(), AnswerError> {
 
 /// Measures all rounds; those that were made before a stop are kept.
 pub(super) fn measure(
-    questions: &Questions,
+    questions: &ResolversQuestions,
     engine: Measured<'_>,
-    pace: &Pace,
+    pace: &ResolversPace,
     runs: &Runs<'_>,
     display: &Display,
     done: &mut Vec<ControlRun>,

@@ -8,7 +8,7 @@ use prony_model::{Nanos, Plan};
 use prony_observe::usage::Usage;
 use serde::Serialize;
 
-use super::study::{MEMORY_USERS, Pace, Questions, SOAK_USERS};
+use super::study::{MEMORY_USERS, ResolversPace, ResolversQuestions, SOAK_USERS};
 use crate::{
     display::Display,
     markdown::{megabytes, thousands},
@@ -88,9 +88,9 @@ impl Profile {
 
 /// Makes the study's requests, then many more; those that were made before a stop are kept.
 pub(super) fn measure(
-    questions: &Questions,
+    questions: &ResolversQuestions,
     engine: Measured<'_>,
-    pace: &Pace,
+    pace: &ResolversPace,
     runs: &Runs<'_>,
     display: &Display,
     done: &mut Vec<Profile>,

@@ -3,7 +3,7 @@
 use prony_model::Nanos;
 use serde::{Deserialize, Serialize};
 
-use super::study::{Pace, Part};
+use super::study::{Part, ResolversPace};
 use crate::{ask::AnswerError, error::LabError, frame::Ground, processors::Assignment};
 
 /// The engine's command that measures itself: its argument is how often each request is executed, and it prints a
@@ -33,7 +33,7 @@ pub struct Executions {
 pub(super) fn measure(
     ground: &Ground<'_>,
     assignment: &Assignment,
-    pace: &Pace,
+    pace: &ResolversPace,
 ) -> Result<Vec<MicroRow>, LabError> {
     let time = pace.time_of(Part::Micro);
     // It says nothing while it runs; the bar names it and the time that it will take.

@@ -17,6 +17,6 @@ mod subscriptions;
 mod throughput;
 
 pub use micro::{COMMAND as MICRO_COMMAND, Executions, MicroRow};
-pub use outcome::Outcome;
-pub use run::{Options, run};
-pub use study::{Pace, Part};
+pub use outcome::ResolversOutcome;
+pub use run::{ResolversOptions, run};
+pub use study::{Part, ResolversPace};

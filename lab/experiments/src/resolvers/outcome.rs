@@ -6,7 +6,7 @@ use super::{
     control::ControlRun,
     memory::Profile,
     micro::MicroRow,
-    study::{Pace, Part},
+    study::{Part, ResolversPace},
     subscriptions::Heard,
     throughput::Throughput,
 };
@@ -17,10 +17,10 @@ pub(super) const SCHEMA_VERSION: u32 = 1;
 
 /// What was asked for and what came out.
 #[derive(Debug, Clone, Serialize)]
-pub struct Outcome {
+pub struct ResolversOutcome {
     #[serde(flatten)]
     pub head: Head,
-    pub pace: Pace,
+    pub pace: ResolversPace,
     pub seed: u64,
     pub parts: Vec<Part>,
     pub assignment: Assignment,

@@ -10,11 +10,11 @@ use prony_model::Conclusion;
 use super::{
     control::{ControlRun, compare},
     micro::MicroRow,
-    outcome::Outcome,
+    outcome::ResolversOutcome,
     published::{
         CONDITIONS, CPU_DIFFERENCE, GRAPHQL_PER_S, MICRO_MEDIAN_US, REST_PER_S, STUDY, THROUGHPUT_DIFFERENCE,
     },
-    study::{Manner, Pace, USERS_EACH, thinking_cap_per_s},
+    study::{Manner, ResolversPace, USERS_EACH, thinking_cap_per_s},
 };
 use crate::{
     display::count_of_processors,
@@ -26,7 +26,7 @@ use memory::memory_parts;
 use subscriptions::subscriptions_parts;
 use throughput::throughput_parts;
 
-impl frame::Outcome for Outcome {
+impl frame::Outcome for ResolversOutcome {
     fn head_mut(&mut self) -> &mut Head {
         &mut self.head
     }
@@ -43,7 +43,7 @@ impl frame::Outcome for Outcome {
 }
 
 /// The whole result as Markdown.
-fn render(outcome: &Outcome) -> String {
+fn render(outcome: &ResolversOutcome) -> String {
     let mut parts = vec![
         "# GraphQL by functions in process: what does it cost, and what does it carry?".to_owned(),
         setting(outcome),
@@ -67,7 +67,7 @@ fn render(outcome: &Outcome) -> String {
     document(parts, &notes(outcome))
 }
 
-fn setting(outcome: &Outcome) -> String {
+fn setting(outcome: &ResolversOutcome) -> String {
     format!(
         "Prony {} serving its examples donuts and music on {}, {}; seed {}. Machine: {}.",
         outcome.head.prony_version,
@@ -143,7 +143,7 @@ fn microseconds(ns: u64) -> String {
     }
 }
 
-fn control_parts(runs: &[ControlRun], pace: &Pace) -> Vec<String> {
+fn control_parts(runs: &[ControlRun], pace: &ResolversPace) -> Vec<String> {
     let users = 2 * USERS_EACH;
     let mut parts = vec![
         "## 2. GraphQL beside REST".to_owned(),
@@ -234,7 +234,7 @@ fn control_table(runs: &[ControlRun], manner: Manner) -> Table {
 }
 
 /// What a reader must know before believing the figures.
-fn notes(outcome: &Outcome) -> Vec<String> {
+fn notes(outcome: &ResolversOutcome) -> Vec<String> {
     let mut notes = Vec::new();
     if outcome.stopped {
         notes.push("The run was stopped: what is missing was not measured.".to_owned());
@@ -320,7 +320,7 @@ mod tests {
         }
     }
 
-    fn outcome() -> Outcome {
+    fn outcome() -> ResolversOutcome {
         let micro = |name: &str, factor| MicroRow {
             name: name.to_owned(),
             warm: executions(factor, 5),
@@ -345,9 +345,9 @@ mod tests {
             lab_share: Some(0.7),
             busy: Busy::Engine,
         };
-        Outcome {
+        ResolversOutcome {
             head: Head::example("resolvers"),
-            pace: Pace { rounds: 2, ..Pace::QUICK },
+            pace: ResolversPace { rounds: 2, ..ResolversPace::QUICK },
             seed: 42,
             parts: Part::ALL.to_vec(),
             assignment: Assignment { server: vec![0], lab: vec![1], shared: false },
@@ -506,7 +506,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_has_no_table() {
-        let outcome = Outcome {
+        let outcome = ResolversOutcome {
             micro: Vec::new(),
             control: Vec::new(),
             throughput: None,

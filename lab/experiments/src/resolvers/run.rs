@@ -7,8 +7,8 @@ use prony_model::Nanos;
 
 use super::{
     control, memory, micro,
-    outcome::{Outcome, SCHEMA_VERSION},
-    study::{Pace, Part, Questions},
+    outcome::{ResolversOutcome, SCHEMA_VERSION},
+    study::{Part, ResolversPace, ResolversQuestions},
     subscriptions, throughput,
 };
 use crate::{
@@ -21,10 +21,10 @@ use crate::{
 
 /// What the user asked for.
 #[derive(Debug)]
-pub struct Options {
+pub struct ResolversOptions {
     /// The `prony` program that serves the examples.
     pub program: PathBuf,
-    pub pace: Pace,
+    pub pace: ResolversPace,
     /// In the order of the tables, whatever the order here.
     pub parts: Vec<Part>,
     /// For the engine.
@@ -37,12 +37,12 @@ pub struct Options {
 }
 
 /// Runs the experiment. Binds the calling thread to the lab's processors while it lasts.
-pub fn run(options: &Options) -> Result<Report<Outcome>, LabError> {
+pub fn run(options: &ResolversOptions) -> Result<Report<ResolversOutcome>, LabError> {
     let frame = Frame {
         name: "resolvers",
         schema_version: SCHEMA_VERSION,
         program: &options.program,
-        is_full: options.pace.name == Pace::FULL.name,
+        is_full: options.pace.name == ResolversPace::FULL.name,
         processors: &[options.processors],
         output: &options.output,
         command_line: &options.command_line,
@@ -50,22 +50,22 @@ pub fn run(options: &Options) -> Result<Report<Outcome>, LabError> {
     };
     frame.run(|ground| {
         let assignment = ground.assignments[0].clone();
-        Experiment { options, ground, assignment }.measure()
+        ResolversExperiment { options, ground, assignment }.measure()
     })
 }
 
 /// A run under way.
-struct Experiment<'a> {
-    options: &'a Options,
+struct ResolversExperiment<'a> {
+    options: &'a ResolversOptions,
     ground: &'a Ground<'a>,
     assignment: Assignment,
 }
 
-impl Experiment<'_> {
-    fn measure(&self) -> Result<Outcome, LabError> {
+impl ResolversExperiment<'_> {
+    fn measure(&self) -> Result<ResolversOutcome, LabError> {
         let parts: Vec<Part> =
             Part::ALL.into_iter().filter(|part| self.options.parts.contains(part)).collect();
-        let mut outcome = Outcome {
+        let mut outcome = ResolversOutcome {
             head: self.ground.head.clone(),
             pace: self.options.pace,
             seed: self.options.seed,
@@ -90,14 +90,14 @@ impl Experiment<'_> {
         Ok(outcome)
     }
 
-    fn measure_part(&self, part: Part, outcome: &mut Outcome) -> Result<(), LabError> {
+    fn measure_part(&self, part: Part, outcome: &mut ResolversOutcome) -> Result<(), LabError> {
         if part == Part::Micro {
             outcome.micro = micro::measure(self.ground, &self.assignment, &self.options.pace)?;
             return Ok(());
         }
         let engine = self.donuts()?;
         control::check(engine.address())?;
-        let questions = Questions::new(engine.address(), self.options.seed);
+        let questions = ResolversQuestions::new(engine.address(), self.options.seed);
         let measured = Measured { process: engine.process(), processors: &self.assignment.server };
         let (pace, display) = (&self.options.pace, &self.ground.display);
         let runs = self.ground.runs(&self.assignment);

@@ -194,7 +194,7 @@ impl Audience {
 
 /// How much is measured and how long it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Pace {
+pub struct ResolversPace {
     pub name: &'static str,
     /// Executions of each micro-benchmark with the plan cache; a tenth of it without.
     pub executions: u32,
@@ -218,7 +218,7 @@ pub struct Pace {
     pub soak_requests: u64,
 }
 
-impl Pace {
+impl ResolversPace {
     /// The default set in under four minutes.
     pub const QUICK: Self = Self {
         name: "quick",
@@ -282,12 +282,12 @@ impl Pace {
 
 /// What plans are made of.
 #[derive(Debug, Clone)]
-pub(super) struct Questions {
+pub(super) struct ResolversQuestions {
     pub target: Target,
     pub seed: u64,
 }
 
-impl Questions {
+impl ResolversQuestions {
     pub(super) fn new(address: &str, seed: u64) -> Self {
         let target = Target::parse(&format!("http://{address}")).expect("an engine's address is one");
         Self { target, seed }
@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn every_plan_makes_sense() {
-        let questions = Questions::new("127.0.0.1:1", 42);
+        let questions = ResolversQuestions::new("127.0.0.1:1", 42);
         let second = Nanos::from_secs(1);
         for side in [Side::GraphQl, Side::Rest] {
             for manner in Manner::ALL {
@@ -408,7 +408,8 @@ mod tests {
                 assert_eq!((plan.users(), plan.duration(), plan.seed()), (600, second, 43));
             }
         }
-        let joining = questions.joining(100, Pace { users_max: 100, ..Pace::QUICK }.throughput());
+        let joining =
+            questions.joining(100, ResolversPace { users_max: 100, ..ResolversPace::QUICK }.throughput());
         assert_eq!((joining.users(), joining.duration()), (100, Nanos::from_secs(5)));
         for audience in Audience::ALL {
             let plan = questions.subscriptions(audience, second);
@@ -434,13 +435,14 @@ mod tests {
 
     #[test]
     fn the_quick_form_takes_less_than_four_minutes() {
-        let time = Part::ALL.iter().fold(Nanos::ZERO, |sum, part| sum.plus(Pace::QUICK.time_of(*part)));
+        let time =
+            Part::ALL.iter().fold(Nanos::ZERO, |sum, part| sum.plus(ResolversPace::QUICK.time_of(*part)));
         assert!(time.0 < Nanos::from_secs(210).0, "{time}");
     }
 
     #[test]
     fn the_full_form_makes_as_many_requests_as_the_study() {
-        let pace = Pace::FULL;
+        let pace = ResolversPace::FULL;
         let time = pace.thinking.as_secs_f64() * f64::from(pace.rounds);
         assert!((time / up_to(THINK_MAX).mean().as_secs_f64() - 10_000.0).abs() < 1.0);
     }

@@ -8,7 +8,7 @@ use prony_model::{
 };
 use serde::Serialize;
 
-use super::study::{Audience, Pace, Questions};
+use super::study::{Audience, ResolversPace, ResolversQuestions};
 use crate::{
     display::Display,
     error::LabError,
@@ -60,9 +60,9 @@ pub struct Heard {
 
 /// Measures both audiences; those that were measured before a stop are kept.
 pub(super) fn measure(
-    questions: &Questions,
+    questions: &ResolversQuestions,
     engine: Measured<'_>,
-    pace: &Pace,
+    pace: &ResolversPace,
     runs: &Runs<'_>,
     display: &Display,
     done: &mut Vec<Heard>,

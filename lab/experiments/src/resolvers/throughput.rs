@@ -9,7 +9,7 @@ use prony_model::{Nanos, result::SecondRow};
 use prony_observe::usage::Usage;
 use serde::Serialize;
 
-use super::study::{Pace, Questions};
+use super::study::{ResolversPace, ResolversQuestions};
 use crate::{
     display::Display,
     markdown::thousands,
@@ -96,9 +96,9 @@ pub struct Throughput {
 
 /// Has users join. `None` where the user stopped it.
 pub(super) fn measure(
-    questions: &Questions,
+    questions: &ResolversQuestions,
     engine: Measured<'_>,
-    pace: &Pace,
+    pace: &ResolversPace,
     runs: &Runs<'_>,
     display: &Display,
 ) -> Result<Option<Throughput>, RunError> {

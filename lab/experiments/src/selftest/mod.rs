@@ -6,7 +6,7 @@ mod log;
 mod report;
 mod target;
 
-pub use report::{Check, Report};
+pub use report::{Check, SelftestReport};
 pub use target::serve as serve_target;
 
 use log::Entry;
@@ -41,7 +41,7 @@ pub enum SelftestError {
 
 /// How the self-test is done.
 #[derive(Debug)]
-pub struct Options<'a> {
+pub struct SelftestOptions<'a> {
     /// The `prony` program, whose [`TARGET_COMMAND`] is the target.
     pub program: &'a Path,
     /// Fewer seconds for each check.
@@ -50,7 +50,10 @@ pub struct Options<'a> {
 }
 
 /// Does all checks, in turn; `begin` hears the name of each.
-pub fn selftest(options: &Options<'_>, mut begin: impl FnMut(&str)) -> Result<Report, SelftestError> {
+pub fn selftest(
+    options: &SelftestOptions<'_>,
+    mut begin: impl FnMut(&str),
+) -> Result<SelftestReport, SelftestError> {
     let bench = Bench { target: RunningTarget::start(options.program)?, stop: options.stop.clone() };
     let mut checks = Vec::new();
     for (name, check) in checks::ALL {
@@ -62,7 +65,7 @@ pub fn selftest(options: &Options<'_>, mut begin: impl FnMut(&str)) -> Result<Re
             return Err(SelftestError::Stopped);
         }
     }
-    Ok(Report { checks })
+    Ok(SelftestReport { checks })
 }
 
 /// What a check works with.

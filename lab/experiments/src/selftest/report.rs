@@ -16,17 +16,17 @@ pub struct Check {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct SelftestReport {
     pub checks: Vec<Check>,
 }
 
-impl Report {
+impl SelftestReport {
     pub fn holds(&self) -> bool {
         self.checks.iter().all(|check| check.holds)
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for SelftestReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new(&["check", "the target's own log", "the lab", "bound", "verdict"]);
         for check in &self.checks {

@@ -123,7 +123,7 @@ impl<'a> FlowProgram<'a> {
     fn sequence(
         &mut self,
         user: usize,
-        steps: &[prony_model::plan::scenario::Step],
+        steps: &[prony_model::plan::scenario::FlowStep],
         after_failure: AfterFailure,
         event: &Event<'_>,
         out: &mut Outgoing,

@@ -3,7 +3,7 @@
 use super::reader::{Notes, Section, json, listed};
 use prony_model::data::rows::cell_of;
 use prony_model::plan::Field;
-use prony_model::response::answer::Subject;
+use prony_model::response::answer::AnswerPart;
 use prony_model::response::capture::{CaptureDraft, Captured};
 use prony_model::response::check::{CheckDraft, RelationDraft, RuleDraft};
 use prony_model::response::pattern::Pattern;
@@ -37,7 +37,7 @@ fn capture(name: &str, section: &Section<'_>, notes: &mut Notes) -> Option<Captu
         );
     }
     let subject = subject(section, notes)?;
-    if subject == Subject::Body && !section.has("matches") {
+    if subject == AnswerPart::Body && !section.has("matches") {
         if !notes.has_within(&section.span) {
             notes.add(section.span.clone(), "needs one of `json`, `header`, `matches`");
         }
@@ -116,16 +116,16 @@ fn value_rule(section: &Section<'_>, notes: &mut Notes) -> Option<RuleDraft> {
         }
     };
     match (&subject, &relation) {
-        (Subject::Body, RelationDraft::Exists | RelationDraft::Absent) => {
+        (AnswerPart::Body, RelationDraft::Exists | RelationDraft::Absent) => {
             notes.add(section.span_of("exists"), "`exists` looks at a `json` value or a `header`; name one");
             None
         }
         // The whole body as JSON.
-        (Subject::Body, RelationDraft::Equals(value)) if !value.is_string() => {
-            let whole = Subject::Json(Pointer::parse("").expect("the empty pointer is the whole"));
+        (AnswerPart::Body, RelationDraft::Equals(value)) if !value.is_string() => {
+            let whole = AnswerPart::Json(Pointer::parse("").expect("the empty pointer is the whole"));
             Some(RuleDraft::Value(whole, relation))
         }
-        (Subject::Header(_), RelationDraft::Equals(value)) if !value.is_string() => {
+        (AnswerPart::Header(_), RelationDraft::Equals(value)) if !value.is_string() => {
             let text = Json::from(value.to_string());
             Some(RuleDraft::Value(subject, RelationDraft::Equals(text)))
         }
@@ -133,12 +133,12 @@ fn value_rule(section: &Section<'_>, notes: &mut Notes) -> Option<RuleDraft> {
     }
 }
 
-fn subject(section: &Section<'_>, notes: &mut Notes) -> Option<Subject> {
+fn subject(section: &Section<'_>, notes: &mut Notes) -> Option<AnswerPart> {
     match (section.text("json"), section.text("header")) {
-        (None, None) => Some(Subject::Body),
-        (None, Some(name)) => Some(Subject::header(name)),
+        (None, None) => Some(AnswerPart::Body),
+        (None, Some(name)) => Some(AnswerPart::header(name)),
         (Some(text), None) => Pointer::parse(text)
-            .map(Subject::Json)
+            .map(AnswerPart::Json)
             .map_err(|error| notes.add(section.span_of("json"), error.to_string()))
             .ok(),
         (Some(_), Some(_)) => {

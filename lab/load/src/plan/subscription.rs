@@ -5,14 +5,14 @@ use super::request::{first_operation, headers};
 use prony_model::Nanos;
 use prony_model::plan::SubscriptionField as Field;
 use prony_model::response::pointer::Pointer;
-use prony_model::subscription::{FanOutDraft, Protocol, SubscriptionDraft, WAIT_MAX_DEFAULT};
+use prony_model::subscription::{FanOutDraft, SubscriptionDraft, SubscriptionProtocol, WAIT_MAX_DEFAULT};
 use std::ops::Range;
 
-const PROTOCOLS: [(&str, Protocol); 4] = [
-    ("graphql-transport-ws", Protocol::GraphqlTransportWs),
-    ("graphql-ws", Protocol::GraphqlWs),
-    ("sse", Protocol::Sse),
-    ("sse-single", Protocol::SseSingle),
+const PROTOCOLS: [(&str, SubscriptionProtocol); 4] = [
+    ("graphql-transport-ws", SubscriptionProtocol::GraphqlTransportWs),
+    ("graphql-ws", SubscriptionProtocol::GraphqlWs),
+    ("sse", SubscriptionProtocol::Sse),
+    ("sse-single", SubscriptionProtocol::SseSingle),
 ];
 
 /// A group and where it stands in the file.

@@ -9,7 +9,7 @@ use super::sse::EventReader;
 use prony_client::new_websocket_key;
 use prony_model::program::Answer;
 use prony_model::response::answer::header;
-use prony_model::subscription::Protocol;
+use prony_model::subscription::SubscriptionProtocol;
 use std::borrow::Cow;
 use std::mem;
 
@@ -18,7 +18,7 @@ const NORMAL_CLOSURE: u16 = 1000;
 
 #[derive(Debug)]
 pub(super) struct Link {
-    protocol: Protocol,
+    protocol: SubscriptionProtocol,
     stage: Stage,
     is_acknowledged: bool,
     /// Of its stream, where that had to be reserved.
@@ -67,11 +67,11 @@ pub(super) enum LinkEvent<'a> {
 
 impl Link {
     /// `stream_head`: of the request for a stream, where that is reserved.
-    pub(super) fn new(protocol: Protocol, stream_head: Vec<u8>) -> Self {
+    pub(super) fn new(protocol: SubscriptionProtocol, stream_head: Vec<u8>) -> Self {
         let stage = match protocol {
-            Protocol::GraphqlTransportWs | Protocol::GraphqlWs => Stage::Opening,
-            Protocol::SseSingle => Stage::Reserving(stream_head),
-            Protocol::Sse => Stage::Stream(EventReader::default()),
+            SubscriptionProtocol::GraphqlTransportWs | SubscriptionProtocol::GraphqlWs => Stage::Opening,
+            SubscriptionProtocol::SseSingle => Stage::Reserving(stream_head),
+            SubscriptionProtocol::Sse => Stage::Stream(EventReader::default()),
         };
         Self { protocol, stage, is_acknowledged: false, token: None }
     }
@@ -79,7 +79,7 @@ impl Link {
     /// A connection on which each operation is a stream of its own.
     pub(super) fn of_streams(count: u32) -> Self {
         let stage = Stage::Streams((0..count).map(|_| OwnStream::default()).collect());
-        Self { protocol: Protocol::Sse, stage, is_acknowledged: false, token: None }
+        Self { protocol: SubscriptionProtocol::Sse, stage, is_acknowledged: false, token: None }
     }
 
     // ---- WebSockets
@@ -159,7 +159,7 @@ impl Link {
             notify(LinkEvent::Acknowledged);
             notify(LinkEvent::Read);
         }
-        let is_shared = self.protocol == Protocol::SseSingle;
+        let is_shared = self.protocol == SubscriptionProtocol::SseSingle;
         let (mut is_complete, mut fault) = (false, None);
         let fed = events.feed(response.body, |name, data| {
             let is_next = name == b"next";
@@ -285,7 +285,7 @@ impl Link {
     /// Asks for a sign that all before was read: in the sub-protocol where it has one, else of the WebSocket itself.
     pub(super) fn ping(&self, out: &mut Vec<u8>) {
         match self.protocol {
-            Protocol::GraphqlTransportWs => write_text(messages::PING, out),
+            SubscriptionProtocol::GraphqlTransportWs => write_text(messages::PING, out),
             _ => frames::write(Opcode::Ping, b"", mask(), out),
         }
     }
@@ -311,7 +311,7 @@ fn content_type(head: &[u8]) -> Cow<'_, str> {
 
 /// The frames of one read.
 struct Talk<'a> {
-    protocol: Protocol,
+    protocol: SubscriptionProtocol,
     is_acknowledged: &'a mut bool,
     end: Option<String>,
 }

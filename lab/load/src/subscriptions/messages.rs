@@ -2,7 +2,7 @@
 //! PROTOCOL.md) and graphql-ws (subscriptions-transport-ws, PROTOCOL.md), and what an event of a shared stream says
 //! (graphql-sse, PROTOCOL.md, single connection mode). Knows neither sockets nor clocks.
 
-use prony_model::subscription::Protocol;
+use prony_model::subscription::SubscriptionProtocol;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -36,11 +36,11 @@ struct Envelope<'a> {
 
 impl<'a> Message<'a> {
     /// Nothing where it is no message of the protocol.
-    pub(crate) fn read(protocol: Protocol, text: &'a [u8]) -> Option<Self> {
+    pub(crate) fn read(protocol: SubscriptionProtocol, text: &'a [u8]) -> Option<Self> {
         let Envelope { id, kind, payload } = serde_json::from_slice(text).ok()?;
         let number = || id?.get().trim_matches('"').parse().ok();
         let payload = payload.map_or("null", RawValue::get);
-        let is_new = protocol == Protocol::GraphqlTransportWs;
+        let is_new = protocol == SubscriptionProtocol::GraphqlTransportWs;
         Some(match kind.get() {
             "\"next\"" if is_new => Self::Next(number()?, payload),
             "\"data\"" if !is_new => Self::Next(number()?, payload),
@@ -83,16 +83,16 @@ pub(crate) fn init(payload: Option<&[u8]>, out: &mut Vec<u8>) {
     }
 }
 
-pub(crate) fn subscribe(protocol: Protocol, number: u32, operation: &[u8], out: &mut Vec<u8>) {
-    let kind = if protocol == Protocol::GraphqlWs { "start" } else { "subscribe" };
+pub(crate) fn subscribe(protocol: SubscriptionProtocol, number: u32, operation: &[u8], out: &mut Vec<u8>) {
+    let kind = if protocol == SubscriptionProtocol::GraphqlWs { "start" } else { "subscribe" };
     write!(out, r#"{{"id":"{number}","type":"{kind}","payload":"#)
         .expect("writing into memory does not fail");
     out.extend_from_slice(operation);
     out.push(b'}');
 }
 
-pub(crate) fn complete(protocol: Protocol, number: u32, out: &mut Vec<u8>) {
-    let kind = if protocol == Protocol::GraphqlWs { "stop" } else { "complete" };
+pub(crate) fn complete(protocol: SubscriptionProtocol, number: u32, out: &mut Vec<u8>) {
+    let kind = if protocol == SubscriptionProtocol::GraphqlWs { "stop" } else { "complete" };
     write!(out, r#"{{"id":"{number}","type":"{kind}"}}"#).expect("writing into memory does not fail");
 }
 
@@ -117,8 +117,9 @@ mod tests {
 
     #[test]
     fn messages_are_read_whatever_the_order_of_their_members() {
-        let new = |text: &'static str| Message::read(Protocol::GraphqlTransportWs, text.as_bytes());
-        let old = |text: &'static str| Message::read(Protocol::GraphqlWs, text.as_bytes());
+        let new =
+            |text: &'static str| Message::read(SubscriptionProtocol::GraphqlTransportWs, text.as_bytes());
+        let old = |text: &'static str| Message::read(SubscriptionProtocol::GraphqlWs, text.as_bytes());
         assert_eq!(new(r#"{"type":"connection_ack"}"#), Some(Message::Acknowledged));
         assert_eq!(
             new(r#"{"id":"7","type":"next","payload":{"data":1}}"#),
@@ -172,13 +173,16 @@ mod tests {
             r#"{"type":"connection_init","payload":{"a":1}}"#
         );
         assert_eq!(
-            written(&|out| subscribe(Protocol::GraphqlTransportWs, 3, b"{}", out)),
+            written(&|out| subscribe(SubscriptionProtocol::GraphqlTransportWs, 3, b"{}", out)),
             r#"{"id":"3","type":"subscribe","payload":{}}"#
         );
         assert_eq!(
-            written(&|out| subscribe(Protocol::GraphqlWs, 3, b"{}", out)),
+            written(&|out| subscribe(SubscriptionProtocol::GraphqlWs, 3, b"{}", out)),
             r#"{"id":"3","type":"start","payload":{}}"#
         );
-        assert_eq!(written(&|out| complete(Protocol::GraphqlWs, 3, out)), r#"{"id":"3","type":"stop"}"#);
+        assert_eq!(
+            written(&|out| complete(SubscriptionProtocol::GraphqlWs, 3, out)),
+            r#"{"id":"3","type":"stop"}"#
+        );
     }
 }

@@ -4,7 +4,7 @@
 use super::values::SubscriberValues;
 use crate::prepared::USER_AGENT;
 use prony_model::Plan;
-use prony_model::subscription::{Protocol, Subscription};
+use prony_model::subscription::{Subscription, SubscriptionProtocol};
 
 /// Carries the token of a reserved stream.
 pub(super) const TOKEN_HEADER: &str = "X-GraphQL-Event-Stream-Token";
@@ -33,14 +33,14 @@ impl Speaker<'_> {
         let (mut body, mut stream_head) = (Vec::new(), Vec::new());
         let protocol = self.subscription.draft.protocol;
         let head = match protocol {
-            Protocol::GraphqlTransportWs | Protocol::GraphqlWs => {
+            SubscriptionProtocol::GraphqlTransportWs | SubscriptionProtocol::GraphqlWs => {
                 self.head("GET", "", &[("Sec-WebSocket-Protocol", protocol.name())])
             }
-            Protocol::Sse => {
+            SubscriptionProtocol::Sse => {
                 body = self.values.render(&self.subscription.operation);
                 self.head("POST", "", &[JSON, EVENT_STREAM, ("Content-Length", &body.len().to_string())])
             }
-            Protocol::SseSingle => {
+            SubscriptionProtocol::SseSingle => {
                 stream_head = self.head("GET", "", &[EVENT_STREAM]);
                 self.head("PUT", "", &[("Content-Length", "0")])
             }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::measurement::histogram::Latencies;
-use crate::measurement::tally::Cell;
+use crate::measurement::tally::TallyCell;
 use crate::units::Nanos;
 use crate::verdict::rule::Belief;
 use expect_test::{Expect, expect};
@@ -13,7 +13,7 @@ use std::f64::consts::TAU;
 
 /// Figures of a run with a rate and latencies of a fixed shape, scaled.
 fn run(rate_per_s: f64, scale: f64) -> Figures {
-    let mut figures = Figures::of(&Cell::default(), Nanos::from_secs(1));
+    let mut figures = Figures::of(&TallyCell::default(), Nanos::from_secs(1));
     let mut latencies = Latencies::default();
     for sample in 1..=600_u32 {
         latencies.record(Nanos((1e6 * scale * (1.0 + f64::from(sample) / 150.0)) as u64));

@@ -95,11 +95,11 @@ impl ArrivalSchedule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rates {
     /// Without those that last no time.
-    segments: Vec<Segment>,
+    segments: Vec<RateSegment>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Segment {
+struct RateSegment {
     begin: Nanos,
     end: Nanos,
     /// In [`RATE_PARTS`], at the begin and just before the end.
@@ -120,7 +120,7 @@ impl Rates {
             let last = (stage.rate_per_s.clamp(0.0, RATE_MAX_PER_S) * RATE_PARTS).round() as u64;
             let up_to = before + (u128::from(first) + u128::from(last)) * u128::from(end.since(begin).0);
             if begin < end {
-                segments.push(Segment { begin, end, first, last, before, up_to });
+                segments.push(RateSegment { begin, end, first, last, before, up_to });
             }
             (begin, first, before) = (end, last, up_to);
         }
@@ -163,7 +163,7 @@ impl Rates {
     }
 
     pub(super) fn levels(&self) -> Vec<Level> {
-        let level = |segment: &Segment| Level {
+        let level = |segment: &RateSegment| Level {
             from: segment.begin,
             to: segment.end,
             first: segment.first as f64 / RATE_PARTS,
@@ -173,7 +173,7 @@ impl Rates {
     }
 }
 
-impl Segment {
+impl RateSegment {
     fn length(&self) -> f64 {
         self.end.since(self.begin).0 as f64
     }

@@ -60,12 +60,12 @@ pub struct Starts {
     share: StartShare,
     /// The number of the next start of this thread.
     number: u64,
-    spacing: Drawn,
+    spacing: SpacingState,
     stripe: Option<Stripe>,
 }
 
 #[derive(Debug, Clone)]
-enum Drawn {
+enum SpacingState {
     Even,
     /// A process of rate one, drawn up to the sum of starts `position`; the rates bend its time (D. R. Cox and
     /// V. Isham, Point Processes, 4.2: the inverse of the summed rate makes it one of these rates). Each thread draws
@@ -83,11 +83,11 @@ impl Starts {
         let (stages, spacing) =
             arrivals.map_or((&[][..], Spacing::Even), |arrivals| (&arrivals.stages, arrivals.spacing));
         let spacing = match spacing {
-            Spacing::Even => Drawn::Even,
+            Spacing::Even => SpacingState::Even,
             Spacing::Poisson => {
                 let mut random = ChaCha8Rng::seed_from_u64(seed);
                 random.set_stream(STREAM);
-                Drawn::Poisson { random: Box::new(random), drawn: 0, position: 0 }
+                SpacingState::Poisson { random: Box::new(random), drawn: 0, position: 0 }
             }
         };
         let stripe = arrivals.and_then(|arrivals| arrivals.stripe.clone());
@@ -100,11 +100,11 @@ impl Iterator for Starts {
 
     fn next(&mut self) -> Option<(u64, Nanos)> {
         let sum = match &mut self.spacing {
-            Drawn::Even => match &self.stripe {
+            SpacingState::Even => match &self.stripe {
                 None => u128::from(self.number) * START,
                 Some(stripe) => stripe.position(self.number),
             },
-            Drawn::Poisson { random, drawn, position } => {
+            SpacingState::Poisson { random, drawn, position } => {
                 while *drawn <= self.number {
                     let uniform: f64 = random.random();
                     *position += (-(1.0 - uniform).ln() * START as f64) as u128;

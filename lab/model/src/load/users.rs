@@ -75,7 +75,7 @@ impl UserSchedule {
     }
 
     pub(super) fn levels(&self) -> Vec<Level> {
-        let level = |segment: Segment| Level {
+        let level = |segment: UsersSegment| Level {
             from: segment.begin,
             to: segment.end,
             first: f64::from(segment.from),
@@ -85,11 +85,11 @@ impl UserSchedule {
     }
 }
 
-fn segments(stages: &[Stage]) -> impl Iterator<Item = Segment> + '_ {
+fn segments(stages: &[Stage]) -> impl Iterator<Item = UsersSegment> + '_ {
     let (mut begin, mut users_before) = (Nanos::ZERO, 0);
     stages.iter().map(move |stage| {
         let end = begin.plus(stage.duration_ns);
-        let segment = Segment { begin, end, from: users_before, to: stage.users };
+        let segment = UsersSegment { begin, end, from: users_before, to: stage.users };
         (begin, users_before) = (end, stage.users);
         segment
     })
@@ -97,14 +97,14 @@ fn segments(stages: &[Stage]) -> impl Iterator<Item = Segment> + '_ {
 
 /// One stage with its place in time.
 #[derive(Debug, Clone, Copy)]
-struct Segment {
+struct UsersSegment {
     begin: Nanos,
     end: Nanos,
     from: u32,
     to: u32,
 }
 
-impl Segment {
+impl UsersSegment {
     fn length(self) -> u128 {
         u128::from(self.end.since(self.begin).0)
     }

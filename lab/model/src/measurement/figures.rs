@@ -2,7 +2,7 @@
 
 use crate::measurement::histogram::Latencies;
 use crate::measurement::record::OutcomeKind;
-use crate::measurement::tally::Cell;
+use crate::measurement::tally::TallyCell;
 use crate::units::Nanos;
 use crate::verdict::threshold::Metric;
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    pub fn of(cell: &Cell, length: Nanos) -> Self {
+    pub fn of(cell: &TallyCell, length: Nanos) -> Self {
         let outcomes = OutcomeKind::ALL.into_iter().map(|kind| (kind, cell.outcome(kind)));
         let seconds = length.as_secs_f64();
         Self {

@@ -6,7 +6,7 @@
 use crate::load::windows::Windows;
 use crate::measurement::counts::Counts;
 use crate::measurement::histogram::Latencies;
-use crate::measurement::tally::{Cell, ConnectionCounts, StartCounts, Tally, TallyShape};
+use crate::measurement::tally::{ConnectionCounts, StartCounts, Tally, TallyCell, TallyShape};
 use crate::plan::Plan;
 use crate::program::table::Tables;
 use crate::subscription::tally::SubscriptionTally;
@@ -25,7 +25,7 @@ pub struct IntervalSnapshot {
     /// From the start of the run.
     pub second: u64,
     /// By name of the request, then by window; names without any request in the second are left out.
-    pub requests: BTreeMap<String, Vec<Cell>>,
+    pub requests: BTreeMap<String, Vec<TallyCell>>,
     /// By window, then by the plan's scenarios.
     pub starts: Vec<StartCounts>,
     pub failures: u64,
@@ -86,8 +86,9 @@ impl IntervalSnapshot {
     pub fn of(second: u64, tally: &Tally, names: RequestNames<'_>) -> Self {
         let windows = tally.windows();
         let cells = |request: usize| {
-            let cells: Vec<Cell> = (0..windows).map(|window| tally.cell(window, request).clone()).collect();
-            cells.iter().any(|cell| *cell != Cell::default()).then_some(cells)
+            let cells: Vec<TallyCell> =
+                (0..windows).map(|window| tally.cell(window, request).clone()).collect();
+            cells.iter().any(|cell| *cell != TallyCell::default()).then_some(cells)
         };
         let with_name = |request| Some((names.name(request)?, cells(request)?));
         Self {

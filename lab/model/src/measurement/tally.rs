@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// Requests of one name that were scheduled in one window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Cell {
+pub struct TallyCell {
     /// By [`OutcomeKind`]; named where it is written.
     #[serde(with = "outcomes")]
     outcomes: [u64; OutcomeKind::ALL.len()],
@@ -32,7 +32,7 @@ pub struct Cell {
     pub timeouts: Latencies,
 }
 
-impl Cell {
+impl TallyCell {
     pub fn outcome(&self, kind: OutcomeKind) -> u64 {
         self.outcomes[kind as usize]
     }
@@ -214,9 +214,9 @@ impl TallyShape {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tally {
     /// By request, then by window. Requests that are named while the run goes are added behind.
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Vec<TallyCell>,
     /// Of a request that has no cells yet.
-    empty: Cell,
+    empty: TallyCell,
     windows: usize,
     /// By window, then by scenario.
     pub(super) starts: Vec<StartCounts>,
@@ -247,8 +247,8 @@ pub struct Tally {
 impl Tally {
     pub fn new(windows: &Windows, shape: TallyShape) -> Self {
         Self {
-            cells: vec![Cell::default(); windows.all().len() * shape.requests],
-            empty: Cell::default(),
+            cells: vec![TallyCell::default(); windows.all().len() * shape.requests],
+            empty: TallyCell::default(),
             windows: windows.all().len(),
             starts: vec![StartCounts::default(); windows.all().len() * shape.scenarios],
             shape,
@@ -289,7 +289,7 @@ impl Tally {
         }
     }
 
-    pub(super) fn cell_mut(&mut self, window: usize, request: usize) -> &mut Cell {
+    pub(super) fn cell_mut(&mut self, window: usize, request: usize) -> &mut TallyCell {
         self.make_room(request + 1);
         &mut self.cells[request * self.windows + window]
     }
@@ -297,7 +297,7 @@ impl Tally {
     fn make_room(&mut self, requests: usize) {
         if requests > self.shape.requests {
             self.shape.requests = requests;
-            self.cells.resize_with(requests * self.windows, Cell::default);
+            self.cells.resize_with(requests * self.windows, TallyCell::default);
         }
     }
 
@@ -376,13 +376,13 @@ impl Tally {
         all
     }
 
-    pub fn cell(&self, window: usize, request: usize) -> &Cell {
+    pub fn cell(&self, window: usize, request: usize) -> &TallyCell {
         self.cells.get(request * self.windows + window).unwrap_or(&self.empty)
     }
 
     /// One name over several windows.
-    pub fn sum_of_request(&self, windows: &[usize], request: usize) -> Cell {
-        let mut sum = Cell::default();
+    pub fn sum_of_request(&self, windows: &[usize], request: usize) -> TallyCell {
+        let mut sum = TallyCell::default();
         for window in windows {
             sum.merge(self.cell(*window, request));
         }
@@ -390,8 +390,8 @@ impl Tally {
     }
 
     /// All names over several windows.
-    pub fn sum(&self, windows: &[usize]) -> Cell {
-        let mut sum = Cell::default();
+    pub fn sum(&self, windows: &[usize]) -> TallyCell {
+        let mut sum = TallyCell::default();
         for request in 0..self.shape.requests {
             sum.merge(&self.sum_of_request(windows, request));
         }

@@ -5,7 +5,7 @@ use super::faults::{Faults, Field, Place, PlanFaults, SubscriptionField};
 use crate::data::variable::Variable;
 use crate::load::{LoadModel, Pacing, ThinkTime, USERS_MAX};
 use crate::plan::request::{Request, RequestDraft};
-use crate::plan::scenario::{Flow, FlowDraft, Scenario, ScenarioDraft, Step};
+use crate::plan::scenario::{Flow, FlowDraft, FlowStep, Scenario, ScenarioDraft};
 use crate::plan::target::{NamedTarget, Target};
 use crate::plan::values;
 use crate::plan::wire::WireOptions;
@@ -329,7 +329,7 @@ impl PlanDraft {
                 let steps: Vec<_> = steps
                     .iter()
                     .filter_map(|step| {
-                        Some(Step { request: find(&step.request)?, think_time: step.think_time })
+                        Some(FlowStep { request: find(&step.request)?, think_time: step.think_time })
                     })
                     .collect();
                 return (!steps.is_empty()).then_some(Flow::Sequence(steps));

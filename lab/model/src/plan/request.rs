@@ -119,7 +119,7 @@ impl Request {
         variables: &[Variable],
         faults: &mut Vec<Fault>,
     ) -> Self {
-        let mut notes = Notes { index, faults };
+        let mut notes = RequestNotes { index, faults };
         notes.check_line(draft);
         let path = notes.taken(Field::Path, Template::read(&draft.path, Encoding::Target, variables));
         let mut headers = Vec::new();
@@ -190,12 +190,12 @@ fn has_header(draft: &RequestDraft, name: &str) -> bool {
 }
 
 /// Collects what is wrong with one request.
-struct Notes<'a> {
+struct RequestNotes<'a> {
     index: usize,
     faults: &'a mut Vec<Fault>,
 }
 
-impl Notes<'_> {
+impl RequestNotes<'_> {
     fn add(&mut self, field: Field, message: impl Into<String>) {
         self.faults.push(Fault { place: Place::Request(self.index, field), message: message.into() });
     }

@@ -91,7 +91,7 @@ pub enum Flow {
     /// One request, drawn by weight; the weights' sum is above 0.
     Mix { weights: Vec<(usize, u32)>, sum: u32 },
     /// Never empty.
-    Sequence(Vec<Step>),
+    Sequence(Vec<FlowStep>),
     /// The workload's program decides.
     Script,
 }
@@ -110,7 +110,7 @@ impl Flow {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Step {
+pub struct FlowStep {
     pub request: usize,
     pub think_time: ThinkTime,
 }

@@ -19,7 +19,7 @@ pub struct Taken<'a> {
 
 /// Where in an answer to look.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Subject {
+pub enum AnswerPart {
     Body,
     /// Its name in lower case.
     Header(String),
@@ -43,7 +43,7 @@ pub enum Missing {
     Null,
 }
 
-impl Subject {
+impl AnswerPart {
     pub fn header(name: &str) -> Self {
         Self::Header(name.to_ascii_lowercase())
     }
@@ -61,7 +61,7 @@ impl Subject {
     }
 }
 
-impl fmt::Display for Subject {
+impl fmt::Display for AnswerPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Body => f.write_str("body"),
@@ -116,18 +116,18 @@ pub(crate) mod tests {
     #[test]
     fn values_are_found_where_they_stand() {
         let body = br#"{"a":{"b":[1,"x\ny",null]}}"#;
-        let find = |subject: &Subject| {
+        let find = |subject: &AnswerPart| {
             let taken = subject.find(&answer(body)).map(|taken| (taken.kind, taken.text.into_owned()));
             taken.map(|(kind, text)| format!("{kind:?} {}", String::from_utf8_lossy(&text)))
         };
-        let json = |pointer| find(&Subject::Json(Pointer::parse(pointer).unwrap()));
+        let json = |pointer| find(&AnswerPart::Json(Pointer::parse(pointer).unwrap()));
         assert_eq!(json("/a/b/0"), Ok("Json 1".to_owned()));
         assert_eq!(json("/a/b/1"), Ok("Text x\ny".to_owned()));
         assert_eq!(json("/a/b/2"), Ok("Null ".to_owned()));
         assert_eq!(json("/a/c"), Err(Missing::Pointer));
-        assert_eq!(find(&Subject::header("X-ID")), Ok("Text 7".to_owned()));
-        assert_eq!(find(&Subject::header("None")), Err(Missing::Header));
+        assert_eq!(find(&AnswerPart::header("X-ID")), Ok("Text 7".to_owned()));
+        assert_eq!(find(&AnswerPart::header("None")), Err(Missing::Header));
         let page = answer(b"<html>");
-        assert_eq!(Subject::Json(Pointer::parse("").unwrap()).find(&page), Err(Missing::NotJson));
+        assert_eq!(AnswerPart::Json(Pointer::parse("").unwrap()).find(&page), Err(Missing::NotJson));
     }
 }

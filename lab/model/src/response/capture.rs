@@ -2,7 +2,7 @@
 
 use crate::data::rows::{Cell, CellKind};
 use crate::program::Answer;
-use crate::response::answer::{Missing, Subject, Taken};
+use crate::response::answer::{AnswerPart, Missing, Taken};
 use crate::response::pattern::Pattern;
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,7 @@ use std::fmt;
 pub struct CaptureDraft {
     /// The variable that it fills.
     pub name: String,
-    pub subject: Subject,
+    pub subject: AnswerPart,
     /// Takes the first group, or the whole match where it has none.
     pub pattern: Option<Pattern>,
     pub default: Option<Captured>,
@@ -87,7 +87,7 @@ mod tests {
     use crate::response::pointer::Pointer;
     use expect_test::{Expect, expect};
 
-    fn check(subject: Subject, pattern: Option<&str>, body: &str, expected: &Expect) {
+    fn check(subject: AnswerPart, pattern: Option<&str>, body: &str, expected: &Expect) {
         let pattern = pattern.map(|text| Pattern::parse(text).unwrap());
         let draft = CaptureDraft { name: "x".to_owned(), subject, pattern, default: None };
         let shown = match draft.take(&answer(body.as_bytes())) {
@@ -105,23 +105,23 @@ mod tests {
 
     #[test]
     fn values_are_taken_by_pointer_header_and_pattern() {
-        let json = |pointer| Subject::Json(Pointer::parse(pointer).unwrap());
+        let json = |pointer| AnswerPart::Json(Pointer::parse(pointer).unwrap());
         check(json("/token"), None, r#"{"token":"a\"b"}"#, &expect![[r#"Text a"b"#]]);
         check(json("/id"), None, r#"{"id":7}"#, &expect!["Json 7"]);
         check(json("/id"), None, r#"{"id":null}"#, &expect!["the value is null"]);
         check(json("/id"), None, "{}", &expect!["no value at that place"]);
         check(json("/id"), None, "<html>", &expect!["the body is no JSON"]);
         check(json("/id"), Some("-([0-9]+)$"), r#"{"id":"user-12"}"#, &expect!["Text 12"]);
-        check(Subject::header("X-Id"), None, "", &expect!["Text 7"]);
-        check(Subject::header("X-Nothing"), None, "", &expect!["no such header"]);
-        check(Subject::header("Content-Type"), Some("^text/(?<kind>.*)"), "", &expect!["Text plain"]);
+        check(AnswerPart::header("X-Id"), None, "", &expect!["Text 7"]);
+        check(AnswerPart::header("X-Nothing"), None, "", &expect!["no such header"]);
+        check(AnswerPart::header("Content-Type"), Some("^text/(?<kind>.*)"), "", &expect!["Text plain"]);
         check(
-            Subject::Body,
+            AnswerPart::Body,
             Some(r#"name="csrf" value="([^"]*)""#),
             r#"<input name="csrf" value="q1">"#,
             &expect!["Text q1"],
         );
-        check(Subject::Body, Some("z+"), "a zz b", &expect!["Text zz"]);
-        check(Subject::Body, Some("z+"), "abc", &expect!["the pattern matches nothing"]);
+        check(AnswerPart::Body, Some("z+"), "a zz b", &expect!["Text zz"]);
+        check(AnswerPart::Body, Some("z+"), "abc", &expect!["the pattern matches nothing"]);
     }
 }

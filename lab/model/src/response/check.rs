@@ -5,7 +5,7 @@ use crate::data::rows::CellKind;
 use crate::data::template::Template;
 use crate::data::variable::{ValueOf, Variable};
 use crate::program::Answer;
-use crate::response::answer::Subject;
+use crate::response::answer::AnswerPart;
 use crate::response::pattern::Pattern;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -23,7 +23,7 @@ pub struct CheckDraft {
 pub enum RuleDraft {
     Status(Vec<u16>),
     Bytes { min: u64, max: u64 },
-    Value(Subject, RelationDraft),
+    Value(AnswerPart, RelationDraft),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -53,7 +53,7 @@ pub enum Rule {
         min: u64,
         max: u64,
     },
-    Value(Subject, Relation),
+    Value(AnswerPart, Relation),
 }
 
 /// What must hold for a value. A value that is not there fails all but [`Relation::Absent`] and [`Relation::Lacks`].
@@ -94,10 +94,10 @@ impl CheckDraft {
 }
 
 /// Within JSON a text without slots is a text only; one with slots takes the type that its value has.
-fn equals_text(subject: &Subject, text: &str, variables: &[Variable]) -> Result<Relation, Vec<String>> {
+fn equals_text(subject: &AnswerPart, text: &str, variables: &[Variable]) -> Result<Relation, Vec<String>> {
     let template = Template::read(text, Encoding::Plain, variables)?;
     Ok(match (subject, template.fixed_text()) {
-        (Subject::Json(_), Some(text)) => {
+        (AnswerPart::Json(_), Some(text)) => {
             Relation::EqualsJson(Value::from(String::from_utf8_lossy(text).into_owned()))
         }
         _ => Relation::EqualsText(template),
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn values_are_compared_as_what_they_are() {
         let json = |pointer, relation| {
-            keeps(&Rule::Value(Subject::Json(Pointer::parse(pointer).unwrap()), relation))
+            keeps(&Rule::Value(AnswerPart::Json(Pointer::parse(pointer).unwrap()), relation))
         };
         assert!(json("/n", Relation::EqualsJson(json!(1))));
         assert!(!json("/n", Relation::EqualsJson(json!("1.0"))));
@@ -261,13 +261,13 @@ mod tests {
 
     #[test]
     fn bodies_headers_statuses_and_sizes_are_checked() {
-        let body = |relation| keeps(&Rule::Value(Subject::Body, relation));
+        let body = |relation| keeps(&Rule::Value(AnswerPart::Body, relation));
         assert!(body(Relation::Contains(text("\"x ${n}\""))));
         assert!(!body(Relation::Contains(text("x 8"))));
         assert!(body(Relation::Lacks(text("x 8"))));
         assert!(body(Relation::Matches(Pattern::parse(r"x \d").unwrap())));
         assert!(!body(Relation::EqualsText(text("x"))));
-        let header = |relation| keeps(&Rule::Value(Subject::header("X-Id"), relation));
+        let header = |relation| keeps(&Rule::Value(AnswerPart::header("X-Id"), relation));
         assert!(header(Relation::EqualsText(text("${n}"))));
         assert!(header(Relation::Exists));
         assert!(!header(Relation::Absent));

@@ -18,7 +18,7 @@ use crate::measurement::clock::ClockEvent;
 use crate::measurement::counts::{CheckCount, Computing, Counts, FeederCount};
 use crate::measurement::figures::{Figures, share};
 use crate::measurement::observation::Observation;
-use crate::measurement::tally::{Cell, ConnectionCounts, StartCounts, Tally};
+use crate::measurement::tally::{ConnectionCounts, StartCounts, Tally, TallyCell};
 use crate::plan::Plan;
 use crate::plan::wire::{Spoken, WireOptions};
 use crate::program::table::Tables;
@@ -339,7 +339,7 @@ pub fn window_results(
                 starts: tally.starts_of(&indices, index),
             });
             let sum = |requests: &[usize]| {
-                let mut cell = Cell::default();
+                let mut cell = TallyCell::default();
                 for request in requests {
                     cell.merge(&tally.sum_of_request(&indices, *request));
                 }

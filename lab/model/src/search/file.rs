@@ -1,6 +1,6 @@
 //! The file that a search leaves: every run of every step whole, and the answer.
 
-use super::{Answer, Interval, SearchPlan, StepVerdict, Trial};
+use super::{Interval, SearchAnswer, SearchPlan, StepVerdict, Trial};
 use crate::result::{Origin, ResultFile, RunState};
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ pub struct SearchFile {
     pub plan: SearchPlan,
     pub interval: Interval,
     #[serde(flatten)]
-    pub answer: Answer,
+    pub answer: SearchAnswer,
     /// In the order in which they were measured.
     pub steps: Vec<SearchStep>,
 }

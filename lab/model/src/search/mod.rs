@@ -98,7 +98,7 @@ pub struct Interval {
 /// What a search has found out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "answer")]
-pub enum Answer {
+pub enum SearchAnswer {
     /// The limit is at `passed` or above it, and below `failed`.
     Between { passed: u32, failed: u32 },
     /// Everything passed, as far as the search went.
@@ -258,26 +258,26 @@ impl Repeats {
 }
 
 impl Interval {
-    pub fn answer(&self) -> Answer {
+    pub fn answer(&self) -> SearchAnswer {
         match (self.passed, self.failed, self.lab_limited) {
             (passed, failed, Some(lab_limited)) if failed.is_none_or(|failed| lab_limited < failed) => {
-                Answer::LabLimited { passed, lab_limited }
+                SearchAnswer::LabLimited { passed, lab_limited }
             }
-            (Some(passed), Some(failed), _) => Answer::Between { passed, failed },
-            (Some(passed), None, _) => Answer::AtLeast { passed },
-            (None, Some(failed), _) => Answer::Below { failed },
-            (None, None, _) => Answer::Unknown,
+            (Some(passed), Some(failed), _) => SearchAnswer::Between { passed, failed },
+            (Some(passed), None, _) => SearchAnswer::AtLeast { passed },
+            (None, Some(failed), _) => SearchAnswer::Below { failed },
+            (None, None, _) => SearchAnswer::Unknown,
         }
     }
 
     /// How far apart the two ends are, as a share of the lower one; `None` without both.
     pub fn width(&self) -> Option<f64> {
-        let Answer::Between { passed, failed } = self.answer() else { return None };
+        let SearchAnswer::Between { passed, failed } = self.answer() else { return None };
         Some(f64::from(failed) / f64::from(passed.max(1)) - 1.0)
     }
 }
 
-impl Answer {
+impl SearchAnswer {
     /// An interval, or a bound that the search was not to go above, is an answer; that nothing passed is a failure.
     pub const fn conclusion(self) -> Conclusion {
         match self {
@@ -365,11 +365,14 @@ mod tests {
         let (up, _) = search(plan(50_000), u32::MAX);
         assert_eq!(
             (up.passed, up.failed, up.answer()),
-            (Some(60_000), None, Answer::AtLeast { passed: 60_000 })
+            (Some(60_000), None, SearchAnswer::AtLeast { passed: 60_000 })
         );
         let (down, _) = search(plan(50), 0);
-        assert_eq!((down.passed, down.failed, down.answer()), (None, Some(10), Answer::Below { failed: 10 }));
-        assert_eq!(Search::new(plan(1)).interval().answer(), Answer::Unknown);
+        assert_eq!(
+            (down.passed, down.failed, down.answer()),
+            (None, Some(10), SearchAnswer::Below { failed: 10 })
+        );
+        assert_eq!(Search::new(plan(1)).interval().answer(), SearchAnswer::Unknown);
     }
 
     #[test]
@@ -417,7 +420,7 @@ mod tests {
         let (passed, failed) = (interval.passed.unwrap(), interval.failed.unwrap());
         assert!(passed < 900 && 900 <= low && high <= 1_200 && 1_200 < failed, "{interval:?}");
         assert!(low <= passed * 21 / 20 && failed <= high * 21 / 20, "{interval:?}");
-        assert_eq!(interval.answer(), Answer::Between { passed, failed });
+        assert_eq!(interval.answer(), SearchAnswer::Between { passed, failed });
     }
 
     #[test]
@@ -433,7 +436,7 @@ mod tests {
     fn where_the_lab_is_the_limit_the_claim_is_void() {
         let lab = |load, _| if load > 5_000 { Trial::LabLimited } else { Trial::Passed };
         let (interval, _) = search_with(repeated(1_000), lab);
-        let Answer::LabLimited { passed: Some(passed), lab_limited } = interval.answer() else {
+        let SearchAnswer::LabLimited { passed: Some(passed), lab_limited } = interval.answer() else {
             panic!("{interval:?}")
         };
         assert!(passed <= 5_000 && 5_000 < lab_limited && lab_limited <= passed * 21 / 20, "{interval:?}");
@@ -441,7 +444,7 @@ mod tests {
         let both = |load, _| if load > 5_000 { Trial::LabLimited } else { passes(load <= 3_000) };
         let (interval, _) = search_with(repeated(1_000), both);
         assert!(
-            matches!(interval.answer(), Answer::Between { failed, .. } if failed < 5_000),
+            matches!(interval.answer(), SearchAnswer::Between { failed, .. } if failed < 5_000),
             "{interval:?}"
         );
     }

@@ -1,12 +1,12 @@
 //! The check of one group of subscribers: all its faults, or the form with its slots read.
 
-use super::{FanOut, FanOutDraft, Protocol, SUBSCRIBERS_MAX, Subscription, SubscriptionDraft};
+use super::{FanOut, FanOutDraft, SUBSCRIBERS_MAX, Subscription, SubscriptionDraft, SubscriptionProtocol};
 use crate::data::encoding::Encoding;
 use crate::data::template::Template;
 use crate::data::variable::{Order, Variable};
 use crate::plan::request::{Request, graphql_body, read_header};
 use crate::plan::target::NamedTarget;
-use crate::plan::wire::{Protocol as WireProtocol, WireOptions};
+use crate::plan::wire::{Protocol, WireOptions};
 use crate::plan::{Fault, Place, SubscriptionField as Field};
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ impl SubscriptionDraft {
         faults: &mut Vec<Fault>,
     ) -> Option<Subscription> {
         let before = faults.len();
-        let mut notes = Notes { index, faults };
+        let mut notes = CheckNotes { index, faults };
         self.check_counts(&mut notes);
         let variables = context.variables;
         let target = self.find_target(context, &mut notes);
@@ -46,7 +46,7 @@ impl SubscriptionDraft {
         }
         let fan_out = self.fan_out.as_ref().and_then(|fan_out| fan_out.check(context, &mut notes));
         let subscription = Subscription {
-            draft: Self { is_http2: context.wire.protocol == WireProtocol::Http2, ..self.clone() },
+            draft: Self { is_http2: context.wire.protocol == Protocol::Http2, ..self.clone() },
             target: target.unwrap_or(0),
             path,
             headers,
@@ -58,7 +58,7 @@ impl SubscriptionDraft {
         (faults.len() == before).then_some(subscription)
     }
 
-    fn check_counts(&self, notes: &mut Notes<'_>) {
+    fn check_counts(&self, notes: &mut CheckNotes<'_>) {
         if self.clients == 0 || self.per_client == 0 {
             notes.add(
                 Field::Clients,
@@ -83,7 +83,7 @@ impl SubscriptionDraft {
         }
     }
 
-    fn find_target(&self, context: &Context<'_>, notes: &mut Notes<'_>) -> Option<usize> {
+    fn find_target(&self, context: &Context<'_>, notes: &mut CheckNotes<'_>) -> Option<usize> {
         let found = match &self.target {
             None => Some(0),
             Some(name) => context.targets.iter().position(|known| known.name == *name),
@@ -102,26 +102,26 @@ impl SubscriptionDraft {
     }
 
     /// Why the group cannot do what the plan asks of HTTP/2.
-    fn http2_fault(&self, asked: WireProtocol, is_tls: bool) -> Option<&'static str> {
+    fn http2_fault(&self, asked: Protocol, is_tls: bool) -> Option<&'static str> {
         match (asked, self.protocol) {
-            (WireProtocol::Http1, _) | (WireProtocol::Http2, Protocol::Sse) => None,
-            (WireProtocol::Auto, _) if !is_tls => None,
-            (WireProtocol::Auto, Protocol::Sse) => Some(
+            (Protocol::Http1, _) | (Protocol::Http2, SubscriptionProtocol::Sse) => None,
+            (Protocol::Auto, _) if !is_tls => None,
+            (Protocol::Auto, SubscriptionProtocol::Sse) => Some(
                 "whether the streams of a client share its connection is known only when the target has chosen; \
                  write the plan's `protocol` as \"http1\" or \"http2\"",
             ),
-            (_, Protocol::SseSingle) => Some(
+            (_, SubscriptionProtocol::SseSingle) => Some(
                 "single connection mode is spoken over HTTP/1.1, and the plan's `protocol` asks for HTTP/2, where the \
                  streams of a client share its connection anyway; subscribe over \"sse\", or write `protocol = \"http1\"`",
             ),
-            (_, Protocol::GraphqlTransportWs | Protocol::GraphqlWs) => Some(
+            (_, SubscriptionProtocol::GraphqlTransportWs | SubscriptionProtocol::GraphqlWs) => Some(
                 "WebSockets are spoken over HTTP/1.1 (RFC 8441 is not), and the plan's `protocol` asks for HTTP/2; \
                  subscribe over \"sse\", or write `protocol = \"http1\"`",
             ),
         }
     }
 
-    fn read_headers(&self, variables: &[Variable], notes: &mut Notes<'_>) -> Vec<(String, Template)> {
+    fn read_headers(&self, variables: &[Variable], notes: &mut CheckNotes<'_>) -> Vec<(String, Template)> {
         let mut headers = Vec::new();
         for (at, (name, value)) in self.headers.iter().enumerate() {
             let value = read_header(name, value, variables);
@@ -131,7 +131,7 @@ impl SubscriptionDraft {
     }
 
     /// As it stands in a message or in a body.
-    fn read_operation(&self, variables: &[Variable], notes: &mut Notes<'_>) -> Template {
+    fn read_operation(&self, variables: &[Variable], notes: &mut CheckNotes<'_>) -> Template {
         let given = (!self.variables.is_empty()).then(|| {
             let read = Template::read_json(&Value::Object(self.variables.clone()), variables);
             notes.taken(Field::Variables, read)
@@ -139,7 +139,7 @@ impl SubscriptionDraft {
         graphql_body(&self.query, given.as_ref(), self.operation_name.as_deref())
     }
 
-    fn check_values(&self, subscription: &Subscription, variables: &[Variable], notes: &mut Notes<'_>) {
+    fn check_values(&self, subscription: &Subscription, variables: &[Variable], notes: &mut CheckNotes<'_>) {
         for variable in subscription.variables().into_iter().map(|index| &variables[index]) {
             let name = &variable.name;
             if variable.is_captured() {
@@ -169,7 +169,7 @@ impl SubscriptionDraft {
 }
 
 impl FanOutDraft {
-    fn check(&self, context: &Context<'_>, notes: &mut Notes<'_>) -> Option<FanOut> {
+    fn check(&self, context: &Context<'_>, notes: &mut CheckNotes<'_>) -> Option<FanOut> {
         let variables = context.variables;
         let key = self.key.as_deref().unwrap_or_default();
         if self.request_key.is_some() && self.key.is_none() {
@@ -230,12 +230,12 @@ impl FanOutDraft {
 }
 
 /// Collects what is wrong with one group.
-struct Notes<'a> {
+struct CheckNotes<'a> {
     index: usize,
     faults: &'a mut Vec<Fault>,
 }
 
-impl Notes<'_> {
+impl CheckNotes<'_> {
     fn add(&mut self, field: Field, message: impl Into<String>) {
         self.faults.push(Fault { place: Place::Subscription(self.index, field), message: message.into() });
     }

@@ -1,7 +1,7 @@
 //! The figures of subscribers, as results and reports hold them.
 
 use super::tally::{EventCounts, LinkCounts, SubscriptionTally};
-use super::{Protocol, Subscription};
+use super::{Subscription, SubscriptionProtocol};
 use crate::load::windows::{Window, WindowKind, Windows};
 use crate::measurement::figures::LatencyFigures;
 use crate::measurement::histogram::Latencies;
@@ -27,7 +27,7 @@ pub struct Subscribers {
 pub struct SubscriberGroup {
     pub name: String,
     pub target: String,
-    pub protocol: Protocol,
+    pub protocol: SubscriptionProtocol,
     pub clients: u32,
     pub per_client: u32,
     /// The request whose events are matched; absent where events are only counted.

@@ -32,7 +32,7 @@ const CONNECT_SLACK: Nanos = Nanos::from_millis(500);
 /// How operations and events travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Protocol {
+pub enum SubscriptionProtocol {
     /// The WebSocket sub-protocol of the npm package graphql-ws.
     GraphqlTransportWs,
     /// The older one, of subscriptions-transport-ws.
@@ -45,7 +45,7 @@ pub enum Protocol {
     SseSingle,
 }
 
-impl Protocol {
+impl SubscriptionProtocol {
     /// As plans write it; of WebSockets also the name of the sub-protocol.
     pub const fn name(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ pub struct SubscriptionDraft {
     /// The name of its target; the plan's first where there is none.
     pub target: Option<String>,
     pub path: String,
-    pub protocol: Protocol,
+    pub protocol: SubscriptionProtocol,
     /// As the plan's options of the wire say.
     pub is_http2: bool,
     pub headers: Vec<(String, String)>,
@@ -94,7 +94,7 @@ impl SubscriptionDraft {
             name: name.to_owned(),
             target: None,
             path: "/graphql".to_owned(),
-            protocol: Protocol::GraphqlTransportWs,
+            protocol: SubscriptionProtocol::GraphqlTransportWs,
             is_http2: false,
             headers: Vec::new(),
             clients,
@@ -113,7 +113,7 @@ impl SubscriptionDraft {
     /// Those on which events come.
     pub fn connections(&self) -> u64 {
         match self.protocol {
-            Protocol::Sse if !self.is_http2 => self.subscriptions(),
+            SubscriptionProtocol::Sse if !self.is_http2 => self.subscriptions(),
             _ => u64::from(self.clients),
         }
     }
@@ -121,7 +121,7 @@ impl SubscriptionDraft {
     /// Subscriptions on one connection.
     pub const fn subscriptions_each(&self) -> u32 {
         match self.protocol {
-            Protocol::Sse if !self.is_http2 => 1,
+            SubscriptionProtocol::Sse if !self.is_http2 => 1,
             _ => self.per_client,
         }
     }
@@ -129,7 +129,7 @@ impl SubscriptionDraft {
     /// With those over which only orders go.
     pub fn sockets(&self) -> u64 {
         match self.protocol {
-            Protocol::SseSingle => 2 * self.connections(),
+            SubscriptionProtocol::SseSingle => 2 * self.connections(),
             _ => self.connections(),
         }
     }

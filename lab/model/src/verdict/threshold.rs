@@ -61,7 +61,7 @@ impl TimeFigure {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Comparison {
+pub enum Comparator {
     Less,
     LessOrEqual,
     Greater,
@@ -75,7 +75,7 @@ pub struct Threshold {
     pub text: String,
     pub metric: Metric,
     pub scope: Scope,
-    pub comparison: Comparison,
+    pub comparison: Comparator,
     pub bound: f64,
 }
 
@@ -126,11 +126,11 @@ impl Threshold {
     /// True where the figure keeps the threshold.
     pub fn is_kept_by(&self, figure: f64) -> bool {
         match self.comparison {
-            Comparison::Less => figure < self.bound,
-            Comparison::LessOrEqual => figure <= self.bound,
-            Comparison::Greater => figure > self.bound,
-            Comparison::GreaterOrEqual => figure >= self.bound,
-            Comparison::Equal => (figure - self.bound).abs() < f64::EPSILON,
+            Comparator::Less => figure < self.bound,
+            Comparator::LessOrEqual => figure <= self.bound,
+            Comparator::Greater => figure > self.bound,
+            Comparator::GreaterOrEqual => figure >= self.bound,
+            Comparator::Equal => (figure - self.bound).abs() < f64::EPSILON,
         }
     }
 
@@ -220,13 +220,13 @@ impl Metric {
     }
 }
 
-fn split_comparison(text: &str) -> Option<(Comparison, &str)> {
+fn split_comparison(text: &str) -> Option<(Comparator, &str)> {
     let operators = [
-        ("==", Comparison::Equal),
-        ("<=", Comparison::LessOrEqual),
-        (">=", Comparison::GreaterOrEqual),
-        ("<", Comparison::Less),
-        (">", Comparison::Greater),
+        ("==", Comparator::Equal),
+        ("<=", Comparator::LessOrEqual),
+        (">=", Comparator::GreaterOrEqual),
+        ("<", Comparator::Less),
+        (">", Comparator::Greater),
     ];
     operators.iter().find_map(|(sign, kind)| text.strip_prefix(sign).map(|rest| (*kind, rest)))
 }

@@ -11,7 +11,7 @@ use crate::error::Problem;
 use crate::observer::Observer;
 use prony_model::Nanos;
 use prony_model::measurement::observation::ObservedUnit::{Count, Share};
-use reading::{Reading, unit_of_rate};
+use reading::{DatabaseReading, unit_of_rate};
 use session::Session;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::Config;
@@ -31,12 +31,12 @@ pub(crate) struct PostgresObserver {
     counters: Counters,
     /// Of the last look.
     reset: Option<String>,
-    totals: Totals,
+    totals: DatabaseTotals,
 }
 
 /// Over the whole run, as far as it was watched.
 #[derive(Debug, Default)]
-struct Totals {
+struct DatabaseTotals {
     deadlocks: f64,
     blocks_hit: f64,
     blocks_read: f64,
@@ -59,11 +59,11 @@ impl PostgresObserver {
             lost_at: None,
             counters: Counters::default(),
             reset: None,
-            totals: Totals::default(),
+            totals: DatabaseTotals::default(),
         })
     }
 
-    fn note(&mut self, reading: Reading, at: Nanos, notes: &mut Notes) {
+    fn note(&mut self, reading: DatabaseReading, at: Nanos, notes: &mut Notes) {
         if self.reset.replace(reading.reset.clone()).is_some_and(|before| before != reading.reset) {
             self.counters = Counters::default();
             notes.fault(&self.name, at, "the server's statistics were reset; the rates begin anew");
@@ -109,7 +109,7 @@ impl Observer for PostgresObserver {
                         format!("it answers again, {seconds:.1} s after it was lost"),
                     );
                 }
-                self.note(Reading::of(rows), at, notes);
+                self.note(DatabaseReading::of(rows), at, notes);
             }
             Err(cause) => {
                 // What a server counted before it was lost does not go on from there.
@@ -122,7 +122,7 @@ impl Observer for PostgresObserver {
     }
 }
 
-impl Totals {
+impl DatabaseTotals {
     fn add(&mut self, added: &Added) {
         let count = |name| added.count(name).unwrap_or_default();
         self.deadlocks += count("deadlocks a second");

@@ -58,7 +58,7 @@ group by kind"
 
 /// What one look saw.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Reading {
+pub(super) struct DatabaseReading {
     /// When the statistics were last started anew, in the server's words.
     pub(super) reset: String,
     /// Only ever rise, by the series' names.
@@ -67,7 +67,7 @@ pub(super) struct Reading {
     pub(super) is_partly_hidden: bool,
 }
 
-impl Reading {
+impl DatabaseReading {
     pub(super) fn of(rows: Vec<Row>) -> Self {
         let mut reading = Self::default();
         for state in STATES {
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn rows_become_series_and_kinds_are_few() {
         let row = |of: &str, name: &str, value| (of.to_owned(), name.to_owned(), value);
-        let reading = Reading::of(vec![
+        let reading = DatabaseReading::of(vec![
             row("reset", "2026-01-02 03:04:05+00", 0.0),
             row("count", "commits", 7.0),
             row("count", "temporary bytes", 8_192.0),
@@ -129,7 +129,7 @@ mod tests {
             row("statements", "hidden", 4.0),
         ]);
         expect![[r#"
-            Reading {
+            DatabaseReading {
                 reset: "2026-01-02 03:04:05+00",
                 counts: {
                     "commits a second": 7.0,

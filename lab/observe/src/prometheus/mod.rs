@@ -34,7 +34,7 @@ pub(crate) struct PrometheusObserver {
 
 /// What one answer holds, by the series' names.
 #[derive(Debug, Default, PartialEq)]
-struct Reading {
+struct ScrapeReading {
     levels: BTreeMap<String, (ObservedUnit, f64)>,
     rates: BTreeMap<String, (ObservedUnit, f64)>,
     /// Sum and count of histograms and summaries.
@@ -68,7 +68,7 @@ impl PrometheusObserver {
         Ok(Self { name, client, selected, counters: Counters::default(), series: BTreeSet::new() })
     }
 
-    fn note(&mut self, reading: &Reading, added: Option<&Added>, at: Nanos, notes: &mut Notes) {
+    fn note(&mut self, reading: &ScrapeReading, added: Option<&Added>, at: Nanos, notes: &mut Notes) {
         let Some(added) = added else { return };
         let mut points = Vec::new();
         for (series, (unit, value)) in &reading.levels {
@@ -115,7 +115,7 @@ impl Observer for PrometheusObserver {
             let first: String = first.chars().take(80).collect();
             notes.fault(&self.name, at, format!("not a line of Prometheus' text format: `{first}`"));
         }
-        let reading = Reading::of(&exposition, &self.selected);
+        let reading = ScrapeReading::of(&exposition, &self.selected);
         let added = self.counters.look(at, reading.counters());
         self.note(&reading, added.as_ref(), at, notes);
     }
@@ -125,7 +125,7 @@ fn is_of(exposition: &Exposition<'_>, sample: &str, selected: &str) -> bool {
     sample == selected || exposition.family_of(sample).0 == selected
 }
 
-impl Reading {
+impl ScrapeReading {
     fn of(exposition: &Exposition<'_>, selected: &[String]) -> Self {
         let mut reading = Self::default();
         for sample in &exposition.samples {

@@ -1,7 +1,7 @@
 //! Natives that begin calls and streams, and that write to streams.
 
-use super::call::{Call, CallSettings, Calls, Form};
-use super::client::{Client, Connection, connection, require_user};
+use super::call::{CallSettings, Calls, GrpcCall, GrpcForm};
+use super::client::{Connection, GrpcClient, connection, require_user};
 use super::frames::framed;
 use super::message::encode;
 use super::params::{CallParams, Metadata, ParamsError, call_params};
@@ -78,7 +78,7 @@ pub(super) fn prepare<'js>(
         return Err(refused("method to invoke cannot be empty"));
     }
     let path = if method.starts_with('/') { method } else { format!("/{method}") };
-    let (found, pool) = with_held(&ctx, &held, |client: &mut Client| {
+    let (found, pool) = with_held(&ctx, &held, |client: &mut GrpcClient| {
         (client.loaded.method(&path), client.loaded.pool.clone())
     })?;
     let method = found.ok_or_else(|| refused(&format!("method {path:?} not found in file descriptors")))?;
@@ -128,7 +128,7 @@ pub(super) fn invoke<'js>(ctx: Ctx<'js>, prepared: Value<'js>, json: String) -> 
         })?;
         let is_discarded = prepared.params.is_discarded;
         let (output, pool) = (prepared.method.output(), prepared.pool.clone());
-        let form = Form::Unary { output, pool, is_discarded };
+        let form = GrpcForm::Unary { output, pool, is_discarded };
         Ok(begin(&host, prepared, form, Some((message, true)), Some(TIMEOUT)))
     })?;
     begun.map(|id| id as f64).map_err(|message: String| go_error(&ctx, &message))
@@ -140,7 +140,7 @@ pub(super) fn stream<'js>(ctx: Ctx<'js>, prepared: Value<'js>) -> rquickjs::Resu
     let id = with_held(&ctx, &prepared, |prepared: &mut Prepared| {
         let is_discarded = prepared.params.is_discarded;
         let (input, output) = (prepared.method.input(), prepared.method.output());
-        let form = Form::Stream { input, output, pool: prepared.pool.clone(), is_discarded };
+        let form = GrpcForm::Stream { input, output, pool: prepared.pool.clone(), is_discarded };
         begin(&host, prepared, form, None, None)
     })?;
     count(&host, id, builtin::GRPC_STREAMS);
@@ -150,12 +150,12 @@ pub(super) fn stream<'js>(ctx: Ctx<'js>, prepared: Value<'js>) -> rquickjs::Resu
 fn begin(
     host: &Host,
     prepared: &Prepared,
-    form: Form,
+    form: GrpcForm,
     message: Option<(Vec<u8>, bool)>,
     timeout: Option<Nanos>,
 ) -> AskId {
     let Prepared { connection, params, tags, own_tags, path, .. } = prepared;
-    let is_counted = matches!(form, Form::Unary { .. });
+    let is_counted = matches!(form, GrpcForm::Unary { .. });
     let settings = settings(connection, form, *tags, own_tags.clone());
     let (timeout, metadata) = (params.timeout.or(timeout), &params.metadata);
     open(host, settings, Opening { path, connection, timeout, metadata, message, is_counted })
@@ -165,7 +165,7 @@ fn begin(
 pub(super) fn health<'js>(ctx: Ctx<'js>, held: Value<'js>, service: String) -> rquickjs::Result<f64> {
     require_user(&ctx, "invoking RPC methods")?;
     let (host, connection) = (host_of(&ctx), connection(&ctx, &held)?);
-    let settings = settings(&connection, Form::Health, host.user().tags, Vec::new());
+    let settings = settings(&connection, GrpcForm::Health, host.user().tags, Vec::new());
     let message = Some((HealthRequest { service }.encode_to_vec(), true));
     let (path, metadata) = (HEALTH, &Metadata::new());
     let opening =
@@ -178,7 +178,7 @@ pub(super) fn reflect<'js>(ctx: Ctx<'js>, held: Value<'js>, version: usize) -> r
     let (host, connection) = (host_of(&ctx), connection(&ctx, &held)?);
     let (reflection, first) = Reflection::new();
     let is_last_version = version + 1 >= SERVICES.len();
-    let form = Form::Reflection { state: Box::new(reflection), is_last_version };
+    let form = GrpcForm::Reflection { state: Box::new(reflection), is_last_version };
     let settings = settings(&connection, form, host.user().tags, Vec::new());
     let path = format!("/{}/ServerReflectionInfo", SERVICES[version.min(SERVICES.len() - 1)]);
     let opening = Opening {
@@ -194,7 +194,7 @@ pub(super) fn reflect<'js>(ctx: Ctx<'js>, held: Value<'js>, version: usize) -> r
 
 fn settings(
     connection: &Connection,
-    form: Form,
+    form: GrpcForm,
     tags: Tags,
     own_tags: Vec<(String, String)>,
 ) -> CallSettings {
@@ -214,7 +214,7 @@ fn settings(
 fn open(host: &Host, settings: CallSettings, opening: Opening<'_>) -> AskId {
     let Opening { path, connection, timeout, message, is_counted, .. } = opening;
     let (target, now) = (settings.target, host.now());
-    let mut call = Call::new(settings, now, host.user().iteration);
+    let mut call = GrpcCall::new(settings, now, host.user().iteration);
     let first = message.map(|(message, is_last)| (framed(&message, call.send_bytes_max), is_last));
     if let Some((Err(status), _)) = &first {
         call.end_early(status.clone(), now);
@@ -299,7 +299,7 @@ pub(super) fn write(ctx: Ctx<'_>, id: f64, json: String) {
         let Some(call) = user.data.get::<Calls>().0.get_mut(&id).filter(|call| call.end.is_none()) else {
             return;
         };
-        let Form::Stream { input, .. } = &call.form else { return };
+        let GrpcForm::Stream { input, .. } = &call.form else { return };
         let encoded = encode(input, &json).map_err(|error| {
             let message = format!("can't serialise request object to protocol buffer: proto: {error}");
             Status::new(Code::UNKNOWN, message)

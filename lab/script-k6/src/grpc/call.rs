@@ -13,11 +13,11 @@ use std::collections::{HashMap, VecDeque};
 
 /// A user's calls, kept in [`crate::host::UserState::data`].
 #[derive(Debug, Default)]
-pub(super) struct Calls(pub(super) HashMap<AskId, Call>);
+pub(super) struct Calls(pub(super) HashMap<AskId, GrpcCall>);
 
 #[derive(Debug)]
-pub(super) struct Call {
-    pub(super) form: Form,
+pub(super) struct GrpcCall {
+    pub(super) form: GrpcForm,
     /// Index into the run's targets.
     pub(super) target: usize,
     /// How its connection is named where it cannot be opened.
@@ -40,7 +40,7 @@ pub(super) struct Call {
 
 /// What is done with responses.
 #[derive(Debug, Clone)]
-pub(super) enum Form {
+pub(super) enum GrpcForm {
     /// The connection of a client is being opened.
     Connection,
     Unary {
@@ -75,7 +75,7 @@ pub(super) struct End {
 /// What a new call is made of.
 #[derive(Debug)]
 pub(super) struct CallSettings {
-    pub(super) form: Form,
+    pub(super) form: GrpcForm,
     pub(super) target: usize,
     pub(super) address: String,
     pub(super) tags: Tags,
@@ -84,7 +84,7 @@ pub(super) struct CallSettings {
     pub(super) send_bytes_max: usize,
 }
 
-impl Call {
+impl GrpcCall {
     pub(super) fn new(settings: CallSettings, began: Nanos, iteration: u64) -> Self {
         let CallSettings { form, target, address, tags, own_tags, receive_bytes_max, send_bytes_max } =
             settings;
@@ -145,7 +145,7 @@ impl Call {
                 self.note_peer(&failed.peer);
                 let dial = dial(&failed, &self.address);
                 let status = match self.form {
-                    Form::Connection if failed.fault.kind != CallFaultKind::Timeout => {
+                    GrpcForm::Connection if failed.fault.kind != CallFaultKind::Timeout => {
                         let error = dial_error(failed.fault.kind, &dial);
                         // k6 tries TLS again until the timeout is over.
                         let is_tls = failed.fault.kind.transport() == TransportError::Tls;
@@ -190,7 +190,7 @@ impl Call {
 
     /// A call that is no stream has one message.
     fn checked(&self, status: Status) -> Status {
-        if !matches!(self.form, Form::Unary { .. } | Form::Health) {
+        if !matches!(self.form, GrpcForm::Unary { .. } | GrpcForm::Health) {
             return status;
         }
         let refused = |what: &str| Status::new(Code::INTERNAL, format!("cardinality violation: {what}"));

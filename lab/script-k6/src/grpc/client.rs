@@ -1,9 +1,9 @@
 //! Natives of a client: what it loads, and its connection.
 
-use super::call::{Call, CallSettings, Calls, Form};
+use super::call::{CallSettings, Calls, GrpcCall, GrpcForm};
 use super::frames::{RECEIVE_BYTES_MAX, SEND_BYTES_MAX};
 use super::params::{ConnectParams, Metadata, ParamsError, connect_params};
-use super::protos::{Load, Loaded, MethodInfo, Protos};
+use super::protos::{Load, LoadedProtos, MethodInfo, Protos};
 use super::samples::announce;
 use super::status::{Code, Status};
 use crate::host::{Host, host_of};
@@ -21,8 +21,8 @@ const DEFAULT_PORT: u16 = 443;
 
 /// What an object of JavaScript holds.
 #[derive(Debug, Default)]
-pub(super) struct Client {
-    pub(super) loaded: Loaded,
+pub(super) struct GrpcClient {
+    pub(super) loaded: LoadedProtos,
     pub(super) connection: Option<Connection>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Connection {
 struct Connected(Vec<usize>);
 
 pub(super) fn new(ctx: Ctx<'_>) -> rquickjs::Result<Value<'_>> {
-    hold(&ctx, Client::default())
+    hold(&ctx, GrpcClient::default())
 }
 
 pub(super) fn require_user(ctx: &Ctx<'_>, what: &str) -> rquickjs::Result<()> {
@@ -60,7 +60,7 @@ pub(super) fn require_user(ctx: &Ctx<'_>, what: &str) -> rquickjs::Result<()> {
 
 /// The connection of a client that is connected.
 pub(super) fn connection(ctx: &Ctx<'_>, held: &Value<'_>) -> rquickjs::Result<Connection> {
-    let connection = with_held(ctx, held, |client: &mut Client| client.connection.clone())?;
+    let connection = with_held(ctx, held, |client: &mut GrpcClient| client.connection.clone())?;
     let connection = connection.filter(|connection| connection.is_open);
     connection.ok_or_else(|| go_error(ctx, "no gRPC connection, you must call connect first"))
 }
@@ -125,7 +125,7 @@ pub(super) fn add_to_client(
 ) -> rquickjs::Result<Vec<MethodInfo>> {
     let host = host_of(ctx);
     let (protos, script) = (host.script.shared::<Protos>(), &host.script);
-    let found = with_held(ctx, held, |client: &mut Client| {
+    let found = with_held(ctx, held, |client: &mut GrpcClient| {
         protos.load(&mut client.loaded, load, &script.modules, &script.entry)
     })?;
     found.map_err(|message| go_error(ctx, &message))
@@ -150,7 +150,7 @@ pub(super) fn connect<'js>(
     let (timeout, began) = (params.timeout, host.now());
     let connection = connection_to(&host, &address, params).map_err(|message| go_error(&ctx, &message))?;
     let id = open(&host, &connection, timeout, began);
-    with_held(&ctx, &held, |client: &mut Client| client.connection = Some(connection))?;
+    with_held(&ctx, &held, |client: &mut GrpcClient| client.connection = Some(connection))?;
     Ok(id as f64)
 }
 
@@ -210,7 +210,7 @@ fn claim(
 fn open(host: &Host, connection: &Connection, timeout: Nanos, began: Nanos) -> AskId {
     let (mut user, target) = (host.user(), connection.target);
     let settings = CallSettings {
-        form: Form::Connection,
+        form: GrpcForm::Connection,
         target,
         address: connection.address.clone(),
         tags: user.tags,
@@ -219,7 +219,7 @@ fn open(host: &Host, connection: &Connection, timeout: Nanos, began: Nanos) -> A
         send_bytes_max: 0,
     };
     let (id, iteration) = (user.waits.new_id(), user.iteration);
-    user.data.get::<Calls>().0.insert(id, Call::new(settings, began, iteration));
+    user.data.get::<Calls>().0.insert(id, GrpcCall::new(settings, began, iteration));
     drop(user);
     host.outgoing().asks.push(Ask::OpenChannel(ChannelOpening { id, target, timeout }));
     id
@@ -227,7 +227,7 @@ fn open(host: &Host, connection: &Connection, timeout: Nanos, began: Nanos) -> A
 
 /// The connection is open; true where the server is to be asked what it has.
 pub(super) fn connected<'js>(ctx: Ctx<'js>, held: Value<'js>) -> rquickjs::Result<bool> {
-    with_held(&ctx, &held, |client: &mut Client| {
+    with_held(&ctx, &held, |client: &mut GrpcClient| {
         let Some(connection) = &mut client.connection else { return false };
         connection.is_open = true;
         connection.reflects
@@ -242,7 +242,7 @@ pub(super) fn close<'js>(ctx: Ctx<'js>, held: Value<'js>) -> rquickjs::Result<()
 
 /// Calls that go on are ended.
 fn disconnect(ctx: &Ctx<'_>, held: &Value<'_>) -> rquickjs::Result<()> {
-    let connection = with_held(ctx, held, |client: &mut Client| client.connection.take())?;
+    let connection = with_held(ctx, held, |client: &mut GrpcClient| client.connection.take())?;
     let Some(Connection { target, .. }) = connection else { return Ok(()) };
     let host = host_of(ctx);
     let now = host.now();

@@ -25,7 +25,7 @@ pub(super) enum Load {
 
 /// All that a client has loaded.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Loaded {
+pub(super) struct LoadedProtos {
     loads: Vec<Load>,
     pub(super) pool: DescriptorPool,
 }
@@ -45,7 +45,7 @@ impl Protos {
     /// Adds to what is loaded; the methods of what was added.
     pub(super) fn load(
         &self,
-        loaded: &mut Loaded,
+        loaded: &mut LoadedProtos,
         load: Load,
         modules: &Arc<dyn Modules>,
         entry: &str,
@@ -65,12 +65,12 @@ impl Protos {
             pools.insert(loads.clone(), pool.clone());
             pool
         };
-        *loaded = Loaded { loads, pool };
+        *loaded = LoadedProtos { loads, pool };
         Ok(methods(&loaded.pool, &names))
     }
 }
 
-impl Loaded {
+impl LoadedProtos {
     /// By `/package.Service/Method`.
     pub(super) fn method(&self, path: &str) -> Option<MethodDescriptor> {
         let (service, method) = path.strip_prefix('/')?.split_once('/')?;

@@ -11,7 +11,7 @@ pub(super) const SERVICES: [&str; 2] =
 const FILES_MAX: usize = 10_000;
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-struct Request {
+struct ReflectionRequest {
     #[prost(string, tag = "3")]
     file_by_filename: String,
     #[prost(string, tag = "4")]
@@ -21,7 +21,7 @@ struct Request {
 }
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
-struct Response {
+struct ReflectionResponse {
     #[prost(message, optional, tag = "4")]
     files: Option<Files>,
     #[prost(message, optional, tag = "6")]
@@ -75,7 +75,7 @@ pub(super) struct Reflection {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum ReflectionStep {
     /// A message to send.
     Ask(Vec<u8>),
     /// All files, each a `FileDescriptorProto`.
@@ -98,16 +98,22 @@ impl Reflection {
 
     fn request(&self) -> Vec<u8> {
         let request = match &self.asked {
-            Question::Services => Request { list_services: "*".to_owned(), ..Request::default() },
-            Question::Service(name) => Request { file_containing_symbol: name.clone(), ..Request::default() },
-            Question::File(name) => Request { file_by_filename: name.clone(), ..Request::default() },
+            Question::Services => {
+                ReflectionRequest { list_services: "*".to_owned(), ..ReflectionRequest::default() }
+            }
+            Question::Service(name) => {
+                ReflectionRequest { file_containing_symbol: name.clone(), ..ReflectionRequest::default() }
+            }
+            Question::File(name) => {
+                ReflectionRequest { file_by_filename: name.clone(), ..ReflectionRequest::default() }
+            }
         };
         request.encode_to_vec()
     }
 
     /// Takes the response to what was asked.
-    pub(super) fn take(&mut self, message: &[u8]) -> Result<Next, String> {
-        let response = Response::decode(message).map_err(|error| error.to_string())?;
+    pub(super) fn take(&mut self, message: &[u8]) -> Result<ReflectionStep, String> {
+        let response = ReflectionResponse::decode(message).map_err(|error| error.to_string())?;
         if let Some(error) = response.error {
             let text = error.message;
             match &self.asked {
@@ -145,7 +151,7 @@ impl Reflection {
         Ok(())
     }
 
-    fn next(&mut self) -> Next {
+    fn next(&mut self) -> ReflectionStep {
         while let Some(question) = self.waiting.pop_front() {
             let is_new = match &question {
                 Question::Services => true,
@@ -154,10 +160,10 @@ impl Reflection {
             };
             if is_new {
                 self.asked = question;
-                return Next::Ask(self.request());
+                return ReflectionStep::Ask(self.request());
             }
         }
-        Next::Whole(std::mem::take(&mut self.files))
+        ReflectionStep::Whole(std::mem::take(&mut self.files))
     }
 }
 
@@ -180,29 +186,32 @@ mod tests {
     }
 
     fn response(files: &[Vec<u8>]) -> Vec<u8> {
-        Response { files: Some(Files { file: files.to_vec() }), ..Response::default() }.encode_to_vec()
+        ReflectionResponse { files: Some(Files { file: files.to_vec() }), ..ReflectionResponse::default() }
+            .encode_to_vec()
     }
 
-    fn asked(next: &Next) -> (String, String) {
-        let Next::Ask(bytes) = next else { panic!("{next:?}") };
-        let request = Request::decode(bytes.as_slice()).unwrap();
+    fn asked(next: &ReflectionStep) -> (String, String) {
+        let ReflectionStep::Ask(bytes) = next else { panic!("{next:?}") };
+        let request = ReflectionRequest::decode(bytes.as_slice()).unwrap();
         (request.file_containing_symbol, request.file_by_filename)
     }
 
     #[test]
     fn services_then_files_that_others_depend_on_are_asked_for_once() {
         let (mut reflection, first) = Reflection::new();
-        assert_eq!(Request::decode(first.as_slice()).unwrap().list_services, "*");
+        assert_eq!(ReflectionRequest::decode(first.as_slice()).unwrap().list_services, "*");
         let service = |name: &str| Service { name: name.to_owned() };
         let services = Services { service: vec![service("p.A"), service("p.B"), service("p.C")] };
-        let listed = Response { services: Some(services), ..Response::default() }.encode_to_vec();
+        let listed =
+            ReflectionResponse { services: Some(services), ..ReflectionResponse::default() }.encode_to_vec();
         assert_eq!(asked(&reflection.take(&listed).unwrap()), ("p.A".to_owned(), String::new()));
         let both = file("ab.proto", &["A", "B"], &["shared.proto"]);
         let next = reflection.take(&response(&[both])).unwrap();
         assert_eq!(asked(&next), ("p.C".to_owned(), String::new()), "B is known by then");
         let next = reflection.take(&response(&[file("c.proto", &["C"], &["shared.proto"])])).unwrap();
         assert_eq!(asked(&next), (String::new(), "shared.proto".to_owned()));
-        let Next::Whole(files) = reflection.take(&response(&[file("shared.proto", &[], &[])])).unwrap()
+        let ReflectionStep::Whole(files) =
+            reflection.take(&response(&[file("shared.proto", &[], &[])])).unwrap()
         else {
             panic!("nothing is left to ask")
         };
@@ -213,7 +222,7 @@ mod tests {
     fn an_error_says_what_was_asked() {
         let (mut reflection, _) = Reflection::new();
         let error = Some(Error { code: 7, message: "no".to_owned() });
-        let refused = Response { error, ..Response::default() }.encode_to_vec();
+        let refused = ReflectionResponse { error, ..ReflectionResponse::default() }.encode_to_vec();
         assert_eq!(reflection.take(&refused), Err("can't list services: no".to_owned()));
     }
 }

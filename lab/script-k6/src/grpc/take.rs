@@ -1,11 +1,11 @@
 //! Natives that give scripts what has come of their calls and streams.
 
-use super::call::{Call, Calls, End, Form, shown};
+use super::call::{Calls, End, GrpcCall, GrpcForm, shown};
 use super::client::add_to_client;
 use super::frames::{SEND_BYTES_MAX, framed};
 use super::message::{decode, details, error};
 use super::protos::Load;
-use super::reflection::Next;
+use super::reflection::ReflectionStep;
 use super::samples::{count, sample};
 use super::status::{Code, Status};
 use crate::host::{Host, host_of};
@@ -68,7 +68,7 @@ pub(super) fn take<'js>(ctx: Ctx<'js>, id: f64, client: Opt<Value<'js>>) -> rqui
     let (messages, form) = {
         let mut user = host.user();
         match user.data.get::<Calls>().0.get_mut(&id) {
-            Some(call) if matches!(call.form, Form::Stream { .. }) => {
+            Some(call) if matches!(call.form, GrpcForm::Stream { .. }) => {
                 (std::mem::take(&mut call.messages), call.form.clone())
             }
             _ => return Ok(Value::new_undefined(ctx)),
@@ -108,14 +108,14 @@ fn advance_reflection(host: &Host, id: AskId) -> Option<Vec<Vec<u8>>> {
     let mut user = host.user();
     let call = user.data.get::<Calls>().0.get_mut(&id)?;
     loop {
-        let Form::Reflection { state, .. } = &mut call.form else { return None };
+        let GrpcForm::Reflection { state, .. } = &mut call.form else { return None };
         let next = state.take(&call.messages.pop_front()?);
         match next {
-            Ok(Next::Whole(files)) => {
+            Ok(ReflectionStep::Whole(files)) => {
                 call.end_early(Status::new(Code::CANCELED, "context canceled"), now);
                 return Some(files);
             }
-            Ok(Next::Ask(message)) => match framed(&message, SEND_BYTES_MAX) {
+            Ok(ReflectionStep::Ask(message)) => match framed(&message, SEND_BYTES_MAX) {
                 Ok(bytes) => {
                     host.outgoing().asks.push(Ask::SendBytes { id, bytes, is_last: false });
                 }
@@ -127,14 +127,14 @@ fn advance_reflection(host: &Host, id: AskId) -> Option<Vec<Vec<u8>>> {
 }
 
 /// Takes a call that is over, once its sample is recorded.
-fn finish(host: &Host, id: AskId) -> Option<(Call, End)> {
+fn finish(host: &Host, id: AskId) -> Option<(GrpcCall, End)> {
     let end = {
         let mut user = host.user();
         let call = user.data.get::<Calls>().0.get_mut(&id)?;
         let end = call.end.clone()?;
         // A stream whose script sends what is no message is canceled, as k6 counts it.
         let is_canceled =
-            end.is_early && end.status.code == Code::UNKNOWN && matches!(call.form, Form::Stream { .. });
+            end.is_early && end.status.code == Code::UNKNOWN && matches!(call.form, GrpcForm::Stream { .. });
         let code = if is_canceled { Code::CANCELED } else { end.status.code };
         if host.recorder().sets().system().has(SystemTag::Status) {
             call.set_tag(SystemTag::Status.as_str(), code.0.to_string());
@@ -147,10 +147,11 @@ fn finish(host: &Host, id: AskId) -> Option<(Call, End)> {
     let (is_call, unseen) = {
         let mut user = host.user();
         let call = user.data.get::<Calls>().0.get(&id)?;
-        let is_stream = matches!(call.form, Form::Stream { .. });
+        let is_stream = matches!(call.form, GrpcForm::Stream { .. });
         // Reflection that has found all is given up without a sample, as in k6.
-        let is_reflected = matches!(call.form, Form::Reflection { .. }) && end.status.code == Code::CANCELED;
-        let is_call = !matches!(call.form, Form::Connection) && !is_reflected;
+        let is_reflected =
+            matches!(call.form, GrpcForm::Reflection { .. }) && end.status.code == Code::CANCELED;
+        let is_call = !matches!(call.form, GrpcForm::Connection) && !is_reflected;
         (is_call, if is_stream { call.messages.len() } else { 0 })
     };
     (0..unseen).for_each(|_| count(host, id, builtin::GRPC_STREAMS_MSGS_RECEIVED));
@@ -162,20 +163,22 @@ fn finish(host: &Host, id: AskId) -> Option<(Call, End)> {
     Some((call, end))
 }
 
-fn value_of<'js>(ctx: &Ctx<'js>, call: &Call, end: &End) -> rquickjs::Result<Value<'js>> {
+fn value_of<'js>(ctx: &Ctx<'js>, call: &GrpcCall, end: &End) -> rquickjs::Result<Value<'js>> {
     let status = &end.status;
     let refused = |message: &str| Err(go_error(ctx, message));
     let json = match &call.form {
-        Form::Connection if status.is_ok() => json!(true),
-        Form::Connection => return refused(&status.message),
-        Form::Health if status.is_ok() => {
+        GrpcForm::Connection if status.is_ok() => json!(true),
+        GrpcForm::Connection => return refused(&status.message),
+        GrpcForm::Health if status.is_ok() => {
             let message = call.messages.front().map(Vec::as_slice).unwrap_or_default();
             json!(HealthResponse::decode(message).unwrap_or_default().status)
         }
-        Form::Health => return refused(&status.described()),
-        Form::Reflection { is_last_version: false, .. } if status.code == Code::UNIMPLEMENTED => json!(false),
-        Form::Reflection { .. } => return refused(&reflection_error(status)),
-        Form::Unary { output, pool, is_discarded } => {
+        GrpcForm::Health => return refused(&status.described()),
+        GrpcForm::Reflection { is_last_version: false, .. } if status.code == Code::UNIMPLEMENTED => {
+            json!(false)
+        }
+        GrpcForm::Reflection { .. } => return refused(&reflection_error(status)),
+        GrpcForm::Unary { output, pool, is_discarded } => {
             let message = call.messages.front().map(Vec::as_slice).unwrap_or_default();
             let message = if *is_discarded { Ok(Json::Null) } else { decode(output, message) };
             let message = message.map_err(|error| {
@@ -189,7 +192,7 @@ fn value_of<'js>(ctx: &Ctx<'js>, call: &Call, end: &End) -> rquickjs::Result<Val
                 "status": status.code.0,
             })
         }
-        Form::Stream { pool, .. } => {
+        GrpcForm::Stream { pool, .. } => {
             let mut events = data_events(&call.form, &call.messages);
             if !status.is_ok() {
                 events.push(error_event(status, pool));
@@ -208,8 +211,8 @@ fn reflection_error(status: &Status) -> String {
     format!("can't list services: {}", status.described())
 }
 
-fn data_events(form: &Form, messages: &VecDeque<Vec<u8>>) -> Vec<Json> {
-    let Form::Stream { output, is_discarded, .. } = form else { return Vec::new() };
+fn data_events(form: &GrpcForm, messages: &VecDeque<Vec<u8>>) -> Vec<Json> {
+    let GrpcForm::Stream { output, is_discarded, .. } = form else { return Vec::new() };
     let event = |message: &Vec<u8>| {
         let data = if *is_discarded { Ok(json!({})) } else { decode(output, message) };
         match data {

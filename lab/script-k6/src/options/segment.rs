@@ -172,7 +172,7 @@ impl Segment {
         if users == 0 {
             return 0;
         }
-        if users % self.dealt.cycle == 0 {
+        if users.is_multiple_of(self.dealt.cycle) {
             return self.scale(iterations);
         }
         let of = |index| deal(&self.lengths, index, self.dealt.cycle).scale(users);

@@ -17,7 +17,7 @@ const NIL: &str = "redis: nil";
 
 /// What an object of JavaScript holds.
 #[derive(Debug)]
-struct Client {
+struct RedisClient {
     options: RedisOptions,
     has_connected: bool,
 }
@@ -62,15 +62,15 @@ fn client<'js>(ctx: Ctx<'js>, given: Value<'js>) -> rquickjs::Result<Value<'js>>
         return Err(go_error(&ctx, &format!("invalid options type: {kind}; expected string or object")));
     };
     let options = options.map_err(|why| go_error(&ctx, &format!("invalid options; reason: {why}")))?;
-    hold(&ctx, Client { options, has_connected: false })
+    hold(&ctx, RedisClient { options, has_connected: false })
 }
 
 fn pool_size<'js>(ctx: Ctx<'js>, held: Value<'js>) -> rquickjs::Result<usize> {
-    with_held(&ctx, &held, |client: &mut Client| client.options.pool_size)
+    with_held(&ctx, &held, |client: &mut RedisClient| client.options.pool_size)
 }
 
 fn is_connected<'js>(ctx: Ctx<'js>, held: Value<'js>) -> rquickjs::Result<bool> {
-    with_held(&ctx, &held, |client: &mut Client| client.has_connected)
+    with_held(&ctx, &held, |client: &mut RedisClient| client.has_connected)
 }
 
 /// Sends a command; the callback is called, with its number, when something comes of it.
@@ -94,7 +94,7 @@ fn send<'js>(
         text.ok_or_else(|| go_error(&ctx, &refused()))
     });
     let arguments = arguments.collect::<rquickjs::Result<Vec<_>>>()?;
-    let options = with_held(&ctx, &held, |client: &mut Client| {
+    let options = with_held(&ctx, &held, |client: &mut RedisClient| {
         client.has_connected = true;
         client.options.clone()
     })?;
@@ -167,7 +167,7 @@ fn open<'js>(ctx: &Ctx<'js>, host: &Host, command: Command, callback: Function<'
 }
 
 /// What has become of a command.
-enum Progress {
+enum CommandProgress {
     Waits,
     /// Its connection was dead before.
     Again,
@@ -185,7 +185,7 @@ fn take<'js>(ctx: Ctx<'js>, id: f64, callback: Function<'js>) -> rquickjs::Resul
         return Ok(Value::new_undefined(ctx));
     };
     let progress = advance(&ctx, &host, id, &mut command, &callback);
-    if matches!(progress, Progress::Waits) {
+    if matches!(progress, CommandProgress::Waits) {
         host.user().data.get::<Commands>().0.insert(id, command);
         return Ok(Value::new_undefined(ctx));
     }
@@ -195,20 +195,20 @@ fn take<'js>(ctx: Ctx<'js>, id: f64, callback: Function<'js>) -> rquickjs::Resul
     }
     host.off_news(id);
     match progress {
-        Progress::Again => {
+        CommandProgress::Again => {
             (command.is_reused, command.received) = (false, Vec::new());
             open(&ctx, &host, command, callback);
             Ok(Value::new_undefined(ctx))
         }
-        Progress::Replied(reply) => {
+        CommandProgress::Replied(reply) => {
             host.outgoing().asks.push(Ask::KeepChannel(id));
             value_of(&ctx, reply, true)
         }
-        Progress::Failed(message) => {
+        CommandProgress::Failed(message) => {
             host.outgoing().asks.push(Ask::DropCall(id));
             Err(go_error(&ctx, &message))
         }
-        Progress::Waits => Ok(Value::new_undefined(ctx)),
+        CommandProgress::Waits => Ok(Value::new_undefined(ctx)),
     }
 }
 
@@ -224,7 +224,7 @@ fn advance<'js>(
     id: AskId,
     command: &mut Command,
     callback: &Function<'js>,
-) -> Progress {
+) -> CommandProgress {
     loop {
         let heard = host.user().waits.take(id);
         match heard {
@@ -244,7 +244,7 @@ fn advance<'js>(
         }
     }
     let is_late = command.timer.is_some_and(|timer| !host.user().waits.has_timer(timer));
-    if is_late { Progress::Failed("i/o timeout".to_owned()) } else { Progress::Waits }
+    if is_late { CommandProgress::Failed("i/o timeout".to_owned()) } else { CommandProgress::Waits }
 }
 
 /// Writes the command; to a new connection first who the client is and which database it means.
@@ -277,32 +277,32 @@ fn begin<'js>(ctx: &Ctx<'js>, host: &Host, id: AskId, command_: &mut Command, ca
 }
 
 /// None where the reply is not whole.
-fn take_replies(command: &mut Command) -> Option<Progress> {
+fn take_replies(command: &mut Command) -> Option<CommandProgress> {
     loop {
         match reply(&command.received) {
             Ok(None) => return None,
-            Err(error) => return Some(Progress::Failed(error.to_string())),
+            Err(error) => return Some(CommandProgress::Failed(error.to_string())),
             Ok(Some((Reply::Error(message), _))) if command.greetings > 0 => {
-                return Some(Progress::Failed(message));
+                return Some(CommandProgress::Failed(message));
             }
             Ok(Some((_, bytes))) if command.greetings > 0 => {
                 command.greetings -= 1;
                 command.received.drain(..bytes);
             }
             Ok(Some((reply, bytes))) if bytes == command.received.len() => {
-                return Some(Progress::Replied(reply));
+                return Some(CommandProgress::Replied(reply));
             }
-            Ok(Some(_)) => return Some(Progress::Failed("redis: more than one reply".to_owned())),
+            Ok(Some(_)) => return Some(CommandProgress::Failed("redis: more than one reply".to_owned())),
         }
     }
 }
 
-fn failed_progress(command: &Command, failed: &Failed) -> Progress {
+fn failed_progress(command: &Command, failed: &Failed) -> CommandProgress {
     if command.is_reused && command.received.is_empty() {
-        return Progress::Again;
+        return CommandProgress::Again;
     }
     let long = command.options.url().map(|url| Fault::of_call(&failed.fault, &failed.peer, &url).long);
-    Progress::Failed(long.unwrap_or_else(|| failed.fault.message.clone()))
+    CommandProgress::Failed(long.unwrap_or_else(|| failed.fault.message.clone()))
 }
 
 /// What is not there, and an error, are thrown, within a list given.

@@ -1,7 +1,7 @@
 //! A store whose power is lost at any moment: what was acknowledged as durable is there, nothing is half-made, and it
 //! goes on. `PRONY_GRAPH_LOSSES` for more of them.
 
-use super::{Change, Disk, Done, Event, Journal, Lie, is_called};
+use super::{Disk, DiskChange, DiskEvent, Done, Journal, Lie, is_called};
 use crate::log::format::HEAD_BYTES;
 use crate::types::value::{Kind, Value};
 use crate::write::{Keep, Write};
@@ -23,7 +23,7 @@ const WRITES: u64 = 40;
 struct Life {
     before: Disk,
     known: Bounds,
-    events: Vec<Event>,
+    events: Vec<DiskEvent>,
 }
 
 /// How many writes were sure to be on the disk, whatever was promised, how many were acknowledged, and how many begun.
@@ -107,17 +107,17 @@ fn count(store: &Store) -> Result<u64, String> {
 }
 
 /// Opens the graph below `root`, makes writes in groups that chance chooses, with two snapshots meanwhile.
-fn live(root: &Path, durability: Durability, chance: &mut ChaCha8Rng) -> Vec<Event> {
+fn live(root: &Path, durability: Durability, chance: &mut ChaCha8Rng) -> Vec<DiskEvent> {
     let journal = Journal::begin(root);
     let store = Store::open(&root.join("a/graph"), options(durability)).unwrap();
     let first = count(&store).unwrap();
     std::thread::scope(|scope| {
         for number in first..first + WRITES {
-            journal.note(Event::Begun(number + 1));
+            journal.note(DiskEvent::Begun(number + 1));
             let acknowledged = Arc::clone(&journal);
             let done = move |outcome: Result<(), _>| {
                 assert!(outcome.is_ok());
-                acknowledged.note(Event::Acknowledged(number + 1));
+                acknowledged.note(DiskEvent::Acknowledged(number + 1));
             };
             if chance.random_bool(0.4) {
                 let (sender, receiver) = std::sync::mpsc::channel();
@@ -152,8 +152,9 @@ impl Life {
     /// The process was killed at some moment; another goes on with what it has left, of which not all is on the disk.
     fn second(&self, durability: Durability, chance: &mut ChaCha8Rng) -> Self {
         // Names that no directory was synced with are rare, and the worst to go on with.
-        let is_worst =
-            |at: &usize| matches!(self.events[at - 1], Event::Done(Done::Rename { .. } | Done::Create(_)));
+        let is_worst = |at: &usize| {
+            matches!(self.events[at - 1], DiskEvent::Done(Done::Rename { .. } | Done::Create(_)))
+        };
         let worst: Vec<usize> = (1..self.events.len()).filter(is_worst).collect();
         let at = if chance.random() {
             worst[chance.random_range(0..worst.len())]
@@ -172,15 +173,17 @@ impl Life {
         let (mut bounds, mut written) = (self.known, None);
         for event in &self.events[..at] {
             match event {
-                Event::Done(Done::Change(path, Change::Write { at: HEAD_BYTES.., .. }))
+                DiskEvent::Done(Done::Change(path, DiskChange::Write { at: HEAD_BYTES.., .. }))
                     if is_called(path, "log-") =>
                 {
                     written = Some(path);
                 }
-                Event::Done(Done::Sync(path)) if written == Some(path) => bounds.sure = bounds.acknowledged,
-                Event::Acknowledged(number) => bounds.acknowledged = bounds.acknowledged.max(*number),
-                Event::Begun(number) => bounds.begun = bounds.begun.max(*number),
-                Event::Done(_) => {}
+                DiskEvent::Done(Done::Sync(path)) if written == Some(path) => {
+                    bounds.sure = bounds.acknowledged;
+                }
+                DiskEvent::Acknowledged(number) => bounds.acknowledged = bounds.acknowledged.max(*number),
+                DiskEvent::Begun(number) => bounds.begun = bounds.begun.max(*number),
+                DiskEvent::Done(_) => {}
             }
         }
         bounds

@@ -8,14 +8,16 @@ use prony_source::{ChangeSignal, Events};
 
 use super::{after::ExecutedOperation, before::InterceptedOperation};
 use crate::graphql::{
-    core::{CoreEngine, CoreServed, ExecutionContext as _},
+    core::CoreEngine,
+    execution::ExecutionContext as _,
     pipeline::Prepared,
     plan::{Plan, Step},
     roles::Asker,
+    served::CoreServed,
 };
 
 /// Everything that a feed needs to its end.
-struct Feed {
+struct InterceptedFeed {
     core: Rc<CoreEngine>,
     served: CoreServed,
     /// As it was asked.
@@ -32,7 +34,7 @@ pub(crate) fn events(
     live: impl Fn(&Arc<Plan>, &Variables, Box<dyn ChangeSignal>) -> Events + 'static,
     refuses: impl Fn() + 'static,
 ) -> Events {
-    let feed = Feed {
+    let feed = InterceptedFeed {
         core: Rc::clone(core),
         served: prepared.served.clone(),
         plan: Arc::clone(&prepared.plan),
@@ -44,7 +46,7 @@ pub(crate) fn events(
 }
 
 async fn begun(
-    feed: Rc<Feed>,
+    feed: Rc<InterceptedFeed>,
     live: impl Fn(&Arc<Plan>, &Variables, Box<dyn ChangeSignal>) -> Events,
     refuses: impl Fn(),
 ) -> Events {
@@ -90,7 +92,12 @@ fn only(result: FieldResult) -> Events {
     Box::pin(stream::iter([result]))
 }
 
-async fn ended(feed: &Feed, plan: &Plan, variables: &Variables, result: FieldResult) -> FieldResult {
+async fn ended(
+    feed: &InterceptedFeed,
+    plan: &Plan,
+    variables: &Variables,
+    result: FieldResult,
+) -> FieldResult {
     let interception = feed.plan.interception.as_ref().expect("the plan has interceptors");
     let executed = ExecutedOperation {
         served: &feed.served,

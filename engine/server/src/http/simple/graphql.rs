@@ -16,11 +16,10 @@ use super::{SimpleRequest, response};
 use crate::{
     access::{Known, Peer},
     graphql::{
-        CoreEngine, ExecutionContext as _, KeptResponse, RequestContext, StageClock,
-        control::kept,
-        monotonic_ns,
+        CoreEngine, ExecutionContext as _, KeptResponse, RequestContext, StageClock, monotonic_ns,
         outcome::{Outcome, Response, Seen},
         pipeline::{self, AllowedKinds, Prepared, Tried, finish, try_respond},
+        reuse::control::kept,
     },
     http::{
         Reply,
@@ -34,6 +33,10 @@ use crate::{
 pub(super) const PATH: &str = "/graphql";
 
 /// What has become of a request.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is taken apart by who asked for it; a box would be one more allocation for each request"
+)]
 pub(super) enum GraphqlResponded {
     Written,
     Waits(WaitingOperation),

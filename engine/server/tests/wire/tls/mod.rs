@@ -111,12 +111,13 @@ impl Secure {
     }
 
     /// The value of a metric without a label, or with this one.
-    fn metric(&self, name: &str) -> f64 {
+    fn metric(&self, name: &str) -> u64 {
         let mut wire = self.connect();
         wire.send(get("/metrics"));
         let (_, text) = wire.head_and_body();
         let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{text}"));
-        line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect("metrics have values")
+        let value: Option<f64> = line.rsplit(' ').next().and_then(|value| value.parse().ok());
+        value.expect("metrics have values") as u64
     }
 }
 
@@ -177,8 +178,8 @@ fn the_fast_path_serves_tls() {
     assert!(wire.response().contains("CHOCOLATE"));
     drop(wire);
     // The connection that asks is itself handed over, because /metrics is not of the fast path.
-    assert_eq!(secure.metric("prony_http_handovers_total{reason=\"resource\"}"), 1.0);
-    assert_eq!(secure.metric("prony_tls_handshakes_total{outcome=\"full\"}"), 3.0);
+    assert_eq!(secure.metric("prony_http_handovers_total{reason=\"resource\"}"), 1);
+    assert_eq!(secure.metric("prony_tls_handshakes_total{outcome=\"full\"}"), 3);
 }
 
 #[test]
@@ -236,12 +237,12 @@ fn http_without_tls_gets_a_400() {
     let response = secure.server.ask(get("/health"));
     assert!(response.starts_with("HTTP/1.1 400 Bad Request\n"), "{response}");
     assert!(response.contains("this port speaks TLS"), "{response}");
-    assert_eq!(secure.metric("prony_tls_handshakes_total{outcome=\"plain_http\"}"), 1.0);
+    assert_eq!(secure.metric("prony_tls_handshakes_total{outcome=\"plain_http\"}"), 1);
     // What is neither is closed.
     let mut wire = secure.server.connect();
     wire.send([0; 64]);
     let _ = wire.rest();
-    assert_eq!(secure.metric("prony_tls_handshakes_total{outcome=\"failed\"}"), 1.0);
+    assert_eq!(secure.metric("prony_tls_handshakes_total{outcome=\"failed\"}"), 1);
 }
 
 #[test]
@@ -263,8 +264,8 @@ fn handshakes_that_hang_are_bounded_in_time_and_number() {
         assert!(!matches!(stream.read(&mut [0]), Ok(1..)), "nothing is said");
     }
     assert!(begun.elapsed() >= Duration::from_millis(700));
-    assert!(secure.metric("prony_tls_handshakes_total{outcome=\"timed_out\"}") >= 2.0);
-    assert!(secure.metric("prony_tls_handshakes_total{outcome=\"refused\"}") >= 1.0);
+    assert!(secure.metric("prony_tls_handshakes_total{outcome=\"timed_out\"}") >= 2);
+    assert!(secure.metric("prony_tls_handshakes_total{outcome=\"refused\"}") >= 1);
 }
 
 #[test]
@@ -345,7 +346,7 @@ fn certificates_are_read_again_and_bad_ones_refused() {
     // Connections of before go on.
     old.send(query(DONUT));
     assert!(old.response().contains("CHOCOLATE"));
-    assert!(secure.metric("prony_tls_certificate_expiry_seconds") > 1e9);
+    assert!(secure.metric("prony_tls_certificate_expiry_seconds") > 1_000_000_000);
 }
 
 #[test]

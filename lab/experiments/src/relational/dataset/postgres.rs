@@ -8,7 +8,7 @@ use tokio_postgres::{Client, NoTls, Transaction};
 
 use super::{
     DatasetError,
-    rows::{DatasetPlan, Table, Value, for_each_row},
+    rows::{DatasetPlan, DatasetTable, Value, for_each_row},
 };
 
 const SCHEMA: &str = "
@@ -85,7 +85,7 @@ async fn provide_at(plan: DatasetPlan, client: &mut Client) -> Result<bool, Data
 }
 
 async fn inspect(plan: DatasetPlan, client: &Client) -> Result<Found, DatasetError> {
-    let names: Vec<&str> = Table::ALL.iter().map(|table| table.name()).collect();
+    let names: Vec<&str> = DatasetTable::ALL.iter().map(|table| table.name()).collect();
     let sql = "SELECT c.relname::text, obj_description(c.oid, 'pg_class') FROM pg_class c
         WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
         AND c.relname = ANY($1::text[]) ORDER BY 1";
@@ -106,14 +106,14 @@ fn judge(plan: DatasetPlan, tables: &[(String, Option<String>)]) -> Found {
     let current = |(_, comment): &(String, Option<String>)| comment.as_ref() == Some(&plan.fingerprint());
     match tables.len() {
         0 => Found::Nothing,
-        count if count == Table::ALL.len() && tables.iter().all(current) => Found::Current,
+        count if count == DatasetTable::ALL.len() && tables.iter().all(current) => Found::Current,
         _ => Found::Outdated,
     }
 }
 
 async fn create(plan: DatasetPlan, transaction: &Transaction<'_>) -> Result<(), DatasetError> {
     transaction.batch_execute(SCHEMA).await?;
-    for table in Table::ALL {
+    for table in DatasetTable::ALL {
         copy(plan, table, transaction).await?;
         let comment = format!("COMMENT ON TABLE {} IS '{}'", table.name(), plan.fingerprint());
         transaction.batch_execute(&comment).await?;
@@ -122,7 +122,11 @@ async fn create(plan: DatasetPlan, transaction: &Transaction<'_>) -> Result<(), 
     Ok(())
 }
 
-async fn copy(plan: DatasetPlan, table: Table, transaction: &Transaction<'_>) -> Result<(), DatasetError> {
+async fn copy(
+    plan: DatasetPlan,
+    table: DatasetTable,
+    transaction: &Transaction<'_>,
+) -> Result<(), DatasetError> {
     let sql = format!("COPY {} ({}) FROM STDIN", table.name(), table.columns().join(", "));
     let sink = transaction.copy_in::<_, bytes::Bytes>(&sql).await?;
     futures_util::pin_mut!(sink);
@@ -134,7 +138,7 @@ async fn copy(plan: DatasetPlan, table: Table, transaction: &Transaction<'_>) ->
 }
 
 /// COPY's text format: columns between tabs, a line a row; our values hold nothing to escape.
-fn chunks(plan: DatasetPlan, table: Table) -> Vec<String> {
+fn chunks(plan: DatasetPlan, table: DatasetTable) -> Vec<String> {
     let mut chunks = vec![String::new()];
     let taken: Result<(), std::convert::Infallible> = for_each_row(plan, table, |row| {
         if chunks.last().is_some_and(|chunk| chunk.len() > CHUNK_BYTES) {

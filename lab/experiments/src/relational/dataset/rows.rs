@@ -35,14 +35,14 @@ impl DatasetPlan {
 
 /// A table of the data set, in the order in which foreign keys allow them to be filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Table {
+pub(super) enum DatasetTable {
     Venues,
     Members,
     Meetups,
     MeetupsMembers,
 }
 
-impl Table {
+impl DatasetTable {
     pub(super) const ALL: [Self; 4] = [Self::Venues, Self::Members, Self::Meetups, Self::MeetupsMembers];
 
     pub(super) fn name(self) -> &'static str {
@@ -74,7 +74,7 @@ pub(super) enum Value {
 /// Calls `take` with each row of a table, values in the columns' order.
 pub(super) fn for_each_row<E>(
     plan: DatasetPlan,
-    table: Table,
+    table: DatasetTable,
     mut take: impl FnMut(&[Value]) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut random = ChaCha8Rng::seed_from_u64(plan.seed);
@@ -89,26 +89,26 @@ pub(super) fn for_each_row<E>(
 
 fn row(
     plan: DatasetPlan,
-    table: Table,
+    table: DatasetTable,
     id: u32,
     random: &mut ChaCha8Rng,
     pairs: &mut HashSet<(u32, u32)>,
 ) -> Vec<Value> {
     let id = Value::Integer(id);
     match table {
-        Table::Venues => vec![id, text(random), text(random)],
-        Table::Members => {
+        DatasetTable::Venues => vec![id, text(random), text(random)],
+        DatasetTable::Members => {
             let (first, last) = (text(random), text(random));
             let Value::Text(mut email) = text(random) else { unreachable!("text() gives texts") };
             email.write_str("@example.org").expect("a String takes everything");
             vec![id, first, last, Value::Text(email)]
         }
-        Table::Meetups => {
+        DatasetTable::Meetups => {
             let title = text(random);
             let start = START_TIMES[random.random_range(0..START_TIMES.len())].to_owned();
             vec![id, title, Value::Text(start), Value::Integer(random.random_range(1..=plan.rows))]
         }
-        Table::MeetupsMembers => loop {
+        DatasetTable::MeetupsMembers => loop {
             let pair = (random.random_range(1..=plan.rows), random.random_range(1..=plan.rows));
             // Small sets have room for all: rows * rows pairs for rows of them.
             if pairs.insert(pair) {
@@ -133,7 +133,7 @@ mod tests {
 
     fn dump(plan: DatasetPlan) -> String {
         let mut out = String::new();
-        for table in Table::ALL {
+        for table in DatasetTable::ALL {
             let taken: Result<(), Infallible> = for_each_row(plan, table, |row| {
                 assert_eq!(row.len(), table.columns().len());
                 let values: Vec<String> = row

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags, params_from_iter, types::ToSqlOutput};
 
 use super::{
     DatasetError, io_error,
-    rows::{DatasetPlan, Table, Value, for_each_row},
+    rows::{DatasetPlan, DatasetTable, Value, for_each_row},
 };
 
 const SCHEMA: &str = "
@@ -76,7 +76,7 @@ fn write(plan: DatasetPlan, path: &Path) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")?;
     let transaction = connection.transaction()?;
     transaction.execute_batch(SCHEMA)?;
-    for table in Table::ALL {
+    for table in DatasetTable::ALL {
         let marks = vec!["?"; table.columns().len()].join(", ");
         let sql = format!("INSERT INTO {} ({}) VALUES ({marks})", table.name(), table.columns().join(", "));
         let mut statement = transaction.prepare(&sql)?;
@@ -114,7 +114,7 @@ mod tests {
         let (path, made) = provide(PLAN, directory.path()).unwrap();
         assert!(made);
         assert_eq!(provide(PLAN, directory.path()).unwrap(), (path.clone(), false));
-        for table in Table::ALL {
+        for table in DatasetTable::ALL {
             assert_eq!(count(&path, &format!("SELECT count(*) FROM {}", table.name())), 50);
         }
         assert_eq!(count(&path, "SELECT count(*) FROM pragma_foreign_key_check"), 0);

@@ -5,15 +5,15 @@ use crate::{
     markdown::{Table, thousands},
     resolvers::{
         memory::{GROWTH_MAX, Profile, ProfileKind},
-        study::Pace,
+        study::ResolversPace,
     },
 };
 
-pub(super) fn memory_parts(profiles: &[Profile], pace: &Pace) -> Vec<String> {
-    let fewer = if pace.memory_requests == Pace::FULL.memory_requests {
+pub(super) fn memory_parts(profiles: &[Profile], pace: &ResolversPace) -> Vec<String> {
+    let fewer = if pace.memory_requests == ResolversPace::FULL.memory_requests {
         String::new()
     } else {
-        format!(" (the study: {}, as `--full` does)", thousands(Pace::FULL.memory_requests))
+        format!(" (the study: {}, as `--full` does)", thousands(ResolversPace::FULL.memory_requests))
     };
     vec![
         "## 5. Memory".to_owned(),

@@ -4,12 +4,12 @@ use super::cell::NONE;
 use crate::{
     markdown::{Table, milliseconds, seconds, thousands},
     resolvers::{
-        study::{Audience, CLIENTS, PER_CLIENT, Pace, USERS_EACH, WIDE_PER_S},
+        study::{Audience, CLIENTS, PER_CLIENT, ResolversPace, USERS_EACH, WIDE_PER_S},
         subscriptions::Heard,
     },
 };
 
-pub(super) fn subscriptions_parts(all: &[Heard], pace: &Pace) -> Vec<String> {
+pub(super) fn subscriptions_parts(all: &[Heard], pace: &ResolversPace) -> Vec<String> {
     vec![
         "## 4. Subscriptions".to_owned(),
         format!(

@@ -7,7 +7,7 @@ use crate::{
     display::count_of_processors,
     markdown::{Table, milliseconds, thousands},
     resolvers::{
-        outcome::Outcome,
+        outcome::ResolversOutcome,
         published::{MAX_PER_S, STUDY},
         study::USERS_PER_S,
         throughput::{Busy, End, Peak, Second, Throughput},
@@ -17,7 +17,7 @@ use crate::{
 /// Rows of the course of the search for the maximum.
 const COURSE_ROWS: usize = 10;
 
-pub(super) fn throughput_parts(found: &Throughput, outcome: &Outcome) -> Vec<String> {
+pub(super) fn throughput_parts(found: &Throughput, outcome: &ResolversOutcome) -> Vec<String> {
     let mut parts = vec![
         "## 3. Maximum throughput".to_owned(),
         format!(
@@ -55,7 +55,7 @@ pub(super) fn end_text(found: &Throughput) -> String {
 }
 
 /// Whose limit the maximum is.
-pub(super) fn peak_text(peak: &Peak, outcome: &Outcome) -> String {
+pub(super) fn peak_text(peak: &Peak, outcome: &ResolversOutcome) -> String {
     let engine = count_of_processors(outcome.assignment.server.len());
     let lab = count_of_processors(outcome.assignment.lab.len());
     let (engine_used, lab_used) = (percent(peak.engine_share), percent(peak.lab_share));

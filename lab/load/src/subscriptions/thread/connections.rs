@@ -9,7 +9,7 @@ use prony_client::targets::TargetId;
 use prony_client::{
     ClientEvent, EventKind, Failure, FailureScope, PoolId, RequestId, RequestOptions, Route, SendError,
 };
-use prony_model::subscription::Protocol;
+use prony_model::subscription::SubscriptionProtocol;
 use prony_model::{Nanos, TransportError};
 use std::mem;
 
@@ -39,7 +39,7 @@ impl Subscribers<'_> {
         let slot = &self.machine.slots[index];
         let (protocol, count) = (plan.subscriptions()[slot.group].draft.protocol, slot.subscriptions);
         // Over a stream of its own the request is the operation.
-        let asked = (protocol == Protocol::Sse).then_some(now);
+        let asked = (protocol == SubscriptionProtocol::Sse).then_some(now);
         self.machine.note_attempt(index, if asked.is_some() { count } else { 0 }, now);
         let (link, request, further) = match self.open(index, now) {
             Ok(begun) => begun,
@@ -82,11 +82,13 @@ impl Subscribers<'_> {
             return Ok((Link::of_streams(count), first, further));
         }
         let request = match draft.protocol {
-            Protocol::GraphqlTransportWs | Protocol::GraphqlWs => {
+            SubscriptionProtocol::GraphqlTransportWs | SubscriptionProtocol::GraphqlWs => {
                 self.client.open_frames(route, &text, now, context(RequestPurpose::Stream(0)))?
             }
-            Protocol::Sse => self.client.send(route, &text, OWN, now, context(RequestPurpose::Stream(0)))?,
-            Protocol::SseSingle => {
+            SubscriptionProtocol::Sse => {
+                self.client.send(route, &text, OWN, now, context(RequestPurpose::Stream(0)))?
+            }
+            SubscriptionProtocol::SseSingle => {
                 self.client.send(route, &text, WHOLE, now, context(RequestPurpose::Reservation))?
             }
         };

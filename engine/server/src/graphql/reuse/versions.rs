@@ -9,8 +9,6 @@ use std::sync::{
 use prony_graphql::schema::SourceId;
 use prony_source::DataVersion;
 
-use super::{core::CoreEngine, core::ExecutionContext as _, plan::Step};
-
 /// How many mutations each source has had from this server.
 #[derive(Debug)]
 pub(crate) struct Mutations(Box<[AtomicU64]>);
@@ -21,7 +19,7 @@ impl Mutations {
     }
 
     /// Before the client has the response.
-    pub(super) fn count(&self, source: SourceId) {
+    pub(in crate::graphql) fn count(&self, source: SourceId) {
         if let Some(count) = self.0.get(usize::from(source.0)) {
             count.fetch_add(1, Ordering::AcqRel);
         }
@@ -34,7 +32,7 @@ impl Mutations {
 
 /// What the response to a query depends on; shared by all cores.
 #[derive(Debug)]
-pub(super) struct Versions {
+pub(crate) struct Versions {
     known: Box<[Arc<dyn DataVersion>]>,
     /// Sources that do not know.
     others: Box<[SourceId]>,
@@ -42,17 +40,12 @@ pub(super) struct Versions {
 }
 
 impl Versions {
-    /// Of the steps of a query. Changes are counted from now on.
-    pub(super) fn of(core: &CoreEngine, steps: &[Step]) -> Self {
-        let (mut known, mut others) = (Vec::new(), Vec::new());
-        for step in steps {
-            let Step::Source(source, root) = step else { continue };
-            match core.session(*source).data_version(root) {
-                Some(version) => known.push(version),
-                None => others.push(*source),
-            }
-        }
-        let mutations = Arc::clone(&core.site().mutations);
+    /// Of what sources say their answers depend on, and of sources that say nothing. Changes are counted from now on.
+    pub(super) fn new(
+        known: Vec<Arc<dyn DataVersion>>,
+        others: Vec<SourceId>,
+        mutations: Arc<Mutations>,
+    ) -> Self {
         Self { known: known.into(), others: others.into(), mutations }
     }
 

@@ -6,23 +6,20 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use prony_graphql::error::{ErrorCode, GraphqlError};
 use tokio::{sync::watch, task::AbortHandle};
 
-use super::{
-    control::in_place, core::CoreEngine, core::ExecutionContext as _, outcome::RequestError,
-    pipeline::Finished, pipeline::Prepared, response_cache::ResponseKey, stages::StageClock,
-};
+use super::response_cache::ResponseKey;
+use crate::graphql::{outcome::RequestError, prepared::Finished};
 
 /// What is under way.
 #[derive(Debug, Default)]
 pub(crate) struct SharedExecutions(Mutex<HashMap<ResponseKey, Arc<Execution>>>);
 
-type Outcome = Option<Result<Finished, RequestError>>;
+pub(super) type Outcome = Option<Result<Finished, RequestError>>;
 
 /// One execution that is under way.
 #[derive(Debug)]
-struct Execution {
+pub(super) struct Execution {
     /// Of what the response depends on, when it began.
     version: u64,
     outcome: watch::Receiver<Outcome>,
@@ -31,44 +28,15 @@ struct Execution {
 }
 
 /// One who waits for it; the last that is dropped ends it.
-struct Participant<'e> {
+pub(super) struct Participant<'e> {
     executions: &'e SharedExecutions,
     key: &'e ResponseKey,
     execution: Arc<Execution>,
 }
 
-/// The response to a query whose response depends on what has this version: of an execution that has begun since, or of a new one.
-pub(super) async fn join(
-    core: &CoreEngine,
-    key: &ResponseKey,
-    version: u64,
-    prepared: &Prepared,
-) -> Result<Finished, RequestError> {
-    let executions = &core.site().shared_executions;
-    loop {
-        let (participant, begins) = executions.participate(key, version);
-        let is_first = begins.is_some();
-        if let Some(outcome) = begins {
-            participant.begin(core, prepared.clone(), outcome);
-        }
-        match participant.outcome().await {
-            Some(Err(_)) if !is_first => {
-                // Who began it was not let in, which says nothing of others.
-            }
-            Some(outcome) => return outcome,
-            None => return Err(broken()),
-        }
-    }
-}
-
-fn broken() -> RequestError {
-    let message = "the request could not be answered: the server's log has more";
-    RequestError::Invalid(vec![GraphqlError::new(ErrorCode::SourceFailed, message)])
-}
-
 impl SharedExecutions {
     /// Joins what is under way, or begins; who begins is to send the outcome.
-    fn participate<'e>(
+    pub(super) fn participate<'e>(
         &'e self,
         key: &'e ResponseKey,
         version: u64,
@@ -88,7 +56,7 @@ impl SharedExecutions {
     }
 
     /// Nobody joins it any more.
-    fn close(&self, key: &ResponseKey, execution: &Arc<Execution>) {
+    pub(super) fn close(&self, key: &ResponseKey, execution: &Arc<Execution>) {
         let mut under_way = self.lock();
         if under_way.get(key).is_some_and(|known| Arc::ptr_eq(known, execution)) {
             under_way.remove(key);
@@ -107,20 +75,18 @@ impl Execution {
 }
 
 impl Participant<'_> {
-    /// Executes the operation in a task of its own, so that nobody who leaves takes it along.
-    fn begin(&self, core: &CoreEngine, prepared: Prepared, sender: watch::Sender<Outcome>) {
-        let (core, key, execution) = (core.this(), self.key.clone(), Arc::clone(&self.execution));
-        let task = tokio::task::spawn_local(async move {
-            let outcome = in_place(&*core, &prepared, &mut StageClock::start()).await;
-            core.site().shared_executions.close(&key, &execution);
-            let _ = sender.send(Some(outcome));
-        });
-        // It is set once, by who begins.
-        let _ = self.execution.task.set(task.abort_handle());
+    /// What was begun, for the task that ends it.
+    pub(super) fn execution(&self) -> Arc<Execution> {
+        Arc::clone(&self.execution)
+    }
+
+    /// The task that executes it ends with the last who waits. It is set once, by who begins.
+    pub(super) fn is_executed_by(&self, task: AbortHandle) {
+        let _ = self.execution.task.set(task);
     }
 
     /// None where the execution has panicked, or its core has ended.
-    async fn outcome(&self) -> Outcome {
+    pub(super) async fn outcome(&self) -> Outcome {
         let mut outcome = self.execution.outcome.clone();
         let outcome = outcome.wait_for(Option::is_some).await;
         outcome.ok().and_then(|outcome| outcome.clone())

@@ -4,18 +4,31 @@
 use std::sync::Arc;
 
 use prony_access::{CacheScope, OperationRefusal, RuleId, Way};
-use prony_graphql::selection::OperationKind;
+use prony_graphql::{
+    error::{ErrorCode, GraphqlError},
+    selection::OperationKind,
+};
+use tokio::sync::watch;
 
 use super::{
-    core::{CoreEngine, ExecutionContext},
-    outcome::RequestError,
-    pipeline::{Finished, Prepared, execute_and_assemble},
-    response_cache::{Freshness, KeptResponse, ResponseKey},
-    roles::{Asker, monotonic_ns},
-    shared_executions,
-    stages::{Stage, StageClock},
+    kept_response::{Freshness, KeptResponse},
+    response_cache::ResponseKey,
+    shared_executions::{Outcome, Participant},
+    versions::Versions,
 };
-use crate::access::{Keeping, Places};
+use crate::{
+    access::{Keeping, Places},
+    graphql::{
+        core::CoreEngine,
+        execution::ExecutionContext,
+        outcome::RequestError,
+        pipeline::execute_and_assemble,
+        plan::{Plan, Step},
+        prepared::{Finished, Prepared},
+        roles::{Asker, monotonic_ns},
+        stages::{Stage, StageClock},
+    },
+};
 
 /// How responses to a query may be used for others.
 struct Reuse<'p> {
@@ -55,7 +68,7 @@ pub(crate) fn kept(core: &CoreEngine, prepared: &Prepared) -> Option<Arc<KeptRes
 }
 
 /// Executes an operation that has rules, or takes its response from elsewhere.
-pub(super) async fn finish(
+pub(in crate::graphql) async fn finish(
     core: &CoreEngine,
     prepared: &Prepared,
     clock: &mut StageClock,
@@ -66,13 +79,13 @@ pub(super) async fn finish(
     let key = reuse.keeping.map(|keeping| reuse.key(prepared, keeping.scope));
     let cache = &core.site().response_cache;
     if let Some(kept) = key.as_ref().and_then(|key| cache.get(key, monotonic_ns())) {
-        return Ok(kept.finished());
+        return Ok(kept.into());
     }
-    let versions = prepared.plan.versions(core);
+    let versions = prepared.plan.versions(|| versions_of(core, &prepared.plan));
     let version = versions.current();
     let mut finished = if reuse.deduplicates {
         let key = reuse.key(prepared, CacheScope::Shared);
-        let finished = shared_executions::join(core, &key, version, prepared).await?;
+        let finished = execute_once(core, &key, version, prepared).await?;
         clock.ended(Stage::Execute);
         finished
     } else {
@@ -105,4 +118,63 @@ pub(crate) async fn in_place<C: ExecutionContext>(
     let finished = execute_and_assemble(core, prepared, clock).await;
     drop(places);
     Ok(finished)
+}
+
+/// What the response of a plan depends on.
+fn versions_of(core: &CoreEngine, plan: &Plan) -> Versions {
+    let (mut known, mut others) = (Vec::new(), Vec::new());
+    for step in &plan.steps {
+        let Step::Source(source, root) = step else { continue };
+        match core.session(*source).data_version(root) {
+            Some(version) => known.push(version),
+            None => others.push(*source),
+        }
+    }
+    Versions::new(known, others, Arc::clone(&core.site().mutations))
+}
+
+/// The response to a query whose response depends on what has this version: of an execution that has begun since, or of a new one.
+async fn execute_once(
+    core: &CoreEngine,
+    key: &ResponseKey,
+    version: u64,
+    prepared: &Prepared,
+) -> Result<Finished, RequestError> {
+    let executions = &core.site().shared_executions;
+    loop {
+        let (participant, begins) = executions.participate(key, version);
+        let is_first = begins.is_some();
+        if let Some(outcome) = begins {
+            begin(&participant, core, key, prepared.clone(), outcome);
+        }
+        match participant.outcome().await {
+            Some(Err(_)) if !is_first => {
+                // Who began it was not let in, which says nothing of others.
+            }
+            Some(outcome) => return outcome,
+            None => return Err(broken()),
+        }
+    }
+}
+
+fn broken() -> RequestError {
+    let message = "the request could not be answered: the server's log has more";
+    RequestError::Invalid(vec![GraphqlError::new(ErrorCode::SourceFailed, message)])
+}
+
+/// Executes the operation in a task of its own, so that nobody who leaves takes it along.
+fn begin(
+    participant: &Participant<'_>,
+    core: &CoreEngine,
+    key: &ResponseKey,
+    prepared: Prepared,
+    sender: watch::Sender<Outcome>,
+) {
+    let (core, key, execution) = (core.this(), key.clone(), participant.execution());
+    let task = tokio::task::spawn_local(async move {
+        let outcome = in_place(&*core, &prepared, &mut StageClock::start()).await;
+        core.site().shared_executions.close(&key, &execution);
+        let _ = sender.send(Some(outcome));
+    });
+    participant.is_executed_by(task.abort_handle());
 }

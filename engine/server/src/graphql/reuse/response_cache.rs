@@ -1,33 +1,23 @@
 //! Responses to queries that are kept for a time and given to others who ask the same, as long as nothing that they depend on
 //! has changed. They are bounded in bytes, and shared by all cores. Errors are never kept.
 
-use std::{
-    fmt::Write as _,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-use bytes::Bytes;
-use http::{HeaderName, header};
 use prony_access::{CacheScope, Way};
 use prony_graphql::{
     cache::{CacheStatistics, MAX_ENTRY_SHARE},
     variables::Variables,
 };
 use quick_cache::{Weighter, sync::Cache};
-use sha2::{Digest, Sha256};
 
-use super::{
-    outcome::ResponseBody,
-    pipeline::{Ending, Finished},
+use super::kept_response::{Freshness, KeptResponse};
+use crate::graphql::{
     plan::{Plan, PlanId},
     roles::Asker,
-    versions::Versions,
 };
-use crate::access::Keeping;
 
 /// What makes requests the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -37,30 +27,6 @@ pub(super) struct ResponseKey {
     variables: Box<str>,
     /// The role, the values of the session that its permissions use, the scopes, and the user where the response is theirs alone.
     session: Box<str>,
-}
-
-/// A response that is kept.
-#[derive(Debug)]
-pub(crate) struct KeptResponse {
-    pub(crate) body: Bytes,
-    /// A strong validator (RFC 9110, section 8.8.3), in quotes.
-    pub(crate) etag: Box<str>,
-    made_ns: u64,
-    ttl: Duration,
-    /// Whether it was made for nobody in particular, so that any cache may keep it.
-    is_public: bool,
-    versions: Arc<Versions>,
-    /// Of `versions`, from before it was made.
-    version: u64,
-}
-
-/// What a new response is kept by.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Freshness<'a> {
-    pub(super) keeping: Keeping,
-    pub(super) is_public: bool,
-    pub(super) versions: &'a Arc<Versions>,
-    pub(super) version: u64,
 }
 
 /// All of them.
@@ -83,8 +49,6 @@ struct ByBytes;
 const ENTRY_BYTES: u64 = 256;
 /// Only sizes the cache's table.
 const USUAL_BYTES: u64 = 2 << 10;
-/// Of a validator: those of different bodies differ.
-const ETAG_BYTES: usize = 16;
 
 impl Weighter<ResponseKey, Arc<KeptResponse>> for ByBytes {
     fn weight(&self, key: &ResponseKey, kept: &Arc<KeptResponse>) -> u64 {
@@ -149,15 +113,7 @@ impl ResponseCache {
         freshness: Freshness<'_>,
         now_ns: u64,
     ) -> Option<Arc<KeptResponse>> {
-        let kept = Arc::new(KeptResponse {
-            body: Bytes::copy_from_slice(body),
-            etag: etag(body),
-            made_ns: now_ns,
-            ttl: freshness.keeping.ttl,
-            is_public: freshness.is_public,
-            versions: Arc::clone(freshness.versions),
-            version: freshness.version,
-        });
+        let kept = Arc::new(KeptResponse::new(body, freshness, now_ns));
         if ByBytes.weight(&key, &kept) > self.max_entry_bytes {
             self.oversized.fetch_add(1, Relaxed);
             return None;
@@ -185,51 +141,12 @@ impl ResponseCache {
     }
 }
 
-impl KeptResponse {
-    fn is_fresh(&self, now_ns: u64) -> bool {
-        self.age(now_ns) < self.ttl && self.versions.current() == self.version
-    }
-
-    fn age(&self, now_ns: u64) -> Duration {
-        Duration::from_nanos(now_ns.saturating_sub(self.made_ns))
-    }
-
-    pub(super) fn finished(self: Arc<Self>) -> Finished {
-        let body = ResponseBody { bytes: self.body.clone(), budget: None };
-        Finished { ending: Ending::default(), body, kept: Some(self) }
-    }
-
-    /// What a response with it says of how it may be kept (RFC 9111): each header's name and value. `now_ns` is of a clock that is
-    /// never set back.
-    pub(crate) fn headers(&self, now_ns: u64) -> [(HeaderName, String); 4] {
-        let who = if self.is_public { "public" } else { "private" };
-        [
-            (header::CACHE_CONTROL, format!("{who}, max-age={}", self.ttl.as_secs())),
-            (header::AGE, self.age(now_ns).as_secs().to_string()),
-            (header::ETAG, self.etag.to_string()),
-            (header::VARY, VARY.to_owned()),
-        ]
-    }
-}
-
-/// Request headers on which a response depends.
-const VARY: &str = "accept, authorization, cookie, x-api-key, x-prony-role";
-
-/// Equal for equal bodies alone.
-fn etag(body: &[u8]) -> Box<str> {
-    let mut text = String::with_capacity(2 * ETAG_BYTES + 2);
-    text.push('"');
-    for byte in &Sha256::digest(body)[..ETAG_BYTES] {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text.push('"');
-    text.into()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::time::Duration;
+
+    use super::{super::versions::Versions, *};
+    use crate::access::Keeping;
 
     fn key(variables: &str) -> ResponseKey {
         ResponseKey { plan: PlanId(1), variables: variables.into(), session: "".into() }
@@ -264,11 +181,5 @@ mod tests {
         assert!(statistics.bytes <= MAX_BYTES && statistics.entries > 100, "{statistics:?}");
         assert!(!keep(&cache, "large", 40_000, 0), "one response does not push out all others");
         assert_eq!(cache.statistics().oversized, 1);
-    }
-
-    #[test]
-    fn validators_differ_where_bodies_do() {
-        assert_eq!(&*etag(b""), "\"e3b0c44298fc1c149afbf4c8996fb924\"");
-        assert_ne!(etag(b"a"), etag(b"b"));
     }
 }

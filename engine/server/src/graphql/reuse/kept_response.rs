@@ -1,0 +1,98 @@
+//! A response that is kept: how long it may be given, and what is said of that with it (RFC 9111).
+
+use std::{fmt::Write as _, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderName, header};
+use sha2::{Digest, Sha256};
+
+use super::versions::Versions;
+use crate::access::Keeping;
+
+/// Of a validator: those of different bodies differ.
+const ETAG_BYTES: usize = 16;
+
+/// A response that is kept.
+#[derive(Debug)]
+pub(crate) struct KeptResponse {
+    pub(crate) body: Bytes,
+    /// A strong validator (RFC 9110, section 8.8.3), in quotes.
+    pub(crate) etag: Box<str>,
+    made_ns: u64,
+    ttl: Duration,
+    /// Whether it was made for nobody in particular, so that any cache may keep it.
+    is_public: bool,
+    versions: Arc<Versions>,
+    /// Of `versions`, from before it was made.
+    version: u64,
+}
+
+/// What a new response is kept by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Freshness<'a> {
+    pub(super) keeping: Keeping,
+    pub(super) is_public: bool,
+    pub(super) versions: &'a Arc<Versions>,
+    pub(super) version: u64,
+}
+
+impl KeptResponse {
+    /// `now_ns` is of a clock that is never set back.
+    pub(super) fn new(body: &[u8], freshness: Freshness<'_>, now_ns: u64) -> Self {
+        Self {
+            body: Bytes::copy_from_slice(body),
+            etag: etag(body),
+            made_ns: now_ns,
+            ttl: freshness.keeping.ttl,
+            is_public: freshness.is_public,
+            versions: Arc::clone(freshness.versions),
+            version: freshness.version,
+        }
+    }
+
+    pub(super) fn is_fresh(&self, now_ns: u64) -> bool {
+        self.age(now_ns) < self.ttl && self.versions.current() == self.version
+    }
+
+    fn age(&self, now_ns: u64) -> Duration {
+        Duration::from_nanos(now_ns.saturating_sub(self.made_ns))
+    }
+
+    /// What a response with it says of how it may be kept (RFC 9111): each header's name and value. `now_ns` is of a clock that is
+    /// never set back.
+    pub(crate) fn headers(&self, now_ns: u64) -> [(HeaderName, String); 4] {
+        let who = if self.is_public { "public" } else { "private" };
+        [
+            (header::CACHE_CONTROL, format!("{who}, max-age={}", self.ttl.as_secs())),
+            (header::AGE, self.age(now_ns).as_secs().to_string()),
+            (header::ETAG, self.etag.to_string()),
+            (header::VARY, VARY.to_owned()),
+        ]
+    }
+}
+
+/// Request headers on which a response depends.
+const VARY: &str = "accept, authorization, cookie, x-api-key, x-prony-role";
+
+/// Equal for equal bodies alone.
+fn etag(body: &[u8]) -> Box<str> {
+    let mut text = String::with_capacity(2 * ETAG_BYTES + 2);
+    text.push('"');
+    for byte in &Sha256::digest(body)[..ETAG_BYTES] {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text.push('"');
+    text.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn validators_differ_where_bodies_do() {
+        assert_eq!(&*etag(b""), "\"e3b0c44298fc1c149afbf4c8996fb924\"");
+        assert_ne!(etag(b"a"), etag(b"b"));
+    }
+}

@@ -5,7 +5,7 @@ use std::{
     fmt,
     hash::{Hash, Hasher},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
@@ -237,6 +237,7 @@ struct Bounded<K, V> {
     cache: sync::Cache<K, Arc<V>, ByBytes, DefaultHashBuilder, CountEvictions>,
     counters: Arc<Counters>,
     max_entry_bytes: usize,
+    inserting: Mutex<()>,
 }
 
 impl<K: Weight + Hash + Eq, V: Weight> Bounded<K, V> {
@@ -255,6 +256,7 @@ impl<K: Weight + Hash + Eq, V: Weight> Bounded<K, V> {
             cache: sync::Cache::with_options(options, ByBytes, DefaultHashBuilder::default(), lifecycle),
             counters,
             max_entry_bytes: max_bytes / MAX_ENTRY_SHARE,
+            inserting: Mutex::new(()),
         }
     }
 
@@ -265,13 +267,18 @@ impl<K: Weight + Hash + Eq, V: Weight> Bounded<K, V> {
         found
     }
 
+    /// Where another thread was first, its value: those who ask the same have the same.
     fn insert(&self, key: K, value: V) -> Arc<V> {
         let value = Arc::new(value);
         if entry_bytes(&key, &*value) > self.max_entry_bytes {
             self.counters.oversized.fetch_add(1, Relaxed);
-        } else {
-            self.cache.insert(key, Arc::clone(&value));
+            return value;
         }
+        let _one_at_a_time = self.inserting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = self.cache.peek(&key) {
+            return known;
+        }
+        self.cache.insert(key, Arc::clone(&value));
         value
     }
 

@@ -75,3 +75,16 @@ fn large_entries_are_not_kept() {
     assert!(cache.plan(id, &Shape::default()).is_none());
     assert_eq!(cache.plan_statistics().oversized, 1);
 }
+
+#[test]
+fn who_comes_second_has_what_the_first_has_kept() {
+    let (schema, cache) = (schema(), Cache::<Plan>::new(1 << 20, 1 << 20));
+    let text = "{ venues { id } }";
+    let first = cache.insert_operation(text, None, parse(&schema, text, None));
+    let second = cache.insert_operation(text, None, parse(&schema, text, None));
+    assert_eq!(first.id(), second.id());
+    let first = cache.insert_plan(first.id(), Shape::default(), Plan(10));
+    let second = cache.insert_plan(second.id(), Shape::default(), Plan(10));
+    assert!(std::sync::Arc::ptr_eq(&first, &second));
+    assert_eq!((cache.operation_statistics().entries, cache.plan_statistics().entries), (1, 1));
+}

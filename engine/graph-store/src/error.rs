@@ -1,56 +1,6 @@
-//! What can go wrong: opening a store, asking for a write, and making a write durable.
+//! What can go wrong when a write is asked for; files and the log have their errors in `prony_log`.
 
-use std::io;
-use std::path::PathBuf;
-use std::sync::Arc;
-
-/// A store that cannot be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    #[error("another process has the graph in {} open; stop it first, or choose another directory", .0.display())]
-    InUse(PathBuf),
-    #[error("cannot read {}", path.display())]
-    Read {
-        path: PathBuf,
-        #[source]
-        cause: io::Error,
-    },
-    #[error("cannot write {}", path.display())]
-    Write {
-        path: PathBuf,
-        #[source]
-        cause: io::Error,
-    },
-    #[error("{}: {fault}", path.display())]
-    File { path: PathBuf, fault: FileFault },
-    #[error(
-        "the graph in {} needs {}, which is not there; put it back from a copy of the directory",
-        directory.display(),
-        missing
-    )]
-    Missing { directory: PathBuf, missing: String },
-}
-
-/// What is wrong with a file of a store.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FileFault {
-    #[error("it is no file of a graph; remove it from the directory if it does not belong there")]
-    Foreign,
-    #[error(
-        "it was written by a later version (format {version}); this one reads up to format {}",
-        crate::log::format::VERSION
-    )]
-    Newer { version: u32 },
-    #[error(
-        "its first {} bytes are damaged; --recover leaves the file out and says what is lost",
-        crate::log::format::HEAD_BYTES
-    )]
-    Head,
-    #[error(
-        "it is damaged at byte {offset}: {what}; --recover keeps what stands before and says what is lost"
-    )]
-    Damaged { offset: usize, what: String },
-}
+use prony_log::error::LogError;
 
 /// Why a write is not done. Nothing of it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -79,35 +29,22 @@ pub enum Refusal {
     TooMany { what: &'static str, limit: u64 },
 }
 
-/// Why a write that was accepted is not durable. It was taken back.
+/// Why a write that was waited for is not done. Nothing of it was.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum WriteError {
     #[error(transparent)]
     Refused(#[from] Refusal),
-    #[error("cannot write the log {}; the write was taken back", path.display())]
-    Log {
-        path: PathBuf,
-        #[source]
-        cause: Arc<io::Error>,
-    },
-    #[error("the store is being closed")]
-    Closed,
+    /// It was accepted, is not durable, and was taken back.
+    #[error(transparent)]
+    Log(#[from] LogError),
 }
 
 impl WriteError {
     /// True where there is no room on the disk.
     pub fn is_disk_full(&self) -> bool {
         match self {
-            Self::Log { cause, .. } => is_disk_full(cause),
-            Self::Refused(_) | Self::Closed => false,
+            Self::Log(error) => error.is_disk_full(),
+            Self::Refused(_) => false,
         }
     }
-}
-
-pub(crate) fn is_disk_full(cause: &io::Error) -> bool {
-    // A limit on the size of a file is no room either.
-    matches!(
-        cause.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
-    )
 }

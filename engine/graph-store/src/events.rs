@@ -3,11 +3,11 @@
 
 use crate::memory::undo::Undo;
 use crate::read::{Node, Relationship};
-use crate::register::Register;
 use crate::types::change::{Change, Side};
-use crate::types::codec::Input;
 use crate::types::id::Ref;
 use crate::types::schema::{Schema, Type};
+use prony_log::codec::Input;
+use prony_log::register::Register;
 use std::sync::Arc;
 
 /// A change that is as durable as the store was opened for.

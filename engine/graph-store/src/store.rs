@@ -1,20 +1,26 @@
 //! The open store: one writer at a time changes the memory and queues the change for the log; readers go their own way.
 
-use crate::Durability;
-use crate::error::{OpenError, Refusal, WriteError};
+use crate::error::{Refusal, WriteError};
 use crate::events::Event;
-use crate::log::commit::{Queue, Shared};
-use crate::log::settle::{Settled, Ticket, Unwritten};
+use crate::format::STORE;
 use crate::options::Options;
 use crate::read::Read;
-use crate::register::Registration;
 use crate::snapshot::check::{CheckReport, check_memory};
-use crate::snapshot::recover::{self, Recovered, Recovery};
+use crate::snapshot::recover::{self, Recovered};
 use crate::snapshot::snapshotter::{SnapshotState, Snapshotter};
 use crate::snapshot::throttle::Share;
 use crate::snapshot::{SnapshotError, SnapshotReport};
+use crate::state::{GraphState, Shared};
 use crate::write::Write;
 use crate::writer::Writer;
+use prony_log::Durability;
+use prony_log::commit::{CommitQueue, Queue};
+use prony_log::error::{LogError, OpenError};
+use prony_log::lock::lock;
+use prony_log::recover::Recovery;
+use prony_log::register::Registration;
+use prony_log::ticket::{Settled, Ticket};
+use std::fmt;
 use std::fs::File;
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
@@ -28,10 +34,26 @@ pub struct Health {
     /// Why the log could not be written the last time that was tried, and when; none once it has taken something again.
     /// Writes are refused meanwhile. With [`Durability::Interval`] also why it could not be synced: writes go on, and what
     /// was acknowledged is sure again once a snapshot is taken.
-    pub log_failure: Option<(WriteError, SystemTime)>,
+    pub log_failure: Option<(LogError, SystemTime)>,
     pub snapshots: SnapshotState,
     /// Of the log since the last snapshot.
     pub log_bytes: u64,
+}
+
+/// A write of which nothing was done.
+pub enum Unwritten<F> {
+    Refused(Refusal),
+    /// Too much waits for the log. Here is the operation, for when there is [room](Store::room).
+    NoRoom(F),
+}
+
+impl<F> fmt::Debug for Unwritten<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refusal) => f.debug_tuple("Refused").field(refusal).finish(),
+            Self::NoRoom(_) => f.write_str("NoRoom"),
+        }
+    }
 }
 
 /// A graph in a directory of its own. Dropped, it writes what is pending and closes.
@@ -60,14 +82,14 @@ impl Store {
     }
 
     fn start(directory: &Path, options: Options, is_logged: bool) -> Result<Self, OpenError> {
-        let lock = recover::lock(directory)?;
+        let lock = lock(directory, STORE)?;
         let Recovered { memory, state, mut log, recovery } = recover::recover(directory, options)?;
         if !is_logged {
             log.leave_to_snapshot();
         }
         let writer = Writer { state, ..Writer::default() };
         let at = (log.number(), recovery.log_bytes);
-        let shared = Arc::new(Shared::new(memory, writer, options.durability, at));
+        let shared = Arc::new(CommitQueue::new(GraphState::new(memory), writer, options.durability, at));
         let bytes = recovery.snapshot_bytes;
         let snapshotter =
             Snapshotter::new(Arc::clone(&shared), directory, options.snapshot_at_log_bytes, bytes);
@@ -116,7 +138,7 @@ impl Store {
 
     /// A look at the graph. What one call of it returns is true at one moment; never waits.
     pub fn read(&self) -> Read {
-        Read::new(self.shared.memory.load())
+        Read::new(self.shared.state.memory.load())
     }
 
     /// Makes changes, all or none. `done` is called from the log's thread once they are as durable as the store was
@@ -126,18 +148,18 @@ impl Store {
     pub fn write<T>(
         &self,
         operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
-        done: impl FnOnce(Result<(), WriteError>) + Send + 'static,
+        done: impl FnOnce(Result<(), LogError>) + Send + 'static,
     ) -> Result<T, Refusal> {
         let mut queue = self.shared.lock_with_room();
         let result =
-            queue.writer.operate(&self.shared.memory, |pending| operate(&mut Write::new(pending)))?;
+            queue.writer.operate(&self.shared.state.memory, |pending| operate(&mut Write::new(pending)))?;
         if self.shared.is_acknowledged_at_once(&queue) {
             self.shared.submit(queue);
             done(Ok(()));
             return Ok(result);
         }
         queue.writer.pending.waiters.push(Box::new(done));
-        queue.writer.ticket += 1;
+        queue.ticket += 1;
         self.shared.submit(queue);
         Ok(result)
     }
@@ -154,17 +176,12 @@ impl Store {
 
     fn write_into<T>(
         &self,
-        mut queue: MutexGuard<'_, Queue>,
+        mut queue: MutexGuard<'_, Queue<GraphState>>,
         operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
     ) -> Result<(T, Ticket), Refusal> {
         let result =
-            queue.writer.operate(&self.shared.memory, |pending| operate(&mut Write::new(pending)))?;
-        let ticket = if self.shared.is_acknowledged_at_once(&queue) {
-            Ticket::SETTLED
-        } else {
-            queue.writer.ticket += 1;
-            Ticket(queue.writer.ticket)
-        };
+            queue.writer.operate(&self.shared.state.memory, |pending| operate(&mut Write::new(pending)))?;
+        let ticket = self.shared.next_ticket(&mut queue);
         self.shared.submit(queue);
         Ok((result, ticket))
     }
@@ -193,8 +210,8 @@ impl Store {
     /// back. It is called from the log's thread, and all writes wait for it.
     pub fn listen(&self, listener: impl Fn(&[Event<'_>]) + Send + Sync + 'static) -> Registration {
         let mut queue = self.shared.lock();
-        let registration = self.shared.listeners.add(Arc::new(listener));
-        queue.writer.listen_from_here(&self.shared.memory);
+        let registration = self.shared.state.listeners.add(Arc::new(listener));
+        queue.writer.listen_from_here(&self.shared.state.memory);
         registration
     }
 
@@ -208,7 +225,7 @@ impl Store {
             // The receiver waits below.
             let _ = sender.send(outcome);
         })?;
-        receiver.recv().unwrap_or(Err(WriteError::Closed))?;
+        receiver.recv().unwrap_or(Err(LogError::Closed))?;
         Ok(result)
     }
 
@@ -216,7 +233,7 @@ impl Store {
     pub fn check(&self) -> CheckReport {
         let queue = self.shared.lock();
         let mut report = CheckReport { recovery: self.recovery.clone(), ..CheckReport::default() };
-        check_memory(&self.shared.memory.load(), &queue.writer.state, &mut report);
+        check_memory(&self.shared.state.memory.load(), &queue.writer.state, &mut report);
         report
     }
 

@@ -1,48 +1,42 @@
 //! The one writer: makes changes in memory, and gathers them for the log with what takes them back.
 
-use crate::error::{Refusal, WriteError};
-use crate::log::format::FRAME_HEAD_BYTES;
+use crate::error::Refusal;
 use crate::memory::Memory;
 use crate::memory::free::WriterState;
 use crate::memory::undo::Undo;
 use crate::types::change::Change;
 use crate::types::schema::Schema;
 use arc_swap::ArcSwap;
-use std::fmt;
+use prony_log::commit::{Attached, Batch, Waiter};
 use std::sync::Arc;
 
 /// Behind the store's lock.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     pub(crate) state: WriterState,
-    pub(crate) pending: Batch,
+    pub(crate) pending: Batch<Changes>,
     /// What the log's thread is writing at the moment, so that it can be taken back.
     pub(crate) in_flight: Option<Undo>,
-    /// The last one that was given out.
-    pub(crate) ticket: u64,
     /// Somebody wants to hear of changes.
     pub(crate) is_listened_to: bool,
 }
 
-pub(crate) type Waiter = Box<dyn FnOnce(Result<(), WriteError>) + Send>;
-
-/// Changes that go into one frame.
-#[derive(Default)]
-pub(crate) struct Batch {
-    /// Begins with room for a frame's head, where it is not empty.
-    pub(crate) frame: Vec<u8>,
+/// What belongs to the changes of a frame.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
     pub(crate) undo: Undo,
-    pub(crate) waiters: Vec<Waiter>,
     /// From which change on listeners hear of them, and the schema before it.
     pub(crate) heard: Option<(usize, Arc<Schema>)>,
 }
 
-impl fmt::Debug for Batch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Batch")
-            .field("bytes", &self.frame.len())
-            .field("waiters", &self.waiters.len())
-            .finish_non_exhaustive()
+impl Attached for Changes {
+    fn capacity_bytes(&self) -> usize {
+        self.undo.bytes.capacity()
+    }
+
+    fn clear(&mut self) {
+        self.undo.clear();
+        self.heard = None;
     }
 }
 
@@ -53,16 +47,16 @@ impl Writer {
         operate: impl FnOnce(PendingWrite<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         if self.pending.frame.is_empty() {
-            self.pending.frame.resize(FRAME_HEAD_BYTES, 0);
+            self.pending.begin();
             if self.is_listened_to {
                 self.listen_from_here(memory);
             }
         }
-        let (frame_before, steps_before) = (self.pending.frame.len(), self.pending.undo.len());
+        let (frame_before, steps_before) = (self.pending.frame.len(), self.pending.attached.undo.len());
         let result = operate(PendingWrite { writer: self, memory });
         if result.is_err() {
             self.pending.frame.truncate(frame_before);
-            let later = self.pending.undo.split_off(steps_before);
+            let later = self.pending.attached.undo.split_off(steps_before);
             later.run(&mut self.state, memory);
         }
         result
@@ -71,14 +65,14 @@ impl Writer {
     /// Listeners hear of what is changed from now on.
     pub(crate) fn listen_from_here(&mut self, memory: &ArcSwap<Memory>) {
         self.is_listened_to = true;
-        let (steps, schema) = (self.pending.undo.len(), memory.load().schema.load_full());
-        self.pending.heard.get_or_insert((steps, schema));
+        let (steps, schema) = (self.pending.attached.undo.len(), memory.load().schema.load_full());
+        self.pending.attached.heard.get_or_insert((steps, schema));
     }
 
     /// Takes back all that the log does not have; gives those who wait for it.
     pub(crate) fn roll_back(&mut self, memory: &ArcSwap<Memory>) -> Vec<Waiter> {
         let pending = std::mem::take(&mut self.pending);
-        pending.undo.run(&mut self.state, memory);
+        pending.attached.undo.run(&mut self.state, memory);
         if let Some(undo) = self.in_flight.take() {
             undo.run(&mut self.state, memory);
         }
@@ -105,8 +99,8 @@ impl PendingWrite<'_> {
     pub(crate) fn change(&mut self, memory: &Memory, change: &Change<'_>) {
         let guard = crossbeam_epoch::pin();
         let Writer { state, pending, .. } = &mut *self.writer;
-        memory.apply(change, false, state, &mut pending.undo.bytes, &guard);
-        pending.undo.push();
+        memory.apply(change, false, state, &mut pending.attached.undo.bytes, &guard);
+        pending.attached.undo.push();
         change.write(&mut pending.frame);
     }
 
@@ -115,7 +109,7 @@ impl PendingWrite<'_> {
         let fresh = Arc::new(Memory::default());
         let old = self.memory.swap(Arc::clone(&fresh));
         let state = std::mem::take(&mut self.writer.state);
-        self.writer.pending.undo.push_memory(old, state);
+        self.writer.pending.attached.undo.push_memory(old, state);
         Change::Clear.write(&mut self.writer.pending.frame);
         fresh
     }

@@ -238,6 +238,6 @@ fn a_second_store_on_the_same_directory_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let _first = Store::open(directory.path(), OPTIONS).unwrap();
     let error = Store::open(directory.path(), OPTIONS).unwrap_err();
-    assert!(matches!(error, OpenError::InUse(_)), "{error}");
-    assert!(matches!(check(directory.path()), Err(OpenError::InUse(_))));
+    assert!(matches!(error, OpenError::InUse { .. }), "{error}");
+    assert!(matches!(check(directory.path()), Err(OpenError::InUse { .. })));
 }

@@ -86,7 +86,7 @@ fn databases(directory: &Path) -> Vec<String> {
 
 /// A graph that is open elsewhere, with the process that has it.
 fn explain(error: OpenError) -> anyhow::Error {
-    let OpenError::InUse(directory) = &error else { return error.into() };
+    let OpenError::InUse { directory, .. } = &error else { return error.into() };
     let lock = directory.join("lock");
     let holder = match holder(&lock) {
         Some(process) => format!("process {process}"),

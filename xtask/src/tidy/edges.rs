@@ -61,9 +61,15 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
-        name: "graph-store",
+        name: "log",
         half: Half::Engine,
         may_know: &[],
+        refuses: &["hyper", "http", "tokio", "apollo-compiler", "serde_json"],
+    },
+    Rule {
+        name: "graph-store",
+        half: Half::Engine,
+        may_know: &["log"],
         refuses: &["hyper", "http", "apollo-compiler", "serde_json"],
     },
     Rule { name: "source", half: Half::Engine, may_know: &["graphql"], refuses: SEAM },

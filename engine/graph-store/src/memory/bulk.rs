@@ -1,15 +1,15 @@
 //! What a start does on all processors: a snapshot's slots, then keys, links and free slots from the slots alone, each
 //! list at its full length at once instead of growing link by link.
 
-use crate::log::frames::Frames;
 use crate::memory::cell::zeroed;
 use crate::memory::free::{ByPlace, FreeSlots, NodeState, WriterState};
 use crate::memory::links::{Direction, Link};
 use crate::memory::{Memory, PIECE, parts, place};
 use crate::types::change::{Change, Side};
-use crate::types::codec::Input;
 use crate::types::id::{Ref, SHARDS};
 use crate::types::value::check_properties;
+use prony_log::codec::Input;
+use prony_log::frames::Frames;
 use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;

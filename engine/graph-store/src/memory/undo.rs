@@ -3,8 +3,8 @@
 use crate::memory::Memory;
 use crate::memory::free::WriterState;
 use crate::types::change::Change;
-use crate::types::codec::Input;
 use arc_swap::ArcSwap;
+use prony_log::codec::Input;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,18 +1,21 @@
 //! Whether a graph is what it must be: files that can be read, and in memory every invariant on which the rest relies.
 //! Changes nothing.
 
-use crate::error::OpenError;
+use crate::format::STORE;
 use crate::index::property_index::is_indexed;
 use crate::memory::Memory;
 use crate::memory::free::{FreeSlots, WriterState};
 use crate::memory::links::{Direction, Link};
 use crate::options::Options;
-use crate::snapshot::recover::{self, Recovery};
+use crate::snapshot::recover;
 use crate::types::change::Side;
 use crate::types::id::Ref;
 use crate::types::value::Properties;
 use crate::{Durability, Kind};
 use crossbeam_epoch::Guard;
+use prony_log::error::OpenError;
+use prony_log::lock::lock_for_reading;
+use prony_log::recover::Recovery;
 use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
@@ -34,7 +37,7 @@ pub struct CheckReport {
 
 /// Reads the graph in a directory as a start would, and checks it. An error says that a start would be refused.
 pub fn check(directory: &Path) -> Result<CheckReport, OpenError> {
-    let _lock = recover::lock_for_reading(directory)?;
+    let _lock = lock_for_reading(directory, STORE)?;
     let loaded = recover::load(directory, Options::new(Durability::Sync))?;
     let mut report = CheckReport { recovery: loaded.recovery, ..CheckReport::default() };
     check_memory(&loaded.memory, &loaded.state, &mut report);

@@ -7,16 +7,16 @@ pub(crate) mod check;
 pub(crate) mod recover;
 pub(crate) mod snapshotter;
 pub(crate) mod throttle;
-pub(crate) mod trigger;
 
-use crate::disk::{self, DiskFile, sync_directory};
-use crate::error::{WriteError, is_disk_full};
-use crate::log::frames::{FileKind, FrameWriter, head};
+use crate::format::{LOG, SNAPSHOT};
 use crate::memory::Memory;
 use crate::snapshot::throttle::Throttle;
 use crate::types::change::{Change, Side};
 use crate::types::schema::Type;
 use crate::types::value::Kind;
+use prony_log::disk::{self, DiskFile, sync_directory};
+use prony_log::error::{LogError, is_disk_full};
+use prony_log::frames::{FrameWriter, head};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub enum SnapshotError {
         cause: Arc<io::Error>,
     },
     #[error("the log could not be written while the snapshot was taken")]
-    Log(#[source] WriteError),
+    Log(#[source] LogError),
 }
 
 impl SnapshotError {
@@ -93,7 +93,7 @@ impl Written {
         directory: &Path,
         throttle: &mut Throttle<'_>,
     ) -> Result<SnapshotReport, SnapshotError> {
-        let path = FileKind::Snapshot.path(directory, self.report.number);
+        let path = SNAPSHOT.path(directory, self.report.number);
         let mut publish = || {
             disk::rename(&self.temporary, &path)?;
             sync_directory(directory)?;
@@ -114,7 +114,7 @@ pub(crate) fn remove_before(
         let entry = entry?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        let of = FileKind::Log.number_of(&name).or_else(|| FileKind::Snapshot.number_of(&name));
+        let of = LOG.number_of(&name).or_else(|| SNAPSHOT.number_of(&name));
         if of.is_some_and(|of| of < number) {
             if let Some(throttle) = &mut throttle {
                 shorten(entry.path(), throttle)?;
@@ -128,7 +128,7 @@ pub(crate) fn remove_before(
 /// To remove many megabytes at once would keep the log from the disk meanwhile.
 fn shorten(path: PathBuf, throttle: &mut Throttle<'_>) -> io::Result<()> {
     let file = DiskFile::open(path)?;
-    let mut length = file.len()?;
+    let mut length = file.bytes()?;
     while length > SHORTENED_BYTES {
         length -= SHORTENED_BYTES;
         file.set_len(length)?;
@@ -160,7 +160,7 @@ fn write_file(
     throttle: &mut Throttle<'_>,
 ) -> io::Result<SnapshotReport> {
     let file = DiskFile::create(path.to_owned())?;
-    file.write_all_at(&head(FileKind::Snapshot, number), 0)?;
+    file.write_all_at(&head(SNAPSHOT, number), 0)?;
     let mut frames = FrameWriter::new(&file, is_given_up);
     let mut report = SnapshotReport { number, nodes: 0, relationships: 0, bytes: 0 };
     let schema = memory.schema.load_full();
@@ -193,6 +193,6 @@ fn write_file(
     drop(guard);
     frames.finish()?;
     file.sync_all()?;
-    report.bytes = file.len()?;
+    report.bytes = file.bytes()?;
     Ok(report)
 }

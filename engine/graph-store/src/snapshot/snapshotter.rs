@@ -1,11 +1,12 @@
 //! Takes snapshots, when asked and by itself when the log has grown long: one at a time, on a thread of its own, and
 //! without harm to the graph where one fails.
 
-use crate::log::NextFile;
-use crate::log::commit::Shared;
-use crate::log::format::HEAD_BYTES;
+use crate::format::LOG;
 use crate::snapshot::throttle::{Share, Throttle, yield_to_others};
 use crate::snapshot::{self, SnapshotError, SnapshotReport};
+use crate::state::Shared;
+use prony_log::file::NextFile;
+use prony_log::frames::HEAD_BYTES;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -117,7 +118,7 @@ impl Snapshotter {
         let Some(at_log_bytes) = self.at_log_bytes else { return };
         yield_to_others();
         let mut due = self.due(at_log_bytes);
-        while self.shared.trigger.wait(due, &self.shared.log_bytes) {
+        while self.shared.state.trigger.wait(due, &self.shared.log_bytes) {
             due = if self.take(Share::BESIDE).is_ok() {
                 self.due(at_log_bytes)
             } else {
@@ -128,7 +129,7 @@ impl Snapshotter {
 
     pub(crate) fn close(&self) {
         self.is_closing.store(true, Ordering::Relaxed);
-        self.shared.trigger.close();
+        self.shared.state.trigger.close();
     }
 
     /// A graph of many gigabytes is not written anew for every few megabytes of its log.
@@ -153,16 +154,17 @@ impl Snapshotter {
         let mut throttle = Throttle::new(share, &urgency);
         loop {
             // The log's thread, for which writes wait, only has to change over to a file that is ready.
-            let next = NextFile::create(&self.directory, self.shared.log_number.load(Ordering::Relaxed) + 1);
+            let next =
+                NextFile::create(&self.directory, LOG, self.shared.log_number.load(Ordering::Relaxed) + 1);
             let rotated = next.and_then(|next| self.shared.rotate_log(next));
             let (number, bytes_before) = rotated.map_err(|cause| SnapshotError::Rotate(cause.into()))?;
-            let before = self.shared.rollbacks.load(Ordering::SeqCst);
-            let memory = self.shared.memory.load_full();
+            let before = self.shared.state.rollbacks.load(Ordering::SeqCst);
+            let memory = self.shared.state.memory.load_full();
             let written = snapshot::write(&self.directory, number, &memory, &self.is_closing, &mut throttle)?;
             drop(memory);
             // All that the snapshot has seen must be in the log before it counts.
             self.shared.sync_log().map_err(SnapshotError::Log)?;
-            if self.shared.rollbacks.load(Ordering::SeqCst) == before {
+            if self.shared.state.rollbacks.load(Ordering::SeqCst) == before {
                 let report = written.publish(&self.directory, &mut throttle)?;
                 self.bytes_needless.store(bytes_before, Ordering::Relaxed);
                 self.bytes_last.store(report.bytes - HEAD_BYTES as u64, Ordering::Relaxed);

@@ -3,9 +3,9 @@
 //! A change says what a slot holds afterwards, not how it came to that: to make it twice is to make it once. So a
 //! snapshot that is written while the graph changes becomes right when the log that goes with it is read after it.
 
-use crate::types::codec::{Damage, Input, put_bytes};
 use crate::types::id::Ref;
 use crate::types::value::Kind;
+use prony_log::codec::{Damage, Input, put_bytes};
 
 /// Nodes and relationships have types of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

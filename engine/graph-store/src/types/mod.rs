@@ -1,7 +1,6 @@
 //! The graph's values: ids, types, properties, conditions on them, and the physical changes that the log is made of.
 
 pub(crate) mod change;
-pub(crate) mod codec;
 pub(crate) mod condition;
 pub(crate) mod filter;
 pub(crate) mod id;

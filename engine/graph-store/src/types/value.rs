@@ -1,6 +1,6 @@
 //! Values of properties, and how a set of them is written as bytes: the same in memory, in the log and in snapshots.
 
-use crate::types::codec::{Damage, Input, put_bytes, put_length};
+use prony_log::codec::{Damage, Input, put_bytes, put_length};
 use std::borrow::Cow;
 
 /// The type of a property.

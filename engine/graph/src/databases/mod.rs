@@ -1,7 +1,6 @@
 //! The databases of a graph source: one directory and one store each, under the source's directory. Opens, lists,
 //! makes and drops them; what is in them is the store's.
 
-mod inbox;
 pub mod settle;
 pub(crate) mod state;
 
@@ -14,9 +13,8 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, Guard};
-use prony_graph_store::{Options, Side, Store, WriteError, make_directory};
+use prony_graph_store::{Inbox, Options, Side, Store, WriteError, make_directory};
 
-use self::inbox::Inbox;
 use crate::settings::{GraphIndex, GraphSettings, durability_text};
 
 /// The database that is made where there is none, and that GraphQL serves.

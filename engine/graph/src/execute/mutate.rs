@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, cell::Cell, sync::Arc};
 
-use prony_graph_store::{Keep, Kind, Read, Ref, Refusal, Side, Value, Write, WriteError};
+use prony_graph_store::{Keep, Kind, LogError, Read, Ref, Refusal, Side, Value, Write};
 use prony_graphql::{
     error::{ErrorCode, GraphqlError},
     response::FieldResult,
@@ -89,7 +89,7 @@ pub(crate) async fn mutate(
         (Err(_), Some((index, fault))) => return after_fault(plans, index, fault),
         (Err(refusal), None) => return all_failed(plans, &refused(&refusal)),
     };
-    match settled.await.unwrap_or(Err(WriteError::Closed)) {
+    match settled.await.unwrap_or(Err(LogError::Closed)) {
         Ok(()) => answers(source, plans, variables, done).await,
         Err(error) => all_failed(plans, &not_durable(&error)),
     }
@@ -330,7 +330,7 @@ fn refused(refusal: &Refusal) -> GraphqlError {
     GraphqlError::new(code, refusal.to_string())
 }
 
-fn not_durable(error: &WriteError) -> GraphqlError {
+fn not_durable(error: &LogError) -> GraphqlError {
     let message = if error.is_disk_full() {
         "nothing was changed: the disk of the graph is full; try again when there is room"
     } else {

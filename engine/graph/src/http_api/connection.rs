@@ -15,7 +15,8 @@ use super::{
     read,
     write::{self, NotBegun, WriteProgress},
 };
-use crate::databases::{DEFAULT_DATABASE, Database, Databases, settle::Waiting};
+use crate::databases::{DEFAULT_DATABASE, Database, Databases};
+use prony_graph_store::Waiting;
 
 /// The calls of one connection, one after the other.
 #[derive(Debug)]

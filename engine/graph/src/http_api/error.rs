@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use http::StatusCode;
-use prony_graph_store::{Refusal, WriteError};
+use prony_graph_store::{LogError, Refusal};
 use prony_source::http_api::ApiResponse;
 
 use super::json::JSON;
@@ -20,7 +20,7 @@ pub(super) enum CallError {
     /// The call would write, and nothing may be.
     ReadOnly,
     /// The write was accepted, could not be made durable, and was taken back.
-    NotDurable(WriteError),
+    NotDurable(LogError),
     /// The text is for clients; the log has the rest.
     Failed(Cow<'static, str>),
 }
@@ -69,17 +69,17 @@ pub(super) fn not_changed(refusal: &Refusal) -> CallError {
 }
 
 /// What a client is responded with whose write could not be made durable.
-pub(super) fn durability_fault(error: &WriteError) -> (StatusCode, &'static str) {
+pub(super) fn durability_fault(error: &LogError) -> (StatusCode, &'static str) {
     if error.is_disk_full() {
         let text = "the disk is full: the write was taken back; make room and send it again";
         return (StatusCode::INSUFFICIENT_STORAGE, text);
     }
     match error {
-        WriteError::Closed => {
+        LogError::Closed => {
             let text = "the server is stopping: the write was not made; send it again when it is back";
             (StatusCode::SERVICE_UNAVAILABLE, text)
         }
-        error => {
+        error @ LogError::Write { .. } => {
             tracing::error!(%error, cause = std::error::Error::source(error), "a write was taken back");
             let text = "the log cannot be written: the write was taken back; the server's log says why";
             (StatusCode::INTERNAL_SERVER_ERROR, text)

@@ -3,7 +3,9 @@
 use std::{future::poll_fn, sync::Arc};
 
 use http::{Method, StatusCode};
-use prony_graph_store::{Keep, Kind, Node, Read, Ref, Refusal, Relationship, Side, Store, Value, Write};
+use prony_graph_store::{
+    Keep, Kind, Node, Read, Ref, Refusal, Relationship, Side, Store, Value, Waiting, Write,
+};
 use prony_source::http_api::{ApiResponse, Progress};
 
 use super::{
@@ -18,7 +20,7 @@ use super::{
 };
 use crate::databases::{
     Database,
-    settle::{self, NotWritten, Waiting},
+    settle::{self, NotWritten},
 };
 
 /// What a call comes to at once.

@@ -11,7 +11,7 @@ use std::{collections::VecDeque, sync::Arc, task::Poll};
 use bytes::Bytes;
 use futures_util::{future::LocalBoxFuture, stream};
 use http::{StatusCode, header};
-use prony_graph_store::{Side, Store, WriteError};
+use prony_graph_store::{LogError, Side, Store};
 use prony_source::http_api::{
     ApiLimits, ApiRequest, ApiResponse, AsyncResponder, AsyncResponse, BodyError, RequestBody,
 };
@@ -119,7 +119,7 @@ impl From<BodyError> for Stopped {
 
 /// Lines that are written, and not known to be durable.
 struct WaitingLines {
-    outcome: oneshot::Receiver<Result<(), WriteError>>,
+    outcome: oneshot::Receiver<Result<(), LogError>>,
     created: u64,
     /// The last of them.
     line: u64,
@@ -206,7 +206,7 @@ impl Bulk {
     async fn wait_for(&mut self, most: usize) -> Result<(), Stopped> {
         while self.waiting.len() > most {
             let Some(first) = self.waiting.front_mut() else { break };
-            let outcome = (&mut first.outcome).await.unwrap_or(Err(WriteError::Closed));
+            let outcome = (&mut first.outcome).await.unwrap_or(Err(LogError::Closed));
             let Some(done) = self.waiting.pop_front() else { break };
             if let Err(error) = outcome {
                 // Those behind it were taken back with it.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 type Entries<F> = Vec<(u64, Arc<F>)>;
 
 /// Calls under numbers.
-pub(crate) struct Register<F: ?Sized>(Arc<Mutex<(u64, Entries<F>)>>);
+pub struct Register<F: ?Sized>(Arc<Mutex<(u64, Entries<F>)>>);
 
 /// Whoever was registered is called until this is dropped.
 #[must_use = "the calls end when this is dropped"]
@@ -37,7 +37,7 @@ impl Drop for Registration {
 }
 
 impl<F: ?Sized + Send + Sync + 'static> Register<F> {
-    pub(crate) fn add(&self, call: Arc<F>) -> Registration {
+    pub fn add(&self, call: Arc<F>) -> Registration {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         inner.0 += 1;
         let number = inner.0;
@@ -51,12 +51,12 @@ impl<F: ?Sized + Send + Sync + 'static> Register<F> {
         }))
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).1.is_empty()
     }
 
     /// Without the lock while they are called, so that they may end their own registration.
-    pub(crate) fn each(&self, call: impl Fn(&F)) {
+    pub fn each(&self, call: impl Fn(&F)) {
         let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner).1.clone();
         for (_, entry) in &entries {
             call(entry);

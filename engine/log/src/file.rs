@@ -1,38 +1,31 @@
-//! The file of the log that is being appended to: one frame at a time, as durable as was asked for. Who waits for that is
+//! The file of a log that is being appended to: one frame at a time, as durable as was asked for. Who waits for that is
 //! the business of `commit.rs`.
-
-pub(crate) mod commit;
-pub(crate) mod format;
-pub(crate) mod frames;
-pub(crate) mod group_commit;
-pub(crate) mod settle;
 
 use crate::Durability;
 use crate::disk::{DiskFile, sync_directory};
-use crate::error::{OpenError, WriteError};
-use crate::log::format::{FRAME_HEAD_BYTES, HEAD_BYTES};
-use crate::log::frames::{FileKind, LAST, LOOSE, head, seal};
+use crate::error::{LogError, OpenError};
+use crate::frames::{FRAME_HEAD_BYTES, FileKind, HEAD_BYTES, LAST, LOOSE, head, seal};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Where each frame is synced, zeros are written ahead of the frames: to sync what takes the place of zeros writes only
 /// that, while a file that grows has its length and its place on the disk written each time too. As much as the file has,
-/// within these bounds: a small graph stays small, and a step takes a few milliseconds.
+/// within these bounds: a small store stays small, and a step takes a few milliseconds.
 const AHEAD_BYTES_MIN: u64 = 64 * 1024;
 const AHEAD_BYTES_MAX: u64 = 2 * 1024 * 1024;
 
 /// A file without frames; it and its name are on the disk.
 #[derive(Debug)]
-pub(crate) struct NextFile {
+pub struct NextFile {
     number: u64,
     file: DiskFile,
 }
 
 impl NextFile {
-    pub(crate) fn create(directory: &Path, number: u64) -> io::Result<Self> {
-        let file = DiskFile::create(FileKind::Log.path(directory, number))?;
-        file.write_all_at(&head(FileKind::Log, number), 0)?;
+    pub fn create(directory: &Path, kind: FileKind, number: u64) -> io::Result<Self> {
+        let file = DiskFile::create(kind.path(directory, number))?;
+        file.write_all_at(&head(kind, number), 0)?;
         file.sync_all()?;
         sync_directory(directory)?;
         Ok(Self { number, file })
@@ -41,7 +34,7 @@ impl NextFile {
 
 /// The file that is being appended to.
 #[derive(Debug)]
-pub(crate) struct LogFile {
+pub struct LogFile {
     file: DiskFile,
     number: u64,
     /// Good bytes; whatever is behind them is cut before the next frame is written.
@@ -59,30 +52,30 @@ pub(crate) struct LogFile {
     /// When the oldest bytes that are not synced were written.
     unsynced_since: Option<Instant>,
     /// A sync has failed after its frames were acknowledged: they may not be on the disk, whatever later ones say.
-    unsure: Option<WriteError>,
+    unsure: Option<LogError>,
 }
 
 impl LogFile {
     /// A new file.
-    pub(crate) fn create(
+    pub fn create(
         directory: &Path,
-        number: u64,
+        (kind, number): (FileKind, u64),
         sequence: u64,
         durability: Durability,
     ) -> io::Result<Self> {
-        let next = NextFile::create(directory, number)?;
+        let next = NextFile::create(directory, kind, number)?;
         Ok(Self::at((next.file, number), HEAD_BYTES as u64, sequence, durability))
     }
 
     /// Goes on with a file whose first `length` bytes are good.
-    pub(crate) fn resume(
+    pub fn resume(
         directory: &Path,
-        number: u64,
+        (kind, number): (FileKind, u64),
         length: u64,
         sequence: u64,
         durability: Durability,
     ) -> Result<Self, OpenError> {
-        let path = FileKind::Log.path(directory, number);
+        let path = kind.path(directory, number);
         let open = || -> io::Result<DiskFile> {
             let file = DiskFile::open(path.clone())?;
             file.set_len(length)?;
@@ -109,26 +102,26 @@ impl LogFile {
         }
     }
 
-    pub(crate) const fn leave_to_snapshot(&mut self) {
+    pub const fn leave_to_snapshot(&mut self) {
         self.is_left_to_snapshot = true;
     }
 
-    pub(crate) const fn number(&self) -> u64 {
+    pub const fn number(&self) -> u64 {
         self.number
     }
 
     /// Of the next frame.
-    pub(crate) const fn sequence(&self) -> u64 {
+    pub const fn sequence(&self) -> u64 {
         self.sequence
     }
 
     /// It has no frames.
-    pub(crate) const fn is_empty(&self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.length == HEAD_BYTES as u64
     }
 
     /// Writes one frame; `frame` begins with room for its head. On return it is as durable as was asked for.
-    pub(crate) fn append(&mut self, frame: &mut [u8]) -> Result<(), WriteError> {
+    pub fn append(&mut self, frame: &mut [u8]) -> Result<(), LogError> {
         if self.is_left_to_snapshot {
             return Ok(());
         }
@@ -198,7 +191,7 @@ impl LogFile {
     }
 
     /// With an interval: syncs where that has passed.
-    pub(crate) fn sync_if_due(&mut self) -> io::Result<()> {
+    pub fn sync_if_due(&mut self) -> io::Result<()> {
         let Durability::Interval(interval) = self.durability else { return Ok(()) };
         if self.unsynced_since.is_some_and(|since| since.elapsed() >= interval) {
             self.unsynced_since = None;
@@ -221,24 +214,24 @@ impl LogFile {
         Ok(())
     }
 
-    fn failed(&self, cause: io::Error) -> WriteError {
-        WriteError::Log { path: self.file.path().to_owned(), cause: cause.into() }
+    fn failed(&self, cause: io::Error) -> LogError {
+        LogError::Write { path: self.file.path().to_owned(), cause: cause.into() }
     }
 
     /// Why frames that were acknowledged may be lost when the machine fails; a snapshot has them again.
-    pub(crate) const fn unsure(&self) -> Option<&WriteError> {
+    pub const fn unsure(&self) -> Option<&LogError> {
         self.unsure.as_ref()
     }
 
     /// With an interval: when [`Self::sync_if_due`] has something to do.
-    pub(crate) fn sync_due_in(&self) -> Duration {
+    pub fn sync_due_in(&self) -> Duration {
         let Durability::Interval(interval) = self.durability else { return Duration::MAX };
         self.unsynced_since.map_or(Duration::MAX, |since| interval.saturating_sub(since.elapsed()))
     }
 
     /// Goes on in the next file, once the present one is whole on the disk. A file without frames is gone on with: it
     /// says nothing that a snapshot that is taken now does not know.
-    pub(crate) fn rotate(&mut self, next: NextFile) -> io::Result<()> {
+    pub fn rotate(&mut self, next: NextFile) -> io::Result<()> {
         self.cut()?;
         if self.is_empty() {
             return Ok(());
@@ -251,14 +244,14 @@ impl LogFile {
     }
 
     /// However the store was opened.
-    pub(crate) fn sync(&mut self) -> Result<(), WriteError> {
+    pub fn sync(&mut self) -> Result<(), LogError> {
         self.sync_frames().map_err(|cause| self.failed(cause))?;
         self.unsynced_since = None;
         Ok(())
     }
 
     /// All that was written is on the disk. Where frames are loose, the file says so, so that damage to them is seen.
-    pub(crate) fn close(&mut self) -> io::Result<()> {
+    pub fn close(&mut self) -> io::Result<()> {
         self.end()?;
         if self.durability == Durability::Sync || self.is_empty() || self.unsure.is_some() {
             return Ok(());

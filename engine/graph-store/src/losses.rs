@@ -1,11 +1,11 @@
 //! A store whose power is lost at any moment: what was acknowledged as durable is there, nothing is half-made, and it
 //! goes on. `PRONY_GRAPH_LOSSES` for more of them.
 
-use super::{Disk, DiskChange, DiskEvent, Done, Journal, Lie, is_called};
-use crate::log::format::HEAD_BYTES;
 use crate::types::value::{Kind, Value};
 use crate::write::{Keep, Write};
 use crate::{Around, Durability, Options, Refusal, Side, Store};
+use prony_log::frames::HEAD_BYTES;
+use prony_log::power_loss::{Disk, DiskChange, DiskEvent, Done, Journal, Lie, is_called};
 use proptest::prelude::*;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
@@ -179,7 +179,7 @@ impl Life {
                     written = Some(path);
                 }
                 DiskEvent::Done(Done::Sync(path)) if written == Some(path) => {
-                    bounds.sure = bounds.acknowledged;
+                    bounds.sure = bounds.acknowledged
                 }
                 DiskEvent::Acknowledged(number) => bounds.acknowledged = bounds.acknowledged.max(*number),
                 DiskEvent::Begun(number) => bounds.begun = bounds.begun.max(*number),
@@ -264,7 +264,7 @@ proptest! {
 fn a_sync_that_is_left_out_is_seen() {
     let mut chance = ChaCha8Rng::seed_from_u64(1);
     let life = Life::first(Durability::Sync, &mut chance);
-    for lie in [Lie::LogSync, Lie::SnapshotSync, Lie::DirectorySync] {
+    for lie in [Lie::Sync("log-"), Lie::Sync("snapshot"), Lie::DirectorySync] {
         let lost = (0..LOSSES).filter(|_| life.lose_power(Durability::Sync, lie, &mut chance).is_err());
         assert!(lost.count() > 0, "{lie:?}");
     }

@@ -1,66 +1,70 @@
-//! Files of checked frames: the log and snapshots.
+//! Files of checked frames: logs, and snapshots of what logs have told.
 //!
 //! Both begin with a head of 24 bytes: magic, version, what it is, its number. Frames follow: the length of the payload
 //! (4 bytes), its checksum (4), a sequence number (8; in a log it may be loose, which is its highest bit), the payload. The
 //! checksum is CRC-32C (RFC 3720, B.4) over sequence number and payload. All numbers are little-endian.
 
+use crate::codec::Input;
 use crate::disk::DiskFile;
 use crate::error::{FileFault, OpenError};
-use crate::log::format::{FRAME_HEAD_BYTES, HEAD_BYTES, VERSION};
-use crate::types::codec::Input;
 use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const MAGIC: [u8; 8] = *b"PRONYGRF";
+/// Of a file's head.
+pub const HEAD_BYTES: usize = 24;
+/// Of a frame's head.
+pub const FRAME_HEAD_BYTES: usize = 16;
 /// No file has more frames: what claims to be so far ahead is no frame.
 const SEQUENCES_MAX: u64 = 1 << 40;
 /// The sequence number of the frame that ends a snapshot, or a log that was closed: all before it is on the disk.
-pub(crate) const LAST: u64 = u64::MAX;
+pub const LAST: u64 = u64::MAX;
 /// Set in the sequence number of a log's frame, where not all before it in its file was on the disk when it was written:
 /// after a loss of power it may be there, and others before it not.
-pub(crate) const LOOSE: u64 = 1 << 63;
+pub const LOOSE: u64 = 1 << 63;
 
+/// What a file is, as its name and its head say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileKind {
-    Log = 1,
-    Snapshot = 2,
+pub struct FileKind {
+    /// What the file belongs to, for messages: `graph`.
+    pub store: &'static str,
+    pub magic: [u8; 8],
+    /// Of the format. A reader reads its own and all earlier ones.
+    pub version: u32,
+    pub number: u32,
+    /// With what its name begins; the file's number follows in twelve digits.
+    pub prefix: &'static str,
+    /// Whether frames are added as long as the store is open: its end may be missing.
+    pub is_log: bool,
 }
 
 impl FileKind {
     /// `log-000000000001`.
-    pub(crate) fn path(self, directory: &Path, number: u64) -> PathBuf {
-        directory.join(format!("{}{number:012}", self.prefix()))
-    }
-
-    const fn prefix(self) -> &'static str {
-        match self {
-            Self::Log => "log-",
-            Self::Snapshot => "snapshot-",
-        }
+    pub fn path(self, directory: &Path, number: u64) -> PathBuf {
+        directory.join(format!("{}{number:012}", self.prefix))
     }
 
     /// The number in a file's name; none for other files.
-    pub(crate) fn number_of(self, name: &str) -> Option<u64> {
-        let digits = name.strip_prefix(self.prefix())?;
+    pub fn number_of(self, name: &str) -> Option<u64> {
+        let digits = name.strip_prefix(self.prefix)?;
         (digits.len() == 12).then(|| digits.parse().ok())?
     }
 }
 
 /// With what a file begins.
-pub(crate) fn head(kind: FileKind, number: u64) -> [u8; HEAD_BYTES] {
+pub fn head(kind: FileKind, number: u64) -> [u8; HEAD_BYTES] {
     let mut head = [0; HEAD_BYTES];
-    head[..8].copy_from_slice(&MAGIC);
-    head[8..12].copy_from_slice(&VERSION.to_le_bytes());
-    head[12..16].copy_from_slice(&(kind as u32).to_le_bytes());
+    head[..8].copy_from_slice(&kind.magic);
+    head[8..12].copy_from_slice(&kind.version.to_le_bytes());
+    head[12..16].copy_from_slice(&kind.number.to_le_bytes());
     head[16..].copy_from_slice(&number.to_le_bytes());
     head
 }
 
 /// Puts the frame's head into the place that was kept for it before the payload.
-pub(crate) fn seal(frame: &mut [u8], sequence: u64) {
+pub fn seal(frame: &mut [u8], sequence: u64) {
     let (head, payload) = frame.split_at_mut(FRAME_HEAD_BYTES);
     head[..4].copy_from_slice(&(payload.len() as u32).to_le_bytes());
     head[8..].copy_from_slice(&sequence.to_le_bytes());
@@ -74,7 +78,7 @@ fn checksum(sequence: &[u8], payload: &[u8]) -> u32 {
 
 /// A file in memory, read frame by frame.
 #[derive(Debug)]
-pub(crate) struct Frames {
+pub struct Frames {
     path: PathBuf,
     bytes: Vec<u8>,
     at: usize,
@@ -83,15 +87,15 @@ pub(crate) struct Frames {
 
 /// One good frame.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Frame<'a> {
-    pub(crate) sequence: u64,
-    pub(crate) payload: &'a [u8],
-    pub(crate) offset: usize,
+pub struct Frame<'a> {
+    pub sequence: u64,
+    pub payload: &'a [u8],
+    pub offset: usize,
 }
 
 /// Where the good frames end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
     /// At the file's end.
     Clean,
     /// Something follows that may be what was being written when the machine or the process died: nothing but zeros, no
@@ -102,40 +106,34 @@ pub(crate) enum End {
 }
 
 impl Frames {
-    pub(crate) fn open(path: &Path, kind: FileKind, number: u64) -> Result<Self, OpenError> {
+    pub fn open(path: &Path, kind: FileKind, number: u64) -> Result<Self, OpenError> {
         let bytes = fs::read(path).map_err(|cause| OpenError::Read { path: path.to_owned(), cause })?;
         let version = match version_of(&bytes, kind, number) {
             Ok(version) => version,
             // Its head was being written; no frame can be lost.
-            Err(FileFault::Foreign | FileFault::Head)
-                if kind == FileKind::Log && bytes.len() <= HEAD_BYTES =>
-            {
-                return Ok(Self::empty(path));
+            Err(FileFault::Foreign { .. } | FileFault::Head) if kind.is_log && bytes.len() <= HEAD_BYTES => {
+                return Ok(Self { path: path.to_owned(), bytes: Vec::new(), at: 0, version: kind.version });
             }
             Err(fault) => return Err(OpenError::File { path: path.to_owned(), fault }),
         };
         Ok(Self { path: path.to_owned(), bytes, at: HEAD_BYTES, version })
     }
 
-    fn empty(path: &Path) -> Self {
-        Self { path: path.to_owned(), bytes: Vec::new(), at: 0, version: VERSION }
-    }
-
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Of the format in which it was written.
-    pub(crate) const fn version(&self) -> u32 {
+    pub const fn version(&self) -> u32 {
         self.version
     }
 
-    pub(crate) fn len(&self) -> usize {
+    pub fn file_bytes(&self) -> usize {
         self.bytes.len()
     }
 
     /// The next frame, where a good one stands there.
-    pub(crate) fn next(&mut self) -> Option<Frame<'_>> {
+    pub fn next_frame(&mut self) -> Option<Frame<'_>> {
         let (end, sequence) = good_frame(&self.bytes, self.at, |_| true)?;
         let offset = std::mem::replace(&mut self.at, end);
         let payload = &self.bytes[offset + FRAME_HEAD_BYTES..end];
@@ -144,7 +142,7 @@ impl Frames {
 
     /// Where the frames begin and end that stand before the one that is the last of a snapshot, as far as their lengths
     /// tell; none where there is no last one.
-    pub(crate) fn spans(&self) -> Option<Vec<Range<usize>>> {
+    pub fn spans(&self) -> Option<Vec<Range<usize>>> {
         let (mut spans, mut at) = (Vec::new(), self.at);
         loop {
             let mut head = Input::new(self.bytes.get(at..at + FRAME_HEAD_BYTES)?);
@@ -161,7 +159,7 @@ impl Frames {
     }
 
     /// The payload of the frame that stands there, where it is good.
-    pub(crate) fn payload(&self, span: &Range<usize>) -> Option<&[u8]> {
+    pub fn payload(&self, span: &Range<usize>) -> Option<&[u8]> {
         let (end, _) = good_frame(&self.bytes, span.start, |_| true)?;
         (end == span.end).then(|| &self.bytes[span.start + FRAME_HEAD_BYTES..end])
     }
@@ -173,7 +171,7 @@ impl Frames {
     }
 
     /// Why there is no next frame.
-    pub(crate) fn end(&self, last: Option<u64>) -> End {
+    pub fn end(&self, last: Option<u64>) -> End {
         if self.at == self.bytes.len() {
             return End::Clean;
         }
@@ -201,13 +199,14 @@ const fn bare(sequence: u64) -> u64 {
 
 /// What the file's head says, where it is the right one.
 fn version_of(bytes: &[u8], kind: FileKind, number: u64) -> Result<u32, FileFault> {
-    let head = bytes.get(..HEAD_BYTES).filter(|head| head[..8] == MAGIC).ok_or(FileFault::Foreign)?;
+    let foreign = FileFault::Foreign { store: kind.store };
+    let head = bytes.get(..HEAD_BYTES).filter(|head| head[..8] == kind.magic).ok_or(foreign)?;
     let mut head = Input::new(&head[8..]);
     let version = head.array().map(u32::from_le_bytes).unwrap_or_default();
-    if version > VERSION {
-        return Err(FileFault::Newer { version });
+    if version > kind.version {
+        return Err(FileFault::Newer { version, known: kind.version });
     }
-    let is_it = head.array().map(u32::from_le_bytes) == Ok(kind as u32) && head.u64() == Ok(number);
+    let is_it = head.array().map(u32::from_le_bytes) == Ok(kind.number) && head.u64() == Ok(number);
     if version > 0 && is_it { Ok(version) } else { Err(FileFault::Head) }
 }
 
@@ -227,7 +226,7 @@ fn good_frame(bytes: &[u8], at: usize, is_wanted: impl Fn(u64) -> bool) -> Optio
 
 /// Frames written one behind the other, for snapshots.
 #[derive(Debug)]
-pub(crate) struct FrameWriter<'a> {
+pub struct FrameWriter<'a> {
     file: &'a DiskFile,
     at: u64,
     frame: Vec<u8>,
@@ -243,7 +242,7 @@ const PAYLOAD_BYTES: usize = 128 * 1024;
 
 impl<'a> FrameWriter<'a> {
     /// Behind the file's head.
-    pub(crate) fn new(file: &'a DiskFile, is_given_up: &'a AtomicBool) -> Self {
+    pub fn new(file: &'a DiskFile, is_given_up: &'a AtomicBool) -> Self {
         Self {
             file,
             at: HEAD_BYTES as u64,
@@ -254,13 +253,13 @@ impl<'a> FrameWriter<'a> {
         }
     }
 
-    pub(crate) fn add(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+    pub fn add(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         write(&mut self.frame);
         if self.frame.len() >= PAYLOAD_BYTES { self.flush() } else { Ok(()) }
     }
 
     /// Writes what is left and the frame that says that this is all.
-    pub(crate) fn finish(mut self) -> io::Result<()> {
+    pub fn finish(mut self) -> io::Result<()> {
         if self.frame.len() > FRAME_HEAD_BYTES {
             self.flush()?;
         }

@@ -1,18 +1,14 @@
-//! The log's thread: takes what was changed since it last looked, has it written as one frame, and tells those who wait
-//! and those who listen. What a file is asked for is in `log.rs`.
+//! The log's thread: takes what was changed since it last looked, has it written as one frame, and tells those who wait.
+//! What a file is asked for is in `file.rs`, what the frames mean is the state's.
 
 use crate::Durability;
-use crate::error::WriteError;
-use crate::events::{self, Listener};
-use crate::log::format::FRAME_HEAD_BYTES;
-use crate::log::group_commit::{GroupCommit, WAIT_MAX};
-use crate::log::settle::{Settled, Ticket};
-use crate::log::{LogFile, NextFile};
-use crate::memory::Memory;
+use crate::error::LogError;
+use crate::file::{LogFile, NextFile};
+use crate::frames::FRAME_HEAD_BYTES;
+use crate::group_commit::{GroupCommit, WAIT_MAX};
 use crate::register::Register;
-use crate::snapshot::trigger::SnapshotTrigger;
-use crate::writer::{Batch, Waiter, Writer};
-use arc_swap::ArcSwap;
+use crate::ticket::{Settled, Ticket};
+use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -28,31 +24,97 @@ const GATHERED_FOR: Duration = Duration::from_millis(5);
 /// A batch that was greater gives its memory back.
 const KEPT_BYTES_MAX: usize = 1024 * 1024;
 
+/// What is called once a write is as durable as was asked for, or was taken back.
+pub type Waiter = Box<dyn FnOnce(Result<(), LogError>) + Send>;
+
+/// What a log makes durable.
+pub trait Logged: fmt::Debug + Send + Sync + Sized + 'static {
+    /// What only writers change, behind the queue's lock.
+    type Writer: Default + Send;
+    /// What belongs to a frame that is being gathered, beside its bytes.
+    type Attached: Attached;
+
+    /// What was written since the log's thread took something.
+    fn pending(writer: &Self::Writer) -> &Batch<Self::Attached>;
+
+    fn pending_mut(writer: &mut Self::Writer) -> &mut Batch<Self::Attached>;
+
+    /// The log's thread has taken a batch and is about to write it.
+    fn taken(&self, writer: &mut Self::Writer, attached: &mut Self::Attached) {
+        let _ = (writer, attached);
+    }
+
+    /// A batch, which may have an empty frame, is as durable as was asked for; those who wait for it are told afterwards. Called by the
+    /// log's thread, with the lock, which it may give back.
+    fn logged(&self, queue: MutexGuard<'_, Queue<Self>>, batch: &mut Batch<Self::Attached>);
+
+    /// Neither the batch that was taken nor what is pending has become durable: both are to be taken back; gives those who wait
+    /// for what was pending.
+    fn roll_back(&self, writer: &mut Self::Writer) -> Vec<Waiter>;
+
+    /// The log goes on in another file; all before it is durable and was given to [`logged`](Self::logged). Called by the log's thread.
+    fn rotated(&self) {}
+
+    /// So much was written to the log since the store was opened, beside what it had then.
+    fn note_log_bytes(&self, bytes: u64) {
+        let _ = bytes;
+    }
+}
+
+/// Memory that a batch has beside its frame, to be used again.
+pub trait Attached: Default + Send {
+    fn capacity_bytes(&self) -> usize;
+    fn clear(&mut self);
+}
+
+impl Attached for () {
+    fn capacity_bytes(&self) -> usize {
+        0
+    }
+
+    fn clear(&mut self) {}
+}
+
+/// Changes that go into one frame.
+#[derive(Default)]
+pub struct Batch<A> {
+    /// Begins with room for a frame's head, where it is not empty.
+    pub frame: Vec<u8>,
+    pub attached: A,
+    pub waiters: Vec<Waiter>,
+}
+
+impl<A> fmt::Debug for Batch<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch")
+            .field("bytes", &self.frame.len())
+            .field("waiters", &self.waiters.len())
+            .finish_non_exhaustive()
+    }
+}
+
 /// What the store, its writers and the log's thread share.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) memory: ArcSwap<Memory>,
-    pub(crate) durability: Durability,
-    queue: Mutex<Queue>,
+pub struct CommitQueue<S: Logged> {
+    pub state: S,
+    pub durability: Durability,
+    queue: Mutex<Queue<S>>,
     /// Tells the log's thread of work.
     has_work: Condvar,
     /// Tells writers of room.
     has_room: Condvar,
-    /// Counts how often writes were taken back.
-    pub(crate) rollbacks: AtomicU64,
     /// All that was ever written to the files of the log that there were at the start, and since.
-    pub(crate) log_bytes: AtomicU64,
+    pub log_bytes: AtomicU64,
     /// Of the file that is appended to.
-    pub(crate) log_number: AtomicU64,
-    pub(crate) trigger: SnapshotTrigger,
-    pub(crate) listeners: Register<Listener>,
-    pub(crate) watchers: Register<dyn Fn(&Settled) + Send + Sync>,
+    pub log_number: AtomicU64,
+    pub watchers: Register<dyn Fn(&Settled) + Send + Sync>,
 }
 
 /// Behind the lock.
-#[derive(Debug, Default)]
-pub(crate) struct Queue {
-    pub(crate) writer: Writer,
+pub struct Queue<S: Logged> {
+    pub writer: S::Writer,
+    /// The last one that was given out.
+    pub ticket: u64,
     requests: Vec<Request>,
     is_closing: bool,
     log: LogState,
@@ -63,7 +125,16 @@ pub(crate) struct Queue {
     wakers_without_room: Vec<Waker>,
     /// Why the log's last frame could not be written, and when. Nothing is acknowledged before the log has it until the
     /// log has taken something again.
-    pub(crate) log_failure: Option<(WriteError, SystemTime)>,
+    pub log_failure: Option<(LogError, SystemTime)>,
+}
+
+impl<S: Logged> fmt::Debug for Queue<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue")
+            .field("pending", S::pending(&self.writer))
+            .field("ticket", &self.ticket)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Whether the log's thread has to be woken.
@@ -84,12 +155,12 @@ enum Request {
     /// To go on in a new file: its number, and all bytes that were written before it.
     Rotate(NextFile, SyncSender<io::Result<(u64, u64)>>),
     /// To have everything on the disk, however the store was opened.
-    Sync(SyncSender<Result<(), WriteError>>),
+    Sync(SyncSender<Result<(), LogError>>),
 }
 
 /// What is to be done at a time.
-struct Work {
-    batch: Batch,
+struct Work<A> {
+    batch: Batch<A>,
     requests: Vec<Request>,
     ticket: u64,
     is_closing: bool,
@@ -97,34 +168,43 @@ struct Work {
 
 // ---- what others ask for
 
-impl Shared {
-    pub(crate) fn new(
-        memory: Memory,
-        writer: Writer,
+impl<S: Logged> CommitQueue<S> {
+    /// `log_bytes` are those of the log that the store was opened with.
+    pub fn new(
+        state: S,
+        writer: S::Writer,
         durability: Durability,
         (log_number, log_bytes): (u64, u64),
     ) -> Self {
+        let queue = Queue {
+            writer,
+            ticket: 0,
+            requests: Vec::new(),
+            is_closing: false,
+            log: LogState::default(),
+            awaited: 0,
+            writers_without_room: 0,
+            wakers_without_room: Vec::new(),
+            log_failure: None,
+        };
         Self {
-            memory: ArcSwap::from_pointee(memory),
+            state,
             durability,
-            queue: Mutex::new(Queue { writer, ..Queue::default() }),
+            queue: Mutex::new(queue),
             has_work: Condvar::new(),
             has_room: Condvar::new(),
-            rollbacks: AtomicU64::new(0),
             log_bytes: AtomicU64::new(log_bytes),
             log_number: AtomicU64::new(log_number),
-            trigger: SnapshotTrigger::default(),
-            listeners: Register::default(),
             watchers: Register::default(),
         }
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Queue> {
+    pub fn lock(&self) -> MutexGuard<'_, Queue<S>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Once there is room for a write.
-    pub(crate) fn lock_with_room(&self) -> MutexGuard<'_, Queue> {
+    pub fn lock_with_room(&self) -> MutexGuard<'_, Queue<S>> {
         let mut queue = self.lock();
         while !queue.has_room() {
             queue.writers_without_room += 1;
@@ -135,12 +215,12 @@ impl Shared {
     }
 
     /// As [`Self::lock_with_room`]; none where there is no room.
-    pub(crate) fn try_lock_with_room(&self) -> Option<MutexGuard<'_, Queue>> {
+    pub fn try_lock_with_room(&self) -> Option<MutexGuard<'_, Queue<S>>> {
         Some(self.lock()).filter(|queue| queue.has_room())
     }
 
     /// Ready where there is room for a write; else the task is woken when there may be.
-    pub(crate) fn poll_room(&self, context: &Context<'_>) -> Poll<()> {
+    pub fn poll_room(&self, context: &Context<'_>) -> Poll<()> {
         let mut queue = self.lock();
         if queue.has_room() {
             return Poll::Ready(());
@@ -150,16 +230,25 @@ impl Shared {
     }
 
     /// True where what was written may be acknowledged before the log has it.
-    pub(crate) fn is_acknowledged_at_once(&self, queue: &Queue) -> bool {
+    pub fn is_acknowledged_at_once(&self, queue: &Queue<S>) -> bool {
         self.durability == Durability::Off && queue.log_failure.is_none()
     }
 
     /// Ends the writing; wakes the log's thread where it would not look by itself.
-    pub(crate) fn submit(&self, mut queue: MutexGuard<'_, Queue>) {
+    /// The next write's place, for whoever holds the lock and has written it.
+    pub fn next_ticket(&self, queue: &mut Queue<S>) -> Ticket {
+        if self.is_acknowledged_at_once(queue) {
+            return Ticket::SETTLED;
+        }
+        queue.ticket += 1;
+        Ticket(queue.ticket)
+    }
+
+    pub fn submit(&self, mut queue: MutexGuard<'_, Queue<S>>) {
         let is_woken = match queue.log {
             LogState::Busy => false,
             LogState::Idle => true,
-            LogState::Gathering => queue.writer.ticket >= queue.awaited || queue.is_urgent(),
+            LogState::Gathering => queue.ticket >= queue.awaited || queue.is_urgent(),
         };
         if is_woken {
             queue.log = LogState::Busy;
@@ -169,17 +258,17 @@ impl Shared {
     }
 
     /// The log goes on in a new file; its number, and the bytes of the log before it.
-    pub(crate) fn rotate_log(&self, next: NextFile) -> io::Result<(u64, u64)> {
+    pub fn rotate_log(&self, next: NextFile) -> io::Result<(u64, u64)> {
         let (sender, receiver) = sync_channel(1);
         self.request(Request::Rotate(next, sender));
         receiver.recv().unwrap_or_else(|_| Err(io::Error::other("the store is being closed")))
     }
 
     /// All that was written before this is on the disk when it returns.
-    pub(crate) fn sync_log(&self) -> Result<(), WriteError> {
+    pub fn sync_log(&self) -> Result<(), LogError> {
         let (sender, receiver) = sync_channel(1);
         self.request(Request::Sync(sender));
-        receiver.recv().unwrap_or(Err(WriteError::Closed))
+        receiver.recv().unwrap_or(Err(LogError::Closed))
     }
 
     fn request(&self, request: Request) {
@@ -187,7 +276,7 @@ impl Shared {
         self.has_work.notify_one();
     }
 
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         let mut queue = self.lock();
         queue.is_closing = true;
         self.tell_of_room(queue);
@@ -197,8 +286,9 @@ impl Shared {
 
 // ---- the thread
 
-impl Shared {
-    pub(crate) fn run(&self, mut file: LogFile) {
+impl<S: Logged> CommitQueue<S> {
+    /// The log's thread: returns once the queue is [closed](Self::close) and all that was pending is written.
+    pub fn run(&self, mut file: LogFile) {
         let (mut spare, mut group_commit, mut last) = (Batch::default(), GroupCommit::default(), 0);
         loop {
             let awaited = last + group_commit.size();
@@ -219,7 +309,7 @@ impl Shared {
         }
     }
 
-    fn commit(&self, file: &mut LogFile, work: &mut Work) -> Result<(), WriteError> {
+    fn commit(&self, file: &mut LogFile, work: &mut Work<S::Attached>) -> Result<(), LogError> {
         let batch = &mut work.batch;
         // An operation that changed nothing waits for those before it, and writes nothing itself.
         if batch.frame.len() > FRAME_HEAD_BYTES {
@@ -228,39 +318,27 @@ impl Shared {
                 return Err(error);
             }
             let more = batch.frame.len() as u64;
-            self.trigger.note_log_bytes(self.log_bytes.fetch_add(more, Ordering::Relaxed) + more);
+            self.state.note_log_bytes(self.log_bytes.fetch_add(more, Ordering::Relaxed) + more);
         }
         let mut queue = self.lock();
-        let undo = queue.writer.in_flight.take().unwrap_or_default();
         queue.log_failure = file.unsure().map(|error| (error.clone(), SystemTime::now()));
-        drop(queue);
-        // Before those who wait: whoever keeps what it has read knows of a change when the one who made it does.
-        if let Some((first, schema)) = batch.heard.take() {
-            self.stop_listening_for_nobody();
-            events::tell(&self.listeners, &batch.frame[FRAME_HEAD_BYTES..], &undo, first, schema);
-        }
+        self.state.logged(queue, batch);
         for done in batch.waiters.drain(..) {
             done(Ok(()));
         }
         self.watchers.each(|watcher| watcher(&Settled { up_to: Ticket(work.ticket), outcome: Ok(()) }));
-        batch.undo = undo;
         Ok(())
     }
 
-    fn stop_listening_for_nobody(&self) {
-        // Whoever begins to listen holds the lock meanwhile.
-        let mut queue = self.lock();
-        if self.listeners.is_empty() {
-            queue.writer.is_listened_to = false;
-        }
-    }
-
-    fn serve(&self, file: &mut LogFile, request: Request, committed: &Result<(), WriteError>) {
+    fn serve(&self, file: &mut LogFile, request: Request, committed: &Result<(), LogError>) {
         // Whoever asked may have gone.
         match request {
             Request::Rotate(next, sender) => {
                 let rotated = file.rotate(next);
                 self.log_number.store(file.number(), Ordering::Relaxed);
+                if rotated.is_ok() {
+                    self.state.rotated();
+                }
                 let rotated = rotated.map(|()| (file.number(), self.log_bytes.load(Ordering::Relaxed)));
                 let _ = sender.send(rotated);
             }
@@ -271,7 +349,7 @@ impl Shared {
     }
 
     /// Waits until there is something to do. `spare` is memory to use again.
-    fn next_work(&self, file: &LogFile, spare: Batch, awaited: u64) -> Work {
+    fn next_work(&self, file: &LogFile, spare: Batch<S::Attached>, awaited: u64) -> Work<S::Attached> {
         let mut queue = self.lock();
         while !queue.has_work() {
             queue.log = LogState::Idle;
@@ -288,15 +366,15 @@ impl Shared {
         queue.awaited = awaited;
         queue = self.gather(queue);
         queue.log = LogState::Busy;
-        let mut batch = std::mem::replace(&mut queue.writer.pending, spare);
-        queue.writer.in_flight = Some(std::mem::take(&mut batch.undo));
+        let mut batch = std::mem::replace(S::pending_mut(&mut queue.writer), spare);
+        self.state.taken(&mut queue.writer, &mut batch.attached);
         let requests = std::mem::take(&mut queue.requests);
-        let (ticket, is_closing) = (queue.writer.ticket, queue.is_closing);
+        let (ticket, is_closing) = (queue.ticket, queue.is_closing);
         self.tell_of_room(queue);
         Work { batch, requests, ticket, is_closing }
     }
 
-    fn tell_of_room(&self, mut queue: MutexGuard<'_, Queue>) {
+    fn tell_of_room(&self, mut queue: MutexGuard<'_, Queue<S>>) {
         if queue.writers_without_room > 0 {
             self.has_room.notify_all();
         }
@@ -306,14 +384,14 @@ impl Shared {
     }
 
     /// One large frame costs less than many small ones.
-    fn gather<'q>(&'q self, mut queue: MutexGuard<'q, Queue>) -> MutexGuard<'q, Queue> {
+    fn gather<'q>(&'q self, mut queue: MutexGuard<'q, Queue<S>>) -> MutexGuard<'q, Queue<S>> {
         // With the log as it should be, nobody waits for it where nothing is awaited.
         if self.is_acknowledged_at_once(&queue) {
             queue.awaited = u64::MAX;
         }
         let gathered_for = if queue.awaited == u64::MAX { GATHERED_FOR } else { WAIT_MAX };
         let until = Instant::now() + gathered_for;
-        while queue.has_work() && queue.writer.ticket < queue.awaited && !queue.is_urgent() {
+        while queue.has_work() && queue.ticket < queue.awaited && !queue.is_urgent() {
             queue.log = LogState::Gathering;
             let left = until.saturating_duration_since(Instant::now());
             let (next, is_over) = self.wait(queue, left);
@@ -325,7 +403,11 @@ impl Shared {
         queue
     }
 
-    fn wait<'q>(&'q self, queue: MutexGuard<'q, Queue>, timeout: Duration) -> (MutexGuard<'q, Queue>, bool) {
+    fn wait<'q>(
+        &'q self,
+        queue: MutexGuard<'q, Queue<S>>,
+        timeout: Duration,
+    ) -> (MutexGuard<'q, Queue<S>>, bool) {
         if timeout == Duration::MAX {
             return (self.has_work.wait(queue).unwrap_or_else(PoisonError::into_inner), false);
         }
@@ -334,12 +416,11 @@ impl Shared {
         (queue, timeout.timed_out())
     }
 
-    fn take_back(&self, waiters: Vec<Waiter>, error: &WriteError) {
+    fn take_back(&self, waiters: Vec<Waiter>, error: &LogError) {
         let mut queue = self.lock();
-        let later = queue.writer.roll_back(&self.memory);
+        let later = self.state.roll_back(&mut queue.writer);
         queue.log_failure = Some((error.clone(), SystemTime::now()));
-        let up_to = Ticket(queue.writer.ticket);
-        self.rollbacks.fetch_add(1, Ordering::SeqCst);
+        let up_to = Ticket(queue.ticket);
         self.tell_of_room(queue);
         for done in waiters.into_iter().chain(later) {
             done(Err(error.clone()));
@@ -348,30 +429,37 @@ impl Shared {
     }
 }
 
-impl Queue {
+impl<S: Logged> Queue<S> {
     /// A write need not wait for the log.
     fn has_room(&self) -> bool {
-        self.writer.pending.frame.len() <= PENDING_BYTES_MAX || self.is_closing
+        S::pending(&self.writer).frame.len() <= PENDING_BYTES_MAX || self.is_closing
     }
 
     fn has_work(&self) -> bool {
-        !self.writer.pending.frame.is_empty() || !self.requests.is_empty() || self.is_closing
+        !S::pending(&self.writer).frame.is_empty() || !self.requests.is_empty() || self.is_closing
     }
 
     fn is_urgent(&self) -> bool {
-        self.is_closing || !self.requests.is_empty() || self.writer.pending.frame.len() >= GATHERED_BYTES
+        self.is_closing || !self.requests.is_empty() || S::pending(&self.writer).frame.len() >= GATHERED_BYTES
     }
 }
 
-impl Batch {
+impl<A: Attached> Batch<A> {
+    /// Where changes are added to.
+    pub fn begin(&mut self) -> &mut Vec<u8> {
+        if self.frame.is_empty() {
+            self.frame.resize(FRAME_HEAD_BYTES, 0);
+        }
+        &mut self.frame
+    }
+
     fn emptied(mut self) -> Self {
-        if self.frame.capacity() + self.undo.bytes.capacity() > KEPT_BYTES_MAX {
+        if self.frame.capacity() + self.attached.capacity_bytes() > KEPT_BYTES_MAX {
             return Self::default();
         }
         self.frame.clear();
-        self.undo.clear();
+        self.attached.clear();
         self.waiters.clear();
-        self.heard = None;
         self
     }
 }
@@ -380,11 +468,34 @@ impl Batch {
 mod tests {
     use super::*;
 
+    /// Keeps nothing.
+    #[derive(Debug)]
+    struct Nothing;
+
+    impl Logged for Nothing {
+        type Writer = Batch<()>;
+        type Attached = ();
+
+        fn pending(writer: &Batch<()>) -> &Batch<()> {
+            writer
+        }
+
+        fn pending_mut(writer: &mut Batch<()>) -> &mut Batch<()> {
+            writer
+        }
+
+        fn logged(&self, _: MutexGuard<'_, Queue<Self>>, _: &mut Batch<()>) {}
+
+        fn roll_back(&self, writer: &mut Batch<()>) -> Vec<Waiter> {
+            std::mem::take(writer).waiters
+        }
+    }
+
     /// A bug of the first version: they were told only when the log took something, and nothing was left for it to take.
     #[test]
     fn those_who_wait_for_room_are_told_when_what_waits_is_taken_back() {
-        let shared = Shared::new(Memory::default(), Writer::default(), Durability::Sync, (1, 0));
-        shared.lock().writer.pending.frame.resize(PENDING_BYTES_MAX + 1, 0);
+        let shared = CommitQueue::new(Nothing, Batch::default(), Durability::Sync, (1, 0));
+        shared.lock().writer.frame.resize(PENDING_BYTES_MAX + 1, 0);
         let context = Context::from_waker(Waker::noop());
         std::thread::scope(|scope| {
             let blocked = scope.spawn(|| drop(shared.lock_with_room()));
@@ -392,7 +503,7 @@ mod tests {
                 std::thread::yield_now();
             }
             assert!(shared.poll_room(&context).is_pending() && shared.try_lock_with_room().is_none());
-            shared.take_back(Vec::new(), &WriteError::Closed);
+            shared.take_back(Vec::new(), &LogError::Closed);
             blocked.join().expect("it was told");
         });
         assert!(shared.poll_room(&context).is_ready() && shared.lock().wakers_without_room.is_empty());

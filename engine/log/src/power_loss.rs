@@ -4,9 +4,7 @@
 //! Of a file that was written and not synced any of its sectors may be old or new, and its length too; sectors that are
 //! part of the file and were never written are zeros or hold anything. Of a directory that was not synced any names may be old or new.
 
-mod losses;
-
-use crate::disk::step::Step;
+use crate::step::Step;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
@@ -37,13 +35,13 @@ pub(crate) fn perform<T>(step: Step<'_>, act: impl FnOnce() -> io::Result<T>) ->
 
 /// What is done below one directory as long as it stands here, and what the writers say.
 #[derive(Debug)]
-struct Journal {
+pub struct Journal {
     root: PathBuf,
     events: Mutex<Vec<DiskEvent>>,
 }
 
 #[derive(Debug)]
-enum DiskEvent {
+pub enum DiskEvent {
     Done(Done),
     /// The write with this number is being made.
     Begun(u64),
@@ -52,7 +50,7 @@ enum DiskEvent {
 
 /// A [`Step`]; paths begin below the root.
 #[derive(Debug)]
-enum Done {
+pub enum Done {
     MakeDirectory(PathBuf),
     Create(PathBuf),
     Change(PathBuf, DiskChange),
@@ -64,23 +62,23 @@ enum Done {
 
 /// Of what stands in a file.
 #[derive(Debug, Clone)]
-enum DiskChange {
+pub enum DiskChange {
     Write { at: usize, bytes: Vec<u8> },
     SetLength(usize),
 }
 
 impl Journal {
-    fn begin(root: &Path) -> Arc<Self> {
+    pub fn begin(root: &Path) -> Arc<Self> {
         let journal = Arc::new(Self { root: root.to_owned(), events: Mutex::default() });
         lock(&JOURNALS).push(Arc::clone(&journal));
         journal
     }
 
-    fn note(&self, event: DiskEvent) {
+    pub fn note(&self, event: DiskEvent) {
         lock(&self.events).push(event);
     }
 
-    fn end(&self) -> Vec<DiskEvent> {
+    pub fn end(&self) -> Vec<DiskEvent> {
         lock(&JOURNALS).retain(|journal| journal.root != self.root);
         std::mem::take(&mut lock(&self.events))
     }
@@ -107,18 +105,17 @@ impl Journal {
 
 /// What a disk says is done and is not, as if the store had left it out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lie {
+pub enum Lie {
     None,
-    LogSync,
-    SnapshotSync,
+    /// Of files whose names begin so.
+    Sync(&'static str),
     DirectorySync,
 }
 
 impl Lie {
     fn swallows(self, done: &Done) -> bool {
         match (self, done) {
-            (Self::LogSync, Done::Sync(path)) => is_called(path, "log-"),
-            (Self::SnapshotSync, Done::Sync(path)) => is_called(path, "snapshot"),
+            (Self::Sync(begin), Done::Sync(path)) => is_called(path, begin),
             (Self::DirectorySync, Done::SyncDirectory(_)) => true,
             _ => false,
         }
@@ -126,7 +123,7 @@ impl Lie {
 }
 
 /// Whether the last name of a path begins so.
-fn is_called(path: &Path, begin: &str) -> bool {
+pub fn is_called(path: &Path, begin: &str) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begin))
 }
 
@@ -136,7 +133,7 @@ type Names = BTreeMap<PathBuf, Entry>;
 
 /// As processes see it, and what of that is sure.
 #[derive(Debug, Clone, Default)]
-struct Disk {
+pub struct Disk {
     names: Names,
     sure_names: Names,
     unsure_names: Vec<NameChange>,
@@ -232,7 +229,9 @@ impl FileState {
 }
 
 impl Disk {
-    fn after(mut self, events: &[DiskEvent], lie: Lie) -> Self {
+    /// With what was done to it, but for what the disk leaves out.
+    #[must_use]
+    pub fn after(mut self, events: &[DiskEvent], lie: Lie) -> Self {
         for event in events {
             match event {
                 DiskEvent::Done(done) if !lie.swallows(done) => self.make(done),
@@ -287,12 +286,12 @@ impl Disk {
     }
 
     /// Writes what every process sees now, as it is when one was killed.
-    fn write_seen(&self, root: &Path) {
+    pub fn write_seen(&self, root: &Path) {
         write(root, &self.names, |file| self.files[file].seen());
     }
 
     /// Writes what is left when the power goes now.
-    fn write_after_loss(&self, root: &Path, chance: &mut ChaCha8Rng) {
+    pub fn write_after_loss(&self, root: &Path, chance: &mut ChaCha8Rng) {
         let mut names = self.sure_names.clone();
         let (kind, last) = (chance.random_range(0..3), chance.random_range(0..=self.unsure_names.len()));
         for (number, change) in self.unsure_names.iter().enumerate() {

@@ -1,10 +1,10 @@
-//! What can be done to the files of a graph.
+//! What can be done to the files of a store.
 
 use std::path::Path;
 
 /// What is done to a disk.
 #[derive(Debug, Clone, Copy)]
-#[cfg_attr(not(test), expect(dead_code, reason = "only tests look at what is done"))]
+#[cfg_attr(not(feature = "power-loss"), expect(dead_code, reason = "only tests look at what is done"))]
 pub(crate) enum Step<'a> {
     MakeDirectory(&'a Path),
     /// Without any bytes, also where there was one with some.

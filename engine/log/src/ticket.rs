@@ -1,8 +1,7 @@
 //! Tickets: a write's place in the order in which writes become durable. Cheaper than a call for each, where one thread
 //! has many writes that wait: it is told once for all of them.
 
-use crate::error::{Refusal, WriteError};
-use std::fmt;
+use crate::error::LogError;
 
 /// A write's place; later writes have greater ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,21 +17,5 @@ impl Ticket {
 pub struct Settled {
     pub up_to: Ticket,
     /// An error where they were taken back.
-    pub outcome: Result<(), WriteError>,
-}
-
-/// A write of which nothing was done.
-pub enum Unwritten<F> {
-    Refused(Refusal),
-    /// Too much waits for the log. Here is the operation, for when there is [room](crate::Store::room).
-    NoRoom(F),
-}
-
-impl<F> fmt::Debug for Unwritten<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(refusal) => f.debug_tuple("Refused").field(refusal).finish(),
-            Self::NoRoom(_) => f.write_str("NoRoom"),
-        }
-    }
+    pub outcome: Result<(), LogError>,
 }

@@ -1,0 +1,15 @@
+//! The files of a graph and the version of their format; `docs/graph-files.md` describes it.
+
+use prony_log::frames::FileKind;
+
+/// Of the format. A reader reads its own and all earlier ones.
+/// 2 has indexes of properties. 3 says of the frames of a log whether those before them were on the disk.
+pub const VERSION: u32 = 3;
+/// For messages.
+pub(crate) const STORE: &str = "graph";
+pub(crate) const LOG: FileKind = kind(1, "log-", true);
+pub(crate) const SNAPSHOT: FileKind = kind(2, "snapshot-", false);
+
+const fn kind(number: u32, prefix: &'static str, is_log: bool) -> FileKind {
+    FileKind { store: STORE, magic: *b"PRONYGRF", version: VERSION, number, prefix, is_log }
+}

@@ -1,0 +1,78 @@
+//! What is done with the graph in memory while its changes become durable, or do not.
+
+use crate::events::{self, Listener};
+use crate::memory::Memory;
+use crate::writer::{Changes, Writer};
+use arc_swap::ArcSwap;
+use prony_log::commit::{Batch, CommitQueue, Logged, Queue, Waiter};
+use prony_log::frames::FRAME_HEAD_BYTES;
+use prony_log::register::Register;
+use prony_log::trigger::LengthTrigger;
+use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the store, its writers and the log's thread share.
+pub(crate) type Shared = CommitQueue<GraphState>;
+
+#[derive(Debug)]
+pub(crate) struct GraphState {
+    pub(crate) memory: ArcSwap<Memory>,
+    /// Counts how often writes were taken back.
+    pub(crate) rollbacks: AtomicU64,
+    pub(crate) trigger: LengthTrigger,
+    pub(crate) listeners: Register<Listener>,
+}
+
+impl GraphState {
+    pub(crate) fn new(memory: Memory) -> Self {
+        Self {
+            memory: ArcSwap::from_pointee(memory),
+            rollbacks: AtomicU64::new(0),
+            trigger: LengthTrigger::default(),
+            listeners: Register::default(),
+        }
+    }
+}
+
+impl Logged for GraphState {
+    type Writer = Writer;
+    type Attached = Changes;
+
+    fn pending(writer: &Writer) -> &Batch<Changes> {
+        &writer.pending
+    }
+
+    fn pending_mut(writer: &mut Writer) -> &mut Batch<Changes> {
+        &mut writer.pending
+    }
+
+    fn taken(&self, writer: &mut Writer, changes: &mut Changes) {
+        writer.in_flight = Some(std::mem::take(&mut changes.undo));
+    }
+
+    fn logged(&self, mut queue: MutexGuard<'_, Queue<Self>>, batch: &mut Batch<Changes>) {
+        let undo = queue.writer.in_flight.take().unwrap_or_default();
+        // Before those who wait: whoever keeps what it has read knows of a change when the one who made it does.
+        if let Some((first, schema)) = batch.attached.heard.take() {
+            // Whoever begins to listen holds the lock meanwhile.
+            if self.listeners.is_empty() {
+                queue.writer.is_listened_to = false;
+            }
+            drop(queue);
+            events::tell(&self.listeners, &batch.frame[FRAME_HEAD_BYTES..], &undo, first, schema);
+        } else {
+            drop(queue);
+        }
+        batch.attached.undo = undo;
+    }
+
+    fn roll_back(&self, writer: &mut Writer) -> Vec<Waiter> {
+        let waiters = writer.roll_back(&self.memory);
+        self.rollbacks.fetch_add(1, Ordering::SeqCst);
+        waiters
+    }
+
+    fn note_log_bytes(&self, bytes: u64) {
+        self.trigger.note_log_bytes(bytes);
+    }
+}

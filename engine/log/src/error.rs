@@ -1,0 +1,82 @@
+//! What can go wrong with the files of a store, and with making a write durable.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A store that cannot be opened; `store` is what it holds, as in [`crate::frames::FileKind`].
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("another process has the {store} in {} open; stop it first, or choose another directory", directory.display())]
+    InUse { store: &'static str, directory: PathBuf },
+    #[error("cannot read {}", path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("cannot write {}", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("{}: {fault}", path.display())]
+    File { path: PathBuf, fault: FileFault },
+    #[error(
+        "the {store} in {} needs {}, which is not there; put it back from a copy of the directory",
+        directory.display(),
+        missing
+    )]
+    Missing { store: &'static str, directory: PathBuf, missing: String },
+}
+
+/// What is wrong with a file of a store.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FileFault {
+    #[error("it is no file of a {store}; remove it from the directory if it does not belong there")]
+    Foreign { store: &'static str },
+    #[error("it was written by a later version (format {version}); this one reads up to format {known}")]
+    Newer { version: u32, known: u32 },
+    #[error(
+        "its first {} bytes are damaged; --recover leaves the file out and says what is lost",
+        crate::frames::HEAD_BYTES
+    )]
+    Head,
+    #[error(
+        "it is damaged at byte {offset}: {what}; --recover keeps what stands before and says what is lost"
+    )]
+    Damaged { offset: usize, what: String },
+}
+
+/// Why a write that was accepted is not durable. It was taken back.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum LogError {
+    #[error("cannot write the log {}; the write was taken back", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        cause: Arc<io::Error>,
+    },
+    #[error("the store is being closed")]
+    Closed,
+}
+
+impl LogError {
+    /// True where there is no room on the disk.
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            Self::Write { cause, .. } => is_disk_full(cause),
+            Self::Closed => false,
+        }
+    }
+}
+
+/// True where there is no room on the disk.
+pub fn is_disk_full(cause: &io::Error) -> bool {
+    // A limit on the size of a file is no room either.
+    matches!(
+        cause.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}

@@ -1,0 +1,37 @@
+//! What durable stores share: a log of checked frames with group commit, the files beneath it, and a disk for tests that loses
+//! its power between any two steps.
+//!
+//! A store has a state ([`commit::Logged`]) and a [`commit::CommitQueue`] around it: writers add to the frame that is being gathered,
+//! the log's thread writes and syncs it and says so to those who wait. A start reads the log with [`recover::Recovering`]. What a frame
+//! means is the store's alone.
+
+pub mod codec;
+pub mod commit;
+pub mod disk;
+pub mod error;
+pub mod file;
+pub mod frames;
+mod group_commit;
+pub mod lock;
+#[cfg(feature = "power-loss")]
+pub mod power_loss;
+pub mod recover;
+pub mod register;
+mod step;
+pub mod ticket;
+pub mod trigger;
+pub mod waiting;
+
+use std::time::Duration;
+
+/// When a write counts as done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Once its log record is on the disk; writes that wait at the same time share one sync.
+    Sync,
+    /// Once the system has its log record, which reaches the disk within this time: a killed process loses nothing, a
+    /// machine that loses power the last of it.
+    Interval(Duration),
+    /// At once; the log follows when it can.
+    Off,
+}

@@ -1,0 +1,250 @@
+//! From the files of a log to what was written: reads their frames in order, and what to do where they are damaged.
+
+use crate::Durability;
+use crate::disk;
+use crate::error::{FileFault, OpenError};
+use crate::file::{LogFile, NextFile};
+use crate::frames::{End, FileKind, Frames, HEAD_BYTES, LAST};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What opening a store has found and mended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recovery {
+    /// The snapshot that was read, if there was one.
+    pub snapshot: Option<u64>,
+    pub snapshot_bytes: u64,
+    /// Frames of the log behind it.
+    pub frames: u64,
+    /// Good bytes of the log behind it.
+    pub log_bytes: u64,
+    /// Bytes at the log's end that were being written when the process or the machine died. With [`Durability::Sync`] no
+    /// write among them had been acknowledged.
+    pub torn_bytes: u64,
+    /// Whole frames among them, written without [`Durability::Sync`]: the machine died when not all before them was on the
+    /// disk.
+    pub torn_frames: u64,
+    /// What was left out because it was damaged; only where that was asked for.
+    pub lost: Vec<Loss>,
+}
+
+/// A part of a file that was left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    pub path: PathBuf,
+    /// From here to the end of the file.
+    pub offset: u64,
+    pub bytes: u64,
+    pub why: String,
+}
+
+/// Where the log goes on.
+#[derive(Debug, Clone, Copy)]
+pub struct Tail {
+    number: u64,
+    /// Good bytes of the file; 0 where not even its head was whole.
+    length: u64,
+    /// Of the next frame.
+    sequence: u64,
+    version: u32,
+}
+
+/// Takes the payload of one frame; in words, what is wrong with it.
+pub type TakeFrame<'a> = dyn FnMut(&[u8]) -> Result<(), String> + 'a;
+
+/// The files of a store while they are read.
+#[derive(Debug)]
+pub struct Recovering {
+    pub recovery: Recovery,
+    /// Whether to go on without what is damaged, and to say what that was.
+    pub recover: bool,
+}
+
+/// Numbers of the files of a kind, in order.
+pub fn numbers(directory: &Path, kind: FileKind) -> Result<Vec<u64>, OpenError> {
+    let read = |cause| OpenError::Read { path: directory.to_owned(), cause };
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(directory).map_err(read)? {
+        let name = entry.map_err(read)?.file_name();
+        numbers.extend(kind.number_of(&name.to_string_lossy()));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+impl Recovering {
+    /// Reads the files of the log from number `first` on. Changes no file, but for those that it leaves out.
+    pub fn logs(
+        &mut self,
+        directory: &Path,
+        kind: FileKind,
+        first: u64,
+        take: &mut TakeFrame<'_>,
+    ) -> Result<Option<Tail>, OpenError> {
+        let mut numbers: Vec<u64> =
+            numbers(directory, kind)?.into_iter().filter(|number| *number >= first).collect();
+        drop_unused(directory, kind, &mut numbers)?;
+        let mut tail: Option<Tail> = None;
+        for (place, number) in numbers.iter().enumerate() {
+            if *number != first + place as u64 {
+                let missing = kind.path(Path::new(""), first + place as u64).display().to_string();
+                let directory = directory.to_owned();
+                return Err(OpenError::Missing { store: kind.store, directory, missing });
+            }
+            let is_last = place + 1 == numbers.len();
+            let sequence = tail.map(|tail| tail.sequence);
+            let found = self.log_file((directory, kind, *number), sequence, is_last, take)?;
+            self.recovery.log_bytes += found.length;
+            tail = Some(found);
+            if !self.recovery.lost.is_empty() && !is_last {
+                return self.give_up_logs(directory, kind, &numbers[place + 1..], found).map(Some);
+            }
+        }
+        Ok(tail)
+    }
+
+    /// What follows a loss cannot be read: it may speak of what was lost.
+    fn give_up_logs(
+        &mut self,
+        directory: &Path,
+        kind: FileKind,
+        numbers: &[u64],
+        tail: Tail,
+    ) -> Result<Tail, OpenError> {
+        for number in numbers {
+            let path = kind.path(directory, *number);
+            let bytes = fs::metadata(&path).map_or(0, |data| data.len());
+            let aside = path.with_extension("lost");
+            disk::rename(&path, &aside).map_err(|cause| OpenError::Write { path: path.clone(), cause })?;
+            let why = "it follows what was lost".to_owned();
+            self.recovery.lost.push(Loss { path: aside, offset: 0, bytes, why });
+        }
+        Ok(tail)
+    }
+
+    fn log_file(
+        &mut self,
+        (directory, kind, number): (&Path, FileKind, u64),
+        mut expected: Option<u64>,
+        is_last: bool,
+        take: &mut TakeFrame<'_>,
+    ) -> Result<Tail, OpenError> {
+        let path = kind.path(directory, number);
+        let mut frames = Frames::open(&path, kind, number)?;
+        let version = frames.version();
+        let mut closed_at = None;
+        while let Some(frame) = frames.next_frame() {
+            let (offset, sequence) = (frame.offset, frame.sequence);
+            if sequence == LAST {
+                closed_at = Some(offset);
+                break;
+            }
+            if expected.is_some_and(|expected| expected != sequence) {
+                self.lose(&frames, offset, format!("frame {sequence} stands where another is due"))?;
+                return Ok(Tail { number, length: offset as u64, sequence: expected.unwrap_or(1), version });
+            }
+            if let Err(what) = take(frame.payload) {
+                self.lose(&frames, offset, what)?;
+                return Ok(Tail { number, length: offset as u64, sequence, version });
+            }
+            expected = Some(sequence + 1);
+            self.recovery.frames += 1;
+        }
+        let sequence = expected.unwrap_or(1);
+        let length = match frames.end(expected.map(|expected| expected - 1)) {
+            End::Clean => frames.file_bytes(),
+            End::Torn { offset, bytes, frames } if is_last => {
+                (self.recovery.torn_bytes, self.recovery.torn_frames) = (bytes as u64, frames);
+                offset
+            }
+            End::Torn { offset, .. } => {
+                self.lose(&frames, offset, "it ends in the middle, and more of the log follows".to_owned())?;
+                offset
+            }
+            End::Damaged { offset, next } => {
+                let what = format!("the checksum does not fit, and good frames follow at {next}");
+                self.lose(&frames, offset, what)?;
+                offset
+            }
+        };
+        let length = closed_at.unwrap_or(length);
+        Ok(Tail { number, length: length as u64, sequence, version })
+    }
+
+    /// Notes a loss where that was asked for, else it is an error.
+    pub fn lose(&mut self, frames: &Frames, offset: usize, what: String) -> Result<(), OpenError> {
+        self.lose_rest(frames.path(), frames.file_bytes(), offset, what)
+    }
+
+    /// As [`Self::lose`], of a file with so many bytes.
+    pub fn lose_rest(
+        &mut self,
+        path: &Path,
+        file_bytes: usize,
+        offset: usize,
+        what: String,
+    ) -> Result<(), OpenError> {
+        let path = path.to_owned();
+        if !self.recover {
+            return Err(OpenError::File { path, fault: FileFault::Damaged { offset, what } });
+        }
+        let bytes = (file_bytes - offset.min(file_bytes)) as u64;
+        self.recovery.lost.push(Loss { path, offset: offset as u64, bytes, why: what });
+        Ok(())
+    }
+}
+
+/// A file without frames is made ready before the one before it is whole on the disk.
+fn drop_unused(directory: &Path, kind: FileKind, logs: &mut Vec<u64>) -> Result<(), OpenError> {
+    while let [_, .., last] = logs[..] {
+        let path = kind.path(directory, last);
+        let bytes = fs::metadata(&path).map_err(|cause| OpenError::Read { path, cause })?.len();
+        if bytes > HEAD_BYTES as u64 {
+            break;
+        }
+        logs.pop();
+    }
+    Ok(())
+}
+
+/// Goes on behind what was read, or with file number `first` where nothing was.
+pub fn resume(
+    directory: &Path,
+    kind: FileKind,
+    (first, tail): (u64, Option<Tail>),
+    durability: Durability,
+) -> Result<LogFile, OpenError> {
+    match tail {
+        Some(Tail { number, length, sequence, version }) if length > 0 => {
+            let resumed = LogFile::resume(directory, (kind, number), length, sequence, durability)?;
+            if version == kind.version {
+                return Ok(resumed);
+            }
+            go_on_in_this_version(directory, kind, resumed, durability)
+        }
+        other => {
+            let (number, sequence) = other.map_or((first, 1), |tail| (tail.number, tail.sequence));
+            let path = kind.path(directory, number);
+            LogFile::create(directory, (kind, number), sequence, durability)
+                .map_err(|cause| OpenError::Write { path, cause })
+        }
+    }
+}
+
+/// What this version writes is not put behind what an earlier one has written.
+fn go_on_in_this_version(
+    directory: &Path,
+    kind: FileKind,
+    mut log: LogFile,
+    durability: Durability,
+) -> Result<LogFile, OpenError> {
+    if log.is_empty() {
+        let (number, sequence) = (log.number(), log.sequence());
+        let path = kind.path(directory, number);
+        return LogFile::create(directory, (kind, number), sequence, durability)
+            .map_err(|cause| OpenError::Write { path, cause });
+    }
+    let path = kind.path(directory, log.number() + 1);
+    let rotated = NextFile::create(directory, kind, log.number() + 1).and_then(|next| log.rotate(next));
+    rotated.map(|()| log).map_err(|cause| OpenError::Write { path, cause })
+}

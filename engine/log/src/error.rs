@@ -40,7 +40,7 @@ pub enum FileFault {
     Newer { version: u32, known: u32 },
     #[error(
         "its first {} bytes are damaged; --recover leaves the file out and says what is lost",
-        crate::frames::HEAD_BYTES
+        crate::sizes::HEAD_BYTES
     )]
     Head,
     #[error(

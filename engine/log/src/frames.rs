@@ -7,16 +7,13 @@
 use crate::codec::Input;
 use crate::disk::DiskFile;
 use crate::error::{FileFault, OpenError};
+pub use crate::sizes::{FRAME_HEAD_BYTES, HEAD_BYTES};
 use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Of a file's head.
-pub const HEAD_BYTES: usize = 24;
-/// Of a frame's head.
-pub const FRAME_HEAD_BYTES: usize = 16;
 /// No file has more frames: what claims to be so far ahead is no frame.
 const SEQUENCES_MAX: u64 = 1 << 40;
 /// The sequence number of the frame that ends a snapshot, or a log that was closed: all before it is on the disk.

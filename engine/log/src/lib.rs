@@ -17,6 +17,7 @@ pub mod lock;
 pub mod power_loss;
 pub mod recover;
 pub mod register;
+mod sizes;
 mod step;
 pub mod ticket;
 pub mod trigger;

@@ -72,6 +72,12 @@ const RULES: &[Rule] = &[
         may_know: &["log"],
         refuses: &["hyper", "http", "apollo-compiler", "serde_json"],
     },
+    Rule {
+        name: "series-store",
+        half: Half::Engine,
+        may_know: &["log"],
+        refuses: &["hyper", "http", "tokio", "apollo-compiler", "serde_json"],
+    },
     Rule { name: "source", half: Half::Engine, may_know: &["graphql"], refuses: SEAM },
     Rule {
         name: "access",

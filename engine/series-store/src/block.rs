@@ -1,0 +1,270 @@
+//! Blocks: up to [`BLOCK_ROWS`] rows of one series in the order of their times, compressed column by column, with what can be said of a
+//! block without reading it.
+
+use crate::codes::{bits, doubles, integers, texts};
+use crate::ids::{AttributeId, SeriesId, TimeMs};
+use crate::rows::Rows;
+use crate::value::{Column, Form, Value, Values};
+use prony_log::codec::{Damage, Input, put_length, put_signed, put_unsigned};
+
+/// A day of one row a minute, or less. More rows would compress little better, and cost more to read a part of.
+pub(crate) const BLOCK_ROWS: usize = 1024;
+
+/// What the values of a column are, those that are not null.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Summary {
+    pub count: u64,
+    pub sum: f64,
+    pub min: f64,
+    pub max: f64,
+}
+
+/// A column of a block.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ColumnMeta {
+    pub(crate) attribute: AttributeId,
+    form: Form,
+    /// Where it begins in the block.
+    offset: u32,
+    /// Of texts and booleans only the count.
+    pub(crate) summary: Summary,
+}
+
+/// What is known of a block.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct BlockMeta {
+    pub(crate) series: SeriesId,
+    pub(crate) rows: u32,
+    pub(crate) first_ms: TimeMs,
+    pub(crate) last_ms: TimeMs,
+    /// Whether two rows have the same time.
+    pub(crate) has_equal_times: bool,
+    pub(crate) bytes: u32,
+    /// CRC-32C of the bytes.
+    pub(crate) checksum: u32,
+    pub(crate) columns: Box<[ColumnMeta]>,
+}
+
+impl Summary {
+    pub(crate) fn add(&mut self, value: f64) {
+        let one = Self { count: 1, sum: value, min: value, max: value };
+        self.add_all(&one);
+    }
+
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            *self = *other;
+            return;
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Of these rows of a column; texts and booleans are only counted.
+    pub(crate) fn of(column: &Column, rows: std::ops::Range<usize>) -> Self {
+        let mut summary = Self::default();
+        if let (Values::Doubles(values), None, true) =
+            (&column.values, &column.present, rows.end <= column.len())
+        {
+            values[rows].iter().for_each(|value| summary.add(*value));
+            return summary;
+        }
+        for row in rows {
+            match column.get(row) {
+                Value::Null => {}
+                value => match value.number() {
+                    Some(number) => summary.add(number),
+                    None => summary.count += 1,
+                },
+            }
+        }
+        summary
+    }
+}
+
+/// Writes rows, which are in the order of their times, behind what is in `to`.
+pub(crate) fn write(to: &mut Vec<u8>, series: SeriesId, rows: &Rows) -> BlockMeta {
+    let begin = to.len();
+    integers::write(to, &rows.times);
+    let mut columns = Vec::with_capacity(rows.columns.len());
+    for (attribute, column) in &rows.columns {
+        let summary = Summary::of(column, 0..rows.len());
+        if summary.count == 0 {
+            continue;
+        }
+        let offset = (to.len() - begin) as u32;
+        columns.push(ColumnMeta { attribute: *attribute, form: column.form(), offset, summary });
+        write_column(to, column, rows.len());
+    }
+    let bytes = &to[begin..];
+    BlockMeta {
+        series,
+        rows: rows.len() as u32,
+        first_ms: rows.times[0],
+        last_ms: rows.times[rows.len() - 1],
+        has_equal_times: rows.times.windows(2).any(|pair| pair[0] == pair[1]),
+        bytes: bytes.len() as u32,
+        checksum: crc32c::crc32c(bytes),
+        columns: columns.into_boxed_slice(),
+    }
+}
+
+fn write_column(to: &mut Vec<u8>, column: &Column, rows: usize) {
+    let is_present = |row: usize| row < column.len() && column.present.as_ref().is_none_or(|of| of[row]);
+    let is_whole = (0..rows).all(is_present);
+    to.push(u8::from(!is_whole));
+    if !is_whole {
+        bits::pack(to, (0..rows).map(|row| u64::from(is_present(row))), 1);
+    }
+    let present = || (0..rows.min(column.len())).filter(|row| is_whole || is_present(*row));
+    match &column.values {
+        Values::Doubles(values) => {
+            doubles::write(to, &present().map(|row| values[row]).collect::<Vec<_>>());
+        }
+        Values::Integers(values) => {
+            integers::write(to, &present().map(|row| values[row]).collect::<Vec<_>>());
+        }
+        Values::Booleans(values) => bits::pack(to, present().map(|row| u64::from(values[row])), 1),
+        Values::Texts(values) => texts::write(to, present().map(|row| &*values[row])),
+        Values::Dictionary(values) => texts::write(to, present().map(|row| &**values.get(row))),
+    }
+}
+
+fn read_column(input: &mut Input<'_>, form: Form, rows: usize) -> Result<Column, Damage> {
+    let present = match input.byte()? {
+        0 => None,
+        1 => {
+            let packed = bits::Packed::read(input, rows, 1)?;
+            Some((0..rows).map(|row| packed.get(row) == 1).collect::<Vec<bool>>())
+        }
+        _ => return Err(Damage("a column has an unknown form")),
+    };
+    let count = present.as_ref().map_or(rows, |present| present.iter().filter(|is| **is).count());
+    let values = match form {
+        Form::Doubles => Values::Doubles(spread(doubles::read(input, count)?, present.as_ref())),
+        Form::Integers => Values::Integers(spread(integers::read(input, count)?, present.as_ref())),
+        Form::Booleans => {
+            let packed = bits::Packed::read(input, count, 1)?;
+            let values = (0..count).map(|row| packed.get(row) == 1).collect();
+            Values::Booleans(spread(values, present.as_ref()))
+        }
+        Form::Texts => {
+            let texts = texts::read(input, count)?;
+            match &present {
+                None => Values::Dictionary(texts),
+                Some(_) => Values::Texts(spread(texts.iter().cloned().collect(), present.as_ref())),
+            }
+        }
+    };
+    Ok(Column { values, present })
+}
+
+/// Values at the rows that have one; any value at the others.
+fn spread<T: Clone>(values: Vec<T>, present: Option<&Vec<bool>>) -> Vec<T> {
+    let (Some(present), Some(first)) = (present, values.first()) else { return values };
+    let (mut last, mut left) = (first, values.iter());
+    let value = |is_present: &bool| {
+        if *is_present && let Some(next) = left.next() {
+            last = next;
+        }
+        last.clone()
+    };
+    present.iter().map(value).collect()
+}
+
+/// Which columns are read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Wanted<'a> {
+    All,
+    Only(&'a [AttributeId]),
+}
+
+impl Wanted<'_> {
+    pub(crate) fn has(self, attribute: AttributeId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(only) => only.contains(&attribute),
+        }
+    }
+}
+
+impl BlockMeta {
+    pub(crate) fn times(&self, bytes: &[u8]) -> Result<Vec<TimeMs>, Damage> {
+        let times = integers::read(&mut Input::new(bytes), self.rows as usize)?;
+        if times.is_empty() || !times.is_sorted() {
+            return Err(Damage("the rows of a block are not in order"));
+        }
+        Ok(times)
+    }
+
+    pub(crate) fn read(&self, bytes: &[u8], wanted: Wanted<'_>) -> Result<Rows, Damage> {
+        let mut rows = Rows { times: self.times(bytes)?, columns: Vec::new() };
+        for column in self.columns.iter().filter(|column| wanted.has(column.attribute)) {
+            let from =
+                bytes.get(column.offset as usize..).ok_or(Damage("a column stands behind its block"))?;
+            let read = read_column(&mut Input::new(from), column.form, self.rows as usize)?;
+            rows.columns.push((column.attribute, read));
+        }
+        Ok(rows)
+    }
+
+    pub(crate) fn put(&self, to: &mut Vec<u8>) {
+        put_unsigned(to, u64::from(self.series.0));
+        put_unsigned(to, u64::from(self.rows));
+        put_signed(to, self.first_ms);
+        put_unsigned(to, self.last_ms.wrapping_sub(self.first_ms).cast_unsigned());
+        to.push(u8::from(self.has_equal_times));
+        put_unsigned(to, u64::from(self.bytes));
+        to.extend_from_slice(&self.checksum.to_le_bytes());
+        put_length(to, self.columns.len());
+        for ColumnMeta { attribute, form, offset, summary } in &self.columns {
+            put_unsigned(to, u64::from(attribute.0));
+            to.push(*form as u8);
+            put_unsigned(to, u64::from(*offset));
+            put_unsigned(to, summary.count);
+            if matches!(form, Form::Doubles | Form::Integers) {
+                for number in [summary.sum, summary.min, summary.max] {
+                    to.extend_from_slice(&number.to_le_bytes());
+                }
+            }
+        }
+    }
+
+    pub(crate) fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        let (series, rows, first_ms) = (SeriesId(input.u32()?), input.u32()?, input.signed()?);
+        let last_ms = first_ms.wrapping_add(input.unsigned()?.cast_signed());
+        let has_equal_times = input.byte()? != 0;
+        let (bytes, checksum) = (input.u32()?, u32::from_le_bytes(input.array()?));
+        let columns = input.list(4, |input| {
+            let attribute = AttributeId(input.u32()?);
+            let form = match input.byte()? {
+                0 => Form::Doubles,
+                1 => Form::Integers,
+                2 => Form::Booleans,
+                3 => Form::Texts,
+                _ => return Err(Damage("a column has an unknown kind")),
+            };
+            let (offset, count) = (input.u32()?, input.unsigned()?);
+            let mut summary = Summary { count, ..Summary::default() };
+            if matches!(form, Form::Doubles | Form::Integers) {
+                let mut number = || Ok(f64::from_le_bytes(input.array()?));
+                (summary.sum, summary.min, summary.max) = (number()?, number()?, number()?);
+            }
+            Ok(ColumnMeta { attribute, form, offset, summary })
+        })?;
+        if rows == 0 || rows as usize > BLOCK_ROWS || last_ms < first_ms {
+            return Err(Damage("a block has no rows, or too many"));
+        }
+        let columns = columns.into_boxed_slice();
+        Ok(Self { series, rows, first_ms, last_ms, has_equal_times, bytes, checksum, columns })
+    }
+
+    pub(crate) fn summary(&self, attribute: AttributeId) -> Option<&Summary> {
+        self.columns.iter().find(|column| column.attribute == attribute).map(|column| &column.summary)
+    }
+}

@@ -1,0 +1,65 @@
+//! What can go wrong when a write is asked for, and when rows are read; files and the log have their errors in `prony_log`.
+
+use prony_log::error::LogError;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Why a write is not done. Nothing of it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error(
+        "the {what} `{name}` of {bytes} bytes is longer than the limit of {limit}; give it a shorter name"
+    )]
+    LongName { what: &'static str, name: String, bytes: usize, limit: usize },
+    #[error(
+        "`{name}` would be the {what} number {count}, and the limit is {limit}; delete what is not needed any more with dropTable"
+    )]
+    TooMany { what: &'static str, name: String, count: usize, limit: usize },
+    #[error("a text of `{attribute}` has {bytes} bytes, and the limit is {limit}; send it in parts")]
+    LongText { attribute: String, bytes: usize, limit: usize },
+    #[error(
+        "the write has {bytes} bytes in the log, and the limit is {limit}; send fewer entities at a time"
+    )]
+    LargeWrite { bytes: usize, limit: usize },
+}
+
+/// Why a write that was waited for is not done. Nothing of it was.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum WriteError {
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// It was accepted, is not durable, and was taken back.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+/// Why rows cannot be read.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ReadError {
+    #[error("cannot read {}", path.display())]
+    File {
+        path: PathBuf,
+        #[source]
+        cause: Arc<io::Error>,
+    },
+    #[error("{} is damaged at byte {offset}: {what}; put it back from a backup", path.display())]
+    Damaged { path: PathBuf, offset: u64, what: &'static str },
+}
+
+/// Why segments are not written. What they would hold is kept in the log, or in the segments before them.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SealError {
+    #[error("cannot begin a new file of the log")]
+    Rotate(#[source] Arc<io::Error>),
+    #[error("cannot write {}", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        cause: Arc<io::Error>,
+    },
+    #[error("the log could not be written meanwhile")]
+    Log(#[source] LogError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}

@@ -1,0 +1,56 @@
+//! Time series in a directory: rows of values by entity and time, durable through a log, in memory until they are enough for a
+//! segment, compressed by column on the disk.
+//!
+//! A write ([`Write`]) adds to the frame of the log that is gathered; once it is durable, the log's thread makes it visible
+//! (`memory.rs`) and those who wait are told. The sealer takes what is in memory into segments (`segment.rs`) and puts these together.
+//! Readers ([`Read`]) see the store as it was at one moment. `docs/series-files.md` describes the files. Knows neither HTTP nor JSON.
+
+mod block;
+pub mod calendar;
+mod catalog;
+mod codes;
+mod error;
+mod format;
+mod head;
+mod ids;
+#[cfg(test)]
+mod losses;
+mod manifest;
+mod memory;
+mod op;
+mod options;
+mod read;
+mod recover;
+mod rows;
+mod sealer;
+mod segment;
+mod select;
+mod state;
+mod store;
+mod tombstones;
+mod value;
+mod write;
+
+pub use block::Summary;
+pub use catalog::{Attribute, Catalog, Series, Table};
+pub use error::{ReadError, Refusal, SealError, WriteError};
+pub use format::VERSION as FORMAT_VERSION;
+pub use ids::{AttributeId, SeriesId, TableId, TimeMs, TimeRange};
+pub use options::{Options, Retention, SEAL_AT_LOG_BYTES};
+pub use prony_log::{
+    Durability,
+    error::{FileFault, LogError, OpenError},
+    recover::{Loss, Recovery},
+    register::Registration,
+    ticket::{Settled, Ticket},
+    waiting::{Inbox, Waiting, WaitingWrites},
+};
+pub use read::{Read, SeriesRows};
+pub use rows::{OnDuplicate, Rows};
+pub use sealer::SealState;
+pub use select::{Page, select};
+pub use store::{CheckReport, Health, Store, Unwritten, check};
+pub use value::{Column, Kind, Value};
+pub use write::{
+    ATTRIBUTES_MAX, NAME_BYTES_MAX, SERIES_MAX, TEXT_BYTES_MAX, TYPES_MAX, WRITE_BYTES_MAX, Write,
+};

@@ -1,0 +1,270 @@
+//! A store whose power is lost at any moment: what was acknowledged as durable is there, nothing is half-made, and it
+//! goes on. `PRONY_SERIES_LOSSES` for more of them.
+
+use crate::{Durability, Kind, Options, Refusal, Store, TimeRange, Value, Write};
+use prony_log::frames::HEAD_BYTES;
+use prony_log::power_loss::{Disk, DiskChange, DiskEvent, Done, Journal, Lie, is_called};
+use proptest::prelude::*;
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tempfile::TempDir;
+
+const LIVES: u32 = 3;
+/// Of each life.
+const LOSSES: u64 = 25;
+const WRITES: u64 = 40;
+
+/// What a process did with a disk.
+struct Life {
+    before: Disk,
+    known: Bounds,
+    events: Vec<DiskEvent>,
+}
+
+/// How many writes were sure to be on the disk, whatever was promised, how many were acknowledged, and how many begun.
+#[derive(Debug, Clone, Copy, Default)]
+struct Bounds {
+    sure: u64,
+    acknowledged: u64,
+    begun: u64,
+}
+
+/// In memory where that can be: what the true disk does is not the question.
+fn directory() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+fn options(durability: Durability) -> Options {
+    Options { seal_at_log_bytes: None, ..Options::new(durability) }
+}
+
+/// Write `number` gives each of three entities a row, one of which is of a type of its own; each fifth also deletes the rows of
+/// entity `b` before it.
+fn make(write: &mut Write<'_>, number: u64) -> Result<(), Refusal> {
+    let time = number.cast_signed() * 1000;
+    for (type_name, entity) in [("T", "a"), ("T", "b"), ("U", "c")] {
+        let table = write.table("", type_name)?;
+        let series = write.series(table, entity, "/")?;
+        let (count, _) = write.attribute(table, "count", "Integer", || Kind::Integer)?;
+        let (text, _) = write.attribute(table, "text", "Text", || Kind::Text)?;
+        if entity == "b" && number % 5 == 4 {
+            write.delete(series, TimeRange { from_ms: i64::MIN, to_ms: time });
+            // Rows of the same write are not deleted.
+        }
+        let long = body(number);
+        write.row(series, time, &[(count, Value::Integer(time)), (text, Value::Text(&long))])?;
+    }
+    Ok(())
+}
+
+/// Many sectors, or a part of one.
+fn body(number: u64) -> String {
+    "x".repeat((number * 733 % 3000) as usize)
+}
+
+/// How many writes the store holds; an error where it does not hold exactly what they made.
+fn count(store: &Store) -> Result<u64, String> {
+    let read = store.read();
+    let found = |type_name: &str, entity: &str| -> Result<Vec<u64>, String> {
+        let names = read.with_catalog(|catalog| {
+            let table = catalog.find_table("", type_name)?;
+            let series = catalog.find_series(table, entity, "/")?;
+            let count = catalog.table(table).attribute("count")?.0;
+            let text = catalog.table(table).attribute("text")?.0;
+            Some((series, count, text))
+        });
+        let Some((series, count, text)) = names else { return Ok(Vec::new()) };
+        let mut rows = read.series(series, TimeRange::ALL, &[count, text]);
+        let (mut found, mut fault) = (Vec::new(), None);
+        let visited = rows.visit(0..u64::MAX, &[count, text], |rows, range| {
+            for row in range {
+                let number = (rows.times[row] / 1000).cast_unsigned();
+                let long = body(number);
+                if rows.get(row, count) != Value::Integer(rows.times[row])
+                    || rows.get(row, text) != Value::Text(&long)
+                {
+                    fault = Some(format!("row {number} of {entity} is another"));
+                }
+                found.push(number);
+            }
+            true
+        });
+        visited.map_err(|error| error.to_string())?;
+        fault.map_or(Ok(found), Err)
+    };
+    let all = found("T", "a")?;
+    let count = all.len() as u64;
+    let first_of_b = (0..count).rev().find(|number| number % 5 == 4).unwrap_or(0);
+    let expected: [(_, _, Vec<u64>); 3] = [
+        ("T", "a", (0..count).collect()),
+        ("T", "b", (first_of_b..count).collect()),
+        ("U", "c", (0..count).collect()),
+    ];
+    for (type_name, entity, expected) in expected {
+        let found = found(type_name, entity)?;
+        if found != expected {
+            return Err(format!("of {count} writes, {entity} has {found:?}"));
+        }
+    }
+    Ok(count)
+}
+
+/// Opens the series below `root`, makes writes in groups that chance chooses, with segments being made meanwhile.
+fn live(root: &Path, durability: Durability, chance: &mut ChaCha8Rng) -> Vec<DiskEvent> {
+    let journal = Journal::begin(root);
+    let store = Store::open(&root.join("a/series"), options(durability)).unwrap();
+    let first = count(&store).unwrap();
+    std::thread::scope(|scope| {
+        for number in first..first + WRITES {
+            journal.note(DiskEvent::Begun(number + 1));
+            let acknowledged = Arc::clone(&journal);
+            let done = move || acknowledged.note(DiskEvent::Acknowledged(number + 1));
+            if chance.random_bool(0.4) {
+                store.write_and_wait(|write| make(write, number)).unwrap();
+                done();
+            } else {
+                store.write_ticket(|write| make(write, number)).unwrap();
+            }
+            if number % WRITES == WRITES / 4 || number % WRITES == WRITES / 2 {
+                scope.spawn(|| store.seal().unwrap());
+            }
+            if number % WRITES == WRITES * 3 / 4 {
+                scope.spawn(|| store.compact().unwrap());
+            }
+        }
+    });
+    drop(store);
+    journal.end()
+}
+
+impl Life {
+    fn first(durability: Durability, chance: &mut ChaCha8Rng) -> Self {
+        let root = directory();
+        Self {
+            before: Disk::default(),
+            known: Bounds::default(),
+            events: live(root.path(), durability, chance),
+        }
+    }
+
+    /// The process was killed at some moment; another goes on with what it has left, of which not all is on the disk.
+    fn second(&self, durability: Durability, chance: &mut ChaCha8Rng) -> Self {
+        // Names that no directory was synced with are rare, and the worst to go on with.
+        let is_worst = |at: &usize| {
+            matches!(self.events[at - 1], DiskEvent::Done(Done::Rename { .. } | Done::Create(_)))
+        };
+        let worst: Vec<usize> = (1..self.events.len()).filter(is_worst).collect();
+        let at = if chance.random() {
+            worst[chance.random_range(0..worst.len())]
+        } else {
+            chance.random_range(0..self.events.len())
+        };
+        let before = self.before.clone().after(&self.events[..at], Lie::None);
+        let root = directory();
+        before.write_seen(root.path());
+        Self { before, known: self.bounds(at), events: live(root.path(), durability, chance) }
+    }
+
+    /// Up to then. Once a write is acknowledged it stands in the log, and a sync of the file that was written last makes it
+    /// sure.
+    fn bounds(&self, at: usize) -> Bounds {
+        let (mut bounds, mut written) = (self.known, None);
+        for event in &self.events[..at] {
+            match event {
+                DiskEvent::Done(Done::Change(path, DiskChange::Write { at: HEAD_BYTES.., .. }))
+                    if is_called(path, "log-") =>
+                {
+                    written = Some(path);
+                }
+                DiskEvent::Done(Done::Sync(path)) if written == Some(path) => {
+                    bounds.sure = bounds.acknowledged;
+                }
+                DiskEvent::Acknowledged(number) => bounds.acknowledged = bounds.acknowledged.max(*number),
+                DiskEvent::Begun(number) => bounds.begun = bounds.begun.max(*number),
+                DiskEvent::Done(_) => {}
+            }
+        }
+        bounds
+    }
+
+    /// The power goes at some moment: an error where the store is not what it should be.
+    fn lose_power(&self, durability: Durability, lie: Lie, chance: &mut ChaCha8Rng) -> Result<(), String> {
+        let at = chance.random_range(0..=self.events.len());
+        let disk = self.before.clone().after(&self.events[..at], lie);
+        let root = directory();
+        disk.write_after_loss(root.path(), chance);
+        let open = || {
+            let store = Store::open(&root.path().join("a/series"), options(durability));
+            store.map_err(|error| format!("event {at}: {error}"))
+        };
+        let store = open()?;
+        let (found, Bounds { sure, acknowledged, begun }) = (count(&store)?, self.bounds(at));
+        let least = match durability {
+            Durability::Sync => acknowledged,
+            Durability::Interval(_) => sure,
+            Durability::Off => 0,
+        };
+        if !(least..=begun).contains(&found) {
+            return Err(format!(
+                "event {at}: {found} of {acknowledged} acknowledged and {begun} begun writes"
+            ));
+        }
+        // It goes on as if nothing had been.
+        store.write_and_wait(|write| make(write, found)).map_err(|error| error.to_string())?;
+        store.compact().map_err(|error| error.to_string())?;
+        drop(store);
+        match count(&open()?)? {
+            after if after == found + 1 => Ok(()),
+            after => Err(format!("event {at}: {after} writes after {found} and one more")),
+        }
+    }
+}
+
+fn losses() -> u64 {
+    std::env::var("PRONY_SERIES_LOSSES").map_or(LOSSES, |text| text.parse().unwrap())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: LIVES, max_shrink_iters: 0, ..ProptestConfig::default() })]
+    #[test]
+    fn what_was_acknowledged_outlives_a_loss_of_power_at_any_moment(seed in any::<u64>()) {
+        let mut chance = ChaCha8Rng::seed_from_u64(seed);
+        let first = Life::first(Durability::Sync, &mut chance);
+        let second = first.second(Durability::Sync, &mut chance);
+        for life in [&first, &second] {
+            for _ in 0..losses() {
+                let lost = life.lose_power(Durability::Sync, Lie::None, &mut chance);
+                prop_assert!(lost.is_ok(), "{lost:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_sync_a_loss_of_power_leaves_the_first_of_the_writes_and_all_that_was_synced(seed in any::<u64>()) {
+        let mut chance = ChaCha8Rng::seed_from_u64(seed);
+        for durability in [Durability::Interval(Duration::from_micros(300)), Durability::Off] {
+            let first = Life::first(durability, &mut chance);
+            let second = first.second(durability, &mut chance);
+            for life in [&first, &second] {
+                for _ in 0..losses() {
+                    let lost = life.lose_power(durability, Lie::None, &mut chance);
+                    prop_assert!(lost.is_ok(), "{durability:?}: {lost:?}");
+                }
+            }
+        }
+    }
+}
+
+/// A disk that does not do what it says is the store without that sync: the test above would see each.
+#[test]
+fn a_sync_that_is_left_out_is_seen() {
+    let mut chance = ChaCha8Rng::seed_from_u64(1);
+    let life = Life::first(Durability::Sync, &mut chance);
+    for lie in [Lie::Sync("log-"), Lie::Sync("manifest"), Lie::Sync("segment-"), Lie::DirectorySync] {
+        let lost = (0..2 * LOSSES).filter(|_| life.lose_power(Durability::Sync, lie, &mut chance).is_err());
+        assert!(lost.count() > 0, "{lie:?}");
+    }
+}

@@ -1,0 +1,113 @@
+//! From a directory to the store in memory: the newest manifest, the segments that it names, and the log behind it.
+
+use crate::format::{LOG, MANIFEST};
+use crate::manifest::{remove_needless, take, temporary_path};
+use crate::memory::Memory;
+use crate::options::Options;
+use crate::segment::Segment;
+use prony_log::disk::{self, sync_directory};
+use prony_log::error::OpenError;
+use prony_log::file::LogFile;
+use prony_log::frames::{End, Frames, LAST};
+use prony_log::recover::{Loss, Recovering, Recovery, Tail, numbers, resume};
+use std::path::Path;
+use std::sync::Arc;
+
+pub(crate) struct Recovered {
+    pub(crate) memory: Memory,
+    pub(crate) log: LogFile,
+    pub(crate) recovery: Recovery,
+    /// Of the manifest that was read, or of the first file of the log where there is none.
+    pub(crate) manifest: u64,
+}
+
+/// A store as its files have it.
+pub(crate) struct Loaded {
+    pub(crate) memory: Memory,
+    pub(crate) recovery: Recovery,
+    first: u64,
+    tail: Option<Tail>,
+}
+
+pub(crate) fn recover(directory: &Path, options: &Options) -> Result<Recovered, OpenError> {
+    let Loaded { memory, recovery, first, tail } = load(directory, options)?;
+    let log = resume(directory, LOG, (first, tail), options.durability)?;
+    clean(directory, first, &memory, recovery.lost.is_empty())?;
+    Ok(Recovered { memory, log, recovery, manifest: first })
+}
+
+/// Changes no file, but for those that [`Options::recover`] leaves out.
+pub(crate) fn load(directory: &Path, options: &Options) -> Result<Loaded, OpenError> {
+    let mut files = Recovering { recovery: Recovery::default(), recover: options.recover };
+    let mut memory = Memory::default();
+    let manifest = numbers(directory, MANIFEST)?.last().copied();
+    if let Some(number) = manifest {
+        read_manifest(&mut files, directory, number, &mut memory)?;
+    }
+    let first = manifest.unwrap_or(1);
+    let tail = files.logs(directory, LOG, first, &mut |payload| {
+        memory.apply(payload).map_err(|damage| damage.to_string())
+    })?;
+    Ok(Loaded { memory, recovery: files.recovery, first, tail })
+}
+
+fn read_manifest(
+    files: &mut Recovering,
+    directory: &Path,
+    number: u64,
+    memory: &mut Memory,
+) -> Result<(), OpenError> {
+    let mut frames = Frames::open(&MANIFEST.path(directory, number), MANIFEST, number)?;
+    files.recovery.snapshot = Some(number);
+    files.recovery.snapshot_bytes = frames.file_bytes() as u64;
+    let (mut last, mut entries) = (None, Vec::new());
+    loop {
+        let Some(frame) = frames.next_frame() else {
+            let offset = match frames.end(last) {
+                End::Torn { offset, .. } | End::Damaged { offset, .. } => offset,
+                End::Clean => frames.file_bytes(),
+            };
+            files.lose(&frames, offset, "the checksum does not fit, or its end is missing".to_owned())?;
+            break;
+        };
+        if frame.sequence == LAST {
+            break;
+        }
+        last = Some(frame.sequence);
+        let offset = frame.offset;
+        match take(memory, frame.payload) {
+            Ok(named) => entries.extend(named),
+            Err(damage) => {
+                files.lose(&frames, offset, damage.to_string())?;
+                break;
+            }
+        }
+    }
+    let mut segments = Vec::new();
+    for entry in entries {
+        match Segment::open(directory, entry) {
+            Ok(segment) => segments.push(Arc::new(segment)),
+            Err(OpenError::File { path, fault }) if files.recover => {
+                let why = fault.to_string();
+                let bytes = entry.index_at + entry.index_bytes;
+                files.recovery.lost.push(Loss { path, offset: 0, bytes, why });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    memory.segments = Arc::new(segments);
+    Ok(())
+}
+
+/// What was not finished, or not cleaned up after.
+fn clean(directory: &Path, first: u64, memory: &Memory, is_whole: bool) -> Result<(), OpenError> {
+    let write = |cause| OpenError::Write { path: directory.to_owned(), cause };
+    match disk::remove(&temporary_path(directory)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(write(error)),
+        _ => {}
+    }
+    // The names of the manifest, of its segments and of the log: a process that was killed may have synced none. Nothing that they
+    // replace goes before that, and nothing at all where something was lost.
+    sync_directory(directory).map_err(write)?;
+    if is_whole { remove_needless(directory, first, &memory.segments).map_err(write) } else { Ok(()) }
+}

@@ -1,0 +1,142 @@
+//! Rows of one series, in columns: what blocks are made of, and what they are read as.
+
+use crate::ids::{AttributeId, TimeMs};
+use crate::value::{Column, Value};
+
+/// Rows one after the other.
+#[derive(Debug, Clone, Default)]
+pub struct Rows {
+    pub times: Vec<TimeMs>,
+    pub(crate) columns: Vec<(AttributeId, Column)>,
+}
+
+/// What becomes of a row of an entity that has the same time as another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnDuplicate {
+    /// There are two.
+    #[default]
+    Append,
+    /// The earlier one keeps what it has, and is given what it had not.
+    Keep,
+    /// The later one's values take the place of those of the earlier one.
+    Replace,
+}
+
+/// Where a merged row has its values from: a source and a row of it.
+pub(crate) type RowAt = (u32, u32);
+
+impl Rows {
+    pub fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.times.is_empty()
+    }
+
+    pub fn column(&self, attribute: AttributeId) -> Option<&Column> {
+        self.columns.iter().find(|(of, _)| *of == attribute).map(|(_, column)| column)
+    }
+
+    pub fn get(&self, row: usize, attribute: AttributeId) -> Value<'_> {
+        self.column(attribute).map_or(Value::Null, |column| column.get(row))
+    }
+
+    /// False where the value is of another kind than those before it.
+    pub(crate) fn put(&mut self, row: usize, attribute: AttributeId, value: Value<'_>) -> bool {
+        if let Some((_, column)) = self.columns.iter_mut().find(|(of, _)| *of == attribute) {
+            return column.put(row, value);
+        }
+        let form = match value {
+            Value::Null => return true,
+            Value::Double(_) => crate::value::Form::Doubles,
+            Value::Integer(_) => crate::value::Form::Integers,
+            Value::Boolean(_) => crate::value::Form::Booleans,
+            Value::Text(_) => crate::value::Form::Texts,
+        };
+        let mut column = Column::new(form);
+        column.put(row, value);
+        self.columns.push((attribute, column));
+        true
+    }
+
+    /// Adds rows of others behind these: those that `order` names, in this order.
+    pub(crate) fn gather(&mut self, sources: &[&Self], order: &[RowAt]) {
+        let before = self.len();
+        let time = |(source, row): &RowAt| sources[*source as usize].times[*row as usize];
+        self.times.extend(order.iter().map(time));
+        for (place, source) in sources.iter().enumerate() {
+            for (attribute, _) in &source.columns {
+                // With the first source that has it, for all that do.
+                if sources[..place].iter().any(|earlier| earlier.column(*attribute).is_some()) {
+                    continue;
+                }
+                let columns: Vec<Option<&Column>> =
+                    sources.iter().map(|source| source.column(*attribute)).collect();
+                for (at, (source, row)) in order.iter().enumerate() {
+                    let value =
+                        columns[*source as usize].map_or(Value::Null, |column| column.get(*row as usize));
+                    if value != Value::Null {
+                        self.put(before + at, *attribute, value);
+                    }
+                }
+            }
+        }
+    }
+
+    /// One row of several with the same time, by the policy.
+    fn merged(&mut self, sources: &[&Self], group: &[RowAt], policy: OnDuplicate) {
+        let row = self.len();
+        let (source, at) = group[0];
+        self.times.push(sources[source as usize].times[at as usize]);
+        let mut seen: Vec<AttributeId> = Vec::new();
+        let mut take = |rows: &mut Self, (source, at): RowAt| {
+            for (attribute, column) in &sources[source as usize].columns {
+                let value = column.get(at as usize);
+                if value != Value::Null && !seen.contains(attribute) {
+                    seen.push(*attribute);
+                    rows.put(row, *attribute, value);
+                }
+            }
+        };
+        if policy == OnDuplicate::Replace {
+            for at in group.iter().rev() {
+                take(self, *at);
+            }
+        } else {
+            for at in group {
+                take(self, *at);
+            }
+        }
+    }
+
+    /// Puts rows of sources, the later of which were written later, in the order of their times; rows with the same time become one
+    /// where the policy says so. Of each source only the rows are taken that `order` names, in which rows of a source ascend.
+    pub(crate) fn merge(sources: &[&Self], mut order: Vec<RowAt>, policy: OnDuplicate) -> Self {
+        let time = |(source, row): &RowAt| sources[*source as usize].times[*row as usize];
+        if !order.is_sorted_by_key(time) {
+            order.sort_by_key(time);
+        }
+        let mut rows = Self::default();
+        if policy == OnDuplicate::Append || order.windows(2).all(|pair| time(&pair[0]) != time(&pair[1])) {
+            rows.gather(sources, &order);
+            return rows;
+        }
+        for group in order.chunk_by(|one, other| time(one) == time(other)) {
+            if group.len() > 1 {
+                rows.merged(sources, group, policy);
+            } else {
+                rows.gather(sources, group);
+            }
+        }
+        rows
+    }
+
+    /// Rows from one place to another.
+    pub(crate) fn part(&self, from: usize, to: usize) -> Self {
+        let order: Vec<RowAt> = (from..to).map(|row| (0, row as u32)).collect();
+        let mut rows = Self::default();
+        rows.gather(&[self], &order);
+        rows
+    }
+}

@@ -1,0 +1,59 @@
+//! What is done with the store in memory once writes are durable, or when they cannot be.
+
+use crate::memory::{Memory, reading, writing};
+use crate::write::SeriesWriter;
+use prony_log::commit::{Batch, CommitQueue, Logged, Queue, Waiter};
+use prony_log::frames::FRAME_HEAD_BYTES;
+use prony_log::trigger::LengthTrigger;
+use std::sync::{Arc, MutexGuard, RwLock};
+
+/// What the store, its writers and the log's thread share.
+pub(crate) type Shared = CommitQueue<SeriesState>;
+
+#[derive(Debug)]
+pub(crate) struct SeriesState {
+    pub(crate) memory: Arc<RwLock<Memory>>,
+    pub(crate) trigger: LengthTrigger,
+}
+
+impl SeriesState {
+    pub(crate) fn new(memory: Memory) -> Self {
+        Self { memory: Arc::new(RwLock::new(memory)), trigger: LengthTrigger::default() }
+    }
+}
+
+impl Logged for SeriesState {
+    type Writer = SeriesWriter;
+    type Attached = ();
+
+    fn pending(writer: &SeriesWriter) -> &Batch<()> {
+        &writer.pending
+    }
+
+    fn pending_mut(writer: &mut SeriesWriter) -> &mut Batch<()> {
+        &mut writer.pending
+    }
+
+    /// What is durable is made visible.
+    fn logged(&self, queue: MutexGuard<'_, Queue<Self>>, batch: &mut Batch<()>) {
+        drop(queue);
+        if let Some(payload) = batch.frame.get(FRAME_HEAD_BYTES..) {
+            writing(&self.memory).apply(payload).expect("what a write has put into the log can be read");
+        }
+    }
+
+    /// Names that were made since are forgotten.
+    fn roll_back(&self, writer: &mut SeriesWriter) -> Vec<Waiter> {
+        let memory = reading(&self.memory);
+        let before = SeriesWriter::new(memory.catalog.clone(), memory.last_number);
+        std::mem::replace(writer, before).pending.waiters
+    }
+
+    fn rotated(&self) {
+        writing(&self.memory).freeze();
+    }
+
+    fn note_log_bytes(&self, bytes: u64) {
+        self.trigger.note_log_bytes(bytes);
+    }
+}

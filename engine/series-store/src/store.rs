@@ -1,0 +1,225 @@
+//! The open store: writes are added to a frame of the log and seen once they are durable; readers go their own way.
+
+use crate::error::{ReadError, Refusal, SealError, WriteError};
+use crate::format::STORE;
+use crate::memory::reading;
+use crate::options::Options;
+use crate::read::Read;
+use crate::recover::{self, Recovered};
+use crate::sealer::{SealState, Sealer};
+use crate::state::{SeriesState, Shared};
+use crate::write::{SeriesWriter, Write};
+use prony_log::Durability;
+use prony_log::commit::{CommitQueue, Queue};
+use prony_log::error::{LogError, OpenError};
+use prony_log::lock::{lock, lock_for_reading};
+use prony_log::recover::Recovery;
+use prony_log::register::Registration;
+use prony_log::ticket::{Settled, Ticket};
+use std::fs::File;
+use std::path::Path;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::SystemTime;
+
+/// How an open store fares.
+#[derive(Debug, Clone)]
+pub struct Health {
+    /// Why the log could not be written the last time that was tried, and when; none once it has taken something again.
+    pub log_failure: Option<(LogError, SystemTime)>,
+    pub seals: SealState,
+    /// Of the log that is read at a start.
+    pub log_bytes: u64,
+}
+
+/// A write of which nothing was done.
+#[derive(Debug)]
+pub enum Unwritten {
+    Refused(Refusal),
+    /// Too much waits for the log: to be tried again when there is [room](Store::room).
+    NoRoom,
+}
+
+/// Series in a directory of their own. Dropped, it writes what is pending and closes.
+#[derive(Debug)]
+pub struct Store {
+    shared: Arc<Shared>,
+    sealer: Arc<Sealer>,
+    log: Option<JoinHandle<()>>,
+    seals: Option<JoinHandle<()>>,
+    options: Options,
+    recovery: Recovery,
+    /// Held as long as the store is open.
+    _lock: File,
+}
+
+impl Store {
+    /// Opens the series in a directory, which is made where there is none.
+    pub fn open(directory: &Path, options: Options) -> Result<Self, OpenError> {
+        let lock = lock(directory, STORE)?;
+        let Recovered { memory, log, recovery, manifest } = recover::recover(directory, &options)?;
+        let writer = SeriesWriter::new(memory.catalog.clone(), memory.last_number);
+        let at = (log.number(), recovery.log_bytes);
+        let shared = Arc::new(CommitQueue::new(SeriesState::new(memory), writer, options.durability, at));
+        let sealer = Arc::new(Sealer::new(Arc::clone(&shared), directory, options.clone(), manifest));
+        let mut store = Self {
+            shared: Arc::clone(&shared),
+            sealer: Arc::clone(&sealer),
+            log: None,
+            seals: None,
+            options,
+            recovery,
+            _lock: lock,
+        };
+        let start = |name: &str, run: Box<dyn FnOnce() + Send>| {
+            let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
+            thread.map_err(|cause| OpenError::Write { path: directory.to_owned(), cause })
+        };
+        store.log = Some(start("series-log", Box::new(move || shared.run(log)))?);
+        store.seals = Some(start("series-seal", Box::new(move || sealer.run()))?);
+        Ok(store)
+    }
+
+    /// What opening has found and mended.
+    pub const fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
+
+    pub const fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// What keeps it from being durable, and from being kept short.
+    pub fn health(&self) -> Health {
+        let log_failure = self.shared.lock().log_failure.clone();
+        Health { log_failure, seals: self.sealer.state(), log_bytes: self.sealer.log_bytes() }
+    }
+
+    /// The store as it is now.
+    pub fn read(&self) -> Read {
+        Read::new(&self.shared.state.memory, self.options.on_duplicate)
+    }
+
+    /// Makes a write, all or none; blocks where too much waits for the log. It is settled, and seen, when those who
+    /// [`watch`](Self::watch) are told of it or of a later one.
+    pub fn write_ticket<T>(
+        &self,
+        operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
+    ) -> Result<(T, Ticket), Refusal> {
+        self.write_into(self.shared.lock_with_room(), operate)
+    }
+
+    /// As [`Self::write_ticket`]; never waits for the log.
+    pub fn try_write_ticket<T>(
+        &self,
+        operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
+    ) -> Result<(T, Ticket), Unwritten> {
+        let Some(queue) = self.shared.try_lock_with_room() else { return Err(Unwritten::NoRoom) };
+        self.write_into(queue, operate).map_err(Unwritten::Refused)
+    }
+
+    fn write_into<T>(
+        &self,
+        mut queue: MutexGuard<'_, Queue<SeriesState>>,
+        operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
+    ) -> Result<(T, Ticket), Refusal> {
+        let result = queue.writer.operate(operate)?;
+        let ticket = self.shared.next_ticket(&mut queue);
+        self.shared.submit(queue);
+        Ok((result, ticket))
+    }
+
+    /// As [`Self::write_ticket`]; blocks until it is as durable as the store was opened for, and seen.
+    pub fn write_and_wait<T>(
+        &self,
+        operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, WriteError> {
+        let (sender, receiver) = sync_channel(1);
+        let mut queue = self.shared.lock_with_room();
+        let result = queue.writer.operate(operate)?;
+        queue.writer.pending.waiters.push(Box::new(move |outcome| {
+            // The receiver waits below.
+            let _ = sender.send(outcome);
+        }));
+        queue.ticket += 1;
+        self.shared.submit(queue);
+        receiver.recv().unwrap_or(Err(LogError::Closed))?;
+        Ok(result)
+    }
+
+    /// Ready once a write need not wait for the log. Others may take the room first: try again, and wait again.
+    pub fn room(&self) -> impl Future<Output = ()> + '_ {
+        std::future::poll_fn(|context| self.shared.poll_room(context))
+    }
+
+    /// Calls `watcher` once for each batch of writes that became durable or was taken back, in order, from the log's
+    /// thread: it should pass that on and return. One for each thread that writes is enough.
+    pub fn watch(&self, watcher: impl Fn(&Settled) + Send + Sync + 'static) -> Registration {
+        self.shared.watchers.add(Arc::new(watcher))
+    }
+
+    /// Takes all rows from memory and log into a segment. Blocks.
+    pub fn seal(&self) -> Result<(), SealError> {
+        self.sealer.seal()
+    }
+
+    /// Puts all segments together, without what is deleted. Blocks.
+    pub fn compact(&self) -> Result<(), SealError> {
+        self.sealer.compact()
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.sealer.close();
+        self.shared.close();
+        for thread in [self.seals.take(), self.log.take()].into_iter().flatten() {
+            // A thread that panicked has said so itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What a check has found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    /// What was read. Bytes at the log's end that were being written are no problem.
+    pub recovery: Recovery,
+    pub types: usize,
+    pub entities: usize,
+    pub segments: usize,
+    pub rows: u64,
+    /// Blocks that cannot be read.
+    pub problems: Vec<String>,
+}
+
+/// Reads the series in a directory as a start would, and every block of them. An error says that a start would be refused.
+pub fn check(directory: &Path) -> Result<CheckReport, OpenError> {
+    let _lock = lock_for_reading(directory, STORE)?;
+    let loaded = recover::load(directory, &Options::new(Durability::Sync))?;
+    let memory = loaded.memory;
+    let mut report = CheckReport {
+        recovery: loaded.recovery,
+        types: memory.catalog.tables().filter(|(_, table)| !table.is_dropped).count(),
+        entities: memory.catalog.series_count(),
+        segments: memory.segments.len(),
+        rows: reading(&memory.active).row_count(),
+        problems: Vec::new(),
+    };
+    let mut buffer = Vec::new();
+    for segment in memory.segments.iter() {
+        for (place, block) in segment.blocks().iter().enumerate() {
+            report.rows += u64::from(block.rows);
+            let wanted = crate::block::Wanted::All;
+            let read: Result<_, ReadError> = crate::segment::read_block(segment, place, wanted, &mut buffer);
+            let is_named = (block.series.0 as usize) < memory.catalog.series_count();
+            match read {
+                Ok(_) if is_named => {}
+                Ok(_) => report.problems.push(format!("a block in {} has no name", segment.path().display())),
+                Err(error) => report.problems.push(error.to_string()),
+            }
+        }
+    }
+    Ok(report)
+}

@@ -1,0 +1,182 @@
+//! What a write does: names are found or made, rows are added to the frame that is gathered. All or nothing of it is done.
+
+use crate::catalog::{Added, Catalog};
+use crate::error::Refusal;
+use crate::ids::{AttributeId, SeriesId, TableId, TimeMs, TimeRange};
+use crate::op::{Deleted, Op, OpNumber, put_row};
+use crate::value::{Kind, Value};
+use prony_log::commit::Batch;
+
+/// Of a name: an entity's id, a type, an attribute, a tenant, a service path.
+pub const NAME_BYTES_MAX: usize = 4096;
+/// Of a tenant and all others.
+pub const TYPES_MAX: usize = 100_000;
+/// Of a type.
+pub const ATTRIBUTES_MAX: usize = 20_000;
+/// Entities, counted once for each of their service paths. Their names are kept in memory.
+pub const SERIES_MAX: usize = 100_000_000;
+/// Of a text that is a value.
+pub const TEXT_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Of all that one write adds to the log.
+pub const WRITE_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Behind the store's lock.
+#[derive(Debug, Default)]
+pub(crate) struct SeriesWriter {
+    pub(crate) pending: Batch<()>,
+    /// All names, also those that are not durable yet.
+    pub(crate) catalog: Catalog,
+    /// Of the last write.
+    pub(crate) last_number: OpNumber,
+    /// What the write that is being made has added.
+    added: Vec<Added>,
+}
+
+impl SeriesWriter {
+    pub(crate) fn new(catalog: Catalog, last_number: OpNumber) -> Self {
+        Self { pending: Batch::default(), catalog, last_number, added: Vec::new() }
+    }
+
+    pub(crate) fn operate<T>(
+        &mut self,
+        operate: impl FnOnce(&mut Write<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let before = self.pending.begin().len();
+        self.last_number += 1;
+        self.added.clear();
+        let result = operate(&mut Write(self)).and_then(|result| {
+            let bytes = self.pending.frame.len() - before;
+            let limit = WRITE_BYTES_MAX;
+            if bytes > limit { Err(Refusal::LargeWrite { bytes, limit }) } else { Ok(result) }
+        });
+        if result.is_err() {
+            self.pending.frame.truncate(before);
+            self.last_number -= 1;
+            while let Some(added) = self.added.pop() {
+                self.catalog.undo(added);
+            }
+        }
+        result
+    }
+}
+
+/// One write while it is made.
+#[derive(Debug)]
+pub struct Write<'a>(&'a mut SeriesWriter);
+
+fn check_name(what: &'static str, name: &str) -> Result<(), Refusal> {
+    const SHOWN: usize = 60;
+    if name.len() <= NAME_BYTES_MAX {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(SHOWN).chain("…".chars()).collect();
+    Err(Refusal::LongName { what, name: shown, bytes: name.len(), limit: NAME_BYTES_MAX })
+}
+
+fn check_count(what: &'static str, name: &str, count: usize, limit: usize) -> Result<(), Refusal> {
+    if count <= limit {
+        return Ok(());
+    }
+    Err(Refusal::TooMany { what, name: name.to_owned(), count, limit })
+}
+
+impl Write<'_> {
+    /// A type of a tenant, made where there is none.
+    pub fn table(&mut self, tenant: &str, name: &str) -> Result<TableId, Refusal> {
+        let SeriesWriter { pending, catalog, added, .. } = &mut *self.0;
+        if let Some(id) = catalog.find_table(tenant, name) {
+            return Ok(id);
+        }
+        check_name("tenant", tenant)?;
+        check_name("type", name)?;
+        check_count("type", name, catalog.table_count() + 1, TYPES_MAX)?;
+        let id = catalog.add_table(tenant, name);
+        added.push(Added::Table);
+        Op::Table { id, tenant, name }.put(&mut pending.frame);
+        Ok(id)
+    }
+
+    /// An attribute of a type and what its values are, made with this type and this kind where there is none.
+    pub fn attribute(
+        &mut self,
+        table: TableId,
+        name: &str,
+        declared: &str,
+        kind: impl FnOnce() -> Kind,
+    ) -> Result<(AttributeId, Kind), Refusal> {
+        let SeriesWriter { pending, catalog, added, .. } = &mut *self.0;
+        if let Some((id, of)) = catalog.table(table).attribute(name) {
+            return Ok((id, of.kind));
+        }
+        check_name("attribute", name)?;
+        check_name("type", declared)?;
+        let count = catalog.table(table).attributes.len() + 1;
+        check_count("attribute of its type", name, count, ATTRIBUTES_MAX)?;
+        let kind = kind();
+        let id = catalog.add_attribute(table, name, declared, kind);
+        added.push(Added::Attribute(table));
+        Op::Attribute { table, id, name, declared, kind }.put(&mut pending.frame);
+        Ok((id, kind))
+    }
+
+    /// An entity of a type under a service path, made where there is none.
+    pub fn series(&mut self, table: TableId, entity: &str, path: &str) -> Result<SeriesId, Refusal> {
+        let SeriesWriter { pending, catalog, added, .. } = &mut *self.0;
+        if let Some(id) = catalog.find_series(table, entity, path) {
+            return Ok(id);
+        }
+        check_name("entity", entity)?;
+        check_name("service path", path)?;
+        check_count("entity", entity, catalog.series_count() + 1, SERIES_MAX)?;
+        let id = catalog.add_series(table, entity, path);
+        added.push(Added::Series);
+        Op::Series { id, table, entity, path }.put(&mut pending.frame);
+        Ok(id)
+    }
+
+    /// Adds a row, with each attribute at most once and values of the attributes' kinds.
+    pub fn row(
+        &mut self,
+        series: SeriesId,
+        time_ms: TimeMs,
+        values: &[(AttributeId, Value<'_>)],
+    ) -> Result<(), Refusal> {
+        let SeriesWriter { pending, catalog, last_number, .. } = &mut *self.0;
+        for (attribute, value) in values {
+            let of = || catalog.table(catalog.series(series).table).get(*attribute);
+            debug_assert!(value.is_of(of().kind), "{value:?} is no value of {:?}", of());
+            if let Value::Text(text) = value
+                && text.len() > TEXT_BYTES_MAX
+            {
+                let (bytes, limit) = (text.len(), TEXT_BYTES_MAX);
+                return Err(Refusal::LongText { attribute: of().name.to_string(), bytes, limit });
+            }
+        }
+        put_row(&mut pending.frame, *last_number, series, time_ms, values);
+        Ok(())
+    }
+
+    /// Deletes the rows of an entity that earlier writes have made.
+    pub fn delete(&mut self, series: SeriesId, range: TimeRange) {
+        let number = self.0.last_number;
+        Op::Delete { number, of: Deleted::Series(series), range }.put(&mut self.0.pending.frame);
+    }
+
+    /// Deletes the rows of all entities of a type that earlier writes have made.
+    pub fn delete_all(&mut self, table: TableId, range: TimeRange) {
+        let number = self.0.last_number;
+        Op::Delete { number, of: Deleted::Table(table), range }.put(&mut self.0.pending.frame);
+    }
+
+    /// Deletes a type with its attributes, entities and rows.
+    pub fn drop_table(&mut self, table: TableId) {
+        let SeriesWriter { pending, catalog, last_number, .. } = &mut *self.0;
+        catalog.drop_table(table);
+        Op::DropTable { number: *last_number, table }.put(&mut pending.frame);
+    }
+
+    /// Names as they are, also those that are not durable yet.
+    pub fn catalog(&self) -> &Catalog {
+        &self.0.catalog
+    }
+}

@@ -7,6 +7,7 @@ mod body;
 mod console;
 mod cors;
 mod events;
+mod framing;
 mod graphql;
 mod graphql_body;
 mod health;
@@ -90,7 +91,10 @@ pub(crate) async fn answer(
     // Only where somebody looks: the copies cost more than the rest of this function.
     let noted = tracing::enabled!(tracing::Level::DEBUG)
         .then(|| (request.method().clone(), request.uri().path().to_owned()));
-    let mut response = if !core.site().hosts.include_request(request.uri(), request.headers()) {
+    let head = framing::check(request.version(), request.headers());
+    let mut response = if let Err(framing::HeadFault { status, message }) = head {
+        refusal(status, JSON, message)
+    } else if !core.site().hosts.include_request(request.uri(), request.headers()) {
         let message =
             "this server is not asked for by the name in `host`; add it to `hosts`, or use localhost";
         refusal(StatusCode::MISDIRECTED_REQUEST, JSON, message)

@@ -52,6 +52,21 @@ fn a_chunked_body_is_put_together() {
 }
 
 #[test]
+fn codings_that_are_not_understood_are_refused() {
+    let server = Server::start();
+    for (coding, body, status) in [
+        ("transfer-encoding: gzip, chunked", "2\r\n{}\r\n0\r\n\r\n", "501 Not Implemented"),
+        ("content-encoding: gzip\r\ncontent-length: 2", "{}", "415 Unsupported Media Type"),
+    ] {
+        let mut wire = server.connect();
+        let head = "POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+        wire.send(format!("{head}{coding}\r\n\r\n{body}"));
+        let response = wire.response();
+        assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{response}");
+    }
+}
+
+#[test]
 fn the_connection_lives_as_the_client_says() {
     let server = Server::start();
     let mut kept = server.connect();

@@ -42,13 +42,15 @@ pub(crate) enum Handover {
     Expect,
     /// A body without a length.
     TransferEncoding,
+    /// A body in a coding, which is refused.
+    ContentEncoding,
     /// `Accept`, `Content-Type` or `Content-Length` more than once.
     Repeated,
     /// Over a limit, or larger than what is waited for here.
     Size,
     /// The rest of the request has not come in time, or the client has ended sending.
     Incomplete,
-    /// It names a host, or comes from a page of an origin, that may not ask so.
+    /// It names no host, or one by which this server is not asked for, or comes from a page of an origin that may not ask so.
     Refused,
     /// Nobody here responds to this request.
     Resource,
@@ -57,7 +59,7 @@ pub(crate) enum Handover {
 }
 
 impl Handover {
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Malformed,
         Self::Version,
         Self::Method,
@@ -66,6 +68,7 @@ impl Handover {
         Self::Connection,
         Self::Expect,
         Self::TransferEncoding,
+        Self::ContentEncoding,
         Self::Repeated,
         Self::Size,
         Self::Incomplete,
@@ -85,6 +88,7 @@ impl Handover {
             Self::Connection => "connection",
             Self::Expect => "expect",
             Self::TransferEncoding => "transfer_encoding",
+            Self::ContentEncoding => "content_encoding",
             Self::Repeated => "repeated_header",
             Self::Size => "size",
             Self::Incomplete => "incomplete",

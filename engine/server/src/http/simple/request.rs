@@ -202,6 +202,7 @@ fn framing<'b>(headers: &[Header<'b>]) -> Result<Framing<'b>, Handover> {
             }
             12 if is("X-Prony-Cost") => framing.is_timed = true,
             14 if is("X-Prony-Timing") => framing.is_timed = true,
+            16 if is("Content-Encoding") => return Err(Handover::ContentEncoding),
             17 if is("Transfer-Encoding") => return Err(Handover::TransferEncoding),
             _ => {}
         }

@@ -92,9 +92,8 @@ impl Responder {
 
     /// As hyper's part has it, which words the refusal.
     fn may_ask(&mut self, request: &SimpleRequest<'_>) -> bool {
-        if let Some(host) = request.host
-            && host != self.host
-        {
+        let Some(host) = request.host else { return false };
+        if host != self.host {
             if !self.core.site().hosts.include(host) {
                 return false;
             }

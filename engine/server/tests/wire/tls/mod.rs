@@ -264,8 +264,11 @@ fn handshakes_that_hang_are_bounded_in_time_and_number() {
         assert!(!matches!(stream.read(&mut [0]), Ok(1..)), "nothing is said");
     }
     assert!(begun.elapsed() >= Duration::from_millis(700));
-    assert!(secure.metric("prony_tls_handshakes_total{outcome=\"timed_out\"}") >= 2);
-    assert!(secure.metric("prony_tls_handshakes_total{outcome=\"refused\"}") >= 1);
+    let count =
+        |outcome: &str| secure.metric(&format!("prony_tls_handshakes_total{{outcome=\"{outcome}\"}}"));
+    // Who comes last is refused, which may be one of the two.
+    assert!(count("timed_out") >= 1 && count("refused") >= 1);
+    assert!(count("timed_out") + count("refused") >= 3);
 }
 
 #[test]

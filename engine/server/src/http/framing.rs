@@ -1,0 +1,79 @@
+//! Requests whose head leaves open what is asked, or how long it is: they are refused before anything else of them is read, because
+//! a proxy in front may have read them otherwise.
+
+use http::{HeaderMap, StatusCode, Version, header};
+
+/// Why a head is refused.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct HeadFault {
+    pub(super) status: StatusCode,
+    pub(super) message: &'static str,
+}
+
+/// Whether a request names its host once and has a body that can be read (RFC 9112, sections 3.2 and 6.1; RFC 9110, section 8.4).
+pub(super) fn check(version: Version, headers: &HeaderMap) -> Result<(), HeadFault> {
+    let fault = |status, message| Err(HeadFault { status, message });
+    let hosts = headers.get_all(header::HOST).iter().count();
+    if hosts > 1 {
+        return fault(StatusCode::BAD_REQUEST, "the field `host` stands more than once; send one");
+    }
+    if hosts == 0 && version == Version::HTTP_11 {
+        return fault(StatusCode::BAD_REQUEST, "a request of HTTP/1.1 has a field `host`; send one");
+    }
+    let is = |name, only: &str| {
+        let mut values = headers.get_all(name).iter();
+        values.all(|value| value.as_bytes().trim_ascii().eq_ignore_ascii_case(only.as_bytes()))
+    };
+    if !is(header::TRANSFER_ENCODING, "chunked") {
+        let message = "the only transfer coding that is understood is `transfer-encoding: chunked`";
+        return fault(StatusCode::NOT_IMPLEMENTED, message);
+    }
+    if !is(header::CONTENT_ENCODING, "identity") {
+        let message = "bodies of requests are taken as they are, without `content-encoding`";
+        return fault(StatusCode::UNSUPPORTED_MEDIA_TYPE, message);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn status(version: Version, fields: &[(&'static str, &'static str)]) -> u16 {
+        let mut headers = HeaderMap::new();
+        for (name, value) in fields {
+            headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        check(version, &headers).map_or_else(|fault| fault.status.as_u16(), |()| 200)
+    }
+
+    #[test]
+    fn a_host_is_named_once() {
+        let (host, other) = (("host", "a"), ("host", "b"));
+        assert_eq!(status(Version::HTTP_11, &[host]), 200);
+        assert_eq!(status(Version::HTTP_11, &[]), 400);
+        assert_eq!(status(Version::HTTP_11, &[host, other]), 400);
+        assert_eq!(status(Version::HTTP_11, &[host, host]), 400);
+        assert_eq!(status(Version::HTTP_10, &[]), 200);
+        assert_eq!(status(Version::HTTP_10, &[host, host]), 400);
+        assert_eq!(status(Version::HTTP_2, &[]), 200, "`:authority` names it");
+    }
+
+    #[test]
+    fn codings_that_are_not_understood_are_refused() {
+        let with = |name, value| status(Version::HTTP_11, &[("host", "a"), (name, value)]);
+        assert_eq!(with("transfer-encoding", "chunked"), 200);
+        assert_eq!(with("transfer-encoding", " Chunked "), 200);
+        for coding in ["gzip, chunked", "chunked, chunked", "identity", "xchunked", ""] {
+            assert_eq!(with("transfer-encoding", coding), 501, "{coding}");
+        }
+        assert_eq!(with("content-encoding", "identity"), 200);
+        for coding in ["gzip", "br", "identity, gzip", "unknown"] {
+            assert_eq!(with("content-encoding", coding), 415, "{coding}");
+        }
+        let twice = [("host", "a"), ("transfer-encoding", "gzip"), ("transfer-encoding", "chunked")];
+        assert_eq!(status(Version::HTTP_11, &twice), 501);
+    }
+}

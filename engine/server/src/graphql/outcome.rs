@@ -43,6 +43,16 @@ pub(crate) struct ResponseBody {
     pub(crate) budget: Option<Arc<ResponseBudget>>,
 }
 
+/// What counts the bytes of a response that were copied, until they are sent; none where they are few.
+pub(crate) type HeldBytes = Option<Arc<ResponseBudget>>;
+
+/// Responses of fewer bytes are not counted once they are copied: a connection has room for them.
+const HELD_BYTES_MIN: usize = 16 << 10;
+
+pub(crate) fn held_by(budget: &Arc<ResponseBudget>) -> HeldBytes {
+    (budget.used_bytes() >= HELD_BYTES_MIN).then(|| Arc::clone(budget))
+}
+
 impl AsRef<[u8]> for ResponseBody {
     fn as_ref(&self) -> &[u8] {
         &self.bytes

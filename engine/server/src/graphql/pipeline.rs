@@ -27,7 +27,7 @@ use super::{
     context::RequestContext,
     execution::ExecutionContext,
     interception::{ExecutedOperation, InterceptedOperation},
-    outcome::{Outcome, RequestError, Response, ResponseBody, Seen},
+    outcome::{HeldBytes, Outcome, RequestError, Response, ResponseBody, Seen, held_by},
     plan::{AboutSchema, Plan, Step},
     prepared::Ending,
     roles::Asker,
@@ -72,7 +72,7 @@ pub(crate) fn response(
 /// How far a request is that was given no time to wait.
 pub(crate) enum Tried<S> {
     /// The response is written.
-    Responded(Response<()>),
+    Responded(Response<HeldBytes>),
     /// A step may wait: [`finish`] is left to do.
     Waits(Box<Prepared<S>>, StageClock, Seen),
     /// Its rules have not let it in, which has been counted.
@@ -94,6 +94,7 @@ pub(crate) fn try_respond<C: ExecutionContext>(
     let mut clock = StageClock::start();
     let mut seen = Seen::default();
     let parse = || RequestParameters::from_json(body);
+    let mut held = None;
     let outcome = match prepare(core, context, parse, allowed, &mut clock, &mut seen) {
         Ok(prepared) => {
             let results = if prepared.runs_at_once() { try_execute(core, &prepared) } else { None };
@@ -110,6 +111,7 @@ pub(crate) fn try_respond<C: ExecutionContext>(
             });
             clock.ended(Stage::Assemble);
             prepared.note_end(core, ending.has_errors, &clock);
+            held = prepared.variables.budget().and_then(held_by);
             outcome
         }
         Err(error @ RequestError::Invalid(_)) => {
@@ -124,7 +126,7 @@ pub(crate) fn try_respond<C: ExecutionContext>(
         }
         Err(RequestError::Unreadable(_) | RequestError::NotAllowed) => return Tried::NotHere,
     };
-    Tried::Responded(Response { outcome, body: (), kept: None, seen, times: clock.times() })
+    Tried::Responded(Response { outcome, body: held, kept: None, seen, times: clock.times() })
 }
 
 /// Only the first half, without counting it; what is wrong with the request, as the body of a response.

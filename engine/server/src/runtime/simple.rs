@@ -260,6 +260,7 @@ impl SimpleConnection {
             // TLS keeps what the system has not taken.
             ready!(Pin::new(&mut self.stream).poll_flush(context))?;
         }
+        self.responder.all_sent();
         self.written_bytes = 0;
         self.out.clear();
         self.out.shrink_to(GATHERED_BYTES);

@@ -110,6 +110,10 @@ impl Layer {
                 "[roles.reader]\nunrestricted = true"
             });
         }
+        if self.operation().is_some() && !self.has_tokens() {
+            // Rules are for those who are known, if only by their address.
+            section("[auth]\nanonymous = \"reader\"\n\n[roles.reader]\nunrestricted = true");
+        }
         if let Some(operation) = self.operation() {
             section(&operation);
         }
@@ -180,7 +184,11 @@ mod tests {
             let text = layer.configuration("127.0.0.1:1", &credentials());
             assert_eq!(text.contains("[tls]"), layer.has_tls(), "{layer:?}");
             assert_eq!(text.contains("[[auth.jwt]]"), layer.has_tokens(), "{layer:?}");
-            assert_eq!(text.contains("[roles.reader"), layer.has_tokens(), "{layer:?}");
+            assert_eq!(
+                text.contains("[roles.reader"),
+                layer.has_tokens() || text.contains("[[operation]]"),
+                "{layer:?}"
+            );
             assert!(layer == Layer::Proxy || text.len() > proxy.len(), "{layer:?}");
         }
     }

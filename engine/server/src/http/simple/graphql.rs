@@ -4,6 +4,7 @@
 use std::{
     fmt,
     rc::Rc,
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
@@ -11,13 +12,14 @@ use bytes::Bytes;
 use futures_util::{FutureExt as _, future::LocalBoxFuture};
 use http::{Method, StatusCode};
 use http_body_util::BodyExt as _;
+use prony_graphql::budget::ResponseBudget;
 
 use super::{SimpleRequest, response};
 use crate::{
     access::{Known, Peer},
     graphql::{
         CoreEngine, ExecutionContext as _, KeptResponse, RequestContext, StageClock, monotonic_ns,
-        outcome::{Outcome, Response, Seen},
+        outcome::{Outcome, Response, Seen, held_by},
         pipeline::{self, AllowedKinds, Prepared, Tried, finish, try_respond},
         reuse::control::kept,
     },
@@ -57,12 +59,13 @@ impl fmt::Debug for WaitingOperation {
     }
 }
 
-/// Responds to a request, or begins to.
+/// Responds to a request, or begins to. What counts the bytes of a response that is not small goes into `held`.
 pub(super) fn respond(
     core: &Rc<CoreEngine>,
     peer: &Peer,
     request: &SimpleRequest<'_>,
     out: &mut Vec<u8>,
+    held: &mut Vec<Arc<ResponseBudget>>,
 ) -> GraphqlResponded {
     let is_usual = request.path == PATH
         && request.method == Method::POST
@@ -78,7 +81,8 @@ pub(super) fn respond(
     };
     let tried = try_respond(&**core, context, request.body, AllowedKinds::QueriesAndMutations, out, begin);
     match tried {
-        Tried::Responded(Response { outcome, seen, times, .. }) => {
+        Tried::Responded(Response { outcome, body, seen, times, .. }) => {
+            held.extend(body);
             drop(core.metrics().request_begins());
             core.metrics().request_ended(seen.kind, outcome.counted(), &times);
             GraphqlResponded::Written
@@ -142,8 +146,8 @@ impl WaitingOperation {
         Poll::Ready(())
     }
 
-    /// Writes the response of an operation that is executed.
-    pub(super) fn write(self, core: &CoreEngine, out: &mut Vec<u8>) {
+    /// Writes the response of an operation that is executed; what counts its bytes goes into `held`.
+    pub(super) fn write(self, core: &CoreEngine, out: &mut Vec<u8>, held: &mut Vec<Arc<ResponseBudget>>) {
         let Some(executed) = self.executed else { return };
         if executed.kept.is_some() || matches!(executed.outcome, Outcome::Refused(_)) {
             let reply = to_http(core, executed, self.media, &Wishes::default());
@@ -158,6 +162,7 @@ impl WaitingOperation {
             response::insert_headers(out, begin, line.as_bytes());
         }
         out.extend_from_slice(&body.bytes);
+        held.extend(body.budget.as_ref().and_then(held_by));
     }
 }
 

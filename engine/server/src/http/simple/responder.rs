@@ -3,10 +3,12 @@
 
 use std::{
     rc::Rc,
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
 use http::{HeaderValue, Method, header};
+use prony_graphql::budget::ResponseBudget;
 use prony_source::http_api::RequestHeaders as _;
 
 use super::{
@@ -39,6 +41,8 @@ pub(crate) struct Responder {
     responds_to_graphql: bool,
     /// The request whose response is waited for, and what to do with that.
     waiting: Option<(Waiting, Finish)>,
+    /// What counts the bytes of responses that are not sent yet.
+    held: Vec<Arc<ResponseBudget>>,
 }
 
 /// What is waited for.
@@ -67,6 +71,7 @@ impl Responder {
             connections,
             responds_to_graphql,
             waiting: None,
+            held: Vec::new(),
         }
     }
 
@@ -107,9 +112,9 @@ impl Responder {
         comes_from_a_friend() || self.core.site().apis.find(request.path).is_none()
     }
 
-    fn route(&self, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> (Responded, Option<Waiting>) {
+    fn route(&mut self, request: &SimpleRequest<'_>, out: &mut Vec<u8>) -> (Responded, Option<Waiting>) {
         if self.responds_to_graphql {
-            match graphql::respond(&self.core, &self.peer, request, out) {
+            match graphql::respond(&self.core, &self.peer, request, out, &mut self.held) {
                 GraphqlResponded::Written => return (Responded::Written, None),
                 GraphqlResponded::Waits(operation) => {
                     return (Responded::Waits, Some(Waiting::Graphql(operation)));
@@ -177,11 +182,16 @@ impl Responder {
             self.core.metrics().request_ends();
             match waiting {
                 Waiting::Api(request) => request.write(&self.connections, out),
-                Waiting::Graphql(operation) => operation.write(&self.core, out),
+                Waiting::Graphql(operation) => operation.write(&self.core, out, &mut self.held),
             }
             finish.write(out, begin);
         }
         Poll::Ready(())
+    }
+
+    /// All responses are sent.
+    pub(crate) fn all_sent(&mut self) {
+        self.held.clear();
     }
 
     /// For the rest of the connection's life, which is hyper's.

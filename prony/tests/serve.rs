@@ -8,7 +8,9 @@ use std::{
 };
 
 use expect_test::expect;
-use prony_testkit::{PronyProcess, chinook::sqlite_copy, process::Finished};
+use prony_testkit::{
+    PronyProcess, RedisServer, certificates::Certificates, chinook::sqlite_copy, process::Finished,
+};
 use rustix::process::{Pid, Signal, kill_process};
 
 fn prony(arguments: &[&str]) -> PronyProcess {
@@ -160,4 +162,50 @@ fn the_schema_is_printed() {
     let json = run(&["schema", &source, "--json"]);
     let value: serde_json::Value = serde_json::from_str(&json.stdout).expect("it is JSON");
     assert_eq!(value["data"]["__schema"]["queryType"]["name"], "Query");
+}
+
+/// With a password of the environment, over TLS by authorities of a file; and the log says when it is lost.
+#[test]
+fn servers_share_limits_over_tls() {
+    let certificates = Certificates::new();
+    let (certificate, key) = certificates.server_files(&["localhost"]);
+    let port = prony_testkit::free_port().to_string();
+    let path = |path: &std::path::Path| path.display().to_string();
+    let files = [path(&certificate), path(&key), path(&certificates.ca_path())];
+    let words = ["--tls-port", &port, "--tls-auth-clients", "no", "--requirepass", "secret"];
+    let of_tls = ["--tls-cert-file", &files[0], "--tls-key-file", &files[1], "--tls-ca-cert-file", &files[2]];
+    let redis = RedisServer::start(&[&words[..], &of_tls[..]].concat());
+    let database = sqlite_copy();
+    let folder = tempfile::tempdir().expect("a directory can be made");
+    let file = folder.path().join("prony.toml");
+    let text = format!(
+        "[server]\nlisten = [\"127.0.0.1:0\"]\ncpus = 1\n[auth]\nanonymous = \"visitor\"\n[roles.visitor]\nunrestricted = true\n\
+         [[source]]\nurl = \"sqlite:{}\"\n[[operation]]\nmatch = \"Query.artists\"\nquota = [{{ by = \"everybody\", month = 3 }}]\n\
+         [limits]\nredis = \"rediss://:${{REDIS_PASSWORD}}@localhost:{port}\"\nredis_timeout_ms = 5000\n",
+        database.path().display()
+    );
+    fs::write(&file, text).expect("it can be written");
+    let start = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+        command.args(["serve", "--config"]).arg(&file);
+        command.env("REDIS_PASSWORD", "secret").env("SSL_CERT_FILE", certificates.ca_path());
+        PronyProcess::start_command(command)
+    };
+    let (mut one, mut other) = (start(), start());
+    let urls = [one.wait_for_url(), other.wait_for_url()];
+    let query = Some(r#"{"query":"{ artists(limit: 1) { Name } }"}"#);
+    let let_in = (0..12).filter(|index| ask(&urls[index % 2], "/graphql", query).starts_with("HTTP/1.1 200"));
+    assert_eq!(let_in.count(), 3);
+    let health = ask(&urls[0], "/health", None);
+    assert!(health.contains(r#""shared_limits":{"redis":"rediss://localhost:"#), "{health}");
+    assert!(health.starts_with("HTTP/1.1 200 OK") && !health.contains("secret"), "{health}");
+    drop(redis);
+    one.wait_for_text("limits are not shared with other servers");
+    let finished = one.stop();
+    assert!(
+        finished.stderr.contains("limits=\"local\"") && !finished.stderr.contains("secret"),
+        "{}",
+        finished.stderr
+    );
+    assert_eq!(other.stop().status.code(), Some(0));
 }

@@ -2,6 +2,7 @@
 
 use crate::port::free_port;
 use crate::watchdog::Watchdog;
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -27,8 +28,15 @@ impl RedisServer {
     /// # Panics
     /// With instructions when Redis is missing, and when it does not start.
     pub fn start(settings: &[&str]) -> Self {
+        Self::start_at(free_port(), settings)
+    }
+
+    /// The same on a port of one that was there before.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    pub fn start_at(port: u16, settings: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory can be made");
-        let port = free_port();
         let server = Command::new("redis-server")
             .args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port", &port.to_string()])
             .arg("--dir")
@@ -50,6 +58,37 @@ impl RedisServer {
 
     pub const fn port(&self) -> u16 {
         self.port
+    }
+
+    /// It hangs until it is [resumed](Self::resume), with its connections open.
+    ///
+    /// # Panics
+    /// When it cannot be signalled.
+    pub fn suspend(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// # Panics
+    /// When it cannot be signalled.
+    pub fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let id = i32::try_from(self.server.id()).ok().and_then(Pid::from_raw).expect("processes have ids");
+        kill_process(id, signal).expect("the server runs");
+    }
+
+    /// What `redis-cli` prints for a command.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn command(&self, words: &[&str]) -> String {
+        let mut command = Command::new("redis-cli");
+        let output = command.args(["-p", &self.port.to_string(), "--no-auth-warning"]).args(words).output();
+        let output = output.expect("redis-cli comes with redis-server");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("tests store texts")
     }
 
     /// It answers, even if only that it wants a password.

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use crate::{
     identity::{Identity, Way},
-    limits::{LimitCounts, LimitState, RateLimit, Window, quota_key},
+    limits::{LimitCounts, LimitState, RateLimit, SharedBound, SharedLimit, Window, quota_key},
     operation::{KeyedConcurrency, KeyedQuota, KeyedRateLimit, LimitBy, OperationMatch, OperationRule},
     refusal::{AuthRefusal, RefusalKind},
     settings::AccessSettings,
@@ -50,8 +50,10 @@ struct Rule {
 /// A rate limit or a quota among those that have counts.
 struct NumberedLimit {
     number: u32,
-    /// For people; of quotas also for keys that stay the same after a restart.
+    /// For people.
     name: Arc<str>,
+    /// For keys that stay the same after a restart and at other servers with this configuration: no other limit has it.
+    full_name: Arc<str>,
 }
 
 /// A place among the operations that may run at a time by a rule.
@@ -89,6 +91,9 @@ pub enum OperationRefusal {
     Scope(AuthRefusal),
     #[error("{0}")]
     Limit(LimitState),
+    /// Counts are shared with other servers, and where they are kept cannot be reached.
+    #[error("limits cannot be checked at present")]
+    Unreachable,
 }
 
 const NANOSECONDS_A_SECOND: u64 = 1_000_000_000;
@@ -96,10 +101,22 @@ const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 86_400;
 const MONTH_S: u64 = 30 * DAY_S;
 
-/// What was taken of one limit.
-enum Step<'a> {
-    Rate { rule: RuleId, index: usize, key: Cow<'a, [u8]>, cost: u64 },
-    Quota { rule: RuleId, index: usize, key: [u8; 16], cost: u64 },
+/// What an operation takes of one limit.
+#[derive(Debug)]
+pub(crate) struct LimitStep<'a> {
+    rule: RuleId,
+    kind: LimitKind,
+    /// Among the rule's limits of its kind.
+    index: usize,
+    /// Of whoever asks.
+    key: Cow<'a, [u8]>,
+    cost: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LimitKind {
+    Rate,
+    Quota,
 }
 
 impl Operations {
@@ -154,27 +171,42 @@ impl Operations {
         asker: &Asker<'_>,
         times: Times,
     ) -> Result<Option<LimitState>, OperationRefusal> {
-        let distinct = distinct(rules);
-        for (rule, _) in &distinct {
-            self.check_scopes(*rule, asker.identity)?;
-        }
-        let mut taken = Vec::new();
+        let steps = self.steps(rules, asker)?;
         let mut least: Option<LimitState> = None;
-        for (rule, cost) in distinct {
-            match self.take(rule, cost, asker, times, &mut taken) {
-                Ok(Some(state)) => {
-                    if least.as_ref().is_none_or(|least| state.remaining < least.remaining) {
-                        least = Some(state);
-                    }
-                }
-                Ok(None) => {}
+        for (position, step) in steps.iter().enumerate() {
+            match self.take(step, times) {
+                Ok(state) => note_least(&mut least, state),
                 Err(state) => {
-                    self.give_back(&taken);
+                    steps[..position].iter().for_each(|taken| self.give_back(taken));
                     return Err(OperationRefusal::Limit(state));
                 }
             }
         }
         Ok(least)
+    }
+
+    /// What an operation takes of each limit, once the scopes that it needs are granted.
+    pub(crate) fn steps<'a>(
+        &'a self,
+        rules: &[RuleId],
+        asker: &Asker<'a>,
+    ) -> Result<Vec<LimitStep<'a>>, OperationRefusal> {
+        let distinct = distinct(rules);
+        for (rule, _) in &distinct {
+            self.check_scopes(*rule, asker.identity)?;
+        }
+        let mut steps = Vec::new();
+        for (id, cost) in distinct {
+            let OperationRule { rate_limits, quotas, .. } = &self.at(id).settings;
+            let rates =
+                rate_limits.iter().enumerate().map(|(index, limit)| (LimitKind::Rate, index, &limit.by));
+            let quotas = quotas.iter().enumerate().map(|(index, quota)| (LimitKind::Quota, index, &quota.by));
+            for (kind, index, by) in rates.chain(quotas) {
+                let Some(key) = self.key(by, asker) else { continue };
+                steps.push(LimitStep { rule: id, kind, index, key, cost });
+            }
+        }
+        Ok(steps)
     }
 
     /// Whether a place is needed to run an operation with these rules.
@@ -219,64 +251,77 @@ impl Operations {
         Err(OperationRefusal::Scope(AuthRefusal::new(RefusalKind::InsufficientScope, reason)))
     }
 
-    fn take<'a>(
-        &'a self,
-        id: RuleId,
-        cost: u64,
-        asker: &Asker<'a>,
-        times: Times,
-        taken: &mut Vec<Step<'a>>,
-    ) -> Result<Option<LimitState>, LimitState> {
-        let rule = self.at(id);
-        let mut least: Option<LimitState> = None;
-        let mut note = |state: LimitState| {
-            if least.as_ref().is_none_or(|least| state.remaining < least.remaining) {
-                least = Some(state);
-            }
-        };
-        for (index, limit) in rule.settings.rate_limits.iter().enumerate() {
-            let Some(key) = self.key(&limit.by, asker) else { continue };
-            let number = (rule.rates[index].number, limit.limit);
-            match self.counts.rates.take(number, &key, cost, times.monotonic_ns) {
-                Ok(left) => {
-                    taken.push(Step::Rate { rule: id, index, key, cost });
-                    note(rule.rate_state(index, left.remaining, 0));
+    /// How the limit stands once it is counted, or without it.
+    pub(crate) fn take(&self, step: &LimitStep<'_>, times: Times) -> Result<LimitState, LimitState> {
+        let rule = self.at(step.rule);
+        match step.kind {
+            LimitKind::Rate => {
+                let number = (rule.rates[step.index].number, rule.settings.rate_limits[step.index].limit);
+                let taken = self.counts.rates.take(number, &step.key, step.cost, times.monotonic_ns);
+                match taken {
+                    Ok(left) => Ok(self.state(step, left.remaining, 0, times)),
+                    Err(refused) => Err(self.state(step, 0, refused.retry_after_ns, times)),
                 }
-                Err(refused) => {
-                    let reset_s = refused.retry_after_ns.div_ceil(NANOSECONDS_A_SECOND);
-                    return Err(rule.rate_state(index, 0, reset_s));
+            }
+            LimitKind::Quota => {
+                let quota = &rule.settings.quotas[step.index];
+                let key = quota_key(&rule.quotas[step.index].full_name, &step.key);
+                let number = (rule.quotas[step.index].number, quota.window);
+                let taken = self.counts.quotas.take(number, key, (step.cost, quota.most), times.unix_s);
+                match taken {
+                    Ok(remaining) => Ok(self.state(step, remaining, 0, times)),
+                    Err(end) => Err(rule.quota_state(step.index, 0, seconds_until(end, times))),
                 }
             }
         }
-        for (index, quota) in rule.settings.quotas.iter().enumerate() {
-            let Some(key) = self.key(&quota.by, asker) else { continue };
-            let key = quota_key(&rule.quotas[index].name, &key);
-            let number = (rule.quotas[index].number, quota.window);
-            let reset_s = |end: i64| u64::try_from(end - times.unix_s).unwrap_or(0);
-            match self.counts.quotas.take(number, key, (cost, quota.most), times.unix_s) {
-                Ok(remaining) => {
-                    taken.push(Step::Quota { rule: id, index, key, cost });
-                    note(rule.quota_state(index, remaining, reset_s(quota.window.ends_at(times.unix_s))));
-                }
-                Err(end) => return Err(rule.quota_state(index, 0, reset_s(end))),
-            }
-        }
-        Ok(least)
     }
 
-    fn give_back(&self, taken: &[Step<'_>]) {
-        for step in taken {
-            match step {
-                Step::Rate { rule, index, key, cost } => {
-                    let rule = self.at(*rule);
-                    let limit = rule.settings.rate_limits[*index].limit;
-                    self.counts.rates.give_back((rule.rates[*index].number, limit), key, *cost);
-                }
-                Step::Quota { rule, index, key, cost } => {
-                    self.counts.quotas.give_back(self.at(*rule).quotas[*index].number, *key, *cost);
-                }
+    pub(crate) fn give_back(&self, step: &LimitStep<'_>) {
+        let rule = self.at(step.rule);
+        match step.kind {
+            LimitKind::Rate => {
+                let number = (rule.rates[step.index].number, rule.settings.rate_limits[step.index].limit);
+                self.counts.rates.give_back(number, &step.key, step.cost);
+            }
+            LimitKind::Quota => {
+                let key = quota_key(&rule.quotas[step.index].full_name, &step.key);
+                self.counts.quotas.give_back(rule.quotas[step.index].number, key, step.cost);
             }
         }
+    }
+
+    /// How the limit of a step stands. `wait_ns` is for rates; a quota has more when its window ends.
+    pub(crate) fn state(
+        &self,
+        step: &LimitStep<'_>,
+        remaining: u64,
+        wait_ns: u64,
+        times: Times,
+    ) -> LimitState {
+        let rule = self.at(step.rule);
+        match step.kind {
+            LimitKind::Rate => rule.rate_state(step.index, remaining, wait_ns.div_ceil(NANOSECONDS_A_SECOND)),
+            LimitKind::Quota => {
+                let ends_at = rule.settings.quotas[step.index].window.ends_at(times.unix_s);
+                rule.quota_state(step.index, remaining, seconds_until(ends_at, times))
+            }
+        }
+    }
+
+    /// The limit of a step, as servers share it.
+    pub(crate) fn shared_limit<'s>(&'s self, step: &'s LimitStep<'_>, times: Times) -> SharedLimit<'s> {
+        let rule = self.at(step.rule);
+        let (limit, bound) = match step.kind {
+            LimitKind::Rate => {
+                (&rule.rates[step.index], SharedBound::Rate(rule.settings.rate_limits[step.index].limit))
+            }
+            LimitKind::Quota => {
+                let quota = &rule.settings.quotas[step.index];
+                let ends_at = quota.window.ends_at(times.unix_s);
+                (&rule.quotas[step.index], SharedBound::Quota { most: quota.most, ends_at })
+            }
+        };
+        SharedLimit { number: limit.number, name: &limit.full_name, key: &step.key, cost: step.cost, bound }
     }
 
     /// By what the requests of whoever asks are counted; none where the limit is not for it.
@@ -284,7 +329,10 @@ impl Operations {
         let identity = asker.identity;
         Some(match by {
             LimitBy::User => match &identity.subject {
-                Some(subject) => tagged(identity.way.tag(), subject.as_bytes()),
+                Some(subject) => {
+                    let issuer = identity.issuer.as_deref().unwrap_or_default();
+                    tagged(identity.way.tag(), &[issuer.as_bytes(), b"\0", subject.as_bytes()].concat())
+                }
                 None => tagged(Way::Anonymous.tag(), &address_bytes(asker.address)),
             },
             LimitBy::Key if identity.way == Way::ApiKey => {
@@ -344,13 +392,15 @@ fn number(settings: &[OperationRule], counts: &LimitCounts) -> Vec<Rule> {
         for (shown, rest) in rates.chain(rule.quotas.iter().map(|found| quota(rule, found))) {
             let before = repeated.entry(format!("{shown}{rest}")).or_default();
             *before += 1;
-            let full = format!("{shown}{rest} {before}");
+            let full =
+                if *before == 1 { format!("{shown}{rest}") } else { format!("{shown}{rest} {before}") };
             names.push((shown.into(), full.into()));
         }
     }
     let full: Vec<Arc<str>> = names.iter().map(|(_, full)| Arc::clone(full)).collect();
     let numbers = counts.numbers(&full);
-    let mut limits = names.into_iter().zip(numbers).map(|((name, _), number)| NumberedLimit { number, name });
+    let numbered = |((name, full_name), number)| NumberedLimit { number, name, full_name };
+    let mut limits = names.into_iter().zip(numbers).map(numbered);
     let rule = |settings: &OperationRule| Rule {
         rates: limits.by_ref().take(settings.rate_limits.len()).collect(),
         quotas: limits.by_ref().take(settings.quotas.len()).collect(),
@@ -361,6 +411,17 @@ fn number(settings: &[OperationRule], counts: &LimitCounts) -> Vec<Rule> {
         settings: settings.clone(),
     };
     settings.iter().map(rule).collect()
+}
+
+/// Of several states the one with the least left.
+pub(crate) fn note_least(least: &mut Option<LimitState>, state: LimitState) {
+    if least.as_ref().is_none_or(|least| state.remaining < least.remaining) {
+        *least = Some(state);
+    }
+}
+
+fn seconds_until(end: i64, times: Times) -> u64 {
+    u64::try_from(end - times.unix_s).unwrap_or(0)
 }
 
 fn tagged<'a>(tag: u8, bytes: &[u8]) -> Cow<'a, [u8]> {

@@ -17,6 +17,8 @@ pub struct Identity {
     pub scopes: Scopes,
     /// The name of the user or key, where there is one.
     pub subject: Option<Arc<str>>,
+    /// Of a token: names of different issuers are of different users.
+    pub issuer: Option<Arc<str>>,
     /// Unix seconds from which on the identity is no longer valid, the leeway included.
     pub expires_at: Option<i64>,
 }

@@ -16,6 +16,7 @@ mod operation;
 mod refusal;
 mod role;
 mod settings;
+mod shared_admission;
 #[cfg(test)]
 mod tests;
 
@@ -33,7 +34,8 @@ pub use self::{
     jwt::{Algorithm, FetchedKeySet},
     limits::{
         BadRate, Entered, FairQueue, LimitCounts, LimitState, LimiterStatistics, QueueBounds, QuotaCount,
-        Rate, RateLimit, WaiterId, Window,
+        Rate, RateLimit, SharedBound, SharedCounts, SharedSettings, StoreCall, StoreReply, Verdict, WaiterId,
+        WhenUnreachable, Window,
     },
     network::{IpRange, NotARange, client_address},
     operation::{
@@ -43,4 +45,5 @@ pub use self::{
     refusal::{AuthRefusal, RefusalKind},
     role::{Role, RoleId},
     settings::{AccessSettings, ConfigInputs, Openness, WebhookSettings},
+    shared_admission::{Progress, SharedAdmission},
 };

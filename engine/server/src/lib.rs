@@ -113,6 +113,7 @@
 //! [`examples`] two servers of them.
 
 mod access;
+mod clock;
 pub mod config;
 pub mod examples;
 pub mod graphql;

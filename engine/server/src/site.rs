@@ -10,7 +10,7 @@ use prony_graphql::{
 };
 
 use crate::{
-    access::{Access, fields, quota_file},
+    access::{Access, SharedLimits, fields, quota_file},
     config::Settings,
     graphql::{Asker, Engine, Mutations, RequestContext, ResponseCache, SharedExecutions},
     http::{Hosts, HttpApis},
@@ -51,7 +51,7 @@ impl Site {
         let audit = Audit::start(&settings.operation_limits);
         let apis = HttpApis::of(engine.sources().iter().map(|source| &source.source), &settings);
         let hosts = Hosts::new(&settings.listen, &settings.hosts);
-        let access = Access::new(&settings.access);
+        let access = Access::new(&settings.access, SharedLimits::start(&settings.operation_limits.redis));
         quota_file::restore(access.counts(), &settings.operation_limits);
         let references = References::default();
         let mut wanted_headers: Vec<String> =
@@ -83,6 +83,13 @@ impl Site {
     /// Whether the head of a connection's opening is needed for its operations.
     pub(crate) fn wants_heads(&self) -> bool {
         self.access.is_closed() || !self.wanted_headers.is_empty()
+    }
+
+    /// Names of headers, beside those with credentials, on which the response to a request may depend, each behind `, `.
+    pub(crate) fn vary(&self) -> String {
+        let forwarded = self.access.webhook_headers();
+        let names = self.wanted_headers.iter().chain(&forwarded);
+        names.flat_map(|name| [", ", name.as_str()]).collect()
     }
 
     /// The context of a request of somebody who has been let in.

@@ -42,6 +42,7 @@ impl Certificates {
             session: Arc::clone(&self.session),
             scopes: Scopes::default(),
             subject: Some(Arc::from(names.subject.as_str())),
+            issuer: None,
             expires_at: names.expires_at,
         };
         Some(self.add_to(&Arc::new(identity), names))

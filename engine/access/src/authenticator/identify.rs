@@ -67,6 +67,7 @@ impl Authenticator {
                 session: roles.with_role(&session, record.role),
                 scopes: record.scopes.clone(),
                 subject: Some(Arc::clone(&record.name)),
+                issuer: None,
                 expires_at: record.expires_at,
             })
         };
@@ -79,6 +80,7 @@ impl Authenticator {
                 session,
                 scopes: Scopes::default(),
                 subject: None,
+                issuer: None,
                 expires_at: None,
             })
         });
@@ -272,7 +274,7 @@ impl Authenticator {
         let session = self.roles.session(|name| session.get(name).cloned());
         let session = self.roles.with_role(&session, role);
         let way = Way::Token;
-        Some(Arc::new(Identity { role, way, session, scopes, subject: None, expires_at: None }))
+        Some(Arc::new(Identity { role, way, session, scopes, subject: None, issuer: None, expires_at: None }))
     }
 
     /// Who asks, by the webhook's response. 401 and 403 say that it is nobody; of anything else but 200 nothing is known.

@@ -233,7 +233,9 @@ impl Issuer {
             scopes => texts(scopes).into_iter().collect::<Scopes>(),
         };
         let subject = claims.get("sub").and_then(Json::as_str).map(Arc::from);
-        Grants::new(Way::Token, default, allowed, session.collect(), scopes, subject, expires_at)
+        let grants =
+            Grants::new(Way::Token, default, allowed, session.collect(), scopes, subject, expires_at);
+        grants.of_issuer(claims.get("iss").and_then(Json::as_str).map(Arc::from))
     }
 }
 

@@ -47,6 +47,7 @@ pub(super) struct Grants {
     session: Arc<[Json]>,
     scopes: Scopes,
     subject: Option<Arc<str>>,
+    issuer: Option<Arc<str>>,
     expires_at: Option<i64>,
 }
 
@@ -117,7 +118,13 @@ impl Grants {
         }
         let default = default.is_some().then_some(0);
         let identities = allowed.iter().map(|_| OnceLock::new()).collect();
-        Self { way, default, allowed: allowed.into(), identities, session, scopes, subject, expires_at }
+        let allowed = allowed.into();
+        Self { way, default, allowed, identities, session, scopes, subject, issuer: None, expires_at }
+    }
+
+    /// The same of a token of this issuer.
+    pub(super) fn of_issuer(self, issuer: Option<Arc<str>>) -> Self {
+        Self { issuer, ..self }
     }
 
     pub(super) fn identity(
@@ -143,6 +150,7 @@ impl Grants {
                 session: roles.with_role(&self.session, role),
                 scopes: self.scopes.clone(),
                 subject: self.subject.clone(),
+                issuer: self.issuer.clone(),
                 expires_at: self.expires_at,
             })
         });

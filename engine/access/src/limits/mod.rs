@@ -1,11 +1,12 @@
-//! How much of it: rates and quotas as decisions over the time that is given. Where counts are shared with other instances is
-//! not known here.
+//! How much of it: rates and quotas as decisions over the time that is given. Where the counts are that other servers share is not
+//! known here.
 
 mod counts;
 mod fair_queue;
 mod quota;
 mod rate;
 mod rate_limiter;
+mod shared;
 mod state;
 
 pub use self::{
@@ -14,9 +15,11 @@ pub use self::{
     quota::{QuotaCount, Window},
     rate::{BadRate, Rate, RateLimit},
     rate_limiter::LimiterStatistics,
+    shared::{SharedBound, SharedCounts, SharedSettings, StoreCall, StoreReply, Verdict, WhenUnreachable},
     state::LimitState,
 };
 pub(crate) use self::{
     quota::{Quotas, quota_key},
     rate_limiter::RateLimiter,
+    shared::{Attempt, SharedLimit},
 };

@@ -83,7 +83,7 @@ impl RateLimit {
     }
 
     /// Between two requests at this rate.
-    fn interval_ns(self) -> u64 {
+    pub fn interval_ns(self) -> u64 {
         (self.rate.per_s * NANOSECONDS_A_SECOND + self.rate.count / 2) / self.rate.count
     }
 

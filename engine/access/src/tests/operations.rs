@@ -267,6 +267,27 @@ fn limits_that_stay_as_they_are_go_on_counting_in_another_configuration() {
     assert_eq!(left(&other, "Mutation", "x"), 1);
 }
 
+/// A subject is unique at its issuer alone (RFC 7519, section 4.1.2).
+#[test]
+fn equal_subjects_of_two_issuers_are_two_users() {
+    let rules = "[[operation]]\nmatch = \"*\"\nrate_limit = [{ by = \"user\", rate = \"1/h\", burst = 2 }]\n";
+    let (shop, operations) = operations(rules);
+    let ann = user(&shop, json!({"sub": "1"}));
+    assert!(ann.issuer.is_some());
+    let other = Identity { issuer: Some(Arc::from("https://other.example/")), ..(*ann).clone() };
+    let all = [rule(&operations, None, "Query", "orders")];
+    assert_eq!(tries(&operations, &all, (&ann, HOME), at(0)).0, 2);
+    assert_eq!(tries(&operations, &all, (&other, HOME), at(0)).0, 2);
+}
+
+#[test]
+fn two_quotas_of_one_window_count_an_operation_once_each() {
+    let quotas = "[{ by = \"user\", day = 5 }, { by = \"user\", day = 4 }]";
+    let (shop, operations) = operations(&format!("[[operation]]\nmatch = \"*\"\nquota = {quotas}\n"));
+    let all = [rule(&operations, None, "Query", "orders")];
+    assert_eq!(tries(&operations, &all, (&user(&shop, json!({})), HOME), at(0)).0, 4);
+}
+
 #[test]
 fn places_are_asked_for_by_rule_and_by_whoever_asks() {
     let (shop, operations) = operations(
@@ -294,7 +315,7 @@ match = "*"
     };
     assert_eq!(places(&[other, other]), (false, String::new()));
     // The order is the same whatever the document's is, so that no two operations wait for each other.
-    let both = "RuleId(0) \"\\0ann\" 2, RuleId(1) \"\" 1";
+    let both = "RuleId(0) \"\\0https://login.example/\\0ann\" 2, RuleId(1) \"\" 1";
     assert_eq!(places(&[items, orders, other, orders, orders]), (true, both.to_owned()));
     let refusal = operations.places(&[orders], &asker)[0].refusal();
     assert_eq!(

@@ -16,7 +16,7 @@ use ureq::{
     tls::{Certificate, RootCerts, TlsConfig},
 };
 
-use super::unix_now;
+use crate::clock::unix_now;
 
 /// What a webhook's response may have.
 const MAX_WEBHOOK_BYTES: usize = 64 << 10;

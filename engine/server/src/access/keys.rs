@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use prony_access::KeySetId;
 
-use super::{Access, AccessPolicy, fetch, unix_now};
+use super::{Access, AccessPolicy, fetch};
+use crate::clock::unix_now;
 
 /// How long a request waits for keys that somebody else is fetching already, and how often it looks.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);

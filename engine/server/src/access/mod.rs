@@ -7,6 +7,7 @@ mod peer;
 mod places;
 pub(crate) mod quota_file;
 mod rules;
+mod shared_limits;
 
 use std::{
     net::IpAddr,
@@ -31,8 +32,12 @@ pub(crate) use self::{
     peer::Peer,
     places::Places,
     rules::{Keeping, OperationRules},
+    shared_limits::{SharedLimits, SharedLimitsHealth},
 };
-use crate::graphql::{Asker, RoleSchemas};
+use crate::{
+    clock::unix_now,
+    graphql::{Asker, RoleSchemas},
+};
 
 /// Who is let in. What is configured is replaced as a whole; who was let in before stays so until the end of the request.
 #[derive(Debug)]
@@ -44,6 +49,8 @@ pub(crate) struct Access {
     /// What limits have counted, and who runs and waits, which another configuration takes over.
     counts: Arc<LimitCounts>,
     queues: Queues,
+    /// None where servers share nothing.
+    shared: Option<Arc<SharedLimits>>,
 }
 
 /// One configuration of it.
@@ -63,12 +70,13 @@ pub(crate) enum Known {
 }
 
 impl Access {
-    pub(crate) fn new(settings: &Arc<AccessSettings>) -> Self {
+    pub(crate) fn new(settings: &Arc<AccessSettings>, shared: Option<Arc<SharedLimits>>) -> Self {
         let access = Self {
             current: ArcSwapOption::empty(),
             is_closed: AtomicBool::new(false),
             counts: Arc::default(),
             queues: Queues::default(),
+            shared,
         };
         access.replace(settings);
         access
@@ -79,7 +87,7 @@ impl Access {
         let policy = || AccessPolicy {
             authenticator: Authenticator::new(settings),
             roles: Arc::new(RoleSchemas::new(Arc::clone(settings))),
-            rules: Arc::new(OperationRules::new(settings, &self.counts, &self.queues)),
+            rules: Arc::new(OperationRules::new(settings, &self.counts, &self.queues, self.shared.clone())),
         };
         let is_closed = settings.openness == Openness::Closed;
         self.current.store(is_closed.then(|| Arc::new(policy())));
@@ -89,6 +97,18 @@ impl Access {
     /// What limits have counted.
     pub(crate) fn counts(&self) -> &Arc<LimitCounts> {
         &self.counts
+    }
+
+    /// Headers by which a webhook says who asks, in small letters.
+    pub(crate) fn webhook_headers(&self) -> Vec<String> {
+        let Some(policy) = self.current.load_full() else { return Vec::new() };
+        let webhook = policy.roles.settings.webhook.as_ref();
+        webhook.map(|webhook| webhook.forward.clone()).unwrap_or_default()
+    }
+
+    /// What limits share with other servers; none where they share nothing.
+    pub(crate) fn shared(&self) -> Option<&SharedLimits> {
+        self.shared.as_deref()
     }
 
     /// Whether it matters who asks.
@@ -209,11 +229,6 @@ pub(crate) fn with_payload(head: &HeaderMap, payload: &Json) -> Vec<(String, Vec
         of_head.map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec())).collect();
     fields.extend(of_head);
     fields
-}
-
-/// Unix seconds.
-pub(crate) fn unix_now() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs().cast_signed())
 }
 
 /// How long it is until a time in Unix seconds.

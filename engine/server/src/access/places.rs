@@ -24,7 +24,7 @@ pub(crate) struct ConcurrencyQueue {
 
 /// The places of one operation.
 #[derive(Debug, Default)]
-pub(crate) struct Places(#[expect(dead_code, reason = "they are held until the operation ends")] Vec<Place>);
+pub(crate) struct Places(Vec<Place>);
 
 /// One place; dropping it lets the next run.
 #[derive(Debug)]
@@ -42,6 +42,13 @@ struct PlaceWait<'q> {
     id: WaiterId,
     may_run: oneshot::Receiver<()>,
     has_run: bool,
+}
+
+impl Places {
+    /// Whether none was needed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 impl Queues {

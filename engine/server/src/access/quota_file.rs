@@ -11,8 +11,7 @@ use std::{
 use prony_access::{LimitCounts, QuotaCount};
 use serde::{Deserialize, Serialize};
 
-use super::unix_now;
-use crate::config::OperationLimits;
+use crate::{clock::unix_now, config::OperationLimits};
 
 /// What the file holds; each count has its key as hexadecimal digits, what is used, and when its window ends (Unix seconds).
 #[derive(Debug, Serialize, Deserialize)]

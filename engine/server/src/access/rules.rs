@@ -2,9 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use prony_access::{AccessSettings, Asker, CacheScope, LimitCounts, LimitState, Operations, RuleId};
+use prony_access::{
+    AccessSettings, Asker, CacheScope, LimitCounts, LimitState, OperationRefusal, Operations, RuleId, Times,
+};
 
-use super::places::{self, ConcurrencyQueue, Places, Queues};
+use super::{
+    places::{self, ConcurrencyQueue, Places, Queues},
+    shared_limits::SharedLimits,
+};
 
 /// The rules; shared by all cores.
 #[derive(Debug)]
@@ -12,6 +17,8 @@ pub(crate) struct OperationRules {
     pub(crate) operations: Operations,
     /// By [`RuleId`].
     queues: Box<[Option<Arc<ConcurrencyQueue>>]>,
+    /// None where counts are this server's own.
+    shared: Option<Arc<SharedLimits>>,
 }
 
 /// How the responses to an operation are kept.
@@ -22,15 +29,46 @@ pub(crate) struct Keeping {
 }
 
 impl OperationRules {
-    pub(super) fn new(settings: &AccessSettings, counts: &Arc<LimitCounts>, queues: &Queues) -> Self {
+    pub(super) fn new(
+        settings: &AccessSettings,
+        counts: &Arc<LimitCounts>,
+        queues: &Queues,
+        shared: Option<Arc<SharedLimits>>,
+    ) -> Self {
         let operations = Operations::with_counts(settings, Arc::clone(counts));
         let queues = queues.of(&operations);
-        Self { operations, queues }
+        Self { operations, queues, shared }
     }
 
     /// With counts and queues of its own.
     pub(crate) fn alone(settings: &AccessSettings) -> Self {
-        Self::new(settings, &Arc::default(), &Queues::default())
+        Self::new(settings, &Arc::default(), &Queues::default(), None)
+    }
+
+    /// Counts an operation with these rules, as far as that needs no waiting: false where it does, and nothing is counted.
+    pub(crate) fn try_admit(
+        &self,
+        rules: &[RuleId],
+        asker: &Asker<'_>,
+        times: Times,
+    ) -> Result<bool, OperationRefusal> {
+        match &self.shared {
+            Some(shared) => shared.try_admit(&self.operations, rules, asker, times),
+            None => self.operations.admit(rules, asker, times).map(|_| true),
+        }
+    }
+
+    /// Counts an operation with these rules.
+    pub(crate) async fn admit(
+        &self,
+        rules: &[RuleId],
+        asker: &Asker<'_>,
+        times: Times,
+    ) -> Result<(), OperationRefusal> {
+        match &self.shared {
+            Some(shared) => shared.admit(&self.operations, rules, asker, times).await,
+            None => self.operations.admit(rules, asker, times).map(|_| ()),
+        }
     }
 
     /// How the responses to an operation with these rules are kept: for the shortest time of all its root fields, of which there

@@ -5,6 +5,7 @@
 mod complexity;
 mod file;
 mod options;
+mod redis;
 mod reference;
 mod reload;
 mod resolve;
@@ -28,6 +29,7 @@ pub use crate::{joins::JoinSettings, subscriptions::SubscriptionSettings};
 
 pub use self::{
     options::{ListedOption, Section, options},
+    redis::RedisSettings,
     reference::reference,
     reload::Reload,
     resolve::alternatives,

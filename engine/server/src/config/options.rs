@@ -3,6 +3,7 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
+use prony_access::WhenUnreachable;
 use prony_source::config::{ConfigOption, Kinds, OptionOf, OptionSpec, TypedValue, ValueKind};
 
 use super::settings::{CoreChoice, LogFormat, Settings};
@@ -199,6 +200,11 @@ static LIMITS: Options = &[
     OptionOf::new("operation_labels", None, ValueKind::Number(0, 10_000), "100", "Names of operations that /metrics counts one by one, beside those that rules name; the others are counted together", set!(operation_limits.operation_labels, size)),
     OptionOf::new("audit_log", None, ValueKind::Text, "\"\"", "A file to which a line of JSON is written for each mutation and each refusal; opened anew at SIGHUP", |settings, value| { settings.operation_limits.audit_log = value.text().into(); Ok(()) }),
     OptionOf::new("audit_values", None, ValueKind::Boolean, "false", "Whether these lines have the arguments of mutations", set!(operation_limits.audit_values, boolean)),
+    OptionOf::new("redis", None, ValueKind::Text, "\"\"", "The Redis or Valkey in which servers share the counts of rates and quotas: redis://:PASSWORD@HOST:PORT/DATABASE, or rediss:// for TLS; without it each counts for itself", set!(operation_limits.redis.url, text)),
+    OptionOf::new("redis_prefix", None, ValueKind::Text, "\"prony:\"", "What its keys begin with; servers with the same prefix share their counts", set!(operation_limits.redis.prefix, text)),
+    OptionOf::new("redis_timeout_ms", None, ValueKind::Number(1, 60_000), "250", "How long its response may take; the connection is made anew after that", set!(operation_limits.redis.timeout, milliseconds)),
+    OptionOf::new("redis_ahead_ms", None, ValueKind::Number(0, 60_000), "1000", "How long a server keeps what it takes of a limit ahead, so that few requests wait for Redis; with 0 each waits", set!(operation_limits.redis.ahead, milliseconds)),
+    OptionOf::new("redis_unreachable", None, ValueKind::Word(&["local", "refuse"]), "\"local\"", "What is done while it cannot be reached: each server counts for itself, or operations with rates or quotas get a 503", |settings, value| { settings.operation_limits.redis.when_unreachable = if value.text() == "refuse" { WhenUnreachable::Refuse } else { WhenUnreachable::Local }; Ok(()) }),
 ];
 
 #[rustfmt::skip]

@@ -10,6 +10,7 @@ use prony_source::config::{
 
 use super::{
     options::{Section, TLS_PATHS},
+    redis,
     settings::{Settings, SourceSettings},
     typed::{Given, Typed, TypedSource},
 };
@@ -58,6 +59,7 @@ pub(super) fn resolve(
         access.tell_sources(&variables, faults);
         settings.access = Arc::new(access);
     }
+    fill_redis(&mut settings, &of_server, variable, faults);
     check_listening(&settings, &of_server, faults);
     check_tls(&settings.tls, &of_server, file.client_certificates, faults);
     check_numbers(kinds, &found, faults);
@@ -67,6 +69,29 @@ pub(super) fn resolve(
     };
     apply_defaults(kinds, &found, &mut settings, &is_given);
     settings
+}
+
+/// Fills variables of the environment into the address of the Redis that servers share.
+fn fill_redis(
+    settings: &mut Settings,
+    given: &[Given],
+    variable: &dyn Fn(&str) -> Option<String>,
+    faults: &mut Faults,
+) {
+    let url = &mut settings.operation_limits.redis.url;
+    if url.is_empty() {
+        return;
+    }
+    let is_it = |given: &&Given| given.section == Section::Limits && given.value.option.spec().key == "redis";
+    let given = given.iter().rfind(is_it);
+    let origin = || given.map_or(Origin::Argument, |given| given.value.origin.clone());
+    match substitute(url, variable) {
+        Ok(filled) => *url = filled,
+        Err(fault) => return faults.push(origin(), fault.to_string()),
+    }
+    if let Err(message) = redis::check(url) {
+        faults.push(origin(), message);
+    }
 }
 
 /// Other machines than this one are let in only where it is said who may ask.

@@ -11,7 +11,7 @@ use prony_source::{
     config::{SourceOpener, SourceUrl},
 };
 
-use super::{reload::Reload, route::Route};
+use super::{redis::RedisSettings, reload::Reload, route::Route};
 use crate::{
     graphql::DocumentSettings, joins::JoinSettings, subscriptions::SubscriptionSettings, tls::TlsSettings,
 };
@@ -129,6 +129,8 @@ pub struct OperationLimits {
     pub audit_log: PathBuf,
     /// Whether the arguments of mutations are written down with them.
     pub audit_values: bool,
+    /// Where servers share the counts of rates and quotas.
+    pub redis: RedisSettings,
 }
 
 impl Default for OperationLimits {
@@ -140,6 +142,7 @@ impl Default for OperationLimits {
             operation_labels: 100,
             audit_log: PathBuf::new(),
             audit_values: false,
+            redis: RedisSettings::default(),
         }
     }
 }

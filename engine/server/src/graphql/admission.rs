@@ -23,10 +23,25 @@ impl<S> Prepared<S> {
         Self { variables: self.variables.with_budget(Some(budget)), ..self }
     }
 
-    /// Counts it by its rules.
-    pub(super) fn admit(&self, core: &impl ExecutionContext) -> Result<(), RequestError> {
-        let Some((asker, rules)) = self.rules() else { return Ok(()) };
-        let admitted = asker.admit(&rules).map_err(RequestError::Denied);
+    /// Counts it by its rules, as far as that needs no waiting: [`Self::admit`] does the rest.
+    pub(super) fn try_admit(self, core: &impl ExecutionContext) -> Result<Self, RequestError> {
+        let admitted = match self.rules() {
+            Some((asker, rules)) => asker.try_admit(&rules).map_err(RequestError::Denied),
+            None => Ok(true),
+        };
+        match admitted {
+            Ok(is_admitted) => Ok(Self { is_admitted, ..self }),
+            Err(error) => {
+                self.note_refusal(core, &error, false);
+                Err(error)
+            }
+        }
+    }
+
+    /// Counts it by its rules, where that is not done yet.
+    pub(crate) async fn admit(&self, core: &impl ExecutionContext) -> Result<(), RequestError> {
+        let Some((asker, rules)) = self.rules().filter(|_| !self.is_admitted) else { return Ok(()) };
+        let admitted = asker.admit(&rules).await.map_err(RequestError::Denied);
         admitted.inspect_err(|error| self.note_refusal(core, error, false))
     }
 

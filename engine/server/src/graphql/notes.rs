@@ -35,6 +35,7 @@ impl<S> Prepared<S> {
             OperationRefusal::Scope(_) => RefusalReason::Scope,
             OperationRefusal::Limit(_) if is_place => RefusalReason::Concurrency,
             OperationRefusal::Limit(_) => RefusalReason::Limit,
+            OperationRefusal::Unreachable => RefusalReason::Unreachable,
         };
         core.metrics().operations().refused(self.label(core), reason);
         let audit = &core.site().audit;

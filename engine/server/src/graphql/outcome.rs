@@ -114,6 +114,9 @@ impl RequestError {
                 let message = format!("{state}; there is more in {} s", state.reset_s);
                 vec![GraphqlError::new(ErrorCode::TooManyRequests, message)]
             }
+            Self::Denied(refusal @ OperationRefusal::Unreachable) => {
+                vec![GraphqlError::new(ErrorCode::Overloaded, refusal.to_string())]
+            }
             Self::Unreadable(fault) => vec![fault.into()],
             Self::NotAllowed => vec![GraphqlError::new(ErrorCode::BadUserInput, not_allowed)],
         }

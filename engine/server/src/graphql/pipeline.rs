@@ -143,7 +143,8 @@ pub(crate) fn check(
     Err(response::refuse(&errors, core.engine().detail()))
 }
 
-/// The first half of the pipeline, which does not wait: parse, validate, plan, and count it by its rules. `seen` is filled in
+/// The first half of the pipeline, which does not wait: parse, validate, plan, and count it by its rules, as far as that needs no
+/// waiting. `seen` is filled in
 /// as it becomes known.
 pub(crate) fn prepare<C: ExecutionContext>(
     core: &C,
@@ -153,9 +154,7 @@ pub(crate) fn prepare<C: ExecutionContext>(
     clock: &mut StageClock,
     seen: &mut Seen,
 ) -> Result<Prepared<C::Served>, RequestError> {
-    let prepared = plan(core, context, parse, allowed, clock, seen)?;
-    prepared.admit(core)?;
-    Ok(prepared)
+    plan(core, context, parse, allowed, clock, seen)?.try_admit(core)
 }
 
 /// As [`prepare`], without counting it.
@@ -206,7 +205,7 @@ fn plan<C: ExecutionContext>(
         variables.with_budget(Some(operation_budget(core, &core.site().responses)))
     };
     clock.ended(Stage::Plan);
-    Ok(Prepared { served, operation, plan, variables, asker, cost })
+    Ok(Prepared { served, operation, plan, variables, asker, cost, is_admitted: false })
 }
 
 /// Whether an operation is within the limits of all, and of the role of who asks.
@@ -216,12 +215,13 @@ fn check_size(plan: &Plan, cost: u64, limits: &Limits, role: Option<&Role>) -> R
     check_depth(plan.depth, role.and_then(|role| role.max_depth).unwrap_or(usize::MAX))
 }
 
-/// The second half: execute, assemble; as its rules have it.
+/// The second half: count it where that has to wait, execute, assemble; as its rules have it.
 pub(crate) async fn finish<C: ExecutionContext>(
     core: &C,
     prepared: &Prepared<C::Served>,
     clock: &mut StageClock,
 ) -> Result<Finished, RequestError> {
+    prepared.admit(core).await?;
     let finished = match prepared.rules() {
         Some(_) => core.finish_by_rules(prepared, clock).await,
         None => Ok(execute_and_assemble(core, prepared, clock).await),
@@ -389,10 +389,10 @@ fn try_execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) ->
 async fn execute<C: ExecutionContext>(core: &C, prepared: &Prepared<C::Served>) -> Executed {
     let Prepared { served, plan, variables, asker, .. } = prepared;
     if let Some((source, operation)) = &plan.whole {
+        let is_mutation = plan.selection.kind == OperationKind::Mutation;
+        let counted = is_mutation.then(|| core.site().mutations.counted_at_end(*source));
         let executed = core.execute(*source, operation, variables).await;
-        if plan.selection.kind == OperationKind::Mutation {
-            core.site().mutations.count(*source);
-        }
+        drop(counted);
         return match executed {
             OperationResult::Body { bytes, has_errors } => Executed::Whole { body: bytes, has_errors },
             OperationResult::Fields(results) => Executed::Fields(Results::Many(results)),
@@ -490,8 +490,9 @@ async fn mutate(
     let mut results: Vec<Option<FieldResult>> = plan.steps.iter().map(|_| None).collect();
     for (source, members) in by_source(plan) {
         let roots: Vec<&PreparedField> = members.iter().map(|&(_, root)| root).collect();
+        let counted = core.site().mutations.counted_at_end(source);
         let answers = core.mutate(source, &roots, variables).await;
-        core.site().mutations.count(source);
+        drop(counted);
         place(&mut results, &members, answers);
     }
     with_the_rest(core, served, plan, variables, results).await

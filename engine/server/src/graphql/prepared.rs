@@ -48,6 +48,8 @@ pub(crate) struct Prepared<S = CoreServed> {
     pub(crate) asker: Option<Asker>,
     /// The estimate that `max_complexity` limits.
     pub(super) cost: u64,
+    /// Whether it is counted by its rules; where that waits for other servers' counts, it is counted before it is executed.
+    pub(crate) is_admitted: bool,
 }
 
 impl<S> Prepared<S> {
@@ -68,7 +70,7 @@ impl<S> Prepared<S> {
             let fields = self.plan.selection.fields.len();
             !asker.rules.operations.needs_place(&rules) && asker.rules.keeping(&rules, fields).is_none()
         };
-        !self.plan.waits() && self.rules().is_none_or(is_simple)
+        self.is_admitted && !self.plan.waits() && self.rules().is_none_or(is_simple)
     }
 }
 

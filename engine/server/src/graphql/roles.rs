@@ -18,7 +18,10 @@ use prony_source::permissions::{Permissions, TablePermissions};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{engine::Engine, merging::joined, plan::Plan, served::Served};
-use crate::access::{OperationRules, Places};
+use crate::{
+    access::{OperationRules, Places},
+    clock::monotonic_ns,
+};
 
 /// The roles of a configuration, and what they are served.
 #[derive(Debug)]
@@ -83,17 +86,23 @@ impl Asker {
         plan.rules(&self.rules, name)
     }
 
+    /// Counts an operation by its rules, as far as that needs no waiting: false where it does, and nothing is counted.
+    ///
+    /// # Errors
+    /// A scope is missing, or a limit is reached or cannot be checked.
+    pub(crate) fn try_admit(&self, rules: &[RuleId]) -> Result<bool, OperationRefusal> {
+        if rules.is_empty() {
+            return Ok(true);
+        }
+        self.rules.try_admit(rules, &self.for_limits(), times())
+    }
+
     /// Counts an operation by its rules.
     ///
     /// # Errors
-    /// A scope is missing, or a limit is reached.
-    pub(crate) fn admit(&self, rules: &[RuleId]) -> Result<(), OperationRefusal> {
-        if rules.is_empty() {
-            return Ok(());
-        }
-        let unix_s = clock_gettime(ClockId::RealtimeCoarse).tv_sec;
-        let times = Times { monotonic_ns: monotonic_ns(), unix_s };
-        self.rules.operations.admit(rules, &self.for_limits(), times).map(|_| ())
+    /// As [`Self::try_admit`].
+    pub(crate) async fn admit(&self, rules: &[RuleId]) -> Result<(), OperationRefusal> {
+        self.rules.admit(rules, &self.for_limits(), times()).await
     }
 
     /// Waits until an operation may run by its rules.
@@ -144,10 +153,8 @@ impl Asker {
     }
 }
 
-/// Of a clock that is never set back.
-pub(crate) fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+fn times() -> Times {
+    Times { monotonic_ns: monotonic_ns(), unix_s: clock_gettime(ClockId::RealtimeCoarse).tv_sec }
 }
 
 fn variables(role: &Role, of_sources: &[usize]) -> Box<[usize]> {

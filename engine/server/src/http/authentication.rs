@@ -83,6 +83,7 @@ pub(super) fn denied_status(refusal: &OperationRefusal) -> StatusCode {
     match refusal {
         OperationRefusal::Scope(refusal) => refusal.status(),
         OperationRefusal::Limit(_) => StatusCode::TOO_MANY_REQUESTS,
+        OperationRefusal::Unreachable => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
 
@@ -94,6 +95,12 @@ pub(super) fn denied(core: &impl ExecutionContext, refusal: &OperationRefusal) -
             return refused(refusal);
         }
         OperationRefusal::Limit(state) => state,
+        OperationRefusal::Unreachable => {
+            let body = error_body(&refusal.to_string(), ErrorCode::Overloaded.as_str());
+            let mut response = reply(denied_status(refusal), JSON, body);
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            return response;
+        }
     };
     let message = format!("{state}; there is more in {} s", state.reset_s);
     let body = error_body(&message, ErrorCode::TooManyRequests.as_str());

@@ -19,8 +19,9 @@ use super::{
     reply::{JSON, Reply, empty, not_allowed, refusal, reply},
 };
 use crate::{
+    clock::monotonic_ns,
     graphql::{
-        CoreEngine, ExecutionContext, StageTimes, monotonic_ns,
+        CoreEngine, ExecutionContext, StageTimes,
         outcome::{Outcome, RequestError, Response, Seen},
         pipeline::{self, AllowedKinds},
     },

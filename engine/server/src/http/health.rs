@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::reply::{JSON, Reply, reply};
 use crate::{
-    access::KeySetHealth,
+    access::{KeySetHealth, SharedLimitsHealth},
     graphql::{CoreEngine, ExecutionContext as _},
     tls::TlsHealth,
 };
@@ -23,6 +23,8 @@ struct Health<'a> {
     key_sets: Vec<KeySetHealth>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tls: Option<TlsHealth>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shared_limits: Option<SharedLimitsHealth>,
     /// What sources tell beside that, by their keys.
     #[serde(flatten)]
     details: Map<String, Value>,
@@ -72,6 +74,7 @@ pub(super) async fn answer(core: &CoreEngine) -> Reply {
         sources,
         key_sets: core.site().access.key_set_health(),
         tls: core.site().tls.as_ref().map(|tls| tls.health()),
+        shared_limits: core.site().access.shared().map(|shared| shared.health(shown)),
         details,
     };
     let body = serde_json::to_vec(&health).expect("plain texts are JSON");

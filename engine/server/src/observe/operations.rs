@@ -44,10 +44,12 @@ pub(crate) enum RefusalReason {
     Limit,
     /// As many run and wait as may.
     Concurrency,
+    /// Limits cannot be checked, because servers share their counts in a store that cannot be reached.
+    Unreachable,
 }
 
 /// The label `reason`, by [`RefusalReason`].
-const REASONS: [&str; 3] = ["scope", "limit", "concurrency"];
+const REASONS: [&str; 4] = ["scope", "limit", "concurrency", "unreachable"];
 
 /// One core's counts, by label; only the core's thread writes them.
 #[derive(Debug, Default)]
@@ -203,7 +205,7 @@ mod tests {
         cores[0].ended(label, false, 1_500_000_000, 7);
         cores[1].ended(label, true, 500_000_000, 3);
         cores[1].refused(label, RefusalReason::Concurrency);
-        let refusals = [("scope", 0), ("limit", 0), ("concurrency", 1)];
+        let refusals = [("scope", 0), ("limit", 0), ("concurrency", 1), ("unreachable", 0)];
         let total =
             OperationTotal { name: "A".into(), requests: 3, errors: 1, refusals, seconds: 2.0, cost: 10 };
         assert_eq!(labels.totals(cores.iter()), [total]);

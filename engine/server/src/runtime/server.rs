@@ -230,6 +230,9 @@ fn control(
             tracing::error!("a core's thread has panicked");
         }
     }
+    if let Some(shared) = site.access.shared() {
+        shared.finish();
+    }
     quota_file::save(site.access.counts(), &site.settings.operation_limits);
     site.audit.finish();
     tracing::info!("stopped");

@@ -40,15 +40,25 @@ use crate::{
     observe::OutcomeKind,
 };
 
-/// A query or mutation under way.
-type Running = Pin<Box<dyn Future<Output = Result<(), Aborted>>>>;
+/// A query or mutation under way, or a subscription that is to begin once it is let in.
+type Running = Pin<Box<dyn Future<Output = Result<Option<Box<LetIn>>, Aborted>>>>;
+
+/// A subscription of which it is decided whether it is let in.
+struct LetIn {
+    id: Rc<str>,
+    serial: Serial,
+    prepared: Prepared,
+    wrap: Wrap,
+    clock: StageClock,
+    admitted: Result<(), RequestError>,
+}
 
 /// What runs for one connection.
 pub(crate) struct Operations {
     core: Rc<CoreEngine>,
     outbox: Rc<Outbox>,
     open: HashMap<Rc<str>, Operation>,
-    /// None until there is a query or mutation: most connections only ever subscribe.
+    /// None until there is something that waits: most connections only ever subscribe.
     running: Option<FuturesUnordered<Running>>,
     /// Of the responses of queries and mutations; made with the first one.
     budget: Option<Arc<ResponseBudget>>,
@@ -117,25 +127,15 @@ impl Operations {
         clock: StageClock,
     ) -> Result<(), RequestError> {
         let serial = self.core.hub.next_serial();
-        let work = if prepared.kind() == OperationKind::Subscription {
-            let subscriber = Subscriber {
-                outbox: Rc::clone(&self.outbox),
-                wrap,
-                serial,
-                id: Rc::clone(&id),
-                comes_after: Cell::default(),
-            };
-            let places = prepared.places_of_subscription(&*self.core)?;
-            let subscription = feeds::subscribe(&self.core, &prepared, subscriber)
-                .map_err(|error| RequestError::Invalid(vec![error]))?;
-            let times = clock.times();
-            prepared.note_end(&*self.core, false, &clock);
-            self.core.metrics().request_ended(
-                Some(OperationKind::Subscription),
-                OutcomeKind::Success,
-                &times,
-            );
-            Work::Subscribed((subscription, places))
+        let is_subscription = prepared.kind() == OperationKind::Subscription;
+        let work = if is_subscription && prepared.is_admitted {
+            self.subscribe(&id, serial, &prepared, wrap, &clock)?
+        } else if is_subscription {
+            let (core, id) = (Rc::clone(&self.core), Rc::clone(&id));
+            self.run(async move {
+                let admitted = prepared.admit(&*core).await;
+                Some(Box::new(LetIn { id, serial, prepared, wrap, clock, admitted }))
+            })
         } else {
             let (core, outbox) = (Rc::clone(&self.core), Rc::clone(&self.outbox));
             let max_bytes = core.settings().subscriptions.max_connection_bytes;
@@ -144,13 +144,59 @@ impl Operations {
                 .get_or_insert_with(|| core.site().responses.part(ResponseLimit::Connection, max_bytes));
             let prepared = prepared.within(&*core, budget);
             let single = single(core, outbox, prepared, wrap, clock, serial, Rc::clone(&id));
-            let (handle, registration) = AbortHandle::new_pair();
-            let running = self.running.get_or_insert_default();
-            running.push(Box::pin(Abortable::new(single, registration)));
-            Work::Single(handle)
+            self.run(single.map(|()| None))
         };
         self.open.insert(id, Operation { serial, work });
         Ok(())
+    }
+
+    fn run(&mut self, work: impl Future<Output = Option<Box<LetIn>>> + 'static) -> Work {
+        let (handle, registration) = AbortHandle::new_pair();
+        self.running.get_or_insert_default().push(Box::pin(Abortable::new(work, registration)));
+        Work::Single(handle)
+    }
+
+    /// Begins a subscription that is let in.
+    fn subscribe(
+        &self,
+        id: &Rc<str>,
+        serial: Serial,
+        prepared: &Prepared,
+        wrap: Wrap,
+        clock: &StageClock,
+    ) -> Result<Work, RequestError> {
+        let subscriber = Subscriber {
+            outbox: Rc::clone(&self.outbox),
+            wrap,
+            serial,
+            id: Rc::clone(id),
+            comes_after: Cell::default(),
+        };
+        let places = prepared.places_of_subscription(&*self.core)?;
+        let subscription = feeds::subscribe(&self.core, prepared, subscriber)
+            .map_err(|error| RequestError::Invalid(vec![error]))?;
+        let times = clock.times();
+        prepared.note_end(&*self.core, false, clock);
+        self.core.metrics().request_ended(Some(OperationKind::Subscription), OutcomeKind::Success, &times);
+        Ok(Work::Subscribed((subscription, places)))
+    }
+
+    /// Begins a subscription that had to wait for that, or says why it does not begin.
+    fn go_on(&mut self, let_in: LetIn) {
+        let LetIn { id, serial, prepared, wrap, clock, admitted } = let_in;
+        let begun = admitted.and_then(|()| self.subscribe(&id, serial, &prepared, wrap.clone(), &clock));
+        match begun {
+            Ok(work) => {
+                self.open.insert(id, Operation { serial, work });
+            }
+            Err(error) => {
+                let kind = Some(OperationKind::Subscription);
+                self.core.metrics().request_ended(kind, OutcomeKind::Refused, &clock.times());
+                let body = response::refuse(&error.into_errors(NOT_ALLOWED), self.core.engine().detail());
+                self.outbox.push(Item::Result { serial, wrap, payload: on_one_line(body) });
+                self.outbox.push(Item::Completed { serial, id });
+            }
+        }
     }
 
     /// Ends an operation; nothing more of it is sent.
@@ -187,8 +233,15 @@ impl Operations {
 
     /// Goes on with what runs.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) {
-        if let Some(running) = &mut self.running {
-            while let Poll::Ready(Some(_)) = running.poll_next_unpin(context) {}
+        while let Some(running) = &mut self.running
+            && let Poll::Ready(Some(ended)) = running.poll_next_unpin(context)
+        {
+            // Who has stopped it meanwhile wants nothing of it.
+            if let Ok(Some(let_in)) = ended
+                && self.open.get(&let_in.id).is_some_and(|open| open.serial == let_in.serial)
+            {
+                self.go_on(*let_in);
+            }
         }
     }
 

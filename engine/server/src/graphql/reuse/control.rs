@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     access::{Keeping, Places},
+    clock::monotonic_ns,
     graphql::{
         core::CoreEngine,
         execution::ExecutionContext,
@@ -25,7 +26,7 @@ use crate::{
         pipeline::execute_and_assemble,
         plan::{Plan, Step},
         prepared::{Finished, Prepared},
-        roles::{Asker, monotonic_ns},
+        roles::Asker,
         stages::{Stage, StageClock},
     },
 };
@@ -61,10 +62,10 @@ impl<'p> Reuse<'p> {
 
 /// The response to a query, where one is kept.
 pub(crate) fn kept(core: &CoreEngine, prepared: &Prepared) -> Option<Arc<KeptResponse>> {
-    let (asker, rules) = prepared.rules()?;
+    let (asker, rules) = prepared.rules().filter(|_| prepared.is_admitted)?;
     let reuse = Reuse::of(prepared, asker, &rules)?;
-    let key = reuse.key(prepared, reuse.keeping?.scope);
-    core.site().response_cache.get(&key, monotonic_ns())
+    let keeping = reuse.keeping?;
+    core.site().response_cache.get(&reuse.key(prepared, keeping.scope), keeping.ttl, monotonic_ns())
 }
 
 /// Executes an operation that has rules, or takes its response from elsewhere.
@@ -75,10 +76,17 @@ pub(in crate::graphql) async fn finish(
 ) -> Result<Finished, RequestError> {
     let rules = prepared.rules();
     let reuse = rules.as_ref().and_then(|(asker, rules)| Reuse::of(prepared, asker, rules));
-    let Some(reuse) = reuse else { return in_place(core, prepared, clock).await };
-    let key = reuse.keeping.map(|keeping| reuse.key(prepared, keeping.scope));
+    let Some(reuse) = reuse else {
+        return if prepared.kind() == OperationKind::Mutation {
+            to_its_end(core, prepared, clock).await
+        } else {
+            in_place(core, prepared, clock).await
+        };
+    };
+    let kept_by = reuse.keeping.map(|keeping| (reuse.key(prepared, keeping.scope), keeping));
     let cache = &core.site().response_cache;
-    if let Some(kept) = key.as_ref().and_then(|key| cache.get(key, monotonic_ns())) {
+    let kept = kept_by.as_ref().and_then(|(key, keeping)| cache.get(key, keeping.ttl, monotonic_ns()));
+    if let Some(kept) = kept {
         return Ok(kept.into());
     }
     let versions = prepared.plan.versions(|| versions_of(core, &prepared.plan));
@@ -91,9 +99,10 @@ pub(in crate::graphql) async fn finish(
     } else {
         in_place(core, prepared, clock).await?
     };
-    if let (Some(key), Some(keeping), false) = (key, reuse.keeping, finished.ending.has_errors) {
+    if let (Some((key, keeping)), false) = (kept_by, finished.ending.has_errors) {
         let is_public = keeping.scope == CacheScope::Shared && reuse.asker.identity.way == Way::Anonymous;
-        let freshness = Freshness { keeping, is_public, versions, version };
+        let vary = &core.site().vary();
+        let freshness = Freshness { keeping, is_public, versions, version, vary };
         let now_ns = monotonic_ns();
         // Of those for whom it was executed once, the first keeps it.
         let known = reuse.deduplicates.then(|| cache.get_again(&key, now_ns)).flatten();
@@ -102,19 +111,40 @@ pub(in crate::graphql) async fn finish(
     Ok(finished)
 }
 
+/// As [`in_place`], of a mutation that may be written when its client has gone: it has its places to its end.
+async fn to_its_end(
+    core: &CoreEngine,
+    prepared: &Prepared,
+    clock: &mut StageClock,
+) -> Result<Finished, RequestError> {
+    let places = places(prepared).await?;
+    if places.is_empty() {
+        return Ok(execute_and_assemble(core, prepared, clock).await);
+    }
+    let (core, prepared) = (core.this(), prepared.clone());
+    let task = tokio::task::spawn_local(async move {
+        let finished = execute_and_assemble(&*core, &prepared, &mut StageClock::start()).await;
+        drop(places);
+        finished
+    });
+    let finished = task.await.map_err(|_| broken())?;
+    clock.ended(Stage::Execute);
+    Ok(finished)
+}
+
+async fn places<S>(prepared: &Prepared<S>) -> Result<Places, RequestError> {
+    let Some((asker, rules)) = prepared.rules() else { return Ok(Places::default()) };
+    let places = asker.places(&rules).await;
+    places.map_err(|state| RequestError::Denied(OperationRefusal::Limit(state)))
+}
+
 /// Executes an operation for itself, once it has its places.
 pub(crate) async fn in_place<C: ExecutionContext>(
     core: &C,
     prepared: &Prepared<C::Served>,
     clock: &mut StageClock,
 ) -> Result<Finished, RequestError> {
-    let places = match prepared.rules() {
-        Some((asker, rules)) => {
-            let places = asker.places(&rules).await;
-            places.map_err(|state| RequestError::Denied(OperationRefusal::Limit(state)))?
-        }
-        None => Places::default(),
-    };
+    let places = places(prepared).await?;
     let finished = execute_and_assemble(core, prepared, clock).await;
     drop(places);
     Ok(finished)

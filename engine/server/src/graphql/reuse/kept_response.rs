@@ -25,6 +25,8 @@ pub(crate) struct KeptResponse {
     versions: Arc<Versions>,
     /// Of `versions`, from before it was made.
     version: u64,
+    /// The value of `Vary`.
+    vary: Box<str>,
 }
 
 /// What a new response is kept by.
@@ -34,6 +36,8 @@ pub(super) struct Freshness<'a> {
     pub(super) is_public: bool,
     pub(super) versions: &'a Arc<Versions>,
     pub(super) version: u64,
+    /// Names of further headers of requests on which responses depend.
+    pub(super) vary: &'a str,
 }
 
 impl KeptResponse {
@@ -47,6 +51,7 @@ impl KeptResponse {
             is_public: freshness.is_public,
             versions: Arc::clone(freshness.versions),
             version: freshness.version,
+            vary: [VARY, freshness.vary].concat().into(),
         }
     }
 
@@ -54,7 +59,7 @@ impl KeptResponse {
         self.age(now_ns) < self.ttl && self.versions.current() == self.version
     }
 
-    fn age(&self, now_ns: u64) -> Duration {
+    pub(super) fn age(&self, now_ns: u64) -> Duration {
         Duration::from_nanos(now_ns.saturating_sub(self.made_ns))
     }
 
@@ -66,12 +71,12 @@ impl KeptResponse {
             (header::CACHE_CONTROL, format!("{who}, max-age={}", self.ttl.as_secs())),
             (header::AGE, self.age(now_ns).as_secs().to_string()),
             (header::ETAG, self.etag.to_string()),
-            (header::VARY, VARY.to_owned()),
+            (header::VARY, self.vary.to_string()),
         ]
     }
 }
 
-/// Request headers on which a response depends.
+/// Request headers on which every response depends.
 const VARY: &str = "accept, authorization, cookie, x-api-key, x-prony-role";
 
 /// Equal for equal bodies alone.

@@ -1,9 +1,12 @@
 //! Responses to queries that are kept for a time and given to others who ask the same, as long as nothing that they depend on
 //! has changed. They are bounded in bytes, and shared by all cores. Errors are never kept.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering::Relaxed},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
 };
 
 use prony_access::{CacheScope, Way};
@@ -64,7 +67,7 @@ impl ResponseKey {
         let user = identity.subject.as_deref().filter(|_| scope == CacheScope::User);
         // Directives of functions ask for these.
         let granted = (identity.way == Way::Anonymous, identity.scopes.iter_sorted());
-        let user = user.map(|user| (user, identity.way.name()));
+        let user = user.map(|user| (user, identity.way.name(), &identity.issuer));
         let session = serde_json::to_string(&(role, values, granted, user));
         let session = session.expect("texts are JSON").into();
         Self { plan: plan.id, variables: variables.into(), session }
@@ -86,12 +89,12 @@ impl ResponseCache {
         }
     }
 
-    /// The response to a request, where one is kept that is neither too old nor of what has changed. `now_ns` is of a clock that
-    /// is never set back.
-    pub(super) fn get(&self, key: &ResponseKey, now_ns: u64) -> Option<Arc<KeptResponse>> {
+    /// The response to a request, where one is kept that is neither too old by the rules of now nor of what has changed. `now_ns`
+    /// is of a clock that is never set back.
+    pub(super) fn get(&self, key: &ResponseKey, ttl: Duration, now_ns: u64) -> Option<Arc<KeptResponse>> {
         let kept = self.kept.get(key);
         let is_known = kept.is_some();
-        let fresh = kept.filter(|kept| kept.is_fresh(now_ns));
+        let fresh = kept.filter(|kept| kept.is_fresh(now_ns) && kept.age(now_ns) < ttl);
         let count = if fresh.is_some() { &self.hits } else { &self.misses };
         count.fetch_add(1, Relaxed);
         if is_known && fresh.is_none() && self.kept.remove(key).is_some() {
@@ -142,20 +145,18 @@ impl ResponseCache {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
+pub(super) mod tests {
     use super::{super::versions::Versions, *};
     use crate::access::Keeping;
 
-    fn key(variables: &str) -> ResponseKey {
+    pub(in crate::graphql::reuse) fn key(variables: &str) -> ResponseKey {
         ResponseKey { plan: PlanId(1), variables: variables.into(), session: "".into() }
     }
 
     fn keep(cache: &ResponseCache, variables: &str, bytes: usize, now_ns: u64) -> bool {
         let keeping = Keeping { ttl: Duration::from_nanos(100), scope: CacheScope::Shared };
         let versions = Arc::new(Versions::of_nothing());
-        let freshness = Freshness { keeping, is_public: true, versions: &versions, version: 0 };
+        let freshness = Freshness { keeping, is_public: true, versions: &versions, version: 0, vary: "" };
         cache.keep(key(variables), &vec![b'x'; bytes], freshness, now_ns).is_some()
     }
 
@@ -163,11 +164,21 @@ mod tests {
     fn a_response_is_kept_for_its_time() {
         let cache = ResponseCache::new(1 << 20);
         assert!(keep(&cache, "a", 10, 1_000));
-        assert!(cache.get(&key("a"), 1_000).is_some() && cache.get(&key("b"), 1_000).is_none());
-        assert!(cache.get(&key("a"), 1_099).is_some());
-        assert!(cache.get(&key("a"), 1_100).is_none(), "it is too old");
+        let ttl = Duration::from_nanos(200);
+        assert!(cache.get(&key("a"), ttl, 1_000).is_some() && cache.get(&key("b"), ttl, 1_000).is_none());
+        assert!(cache.get(&key("a"), ttl, 1_099).is_some());
+        assert!(cache.get(&key("a"), ttl, 1_100).is_none(), "it is too old");
         let statistics = cache.statistics();
         assert_eq!((statistics.hits, statistics.misses, statistics.entries), (2, 2, 0));
+    }
+
+    #[test]
+    fn a_response_is_kept_no_longer_than_the_rules_of_now_say() {
+        let cache = ResponseCache::new(1 << 20);
+        assert!(keep(&cache, "a", 10, 1_000));
+        let shorter = Duration::from_nanos(50);
+        assert!(cache.get(&key("a"), shorter, 1_049).is_some());
+        assert!(cache.get(&key("a"), shorter, 1_050).is_none());
     }
 
     #[test]

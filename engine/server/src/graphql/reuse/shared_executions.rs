@@ -42,7 +42,8 @@ impl SharedExecutions {
         version: u64,
     ) -> (Participant<'e>, Option<watch::Sender<Outcome>>) {
         let mut under_way = self.lock();
-        if let Some(known) = under_way.get(key).filter(|known| known.version == version) {
+        let can_be_joined = |known: &&Arc<Execution>| known.version == version && !known.is_broken();
+        if let Some(known) = under_way.get(key).filter(can_be_joined) {
             *known.participants() += 1;
             let execution = Arc::clone(known);
             return (Participant { executions: self, key, execution }, None);
@@ -69,6 +70,11 @@ impl SharedExecutions {
 }
 
 impl Execution {
+    /// Whether nobody will send its outcome: it has panicked, or its core has ended.
+    fn is_broken(&self) -> bool {
+        self.outcome.has_changed().is_err() && self.outcome.borrow().is_none()
+    }
+
     fn participants(&self) -> MutexGuard<'_, usize> {
         self.participants.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -111,5 +117,25 @@ impl Drop for Participant<'_> {
         if let Some(task) = self.execution.task.get() {
             task.abort();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graphql::reuse::response_cache::tests::key;
+
+    #[test]
+    fn an_execution_that_has_panicked_is_not_joined() {
+        let executions = SharedExecutions::default();
+        let key = key("a");
+        let (first, sender) = executions.participate(&key, 1);
+        assert!(executions.participate(&key, 1).1.is_none(), "it is under way");
+        assert!(executions.participate(&key, 2).1.is_some(), "it is of another version");
+        let (second, other) = executions.participate(&key, 1);
+        assert!(other.is_some(), "the newest one is joined alone");
+        drop((sender, other));
+        assert!(executions.participate(&key, 1).1.is_some(), "nobody sends what those wait for");
+        drop((first, second));
     }
 }

@@ -18,6 +18,21 @@ impl Mutations {
         Self(std::iter::repeat_with(AtomicU64::default).take(sources).collect())
     }
 
+    /// Counts a mutation of a source when what is returned is dropped: before the client has the response, and also where it has
+    /// gone, as some of the mutation may be done.
+    pub(in crate::graphql) fn counted_at_end(&self, source: SourceId) -> impl Drop {
+        /// Counts when it is dropped.
+        struct CountedAtEnd<'m>(&'m Mutations, SourceId);
+
+        impl Drop for CountedAtEnd<'_> {
+            fn drop(&mut self) {
+                self.0.count(self.1);
+            }
+        }
+
+        CountedAtEnd(self, source)
+    }
+
     /// Before the client has the response.
     pub(in crate::graphql) fn count(&self, source: SourceId) {
         if let Some(count) = self.0.get(usize::from(source.0)) {

@@ -17,8 +17,9 @@ use prony_graphql::budget::ResponseBudget;
 use super::{SimpleRequest, response};
 use crate::{
     access::{Known, Peer},
+    clock::monotonic_ns,
     graphql::{
-        CoreEngine, ExecutionContext as _, KeptResponse, RequestContext, StageClock, monotonic_ns,
+        CoreEngine, ExecutionContext as _, KeptResponse, RequestContext, StageClock,
         outcome::{Outcome, Response, Seen, held_by},
         pipeline::{self, AllowedKinds, Prepared, Tried, finish, try_respond},
         reuse::control::kept,

@@ -8,6 +8,7 @@ mod quality;
 mod records;
 mod reload;
 mod roles;
+mod shared_limits;
 mod sockets;
 
 use std::{path::Path, sync::Arc, time::SystemTime};

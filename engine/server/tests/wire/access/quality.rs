@@ -41,7 +41,7 @@ fn with_rules(rules: &str) -> String {
 
 const SDL: &str = "
     type Query { slow(key: Int): Int! fails(key: Int): Int! quick: Int! }
-    type Mutation { write: Int! }";
+    type Mutation { write: Int! slowWrite: Int! }";
 
 /// What functions do and wait for.
 struct Gate {
@@ -89,6 +89,9 @@ impl Gate {
                 i32::try_from(context.0.begun.fetch_add(1, SeqCst) + 1).expect("they are few")
             })
             .field("Mutation.write", |_: &Context, (): ()| 0)
+            .async_field("Mutation.slowWrite", move |context: Arc<Context>, (): ()| {
+                execute(Arc::clone(&context.0))
+            })
             .build()
             .expect("it fits");
         (gate, resolvers)
@@ -316,6 +319,49 @@ fn a_response_of_functions_is_kept_until_a_mutation() {
     assert!(ask(&mut wire, "{ quick }").ends_with("{\"data\":{\"quick\":5}}\n"));
     // The connection has stayed where kept responses are written.
     assert!(server.ask(get("/metrics")).contains("prony_http_handovers_total{reason=\"response\"} 0"));
+}
+
+/// Some of it may be done.
+#[test]
+fn a_mutation_whose_client_has_gone_changes_what_is_kept() {
+    let rules = "[[operation]]\nmatch = \"Query.*\"\ncache = { ttl = \"1h\", scope = \"shared\" }\n";
+    let (gate, server) = gated(rules, |_| {});
+    assert_eq!(body(&server, "", "{ quick }"), r#"{"data":{"quick":1}}"#);
+    let leaves = send(&server, "", "mutation { slowWrite }");
+    gate.until_begun(2);
+    drop(leaves);
+    gate.until_ended(1);
+    assert_eq!(body(&server, "", "{ quick }"), r#"{"data":{"quick":3}}"#);
+}
+
+#[test]
+fn a_mutation_has_its_place_to_its_end_whether_its_client_is_there_or_not() {
+    let rules =
+        "[[operation]]\nmatch = \"Mutation.slowWrite\"\nconcurrency = { most = 1, max_wait_ms = 200 }\n";
+    let (gate, server) = gated(rules, |_| {});
+    let leaves = send(&server, "", "mutation { slowWrite }");
+    gate.until_begun(1);
+    server.until_metric("prony_requests_in_flight", 2);
+    drop(leaves);
+    server.until_metric("prony_requests_in_flight", 1);
+    let refused = ask(&server, "", "mutation { slowWrite }");
+    assert!(refused.starts_with("HTTP/1.1 429"), "{refused}");
+    gate.open.add_permits(2);
+    gate.until_ended(1);
+    assert_eq!(body(&server, "", "mutation { slowWrite }"), r#"{"data":{"slowWrite":2}}"#);
+}
+
+/// What is kept on the way depends on what says who asks.
+#[test]
+fn headers_that_a_webhook_is_sent_are_named_in_vary() {
+    let webhook = "[auth.webhook]\naddress = \"http://127.0.0.1:9/\"\nforward = [\"x-tenant\"]\n";
+    let rules = "[[operation]]\nmatch = \"Query.*\"\ncache = { ttl = \"1h\", scope = \"shared\" }\n";
+    let (_, server) = gated(&format!("{webhook}{rules}"), |_| {});
+    let first = ask(&server, "", "{ quick }");
+    assert!(
+        first.contains("vary: accept, authorization, cookie, x-api-key, x-prony-role, x-tenant\n"),
+        "{first}"
+    );
 }
 
 const TABLES: &str = r#"

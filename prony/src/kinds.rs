@@ -2,12 +2,14 @@
 
 use prony_graph::GraphKind;
 use prony_postgres::PostgresKind;
+use prony_series::SeriesKind;
 use prony_server::config::Kinds;
 use prony_sqlite::SqliteKind;
 use prony_upstream::UpstreamKind;
 
 /// In the order in which help and messages name them.
-pub(crate) static KINDS: Kinds<'static> = &[&SqliteKind, &PostgresKind, &GraphKind, &UpstreamKind];
+pub(crate) static KINDS: Kinds<'static> =
+    &[&SqliteKind, &PostgresKind, &GraphKind, &SeriesKind, &UpstreamKind];
 
 #[cfg(test)]
 mod tests {

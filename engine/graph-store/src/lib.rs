@@ -28,6 +28,7 @@ pub use options::{Options, SNAPSHOT_AT_LOG_BYTES};
 pub use prony_log::{
     Durability,
     disk::make_directory,
+    durability, durability_text,
     error::{FileFault, LogError, OpenError},
     recover::{Loss, Recovery},
     register::Registration,

@@ -179,7 +179,7 @@ impl Life {
                     written = Some(path);
                 }
                 DiskEvent::Done(Done::Sync(path)) if written == Some(path) => {
-                    bounds.sure = bounds.acknowledged
+                    bounds.sure = bounds.acknowledged;
                 }
                 DiskEvent::Acknowledged(number) => bounds.acknowledged = bounds.acknowledged.max(*number),
                 DiskEvent::Begun(number) => bounds.begun = bounds.begun.max(*number),

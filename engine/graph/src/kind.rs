@@ -2,18 +2,19 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use prony_graph_store::durability;
 use prony_source::{
     Source,
     config::{
-        AddressForm, ConfigOption, Faults, Opening, OptionOf, ServerDefault, SourceEntry, SourceKind,
-        SourceOpener, ValueKind, all,
+        AddressForm, ConfigOption, DURABILITY, Faults, Opening, OptionOf, RECOVER, ServerDefault,
+        SourceEntry, SourceKind, SourceOpener, ValueKind, all,
     },
 };
 
 use crate::{
     GraphSource,
     databases::Databases,
-    settings::{GraphSettings, durability, graph_index},
+    settings::{GraphSettings, graph_index},
 };
 
 /// Sources at `graph:DIRECTORY`.
@@ -38,8 +39,8 @@ static OPTIONS: &[OptionOf<GraphSettings>] = &[
     OptionOf::SUBSCRIPTIONS,
     OptionOf::READ_ONLY,
     OptionOf::new("graph_http", Some("graph-http"), ValueKind::Boolean, "true", "Whether there are a graph's calls over HTTP (/db/…, /dbs) beside GraphQL", |graph, value| { graph.http = value.boolean(); Ok(()) }),
-    OptionOf::new("durability", Some("durability"), ValueKind::Text, "\"sync\"", "When a graph's write is answered: sync (it is on the disk), interval=MS (it is there within so many milliseconds), off (at once)", |graph, value| { graph.durability = durability(&value.text())?; Ok(()) }),
-    OptionOf::new("recover", Some("recover"), ValueKind::Boolean, "false", "Whether a damaged graph is opened without what is damaged; the log says what is lost", |graph, value| { graph.recover = value.boolean(); Ok(()) }),
+    OptionOf::with(DURABILITY, |graph, value| { graph.durability = durability(&value.text())?; Ok(()) }),
+    OptionOf::with(RECOVER, |graph, value| { graph.recover = value.boolean(); Ok(()) }),
     OptionOf::new("snapshot_at_log_bytes", None, ValueKind::Number(4096, 1 << 40), "268435456", "Bytes of a graph's log after which a snapshot is taken; at least twice the last snapshot", |graph, value| { graph.snapshot_at_log_bytes = value.number(); Ok(()) }),
     OptionOf::new("indexes", None, ValueKind::List, "[]", "Indexes of a graph, as \"nodes/User/age/integer\" or \"relationships/KNOWS/since/integer\": made at the start, with type and property, where they are absent", |graph, value| { graph.indexes = value.list().iter().map(|text| graph_index(text)).collect::<Result<_, _>>()?; Ok(()) }),
 ];

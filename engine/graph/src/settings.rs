@@ -1,7 +1,5 @@
 //! What a user can set for a graph, and how it is written.
 
-use std::time::Duration;
-
 use prony_graph_store::{Durability, Kind, Side};
 use prony_source::CommonSettings;
 
@@ -48,28 +46,6 @@ impl AsMut<CommonSettings> for GraphSettings {
     }
 }
 
-/// Reads `sync`, `interval=MS` or `off`.
-///
-/// # Errors
-/// What to write instead.
-pub fn durability(text: &str) -> Result<Durability, String> {
-    const INTERVAL_MS_MAX: u64 = 3_600_000;
-    let wrong = || {
-        format!(
-            "`{text}` is unknown; write sync, off, or interval=MS with 1 to {INTERVAL_MS_MAX} milliseconds"
-        )
-    };
-    match text {
-        "sync" => Ok(Durability::Sync),
-        "off" => Ok(Durability::Off),
-        _ => {
-            let interval = text.strip_prefix("interval=").and_then(|number| number.parse().ok());
-            let interval = interval.filter(|number| (1..=INTERVAL_MS_MAX).contains(number));
-            interval.map(|number| Durability::Interval(Duration::from_millis(number))).ok_or_else(wrong)
-        }
-    }
-}
-
 /// Reads `nodes/TYPE/PROPERTY/KIND` or `relationships/…`; a type's own name may have slashes.
 ///
 /// # Errors
@@ -93,15 +69,6 @@ pub fn graph_index(text: &str) -> Result<GraphIndex, String> {
     let kind = kind.and_then(Kind::parse).filter(|kind| KINDS.contains(kind)).ok_or_else(wrong)?;
     let name = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned).ok_or_else(wrong);
     Ok(GraphIndex { side, type_name: name(type_name)?, property: name(property)?, kind })
-}
-
-/// As [`durability`] reads it.
-pub fn durability_text(durability: Durability) -> String {
-    match durability {
-        Durability::Sync => "sync".to_owned(),
-        Durability::Interval(interval) => format!("interval={}", interval.as_millis()),
-        Durability::Off => "off".to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 pub mod codec;
 pub mod commit;
 pub mod disk;
+mod durability;
 pub mod error;
 pub mod file;
 pub mod frames;
@@ -23,16 +24,4 @@ pub mod ticket;
 pub mod trigger;
 pub mod waiting;
 
-use std::time::Duration;
-
-/// When a write counts as done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    /// Once its log record is on the disk; writes that wait at the same time share one sync.
-    Sync,
-    /// Once the system has its log record, which reaches the disk within this time: a killed process loses nothing, a
-    /// machine that loses power the last of it.
-    Interval(Duration),
-    /// At once; the log follows when it can.
-    Off,
-}
+pub use durability::{Durability, durability, durability_text};

@@ -46,12 +46,17 @@ pub(crate) struct BlockMeta {
 }
 
 impl Summary {
-    pub(crate) fn add(&mut self, value: f64) {
-        let one = Self { count: 1, sum: value, min: value, max: value };
-        self.add_all(&one);
+    /// Of one value.
+    pub const fn of_one(value: f64) -> Self {
+        Self { count: 1, sum: value, min: value, max: value }
     }
 
-    pub(crate) fn add_all(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, value: f64) {
+        self.add_all(&Self::of_one(value));
+    }
+
+    /// Of these values and others.
+    pub fn add_all(&mut self, other: &Self) {
         if other.count == 0 {
             return;
         }

@@ -131,6 +131,11 @@ impl Catalog {
         self.series.len()
     }
 
+    /// Those that are not dropped, of all tenants.
+    pub fn all_types(&self) -> impl Iterator<Item = &Table> {
+        self.tables.iter().filter(|table| !table.is_dropped)
+    }
+
     /// All that there ever were, by their ids.
     pub(crate) fn tables(&self) -> impl Iterator<Item = (TableId, &Table)> {
         self.tables.iter().enumerate().map(|(id, table)| (TableId(id as u32), table))

@@ -38,7 +38,7 @@ pub use format::VERSION as FORMAT_VERSION;
 pub use ids::{AttributeId, SeriesId, TableId, TimeMs, TimeRange};
 pub use options::{Options, Retention, SEAL_AT_LOG_BYTES};
 pub use prony_log::{
-    Durability,
+    Durability, durability, durability_text,
     error::{FileFault, LogError, OpenError},
     recover::{Loss, Recovery},
     register::Registration,

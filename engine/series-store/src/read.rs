@@ -284,6 +284,18 @@ impl SeriesRows {
         Some(TimeRange { from_ms: first.first_ms, to_ms: last.last_ms })
     }
 
+    /// The time of the last row; none where there is no row.
+    pub fn last_time(&mut self) -> Result<Option<TimeMs>, ReadError> {
+        for group in (0..self.groups.len()).rev() {
+            let Group { is_whole, last_ms, .. } = self.groups[group];
+            let last = if is_whole { Some(last_ms) } else { self.times(group)?.last().copied() };
+            if last.is_some() {
+                return Ok(last);
+            }
+        }
+        Ok(None)
+    }
+
     /// How many rows there are.
     pub fn count(&mut self) -> Result<u64, ReadError> {
         let mut count = 0;

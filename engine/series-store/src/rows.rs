@@ -132,6 +132,18 @@ impl Rows {
         rows
     }
 
+    /// Adds a row of others.
+    pub fn push_row(&mut self, from: &Self, row: usize) {
+        self.gather(&[from], &[(0, row as u32)]);
+    }
+
+    /// All rows of several, in the order of their times.
+    pub fn in_order(parts: &[Self]) -> Self {
+        let rows = |(place, part): (usize, &Self)| (0..part.len() as u32).map(move |row| (place as u32, row));
+        let order = parts.iter().enumerate().flat_map(rows).collect();
+        Self::merge(&parts.iter().collect::<Vec<_>>(), order, OnDuplicate::Append)
+    }
+
     /// Rows from one place to another.
     pub(crate) fn part(&self, from: usize, to: usize) -> Self {
         let order: Vec<RowAt> = (from..to).map(|row| (0, row as u32)).collect();

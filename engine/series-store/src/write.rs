@@ -12,7 +12,7 @@ pub const NAME_BYTES_MAX: usize = 4096;
 /// Of a tenant and all others.
 pub const TYPES_MAX: usize = 100_000;
 /// Of a type.
-pub const ATTRIBUTES_MAX: usize = 20_000;
+pub const ATTRIBUTES_MAX: usize = 5000;
 /// Entities, counted once for each of their service paths. Their names are kept in memory.
 pub const SERIES_MAX: usize = 100_000_000;
 /// Of a text that is a value.

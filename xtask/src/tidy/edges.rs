@@ -123,6 +123,12 @@ const RULES: &[Rule] = &[
         refuses: &["hyper", "clap", "rusqlite", "tokio-postgres"],
     },
     Rule {
+        name: "series",
+        half: Half::Engine,
+        may_know: &["graphql", "source", "series-store"],
+        refuses: &["hyper", "clap", "rusqlite", "tokio-postgres"],
+    },
+    Rule {
         name: "resolvers",
         half: Half::Engine,
         may_know: &["graphql", "source"],
@@ -198,6 +204,7 @@ const RULES: &[Rule] = &[
             "postgres",
             "graph",
             "graph-store",
+            "series",
             "upstream",
             "server",
             "model",

@@ -13,9 +13,9 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, Guard};
-use prony_graph_store::{Inbox, Options, Side, Store, WriteError, make_directory};
+use prony_graph_store::{Inbox, Options, Side, Store, WriteError, durability_text, make_directory};
 
-use crate::settings::{GraphIndex, GraphSettings, durability_text};
+use crate::settings::{GraphIndex, GraphSettings};
 
 /// The database that is made where there is none, and that GraphQL serves.
 pub const DEFAULT_DATABASE: &str = "rage";

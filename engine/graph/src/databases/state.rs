@@ -6,12 +6,11 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use prony_graph_store::{Health, Side};
+use prony_graph_store::{Health, Side, durability_text};
 use prony_source::{Metric, Sample};
 use serde::Serialize;
 
 use super::{Database, Databases, with_causes};
-use crate::settings::durability_text;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct DatabaseState {

@@ -2,7 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{fault::Faults, kind::SourceEntry, option::OptionOf, value::ValueKind};
+use super::{
+    fault::Faults,
+    kind::SourceEntry,
+    option::{OptionOf, OptionSpec},
+    value::ValueKind,
+};
 
 /// Limits of what one root field may ask and answer; every field has a safe default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +39,24 @@ impl Default for CommonSettings {
         }
     }
 }
+
+/// Of sources that keep what is written in a log of their own.
+pub const DURABILITY: OptionSpec = OptionSpec {
+    key: "durability",
+    flag: Some("durability"),
+    kind: ValueKind::Text,
+    default: "\"sync\"",
+    help: "When a write to a graph or to series is answered: sync (it is on the disk), interval=MS (it is there within so many milliseconds), off (at once)",
+};
+
+/// As [`DURABILITY`].
+pub const RECOVER: OptionSpec = OptionSpec {
+    key: "recover",
+    flag: Some("recover"),
+    kind: ValueKind::Boolean,
+    default: "false",
+    help: "Whether a damaged graph, or damaged series, are opened without what is damaged; the log says what is lost",
+};
 
 /// A number that `u32` holds, of at least one.
 const COUNT: ValueKind = ValueKind::Number(1, u32::MAX as u64);

@@ -12,7 +12,7 @@ mod value;
 
 pub use self::{
     address::{AddressForm, SourceUrl},
-    common::CommonSettings,
+    common::{CommonSettings, DURABILITY, RECOVER},
     environment::{VariableFault, substitute},
     fault::{Fault, Faults, Origin, suggestion},
     file::{FileEntry, FileText},

@@ -64,6 +64,11 @@ impl<S> OptionOf<S> {
         Self { spec: OptionSpec { key, flag, kind, default, help }, set }
     }
 
+    /// An option that settings of several kinds of sources have.
+    pub const fn with(spec: OptionSpec, set: fn(&mut S, &TypedValue) -> Result<(), String>) -> Self {
+        Self { spec, set }
+    }
+
     /// Changes the settings.
     ///
     /// # Panics

@@ -1,0 +1,214 @@
+//! One client's connection: which call a request is, and the write that it waits for.
+
+use std::{
+    cell::RefCell,
+    rc::Rc,
+    sync::{Arc, Weak},
+    task::{Context, Poll, ready},
+};
+
+use http::{StatusCode, header};
+use prony_series_store::{Waiting, WaitingWrites};
+use prony_source::http_api::{ApiConnection, ApiLimits, ApiRequest, ApiResponse, Progress};
+
+use super::{
+    delete, entities, headers, last_values, long,
+    notify::{self, NotWritten, NotifyHeaders},
+    path::{self, Call},
+    shared::{ApiShared, asked, count_header},
+};
+use crate::{
+    query::{
+        fault::{Fault, JSON},
+        parameters::Parameters,
+        result::{self, Asked},
+        shape::Writer,
+    },
+    series::Series,
+};
+
+/// Bodies of more bytes are read by a thread of their own: a core's other requests would wait for about a millisecond for so many.
+const LONG_BODY_BYTES: usize = 512 << 10;
+/// Queries that cost more are answered by a thread of their own.
+const LONG_COST: usize = 500;
+
+thread_local! {
+    /// This core's queues, one for each source that it has written to.
+    static QUEUES: RefCell<Vec<(Weak<Series>, Rc<WaitingWrites>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The calls of one connection, one after the other.
+#[derive(Debug)]
+pub(super) struct SeriesConnection {
+    shared: Arc<ApiShared>,
+    limits: ApiLimits,
+    /// The write that was accepted and is not durable yet.
+    waiting: Option<Waiting>,
+}
+
+/// This core's queue for the source.
+fn queue(series: &Arc<Series>) -> Rc<WaitingWrites> {
+    QUEUES.with_borrow_mut(|queues| {
+        if let Some((_, queue)) = queues.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(series)))
+        {
+            return Rc::clone(queue);
+        }
+        for (_, gone) in queues.extract_if(.., |(of, _)| of.strong_count() == 0) {
+            gone.inbox().wake();
+        }
+        let queue = WaitingWrites::new(|watcher| series.store.watch(watcher));
+        series.joined(Arc::clone(queue.inbox()));
+        queues.push((Arc::downgrade(series), Rc::clone(&queue)));
+        tokio::task::spawn_local(queue.task());
+        queue
+    })
+}
+
+impl SeriesConnection {
+    pub(super) const fn new(shared: Arc<ApiShared>, limits: ApiLimits) -> Self {
+        Self { shared, limits, waiting: None }
+    }
+
+    fn call(&mut self, request: &ApiRequest<'_>, response: &mut ApiResponse) -> Result<Progress, Fault> {
+        let call = path::read(request.method, request.path)?;
+        let series = &self.shared.series;
+        let is_write = matches!(call, Call::Notify | Call::DeleteEntity(_) | Call::DeleteType(_));
+        if is_write && series.settings.common.read_only {
+            let detail = "the series are served for reading only (read_only)".into();
+            return Err(Fault::Problem { status: StatusCode::FORBIDDEN, detail });
+        }
+        match call {
+            Call::Root => write_root(response),
+            Call::Version => {
+                let body = response.begin_body(StatusCode::OK, JSON);
+                body.extend_from_slice(b"{\"version\":");
+                prony_graphql::json::write_string(body, &series.settings.version);
+                body.push(b'}');
+            }
+            Call::Notify => return self.notify(request, response),
+            Call::LastValues => {
+                let Some(body) = request.body else { return Ok(Progress::NeedsBody) };
+                last_values::respond(series, &headers::scope(request), body, response)?;
+            }
+            Call::Entities => {
+                let parameters = Parameters::read(request.query, None)?;
+                let scope = headers::scope(request);
+                if result::cost(&series.store.read(), &scope, Asked::All, &parameters) > LONG_COST {
+                    return Ok(long::entities(&self.shared, scope, parameters));
+                }
+                entities::respond(series, &scope, &parameters, response)?;
+            }
+            Call::Rows { shape, of, attribute, only_values } => {
+                let parameters = Parameters::read(request.query, attribute.as_deref())?;
+                let scope = headers::scope(request);
+                let read = series.store.read();
+                let asked = asked(&of);
+                if result::cost(&read, &scope, asked, &parameters) > LONG_COST {
+                    let query = long::RowsQuery { shape, of, only_values, parameters, scope };
+                    return Ok(long::rows(&self.shared, query));
+                }
+                let results = result::run(&read, &scope, asked, &parameters)?;
+                count_header(&parameters, &results, response);
+                let writer = Writer { shape, only_values, parameters: &parameters };
+                response.content_type = Some(JSON);
+                long::finish(writer.write(&mut response.body, results))?;
+            }
+            Call::DeleteEntity(_) | Call::DeleteType(_) => return self.delete(&call, request, response),
+        }
+        Ok(Progress::Done)
+    }
+
+    fn notify(&mut self, request: &ApiRequest<'_>, response: &mut ApiResponse) -> Result<Progress, Fault> {
+        let headers = NotifyHeaders::read(request);
+        let series = &self.shared.series;
+        let Some(body) = request.body else {
+            let length = request.headers.value(&header::CONTENT_LENGTH);
+            let length = length.and_then(|text| std::str::from_utf8(text).ok()?.parse::<usize>().ok());
+            if length.is_some_and(|length| length <= LONG_BODY_BYTES) {
+                return Ok(Progress::NeedsBody);
+            }
+            return Ok(long::notify(&self.shared, headers, self.limits.max_body_bytes));
+        };
+        // Before the write, so that it cannot be settled unnoticed.
+        let queue = queue(series);
+        match notify::write(series, &headers, body) {
+            Ok(ticket) => {
+                notify::processed(response);
+                Ok(self.wait_for(queue.wait_for(ticket)))
+            }
+            Err(NotWritten::NoRoom) => Ok(self.no_room()),
+            Err(NotWritten::Fault(fault)) => Err(fault),
+        }
+    }
+
+    fn delete(
+        &mut self,
+        call: &Call,
+        request: &ApiRequest<'_>,
+        response: &mut ApiResponse,
+    ) -> Result<Progress, Fault> {
+        let series = &self.shared.series;
+        let queue = queue(series);
+        match delete::write(series, call, request) {
+            Ok(Some(ticket)) => {
+                response.set_empty(StatusCode::NO_CONTENT);
+                Ok(self.wait_for(queue.wait_for(ticket)))
+            }
+            Ok(None) => {
+                response.begin_body(StatusCode::OK, JSON).extend_from_slice(b"[]");
+                Ok(Progress::Done)
+            }
+            Err(NotWritten::NoRoom) => Ok(self.no_room()),
+            Err(NotWritten::Fault(fault)) => Err(fault),
+        }
+    }
+
+    fn wait_for(&mut self, waiting: Waiting) -> Progress {
+        if waiting.is_over() {
+            return Progress::Done;
+        }
+        self.waiting = Some(waiting);
+        Progress::Waits
+    }
+
+    fn no_room(&self) -> Progress {
+        let series = Arc::clone(&self.shared.series);
+        Progress::NotReady(Box::pin(async move { series.store.room().await }))
+    }
+}
+
+fn write_root(response: &mut ApiResponse) {
+    let calls = [
+        ("notify_url", "/v2/notify"),
+        ("entities_url", "/v2/entities"),
+        ("types_url", "/v2/types"),
+        ("attributes_url", "/v2/attrs"),
+        ("query_url", "/v2/op/query"),
+    ];
+    let body = response.begin_body(StatusCode::OK, JSON);
+    for (place, (name, path)) in calls.into_iter().enumerate() {
+        body.push(if place == 0 { b'{' } else { b',' });
+        body.extend_from_slice(format!("\"{name}\":\"{path}\"").as_bytes());
+    }
+    body.push(b'}');
+}
+
+impl ApiConnection for SeriesConnection {
+    fn begin(&mut self, request: &ApiRequest<'_>, response: &mut ApiResponse) -> Progress {
+        self.call(request, response).unwrap_or_else(|fault| {
+            fault.write(response);
+            Progress::Done
+        })
+    }
+
+    /// The response is what was asked for, or that it was taken back.
+    fn poll(&mut self, context: &mut Context<'_>, response: &mut ApiResponse) -> Poll<()> {
+        let Some(waiting) = &mut self.waiting else { return Poll::Ready(()) };
+        let outcome = ready!(waiting.poll(context));
+        self.waiting = None;
+        if let Err(error) = outcome {
+            Fault::from(error).write(response);
+        }
+        Poll::Ready(())
+    }
+}

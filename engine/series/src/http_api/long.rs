@@ -1,0 +1,182 @@
+//! Requests that take long: bodies and queries that a thread of their own works at, while the core serves others. A response is sent part
+//! by part as the client takes it; no more than a few parts of it are in memory.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::StatusCode;
+use prony_source::http_api::{ApiResponse, AsyncResponse, Progress, RequestBody};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{
+    entities,
+    notify::{self, NotifyHeaders},
+    path::Owner,
+    shared::{ApiShared, asked, count_header},
+};
+use crate::query::{
+    fault::{Fault, JSON},
+    parameters::Parameters,
+    result::{self, Scope},
+    shape::{Output, Shape, Stopped, Writer},
+};
+
+/// Parts of a response that its thread is ahead of its client.
+const PARTS_AHEAD: usize = 4;
+
+/// A query for rows.
+#[derive(Debug)]
+pub(super) struct RowsQuery {
+    pub(super) shape: Shape,
+    pub(super) of: Owner,
+    pub(super) only_values: bool,
+    pub(super) parameters: Parameters,
+    pub(super) scope: Scope,
+}
+
+/// Whether a body was written to its end.
+pub(super) fn finish(written: Result<(), Stopped>) -> Result<(), Fault> {
+    match written {
+        Ok(()) | Err(Stopped::Gone) => Ok(()),
+        Err(Stopped::Unreadable(error)) => Err(error.into()),
+    }
+}
+
+/// A body that goes to a client in parts.
+struct Parts {
+    part: Vec<u8>,
+    /// The head, which goes before the first part.
+    head: Option<(ApiResponse, oneshot::Sender<ApiResponse>)>,
+    sender: mpsc::Sender<Bytes>,
+}
+
+impl Output for Parts {
+    fn part(&mut self) -> &mut Vec<u8> {
+        &mut self.part
+    }
+
+    fn hand_over(&mut self) -> Result<(), Stopped> {
+        if let Some((mut head, sender)) = self.head.take() {
+            head.content_type = Some(JSON);
+            sender.send(head).map_err(|_| Stopped::Gone)?;
+        }
+        let part = Bytes::from(std::mem::take(&mut self.part));
+        self.sender.blocking_send(part).map_err(|_| Stopped::Gone)
+    }
+}
+
+impl RowsQuery {
+    fn write(&self, shared: &ApiShared, out: &mut Parts) {
+        let read = shared.series.store.read();
+        let outcome =
+            result::run(&read, &self.scope, asked(&self.of), &self.parameters).and_then(|results| {
+                if let Some((head, _)) = &mut out.head {
+                    count_header(&self.parameters, &results, head);
+                }
+                let (shape, only_values, parameters) =
+                    (self.shape.clone(), self.only_values, &self.parameters);
+                let written = Writer { shape, only_values, parameters }.write(out, results);
+                finish(written.and_then(|()| out.hand_over()))
+            });
+        if let Err(fault) = outcome
+            && let Some((mut head, sender)) = out.head.take()
+        {
+            fault.write(&mut head);
+            // Whoever has asked may have gone.
+            let _ = sender.send(head);
+        }
+    }
+}
+
+/// Responds by a thread of its own.
+pub(super) fn rows(shared: &Arc<ApiShared>, query: RowsQuery) -> Progress {
+    let shared = Arc::clone(shared);
+    Progress::Asynchronous(Box::new(move |_| {
+        Box::pin(async move {
+            let (head_sender, head) = oneshot::channel();
+            let (sender, receiver) = mpsc::channel(PARTS_AHEAD);
+            let permit = Arc::clone(&shared.long_queries).acquire_owned().await;
+            tokio::task::spawn_blocking(move || {
+                let _permit = permit;
+                let head = Some((ApiResponse::default(), head_sender));
+                query.write(&shared, &mut Parts { part: Vec::new(), head, sender });
+            });
+            let response = head.await.unwrap_or_else(|_| failed());
+            let parts =
+                stream::unfold(receiver, |mut receiver| async { Some((receiver.recv().await?, receiver)) });
+            AsyncResponse { response, rest: Some(Box::pin(parts)), closes_connection: false }
+        })
+    }))
+}
+
+/// The thread has ended without a word: it has panicked, and the log says why.
+fn failed() -> ApiResponse {
+    let mut response = ApiResponse::default();
+    let text = "Something went wrong with QL. Error: the server's log says why".into();
+    Fault::Text { status: StatusCode::INTERNAL_SERVER_ERROR, text }.write(&mut response);
+    response
+}
+
+/// Lists many entities by a thread of its own.
+pub(super) fn entities(shared: &Arc<ApiShared>, scope: Scope, parameters: Parameters) -> Progress {
+    let shared = Arc::clone(shared);
+    Progress::Asynchronous(Box::new(move |_| {
+        Box::pin(async move {
+            let permit = Arc::clone(&shared.long_queries).acquire_owned().await;
+            let work = tokio::task::spawn_blocking(move || {
+                let _permit = permit;
+                let mut response = ApiResponse::default();
+                if let Err(fault) = entities::respond(&shared.series, &scope, &parameters, &mut response) {
+                    fault.write(&mut response);
+                }
+                response
+            });
+            let response = work.await.unwrap_or_else(|_| failed());
+            AsyncResponse { response, rest: None, closes_connection: false }
+        })
+    }))
+}
+
+/// Reads and writes a long body by a thread of its own.
+pub(super) fn notify(shared: &Arc<ApiShared>, headers: NotifyHeaders, max_body_bytes: usize) -> Progress {
+    let shared = Arc::clone(shared);
+    Progress::Asynchronous(Box::new(move |mut body| {
+        Box::pin(async move {
+            let whole = match read_whole(&mut *body, max_body_bytes).await {
+                Ok(whole) => whole,
+                Err(fault) => {
+                    let mut response = ApiResponse::default();
+                    fault.write(&mut response);
+                    return AsyncResponse { response, rest: None, closes_connection: true };
+                }
+            };
+            let work = tokio::task::spawn_blocking(move || {
+                let mut response = ApiResponse::default();
+                match notify::write_and_wait(&shared.series, &headers, &whole) {
+                    Ok(()) => notify::processed(&mut response),
+                    Err(fault) => fault.write(&mut response),
+                }
+                response
+            });
+            let response = work.await.unwrap_or_else(|_| failed());
+            AsyncResponse { response, rest: None, closes_connection: false }
+        })
+    }))
+}
+
+async fn read_whole(body: &mut dyn RequestBody, max_body_bytes: usize) -> Result<Vec<u8>, Fault> {
+    let mut whole = Vec::new();
+    while let Some(piece) = body.next().await {
+        let piece =
+            piece.map_err(|error| Fault::Problem { status: error.status, detail: error.message.into() })?;
+        if whole.len() + piece.len() > max_body_bytes {
+            let detail = format!(
+                "the body has more than {max_body_bytes} bytes, which is the limit (max_body_bytes); send fewer entities at a time"
+            );
+            return Err(Fault::Problem { status: StatusCode::PAYLOAD_TOO_LARGE, detail: detail.into() });
+        }
+        whole.extend_from_slice(&piece);
+    }
+    Ok(whole)
+}

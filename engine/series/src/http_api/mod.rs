@@ -1,0 +1,54 @@
+//! The HTTP API of series: QuantumLeap's, version 2. What stands in the store is the store's; reading requests and writing responses is
+//! the server's.
+
+mod connection;
+mod delete;
+mod entities;
+mod headers;
+mod last_values;
+mod long;
+mod notify;
+mod path;
+mod shared;
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use prony_source::http_api::{ApiConnection, ApiLimits, ApiResponse, HttpApi};
+
+use self::{connection::SeriesConnection, shared::ApiShared};
+use crate::{query::fault::Fault, series::Series};
+
+/// The calls on one source of series.
+#[derive(Debug)]
+pub(crate) struct SeriesApi {
+    shared: Arc<ApiShared>,
+}
+
+impl SeriesApi {
+    pub(crate) fn new(series: Arc<Series>) -> Self {
+        Self { shared: Arc::new(ApiShared::new(series)) }
+    }
+}
+
+impl HttpApi for SeriesApi {
+    fn prefixes(&self) -> &'static [&'static str] {
+        &["/v2", "/version"]
+    }
+
+    fn allow(&self) -> &'static str {
+        if self.shared.series.settings.common.read_only {
+            "GET, HEAD, POST, OPTIONS"
+        } else {
+            "GET, HEAD, POST, DELETE, OPTIONS"
+        }
+    }
+
+    fn refuse(&self, status: StatusCode, message: &str, response: &mut ApiResponse) {
+        Fault::Problem { status, detail: message.to_owned().into() }.write(response);
+    }
+
+    fn connect(&self, limits: ApiLimits) -> Box<dyn ApiConnection> {
+        Box::new(SeriesConnection::new(Arc::clone(&self.shared), limits))
+    }
+}

@@ -1,0 +1,200 @@
+//! `POST /v2/notify`: a body becomes rows, all or none.
+
+use std::{
+    borrow::Cow,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use http::StatusCode;
+use prony_series_store::{AttributeId, Kind, Refusal, Ticket, TimeMs, Unwritten, Value, Write, WriteError};
+use prony_source::http_api::{ApiRequest, ApiResponse};
+
+use super::headers;
+use crate::{
+    ngsi::{
+        convert::{Converted, convert, default_type, kind_of},
+        entity::{self, AttributeValue, BodyFault, Entity},
+        geometry,
+        json::Json,
+        time_index,
+    },
+    query::fault::Fault,
+    series::Series,
+};
+
+const PROCESSED: &str = "Notification successfully processed";
+const LOCATION: &str = "location";
+const CENTROID: &str = "location_centroid";
+
+/// What the headers of a notification say.
+#[derive(Debug, Clone)]
+pub(super) struct NotifyHeaders {
+    tenant: String,
+    paths: String,
+    time_index: Option<String>,
+}
+
+impl NotifyHeaders {
+    pub(super) fn read(request: &ApiRequest<'_>) -> Self {
+        if let Some(correlator) = headers::correlator(request) {
+            tracing::debug!(%correlator, "a notification");
+        }
+        Self {
+            tenant: headers::tenant(request).into_owned(),
+            paths: headers::service_path(request).into_owned(),
+            time_index: headers::time_index(request).map(Cow::into_owned),
+        }
+    }
+}
+
+/// Why a notification is not written now.
+#[derive(Debug)]
+pub(super) enum NotWritten {
+    Fault(Fault),
+    /// Too much waits for the log.
+    NoRoom,
+}
+
+impl From<Fault> for NotWritten {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// Writes the rows of a body; gives what is to be waited for.
+pub(super) fn write(series: &Series, headers: &NotifyHeaders, body: &[u8]) -> Result<Ticket, NotWritten> {
+    with_entities(headers, body, |entities| {
+        let mut misfits = Vec::new();
+        let written = series.store.try_write_ticket(|write| entities.write(write, &mut misfits));
+        series.note_misfits(&headers.tenant, &misfits);
+        match written {
+            Ok(((), ticket)) => Ok(ticket),
+            Err(Unwritten::NoRoom) => Err(NotWritten::NoRoom),
+            Err(Unwritten::Refused(refusal)) => Err(Fault::from(refusal).into()),
+        }
+    })?
+}
+
+/// As [`write`]; blocks until the rows are durable.
+pub(super) fn write_and_wait(series: &Series, headers: &NotifyHeaders, body: &[u8]) -> Result<(), Fault> {
+    with_entities(headers, body, |entities| {
+        let mut misfits = Vec::new();
+        let written = series.store.write_and_wait(|write| entities.write(write, &mut misfits));
+        series.note_misfits(&headers.tenant, &misfits);
+        written.map_err(|error| match error {
+            WriteError::Refused(refusal) => Fault::from(refusal),
+            WriteError::Log(error) => Fault::from(error),
+        })
+    })?
+}
+
+/// The entities of a notification, with what its headers say.
+struct Notified<'a> {
+    headers: &'a NotifyHeaders,
+    entities: &'a [Entity<'a>],
+    /// One for all, or one for each.
+    paths: Vec<Cow<'a, str>>,
+    now_ms: TimeMs,
+}
+
+fn with_entities<T>(
+    headers: &NotifyHeaders,
+    body: &[u8],
+    with: impl FnOnce(&Notified<'_>) -> T,
+) -> Result<T, Fault> {
+    let json = Json::read(body).map_err(|_| fault(&BodyFault::NoJson))?;
+    let entities = entity::entities(&json).map_err(|error| fault(&error))?;
+    let paths = paths(&headers.paths, entities.len())?;
+    let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as TimeMs;
+    Ok(with(&Notified { headers, entities: &entities, paths, now_ms }))
+}
+
+impl Notified<'_> {
+    fn write(&self, write: &mut Write<'_>, misfits: &mut Vec<Misfit>) -> Result<(), Refusal> {
+        let Self { headers, entities, paths, now_ms } = self;
+        for (place, entity) in entities.iter().enumerate().filter(|(_, entity)| !entity.is_emptied) {
+            let path = if paths.len() == 1 { &paths[0] } else { &paths[place] };
+            let time_ms = time_index::time_of(entity, headers.time_index.as_deref(), *now_ms);
+            row(write, &headers.tenant, path, entity, time_ms, misfits)?;
+        }
+        Ok(())
+    }
+}
+
+fn fault(error: &BodyFault) -> Fault {
+    Fault::bad_request(error.to_string())
+}
+
+pub(super) fn processed(response: &mut ApiResponse) {
+    response.set_json_text(StatusCode::OK, PROCESSED);
+}
+
+/// One path for all entities, or one for each.
+fn paths(header: &str, count: usize) -> Result<Vec<Cow<'_, str>>, Fault> {
+    let paths: Vec<Cow<'_, str>> = header.split(',').map(headers::normal_path).collect();
+    if paths.len() == 1 || paths.len() == count {
+        return Ok(paths);
+    }
+    let text = format!(
+        "Notification not processed or not updated: The header value '{header}' for header Fiware-ServicePath is not \
+         valid. Multiple servicePath are allowed only if their number match the number of entities"
+    );
+    Err(Fault::Text { status: StatusCode::BAD_REQUEST, text: text.into() })
+}
+
+/// An attribute whose value did not fit: its type and its name.
+pub(crate) type Misfit = (String, String);
+
+fn row(
+    write: &mut Write<'_>,
+    tenant: &str,
+    path: &str,
+    entity: &Entity<'_>,
+    time_ms: TimeMs,
+    misfits: &mut Vec<Misfit>,
+) -> Result<(), Refusal> {
+    let table = write.table(tenant, entity.type_name)?;
+    let series = write.series(table, entity.id, path)?;
+    let mut values: Vec<(AttributeId, Converted<'_>)> = Vec::with_capacity(entity.attributes.len() + 1);
+    for attribute in &entity.attributes {
+        let declared = declared_of(attribute);
+        let (id, kind) =
+            write.attribute(table, attribute.name, declared, || kind_of(declared, &attribute.value))?;
+        let converted = convert(kind, declared, &attribute.value);
+        if converted == Converted::Null && *attribute.value != Json::Null {
+            misfits.push((entity.type_name.to_owned(), attribute.name.to_owned()));
+        }
+        if attribute.name == LOCATION
+            && let Converted::Text(geojson) = &converted
+            && kind == Kind::Geometry
+            && let Some(middle) = geometry::centroid_text(geojson)
+        {
+            let text = || Kind::Text;
+            let (centroid, kind) = write.attribute(table, CENTROID, "geo:point", text)?;
+            if kind == Kind::Text {
+                values.push((centroid, Converted::Text(middle.into())));
+            }
+        }
+        values.push((id, converted));
+    }
+    // Names that differ in the case of their letters are one attribute: the last one counts.
+    values.sort_by_key(|(id, _)| *id);
+    let borrowed: Vec<(AttributeId, Value<'_>)> =
+        values.iter().map(|(id, converted)| (*id, converted.value())).collect();
+    let mut last_of_each: Vec<(AttributeId, Value<'_>)> = Vec::with_capacity(borrowed.len());
+    for (id, value) in borrowed {
+        match last_of_each.last_mut() {
+            Some((last, kept)) if *last == id => *kept = value,
+            _ => last_of_each.push((id, value)),
+        }
+    }
+    write.row(series, time_ms, &last_of_each)
+}
+
+/// Properties of NGSI-LD have the types of their values.
+fn declared_of<'a>(attribute: &AttributeValue<'a>) -> &'a str {
+    match attribute.declared {
+        Some(declared) => declared,
+        None => default_type(&attribute.value),
+    }
+}

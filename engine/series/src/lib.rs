@@ -1,0 +1,21 @@
+//! Time series as a source: QuantumLeap's HTTP API (NGSI version 2) over a store of series, and what there is as GraphQL.
+//!
+//! `ngsi` reads bodies and converts values, `query` finds rows and writes them as JSON, `http_api` has the calls. What is on the disk is
+//! the store's business alone.
+
+mod http_api;
+mod kind;
+mod ngsi;
+mod query;
+mod schema;
+mod series;
+mod settings;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub use crate::{
+    kind::SeriesKind,
+    series::SeriesSource,
+    settings::{SeriesSettings, retention},
+};

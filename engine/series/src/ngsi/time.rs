@@ -1,0 +1,214 @@
+//! Times as text: read leniently, as `dateutil` does, and written in one form.
+
+use prony_series_store::{
+    TimeMs,
+    calendar::{DAY_MS, Date, date_of_days, days_of_date},
+};
+
+/// Months by the first three letters of their names.
+const MONTHS: [&str; 12] =
+    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+
+/// Reads a time: ISO 8601 in its usual forms (`2024-05-06T07:08:09.123Z`, `20240506T070809`, `2024-05-06`, `2024-05`), also with a space
+/// for the `T`, with slashes, in quotes, or with a month's name (`6 May 2024 07:08`). What says no zone is UTC; what is below a
+/// millisecond is cut.
+pub(crate) fn parse(text: &str) -> Option<TimeMs> {
+    let text = text.trim().trim_matches(['"', '\'']).trim();
+    let (day, rest) = date(text)?;
+    let rest = rest.trim_start_matches(['T', 't', ' ', ',']);
+    let (in_day, offset) = if rest.is_empty() { (0, 0) } else { clock(rest)? };
+    let days = days_of_date(day);
+    days.checked_mul(DAY_MS)?.checked_add(in_day)?.checked_sub(offset)
+}
+
+/// As `1970-01-01T00:00:00.000+00:00`.
+pub(crate) fn write(out: &mut Vec<u8>, time_ms: TimeMs) {
+    let (year, month, day) = date_of_days(time_ms.div_euclid(DAY_MS));
+    let in_day = time_ms.rem_euclid(DAY_MS);
+    let (hour, minute) = (in_day / 3_600_000, in_day / 60_000 % 60);
+    let (second, milliseconds) = (in_day / 1000 % 60, in_day % 1000);
+    if (0..=9999).contains(&year) {
+        digits(out, year as u64, 4);
+    } else {
+        let sign = if year < 0 { "-" } else { "+" };
+        out.extend_from_slice(format!("{sign}{:06}", year.abs()).as_bytes());
+    }
+    for (before, number, count) in [
+        (b'-', u64::from(month), 2),
+        (b'-', u64::from(day), 2),
+        (b'T', hour as u64, 2),
+        (b':', minute as u64, 2),
+        (b':', second as u64, 2),
+        (b'.', milliseconds as u64, 3),
+    ] {
+        out.push(before);
+        digits(out, number, count);
+    }
+    out.extend_from_slice(b"+00:00");
+}
+
+#[cfg(test)]
+pub(crate) fn text(time_ms: TimeMs) -> String {
+    let mut out = Vec::with_capacity(29);
+    write(&mut out, time_ms);
+    String::from_utf8(out).expect("digits are UTF-8")
+}
+
+fn digits(out: &mut Vec<u8>, number: u64, count: u32) {
+    for place in (0..count).rev() {
+        out.push(b'0' + (number / 10_u64.pow(place) % 10) as u8);
+    }
+}
+
+/// So many digits, and what follows.
+fn number(text: &str, count: usize) -> Option<(u32, &str)> {
+    let (digits, rest) = text.split_at_checked(count)?;
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then_some(())?;
+    Some((digits.parse().ok()?, rest))
+}
+
+fn checked((year, month, day): Date) -> Option<Date> {
+    let last = match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        _ => 31,
+    };
+    ((1..=12).contains(&month) && (1..=last).contains(&day)).then_some((year, month, day))
+}
+
+fn date(text: &str) -> Option<(Date, &str)> {
+    if let Some(found) = date_with_name(text) {
+        return Some(found);
+    }
+    let (year, rest) = number(text, 4)?;
+    let year = i64::from(year);
+    if let Some(rest) = rest.strip_prefix(['-', '/']) {
+        let (month, rest) = number(rest, 2).or_else(|| number(rest, 1))?;
+        let Some(rest) = rest.strip_prefix(['-', '/']) else {
+            return Some((checked((year, month, 1))?, rest));
+        };
+        let (day, rest) = number(rest, 2).or_else(|| number(rest, 1))?;
+        return Some((checked((year, month, day))?, rest));
+    }
+    if rest.is_empty() {
+        return Some(((year, 1, 1), rest));
+    }
+    let (month, rest) = number(rest, 2)?;
+    let (day, rest) = number(rest, 2)?;
+    Some((checked((year, month, day))?, rest))
+}
+
+/// `6 May 2024`, `May 6 2024`, `May 6, 2024`, `Mon, 06 May 2024`.
+fn date_with_name(text: &str) -> Option<(Date, &str)> {
+    const WEEKDAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+    let (mut day, mut month, mut year, mut rest) = (None, None, None, text);
+    while day.is_none() || month.is_none() || year.is_none() {
+        rest = rest.trim_start_matches([' ', ',', '.']);
+        let end = rest.find([' ', ',', '.']).unwrap_or(rest.len());
+        let (word, behind) = rest.split_at(end);
+        let start = word.get(..3).map(str::to_ascii_lowercase);
+        if let Some(place) = MONTHS.iter().position(|name| start.as_deref() == Some(*name)) {
+            month = Some(place as u32 + 1);
+        } else if word.len() == 4 && year.is_none() {
+            year = Some(word.parse::<i64>().ok()?);
+        } else if (1..=2).contains(&word.len()) && day.is_none() {
+            day = Some(word.parse::<u32>().ok()?);
+        } else if !start.as_deref().is_some_and(|start| WEEKDAYS.contains(&start)) {
+            return None;
+        }
+        rest = behind;
+    }
+    Some((checked((year?, month?, day?))?, rest))
+}
+
+/// Milliseconds of the day, and of the zone's offset.
+fn clock(text: &str) -> Option<(i64, i64)> {
+    let (hour, mut rest) = number(text, 2).or_else(|| number(text, 1))?;
+    let is_extended = rest.starts_with(':');
+    let next = |rest: &mut &str| -> Option<Option<u32>> {
+        let from = if is_extended {
+            match rest.strip_prefix(':') {
+                Some(from) => from,
+                None => return Some(None),
+            }
+        } else {
+            *rest
+        };
+        if !from.starts_with(|char: char| char.is_ascii_digit()) {
+            return Some(None);
+        }
+        let (found, behind) = number(from, 2)?;
+        *rest = behind;
+        Some(Some(found))
+    };
+    let minute = next(&mut rest)?.unwrap_or(0);
+    let second = next(&mut rest)?.unwrap_or(0);
+    let mut milliseconds = 0;
+    if let Some(fraction) = rest.strip_prefix(['.', ',']) {
+        let end = fraction.find(|char: char| !char.is_ascii_digit()).unwrap_or(fraction.len());
+        let digits = &fraction[..end.min(3)];
+        milliseconds = digits.parse::<i64>().ok()? * 10_i64.pow(3 - digits.len() as u32);
+        rest = &fraction[end..];
+    }
+    let is_end_of_day = hour == 24 && minute == 0 && second == 0 && milliseconds == 0;
+    if !(hour < 24 || is_end_of_day) || minute > 59 || second > 60 {
+        return None;
+    }
+    let in_day = i64::from(hour) * 3_600_000 + i64::from(minute) * 60_000 + i64::from(second) * 1000;
+    Some((in_day + milliseconds, zone(rest.trim())?))
+}
+
+fn zone(text: &str) -> Option<i64> {
+    if text.is_empty() || ["Z", "z", "UTC", "GMT"].contains(&text) {
+        return Some(0);
+    }
+    let (sign, rest) = match text.split_at_checked(1)? {
+        // In a query a plus that is not encoded is a space, which is trimmed.
+        ("+", rest) => (1, rest),
+        ("-", rest) => (-1, rest),
+        _ => (1, text),
+    };
+    let (hours, rest) = number(rest, 2)?;
+    let rest = rest.strip_prefix(':').unwrap_or(rest);
+    let (minutes, rest) = if rest.is_empty() { (0, rest) } else { number(rest, 2)? };
+    (rest.is_empty() && hours < 24 && minutes < 60)
+        .then_some(sign * (i64::from(hours) * 3_600_000 + i64::from(minutes) * 60_000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_leniently() {
+        for (written, read) in [
+            ("1970-01-01T00:00:00Z", Some("1970-01-01T00:00:00.000+00:00")),
+            ("2024-05-06T07:08:09.123456Z", Some("2024-05-06T07:08:09.123+00:00")),
+            ("2024-05-06T07:08:09.1+02:00", Some("2024-05-06T05:08:09.100+00:00")),
+            ("2024-05-06T07:08:09 02:00", Some("2024-05-06T05:08:09.000+00:00")),
+            ("2024-05-06T07:08:09-0130", Some("2024-05-06T08:38:09.000+00:00")),
+            ("2024-05-06 07:08", Some("2024-05-06T07:08:00.000+00:00")),
+            ("20240506T070809Z", Some("2024-05-06T07:08:09.000+00:00")),
+            ("2024-05-06", Some("2024-05-06T00:00:00.000+00:00")),
+            ("2024/5/6", Some("2024-05-06T00:00:00.000+00:00")),
+            ("2024-05", Some("2024-05-01T00:00:00.000+00:00")),
+            ("2024", Some("2024-01-01T00:00:00.000+00:00")),
+            ("\"2024-05-06T07\"", Some("2024-05-06T07:00:00.000+00:00")),
+            ("6 May 2024 07:08", Some("2024-05-06T07:08:00.000+00:00")),
+            ("Mon, 06 May 2024 07:08:09 GMT", Some("2024-05-06T07:08:09.000+00:00")),
+            ("9999-12-31T23:59:59.999Z", Some("9999-12-31T23:59:59.999+00:00")),
+            ("2024-05-06T24:00:00Z", Some("2024-05-07T00:00:00.000+00:00")),
+            ("1969-12-31T23:59:59.999Z", Some("1969-12-31T23:59:59.999+00:00")),
+            ("", None),
+            ("now", None),
+            ("2024-13-01", None),
+            ("2023-02-29", None),
+            ("2024-05-06T25:00", None),
+            ("2024-05-06T07:08:09+2", None),
+            ("23.5", None),
+        ] {
+            assert_eq!(parse(written).map(text).as_deref(), read, "{written}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Why a request has no success: statuses, and bodies in the forms of QuantumLeap.
+
+use std::borrow::Cow;
+
+use http::StatusCode;
+use prony_graphql::json::{ObjectText, write_string};
+use prony_series_store::{LogError, ReadError, Refusal};
+use prony_source::http_api::ApiResponse;
+
+pub(crate) const JSON: &str = "application/json";
+
+/// Why a request is not done.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// As its framework writes what does not fit its description: `detail`, `status`, `title`, `type`.
+    Problem { status: StatusCode, detail: Cow<'static, str> },
+    /// `error` and `description`.
+    Described { status: StatusCode, error: &'static str, description: Cow<'static, str> },
+    /// A text.
+    Text { status: StatusCode, text: Cow<'static, str> },
+}
+
+impl Fault {
+    pub(crate) fn bad_request(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::Problem { status: StatusCode::BAD_REQUEST, detail: detail.into() }
+    }
+
+    /// Of a parameter, in the words of QuantumLeap.
+    pub(crate) fn invalid_value(value: &str, parameter: &str) -> Self {
+        Self::Described {
+            status: StatusCode::UNPROCESSABLE_ENTITY,
+            error: "<class 'exceptions.exceptions.InvalidParameterValue'>",
+            description: format!("The parameter value '{value}' for parameter {parameter} is not valid.")
+                .into(),
+        }
+    }
+
+    pub(crate) fn bad_use(description: impl Into<Cow<'static, str>>) -> Self {
+        let (status, error) = (StatusCode::BAD_REQUEST, "Bad parameters use");
+        Self::Described { status, error, description: description.into() }
+    }
+
+    pub(crate) fn not_implemented() -> Self {
+        Self::Described {
+            status: StatusCode::NOT_IMPLEMENTED,
+            error: "Not implemented option",
+            description: "aggrScope and options are not yet implemented.".into(),
+        }
+    }
+
+    pub(crate) fn ambiguous(id: &str, status: StatusCode) -> Self {
+        let error = if status == StatusCode::CONFLICT {
+            "AmbiguousNGSIIdError"
+        } else {
+            "<class 'exceptions.exceptions.AmbiguousNGSIIdError'>"
+        };
+        let description =
+            format!("There are multiple entities with the given entity_id {id}. Please specify entity_type.");
+        Self::Described { status, error, description: description.into() }
+    }
+
+    pub(crate) fn write(&self, response: &mut ApiResponse) {
+        match self {
+            Self::Problem { status, detail } => {
+                let body = response.begin_body(*status, "application/problem+json");
+                let mut object = ObjectText::after(std::mem::take(body));
+                object.key("detail");
+                object.string(detail);
+                object.key("status");
+                object.json(status.as_str().as_bytes());
+                object.key("title");
+                object.string(status.canonical_reason().unwrap_or_default());
+                object.key("type");
+                object.string("about:blank");
+                *body = object.end();
+            }
+            Self::Described { status, error, description } => {
+                let body = response.begin_body(*status, JSON);
+                let mut object = ObjectText::after(std::mem::take(body));
+                object.key("error");
+                object.string(error);
+                object.key("description");
+                object.string(description);
+                *body = object.end();
+            }
+            Self::Text { status, text } => write_string(response.begin_body(*status, JSON), text),
+        }
+    }
+}
+
+/// A notification that the store refuses.
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        let text = format!("Notification not processed or not updated: {refusal}").into();
+        Self::Text { status: StatusCode::BAD_REQUEST, text }
+    }
+}
+
+/// A write that could not be made durable, and was taken back.
+impl From<LogError> for Fault {
+    fn from(error: LogError) -> Self {
+        let (status, why) = if error.is_disk_full() {
+            (StatusCode::INSUFFICIENT_STORAGE, "the disk is full; make room and send it again")
+        } else if let LogError::Closed = error {
+            (StatusCode::SERVICE_UNAVAILABLE, "the server is stopping; send it again when it is back")
+        } else {
+            tracing::error!(%error, cause = std::error::Error::source(&error), "a write was taken back");
+            (StatusCode::INTERNAL_SERVER_ERROR, "the log cannot be written; the server's log says why")
+        };
+        let text = format!("Notification not processed or not updated: {why}").into();
+        Self::Text { status, text }
+    }
+}
+
+impl From<ReadError> for Fault {
+    fn from(error: ReadError) -> Self {
+        tracing::error!(%error, cause = std::error::Error::source(&error), "rows cannot be read");
+        let text = "Something went wrong with QL. Error: a file of the store cannot be read; the server's log says why";
+        Self::Text { status: StatusCode::INTERNAL_SERVER_ERROR, text: text.into() }
+    }
+}

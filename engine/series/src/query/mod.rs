@@ -1,0 +1,7 @@
+//! Queries: what is asked, which rows that is, and how it is written.
+
+pub(crate) mod fault;
+pub(crate) mod parameters;
+pub(crate) mod result;
+pub(crate) mod shape;
+pub(crate) mod value;

@@ -1,0 +1,63 @@
+//! Values as JSON.
+
+use prony_graphql::json::write_string;
+use prony_series_store::{Kind, Summary, Value};
+
+use super::parameters::Method;
+use crate::ngsi::{json::write_double, time};
+
+/// A value of an attribute of this kind.
+pub(crate) fn write_value(out: &mut Vec<u8>, kind: Kind, value: Value<'_>) {
+    match (kind, value) {
+        (_, Value::Null) => out.extend_from_slice(b"null"),
+        (_, Value::Boolean(value)) => out.extend_from_slice(if value { b"true" } else { b"false" }),
+        (_, Value::Double(value)) => write_double(out, value),
+        (Kind::Time, Value::Integer(value)) => write_time(out, value),
+        (_, Value::Integer(value)) => write_integer(out, value),
+        // It was JSON when it was written.
+        (Kind::Structured | Kind::Geometry, Value::Text(text)) => out.extend_from_slice(text.as_bytes()),
+        (_, Value::Text(text)) => write_string(out, text),
+    }
+}
+
+pub(crate) fn write_time(out: &mut Vec<u8>, time_ms: i64) {
+    out.push(b'"');
+    time::write(out, time_ms);
+    out.push(b'"');
+}
+
+fn write_integer(out: &mut Vec<u8>, value: i64) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// Whether the values of an attribute can be put together so.
+pub(crate) const fn can_aggregate(kind: Kind, method: Method) -> bool {
+    match kind {
+        Kind::Double | Kind::Integer => true,
+        Kind::Time => matches!(method, Method::Min | Method::Max | Method::Count),
+        Kind::Boolean | Kind::Text | Kind::Structured | Kind::Geometry => false,
+    }
+}
+
+/// What was made of values of this kind.
+pub(crate) fn write_summary(out: &mut Vec<u8>, kind: Kind, method: Method, summary: &Summary) {
+    if method == Method::Count {
+        write_integer(out, summary.count.cast_signed());
+        return;
+    }
+    if summary.count == 0 {
+        out.extend_from_slice(b"null");
+        return;
+    }
+    let number = match method {
+        Method::Sum => summary.sum,
+        Method::Avg => summary.sum / summary.count as f64,
+        Method::Min => summary.min,
+        Method::Max | Method::Count => summary.max,
+    };
+    match kind {
+        Kind::Time => write_time(out, number as i64),
+        Kind::Integer if method != Method::Avg => write_integer(out, number as i64),
+        _ => write_double(out, number),
+    }
+}

@@ -1,0 +1,105 @@
+//! An open store with what is counted of it.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use prony_series_store::{Inbox, Store};
+
+use crate::settings::SeriesSettings;
+
+/// Attributes that are counted one by one whose values do not fit.
+const COUNTED_ATTRIBUTES_MAX: usize = 10_000;
+
+/// An attribute of a tenant's type.
+type AttributeName = (String, String, String);
+
+/// The series of a source.
+#[derive(Debug)]
+pub(crate) struct Series {
+    pub(crate) store: Store,
+    pub(crate) settings: SeriesSettings,
+    /// Of each core that has written.
+    inboxes: Mutex<Vec<Arc<Inbox>>>,
+    misfits: Mutex<Misfits>,
+}
+
+#[derive(Debug, Default)]
+struct Misfits {
+    total: u64,
+    by_attribute: HashMap<AttributeName, u64>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Series {
+    pub(crate) fn new(store: Store, settings: SeriesSettings) -> Self {
+        Self { store, settings, inboxes: Mutex::default(), misfits: Mutex::default() }
+    }
+
+    pub(crate) fn joined(&self, inbox: Arc<Inbox>) {
+        lock(&self.inboxes).push(inbox);
+    }
+
+    /// Requests whose writes are not durable yet.
+    pub(crate) fn waiting_writes(&self) -> usize {
+        lock(&self.inboxes).iter().map(|inbox| inbox.waiting()).sum()
+    }
+
+    /// Values that became null because they did not fit, since the start.
+    pub(crate) fn misfit_count(&self) -> u64 {
+        lock(&self.misfits).total
+    }
+
+    /// Counts values of attributes (type, name) that did not fit; the log names each attribute once.
+    pub(crate) fn note_misfits(&self, tenant: &str, attributes: &[(String, String)]) {
+        if attributes.is_empty() {
+            return;
+        }
+        let mut misfits = lock(&self.misfits);
+        misfits.total += attributes.len() as u64;
+        for (of, attribute) in attributes {
+            let is_full = misfits.by_attribute.len() >= COUNTED_ATTRIBUTES_MAX;
+            match misfits.by_attribute.entry((tenant.to_owned(), of.clone(), attribute.clone())) {
+                Entry::Occupied(mut count) => *count.get_mut() += 1,
+                Entry::Vacant(new) if !is_full => {
+                    new.insert(1);
+                    tracing::warn!(
+                        tenant,
+                        of,
+                        attribute,
+                        "a value does not fit the type that its attribute was first given, and is kept as null"
+                    );
+                }
+                Entry::Vacant(_) => {}
+            }
+        }
+    }
+}
+
+/// Served series; clones share them.
+#[derive(Debug, Clone)]
+pub struct SeriesSource {
+    pub(crate) series: Arc<Series>,
+}
+
+impl SeriesSource {
+    pub(crate) const fn new(series: Arc<Series>) -> Self {
+        Self { series }
+    }
+}
+
+/// The error and what lies beneath it, in one line.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(deeper) = cause {
+        text.push_str(": ");
+        text.push_str(&deeper.to_string());
+        cause = deeper.source();
+    }
+    text
+}

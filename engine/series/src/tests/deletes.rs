@@ -1,0 +1,73 @@
+//! Deletions.
+
+use super::harness::{Harness, Responded};
+use expect_test::expect;
+
+fn delete(harness: &Harness, target: &str, headers: &[&str]) -> String {
+    let Responded { status, body, .. } = harness.request("DELETE", target, headers, "");
+    format!("{} {body}", status.as_u16())
+}
+
+fn filled() -> Harness {
+    let harness = Harness::new();
+    for (id, of, path) in [("x", "A", "/"), ("x", "B", "/"), ("y", "A", "/p"), ("z", "A", "/p/q")] {
+        for hour in 1..4 {
+            let entity = format!(
+                r#"[{{"id":"{id}","type":"{of}","n":{{"type":"Integer","value":{hour}}},"observedAt":"2024-01-01T0{hour}:00:00Z"}}]"#
+            );
+            harness.notify(&entity, &[&format!("fiware-servicepath: {path}")]);
+        }
+    }
+    harness
+}
+
+fn counts(harness: &Harness) -> Vec<usize> {
+    let rows =
+        |id: &str, of: &str| harness.get(&format!("/v2/entities/{id}?type={of}")).matches("+00:00").count();
+    vec![rows("x", "A"), rows("x", "B"), rows("y", "A"), rows("z", "A")]
+}
+
+#[test]
+fn rows_of_an_entity_are_deleted() {
+    let harness = filled();
+    expect![[r#"409 {"error":"AmbiguousNGSIIdError","description":"There are multiple entities with the given entity_id x. Please specify entity_type."}"#]].assert_eq(&delete(&harness, "/v2/entities/x", &[]));
+    assert_eq!(
+        delete(
+            &harness,
+            "/v2/entities/x?type=A&fromDate=2024-01-01T02:00:00Z&toDate=2024-01-01T02:00:00Z",
+            &[]
+        ),
+        "204 "
+    );
+    assert_eq!(counts(&harness), [2, 3, 3, 3]);
+    assert_eq!(delete(&harness, "/v2/entities/x?type=A", &[]), "204 ");
+    assert_eq!(counts(&harness), [0, 3, 3, 3]);
+    assert_eq!(delete(&harness, "/v2/entities/x?type=A", &[]), "200 []");
+    assert_eq!(delete(&harness, "/v2/entities/none", &[]), "200 []");
+    assert_eq!(delete(&harness, "/v2/entities/y", &["fiware-servicepath: /other"]), "200 []");
+    assert_eq!(delete(&harness, "/v2/entities/y", &["fiware-service: other"]), "200 []");
+    assert_eq!(counts(&harness), [0, 3, 3, 3]);
+}
+
+#[test]
+fn rows_of_a_type_are_deleted_by_service_path() {
+    let harness = filled();
+    assert_eq!(delete(&harness, "/v2/types/A", &["fiware-servicepath: /p"]), "204 ");
+    assert_eq!(counts(&harness), [3, 3, 0, 0]);
+    assert_eq!(delete(&harness, "/v2/types/A?toDate=2024-01-01T01:00:00Z", &[]), "204 ");
+    assert_eq!(counts(&harness), [2, 3, 0, 0]);
+    assert_eq!(delete(&harness, "/v2/types/None", &[]), "200 []");
+}
+
+#[test]
+fn a_type_is_dropped_with_its_attributes() {
+    let harness = filled();
+    let refused = delete(&harness, "/v2/types/A?dropTable=true", &["fiware-servicepath: /p"]);
+    assert!(refused.starts_with("422 "), "{refused}");
+    assert_eq!(delete(&harness, "/v2/types/A?dropTable=true", &[]), "204 ");
+    assert_eq!(delete(&harness, "/v2/types/A?dropTable=true", &[]), "200 []");
+    assert_eq!(counts(&harness), [0, 3, 0, 0]);
+    // Its attributes may have other types now.
+    harness.notify(r#"[{"id":"x","type":"A","n":{"type":"Text","value":"t"}}]"#, &[]);
+    assert!(harness.get("/v2/entities/x/attrs/n/value?type=A").ends_with("[\"t\"]}"));
+}

@@ -1,0 +1,159 @@
+//! An API with a store of its own, and requests to it.
+
+use std::{
+    future::poll_fn,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use prony_series_store::Store;
+use prony_source::http_api::{
+    ApiConnection, ApiLimits, ApiRequest, ApiResponse, BodyError, HttpApi as _, Progress, RequestBody,
+};
+use tempfile::TempDir;
+use tokio::{runtime::Runtime, task::LocalSet};
+
+use crate::{http_api::SeriesApi, series::Series, settings::SeriesSettings};
+
+/// An API of an empty store.
+pub(super) struct Harness {
+    pub(super) series: Arc<Series>,
+    api: SeriesApi,
+    /// One for all requests, as a core's thread has: what waits for a write is woken there.
+    runtime: Runtime,
+    tasks: LocalSet,
+    _directory: TempDir,
+}
+
+/// A response, whole.
+#[derive(Debug, PartialEq)]
+pub(super) struct Responded {
+    pub(super) status: StatusCode,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: String,
+    /// It was made by a thread of its own.
+    pub(super) is_long: bool,
+}
+
+#[derive(Debug)]
+struct WholeBody(Option<Bytes>);
+
+impl RequestBody for WholeBody {
+    fn try_next(&mut self) -> Poll<Option<Result<Bytes, BodyError>>> {
+        Poll::Ready(self.0.take().map(Ok))
+    }
+
+    fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        self.try_next()
+    }
+}
+
+impl Harness {
+    pub(super) fn new() -> Self {
+        Self::with(SeriesSettings::default())
+    }
+
+    pub(super) fn with(settings: SeriesSettings) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path(), settings.options()).unwrap();
+        let series = Arc::new(Series::new(store, settings));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let api = SeriesApi::new(Arc::clone(&series));
+        Self { api, series, runtime, tasks: LocalSet::new(), _directory: directory }
+    }
+
+    /// One request on a connection of its own. Headers are `name: value`.
+    pub(super) fn request(&self, method: &str, target: &str, headers: &[&str], body: &str) -> Responded {
+        let work = async {
+            let mut connection = self.api.connect(ApiLimits { max_body_bytes: 16 << 20 });
+            let (path, query) =
+                target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+            let mut map = HeaderMap::new();
+            map.insert(http::header::CONTENT_LENGTH, body.len().into());
+            for header in headers {
+                let (name, value) = header.split_once(": ").unwrap();
+                map.insert(name.parse::<HeaderName>().unwrap(), value.parse::<HeaderValue>().unwrap());
+            }
+            let method: Method = method.parse().unwrap();
+            respond(&mut *connection, &method, (path, query), &map, body).await
+        };
+        self.tasks.block_on(&self.runtime, work)
+    }
+
+    pub(super) fn get(&self, target: &str) -> String {
+        let Responded { status, body, .. } = self.request("GET", target, &[], "");
+        format!("{} {body}", status.as_u16())
+    }
+
+    /// Notifies of entities, as a list in JSON.
+    pub(super) fn notify(&self, entities: &str, headers: &[&str]) {
+        let body = format!("{{\"data\":{entities}}}");
+        let responded = self.request("POST", "/v2/notify", headers, &body);
+        assert_eq!(
+            (responded.status, &*responded.body),
+            (StatusCode::OK, "\"Notification successfully processed\""),
+            "{entities}"
+        );
+    }
+}
+
+async fn respond(
+    connection: &mut dyn ApiConnection,
+    method: &Method,
+    (path, query): (&str, Option<&str>),
+    headers: &HeaderMap,
+    body: &str,
+) -> Responded {
+    let mut response = ApiResponse::default();
+    let mut request = ApiRequest { method, path, query, headers, body: None };
+    loop {
+        let rest = match connection.begin(&request, &mut response) {
+            Progress::NeedsBody => {
+                request.body = Some(body.as_bytes());
+                continue;
+            }
+            Progress::NotReady(room) => {
+                room.await;
+                continue;
+            }
+            Progress::Done => None,
+            Progress::Waits => {
+                poll_fn(|context| connection.poll(context, &mut response)).await;
+                None
+            }
+            Progress::Streams(rest) => Some(rest),
+            Progress::Asynchronous(respond) => {
+                let body = Box::new(WholeBody(Some(Bytes::copy_from_slice(body.as_bytes()))));
+                let responded = respond(body).await;
+                let mut whole = responded.response.body.clone();
+                if let Some(mut rest) = responded.rest {
+                    while let Some(part) = rest.next().await {
+                        whole.extend_from_slice(&part);
+                    }
+                }
+                return finished(&responded.response, whole, true);
+            }
+        };
+        let mut whole = response.body.clone();
+        if let Some(mut rest) = rest {
+            while let Some(part) = rest.next().await {
+                whole.extend_from_slice(&part);
+            }
+        }
+        return finished(&response, whole, false);
+    }
+}
+
+fn finished(response: &ApiResponse, body: Vec<u8>, is_long: bool) -> Responded {
+    let shown =
+        |(name, value): &(HeaderName, HeaderValue)| (name.to_string(), value.to_str().unwrap().to_owned());
+    Responded {
+        status: response.status,
+        headers: response.headers.iter().map(shown).collect(),
+        body: String::from_utf8(body).unwrap(),
+        is_long,
+    }
+}

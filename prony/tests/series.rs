@@ -1,0 +1,143 @@
+//! `prony serve series:DIR` from outside: notified, queried, killed, and started again.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests stand outside of their functions")]
+
+use prony_testkit::{PronyProcess, process::Signal};
+use std::{path::Path, process::Command, thread, time::Duration};
+
+/// Notifications by each of the clients of a campaign.
+const NOTIFICATIONS: u64 = 200;
+const CLIENTS: u64 = 4;
+
+fn start(directory: &Path, arguments: &[&str]) -> (PronyProcess, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.arg("serve").arg(format!("series:{}", directory.display())).args(["--listen", "127.0.0.1:0"]);
+    let mut process = PronyProcess::start_command({
+        command.args(arguments);
+        command
+    });
+    let url = process.wait_for_url();
+    (process, url)
+}
+
+fn agent() -> ureq::Agent {
+    ureq::Agent::config_builder()
+        .timeout_global(Some(Duration::from_secs(20)))
+        .http_status_as_error(false)
+        .build()
+        .into()
+}
+
+fn get(url: &str, path: &str) -> String {
+    let mut response = agent().get(format!("{url}{path}")).call().unwrap();
+    response.body_mut().read_to_string().unwrap()
+}
+
+/// The status; none where there is no response.
+fn notify(agent: &ureq::Agent, url: &str, entities: &str) -> Option<u16> {
+    let body = format!("{{\"data\":[{entities}]}}");
+    let request = agent.post(format!("{url}/v2/notify")).content_type("application/json");
+    request.send(body).ok().map(|response| response.status().as_u16())
+}
+
+/// Two entities that always come together.
+fn pair(client: u64, number: u64) -> String {
+    let entity = |id: &str| {
+        format!(
+            r#"{{"id":"{id}:{client}","type":"Pair","number":{{"type":"Integer","value":{number}}},"observedAt":"2024-01-01T00:{:02}:{:02}Z"}}"#,
+            number / 60,
+            number % 60
+        )
+    };
+    format!("{},{}", entity("left"), entity("right"))
+}
+
+fn numbers(url: &str, id: &str) -> Vec<u64> {
+    let text = get(url, &format!("/v2/entities/{id}/attrs/number/value"));
+    let Some((_, values)) = text.split_once("\"values\":[") else { return Vec::new() };
+    values.trim_end_matches("]}").split(',').map(|number| number.parse().unwrap()).collect()
+}
+
+#[test]
+fn what_was_acknowledged_is_there_after_a_kill() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut known = [0; CLIENTS as usize];
+    for life in 0..3 {
+        let (process, url) = start(directory.path(), &[]);
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|client| {
+                let (url, from) = (url.clone(), known[client as usize]);
+                thread::spawn(move || {
+                    let agent = agent();
+                    let written = |number: &u64| notify(&agent, &url, &pair(client, *number)) == Some(200);
+                    from + (from..from + NOTIFICATIONS).take_while(written).count() as u64
+                })
+            })
+            .collect();
+        // In the midst of it.
+        thread::sleep(Duration::from_millis(150 + 100 * life));
+        process.signal(Signal::KILL);
+        let acknowledged: Vec<u64> = clients.into_iter().map(|client| client.join().unwrap()).collect();
+        drop(process);
+        let (process, url) = start(directory.path(), &[]);
+        for client in 0..CLIENTS {
+            let (left, right) =
+                (numbers(&url, &format!("left:{client}")), numbers(&url, &format!("right:{client}")));
+            assert_eq!(left, right, "there is no half notification");
+            let count = left.len() as u64;
+            assert_eq!(left, (0..count).collect::<Vec<_>>());
+            let least = acknowledged[client as usize];
+            assert!((least..=least + 1).contains(&count), "{count} of {least} acknowledged");
+            known[client as usize] = count;
+        }
+        drop(process);
+    }
+    assert!(known.iter().any(|count| *count > 0));
+}
+
+#[test]
+fn one_process_at_a_time_has_the_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_process, url) = start(directory.path(), &[]);
+    let mut second = Command::new(env!("CARGO_BIN_EXE_prony"));
+    second.arg("serve").arg(format!("series:{}", directory.path().display()));
+    let finished = PronyProcess::start_command(second).wait();
+    assert_eq!(finished.status.code(), Some(2));
+    assert!(finished.stderr.contains("another process has the series in"), "{}", finished.stderr);
+    assert_eq!(get(&url, "/version"), "{\"version\":\"1.0.1-dev\"}");
+}
+
+#[test]
+fn series_are_configured_in_a_file_and_shown_by_graphql_health_and_metrics() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("prony.toml");
+    let url = format!("series:{}", directory.path().join("series").display());
+    std::fs::write(
+        &file,
+        format!("[[source]]\nurl = {url:?}\non_duplicate = \"replace\"\nversion = \"1.0.0\"\nretention = [\"Old=1d\"]\n"),
+    )
+    .unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prony"));
+    command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file);
+    let mut process = PronyProcess::start_command(command);
+    let url = process.wait_for_url();
+    for value in [1, 2] {
+        let entity = format!(
+            r#"{{"id":"x","type":"T","n":{{"type":"Number","value":{value}}},"observedAt":"2024-01-01T00:00:00Z"}}"#
+        );
+        assert_eq!(notify(&agent(), &url, &entity), Some(200));
+    }
+    assert!(get(&url, "/v2/entities/x/attrs/n/value").ends_with("\"values\":[2.0]}"));
+    assert_eq!(get(&url, "/version"), "{\"version\":\"1.0.0\"}");
+    let query = "/graphql?query=%7BseriesTypes%7Bname%20entityCount%20attributes%7Bname%20type%7D%7D%7D";
+    assert_eq!(
+        get(&url, query),
+        r#"{"data":{"seriesTypes":[{"name":"T","entityCount":1,"attributes":[{"name":"n","type":"Number"}]}]}}"#
+    );
+    assert!(
+        get(&url, "/health").contains("\"series\":{\"durability\":\"sync\",\"rows\":2"),
+        "{}",
+        get(&url, "/health")
+    );
+    assert!(get(&url, "/metrics").contains("prony_series_rows{source="), "{}", get(&url, "/metrics"));
+}

@@ -89,12 +89,26 @@ impl SeriesHead {
         let row = self.rows.len();
         self.rows.times.push(time_ms);
         self.numbers.push(number);
+        // Rows mostly have the same attributes in the same order: the next column is looked at first.
+        let mut next = 0;
         cells.each(|attribute, value| {
-            if self.rows.column(attribute).is_some_and(|column| column.len() > row) {
+            let columns = &mut self.rows.columns;
+            let is_next = columns.get(next).is_some_and(|(of, _)| *of == attribute);
+            let found =
+                if is_next { Some(next) } else { columns.iter().position(|(of, _)| *of == attribute) };
+            let Some(place) = found else {
+                self.rows.put(row, attribute, value);
+                return Ok(());
+            };
+            next = place + 1;
+            let (_, column) = &mut columns[place];
+            if column.len() > row {
                 return Err(Damage("a row has an attribute twice"));
             }
-            let is_taken = self.rows.put(row, attribute, value);
-            is_taken.then_some(()).ok_or(Damage("a value is of another kind than its attribute"))
+            column
+                .put(row, value)
+                .then_some(())
+                .ok_or(Damage("a value is of another kind than its attribute"))
         })?;
         let range = self.range.unwrap_or(TimeRange { from_ms: time_ms, to_ms: time_ms });
         let (from_ms, to_ms) = (range.from_ms.min(time_ms), range.to_ms.max(time_ms));

@@ -86,6 +86,11 @@ fn main() -> ExitCode {
     if let Some(read) = run::k6::K6Arguments::read(&given) {
         return read.map_or_else(|error| explain(&error), |arguments| run::k6::execute(&arguments));
     }
+    // A JMeter plan has JMeter's.
+    if let Some(read) = run::jmeter::JmeterArguments::read(&given) {
+        return read
+            .map_or_else(|error| explain(&error), |arguments| finished(run::jmeter::execute(&arguments)));
+    }
     let line = match CommandLine::try_parse() {
         Ok(line) => line,
         Err(error) => return explain(&error),
@@ -107,6 +112,10 @@ fn main() -> ExitCode {
         Command::Lab(arguments) => lab::execute(arguments),
         Command::MicroBenchmarks(arguments) => micro::execute(&arguments),
     };
+    finished(outcome)
+}
+
+fn finished(outcome: anyhow::Result<ExitCode>) -> ExitCode {
     outcome.unwrap_or_else(|error| {
         say(&error);
         ExitCode::from(COULD_NOT_RUN)

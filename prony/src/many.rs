@@ -27,6 +27,9 @@ pub(crate) struct Flags {
     /// For a k6 script: set a variable of `__ENV`; repeatable.
     #[arg(short, long = "env", value_name = "NAME=VALUE")]
     environment: Vec<String>,
+    /// For a JMeter plan: set a property; repeatable.
+    #[arg(short = 'J', value_name = "NAME=VALUE")]
+    properties: Vec<String>,
     /// Folder that the result file is written to.
     #[arg(long, value_name = "DIR", default_value = "results")]
     output: PathBuf,
@@ -59,7 +62,9 @@ impl Flags {
     /// The load is that of an address, which says nothing of its own.
     pub(crate) fn open(&self, argument: &Argument, load: LoadModel) -> anyhow::Result<Given> {
         let environment = self.environment.clone();
-        let subject = argument.open(&OpenSettings { load, environment, on_stuck: run::end_process })?;
+        let properties = run::jmeter::properties(&self.properties)?;
+        let subject =
+            argument.open(&OpenSettings { load, environment, properties, on_stuck: run::end_process })?;
         let draft = subject.plan().clone().into_draft();
         let seed = self.seed.unwrap_or(draft.seed);
         Ok(Given { draft: PlanDraft { seed, ..draft }, subject })

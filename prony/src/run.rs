@@ -1,5 +1,6 @@
 //! `prony run`: runs the load test that a plan or a URL with flags describes, shows how it goes, and prints the result.
 
+pub(crate) mod jmeter;
 pub(crate) mod k6;
 mod k6_names;
 mod quantity;
@@ -31,7 +32,8 @@ use url::UrlFlags;
 // As with wrk, of a flag that is given twice the last one counts; repeatable ones add up.
 #[command(args_override_self = true)]
 pub(crate) struct RunArguments {
-    /// The plan, a TOML file (docs/run.md describes it), or a URL to load (docs/wrk.md), or a wrk script and a URL.
+    /// The plan, a TOML file (docs/run.md describes it), or a URL to load (docs/wrk.md), or a wrk script and a URL; k6 scripts
+    /// (.js, .ts) and JMeter plans (.jmx) have flags of their own: `prony run PLAN.jmx --help`.
     #[arg(value_name = "PLAN.toml|URL|SCRIPT.lua", required_unless_present = "schema", default_value = "")]
     #[arg(hide_default_value = true)]
     target: String,

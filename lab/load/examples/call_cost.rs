@@ -46,7 +46,7 @@ impl Program for OneGetOnThread<'_> {
         out.asks.push(Ask::Call(Call {
             id: self.next_id,
             target: 0,
-            request: 1,
+            request: Some(1),
             text: 0..out.text.len(),
             is_head: false,
             keep: Keep::Whole,

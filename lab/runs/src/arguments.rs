@@ -1,12 +1,12 @@
 //! What an argument is that names something to run. Decided here alone, for every command.
 
 use crate::kind::{Argument, Kind};
-use crate::{k6, plan, url, wrk};
+use crate::{jmeter, k6, plan, url, wrk};
 use std::net::IpAddr;
 use std::path::Path;
 
 /// All kinds; an argument is of the first one that claims its text. A new kind is a line here and a file with its value.
-pub const KINDS: [&Kind; 4] = [&k6::KIND, &url::KIND, &wrk::KIND, &plan::KIND];
+pub const KINDS: [&Kind; 5] = [&k6::KIND, &jmeter::KIND, &url::KIND, &wrk::KIND, &plan::KIND];
 
 impl Kind {
     pub fn of(text: &str) -> &'static Self {
@@ -110,6 +110,8 @@ mod tests {
         check("plan.toml", &["a plan plan.toml"]);
         check("-", &["a k6 script -"]);
         check("dir/a.ts", &["a k6 script dir/a.ts"]);
+        check("dir/a.jmx", &["a JMeter plan dir/a.jmx"]);
+        check("http://host/a.jmx", &["a URL http://host/a.jmx"]);
         check("http://host/app.js", &["a URL http://host/app.js"]);
         check("http://host/app.lua", &["a URL http://host/app.lua"]);
     }

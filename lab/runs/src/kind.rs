@@ -5,6 +5,7 @@ use crate::subject::Subject;
 use prony_load::{PlanError, UrlError};
 use prony_model::LoadModel;
 use prony_model::plan::PlanFaults;
+use prony_script_jmeter::JmeterError;
 use prony_script_k6::SessionError;
 use prony_script_wrk::ScriptError;
 
@@ -33,6 +34,7 @@ pub enum Flags {
     /// wrk's and wrk2's.
     Wrk,
     K6,
+    Jmeter,
 }
 
 /// One thing to run, and the address that it loads where that is not its own.
@@ -54,6 +56,8 @@ pub struct OpenSettings {
     pub load: LoadModel,
     /// Of k6 scripts: `NAME=VALUE` of `__ENV`.
     pub environment: Vec<String>,
+    /// Of JMeter plans: names and values.
+    pub properties: Vec<(String, String)>,
     /// Of wrk scripts.
     pub on_stuck: OnStuck,
 }
@@ -71,6 +75,8 @@ pub enum OpenError {
     Given(#[from] GivenError),
     #[error(transparent)]
     Session(#[from] SessionError),
+    #[error(transparent)]
+    Jmeter(#[from] JmeterError),
     #[error(transparent)]
     WrkScript(#[from] ScriptError),
 }

@@ -6,6 +6,7 @@
 mod arguments;
 mod compare;
 mod find;
+pub mod jmeter;
 pub mod k6;
 mod kind;
 mod many;

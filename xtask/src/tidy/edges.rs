@@ -161,6 +161,13 @@ const RULES: &[Rule] = &[
         may_know: &["model"],
         refuses: &["tokio", "hyper", "mio", "socket2"],
     },
+    Rule { name: "jtl", half: Half::Lab, may_know: &["model"], refuses: SCRIPT_FREE },
+    Rule {
+        name: "script-jmeter",
+        half: Half::Lab,
+        may_know: &["model", "http-session", "jtl"],
+        refuses: &["tokio", "hyper", "mio", "socket2", "rustix", "libc", "mlua"],
+    },
     // Of `model` it needs the words for targets, requests and failures; scripts use the same ones.
     Rule {
         name: "client",
@@ -185,7 +192,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "runs",
         half: Half::Lab,
-        may_know: &["model", "metrics", "script-k6", "script-wrk", "load", "observe"],
+        may_know: &["model", "metrics", "jtl", "script-jmeter", "script-k6", "script-wrk", "load", "observe"],
         refuses: &["clap", "anyhow"],
     },
     Rule {
@@ -209,6 +216,8 @@ const RULES: &[Rule] = &[
             "server",
             "model",
             "metrics",
+            "jtl",
+            "script-jmeter",
             "script-k6",
             "script-wrk",
             "load",

@@ -13,6 +13,16 @@ use prony_model::program::{Outgoing, ProgramError, Step};
 use std::mem;
 
 impl Worker<'_> {
+    /// Counts what the program has counted itself; the first is as late as its user's iteration began.
+    pub(super) fn take_records(&mut self, user: UserIndex) {
+        for mut record in self.outgoing.records.drain(..) {
+            let lag = self.machine.take_start_lag(user);
+            record.scheduled = Nanos(record.scheduled.0.saturating_sub(lag.0));
+            self.recorder.sent(1, record.started);
+            self.recorder.ended(&record);
+        }
+    }
+
     /// Begins what the program has asked for along with its step.
     pub(super) fn begin_commands(&mut self, user: UserIndex, step: Step) -> Result<(), WorkerError> {
         if self.outgoing.asks.is_empty() {
@@ -81,8 +91,12 @@ impl Worker<'_> {
         let Some(text) = text.get(call.text.clone()) else {
             return Err(ProgramError::CallWithoutText.into());
         };
-        let scheduled = Nanos(now.0.saturating_sub(self.machine.take_start_lag(user).0));
-        self.recorder.sent(1, now);
+        let is_counted = call.request.is_some();
+        let mut scheduled = now;
+        if is_counted {
+            scheduled = Nanos(now.0.saturating_sub(self.machine.take_start_lag(user).0));
+            self.recorder.sent(1, now);
+        }
         let options = RequestOptions {
             is_head: call.is_head,
             keep: call.keep,
@@ -92,10 +106,10 @@ impl Worker<'_> {
             wants_times: true,
             is_streamed: false,
         };
-        let purpose = Purpose::Call { id: call.id, expects: call.expects };
-        let context = Context { user, request: call.request, scheduled, purpose };
+        let purpose = Purpose::Call { id: call.id, is_counted, expects: call.expects };
+        let context = Context { user, request: call.request.unwrap_or(0), scheduled, purpose };
         let request = self.client.send(self.own_route(user, call.target), text, options, now, context)?;
-        self.open[user.0 as usize].push(Open { id: call.id, request, is_counted: true });
+        self.open[user.0 as usize].push(Open { id: call.id, request, is_counted });
         Ok(())
     }
 

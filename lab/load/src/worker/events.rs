@@ -57,17 +57,22 @@ impl Worker<'_> {
             return Ok(());
         };
         let user = context.user;
+        let is_counted = !matches!(context.purpose, Purpose::Call { is_counted: false, .. });
         self.forget(user, request);
         let told = match kind {
             EventKind::Response(status) => {
-                let outcome = outcome(&context, status);
-                self.recorder.ended(&record(&context, outcome, &times, bytes.sent, bytes.received));
+                if is_counted {
+                    let outcome = outcome(&context, status);
+                    self.recorder.ended(&record(&context, outcome, &times, bytes.sent, bytes.received));
+                }
                 let answer = sink.answer(status);
                 self.notify(user, WaitEvent::Answered { call: id, answer, times, peer, bytes })
             }
             EventKind::Failed(Failure { fault, .. }) => {
-                let outcome = Outcome::Transport(fault.kind.transport());
-                self.recorder.ended(&record(&context, outcome, &times, bytes.sent, bytes.received));
+                if is_counted {
+                    let outcome = Outcome::Transport(fault.kind.transport());
+                    self.recorder.ended(&record(&context, outcome, &times, bytes.sent, bytes.received));
+                }
                 self.notify(user, WaitEvent::Failed { call: id, fault, times, peer, bytes })
             }
             _ => Ok(()),

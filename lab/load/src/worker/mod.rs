@@ -166,6 +166,7 @@ impl<'a> Worker<'a> {
     }
 
     fn take_step(&mut self, user: UserIndex, step: Step, due: Nanos, now: Nanos) -> Result<(), WorkerError> {
+        self.take_records(user);
         self.begin_commands(user, step)?;
         let requests = self.outgoing.requests.len() as u32;
         self.machine.on_step(user, step, requests, now, &mut self.recorder);

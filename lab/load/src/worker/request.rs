@@ -21,8 +21,8 @@ pub(super) struct Context {
 pub(super) enum Purpose {
     /// A request of a step, whose response the program judges.
     Step { bytes_sent: u64 },
-    /// A call of a waiting program; the statuses that count as a success.
-    Call { id: AskId, expects: Option<Arc<[RangeInclusive<u16>]>> },
+    /// A call of a waiting program; the statuses that count as a success, where it is counted.
+    Call { id: AskId, is_counted: bool, expects: Option<Arc<[RangeInclusive<u16>]>> },
     /// A WebSocket of a waiting program; it is not counted.
     WebSocket { id: AskId },
     /// The connection of a channel of a waiting program; it is not counted.

@@ -224,7 +224,7 @@ impl Walk {
         Call {
             id,
             target: self.tables.targets.index_of(target).unwrap(),
-            request: self.tables.name(get.path),
+            request: Some(self.tables.name(get.path)),
             text: begin..out.len(),
             is_head: method == "HEAD",
             keep: Keep::Whole,

@@ -47,8 +47,8 @@ pub struct Call {
     pub id: AskId,
     /// Index into the run's [`crate::program::table::Tables::targets`].
     pub target: usize,
-    /// Index into [`crate::program::table::Tables::names`], under which it is counted.
-    pub request: usize,
+    /// Index into [`crate::program::table::Tables::names`], under which it is counted, if it is.
+    pub request: Option<usize>,
     /// HTTP/1.1 text, whatever is spoken; in [`crate::program::Outgoing::text`].
     pub text: core::ops::Range<usize>,
     /// An answer to HEAD has no body, whatever its headers say.

@@ -12,7 +12,7 @@ pub mod table;
 pub use response::{Answer, Keep};
 
 use crate::measurement::counts::Counts;
-use crate::measurement::record::{Outcome, TransportError};
+use crate::measurement::record::{Outcome, Record, TransportError};
 use crate::plan::hosts::Hosts;
 use crate::program::call::{Ask, WaitEvent};
 use crate::program::table::Tables;
@@ -156,6 +156,8 @@ pub struct Outgoing {
     pub requests: Vec<Sent>,
     /// Begun in this order with whatever step is returned.
     pub asks: Vec<Ask>,
+    /// What the program counts itself, of calls that are not counted: each is over.
+    pub records: Vec<Record>,
 }
 
 /// One request within [`Outgoing::text`].
@@ -178,6 +180,7 @@ impl Outgoing {
         self.text.clear();
         self.requests.clear();
         self.asks.clear();
+        self.records.clear();
     }
 
     /// Ends the request whose text was just appended.

@@ -269,7 +269,7 @@ impl Pending {
         out.asks.push(Ask::Call(Call {
             id,
             target,
-            request,
+            request: Some(request),
             text,
             is_head,
             keep,

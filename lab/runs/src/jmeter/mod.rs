@@ -1,0 +1,91 @@
+//! The life of a JMeter plan: its setUp groups, its load, its tearDown groups, each a run of its own that shares properties and
+//! files of results. Knows threads and sockets through `load` alone; the terminal is the caller's.
+
+mod subject;
+
+use prony_jtl::{Statistics, WriteError};
+use prony_load::{RunError, RunOptions, StopFlag, run_workload};
+use prony_model::plan::PlanFaults;
+use prony_model::{Plan, ResultFile};
+use prony_script_jmeter::{JmeterPlan, Part, Session};
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+pub use prony_script_jmeter::{Given, JmeterError};
+pub(crate) use subject::KIND;
+
+/// How a plan's life ended.
+#[derive(Debug)]
+pub struct PlanOutcome {
+    pub result: ResultFile,
+    /// Sample by sample, setUp and tearDown groups among them, as JMeter counts.
+    pub statistics: Statistics,
+    /// Of files of results.
+    pub missing: Vec<String>,
+}
+
+/// Why a plan could not be run to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum LifeError {
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error(transparent)]
+    Faults(#[from] PlanFaults),
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// True for the name of a plan's file.
+pub fn is_named(text: &str) -> bool {
+    let is_plan = Path::new(text).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("jmx"));
+    is_plan && !text.contains("://")
+}
+
+/// Runs a plan whose load is `plan`, which was made of its own. `log` is told what it logs, second by second.
+pub fn live(
+    jmeter: &JmeterPlan,
+    plan: &Plan,
+    options: RunOptions,
+    writes_files: bool,
+    mut log: impl FnMut(&str) + 'static,
+) -> Result<PlanOutcome, LifeError> {
+    let session = jmeter.session(writes_files)?;
+    let mut tell = |session: &Session<'_>| session.take_log().iter().for_each(|line| log(line));
+    let stop = options.stop.clone();
+    part(jmeter, &session, Part::Setup, &stop)?;
+    tell(&session);
+    let workload = session.workload(Part::Main, plan);
+    let begins = session.clock();
+    let result = run_workload(
+        plan,
+        &workload,
+        RunOptions { begins: Box::new(move |epoch| begins.begin(epoch)), ..options },
+    );
+    tell(&session);
+    drop(workload);
+    // What the stop has ended was the load; tearDown groups tidy up behind it.
+    let torn = part(jmeter, &session, Part::Teardown, &StopFlag::default());
+    tell(&session);
+    let missing = session.close();
+    let result = result?;
+    torn?;
+    Ok(PlanOutcome { result, statistics: session.take_statistics(), missing })
+}
+
+/// Runs the groups of a part where there are any; what is measured of them is only counted sample by sample.
+fn part(jmeter: &JmeterPlan, session: &Session<'_>, part: Part, stop: &StopFlag) -> Result<(), LifeError> {
+    if !jmeter.has(part) || stop.is_stopped() {
+        return Ok(());
+    }
+    let plan = jmeter.plan_of(part)?;
+    let workload = session.workload(part, &plan);
+    let clock = session.clock();
+    let options = RunOptions {
+        threads: NonZeroUsize::MIN,
+        stop: stop.child(),
+        begins: Box::new(move |epoch| clock.begin(epoch)),
+        ..RunOptions::default()
+    };
+    run_workload(&plan, &workload, options)?;
+    Ok(())
+}

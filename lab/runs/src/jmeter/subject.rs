@@ -1,0 +1,49 @@
+//! A JMeter plan that is run again and again, as searches and comparisons do: each run is a life of its own.
+
+use super::{Given, LifeError, is_named, live};
+use crate::kind::{Argument, Flags, Kind, OpenError, OpenSettings};
+use crate::subject::Subject;
+use prony_load::{RunError, RunOptions};
+use prony_model::program::ProgramError;
+use prony_model::{Plan, ResultFile};
+use prony_script_jmeter::JmeterPlan;
+use std::sync::Arc;
+
+pub(crate) static KIND: Kind =
+    Kind { name: "a JMeter plan", flags: Flags::Jmeter, needs_url: false, is_named, open };
+
+fn open(argument: &Argument, settings: &OpenSettings) -> Result<Box<dyn Subject>, OpenError> {
+    let given = Given {
+        path: argument.text.clone().into(),
+        properties: settings.properties.clone(),
+        ..Given::default()
+    };
+    let jmeter = JmeterPlan::open(given)?;
+    let plan = jmeter.plan()?;
+    Ok(Box::new(JmeterSubject { jmeter: Arc::new(jmeter), plan }))
+}
+
+#[derive(Debug)]
+struct JmeterSubject {
+    jmeter: Arc<JmeterPlan>,
+    plan: Plan,
+}
+
+impl Subject for JmeterSubject {
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn with_plan(self: Box<Self>, plan: Plan) -> Box<dyn Subject> {
+        Box::new(Self { plan, ..*self })
+    }
+
+    /// Files of listeners are not written: each run would begin them anew.
+    fn run(&self, plan: &Plan, options: RunOptions) -> Result<ResultFile, RunError> {
+        match live(&self.jmeter, plan, options, false, |_| {}) {
+            Ok(lived) => Ok(lived.result),
+            Err(LifeError::Run(error)) => Err(error),
+            Err(error) => Err(RunError::Program(ProgramError::Script(error.to_string()))),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! From a plan's elements to groups that can be run: scopes resolved as JMeter's compiler does, everything that is not run
+//! named with its place.
+//!
+//! [`controllers`] reads what decides which sampler is next, [`http`] HTTP requests with their defaults, [`scoped`] what
+//! is in force for samplers, [`names`] says what is refused and what to write instead.
+
+mod controllers;
+mod groups;
+mod http;
+mod names;
+mod scoped;
+
+use crate::error::ElementFault;
+use crate::js;
+use crate::plan::{
+    Assertion, CacheManager, Child, Controller, ControllerKind, CookieManager, Credentials, Group,
+    IterationConfig, Listener, PostProcessor, PreProcessor, Sampler, Script, Timer,
+};
+use crate::text::{self, Text};
+use crate::tree::{Element, Props};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Files that include each other.
+const INCLUDES_MAX: usize = 16;
+
+/// The groups of a plan, or all that is wrong with them.
+pub(crate) fn compile(file: &Path, plan: &Element) -> Result<Vec<Group>, Vec<ElementFault>> {
+    let mut compiler = Compiler {
+        roots: std::slice::from_ref(plan),
+        files: vec![file.to_owned()],
+        path: vec![plan.name.clone()],
+        modules: Vec::new(),
+        site: 0,
+        faults: Vec::new(),
+    };
+    let mut groups = Vec::new();
+    for element in &plan.children {
+        if let Some(group) = compiler.group(plan, element) {
+            groups.push(group);
+        }
+    }
+    if groups.is_empty() && compiler.faults.is_empty() {
+        compiler.fault(
+            plan,
+            "the plan has no Thread Group that is enabled, so nothing would be sent; add one".to_owned(),
+        );
+    }
+    let faults = compiler.faults;
+    if faults.is_empty() { Ok(groups) } else { Err(faults) }
+}
+
+struct Compiler<'a> {
+    /// The plan itself: what Module controllers name stands below it.
+    roots: &'a [Element],
+    /// The file that is read, below those that include it.
+    files: Vec<PathBuf>,
+    /// The names of the elements from the plan down.
+    path: Vec<String>,
+    /// The places of the modules that are being read.
+    modules: Vec<String>,
+    /// Numbers what counts by its place.
+    site: u32,
+    faults: Vec<ElementFault>,
+}
+
+/// What is compiled of one group.
+#[derive(Default)]
+struct GroupParts {
+    controllers: Vec<Controller>,
+    samplers: Vec<Sampler>,
+    cookies: Vec<CookieManager>,
+    caches: Vec<CacheManager>,
+    iteration_configs: Vec<IterationConfig>,
+    listeners: Vec<Listener>,
+    /// From the plan's own level inwards: what is in force at each.
+    levels: Vec<Vec<Scoped>>,
+}
+
+/// An element that is in force for the samplers beside and below it.
+enum Scoped {
+    /// HTTP Request Defaults.
+    Defaults(Box<Props>),
+    Headers(Vec<(Text, Text)>),
+    /// Indices into the group's.
+    Cookies(usize),
+    Cache(usize),
+    Credentials(Vec<Credentials>),
+    Before(Arc<PreProcessor>),
+    Timer(Arc<Timer>),
+    After(Arc<PostProcessor>),
+    Assertion(Arc<Assertion>),
+    Listener(usize),
+}
+
+impl Compiler<'_> {
+    fn fault(&mut self, element: &Element, message: String) {
+        let mut names = self.path.clone();
+        if names.last() != Some(&element.name) {
+            names.push(element.name.clone());
+        }
+        let fault = ElementFault {
+            file: self.files.last().cloned().unwrap_or_default(),
+            line: element.line,
+            place: names.join(" / "),
+            element: names::name_of(element),
+            message,
+        };
+        // What belongs to all groups is read for each.
+        if !self.faults.contains(&fault) {
+            self.faults.push(fault);
+        }
+    }
+
+    /// Reads a text of an element.
+    fn text(&mut self, element: &Element, raw: &str) -> Text {
+        text::read(raw, &mut self.site).unwrap_or_else(|fault| {
+            self.fault(element, fault.to_string());
+            Text::default()
+        })
+    }
+
+    /// Reads the text of an element's property.
+    fn prop(&mut self, element: &Element, name: &str) -> Text {
+        self.text(element, element.props.text(name))
+    }
+
+    fn next_site(&mut self) -> u32 {
+        self.site += 1;
+        self.site
+    }
+
+    fn refuse(&mut self, element: &Element) {
+        let message = names::refusal(element);
+        self.fault(element, message);
+    }
+
+    /// A JSR223 element; none where its language is not run.
+    fn script(&mut self, element: &Element) -> Option<Script> {
+        let language = element.props.text("scriptLanguage").trim().to_ascii_lowercase();
+        let is_java_script =
+            ["javascript", "js", "ecmascript", "nashorn", "rhino", "graal.js"].contains(&&*language);
+        if !is_java_script {
+            let language = if language.is_empty() { "groovy" } else { &language };
+            let message = format!(
+                "scripts in {language} are not run; write it in JavaScript and set the language to `javascript`"
+            );
+            self.fault(element, message);
+            return None;
+        }
+        let source = element.props.text("script").to_owned();
+        if !source.contains("${")
+            && let Err(message) = js::check(&source)
+        {
+            self.fault(element, format!("the script cannot be read: {message}"));
+        }
+        Some(Script {
+            name: element.name.clone(),
+            source: self.text(element, &source),
+            file: self.prop(element, "filename"),
+            parameters: self.prop(element, "parameters"),
+        })
+    }
+
+    /// What stands below a controller, or below a group.
+    fn children(&mut self, parts: &mut GroupParts, controller: usize, elements: &[Element]) {
+        let level = self.level(parts, controller, elements);
+        parts.levels.push(level);
+        parts.controllers[controller].listeners = parts.listeners();
+        for element in elements {
+            self.path.push(element.name.clone());
+            self.child(parts, controller, element);
+            self.path.pop();
+        }
+        parts.levels.pop();
+    }
+
+    fn child(&mut self, parts: &mut GroupParts, controller: usize, element: &Element) {
+        match names::role(&element.tag) {
+            names::Role::Sampler => {
+                if let Some(sampler) = self.sampler(parts, controller, element) {
+                    parts.controllers[controller].children.push(Child::Sampler(parts.samplers.len()));
+                    parts.samplers.push(sampler);
+                }
+            }
+            names::Role::Controller => self.controller(parts, controller, element),
+            names::Role::Scoped | names::Role::Passed => {}
+            names::Role::Group => {
+                self.fault(
+                    element,
+                    "a group of threads stands below the Test Plan itself; move it there".to_owned(),
+                );
+            }
+            names::Role::Refused => self.refuse(element),
+        }
+    }
+
+    /// Adds a controller below another; its place.
+    fn add_controller(
+        &mut self,
+        parts: &mut GroupParts,
+        parent: Option<usize>,
+        element: &Element,
+        kind: ControllerKind,
+    ) -> usize {
+        let index = parts.controllers.len();
+        let name = self.text(element, &element.name);
+        parts.controllers.push(Controller {
+            name,
+            kind,
+            children: Vec::new(),
+            iteration_configs: Vec::new(),
+            listeners: Arc::default(),
+        });
+        if let Some(parent) = parent {
+            parts.controllers[parent].children.push(Child::Controller(index));
+        }
+        index
+    }
+}
+
+impl GroupParts {
+    /// All that is in force, the innermost level first.
+    fn inner_first(&self) -> impl Iterator<Item = &Scoped> {
+        self.levels.iter().rev().flatten()
+    }
+
+    /// All that is in force, the outermost level first.
+    fn outer_first(&self) -> impl Iterator<Item = &Scoped> {
+        self.levels.iter().flatten()
+    }
+
+    fn listeners(&self) -> Arc<[usize]> {
+        let listeners = self.outer_first().filter_map(|scoped| match scoped {
+            Scoped::Listener(index) => Some(*index),
+            _ => None,
+        });
+        listeners.collect()
+    }
+}

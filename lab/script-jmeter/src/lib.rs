@@ -1,0 +1,22 @@
+//! JMeter plans: .jmx files run unchanged as the program of a load test.
+//!
+//! A plan is read ([`tree`]) → compiled to groups with their scopes resolved ([`compile`], [`plan`]) → its groups' loads are
+//! made load models ([`loads`]) → run by users ([`run`]) → samples ([`prony_jtl`]). What is not run is refused before the start.
+
+mod compile;
+mod condition;
+mod error;
+mod js;
+mod json;
+mod loads;
+mod outline;
+mod patterns;
+mod plan;
+mod properties;
+mod run;
+mod session;
+mod text;
+mod tree;
+
+pub use error::{ElementFault, JmeterError, PlanError, PlanErrorKind};
+pub use session::{Given, JmeterPlan, JmeterWorkload, Part, Session, SessionClock};

@@ -1,0 +1,208 @@
+//! Assertions: whether a sample is what the plan expects, and what JMeter says where it is not.
+
+use crate::json::{Path, text_of};
+use crate::patterns::{self, is_found, is_whole};
+use crate::plan::{AssertionKind, JsonAssertion, PatternRule, ResponseAssertion, SizeComparison, Source};
+use crate::run::context::Context;
+use crate::run::extract::text_of_source;
+use crate::run::result::SampleResult;
+use serde_json::Value;
+
+const RESPONSE_WAS_NULL: &str = "Response was null";
+
+/// The failure's message; empty where the assertion holds. Scripts are judged where they run.
+pub(crate) fn judge(kind: &AssertionKind, result: &mut SampleResult, context: &mut Context<'_>) -> String {
+    match kind {
+        AssertionKind::Response(assertion) => response(assertion, result, context),
+        AssertionKind::Json(assertion) => json(assertion, result, context),
+        AssertionKind::Duration { most_ms } => {
+            let (took, most) = (result.elapsed_ms(), most_ms.number(context).unwrap_or(0));
+            if most > 0 && took > most.unsigned_abs() {
+                return format!(
+                    "The operation lasted too long: It took {took} milliseconds, but should not have lasted longer than \
+                     {most} milliseconds."
+                );
+            }
+            String::new()
+        }
+        AssertionKind::Size { source, bytes, comparison } => {
+            size(source, bytes.number(context).unwrap_or(0), *comparison, result)
+        }
+        AssertionKind::Script(_) => String::new(),
+    }
+}
+
+// ---- text
+
+fn response(assertion: &ResponseAssertion, result: &mut SampleResult, context: &mut Context<'_>) -> String {
+    if assertion.ignores_status {
+        result.is_success = true;
+    }
+    let custom = Some(assertion.message.value(context)).filter(|message| !message.is_empty());
+    let patterns: Vec<String> = assertion.patterns.iter().map(|pattern| pattern.value(context)).collect();
+    let text = text_of_source(&assertion.source, result, context.vars);
+    if text.is_empty() {
+        return if assertion.is_negated { String::new() } else { RESPONSE_WAS_NULL.to_owned() };
+    }
+    let mut failures = String::new();
+    for pattern in &patterns {
+        let is_met = match is_met(assertion.rule, pattern, &text) {
+            Ok(is_met) => is_met != assertion.is_negated,
+            Err(message) => return format!("Bad test configuration {message}"),
+        };
+        match (is_met, assertion.is_any) {
+            (true, true) => return String::new(),
+            (true, false) => {}
+            (false, true) => {
+                failures.push_str(&failure(assertion, pattern, &text));
+                failures.push('\t');
+            }
+            (false, false) => return custom.unwrap_or_else(|| failure(assertion, pattern, &text)),
+        }
+    }
+    if assertion.is_any { custom.unwrap_or(failures) } else { String::new() }
+}
+
+fn is_met(rule: PatternRule, pattern: &str, text: &str) -> Result<bool, String> {
+    match rule {
+        PatternRule::Equals => Ok(pattern == text),
+        PatternRule::Substring => Ok(text.contains(pattern)),
+        PatternRule::Contains => Ok(is_found(&patterns::compile(pattern)?, text)),
+        PatternRule::Matches => is_whole(pattern, text),
+    }
+}
+
+fn failure(assertion: &ResponseAssertion, pattern: &str, text: &str) -> String {
+    let what = match &assertion.source {
+        Source::Code => "code",
+        Source::Message => "message",
+        Source::Headers => "headers",
+        Source::RequestHeaders => "request headers",
+        Source::RequestData => "request data",
+        Source::Url => "URL",
+        Source::Variable(name) => return failure_of(assertion, &format!("variable({name})"), pattern, text),
+        _ => "text",
+    };
+    failure_of(assertion, what, pattern, text)
+}
+
+fn failure_of(assertion: &ResponseAssertion, what: &str, pattern: &str, text: &str) -> String {
+    let verb = match (assertion.is_any, assertion.rule) {
+        (true, _) => return format!("Test failed: {what} expected something using /{pattern}/"),
+        (false, PatternRule::Matches) => "match",
+        (false, PatternRule::Contains | PatternRule::Substring) => "contain",
+        (false, PatternRule::Equals) => "equal",
+    };
+    let not = if assertion.is_negated { "not " } else { "" };
+    let shown =
+        if assertion.rule == PatternRule::Equals { comparison(text, pattern) } else { pattern.to_owned() };
+    format!("Test failed: {what} expected {not}to {verb} /{shown}/")
+}
+
+/// Two texts with what differs between three brackets.
+fn comparison(received: &str, expected: &str) -> String {
+    let (a, b): (Vec<char>, Vec<char>) = (received.chars().collect(), expected.chars().collect());
+    let begin = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
+    let rest = a.len().min(b.len()) - begin;
+    let end = a.iter().rev().zip(b.iter().rev()).take(rest).take_while(|(x, y)| x == y).count();
+    let (mid_a, mid_b) = (&a[begin..a.len() - end], &b[begin..b.len() - end]);
+    let width = mid_a.len().max(mid_b.len());
+    let show = |whole: &[char], middle: &[char]| {
+        let text = |letters: &[char]| letters.iter().collect::<String>();
+        let (first, last) = (text(&whole[..begin]), text(&whole[whole.len() - end..]));
+        format!("{first}[[[{:width$}]]]{last}", text(middle))
+    };
+    format!("\n\n****** received  : {}\n\n****** comparison: {}\n\n", show(&a, mid_a), show(&b, mid_b))
+}
+
+// ---- JSON
+
+fn json(assertion: &JsonAssertion, result: &SampleResult, context: &mut Context<'_>) -> String {
+    let path = assertion.path.value(context);
+    let expected = assertion.expected.as_ref().map(|text| text.value(context));
+    if result.body.is_empty() {
+        return RESPONSE_WAS_NULL.to_owned();
+    }
+    let failure = json_failure(assertion, &path, expected.as_deref(), &result.body_text());
+    match (assertion.is_inverted, failure) {
+        (false, failure) => failure.unwrap_or_default(),
+        (true, Some(_)) => String::new(),
+        (true, None) => match expected {
+            Some(_) if assertion.expects_null => format!("Failed that JSONPath {path} matches null"),
+            Some(expected) => format!("Failed that JSONPath {path} not matches {expected}"),
+            None => format!("Failed that JSONPath not exists: {path}"),
+        },
+    }
+}
+
+fn json_failure(assertion: &JsonAssertion, path: &str, expected: Option<&str>, body: &str) -> Option<String> {
+    let value: Value = match serde_json::from_str(body) {
+        Ok(value) => value,
+        Err(error) => return Some(format!("the response is no JSON: {error}")),
+    };
+    let read = match Path::read(path) {
+        Ok(read) => read,
+        Err(message) => return Some(message),
+    };
+    let found = read.find(&value);
+    if found.is_empty() && read.is_definite {
+        return Some(format!("No results for path: {}", read.normalized()));
+    }
+    let expected = expected?;
+    let found = if read.is_definite { found.into_iter().next()? } else { Value::Array(found) };
+    let is_equal = |value: &Value| {
+        let text = text_of(value);
+        let is_null = assertion.expects_null && value.is_null();
+        is_null
+            || !assertion.expects_null
+                && if assertion.is_regex {
+                    is_whole(expected, &text).unwrap_or(false)
+                } else {
+                    text == expected
+                }
+    };
+    let is_met = match &found {
+        Value::Array(list) => list.iter().any(is_equal) || is_equal(&found),
+        other => is_equal(other),
+    };
+    if is_met {
+        return None;
+    }
+    let shown = text_of(&found);
+    Some(if assertion.expects_null {
+        format!("Value in json path '{path}' expected to be null, but found '{shown}'")
+    } else if assertion.is_regex {
+        format!(
+            "Value in json path '{path}' expected to match regexp '{expected}', but it did not match: '{shown}'"
+        )
+    } else {
+        format!("Value in json path '{path}' expected to be '{expected}', but found '{shown}'")
+    })
+}
+
+// ---- size
+
+fn size(source: &Source, expected: i64, comparison: SizeComparison, result: &SampleResult) -> String {
+    let bytes = match source {
+        Source::Headers => result.head.len() as u64,
+        Source::Code => result.code.len() as u64,
+        Source::Message => result.message.len() as u64,
+        Source::Body => result.body.len() as u64,
+        _ => result.bytes,
+    };
+    let size = bytes.cast_signed();
+    let (is_met, words) = match comparison {
+        SizeComparison::Equal => (size == expected, "equal to"),
+        SizeComparison::NotEqual => (size != expected, "not equal to"),
+        SizeComparison::Greater => (size > expected, "greater than"),
+        SizeComparison::Less => (size < expected, "less than"),
+        SizeComparison::GreaterOrEqual => (size >= expected, "greater or equal to"),
+        SizeComparison::LessOrEqual => (size <= expected, "less than or equal to"),
+    };
+    if is_met {
+        return String::new();
+    }
+    format!(
+        "The result was the wrong size: It was {size} bytes, but should have been {words} {expected} bytes."
+    )
+}

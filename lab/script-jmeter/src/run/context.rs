@@ -1,0 +1,44 @@
+//! What texts, scripts and conditions see while a user runs.
+
+use crate::js::Engine;
+use crate::run::result::SampleResult;
+use crate::run::shared::{Shared, Variables};
+use rand_chacha::ChaCha8Rng;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// With the place from which functions in it are counted.
+pub(crate) type EvaluateText = fn(&str, u32, &mut Context<'_>) -> String;
+
+/// What one evaluation sees.
+pub(crate) struct Context<'a> {
+    pub(crate) vars: &'a mut Variables,
+    pub(crate) thread: &'a mut ThreadState,
+    pub(crate) shared: &'a Arc<Shared>,
+    pub(crate) engine: &'a Engine,
+    /// Reads a text that is made while the run goes, and evaluates it.
+    pub(crate) evaluate_text: EvaluateText,
+}
+
+/// What belongs to one user beside its variables.
+#[derive(Debug)]
+pub(crate) struct ThreadState {
+    /// The name of its group.
+    pub(crate) group: Arc<str>,
+    /// Within its group, from 1.
+    pub(crate) number: u32,
+    /// As samples carry it: `Thread Group 1-1`.
+    pub(crate) name: Arc<str>,
+    pub(crate) random: ChaCha8Rng,
+    /// By the place of a `__counter`.
+    pub(crate) counters: FxHashMap<u32, i64>,
+    /// By the name of a file of `__CSVRead`.
+    pub(crate) rows: FxHashMap<String, Vec<String>>,
+    pub(crate) previous: Option<Arc<SampleResult>>,
+    /// The name of the sampler that runs.
+    pub(crate) sampler: String,
+    /// The first sampler of this pass has not run.
+    pub(crate) is_new_pass: bool,
+    /// Passes of the group's loop, from 1.
+    pub(crate) iteration: u64,
+}

@@ -1,0 +1,279 @@
+//! What goes on with each pass of a controller: rows of CSV files, counters, random variables, user parameters.
+
+use crate::plan::{Counter, CsvDataSet, IterationConfig, RandomVariable, Sharing, UserParameters};
+use crate::run::context::Context;
+use crate::run::locks::lock;
+use rand::RngExt as _;
+use rustc_hash::FxHashMap;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// A row longer than this is no row: a quote was left open.
+const ROW_BYTES_MAX: usize = 16 << 20;
+const END_OF_FILE: &str = "<EOF>";
+
+/// The files of all CSV data sets, by who shares them.
+#[derive(Debug, Default)]
+pub(crate) struct DataSets {
+    sources: Mutex<FxHashMap<String, DataFile>>,
+    counters: Mutex<FxHashMap<(u32, u32), i64>>,
+}
+
+#[derive(Debug)]
+struct DataFile {
+    path: PathBuf,
+    reader: BufReader<File>,
+    names: Vec<String>,
+}
+
+/// Whether the user goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Going {
+    On,
+    /// Its data is at the end, and the plan says so.
+    StopThread,
+    /// A file cannot be read: the run cannot be what the plan means.
+    Fail(String),
+}
+
+impl DataSets {
+    pub(crate) fn go_on(&self, config: &IterationConfig, user: u32, context: &mut Context<'_>) -> Going {
+        match config {
+            IterationConfig::Csv(set) => return self.next_row(set, user, context),
+            IterationConfig::Counter(counter) => self.count(counter, user, context),
+            IterationConfig::RandomVariable(variable) => random_variable(variable, context),
+            IterationConfig::UserParameters(parameters) => user_parameters(parameters, context),
+        }
+        Going::On
+    }
+
+    // ---- rows
+
+    fn next_row(&self, set: &CsvDataSet, user: u32, context: &mut Context<'_>) -> Going {
+        let file = set.file.value(context);
+        let given = set.names.value(context);
+        let delimiter = match set.delimiter.value(context).as_str() {
+            "" => ",".to_owned(),
+            "\\t" => "\t".to_owned(),
+            other => other.to_owned(),
+        };
+        let shared = match &set.sharing {
+            Sharing::All => file.clone(),
+            Sharing::Group => format!("{file}\0{}", context.thread.group),
+            Sharing::Thread => format!("{file}\0\0{user}"),
+            Sharing::Named(name) => format!("{file}\0\0\0{name}"),
+        };
+        let mut sources = lock(&self.sources);
+        if !sources.contains_key(&shared) {
+            let path = context.shared.files.path(&file);
+            match DataFile::open(path, &given, set, &delimiter) {
+                Ok(source) => drop(sources.insert(shared.clone(), source)),
+                Err(message) => return Going::Fail(message),
+            }
+        }
+        let Some(source) = sources.get_mut(&shared) else { return Going::On };
+        match source.next(set, &delimiter) {
+            Ok(Some(row)) => {
+                for (at, name) in source.names.iter().enumerate() {
+                    context.vars.set(name, row.get(at).map_or("", String::as_str));
+                }
+                Going::On
+            }
+            Ok(None) if set.stops_thread => Going::StopThread,
+            Ok(None) => {
+                source.names.iter().for_each(|name| context.vars.set(name, END_OF_FILE));
+                Going::On
+            }
+            Err(cause) => Going::Fail(format!("cannot read {}: {cause}", source.path.display())),
+        }
+    }
+
+    // ---- counters
+
+    fn count(&self, counter: &Counter, user: u32, context: &mut Context<'_>) {
+        let start = counter.start.number(context).unwrap_or(0);
+        let increment = counter.increment.number(context).unwrap_or(1);
+        let end = counter.end.number(context).unwrap_or(i64::MAX);
+        let key = (counter.site, if counter.is_per_user { user + 1 } else { 0 });
+        let value = {
+            let mut counters = lock(&self.counters);
+            let is_new_pass = counter.is_per_user && counter.is_reset_each_pass && context.thread.is_new_pass;
+            let next = match counters.get(&key).filter(|_| !is_new_pass) {
+                Some(value) => value.saturating_add(increment),
+                None => start,
+            };
+            let next = if next > end { start } else { next };
+            counters.insert(key, next);
+            next
+        };
+        let format = counter.format.value(context);
+        let name = counter.variable.value(context);
+        context.vars.set(&name, &formatted(&format, value));
+    }
+}
+
+impl DataFile {
+    fn open(path: PathBuf, given: &str, set: &CsvDataSet, delimiter: &str) -> Result<Self, String> {
+        let reader = open(&path)?;
+        let names = split_names(given);
+        let mut source = Self { path, reader, names };
+        let takes_names = source.names.is_empty();
+        if takes_names || set.ignores_first_line {
+            let first = source
+                .read(set, delimiter)
+                .map_err(|cause| format!("cannot read {}: {cause}", source.path.display()))?;
+            if takes_names {
+                source.names = first.unwrap_or_default().iter().map(|name| name.trim().to_owned()).collect();
+            }
+        }
+        Ok(source)
+    }
+
+    /// The next row, from the beginning again where the set is recycled.
+    fn next(&mut self, set: &CsvDataSet, delimiter: &str) -> io::Result<Option<Vec<String>>> {
+        if let Some(row) = self.read(set, delimiter)? {
+            return Ok(Some(row));
+        }
+        if !set.is_recycled {
+            return Ok(None);
+        }
+        self.reader = BufReader::new(File::open(&self.path)?);
+        // The names are at the beginning where the plan does not give them.
+        if set.ignores_first_line || set.names.is_empty() {
+            self.read(set, delimiter)?;
+        }
+        self.read(set, delimiter)
+    }
+
+    fn read(&mut self, set: &CsvDataSet, delimiter: &str) -> io::Result<Option<Vec<String>>> {
+        let mut bytes = Vec::new();
+        loop {
+            if self.reader.read_until(b'\n', &mut bytes)? == 0 {
+                break;
+            }
+            // A row goes on where a quote is open.
+            let is_open = set.is_quoted && memchr::memchr_iter(b'"', &bytes).count() % 2 == 1;
+            if !is_open {
+                break;
+            }
+            if bytes.len() > ROW_BYTES_MAX {
+                let message =
+                    format!("a row has more than {ROW_BYTES_MAX} bytes; look for a quote that is not closed");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            }
+        }
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let text = decode(&bytes, &set.encoding);
+        let line = text.strip_suffix('\n').unwrap_or(&text);
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        let line = line.strip_prefix('\u{feff}').unwrap_or(line);
+        Ok(Some(if set.is_quoted {
+            quoted(line, delimiter)
+        } else {
+            line.split(delimiter).map(str::to_owned).collect()
+        }))
+    }
+}
+
+fn open(path: &Path) -> Result<BufReader<File>, String> {
+    File::open(path).map(BufReader::new).map_err(|cause| format!("cannot read {}: {cause}", path.display()))
+}
+
+fn split_names(given: &str) -> Vec<String> {
+    let names = given.split(',').map(|name| name.trim().trim_matches('"').to_owned());
+    if given.trim().is_empty() { Vec::new() } else { names.collect() }
+}
+
+fn decode(bytes: &[u8], encoding: &str) -> String {
+    let is_single = ["iso-8859-1", "latin1", "windows-1252"].contains(&&*encoding.to_ascii_lowercase());
+    if is_single {
+        return bytes.iter().map(|byte| char::from(*byte)).collect();
+    }
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Cells that may stand in quotes, in which a quote is written twice.
+fn quoted(line: &str, delimiter: &str) -> Vec<String> {
+    let (mut cells, mut cell, mut rest) = (Vec::new(), String::new(), line);
+    loop {
+        if cell.is_empty() && rest.starts_with('"') {
+            let mut inner = &rest[1..];
+            while let Some(at) = inner.find('"') {
+                cell.push_str(&inner[..at]);
+                inner = &inner[at + 1..];
+                match inner.strip_prefix('"') {
+                    Some(after) => {
+                        cell.push('"');
+                        inner = after;
+                    }
+                    None => break,
+                }
+            }
+            rest = inner;
+        }
+        let Some(at) = rest.find(delimiter) else {
+            cell.push_str(rest);
+            cells.push(cell);
+            return cells;
+        };
+        cell.push_str(&rest[..at]);
+        cells.push(std::mem::take(&mut cell));
+        rest = &rest[at + delimiter.len()..];
+    }
+}
+
+fn random_variable(variable: &RandomVariable, context: &mut Context<'_>) {
+    let low = variable.low.number(context).unwrap_or(0);
+    let high = variable.high.number(context).unwrap_or(low);
+    let value = context.thread.random.random_range(low.min(high)..=low.max(high));
+    let format = variable.format.value(context);
+    let name = variable.variable.value(context);
+    context.vars.set(&name, &formatted(&format, value));
+}
+
+/// The column of this user; the first one again after the last.
+pub(crate) fn user_parameters(parameters: &UserParameters, context: &mut Context<'_>) {
+    let Some(count) = parameters.values.len().checked_sub(1) else { return };
+    let column = &parameters.values[(context.thread.number as usize - 1) % (count + 1)];
+    for (name, value) in parameters.names.iter().zip(column) {
+        let (name, value) = (name.value(context), value.value(context));
+        context.vars.set(&name, &value);
+    }
+}
+
+/// By a pattern of Java's `DecimalFormat` of texts and zeros, such as `user-000`.
+fn formatted(pattern: &str, value: i64) -> String {
+    if pattern.is_empty() {
+        return value.to_string();
+    }
+    let is_digit = |letter: char| letter == '0' || letter == '#';
+    let Some(begin) = pattern.find(is_digit) else { return format!("{pattern}{value}") };
+    let end = pattern.rfind(is_digit).map_or(begin, |end| end + 1);
+    let width = pattern[begin..end].matches('0').count();
+    let sign = if value < 0 { "-" } else { "" };
+    format!("{sign}{}{:0width$}{}", &pattern[..begin], value.unsigned_abs(), &pattern[end..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_may_stand_in_quotes() {
+        assert_eq!(quoted(r#"a,"b,""c""",,"x"y"#, ","), ["a", "b,\"c\"", "", "xy"]);
+        assert_eq!(quoted("a;;b", ";;"), ["a", "b"]);
+        assert_eq!(quoted("", ","), [""]);
+    }
+
+    #[test]
+    fn numbers_are_written_by_patterns() {
+        assert_eq!(formatted("", 7), "7");
+        assert_eq!(formatted("user-000", 7), "user-007");
+        assert_eq!(formatted("000", -7), "-007");
+        assert_eq!(formatted("u#v", 7), "u7v");
+    }
+}

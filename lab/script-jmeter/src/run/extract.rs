@@ -1,0 +1,252 @@
+//! Extractors: variables set from a response, named and numbered as JMeter's.
+
+use crate::json::{Path, text_of};
+use crate::patterns::{self, Groups, Pick, Template};
+use crate::plan::{BoundaryExtractor, CssExtractor, Expression, JsonExtractor, RegexExtractor, Source};
+use crate::run::context::Context;
+use crate::run::result::SampleResult;
+use crate::run::shared::Variables;
+use scraper::{Html, Selector};
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// Matches that are numbered as variables; further ones are left.
+const MATCHES_MAX: usize = 100_000;
+
+/// The part of a sample that is looked at.
+pub(crate) fn text_of_source<'a>(
+    source: &Source,
+    result: &'a SampleResult,
+    vars: &'a Variables,
+) -> Cow<'a, str> {
+    match source {
+        Source::Body => result.body_text(),
+        Source::Whole => Cow::Owned(result.response_headers() + &result.body_text()),
+        Source::UnescapedBody => Cow::Owned(patterns::unescape_html(&result.body_text())),
+        Source::Headers => Cow::Owned(result.response_headers()),
+        Source::RequestHeaders => Cow::Borrowed(&result.request_headers),
+        Source::RequestData => String::from_utf8_lossy(&result.request_body),
+        Source::Url => Cow::Borrowed(result.url.as_deref().unwrap_or_default()),
+        Source::Code => Cow::Borrowed(&result.code),
+        Source::Message => Cow::Borrowed(&result.message),
+        Source::Variable(name) => Cow::Borrowed(vars.get(name).unwrap_or_default()),
+    }
+}
+
+/// Sets `name`, or `name_1` to `name_N` where all matches are wanted, with `name_matchNr`.
+struct Naming<'a> {
+    name: &'a str,
+    pick: Pick,
+    default: Option<String>,
+}
+
+impl Naming<'_> {
+    fn keep(&self, values: &[String], context: &mut Context<'_>) {
+        let Self { name, pick, default } = self;
+        let counted = format!("{name}_matchNr");
+        let old = context.vars.get(&counted).and_then(|text| text.parse::<usize>().ok()).unwrap_or(0);
+        if let Some(default) = default {
+            context.vars.set(name, default);
+        }
+        let count = if *pick == Pick::All {
+            for (at, value) in values.iter().enumerate() {
+                context.vars.set(&format!("{name}_{}", at + 1), value);
+            }
+            context.vars.set(&counted, &values.len().to_string());
+            values.len()
+        } else {
+            if let Some(place) = pick.place(values.len(), &mut context.thread.random) {
+                context.vars.set(name, &values[place]);
+            }
+            0
+        };
+        (count..old).for_each(|at| context.vars.remove(&format!("{name}_{}", at + 1)));
+    }
+}
+
+/// The default that is set where nothing is found; none where the variable then keeps its value.
+fn default_of(text: String, is_empty: bool) -> Option<String> {
+    (is_empty || !text.is_empty()).then_some(text)
+}
+
+pub(crate) fn regex(extractor: &RegexExtractor, result: &SampleResult, context: &mut Context<'_>) {
+    let name = extractor.name.value(context);
+    let template = Template::read(&extractor.template.value(context));
+    let pick = Pick::of_number(extractor.number.number(context).unwrap_or(0));
+    let default = default_of(extractor.default.value(context), extractor.is_empty_default);
+    let compiled;
+    let expression = match &extractor.expression {
+        Expression::Fixed(expression) => &**expression,
+        Expression::Text(text) => match patterns::compile(&text.value(context)) {
+            Ok(expression) => {
+                compiled = expression;
+                &compiled
+            }
+            Err(message) => {
+                return context.shared.log(&format!("Regular Expression Extractor {name}: {message}"));
+            }
+        },
+    };
+    let most = match pick {
+        Pick::Nth(number) => usize::try_from(number).unwrap_or(0),
+        _ => MATCHES_MAX,
+    };
+    let found = {
+        let text = text_of_source(&extractor.source, result, context.vars);
+        patterns::find_all(expression, &text, most)
+    };
+    let values: Vec<String> = found.iter().map(|groups| template.fill(groups)).collect();
+    clear_groups(&name, context.vars);
+    if pick == Pick::All {
+        for (at, groups) in found.iter().enumerate() {
+            set_groups(&format!("{name}_{}", at + 1), groups, context.vars);
+        }
+        return Naming { name: &name, pick, default }.keep(&values, context);
+    }
+    // The place is drawn once: groups and value are of the same match.
+    let place = pick.place(found.len(), &mut context.thread.random);
+    if let Some(place) = place {
+        set_groups(&name, &found[place], context.vars);
+    }
+    let pick = Pick::Nth(place.map_or(0, |place| i64::try_from(place).unwrap_or(0) + 1));
+    Naming { name: &name, pick, default }.keep(&values, context);
+}
+
+fn set_groups(name: &str, groups: &Groups, vars: &mut Variables) {
+    for (at, group) in groups.iter().enumerate() {
+        vars.set(&format!("{name}_g{at}"), group.as_deref().unwrap_or_default());
+    }
+    vars.set(&format!("{name}_g"), &groups.len().saturating_sub(1).to_string());
+}
+
+fn clear_groups(name: &str, vars: &mut Variables) {
+    let counted = format!("{name}_g");
+    let Some(count) = vars.get(&counted).and_then(|text| text.parse::<usize>().ok()) else { return };
+    vars.remove(&counted);
+    (0..=count).for_each(|at| vars.remove(&format!("{name}_g{at}")));
+}
+
+pub(crate) fn boundary(extractor: &BoundaryExtractor, result: &SampleResult, context: &mut Context<'_>) {
+    let name = extractor.name.value(context);
+    let (left, right) = (extractor.left.value(context), extractor.right.value(context));
+    let pick = Pick::of_number(extractor.number.number(context).unwrap_or(0));
+    let default = default_of(extractor.default.value(context), extractor.is_empty_default);
+    let mut values = Vec::new();
+    {
+        let text = text_of_source(&extractor.source, result, context.vars);
+        let mut rest = &*text;
+        while let Some(at) = rest.find(&left).filter(|_| values.len() < MATCHES_MAX) {
+            let after = &rest[at + left.len()..];
+            let end = if right.is_empty() { Some(after.len()) } else { after.find(&right) };
+            let Some(end) = end else { break };
+            values.push(after[..end].to_owned());
+            rest = &after[end..];
+            if left.is_empty() {
+                break;
+            }
+        }
+    }
+    Naming { name: &name, pick, default }.keep(&values, context);
+}
+
+pub(crate) fn css(extractor: &CssExtractor, result: &SampleResult, context: &mut Context<'_>) {
+    let name = extractor.name.value(context);
+    let (expression, attribute) = (extractor.expression.value(context), extractor.attribute.value(context));
+    let pick = Pick::of_number(extractor.number.number(context).unwrap_or(0));
+    let default = default_of(extractor.default.value(context), extractor.is_empty_default);
+    let source = extractor.variable.clone().map_or(Source::Body, Source::Variable);
+    let Ok(selector) = Selector::parse(&expression) else {
+        return context.shared.log(&format!("CSS Selector Extractor {name}: `{expression}` is no selector"));
+    };
+    let values: Vec<String> = {
+        let text = text_of_source(&source, result, context.vars);
+        let document = Html::parse_document(&text);
+        let found = document.select(&selector).take(MATCHES_MAX);
+        found
+            .map(|element| match attribute.trim() {
+                "" => element
+                    .text()
+                    .collect::<Vec<_>>()
+                    .join("")
+                    .split_whitespace()
+                    .collect::<Vec<_>>()
+                    .join(" "),
+                name => element.value().attr(name).unwrap_or_default().to_owned(),
+            })
+            .collect()
+    };
+    Naming { name: &name, pick, default }.keep(&values, context);
+}
+
+/// Lists of names, paths, numbers and defaults, each separated by `;`.
+pub(crate) fn json(extractor: &JsonExtractor, result: &SampleResult, context: &mut Context<'_>) {
+    let [names, paths, numbers, defaults] =
+        [&extractor.names, &extractor.paths, &extractor.numbers, &extractor.defaults]
+            .map(|text| text.value(context));
+    let source = extractor.variable.clone().map_or(Source::Body, Source::Variable);
+    let parsed: Option<Value> = serde_json::from_str(&text_of_source(&source, result, context.vars)).ok();
+    let (mut paths, mut numbers, mut defaults) = (paths.split(';'), numbers.split(';'), defaults.split(';'));
+    for name in names.split(';').map(str::trim) {
+        let Some(path) = paths.next() else { return };
+        let number = numbers.next().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+        let default = defaults.next().unwrap_or_default();
+        let values = match Path::read(path) {
+            Ok(path) => parsed.as_ref().map(|value| values(&path, value)).unwrap_or_default(),
+            Err(message) => {
+                context.shared.log(&format!("JSON Extractor {name}: {message}"));
+                Vec::new()
+            }
+        };
+        keep_json(name, number, default, extractor.joins_all, &values, context);
+    }
+}
+
+/// A list that a path means is its elements.
+fn values(path: &Path, value: &Value) -> Vec<String> {
+    let found = path.find(value);
+    match found.as_slice() {
+        [Value::Array(list)] if path.is_definite => list.iter().map(text_of).collect(),
+        found => found.iter().map(text_of).collect(),
+    }
+}
+
+fn keep_json(
+    name: &str,
+    number: i64,
+    default: &str,
+    joins_all: bool,
+    values: &[String],
+    context: &mut Context<'_>,
+) {
+    let counted = format!("{name}_matchNr");
+    let old = context.vars.get(&counted).and_then(|text| text.parse::<usize>().ok()).unwrap_or(0);
+    (0..old).for_each(|at| context.vars.remove(&format!("{name}_{}", at + 1)));
+    let pick = Pick::of_number(number);
+    if values.is_empty() {
+        context.vars.set(name, default);
+        context.vars.set(&counted, "0");
+    } else {
+        match pick {
+            Pick::All => {
+                for (at, value) in values.iter().enumerate() {
+                    context.vars.set(&format!("{name}_{}", at + 1), value);
+                }
+            }
+            pick => {
+                // One value is taken whatever its number is.
+                let place = if values.len() == 1 {
+                    Some(0)
+                } else {
+                    pick.place(values.len(), &mut context.thread.random)
+                };
+                context.vars.set(name, place.map_or(default, |place| &values[place]));
+            }
+        }
+        if number != 0 {
+            context.vars.set(&counted, &values.len().to_string());
+        }
+    }
+    if joins_all && pick == Pick::All {
+        context.vars.set(&format!("{name}_ALL"), &values.join(","));
+    }
+}

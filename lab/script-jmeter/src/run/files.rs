@@ -1,0 +1,136 @@
+//! Files that plans read while they run: rows, lines and whole texts, each file opened once for all users.
+
+use crate::run::locks::lock;
+use rustc_hash::FxHashMap;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// A file that is sent or searched as a whole.
+const TEXT_BYTES_MAX: u64 = 256 << 20;
+
+/// Names are those of plans: relative ones belong to the plan's folder, or else to the working folder.
+#[derive(Debug)]
+pub(crate) struct Files {
+    folder: PathBuf,
+    texts: Mutex<FxHashMap<String, Arc<str>>>,
+    bytes: Mutex<FxHashMap<String, Arc<[u8]>>>,
+    lines: Mutex<FxHashMap<String, Lines>>,
+    /// By alias.
+    rows: Mutex<FxHashMap<String, Rows>>,
+}
+
+#[derive(Debug)]
+struct Lines {
+    path: PathBuf,
+    reader: BufReader<File>,
+}
+
+/// All rows, and the one that is given next.
+#[derive(Debug)]
+struct Rows {
+    rows: Vec<Vec<String>>,
+    next: usize,
+}
+
+impl Files {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            texts: Mutex::default(),
+            bytes: Mutex::default(),
+            lines: Mutex::default(),
+            rows: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        let beside = self.folder.join(name.trim());
+        if beside.exists() || !Path::new(name.trim()).exists() { beside } else { name.trim().into() }
+    }
+
+    pub(crate) fn bytes(&self, name: &str) -> Result<Arc<[u8]>, String> {
+        if let Some(bytes) = lock(&self.bytes).get(name) {
+            return Ok(Arc::clone(bytes));
+        }
+        let path = self.path(name);
+        let unreadable = |cause: std::io::Error| format!("cannot read {}: {cause}", path.display());
+        let mut bytes = Vec::new();
+        File::open(&path)
+            .and_then(|file| file.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes))
+            .map_err(unreadable)?;
+        if bytes.len() as u64 > TEXT_BYTES_MAX {
+            return Err(format!("{} has more than the limit of {TEXT_BYTES_MAX} bytes", path.display()));
+        }
+        let bytes: Arc<[u8]> = bytes.into();
+        lock(&self.bytes).insert(name.to_owned(), Arc::clone(&bytes));
+        Ok(bytes)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Result<Arc<str>, String> {
+        if let Some(text) = lock(&self.texts).get(name) {
+            return Ok(Arc::clone(text));
+        }
+        let text: Arc<str> = String::from_utf8_lossy(&self.bytes(name)?).into();
+        lock(&self.texts).insert(name.to_owned(), Arc::clone(&text));
+        Ok(text)
+    }
+
+    /// The next line, from the beginning again after the last one.
+    pub(crate) fn next_line(&self, name: &str) -> Result<String, String> {
+        let mut all = lock(&self.lines);
+        let open = |path: &Path| {
+            File::open(path)
+                .map(BufReader::new)
+                .map_err(|cause| format!("cannot read {}: {cause}", path.display()))
+        };
+        if !all.contains_key(name) {
+            let path = self.path(name);
+            let reader = open(&path)?;
+            all.insert(name.to_owned(), Lines { path, reader });
+        }
+        let Some(lines) = all.get_mut(name) else { return Ok(String::new()) };
+        let mut line = String::new();
+        let unreadable = |cause: std::io::Error| format!("cannot read {name}: {cause}");
+        if lines.reader.read_line(&mut line).map_err(unreadable)? == 0 {
+            lines.reader = open(&lines.path)?;
+            lines.reader.read_line(&mut line).map_err(unreadable)?;
+        }
+        line.truncate(line.trim_end_matches(['\n', '\r']).len());
+        Ok(line)
+    }
+
+    /// Begins a file of rows anew, under an alias where one is given.
+    pub(crate) fn open_rows(&self, name: &str, alias: &str) {
+        let alias = if alias.trim().is_empty() { name } else { alias.trim() };
+        lock(&self.rows).remove(alias);
+        if alias != name
+            && let Ok(rows) = self.read_rows(name)
+        {
+            lock(&self.rows).insert(alias.to_owned(), rows);
+        }
+    }
+
+    pub(crate) fn next_row(&self, name: &str) -> Result<Vec<String>, String> {
+        if !lock(&self.rows).contains_key(name) {
+            let rows = self.read_rows(name)?;
+            lock(&self.rows).entry(name.to_owned()).or_insert(rows);
+        }
+        let mut all = lock(&self.rows);
+        let Some(rows) = all.get_mut(name) else { return Ok(Vec::new()) };
+        let count = rows.rows.len();
+        let row = rows.rows.get(rows.next % count.max(1)).cloned();
+        rows.next += 1;
+        row.ok_or_else(|| format!("{name} has no rows"))
+    }
+
+    fn read_rows(&self, name: &str) -> Result<Rows, String> {
+        let text = self.text(name)?;
+        let mut reader =
+            csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
+        let rows = reader.records().map_while(Result::ok);
+        let rows = rows.map(|row| row.iter().map(str::to_owned).collect()).collect();
+        Ok(Rows { rows, next: 0 })
+    }
+}

@@ -1,0 +1,29 @@
+//! A compiled plan while it runs: what users know, where they are, what they send, and where samples go.
+//!
+//! [`program`] wires all of it to the runner; [`user`] is one user's life, [`position`] its place in the tree, [`exchange`] an
+//! HTTP sample under way.
+
+mod assertions;
+pub(crate) mod context;
+pub(crate) mod data;
+mod debug;
+mod exchange;
+mod extract;
+pub(crate) mod files;
+pub(crate) mod groups;
+mod locks;
+mod pages;
+mod position;
+pub(crate) mod program;
+mod request;
+pub(crate) mod result;
+mod samples;
+mod scripts;
+pub(crate) mod shared;
+pub(crate) mod sink;
+pub(crate) mod timers;
+mod transaction;
+mod user;
+mod web;
+
+pub(crate) use exchange::TIMEOUT_MAX;

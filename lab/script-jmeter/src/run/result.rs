@@ -1,0 +1,126 @@
+//! One sample: what a sampler did, how it was judged, and what is kept of the response.
+
+use crate::run::shared::Clock;
+use prony_http_session::headers::ResponseHead;
+use prony_jtl::Sample;
+use prony_model::Nanos;
+use std::borrow::Cow;
+
+/// As JMeter's `SampleResult`, without sub-results: what belongs to one sample is summed up in it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SampleResult {
+    pub(crate) label: String,
+    /// A status, or `Non HTTP response code: …`; empty where there is none.
+    pub(crate) code: String,
+    pub(crate) message: String,
+    pub(crate) is_success: bool,
+    /// Of the assertions that failed.
+    pub(crate) failure: String,
+    pub(crate) assertions: Vec<AssertionResult>,
+    pub(crate) start: Nanos,
+    pub(crate) end: Nanos,
+    /// Time that does not count, such as that of timers.
+    pub(crate) idle: Nanos,
+    /// From the start to the first byte.
+    pub(crate) latency: Nanos,
+    pub(crate) connect: Nanos,
+    pub(crate) url: Option<String>,
+    pub(crate) request_headers: String,
+    pub(crate) request_body: Vec<u8>,
+    /// As received.
+    pub(crate) head: Vec<u8>,
+    /// Without its codings.
+    pub(crate) body: Vec<u8>,
+    pub(crate) data_type: &'static str,
+    pub(crate) bytes: u64,
+    pub(crate) sent_bytes: u64,
+    /// Neither counted nor written.
+    pub(crate) is_ignored: bool,
+}
+
+/// What one assertion said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AssertionResult {
+    pub(crate) name: String,
+    /// Empty where it holds.
+    pub(crate) failure: String,
+}
+
+impl SampleResult {
+    pub(crate) fn elapsed(&self) -> Nanos {
+        self.end.since(self.start).since(self.idle)
+    }
+
+    pub(crate) fn elapsed_ms(&self) -> u64 {
+        milliseconds(self.elapsed())
+    }
+
+    pub(crate) fn latency_ms(&self) -> u64 {
+        milliseconds(self.latency)
+    }
+
+    pub(crate) fn connect_ms(&self) -> u64 {
+        milliseconds(self.connect)
+    }
+
+    pub(crate) fn body_text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.body)
+    }
+
+    /// Status line and headers, as JMeter shows them.
+    pub(crate) fn response_headers(&self) -> String {
+        String::from_utf8_lossy(&self.head).replace("\r\n", "\n").trim_end_matches('\n').to_owned() + "\n"
+    }
+
+    pub(crate) fn content_type(&self) -> String {
+        let value = ResponseHead::new(&self.head).first("content-type").unwrap_or_default();
+        String::from_utf8_lossy(value).into_owned()
+    }
+
+    /// Takes what assertions have said: the first failure's message is the sample's.
+    pub(crate) fn take_assertion(&mut self, result: AssertionResult) {
+        if !result.failure.is_empty() {
+            self.is_success = false;
+            if self.failure.is_empty() {
+                self.failure.clone_from(&result.failure);
+            }
+        }
+        self.assertions.push(result);
+    }
+
+    /// What a file of results has of it.
+    pub(crate) fn row<'a>(&'a self, place: &RowPlace<'a>) -> Sample<'a> {
+        Sample {
+            timestamp_ms: place.clock.unix_ms(self.start),
+            elapsed_ms: self.elapsed_ms(),
+            label: Cow::Borrowed(&self.label),
+            response_code: Cow::Borrowed(&self.code),
+            response_message: Cow::Borrowed(&self.message),
+            thread_name: Cow::Borrowed(place.thread_name),
+            data_type: Cow::Borrowed(self.data_type),
+            is_success: self.is_success,
+            failure_message: Cow::Borrowed(&self.failure),
+            bytes: self.bytes,
+            sent_bytes: self.sent_bytes,
+            group_threads: place.group_threads,
+            all_threads: place.all_threads,
+            url: self.url.as_deref().map(Cow::Borrowed),
+            latency_ms: self.latency_ms(),
+            idle_ms: milliseconds(self.idle),
+            connect_ms: self.connect_ms(),
+        }
+    }
+}
+
+/// What a row says that no sample knows itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowPlace<'a> {
+    pub(crate) clock: &'a Clock,
+    pub(crate) thread_name: &'a str,
+    pub(crate) group_threads: u32,
+    pub(crate) all_threads: u32,
+}
+
+const fn milliseconds(time: Nanos) -> u64 {
+    time.0 / 1_000_000
+}

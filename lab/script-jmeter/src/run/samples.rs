@@ -1,0 +1,163 @@
+//! A sample that is over: what comes after it, how it is judged, counted and written, and what a failure leads to.
+
+use crate::plan::{Assertion, AssertionKind, OnError, PostProcessor};
+use crate::run::context::Context;
+use crate::run::position::{LAST_SAMPLE_OK, Leave};
+use crate::run::result::{AssertionResult, RowPlace, SampleResult};
+use crate::run::transaction::Transaction;
+use crate::run::user::{Flow, Runner, SampleOrigin, User};
+use crate::run::{assertions, extract, scripts};
+use crate::text;
+use prony_model::Nanos;
+use prony_model::measurement::record::{Outcome, Record, TransportError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl Runner<'_, '_> {
+    /// Post-processors, then assertions; then the sample is counted and written. Requests over HTTP are counted in the figures of the run too.
+    pub(super) fn finish(
+        &mut self,
+        user: &mut User,
+        index: usize,
+        mut sample: SampleResult,
+        parts: Vec<SampleResult>,
+        made: SampleOrigin,
+    ) -> Flow {
+        let run = &self.workload.groups[user.group];
+        let mut context = Context {
+            vars: &mut user.vars,
+            thread: &mut user.thread,
+            shared: &self.workload.shared,
+            engine: self.engine,
+            evaluate_text: text::evaluate,
+        };
+        let sampler = &run.group.samplers[index];
+        let status_ok = sample.is_success;
+        for processor in &sampler.after {
+            process(processor, &mut sample, &mut context);
+        }
+        for assertion in &sampler.assertions {
+            let result = judge(assertion, &mut sample, &mut context);
+            sample.take_assertion(result);
+        }
+        context.vars.set(LAST_SAMPLE_OK, if sample.is_success { "true" } else { "false" });
+        match made {
+            SampleOrigin::Here => {}
+            SampleOrigin::OverHttp => self.record(&sample, None, status_ok),
+            SampleOrigin::Failing(error) => self.record(&sample, Some(error), status_ok),
+        }
+        let is_success = sample.is_success;
+        let kept = Arc::new(sample);
+        user.thread.previous = Some(Arc::clone(&kept));
+        for transaction in user.position.transactions() {
+            transaction.take(&kept);
+        }
+        let listeners = Arc::clone(&sampler.listeners);
+        self.write(user, &listeners, &kept, parts);
+        if is_success { Flow::On } else { self.after_failure(user) }
+    }
+
+    fn after_failure(&mut self, user: &mut User) -> Flow {
+        let group = Arc::clone(&self.run_of(user).group);
+        match group.on_error {
+            OnError::Continue => Flow::On,
+            OnError::StopThread => Flow::Leave,
+            OnError::StopTest => self.stop_test(false),
+            OnError::StopTestNow => self.stop_test(true),
+            OnError::StartNextLoop => {
+                for transaction in user.position.leave(&group, Leave::All) {
+                    self.end_transaction(user, transaction);
+                }
+                Flow::EndPass
+            }
+        }
+    }
+
+    /// The request in the figures of the run.
+    fn record(&mut self, sample: &SampleResult, transport: Option<TransportError>, status_ok: bool) {
+        let outcome = match (transport, sample.is_success) {
+            (_, true) => Outcome::Success,
+            (Some(error), false) => Outcome::Transport(error),
+            (None, false) => match sample.code.parse::<u16>() {
+                Ok(status) if !status_ok => Outcome::Status(status),
+                Ok(_) => Outcome::FailedCheck,
+                // No request could be made of what the plan says.
+                Err(_) => Outcome::Transport(TransportError::Protocol),
+            },
+        };
+        let known = self.names.get(&sample.label).copied();
+        let request = known.unwrap_or_else(|| {
+            let index = self.workload.tables.name(&sample.label);
+            self.names.insert(sample.label.clone(), index);
+            index
+        });
+        self.out.records.push(Record {
+            request,
+            scheduled: sample.start,
+            started: sample.start,
+            first_byte: (sample.latency > Nanos::ZERO).then(|| sample.start.plus(sample.latency)),
+            ended: sample.end,
+            outcome,
+            bytes_sent: sample.sent_bytes,
+            bytes_received: sample.bytes,
+        });
+    }
+
+    pub(super) fn end_transaction(&mut self, user: &mut User, transaction: Transaction) {
+        let listeners = Arc::clone(&transaction.listeners);
+        let is_parent = transaction.is_parent;
+        let (sample, parts) = transaction.end(self.now());
+        // Transactions around it count its samples, which they have, and not itself.
+        let parts = if is_parent { parts } else { Vec::new() };
+        self.write(user, &listeners, &sample, parts);
+    }
+
+    /// Writes a sample, or keeps it for the transaction that it is part of.
+    fn write(
+        &mut self,
+        user: &mut User,
+        listeners: &[usize],
+        sample: &SampleResult,
+        parts: Vec<SampleResult>,
+    ) {
+        if let Some(parent) = user.position.transactions().find(|transaction| transaction.is_parent) {
+            return parent.keep(std::iter::once(sample.clone()).chain(parts));
+        }
+        let run = &self.workload.groups[user.group];
+        let (group_threads, all_threads) =
+            (run.active.load(Ordering::Relaxed), self.workload.all_active.load(Ordering::Relaxed));
+        let place = RowPlace {
+            clock: &self.workload.shared.clock,
+            thread_name: &user.thread.name,
+            group_threads,
+            all_threads,
+        };
+        self.sink.take(run.index, listeners, sample, &parts, &place);
+    }
+}
+
+fn process(processor: &PostProcessor, sample: &mut SampleResult, context: &mut Context<'_>) {
+    match processor {
+        PostProcessor::Regex(extractor) => extract::regex(extractor, sample, context),
+        PostProcessor::Json(extractor) => extract::json(extractor, sample, context),
+        PostProcessor::Boundary(extractor) => extract::boundary(extractor, sample, context),
+        PostProcessor::Css(extractor) => extract::css(extractor, sample, context),
+        PostProcessor::Script(script) => {
+            let (_, changes) = context.run_script(script, Some(Arc::new(sample.clone())));
+            scripts::apply(changes, sample);
+        }
+    }
+}
+
+fn judge(assertion: &Assertion, sample: &mut SampleResult, context: &mut Context<'_>) -> AssertionResult {
+    let name = assertion.name.value(context);
+    let failure = match &assertion.kind {
+        AssertionKind::Script(script) => {
+            let (_, changes) = context.run_script(script, Some(Arc::new(sample.clone())));
+            let failure = scripts::apply(changes, sample);
+            failure.map(|message| if message.is_empty() { "the script says so".to_owned() } else { message })
+        }
+        kind => Some(assertions::judge(kind, sample, context)),
+    };
+    AssertionResult { name, failure: failure.unwrap_or_default() }
+}

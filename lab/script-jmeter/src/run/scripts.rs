@@ -1,0 +1,71 @@
+//! Scripts of elements: evaluated with what the user knows, and what they change of a sample.
+
+use crate::js::{Changes, Facts};
+use crate::plan::Script;
+use crate::run::context::Context;
+use crate::run::result::SampleResult;
+use std::sync::Arc;
+
+impl Context<'_> {
+    fn facts(&self, label: &str, parameters: String, sample: Option<Arc<SampleResult>>) -> Facts {
+        Facts {
+            thread_number: self.thread.number,
+            thread_name: Arc::clone(&self.thread.name),
+            group: Arc::clone(&self.thread.group),
+            label: label.to_owned(),
+            parameters,
+            sampler: self.thread.sampler.clone(),
+            previous: sample.or_else(|| self.thread.previous.clone()),
+        }
+    }
+
+    /// The value of a script's last expression.
+    pub(crate) fn evaluate(&mut self, source: &str) -> Result<String, String> {
+        let facts = self.facts("", String::new(), None);
+        self.engine.evaluate(source, facts, self.vars, self.shared).0
+    }
+
+    /// Runs an element's script; `sample` is what it sees as `prev`, else the last one. What goes wrong is logged, and the value
+    /// is empty then.
+    pub(crate) fn run_script(
+        &mut self,
+        script: &Script,
+        sample: Option<Arc<SampleResult>>,
+    ) -> (String, Changes) {
+        let file = script.file.value(self);
+        let source = match file.trim() {
+            "" => Ok(script.source.value(self)),
+            file => self.shared.files.text(file).map(|text| text.to_string()),
+        };
+        let parameters = script.parameters.value(self);
+        let facts = self.facts(&script.name, parameters, sample);
+        let (value, changes) = match source {
+            Ok(source) => self.engine.evaluate(&source, facts, self.vars, self.shared),
+            Err(message) => (Err(message), Changes::new()),
+        };
+        let value = value.unwrap_or_else(|message| {
+            self.shared.log(&format!("{}: {message}", script.name));
+            String::new()
+        });
+        (value, changes)
+    }
+}
+
+/// Makes a script's changes of a sample; what it said of an assertion.
+pub(crate) fn apply(changes: Changes, result: &mut SampleResult) -> Option<String> {
+    let (mut has_failed, mut message) = (false, String::new());
+    for (name, value) in changes {
+        match name.as_str() {
+            "success" => result.is_success = value == "true",
+            "code" => result.code = value,
+            "message" => result.message = value,
+            "label" => result.label = value,
+            "data" => result.body = value.into_bytes(),
+            "ignore" => result.is_ignored = true,
+            "failure" => has_failed = value == "true",
+            "failureMessage" => message = value,
+            _ => {}
+        }
+    }
+    has_failed.then_some(message)
+}

@@ -1,0 +1,90 @@
+//! A transaction under way, and the sample that it ends as.
+
+use crate::run::result::SampleResult;
+use prony_model::Nanos;
+use std::sync::Arc;
+
+/// Samples that a parent sample keeps; those of a longer transaction are counted and not written.
+const KEPT_MAX: usize = 10_000;
+
+#[derive(Debug, Default)]
+pub(crate) struct Transaction {
+    pub(crate) name: String,
+    /// Its samples are part of it, and no rows of their own before it.
+    pub(crate) is_parent: bool,
+    pub(crate) listeners: Arc<[usize]>,
+    includes_timers: bool,
+    start: Nanos,
+    last_end: Nanos,
+    /// Between samples: timers and what goes on before and after samples.
+    pauses: Nanos,
+    calls: u64,
+    failing: u64,
+    /// Of the first that failed.
+    code: String,
+    bytes: u64,
+    sent_bytes: u64,
+    latency: Nanos,
+    connect: Nanos,
+    kept: Vec<SampleResult>,
+}
+
+impl Transaction {
+    pub(crate) fn new(name: String, now: Nanos, is_parent: bool, includes_timers: bool) -> Self {
+        Self { name, is_parent, includes_timers, start: now, last_end: now, ..Self::default() }
+    }
+
+    /// A sample within it is over.
+    pub(crate) fn take(&mut self, sample: &SampleResult) {
+        self.pauses = self.pauses.plus(sample.start.since(self.last_end)).plus(sample.idle);
+        self.last_end = self.last_end.max(sample.end);
+        self.calls += 1;
+        if !sample.is_success {
+            self.failing += 1;
+            if self.failing == 1 {
+                self.code.clone_from(&sample.code);
+            }
+        }
+        self.bytes += sample.bytes;
+        self.sent_bytes += sample.sent_bytes;
+        self.latency = self.latency.plus(sample.latency);
+        self.connect = self.connect.plus(sample.connect);
+    }
+
+    /// Keeps samples that are written after it.
+    pub(crate) fn keep(&mut self, samples: impl IntoIterator<Item = SampleResult>) {
+        let room = KEPT_MAX.saturating_sub(self.kept.len());
+        self.kept.extend(samples.into_iter().take(room));
+    }
+
+    /// The sample that it is, and those that are part of it.
+    pub(crate) fn end(self, now: Nanos) -> (SampleResult, Vec<SampleResult>) {
+        let is_success = self.failing == 0;
+        let idle =
+            if self.includes_timers { Nanos::ZERO } else { self.pauses.plus(now.since(self.last_end)) };
+        let code = match (is_success, self.is_parent) {
+            (true, _) => "200".to_owned(),
+            (false, true) => self.code,
+            (false, false) => String::new(),
+        };
+        let message = format!(
+            "Number of samples in transaction : {}, number of failing samples : {}",
+            self.calls, self.failing
+        );
+        let sample = SampleResult {
+            label: self.name,
+            code,
+            message,
+            is_success,
+            start: self.start,
+            end: now,
+            idle,
+            latency: if self.is_parent { Nanos::ZERO } else { self.latency },
+            connect: if self.is_parent { Nanos::ZERO } else { self.connect },
+            bytes: self.bytes,
+            sent_bytes: self.sent_bytes,
+            ..SampleResult::default()
+        };
+        (sample, self.kept)
+    }
+}

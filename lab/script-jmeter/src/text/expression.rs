@@ -1,0 +1,123 @@
+//! Texts as they were read: literals, variables, calls of functions; evaluated for one user.
+
+use crate::run::context::Context;
+
+/// A text that may have parts which are found out while the run goes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Text {
+    pub(super) parts: Vec<TextPart>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum TextPart {
+    Literal(Box<str>),
+    Variable(Box<str>),
+    Call(Box<FunctionCall>),
+}
+
+/// A function with its arguments.
+#[derive(Debug, Clone)]
+pub(crate) struct FunctionCall {
+    pub(crate) function: &'static Function,
+    pub(crate) arguments: Vec<Text>,
+    /// Unique in a plan: some functions count by the place where they stand.
+    pub(crate) site: u32,
+}
+
+impl Text {
+    pub(crate) fn literal(text: &str) -> Self {
+        if text.is_empty() {
+            return Self::default();
+        }
+        Self { parts: vec![TextPart::Literal(text.into())] }
+    }
+
+    /// The whole text, where nothing in it is found out later.
+    pub(crate) fn as_literal(&self) -> Option<&str> {
+        match self.parts.as_slice() {
+            [] => Some(""),
+            [TextPart::Literal(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// True where the text is empty as it is written.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// As it is written, for people: functions without their arguments.
+    pub(crate) fn source(&self) -> String {
+        let parts = self.parts.iter().map(|part| match part {
+            TextPart::Literal(text) => text.to_string(),
+            TextPart::Variable(name) => format!("${{{name}}}"),
+            TextPart::Call(call) => format!("${{{}(…)}}", call.function.name),
+        });
+        parts.collect()
+    }
+
+    pub(crate) fn value(&self, context: &mut Context<'_>) -> String {
+        if let Some(text) = self.as_literal() {
+            return text.to_owned();
+        }
+        let mut out = String::new();
+        self.write(context, &mut out);
+        out
+    }
+
+    pub(crate) fn write(&self, context: &mut Context<'_>, out: &mut String) {
+        for part in &self.parts {
+            match part {
+                TextPart::Literal(text) => out.push_str(text),
+                TextPart::Variable(name) => {
+                    if let Some(value) = context.vars.get(name) {
+                        out.push_str(value);
+                    } else {
+                        out.push_str("${");
+                        out.push_str(name);
+                        out.push('}');
+                    }
+                }
+                TextPart::Call(call) => out.push_str(&(call.function.call)(call, context)),
+            }
+        }
+    }
+
+    /// As a whole number; none where it is none.
+    pub(crate) fn number(&self, context: &mut Context<'_>) -> Option<i64> {
+        let value = self.value(context);
+        value.trim().parse().ok()
+    }
+}
+
+impl FunctionCall {
+    /// The value of an argument; empty where it is not given.
+    pub(crate) fn argument(&self, index: usize, context: &mut Context<'_>) -> String {
+        self.arguments.get(index).map(|text| text.value(context)).unwrap_or_default()
+    }
+
+    /// The value of an argument that is given and not empty.
+    pub(crate) fn given(&self, index: usize, context: &mut Context<'_>) -> Option<String> {
+        Some(self.argument(index, context)).filter(|value| !value.is_empty())
+    }
+
+    /// Keeps a result under the name in an argument, where one is given.
+    pub(crate) fn keep(&self, index: usize, value: &str, context: &mut Context<'_>) {
+        let name = self.argument(index, context);
+        let name = name.trim();
+        if !name.is_empty() {
+            context.vars.set(name, value);
+        }
+    }
+}
+
+/// A function as plans call it.
+#[derive(Debug)]
+pub(crate) struct Function {
+    pub(crate) name: &'static str,
+    /// The least and the most arguments.
+    pub(crate) arguments: (usize, usize),
+    pub(crate) call: Call,
+}
+
+pub(crate) type Call = fn(&FunctionCall, &mut Context<'_>) -> String;

@@ -1,0 +1,150 @@
+//! Controllers: the order in which samplers run.
+
+use super::Trial;
+use super::plans::{element, flag, get, group, number, plan, text};
+
+/// The labels of one thread that goes through its group so often.
+fn labels(loops: &str, below: &str) -> Vec<String> {
+    let trial = Trial::new();
+    trial.write("plan.jmx", &plan(&group("Group", "1", loops, &(trial.defaults() + below))));
+    trial.demand(&[]);
+    trial.labels()
+}
+
+fn abc() -> String {
+    ["a", "b", "c"].map(|name| get(name, "/ok", "")).concat()
+}
+
+fn controller(tag: &str, props: &str, below: &str) -> String {
+    element(tag, tag, props, below)
+}
+
+#[test]
+fn loops_repeat_and_count() {
+    let inner = controller(
+        "LoopController",
+        &text("LoopController.loops", "2"),
+        &get("x${__jm__LoopController__idx}", "/ok", ""),
+    );
+    assert_eq!(labels("2", &(get("a", "/ok", "") + &inner)), ["a", "x0", "x1", "a", "x0", "x1"]);
+    let none = controller("LoopController", &text("LoopController.loops", "0"), &abc());
+    assert_eq!(labels("1", &(none + &get("end", "/ok", ""))), ["end"]);
+}
+
+#[test]
+fn conditions_are_plain_comparisons_or_scripts() {
+    let condition = |text_of: &str, is_expression: bool, name: &str| {
+        let props =
+            text("IfController.condition", text_of) + &flag("IfController.useExpression", is_expression);
+        controller("IfController", &props, &get(name, "/ok", ""))
+    };
+    let below = get("a", "/missing", "")
+        + &condition("${JMeterThread.last_sample_ok}", true, "after success")
+        + &condition(
+            "${__jexl3(\"${__threadNum}\" == \"1\" && !${JMeterThread.last_sample_ok},)}",
+            true,
+            "jexl",
+        )
+        + &condition("\"${__threadNum}\" == \"1\"", false, "plain")
+        + &condition("[1, 2].length === 2", false, "script")
+        + &condition("${__threadNum} > 1", false, "no");
+    assert_eq!(labels("1", &below), ["a", "jexl", "plain", "script"]);
+}
+
+#[test]
+fn while_and_for_each_go_on_as_long_as_there_is_something() {
+    let counter = text("CounterConfig.start", "1")
+        + &text("CounterConfig.incr", "1")
+        + &text("CounterConfig.name", "n")
+        + &flag("CounterConfig.per_user", true);
+    let counter = element("CounterConfig", "Counter", &counter, "");
+    let condition = text("WhileController.condition", "${__javaScript('${n}' != '3',)}");
+    let below = controller("WhileController", &condition, &(counter + &get("w${n}", "/ok", "")));
+    assert_eq!(labels("1", &below), ["w1", "w2", "w3"]);
+    let each = text("ForeachController.inputVal", "id")
+        + &text("ForeachController.returnVal", "one")
+        + &flag("ForeachController.useSeparator", true);
+    let below = get("all", "/ok", &super::plans::json_extractor("id", "$.list.ids[*]", "-1", "none"))
+        + &controller("ForeachController", &each, &get("each ${one}", "/ok", ""));
+    assert_eq!(labels("1", &below), ["all", "each 7", "each 8", "each 9"]);
+}
+
+#[test]
+fn one_of_many_in_turns_once_or_by_name() {
+    assert_eq!(
+        labels("4", &controller("InterleaveControl", &number("InterleaveControl.style", 0), &abc())),
+        ["a", "b", "c", "a"]
+    );
+    assert_eq!(
+        labels("2", &(controller("OnceOnlyController", "", &get("once", "/ok", "")) + &get("x", "/ok", ""))),
+        ["once", "x", "x"]
+    );
+    assert_eq!(
+        labels("1", &controller("SwitchController", &text("SwitchController.value", "b"), &abc())),
+        ["b"]
+    );
+    assert_eq!(
+        labels("1", &controller("SwitchController", &text("SwitchController.value", "2"), &abc())),
+        ["c"]
+    );
+    assert_eq!(labels("9", &controller("RandomController", "", &abc())).len(), 9);
+    let mut shuffled = labels("1", &controller("RandomOrderController", "", &abc()));
+    shuffled.sort();
+    assert_eq!(shuffled, ["a", "b", "c"]);
+}
+
+#[test]
+fn shares_of_passes_are_exact() {
+    let share = number("ThroughputController.style", 1)
+        + &text("ThroughputController.percentThroughput", "50.0")
+        + &flag("ThroughputController.perThread", true);
+    assert_eq!(
+        labels("4", &controller("ThroughputController", &share, &get("half", "/ok", ""))),
+        ["half", "half"]
+    );
+    let count = number("ThroughputController.style", 0)
+        + &text("ThroughputController.maxThroughput", "3")
+        + &flag("ThroughputController.perThread", false);
+    assert_eq!(labels("9", &controller("ThroughputController", &count, &get("three", "/ok", ""))).len(), 3);
+}
+
+#[test]
+fn actions_pause_and_leave_loops() {
+    let action = |kind: i64| {
+        let props = number("ActionProcessor.action", kind)
+            + &number("ActionProcessor.target", 0)
+            + &text("ActionProcessor.duration", "10");
+        element("TestAction", "Flow Control Action", &props, "")
+    };
+    let body = get("a", "/ok", "") + &action(1) + &action(5) + &get("never", "/ok", "");
+    let below =
+        controller("LoopController", &text("LoopController.loops", "3"), &body) + &get("after", "/ok", "");
+    assert_eq!(labels("1", &below), ["a", "after"]);
+    let below = get("a", "/ok", "") + &action(3) + &get("never", "/ok", "");
+    assert_eq!(labels("2", &below), ["a", "a"]);
+    assert_eq!(labels("2", &(get("a", "/ok", "") + &action(0))), ["a"]);
+}
+
+#[test]
+fn other_trees_are_read_in_their_place() {
+    let trial = Trial::new();
+    let fragment = element("TestFragmentController", "Fragment", "", &get("from a file", "/ok", ""));
+    trial.write("part.jmx", &plan(&fragment));
+    let include =
+        element("IncludeController", "Include", &text("IncludeController.includepath", "part.jmx"), "");
+    let names = ["Test Plan", "Test Plan", "Shared", "Inner"].map(|name| text("0", name)).concat();
+    let path = format!("<collectionProp name=\"ModuleController.node_path\">{names}</collectionProp>");
+    let module = element("ModuleController", "Module", &path, "");
+    let shared = element(
+        "TestFragmentController",
+        "Shared",
+        "",
+        &element("GenericController", "Inner", "", &get("from a module", "/ok", "")),
+    );
+    trial.write(
+        "plan.jmx",
+        &plan(&(shared + &group("Group", "1", "1", &(trial.defaults() + &include + &module)))),
+    );
+    trial.demand(&[]);
+    assert_eq!(trial.labels(), ["from a file", "from a module"]);
+}

@@ -1,0 +1,145 @@
+//! What is refused before the start, with its place and what to write instead.
+
+use super::Trial;
+use super::plans::{csv, element, flag, get, group, plan, regex_extractor, script, text};
+use expect_test::{Expect, expect};
+
+/// What is said of a plan, which sends nothing.
+fn check(below: &str, expected: &Expect) {
+    let trial = Trial::new();
+    trial.write("plan.jmx", &plan(below));
+    check_file(&trial, expected);
+}
+
+fn check_file(trial: &Trial, expected: &Expect) {
+    let ended = trial.run(&["--check"]);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{}", ended.error);
+    expected.assert_eq(&ended.error);
+    assert!(trial.server.seen().is_empty());
+}
+
+#[test]
+fn elements_that_are_not_run_are_all_named() {
+    let below = element("JDBCSampler", "Query", "", "")
+        + &element("GenericController", "Part", "", &element("com.example.Odd", "Odd one", "", ""))
+        + &get(
+            "a",
+            "/ok",
+            &(script("JSR223PostProcessor", "g", "groovy", "x") + &regex_extractor("r", "(", "$1$", "1")),
+        )
+        + &get("${__groovy(1)}", "/ok", "")
+        + &element("BeanShellPreProcessor", "off", "", "").replace("enabled=\"true\"", "enabled=\"false\"");
+    check(
+        &group("Group", "1", "1", &below),
+        &expect![[r#"
+            error: the plan cannot be run as it is:
+              - plan.jmx:20: JDBC element (Test Plan / Group / Query): it is not run: databases are watched with --observe pg:URL; disable the element, or measure an HTTP API before the database
+              - plan.jmx:27: com.example.Odd (Test Plan / Group / Part / Odd one): the element `com.example.Odd` is not known; disable it in JMeter, or write what it does with the elements that docs/jmeter.md lists
+              - plan.jmx:43: JSR223 PostProcessor (Test Plan / Group / a / g): scripts in groovy are not run; write it in JavaScript and set the language to `javascript`
+              - plan.jmx:51: Regular Expression Extractor (Test Plan / Group / a / Regular Expression Extractor): `(` is no regular expression that is known here: Parsing error at position 1: Opening parenthesis without closing parenthesis
+              - plan.jmx:62: HTTP Request (Test Plan / Group / ${__groovy(1)}): the function `__groovy` is not run; write it in JavaScript: ${__javaScript(…)}, or as a JSR223 element in JavaScript
+        "#]],
+    );
+}
+
+#[test]
+fn what_leads_nowhere_is_said() {
+    let module = |to: &[&str]| {
+        let names: String = to.iter().map(|name| text("0", name)).collect();
+        let path = format!("<collectionProp name=\"ModuleController.node_path\">{names}</collectionProp>");
+        element("ModuleController", "Module", &path, "")
+    };
+    let circle = element("GenericController", "Round", "", &module(&["Test Plan", "Group", "Round"]));
+    let include =
+        element("IncludeController", "Include", &text("IncludeController.includepath", "none.jmx"), "");
+    check(
+        &group("Group", "1", "1", &(circle + &module(&["Test Plan", "Nowhere"]) + &include)),
+        &expect![[r#"
+            error: the plan cannot be run as it is:
+              - plan.jmx:23: Module Controller (Test Plan / Group / Round / Module / Module): Module controllers lead in a circle: Test Plan / Group / Round / Test Plan / Group / Round; let one of them name something else
+              - plan.jmx:31: Module Controller (Test Plan / Group / Module): it names `Test Plan / Nowhere`, which is not there or is disabled; choose the module again
+              - plan.jmx:37: Include Controller (Test Plan / Group / Include): cannot include none.jmx: cannot read none.jmx: No such file or directory (os error 2)
+        "#]],
+    );
+    check(
+        "",
+        &expect![[r#"
+        error: the plan cannot be run as it is:
+          - plan.jmx:4: Test Plan (Test Plan): the plan has no Thread Group that is enabled, so nothing would be sent; add one
+    "#]],
+    );
+    check(
+        &group("Group", "${users}", "1", &get("a", "/", "")),
+        &expect![[r#"
+        error: the plan cannot be run as it is:
+          - plan.jmx:11: Thread Group (Test Plan / Group): the number of threads is `${users}`, which is no number; set its variable, or give its property with -Jname=value
+    "#]],
+    );
+}
+
+#[test]
+fn files_that_are_no_plans_are_named_with_the_line() {
+    let trial = Trial::new();
+    trial.write("plan.jmx", "<jmeterTestPlan version=\"1.2\">\n<hashTree>\n</jmeterTestPlan>");
+    check_file(
+        &trial,
+        &expect![[r#"
+        error: plan.jmx:3: this is no XML: expected 'hashTree' tag, not 'jmeterTestPlan' at 3:1; open the plan in JMeter and save it again
+    "#]],
+    );
+    trial.write("plan.jmx", "<?xml version=\"1.0\"?>\n<!DOCTYPE x [<!ENTITY a \"b\"><!ENTITY c \"&a;&a;\">]>\n<jmeterTestPlan>&c;</jmeterTestPlan>");
+    check_file(
+        &trial,
+        &expect![[r#"
+        error: plan.jmx:2: the file declares a document type (DTD), which no plan of JMeter has and which is never read; remove the `<!DOCTYPE …>`
+    "#]],
+    );
+    trial.write("plan.jmx", "<jmeterTestPlan version=\"1.0\" properties=\"1.8\" jmeter=\"2.2\"/>");
+    check_file(
+        &trial,
+        &expect![[r#"
+        error: plan.jmx:1: the plan has version `1.0` (JMeter 2.2) and 1.2 is known; open it in JMeter 5 and save it again
+    "#]],
+    );
+    std::fs::write(trial.path("plan.jmx"), b"<jmeterTestPlan version=\"1.2\">\n\xe9</jmeterTestPlan>")
+        .unwrap();
+    check_file(
+        &trial,
+        &expect![[r#"
+        error: plan.jmx:2: the file is not UTF-8; open the plan in JMeter and save it again, which writes UTF-8
+    "#]],
+    );
+    let missing = trial.prony(&["run", "missing.jmx"]);
+    assert_eq!(
+        (missing.code, missing.error.as_str()),
+        (Some(2), "error: cannot read missing.jmx: No such file or directory (os error 2)\n")
+    );
+    let property = trial.prony(&["run", "plan.jmx", "-Jusers"]);
+    assert_eq!(
+        (property.code, property.error.as_str()),
+        (Some(2), "error: -Jusers has no value; write -Jname=value\n")
+    );
+}
+
+#[test]
+fn a_file_of_data_that_is_not_there_is_said_before_the_start_where_its_name_is_known() {
+    let trial = Trial::new();
+    let plan_of = |name: &str| {
+        let below = csv(name, "a", &flag("recycle", true)) + &get("a", "/ok", "");
+        trial.write("plan.jmx", &plan(&group("Group", "1", "1", &(trial.defaults() + &below))));
+    };
+    plan_of("none.csv");
+    check_file(
+        &trial,
+        &expect![[r#"
+        error: the plan cannot be run as it is:
+          - plan.jmx:30: CSV Data Set Config (Test Plan / Group / CSV Data Set Config): there is no file none.csv; put it beside the plan, or write its whole path
+    "#]],
+    );
+    plan_of("${__P(file,none)}.csv");
+    let ended = trial.run(&[]);
+    assert_eq!(
+        (ended.code, ended.error.as_str()),
+        (Some(2), "error: cannot read none.csv: No such file or directory (os error 2)\n")
+    );
+}

@@ -1,0 +1,277 @@
+//! Samples, their rows, extractors and assertions.
+
+use super::Trial;
+use super::plans::{
+    element, flag, get, headers, json_extractor, number, post, regex_extractor, request, response_assertion,
+    text, timer, transaction,
+};
+use expect_test::expect;
+
+const COLUMNS: [&str; 8] = [
+    "label",
+    "responseCode",
+    "responseMessage",
+    "threadName",
+    "dataType",
+    "success",
+    "failureMessage",
+    "URL",
+];
+
+#[test]
+fn rows_are_those_of_jmeter() {
+    let below = get("get", "/ok?z=1", "")
+        + &request("query", "GET", "/ok", "a b=c&d\n=skipped", "", "")
+        + &get("redirect", "/redirect", "")
+        + &get("missing", "/missing", "")
+        + &request("refused", "GET", "/x", "", &text("HTTPSampler.port", "1"), "")
+        + &get("unset", "/a${unset}", "");
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    expect![[r#"
+        get | 200 | OK | Group 1-1 | text | true |  | http://127.0.0.1:PORT/ok?z=1
+        query | 200 | OK | Group 1-1 | text | true |  | http://127.0.0.1:PORT/ok?a%20b=c&d
+        redirect | 200 | OK | Group 1-1 | text | true |  | http://127.0.0.1:PORT/ok?from=redirect
+        redirect-0 | 302 | Found | Group 1-1 |  | true |  | http://127.0.0.1:PORT/redirect
+        redirect-1 | 200 | OK | Group 1-1 | text | true |  | http://127.0.0.1:PORT/ok?from=redirect
+        missing | 404 | Not Found | Group 1-1 |  | false |  | http://127.0.0.1:PORT/missing
+        refused | Non HTTP response code: org.apache.http.conn.HttpHostConnectException | Non HTTP response message: Connect to 127.0.0.1:1 [/127.0.0.1] failed: Connection refused | Group 1-1 | text | false |  | http://127.0.0.1:1/x
+        unset | Non HTTP response code: java.net.URISyntaxException | Non HTTP response message: Illegal character in path at index 25: http://127.0.0.1:PORT/a${unset} | Group 1-1 | text | false |  | http://127.0.0.1:PORT/a${unset}
+    "#]]
+    .assert_eq(&shown(&trial, &COLUMNS));
+}
+
+fn shown(trial: &Trial, columns: &[&str]) -> String {
+    trial.rows(columns).join("\n") + "\n"
+}
+
+#[test]
+fn requests_are_written_as_jmeters_client_writes_them() {
+    let encoded = "<elementProp name=\"HTTPsampler.Arguments\" elementType=\"Arguments\"><collectionProp name=\"Arguments.arguments\">\
+        <elementProp name=\"a b\" elementType=\"HTTPArgument\"><boolProp name=\"HTTPArgument.always_encode\">true</boolProp>\
+        <stringProp name=\"Argument.name\">a b</stringProp><stringProp name=\"Argument.value\">c&amp;d</stringProp></elementProp>\
+        </collectionProp></elementProp>";
+    let form = text("HTTPSampler.path", "/form") + &text("HTTPSampler.method", "POST") + encoded;
+    let below = headers("X-Outer: 1\nAccept: outer")
+        + &post("raw", "/raw", "{\"q\":\"é\"}", "")
+        + &post("typed", "/typed", "{}", &headers("Content-Type: application/json\naccept: inner"))
+        + &element("HTTPSamplerProxy", "form", &form, "")
+        + &request("delete", "DELETE", "/d", "a=b", "", "")
+        + &request("multipart", "POST", "/m", "a=b c", &flag("HTTPSampler.DO_MULTIPART_POST", true), "")
+        + &request("closing", "GET", "/c", "", &flag("HTTPSampler.use_keepalive", false), "").replacen(
+            "keepalive\">true",
+            "keepalive\">false",
+            1,
+        );
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    let seen = trial.server.seen();
+    let boundary = seen[4].header("content-type").unwrap().split("boundary=").nth(1).unwrap();
+    let boundary = boundary.split(';').next().unwrap().to_owned();
+    let lines = seen.iter().map(|seen| {
+        let headers: Vec<_> = seen.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        format!("{}\n  {}\n  {:?}\n", seen.line, headers.join("\n  "), seen.body)
+    });
+    let lines =
+        lines.collect::<String>().replace(&trial.server.port(), "PORT").replace(&boundary, "BOUNDARY");
+    expect![[r#"
+        POST /raw
+          connection: keep-alive
+          x-outer: 1
+          accept: outer
+          content-length: 10
+          content-type: text/plain; charset=UTF-8
+          host: 127.0.0.1:PORT
+          user-agent: Apache-HttpClient/4.5.14 (Java/17)
+          "{\"q\":\"é\"}"
+        POST /typed
+          connection: keep-alive
+          content-type: application/json
+          accept: inner
+          x-outer: 1
+          content-length: 2
+          host: 127.0.0.1:PORT
+          user-agent: Apache-HttpClient/4.5.14 (Java/17)
+          "{}"
+        POST /form
+          connection: keep-alive
+          x-outer: 1
+          accept: outer
+          content-length: 9
+          content-type: application/x-www-form-urlencoded; charset=UTF-8
+          host: 127.0.0.1:PORT
+          user-agent: Apache-HttpClient/4.5.14 (Java/17)
+          "a+b=c%26d"
+        DELETE /d?a=b
+          connection: keep-alive
+          x-outer: 1
+          accept: outer
+          content-length: 3
+          content-type: application/x-www-form-urlencoded; charset=UTF-8
+          host: 127.0.0.1:PORT
+          user-agent: Apache-HttpClient/4.5.14 (Java/17)
+          "a=b"
+        POST /m
+          connection: keep-alive
+          x-outer: 1
+          accept: outer
+          content-length: 193
+          content-type: multipart/form-data; boundary=BOUNDARY; charset=UTF-8
+          host: 127.0.0.1:PORT
+          user-agent: Apache-HttpClient/4.5.14 (Java/17)
+          "--BOUNDARY\r\nContent-Disposition: form-data; name=\"a\"\r\nContent-Type: text/plain; charset=UTF-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\nb c\r\n--BOUNDARY--\r\n"
+        GET /c
+          connection: close
+          x-outer: 1
+          accept: outer
+          host: 127.0.0.1:PORT
+          user-agent: Apache-HttpClient/4.5.14 (Java/17)
+          ""
+    "#]]
+    .assert_eq(&lines);
+}
+
+#[test]
+fn transactions_are_samples_of_their_own() {
+    let two = get("a", "/ok", &timer("30")) + &get("b", "/missing", "");
+    let below = transaction("apart", false, &two)
+        + &transaction("parent", true, &two)
+        + &transaction("well", true, &get("c", "/ok", ""));
+    let trial = Trial::once(&below);
+    let ended = trial.run(&[]);
+    expect![[r#"
+        a | 200 | OK | true | http://127.0.0.1:PORT/ok
+        b | 404 | Not Found | false | http://127.0.0.1:PORT/missing
+        apart |  | Number of samples in transaction : 2, number of failing samples : 1 | false | null
+        parent | 404 | Number of samples in transaction : 2, number of failing samples : 1 | false | null
+        a | 200 | OK | true | http://127.0.0.1:PORT/ok
+        b | 404 | Not Found | false | http://127.0.0.1:PORT/missing
+        well | 200 | Number of samples in transaction : 1, number of failing samples : 0 | true | null
+        c | 200 | OK | true | http://127.0.0.1:PORT/ok
+    "#]]
+    .assert_eq(&shown(&trial, &["label", "responseCode", "responseMessage", "success", "URL"]));
+    let idle = trial.rows(&["label", "IdleTime", "elapsed"]);
+    let idle: Vec<u64> = idle[2].split(" | ").skip(1).map(|cell| cell.parse().unwrap()).collect();
+    assert!(idle[0] >= 30 && idle[1] < 30, "timers do not count: {idle:?}");
+    // Without what is part of a parent sample; transactions count apart.
+    assert!(
+        ended.out.contains("\nTotal                                    2       1   50.00%"),
+        "{}",
+        ended.out
+    );
+}
+
+#[test]
+fn assertions_say_what_jmeter_says() {
+    let json = |path: &str, expected: &str, validates: bool, is_regex: bool, is_inverted: bool| {
+        let props = text("JSON_PATH", path)
+            + &text("EXPECTED_VALUE", expected)
+            + &flag("JSONVALIDATION", validates)
+            + &flag("EXPECT_NULL", false)
+            + &flag("INVERT", is_inverted)
+            + &flag("ISREGEX", is_regex);
+        element("JSONPathAssertion", "JSON Assertion", &props, "")
+    };
+    let size = text("Assertion.test_field", "SizeAssertion.response_data")
+        + &text("SizeAssertion.size", "1")
+        + &number("SizeAssertion.operator", 1);
+    let data = "response_data";
+    let all = [
+        response_assertion(&["nope", "x"], data, 16),
+        response_assertion(&["tok.n"], data, 2),
+        response_assertion(&["tok.n"], data, 1),
+        response_assertion(&["name"], data, 16 | 4),
+        response_assertion(&["zz", "yy"], data, 16 | 32),
+        response_assertion(&["zz", "name"], data, 16 | 32),
+        response_assertion(&["201"], "response_code", 8),
+        response_assertion(&["200"], "response_code", 8),
+        json("$.name", "y", true, false, false),
+        json("$.name", "[x-z]", true, true, false),
+        json("$.none", "", false, false, false),
+        json("$.name", "x", true, false, true),
+        json("$.list.ids", "[7,8,9]", true, false, false),
+        element("SizeAssertion", "Size Assertion", &size, ""),
+    ];
+    let below: String =
+        all.iter().enumerate().map(|(at, assertion)| get(&format!("a{at}"), "/ok", assertion)).collect();
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    expect![[r#"
+        a0 | false | Test failed: text expected to contain /nope/
+        a1 | true | 
+        a2 | false | Test failed: text expected to match /tok.n/
+        a3 | false | Test failed: text expected not to contain /name/
+        a4 | false | Test failed: text expected something using /zz/	Test failed: text expected something using /yy/	
+        a5 | true | 
+        a6 | false | Test failed: code expected to equal /
+
+        ****** received  : 20[[[0]]]
+
+        ****** comparison: 20[[[1]]]
+
+        /
+        a7 | true | 
+        a8 | false | Value in json path '$.name' expected to be 'y', but found 'x'
+        a9 | true | 
+        a10 | false | No results for path: $['none']
+        a11 | false | Failed that JSONPath $.name not matches x
+        a12 | true | 
+        a13 | false | The result was the wrong size: It was 50 bytes, but should have been equal to 1 bytes.
+    "#]]
+    .assert_eq(&shown(&trial, &["label", "success", "failureMessage"]));
+}
+
+#[test]
+fn extractors_set_variables_by_jmeters_names() {
+    let css = text("HtmlExtractor.refname", "title")
+        + &text("HtmlExtractor.expr", "h1.title")
+        + &text("HtmlExtractor.match_number", "1");
+    let boundary = text("BoundaryExtractor.useHeaders", "false")
+        + &text("BoundaryExtractor.refname", "cut")
+        + &text("BoundaryExtractor.lboundary", "\"token\":\"")
+        + &text("BoundaryExtractor.rboundary", "\"")
+        + &text("BoundaryExtractor.match_number", "1");
+    let below = get("page", "/page", &element("HtmlExtractor", "CSS", &css, ""))
+        + &get(
+            "first",
+            "/ok",
+            &(json_extractor("id;miss;all", "$.list.ids[1];$.none;$.list.ids[*]", "1;1;-1", "d1;d2;d3")
+                + &regex_extractor("pair", "\"(t)-(\\d+)\"", "$2$-$1$", "1")
+                + &regex_extractor("none", "zzz", "$1$", "1")
+                + &element("BoundaryExtractor", "Boundary", &boundary, "")),
+        )
+        + &post(
+            "show",
+            "/show",
+            "${id} ${id_matchNr} ${miss} ${miss_matchNr} ${all_1} ${all_3} ${all_matchNr} ${all_ALL} ${pair} ${pair_g} ${pair_g0} ${pair_g2} ${none} ${none_g} ${cut} ${title}",
+            "",
+        );
+    let trial = Trial::once(&below);
+    trial.demand(&[]);
+    assert_eq!(
+        trial.server.seen().last().unwrap().body,
+        "8 1 d2 0 7 9 3 7,8,9 42-t 2 \"t-42\" 42 none ${none_g} t-42 Hello"
+    );
+}
+
+#[test]
+fn pages_are_fetched_with_what_they_embed() {
+    let props = flag("HTTPSampler.image_parser", true)
+        + &flag("HTTPSampler.concurrentDwn", true)
+        + &text("HTTPSampler.embedded_url_exclude_re", ".*png");
+    let trial = Trial::once(&request("page", "GET", "/page", "", &props, ""));
+    trial.demand(&[]);
+    assert_eq!(trial.labels(), ["page", "page-0", "page-1"]);
+    assert_eq!(trial.server.lines(), ["GET /page", "GET /b.js"]);
+}
+
+#[test]
+fn xml_has_the_results_of_assertions() {
+    let trial = Trial::once(&get("a", "/ok", &response_assertion(&["zz"], "response_data", 16)));
+    trial.demand(&["-Jjmeter.save.saveservice.output_format=xml"]);
+    let xml = std::fs::read_to_string(trial.path("out.jtl")).unwrap();
+    assert!(
+        xml.contains("<failureMessage>Test failed: text expected to contain /zz/</failureMessage>"),
+        "{xml}"
+    );
+}

@@ -1,0 +1,205 @@
+//! Groups of threads: how many users, how often, with which data, and when they end.
+
+use super::Trial;
+use super::plans::{csv, defaults, flag, get, group, group_with, plan, plan_with, post, script, text, timer};
+
+fn plan_of(trial: &Trial, below: &str) {
+    trial.write("plan.jmx", &plan(&(trial.defaults() + below)));
+}
+
+fn counted(mut lines: Vec<String>) -> Vec<String> {
+    lines.sort();
+    lines
+}
+
+#[test]
+fn threads_and_loops_come_from_properties_and_have_jmeters_names() {
+    let trial = Trial::new();
+    let group = group(
+        "Users",
+        "${__P(users,1)}",
+        "${__P(loops,5)}",
+        &get("${kind} ${__threadNum}", "/${__P(path,x)}", ""),
+    );
+    trial.write(
+        "plan.jmx",
+        &plan_with("kind=call\nunused=${kind}!", "", &(defaults(&trial.server.port()) + &group)),
+    );
+    trial.write("user.properties", "# of the plan\nusers = 2\nloops=9\npath=p\n");
+    trial.write("more.properties", "loops=2\n");
+    trial.demand(&["-q", "more.properties", "-Jusers=3"]);
+    assert_eq!(
+        counted(trial.rows(&["label", "threadName"])),
+        [
+            "call 1 | Users 1-1",
+            "call 1 | Users 1-1",
+            "call 2 | Users 1-2",
+            "call 2 | Users 1-2",
+            "call 3 | Users 1-3",
+            "call 3 | Users 1-3"
+        ]
+    );
+    assert!(trial.server.lines().iter().all(|line| line == "GET /p"));
+}
+
+#[test]
+fn rows_of_a_file_go_around_or_end_the_thread() {
+    let trial = Trial::new();
+    trial.write("ids.csv", "name,note\nann,\"a, b\"\nbob,\"say \"\"hi\"\"\"\n");
+    let ends = flag("recycle", false)
+        + &flag("stopThread", true)
+        + &flag("quotedData", true)
+        + &text("shareMode", "shareMode.all");
+    let around = flag("recycle", true) + &flag("quotedData", true) + &text("shareMode", "shareMode.thread");
+    let below = group("Ends", "1", "5", &(csv("ids.csv", "", &ends) + &post("${name}", "/", "${note}", "")))
+        + &group("Around", "1", "3", &(csv("ids.csv", "", &around) + &get("around ${name}", "/", "")));
+    plan_of(&trial, &below);
+    trial.demand(&[]);
+    assert_eq!(counted(trial.labels()), ["ann", "around ann", "around ann", "around bob", "bob"]);
+    let bodies: Vec<_> =
+        trial.server.seen().into_iter().map(|seen| seen.body).filter(|body| !body.is_empty()).collect();
+    assert_eq!(bodies, ["a, b", "say \"hi\""]);
+}
+
+#[test]
+fn setup_and_teardown_share_properties_with_the_load() {
+    let trial = Trial::new();
+    let set = script(
+        "JSR223Sampler",
+        "set",
+        "javascript",
+        "props.put('token', 'T' + (1 + 1)); SampleResult.setResponseMessage('made')",
+    );
+    let below =
+        group_with("PostThreadGroup", "After", "1", "1", "", &get("after ${__P(token)}", "/after", ""))
+            + &group("Load", "2", "1", &get("load ${__P(token)}", "/load", ""))
+            + &group_with("SetupThreadGroup", "Before", "1", "1", "", &set);
+    plan_of(&trial, &below);
+    trial.demand(&[]);
+    assert_eq!(
+        trial.rows(&["label", "responseMessage"]),
+        ["set | made", "load T2 | OK", "load T2 | OK", "after T2 | OK"]
+    );
+}
+
+#[test]
+fn groups_go_one_after_the_other_where_the_plan_says_so() {
+    let trial = Trial::new();
+    let below = trial.defaults()
+        + &group("First", "2", "2", &get("first", "/1", &timer("20")))
+        + &group("Second", "1", "1", &get("second", "/2", ""));
+    trial.write("plan.jmx", &plan_with("", &flag("TestPlan.serialize_threadgroups", true), &below));
+    trial.demand(&[]);
+    assert_eq!(trial.labels(), ["first", "first", "first", "first", "second"]);
+}
+
+#[test]
+fn a_failed_sample_does_what_the_group_says() {
+    for (action, expected) in [
+        ("continue", ["a", "bad", "c", "a", "bad", "c"].as_slice()),
+        ("startnextloop", &["a", "bad", "a", "bad"]),
+        ("stopthread", &["a", "bad"]),
+        ("stoptest", &["a", "bad"]),
+    ] {
+        let trial = Trial::new();
+        let below = get("a", "/ok", "") + &get("bad", "/missing", "") + &get("c", "/ok", "");
+        let props = text("ThreadGroup.on_sample_error", action);
+        plan_of(&trial, &group_with("ThreadGroup", "Group", "1", "2", &props, &below));
+        trial.demand(&[]);
+        assert_eq!(trial.labels(), expected, "{action}");
+    }
+}
+
+#[test]
+fn a_schedule_ends_after_the_sample_that_is_under_way() {
+    let trial = Trial::new();
+    let props = flag("ThreadGroup.scheduler", true)
+        + &text("ThreadGroup.duration", "1")
+        + &text("ThreadGroup.delay", "");
+    plan_of(&trial, &group_with("ThreadGroup", "Group", "1", "-1", &props, &get("a", "/ok", &timer("300"))));
+    trial.demand(&[]);
+    let count = trial.labels().len();
+    assert!((2..=3).contains(&count), "{count} samples in a second with 300 ms before each");
+}
+
+#[test]
+fn each_pass_is_a_new_user_where_the_group_says_so() {
+    let cookies = |same_user: bool| {
+        let trial = Trial::new();
+        let manager = super::plans::element(
+            "CookieManager",
+            "HTTP Cookie Manager",
+            &(flag("CookieManager.clearEachIteration", false)
+                + &flag("CookieManager.controlledByThreadGroup", true)),
+            "",
+        );
+        let below = manager + &get("in", "/login", "") + &get("use", "/ok", "");
+        let props = flag("ThreadGroup.same_user_on_next_iteration", same_user);
+        plan_of(&trial, &group_with("ThreadGroup", "Group", "1", "2", &props, &below));
+        trial.demand(&[]);
+        let seen = trial.server.seen();
+        let first = seen[0].connection;
+        let cookies =
+            seen.iter().map(|seen| seen.header("cookie").unwrap_or("-").to_owned()).collect::<Vec<_>>();
+        (cookies.join(" "), seen.iter().any(|seen| seen.connection != first))
+    };
+    assert_eq!(cookies(true), ("- session=s1 session=s1 session=s1".to_owned(), false));
+    assert_eq!(cookies(false), ("- session=s1 - session=s1".to_owned(), true));
+}
+
+#[test]
+fn scripts_and_functions_see_variables_and_the_last_sample() {
+    let trial = Trial::once(
+        &(get(
+            "first",
+            "/ok",
+            &script(
+                "JSR223PostProcessor",
+                "take",
+                "javascript",
+                "vars.put('code', prev.getResponseCode() + '/' + JSON.parse(prev.getResponseDataAsString()).name)",
+            ),
+        ) + &post(
+            "second",
+            "/show",
+            "${code} ${__javaScript(6 * 7,answer)} ${answer} ${__V(co${__char(100)}e)} ${__eval(${__counter(TRUE,)})} ${__counter(TRUE,)} ${__intSum(1,2,3)} ${__FileToString(note.txt,,)} ${__CSVRead(rows.csv,1)}",
+            &script(
+                "JSR223Assertion",
+                "check",
+                "javascript",
+                "if (ctx.getThreadNum() === 0) { AssertionResult.setFailure(true); AssertionResult.setFailureMessage('as asked') }",
+            ),
+        )),
+    );
+    trial.write("note.txt", "from a file");
+    trial.write("rows.csv", "a,b\n");
+    trial.demand(&[]);
+    assert_eq!(trial.rows(&["success", "failureMessage"]), ["true | ", "false | as asked"]);
+    assert_eq!(trial.server.seen()[1].body, "200/x 42 42 200/x 1 1 6 from a file b");
+}
+
+#[test]
+fn searches_and_comparisons_run_plans_too() {
+    let trial = Trial::once(&get("a", "/ok", &timer("5")));
+    let explained = trial.prony(&["run", "plan.jmx", "--explain"]);
+    assert!(explained.out.contains("HTTP request: a (1 timers)"), "{}", explained.out);
+    let arguments = [
+        "find",
+        "plan.jmx",
+        "--slo",
+        "errors<1%",
+        "--max",
+        "2",
+        "--from",
+        "2",
+        "--repeats",
+        "1",
+        "--ramp",
+        "0s",
+        "--hold",
+        "1s",
+        "--quiet",
+    ];
+    let found = trial.prony(&arguments);
+    assert!(found.out.contains("at least 2"), "{}{}", found.out, found.error);
+}

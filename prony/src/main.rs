@@ -20,6 +20,7 @@ mod report;
 mod run;
 mod schema;
 mod selftest;
+mod series;
 mod serve;
 mod triggers;
 
@@ -48,6 +49,8 @@ enum Command {
     Schema(schema::SchemaArguments),
     /// Import, export and look after a graph.
     Graph(graph::GraphArguments),
+    /// Check and compact series.
+    Series(series::SeriesArguments),
     /// Make API keys for those who ask a server.
     Key(key::KeyArguments),
     /// Test what roles may see and do.
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
         Command::Example(arguments) => example::execute(arguments),
         Command::Schema(arguments) => schema::execute(arguments),
         Command::Graph(arguments) => graph::execute(arguments),
+        Command::Series(arguments) => series::execute(&arguments),
         Command::Key(arguments) => key::execute(&arguments),
         Command::Permissions(arguments) => permissions::execute(*arguments),
         Command::Triggers(arguments) => triggers::execute(arguments),

@@ -141,3 +141,34 @@ fn series_are_configured_in_a_file_and_shown_by_graphql_health_and_metrics() {
     );
     assert!(get(&url, "/metrics").contains("prony_series_rows{source="), "{}", get(&url, "/metrics"));
 }
+
+#[test]
+fn files_are_checked_and_compacted() {
+    let directory = tempfile::tempdir().unwrap();
+    let series = directory.path().join("series");
+    let run = |command: &str| {
+        let mut prony = Command::new(env!("CARGO_BIN_EXE_prony"));
+        prony.args(["series", command, "series"]).current_dir(directory.path());
+        let finished = PronyProcess::start_command(prony).wait();
+        (finished.status.code(), format!("{}{}", finished.stdout, finished.stderr))
+    };
+    assert_eq!(run("check"), (Some(2), "error: there are no series in series\n".to_owned()));
+    let (process, url) = start(&series, &[]);
+    assert_eq!(notify(&agent(), &url, &pair(1, 1)), Some(200));
+    let (status, said) = run("compact");
+    assert!(status == Some(2) && said.contains("another process has the series in series open"), "{said}");
+    process.stop();
+    let (status, said) = run("check");
+    assert!(
+        status == Some(0)
+            && said.starts_with("series: 1 types, 2 entities, 2 rows, in 0 segments and a log of"),
+        "{said}"
+    );
+    let (status, said) = run("compact");
+    assert!(status == Some(0) && said.contains(" became ") && said.ends_with(" of 1\n"), "{said}");
+    let (status, said) = run("check");
+    assert!(
+        status == Some(0) && said.starts_with("series: 1 types, 2 entities, 2 rows, in 1 segments"),
+        "{said}"
+    );
+}

@@ -212,6 +212,7 @@ const RULES: &[Rule] = &[
             "graph",
             "graph-store",
             "series",
+            "series-store",
             "upstream",
             "server",
             "model",

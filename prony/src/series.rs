@@ -1,0 +1,88 @@
+//! `prony series`: looks after the files of series. They must not be open elsewhere.
+
+use crate::print;
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use prony_model::units::grouped;
+use prony_series_store::{CheckReport, Durability, Options, Store, check};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct SeriesArguments {
+    #[command(subcommand)]
+    command: SeriesCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum SeriesCommand {
+    /// Read the log and every block of the segments, and see that everything can be read. Changes nothing.
+    Check(SeriesPlace),
+    /// Put all rows into one segment, without what is deleted, and remove the log before it.
+    Compact(SeriesPlace),
+}
+
+#[derive(Debug, Args)]
+struct SeriesPlace {
+    /// The directory of `prony serve series:DIR`.
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+}
+
+pub(crate) fn execute(arguments: &SeriesArguments) -> anyhow::Result<ExitCode> {
+    match &arguments.command {
+        SeriesCommand::Check(place) => run_check(existing(place)?),
+        SeriesCommand::Compact(place) => run_compact(existing(place)?),
+    }
+}
+
+fn existing(place: &SeriesPlace) -> anyhow::Result<&Path> {
+    let directory = &*place.directory;
+    let has_files = directory.join("lock").exists();
+    anyhow::ensure!(has_files, "there are no series in {}", directory.display());
+    Ok(directory)
+}
+
+fn run_check(directory: &Path) -> anyhow::Result<ExitCode> {
+    let CheckReport { recovery, types, entities, segments, rows, problems } = check(directory)?;
+    let mut text = format!(
+        "{}: {} types, {} entities, {} rows, in {segments} segments and a log of {} bytes\n",
+        directory.display(),
+        grouped(types as u64),
+        grouped(entities as u64),
+        grouped(rows),
+        grouped(recovery.log_bytes),
+    );
+    if recovery.torn_bytes > 0 {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "the last {} bytes of the log were being written when the process or the machine died, and do not count: with \
+             durability `sync` no write in them was acknowledged",
+            recovery.torn_bytes
+        );
+    }
+    for problem in &problems {
+        text.push_str(problem);
+        text.push('\n');
+    }
+    print(&text)?;
+    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn run_compact(directory: &Path) -> anyhow::Result<ExitCode> {
+    let store = Store::open(directory, Options::new(Durability::Sync))?;
+    let (before, bytes_before) = (store.read().segments(), store.health().log_bytes);
+    store.compact().with_context(|| format!("cannot put the series in {} together", directory.display()))?;
+    let (segments, bytes) = store.read().segments();
+    print(&format!(
+        "{}: {} bytes of {} segments and {} of a log became {} of {segments}\n",
+        directory.display(),
+        grouped(before.1),
+        before.0,
+        grouped(bytes_before),
+        grouped(bytes),
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -62,6 +62,10 @@ pub(super) fn of_sqlite(error: &SqliteError) -> GraphqlError {
         ffi::SQLITE_TOOBIG => {
             (ErrorCode::LimitExceeded, "a value or statement is larger than SQLite allows".to_owned())
         }
+        ffi::SQLITE_ERROR if is_too_complex(&error.text) => (
+            ErrorCode::LimitExceeded,
+            "the field asks for more than one statement can hold; ask for less".to_owned(),
+        ),
         ffi::SQLITE_MISMATCH => {
             (ErrorCode::BadUserInput, "a value does not fit the type of its column".to_owned())
         }
@@ -72,6 +76,13 @@ pub(super) fn of_sqlite(error: &SqliteError) -> GraphqlError {
         _ => (ErrorCode::SourceFailed, "the database refused the statement".to_owned()),
     };
     GraphqlError::new(code, message).with_detail(error.to_string())
+}
+
+/// Bounds of the parser, which have no code of their own.
+fn is_too_complex(text: &str) -> bool {
+    text.starts_with("Expression tree is too large")
+        || text.starts_with("too many SQL variables")
+        || text.contains("parser stack overflow")
 }
 
 /// SQLite has no code of its own for names that are gone; only the wording of a message hangs on this.

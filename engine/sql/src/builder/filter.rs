@@ -8,6 +8,9 @@ use crate::{
     plan::{Comparison, Filter},
 };
 
+/// So many parts of a condition stand side by side; more are written as a tree.
+const PARTS_IN_ROW: usize = 64;
+
 /// The rows that a filter looks at: a table under an alias.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows<'m> {
@@ -41,6 +44,15 @@ impl<D: Dialect> SqlBuilder<'_, D> {
         match parts {
             [] => self.push(empty),
             [only] => self.filter(model, rows, only),
+            // In halves, so that the depth of the expression grows with the logarithm: databases bound it.
+            many if many.len() > PARTS_IN_ROW => {
+                let (first, second) = many.split_at(many.len() / 2);
+                self.push("(");
+                self.joined(model, rows, first, joint, empty);
+                self.push(joint);
+                self.joined(model, rows, second, joint, empty);
+                self.push(")");
+            }
             several => {
                 for (index, part) in several.iter().enumerate() {
                     self.push(if index == 0 { "(" } else { joint });

@@ -142,6 +142,23 @@ fn operators() {
     .assert_eq(&table);
 }
 
+/// SQLite has a bound on the depth of an expression.
+#[test]
+fn conditions_may_have_many_parts() {
+    let made = Made::new(MEETUPS);
+    let ask = |joint: &str, operator: &str, parts: u32| {
+        let parts = (3..parts + 3).map(|id| format!(r#"{{"id":{{"{operator}":{id}}}}}"#));
+        let variables = format!(r#"{{"w":{{"{joint}":[{}]}}}}"#, parts.collect::<Vec<_>>().join(","));
+        same_answer(&made, "query($w: MemberClauses) { members(where: $w) { id } }", &variables)
+    };
+    for parts in [64, 65, 300, 1_000] {
+        let any = ask("or", "eq", parts);
+        assert_eq!(any, r#"{"data":{"members":[{"id":3},{"id":4}]}}"#, "{parts}");
+        let all = ask("and", "ne", parts);
+        assert_eq!(all, r#"{"data":{"members":[{"id":1},{"id":2}]}}"#, "{parts}");
+    }
+}
+
 #[test]
 fn nulls_come_last_ascending_and_first_descending() {
     check(

@@ -13,7 +13,7 @@ use crate::{
     access::{Access, SharedLimits, fields, quota_file},
     config::Settings,
     graphql::{Asker, Engine, Mutations, RequestContext, ResponseCache, SharedExecutions},
-    http::{Hosts, HttpApis},
+    http::{Hosts, HttpApis, UnfinishedBodies},
     observe::{Audit, Metrics, OperationLabels, References},
     subscriptions::Reservations,
     tls::Tls,
@@ -33,6 +33,7 @@ pub(crate) struct Site {
     pub(crate) references: References,
     pub(crate) audit: Audit,
     pub(crate) reservations: Arc<Reservations>,
+    pub(crate) unfinished_bodies: UnfinishedBodies,
     /// Of the responses of all requests.
     pub(crate) responses: Arc<ResponseBudget>,
     /// Names of headers that sources want to know of each request, in lower case.
@@ -72,6 +73,7 @@ impl Site {
             references,
             audit,
             reservations: Arc::default(),
+            unfinished_bodies: UnfinishedBodies::default(),
             responses,
             wanted_headers,
             response_cache,

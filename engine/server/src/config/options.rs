@@ -131,6 +131,7 @@ static SERVER: Options = &[
     OptionOf::new("max_uri_bytes", None, ValueKind::Number(16, 65_534), "16384", "Bytes of a request's path and query; more gets a 414", set!(max_uri_bytes, size)),
     OptionOf::new("max_body_bytes", None, ValueKind::BYTES, "1048576", "Bytes of a request's body; more gets a 413", set!(max_body_bytes, size)),
     OptionOf::new("max_bulk_bytes", None, ValueKind::BYTES, "4294967296", "Bytes of a bulk creation's body, which is read and done piece by piece; more gets a 413", set!(max_bulk_bytes, number)),
+    OptionOf::new("max_unfinished_bodies_bytes", None, ValueKind::BYTES, "268435456", "Bytes that the bodies of all requests may have together while they are received; who comes then is refused with 503", set!(max_unfinished_bodies_bytes, size)),
     OptionOf::new("max_responses_bytes", None, ValueKind::BYTES, "1073741824", "Bytes that the responses of all requests may have together, while they are written and until they are sent", set!(max_responses_bytes, size)),
     OptionOf::new("grace_ms", Some("grace-ms"), ValueKind::Number(0, 86_400_000), "10000", "How long requests in flight may take after the signal to stop", set!(grace, milliseconds)),
     OptionOf::new("open", Some("open"), ValueKind::Boolean, "false", "Whether everybody who reaches the server may do everything, also from other machines than this one", set!(open, boolean)),

@@ -38,6 +38,8 @@ pub struct Settings {
     pub max_bulk_bytes: u64,
     /// Of the responses of all requests together, while they are written and until they are sent.
     pub max_responses_bytes: usize,
+    /// Of the bodies of all requests together, while they are received.
+    pub max_unfinished_bodies_bytes: usize,
     /// How long requests in flight may take after the signal to stop.
     pub grace: Duration,
     /// Whether everybody may do everything, also from other machines.
@@ -211,6 +213,7 @@ impl Default for Settings {
             max_body_bytes: 1 << 20,
             max_bulk_bytes: 4 << 30,
             max_responses_bytes: 1 << 30,
+            max_unfinished_bodies_bytes: 256 << 20,
             grace: Duration::from_secs(10),
             open: false,
             hosts: Vec::new(),

@@ -4,7 +4,6 @@ use std::{
     fmt::Display,
     pin::{Pin, pin},
     task::Poll,
-    time::Duration,
 };
 
 use bytes::{Bytes, BytesMut};
@@ -14,18 +13,23 @@ use http_body_util::BodyExt;
 use hyper::body::Body;
 use prony_source::http_api::BodyError;
 
+use super::unfinished::Unfinished;
+use crate::{config::Settings, site::Site};
+
 /// Reads the whole body. One that says it is too long is refused before it is read.
 pub(crate) async fn read<B: Body<Data = Bytes, Error: Display>>(
     headers: &HeaderMap,
     body: B,
-    max_bytes: usize,
-    timeout: Duration,
+    site: &Site,
 ) -> Result<Bytes, BodyError> {
+    let Settings { max_body_bytes: max_bytes, body_timeout: timeout, max_unfinished_bodies_bytes, .. } =
+        site.settings;
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if announced.is_some_and(|bytes: u64| bytes > max_bytes as u64) {
         return Err(too_large(max_bytes));
     }
-    let mut whole = pin!(collect(body, max_bytes));
+    let unfinished = site.unfinished_bodies.begin(max_unfinished_bodies_bytes);
+    let mut whole = pin!(collect(body, max_bytes, unfinished));
     // Most bodies have come with their headers, and need no timer.
     if let Poll::Ready(outcome) = poll!(whole.as_mut()) {
         return outcome;
@@ -49,6 +53,7 @@ pub(super) fn broken(error: &impl Display) -> BodyError {
 async fn collect<B: Body<Data = Bytes, Error: Display>>(
     body: B,
     max_bytes: usize,
+    mut unfinished: Unfinished<'_>,
 ) -> Result<Bytes, BodyError> {
     let mut body = pin!(body);
     let first = next(&mut body).await?.unwrap_or_default();
@@ -58,11 +63,13 @@ async fn collect<B: Body<Data = Bytes, Error: Display>>(
     if body.is_end_stream() {
         return Ok(first);
     }
+    unfinished.add(first.len())?;
     let mut whole = BytesMut::from(first);
     while let Some(piece) = next(&mut body).await? {
         if whole.len() + piece.len() > max_bytes {
             return Err(too_large(max_bytes));
         }
+        unfinished.add(piece.len())?;
         whole.extend_from_slice(&piece);
     }
     Ok(whole.freeze())

@@ -29,9 +29,7 @@ where
         let message = "the body must be JSON in UTF-8: send `content-type: application/json`";
         return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, media.header(), message));
     }
-    body::read(&headers, body, settings.max_body_bytes, settings.body_timeout)
-        .await
-        .map_err(|fault| broken_body(&fault, media))
+    body::read(&headers, body, core.site()).await.map_err(|fault| broken_body(&fault, media))
 }
 
 /// A page can send a body of no type without its browser's asking first: then it must be a page that may.

@@ -16,6 +16,7 @@ mod media;
 pub(crate) mod reply;
 mod routes;
 pub(crate) mod simple;
+mod unfinished;
 
 use std::{convert::Infallible, fmt::Display, rc::Rc};
 
@@ -30,6 +31,7 @@ pub(crate) use self::{
     graphql::answer_once as answer_graphql,
     hosts::Hosts,
     reply::{JSON, Reply, empty, refusal, reply},
+    unfinished::UnfinishedBodies,
 };
 pub use crate::config::Route;
 use crate::{
@@ -121,7 +123,7 @@ fn uri_bytes(request: &Request<Incoming>) -> usize {
 
 async fn route(core: &Rc<CoreEngine>, connections: &ApiConnections, request: Request<Incoming>) -> Reply {
     if let Some(route) = routes::find(&core.settings().functions.routes, request.uri().path()) {
-        return routes::answer(core.settings(), route, request).await;
+        return routes::answer(core.site(), route, request).await;
     }
     let apis = &core.site().apis;
     let path = Path::of(request.uri().path(), core.settings(), apis);

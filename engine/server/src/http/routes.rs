@@ -12,22 +12,18 @@ use super::{
     reply::{JSON, Reply, ReplyBody, refusal, refusal_text},
     simple::{SimpleRequest, response},
 };
-use crate::{
-    access::Peer,
-    config::{Route, Settings},
-    observe::CoreMetrics,
-};
+use crate::{access::Peer, config::Route, observe::CoreMetrics, site::Site};
 
 pub(super) fn find<'r>(routes: &'r [Route], path: &str) -> Option<&'r Route> {
     routes.iter().find(|route| path.starts_with(route.prefix()))
 }
 
 /// The body is read within the server's limits.
-pub(super) async fn answer(settings: &Settings, route: &Route, request: Request<Incoming>) -> Reply {
+pub(super) async fn answer(site: &Site, route: &Route, request: Request<Incoming>) -> Reply {
     let (mut head, body) = request.into_parts();
     // A program sees requests as it does on the fast path.
     head.extensions.remove::<Peer>();
-    let body = match body::read(&head.headers, body, settings.max_body_bytes, settings.body_timeout).await {
+    let body = match body::read(&head.headers, body, site).await {
         Ok(body) => body,
         Err(fault) => return refusal(fault.status, JSON, &fault.message),
     };

@@ -1,6 +1,7 @@
 //! Limits on what a request may have: each has its status, and the connection's next request is not confused.
 
 use std::{
+    io::{Read as _, Write as _},
     thread,
     time::{Duration, Instant},
 };
@@ -256,4 +257,36 @@ fn broken_json_and_nul_bytes_are_explained() {
         {"errors":[{"message":"the request is not JSON: EOF while parsing a value at line 1, column 0"}]}
     "#]],
     );
+}
+
+#[test]
+fn bodies_that_do_not_end_share_the_bytes_of_the_process() {
+    let server = Server::with(|settings| settings.max_unfinished_bodies_bytes = 100_000);
+    let begin = || {
+        let mut wire = server.connect();
+        wire.send("POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n");
+        wire.send(format!("{:x}\r\n{{\"x\":\"{}\r\n", 45_000, "x".repeat(44_994)));
+        wire
+    };
+    let mut wires: Vec<_> = (0..5).map(|_| begin()).collect();
+    // Those that are refused are so now, and the others wait.
+    thread::sleep(Duration::from_millis(300));
+    let responses: Vec<String> = wires
+        .iter_mut()
+        .map(|wire| {
+            // Of one that is refused the connection is closed.
+            let _ = wire.stream.write_all(b"2\r\n\"}\r\n0\r\n\r\n");
+            let mut response = [0; 1024];
+            let read = wire.stream.read(&mut response).unwrap_or(0);
+            String::from_utf8_lossy(&response[..read]).into_owned()
+        })
+        .collect();
+    let count = |begin: &str| responses.iter().filter(|response| response.starts_with(begin)).count();
+    // Those that are taken are no requests of GraphQL; two have room at a time.
+    assert!(count("HTTP/1.1 400") > 0 && count("HTTP/1.1 503") > 0, "{responses:?}");
+    let message = "more than 100000 bytes together (max_unfinished_bodies_bytes)";
+    assert!(responses.iter().any(|response| response.contains(message)), "{responses:?}");
+    let mut again = begin();
+    again.send("2\r\n\"}\r\n0\r\n\r\n");
+    assert!(again.response().starts_with("HTTP/1.1 400"), "there is room again");
 }

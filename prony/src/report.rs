@@ -1,5 +1,7 @@
 //! `prony report`: shows saved results in the terminal, as one HTML page, or as files for other programs.
 
+mod jtl;
+
 use anyhow::{Context as _, bail};
 use prony_model::ResultFile;
 use prony_report::{Document, NamedDocument, figures_csv, html, read_document, series_csv};
@@ -14,7 +16,7 @@ const TERMINAL: &str = "-";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReportArguments {
-    /// Result files, or folders of them; docs/report.md describes what is shown.
+    /// Result files, or folders of them, or files of JMeter's samples (.jtl); docs/report.md describes what is shown.
     #[arg(value_name = "RESULT", required = true)]
     results: Vec<PathBuf>,
     /// Write one self-contained HTML page.
@@ -33,6 +35,9 @@ pub(crate) struct ReportArguments {
 }
 
 pub(crate) fn execute(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
+    if arguments.results.iter().any(|path| jtl::is_named(path)) {
+        return jtl::execute(arguments);
+    }
     let mut documents = Vec::new();
     for path in files(&arguments.results)? {
         documents.push(read_file(&path)?);

@@ -11,6 +11,7 @@
 mod controllers;
 mod plans;
 mod refusals;
+mod reports;
 mod samples;
 mod server;
 mod users;

@@ -71,11 +71,20 @@ impl Operand {
 /// Evaluates a text whose variables are in their places.
 pub(crate) fn evaluate(text: &str, context: &Context<'_>) -> Result<Operand, ConditionFault> {
     let known = |name: &str| context.vars.get(name).map(str::to_owned);
-    evaluate_with(text, &known)
+    evaluate_with(text, &known, false)
 }
 
-fn evaluate_with(text: &str, known: &dyn Fn(&str) -> Option<String>) -> Result<Operand, ConditionFault> {
-    let mut reader = ConditionReader { text, at: 0, depth: 0, known };
+/// Whether a text is a plain comparison at all.
+pub(crate) fn check(text: &str) -> Result<(), ConditionFault> {
+    evaluate_with(text, &|_| None, true).map(drop)
+}
+
+fn evaluate_with(
+    text: &str,
+    known: &dyn Fn(&str) -> Option<String>,
+    checks_only: bool,
+) -> Result<Operand, ConditionFault> {
+    let mut reader = ConditionReader { text, at: 0, depth: 0, known, checks_only };
     let value = reader.or()?;
     reader.skip();
     if reader.at < text.len() {
@@ -90,6 +99,8 @@ struct ConditionReader<'a> {
     at: usize,
     depth: usize,
     known: &'a dyn Fn(&str) -> Option<String>,
+    /// Values are not known yet: where a number is wanted, any value may be one.
+    checks_only: bool,
 }
 
 /// Longer ones first.
@@ -208,7 +219,7 @@ impl ConditionReader<'_> {
                 };
             } else if self.take("-") {
                 let other = self.value()?;
-                let (Some(a), Some(b)) = (value.number(), other.number()) else {
+                let (Some(a), Some(b)) = (self.number_of(&value), self.number_of(&other)) else {
                     return Err(self.fault("only numbers can be taken from each other"));
                 };
                 value = Operand::Number(a - b);
@@ -248,6 +259,10 @@ impl ConditionReader<'_> {
             }
             _ => Err(self.fault("a value is expected")),
         }
+    }
+
+    fn number_of(&self, value: &Operand) -> Option<f64> {
+        value.number().or(self.checks_only.then_some(1.0))
     }
 
     fn quoted(&mut self, quote: char) -> Result<String, ConditionFault> {
@@ -330,7 +345,7 @@ impl ConditionReader<'_> {
             ("length" | "size", None) => Operand::Number(text.chars().count() as f64),
             ("trim", None) => Operand::Text(text.trim().to_owned()),
             ("toString", None) => Operand::Text(text),
-            ("toInteger" | "toLong" | "toDouble" | "intValue", None) => match value.number() {
+            ("toInteger" | "toLong" | "toDouble" | "intValue", None) => match self.number_of(value) {
                 Some(number) => Operand::Number(number),
                 None => return Err(self.fault("this is no number")),
             },
@@ -373,7 +388,7 @@ mod tests {
 
     fn value(text: &str) -> String {
         let known = |name: &str| (name == "n").then(|| "5".to_owned());
-        evaluate_with(text, &known).map_or_else(|fault| fault.to_string(), |value| value.to_string())
+        evaluate_with(text, &known, false).map_or_else(|fault| fault.to_string(), |value| value.to_string())
     }
 
     #[test]

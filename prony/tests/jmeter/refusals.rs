@@ -1,7 +1,7 @@
 //! What is refused before the start, with its place and what to write instead.
 
 use super::Trial;
-use super::plans::{csv, element, flag, get, group, plan, regex_extractor, script, text};
+use super::plans::{csv, element, flag, get, group, json_extractor, plan, regex_extractor, script, text};
 use expect_test::{Expect, expect};
 
 /// What is said of a plan, which sends nothing.
@@ -39,6 +39,21 @@ fn elements_that_are_not_run_are_all_named() {
               - plan.jmx:51: Regular Expression Extractor (Test Plan / Group / a / Regular Expression Extractor): `(` is no regular expression that is known here: Parsing error at position 1: Opening parenthesis without closing parenthesis
               - plan.jmx:62: HTTP Request (Test Plan / Group / ${__groovy(1)}): the function `__groovy` is not run; write it in JavaScript: ${__javaScript(…)}, or as a JSR223 element in JavaScript
         "#]],
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_said_before_the_start() {
+    let below = get("${__jexl3(vars.x(1),)}", "/", "")
+        + &get("${__jexl3(\"${a}\" == \"1\" && !${b} && ${c}.toInteger() - ${d} > 0,)}", "/", "")
+        + &get("c", "/", &json_extractor("id", "$.a[", "1", ""));
+    check(
+        &group("Group", "1", "1", &below),
+        &expect![[r#"
+        error: the plan cannot be run as it is:
+          - plan.jmx:20: HTTP Request (Test Plan / Group / ${__jexl3(vars.x(1),)}): `vars.x(1)` is no plain comparison: this method is not known here at character 6; docs/jmeter.md has the grammar, and ${__javaScript(…)} takes the rest
+          - plan.jmx:55: JSON Extractor (Test Plan / Group / c / JSON Extractor): `$.a[` is no JSON path that is known here (RFC 9535): at position 3, parser error
+    "#]],
     );
 }
 

@@ -2,6 +2,7 @@
 
 use super::names::{self, Role};
 use super::{Compiler, GroupParts, Scoped};
+use crate::json;
 use crate::patterns;
 use crate::plan::{
     Assertion, AssertionKind, BoundaryExtractor, CacheManager, CookieManager, Counter, Credentials,
@@ -192,6 +193,15 @@ impl Compiler<'_> {
         })
     }
 
+    /// Whether JSON paths can be read that are known beforehand.
+    fn check_paths(&mut self, element: &Element, paths: &str) {
+        for path in paths.split(';').filter(|path| !path.contains("${") && !path.trim().is_empty()) {
+            if let Err(message) = json::Path::read(path) {
+                self.fault(element, message);
+            }
+        }
+    }
+
     /// Whether a file is there whose name is known beforehand.
     fn check_file(&mut self, element: &Element, name: &str) {
         let folder = self.files.first().and_then(|file| file.parent()).unwrap_or(Path::new("")).to_owned();
@@ -268,6 +278,7 @@ impl Compiler<'_> {
 
     fn post_processor(&mut self, element: &Element) -> Option<PostProcessor> {
         let props = &element.props;
+        self.check_paths(element, props.text("JSONPostProcessor.jsonPathExprs"));
         Some(match element.tag.as_str() {
             "RegexExtractor" => PostProcessor::Regex(Box::new(RegexExtractor {
                 source: self.source(element, "RegexExtractor.useHeaders"),
@@ -345,6 +356,7 @@ impl Compiler<'_> {
 
     fn assertion(&mut self, element: &Element) -> Option<AssertionKind> {
         let props = &element.props;
+        self.check_paths(element, props.text("JSON_PATH"));
         Some(match element.tag.as_str() {
             "ResponseAssertion" => AssertionKind::Response(Box::new(self.response_assertion(element)?)),
             "JSONPathAssertion" => AssertionKind::Json(Box::new(JsonAssertion {

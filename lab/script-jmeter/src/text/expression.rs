@@ -56,6 +56,15 @@ impl Text {
         parts.collect()
     }
 
+    /// As it may look once it is evaluated: what is found out later is a word.
+    pub(crate) fn example(&self) -> String {
+        let parts = self.parts.iter().map(|part| match part {
+            TextPart::Literal(text) => text,
+            TextPart::Variable(_) | TextPart::Call(_) => "x",
+        });
+        parts.collect()
+    }
+
     pub(crate) fn value(&self, context: &mut Context<'_>) -> String {
         if let Some(text) = self.as_literal() {
             return text.to_owned();

@@ -2,6 +2,7 @@
 
 use super::expression::{Function, FunctionCall, Text, TextPart};
 use super::functions::find;
+use crate::condition;
 use std::iter::Peekable;
 use std::str::Chars;
 
@@ -23,6 +24,8 @@ pub(crate) enum TextFault {
         "functions stand more than {NESTED_MAX} deep in each other; set a variable with the inner ones first"
     )]
     Depth,
+    #[error("{0}; docs/jmeter.md has the grammar, and ${{__javaScript(…)}} takes the rest")]
+    Comparison(String),
 }
 
 /// Reads a text; `site` numbers the functions of a plan.
@@ -113,6 +116,10 @@ impl TextReader<'_> {
                 depth: self.depth + 1,
             };
             read.push(inner.text()?);
+        }
+        if function.name == "__jexl3" {
+            let comparison = read.first().map(Text::example).unwrap_or_default();
+            condition::check(&comparison).map_err(|fault| TextFault::Comparison(fault.to_string()))?;
         }
         Ok(TextPart::Call(Box::new(FunctionCall { function, arguments: read, site })))
     }

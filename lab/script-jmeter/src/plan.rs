@@ -113,6 +113,8 @@ pub(crate) enum ControllerKind {
     Simple,
     Loop {
         count: Option<Text>,
+        /// Its passes are made in the first pass of what it is in, and never again.
+        is_only_once: bool,
     },
     If {
         condition: Condition,

@@ -27,6 +27,9 @@ fn loops_repeat_and_count() {
         &get("x${__jm__LoopController__idx}", "/ok", ""),
     );
     assert_eq!(labels("2", &(get("a", "/ok", "") + &inner)), ["a", "x0", "x1", "a", "x0", "x1"]);
+    let once = text("LoopController.loops", "2") + &flag("LoopController.continue_forever", false);
+    let once = controller("LoopController", &once, &get("once", "/ok", ""));
+    assert_eq!(labels("2", &(get("a", "/ok", "") + &once)), ["a", "once", "once", "a"]);
     let none = controller("LoopController", &text("LoopController.loops", "0"), &abc());
     assert_eq!(labels("1", &(none + &get("end", "/ok", ""))), ["end"]);
 }

@@ -25,7 +25,9 @@ impl Compiler<'_> {
                     && props.text("LoopController.loops").is_empty()
                     || props.text("LoopController.loops").trim() == "-1";
                 let count = (!is_for_ever).then(|| self.prop(element, "LoopController.loops"));
-                ControllerKind::Loop { count }
+                // Written so, JMeter is done with the loop once it has been through it.
+                let is_only_once = props.flag("LoopController.continue_forever") == Some(false);
+                ControllerKind::Loop { count, is_only_once }
             }
             "IfController" => self.if_controller(element),
             "WhileController" => {

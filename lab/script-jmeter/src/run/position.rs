@@ -263,8 +263,9 @@ impl Position {
             ControllerKind::Root | ControllerKind::Simple | ControllerKind::Transaction { .. } => {
                 Some((Order::All, None))
             }
-            ControllerKind::Loop { count: None } => Some((Order::All, None)),
-            ControllerKind::Loop { count: Some(count) } => {
+            ControllerKind::Loop { is_only_once: true, .. } if state.entered > 0 => None,
+            ControllerKind::Loop { count: None, .. } => Some((Order::All, None)),
+            ControllerKind::Loop { count: Some(count), .. } => {
                 let passes = count.number(context).unwrap_or(0);
                 (passes != 0).then_some((Order::All, (passes > 0).then_some(passes)))
             }

@@ -135,7 +135,7 @@ impl Engine {
         state.evaluate(duration, false)
     }
 
-    /// Reads what the run's samples add up to; to be called after [`Self::finish`].
+    /// Reads what the run's samples add up to; before [`Self::finish`] thresholds are as they were evaluated last.
     pub fn read<T>(&self, read: impl FnOnce(Totals<'_>) -> T) -> T {
         let mut state = lock(&self.state);
         self.add_up(&mut state);

@@ -1,6 +1,6 @@
 //! Joins a script's users to the metrics: each second their samples go to the engine, and a threshold may end the run.
 
-use super::metrics::summary::{Summary, SummaryOptions, TimeUnit};
+use super::metrics::summary::{DEFAULT_TREND_STATS, Summary, SummaryOptions, TimeUnit};
 use super::modules::execution::{RunEnd, RunFacts, RunState, ScenarioFacts};
 use super::modules::log::{Level, Log};
 use super::options::{Executor, Options, Scenario};
@@ -203,6 +203,13 @@ impl Measure {
             setup_data,
         };
         Summary::of(&self.engine, options)
+    }
+
+    /// What `handleSummary` would see now, with k6's statistics of trends; `executed` is how long the test has been executed.
+    pub fn figures(&self, executed: Nanos) -> Value {
+        let trend_stats = DEFAULT_TREND_STATS.map(str::to_owned).to_vec();
+        let options = SummaryOptions { duration: executed, trend_stats, ..SummaryOptions::default() };
+        Summary::of(&self.engine, options).data()
     }
 
     /// Ends the outputs, and says how each has ended.

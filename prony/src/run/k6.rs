@@ -7,10 +7,10 @@ mod refused;
 use super::{display, show, warn, warn_of_outputs};
 use crate::interrupt;
 use anyhow::Context as _;
-use prony_load::{Output, RunOptions};
+use prony_load::{Output, RunOptions, StopFlag};
 use prony_metrics::outputs::OutputSpec;
 use prony_model::{Conclusion, Plan};
-use prony_runs::k6::{Ended, GivenError, Lived, handle_summary, live};
+use prony_runs::k6::{Ended, GivenError, LifeControl, Lived, RestApi, handle_summary, live_with};
 use prony_runs::{observe, result_path};
 use prony_script_k6::{Check, Exit, LogTarget, MeasureSettings, Session, SummaryMode, builtins};
 use std::fmt::Write as _;
@@ -18,6 +18,8 @@ use std::io::{IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
 
 pub(crate) use flags::K6Arguments;
 
@@ -81,13 +83,24 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     for warning in &session.warnings {
         warn(warning);
     }
+    if session.options.paused && arguments.address.as_deref().is_none_or(str::is_empty) {
+        let error = "the test is paused, and nobody could resume it: give the REST API an --address, such as localhost:6565";
+        return Err(Stopped::new(Exit::Configuration, anyhow::anyhow!(error)));
+    }
     let plan = session.plan().map_err(|error| Stopped::new(error.exit(), error))?;
     let path = result_path(&arguments.output, plan.name());
     let options = options(arguments, &session, &plan, &path)?;
     if !arguments.quiet && !arguments.json {
         print(introduction(arguments, &session, &settings.outputs).as_bytes())?;
     }
-    let lived = live(&session, &plan, options);
+    let (stop, control) = (options.stop.clone(), Arc::new(LifeControl::new(session.options.paused)));
+    if let Some(address) = arguments.address.as_deref().filter(|address| !address.is_empty()) {
+        serve_api(&session, address, &control, &stop)?;
+    }
+    let lived = live_with(&session, &plan, options, &control);
+    if arguments.lingers() && !stop.is_stopped() {
+        linger(&stop)?;
+    }
     // What the script has logged stands before what is said of it.
     session.measure.log().flush();
     if mode != SummaryMode::Disabled {
@@ -99,6 +112,32 @@ fn run(arguments: &K6Arguments) -> Result<u8, Stopped> {
     let code = exit_code(arguments, &lived);
     tell_findings(arguments, &lived, code, &path)?;
     Ok(code)
+}
+
+/// Serves k6's REST API.
+fn serve_api(
+    session: &Session,
+    address: &str,
+    control: &Arc<LifeControl>,
+    stop: &StopFlag,
+) -> Result<(), Stopped> {
+    let first = session.options.scenarios.first();
+    let scenario =
+        first.map(|scenario| (scenario.name.clone(), scenario.executor.name())).unwrap_or_default();
+    let (control, measure, stop) = (Arc::clone(control), Arc::clone(&session.measure), stop.clone());
+    let served = RestApi { control, measure, stop, scenario }.serve(address);
+    let served = served.with_context(|| format!("cannot serve the REST API at {address}"))?;
+    Ok(eprint(format!("REST API: http://{served}/v1/status\n").as_bytes())?)
+}
+
+/// Waits for the signal that ends the program.
+fn linger(stop: &StopFlag) -> anyhow::Result<()> {
+    const LOOK: Duration = Duration::from_millis(50);
+    eprint(b"The test is done, but --linger was enabled, so k6 is waiting for Ctrl+C to continue...\n")?;
+    while !stop.is_stopped() {
+        std::thread::sleep(LOOK);
+    }
+    Ok(())
 }
 
 /// k6's own; with `--strict` what the rule says of a script that k6 would call done.

@@ -1,7 +1,9 @@
 //! The life of a k6 script: setup, the load, teardown, and what is said at the end, each a run of its own under one
 //! clock of the summary. Knows threads and sockets through `load` alone; files and the terminal are the caller's.
 
+mod control;
 mod given;
+mod rest_api;
 mod subject;
 
 use base64::Engine as _;
@@ -18,7 +20,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
+pub use control::LifeControl;
+use control::LifeStatus;
 pub use given::{Given, GivenError, LogFlags, is_named};
+pub use rest_api::RestApi;
 pub(crate) use subject::KIND;
 
 /// How a script's life ended.
@@ -59,9 +64,17 @@ type Returned = Option<Arc<str>>;
 /// Runs setup, the plan (which is made of the session's) and teardown. A stop ends what goes on; teardown follows
 /// where setup had not failed. Once in a session's life. Blocks the calling thread.
 pub fn live(session: &Session, plan: &Plan, options: RunOptions) -> Lived {
-    let (life, output) = (Life::new(session, options.stop.clone()), options.output.clone());
+    live_with(session, plan, options, &Arc::new(LifeControl::new(false)))
+}
+
+/// As [`live`], for others to look at and to resume.
+pub fn live_with(session: &Session, plan: &Plan, options: RunOptions, control: &Arc<LifeControl>) -> Lived {
+    let (life, output) = (Life::new(session, options.stop.clone(), control), options.output.clone());
     let (mut result, setup_data, ended) = life.all(plan, options);
     let duration = life.executed.get();
+    control.set_executed(duration, false);
+    let was_stopped = matches!(ended.exit, Exit::Interrupted | Exit::Aborted);
+    control.set_status(if was_stopped { LifeStatus::Interrupted } else { LifeStatus::Ended });
     let verdict = session.measure.finish(duration);
     let ended = match ended {
         Ended { exit: Exit::Done, .. } if !verdict.crossed.is_empty() => {
@@ -102,7 +115,8 @@ pub fn handle_summary(session: &Session, summary: &Summary) -> Result<Option<Sum
         return Ok(None);
     }
     let data: Arc<str> = summary.data().to_string().into();
-    let life = Life::new(session, StopFlag::default());
+    let control = Arc::new(LifeControl::new(false));
+    let life = Life::new(session, StopFlag::default(), &control);
     let returned = life.part(Part::Summary, Some(data)).map_err(|ended| ended.message)?;
     let Some(json) = returned else { return Ok(None) };
     let Ok(Value::Object(places)) = serde_json::from_str(&json) else {
@@ -129,12 +143,13 @@ struct Life<'a> {
     began: Began,
     /// How long setup, load and teardown have taken so far, without the init code of the load's users: what k6 divides by.
     executed: Rc<Cell<Nanos>>,
+    control: &'a Arc<LifeControl>,
 }
 
 impl<'a> Life<'a> {
-    fn new(session: &'a Session, stop: StopFlag) -> Self {
+    fn new(session: &'a Session, stop: StopFlag, control: &'a Arc<LifeControl>) -> Self {
         let began = (Instant::now(), SystemTime::now());
-        Self { session, stop, began, executed: Rc::default() }
+        Self { session, stop, began, executed: Rc::default(), control }
     }
 
     fn elapsed(&self) -> Nanos {
@@ -142,20 +157,38 @@ impl<'a> Life<'a> {
     }
 
     fn all(&self, plan: &Plan, options: RunOptions) -> (Option<ResultFile>, Returned, Ended) {
+        self.control.set_users(0, plan.users());
+        self.control.wait_while_paused(&self.stop);
+        if self.stop.is_stopped() {
+            return (None, None, interrupted());
+        }
+        self.control.set_status(LifeStatus::Setup);
+        let given = self.control.now().setup_data.map(|data| data.to_string().into());
         let setup_data = match self.part_if_any(Part::Setup, None) {
-            Ok(data) => data,
+            Ok(data) => {
+                if self.session.has(Part::Setup) {
+                    data
+                } else {
+                    given
+                }
+            }
             Err(ended) => return (None, None, ended),
         };
+        self.control.set_setup_data(setup_data.as_deref().and_then(|json| serde_json::from_str(json).ok()));
         if self.stop.is_stopped() {
             return (None, setup_data, interrupted());
         }
+        self.control.set_status(LifeStatus::Running);
         let (result, ended) = self.load(plan, setup_data.clone(), options);
+        self.control.set_users(0, plan.users());
+        self.control.set_status(LifeStatus::Teardown);
         // What the stop has ended was the load; teardown tidies up behind it.
         let tidy = Life {
             session: self.session,
             stop: StopFlag::default(),
             began: self.began,
             executed: Rc::clone(&self.executed),
+            control: self.control,
         };
         let torn = tidy.part_if_any(Part::Teardown, setup_data.clone()).err();
         let ended = match (ended, torn) {
@@ -174,8 +207,10 @@ impl<'a> Life<'a> {
     fn part(&self, part: Part, data: Returned) -> Result<Returned, Ended> {
         let (since_begin, executed) = (self.elapsed(), self.executed.get());
         self.session.measure.begin(PartTimes { since_begin, executed });
+        self.control.set_executed(executed, true);
         let returned = self.call(part, data);
         self.executed.set(executed.plus(self.elapsed().since(since_begin)));
+        self.control.set_executed(self.executed.get(), false);
         returned
     }
 
@@ -226,8 +261,11 @@ impl<'a> Life<'a> {
         let workload = self.session.iterations(plan, setup_data, self.began, &stop);
         let (measure, users, mut tell) = (Arc::clone(&self.session.measure), plan.users(), options.progress);
         let (executed_before, executed) = (self.executed.get(), Rc::clone(&self.executed));
+        let control = Arc::clone(self.control);
         let progress = Box::new(move |progress: &Progress| {
             executed.set(executed_before.plus(progress.elapsed));
+            control.set_executed(executed.get(), !progress.is_last);
+            control.set_users(progress.last.users, users);
             // Once it is over there are no users, which says nothing of the load.
             if !progress.is_last {
                 measure.second(progress.elapsed, progress.last.users, users);
@@ -236,7 +274,9 @@ impl<'a> Life<'a> {
             tell(progress);
         });
         let (measure, life_began) = (Arc::clone(&self.session.measure), self.began.0);
+        let control = Arc::clone(self.control);
         let begins = Box::new(move |epoch: Instant| {
+            control.set_executed(executed_before, true);
             let since_begin = epoch.saturating_duration_since(life_began).as_nanos();
             let since_begin = Nanos(u64::try_from(since_begin).unwrap_or(u64::MAX));
             measure.begin(PartTimes { since_begin, executed: executed_before });

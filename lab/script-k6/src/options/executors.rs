@@ -79,7 +79,7 @@ impl Kind {
 
     pub(super) fn find(name: &str) -> Result<Self, String> {
         if name == "externally-controlled" {
-            return Err("the executor `externally-controlled` needs k6's REST API, which is not supported; \
+            return Err("the executor `externally-controlled` is not supported; \
                         ramping-vus changes the number of users over time"
                 .to_owned());
         }

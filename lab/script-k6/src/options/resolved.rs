@@ -55,6 +55,7 @@ pub struct Options {
     /// Requests a second over all users, at most.
     pub rps: Option<u32>,
     pub no_setup: bool,
+    pub paused: bool,
     pub setup_timeout: Nanos,
     pub no_teardown: bool,
     pub teardown_timeout: Nanos,
@@ -144,6 +145,7 @@ impl Options {
             thresholds: reader.table("thresholds"),
             rps: reader.count("rps", 0, 0).filter(|rps| *rps > 0),
             no_setup: reader.flag("noSetup"),
+            paused: reader.flag("paused"),
             setup_timeout: reader.timeout("setupTimeout"),
             no_teardown: reader.flag("noTeardown"),
             teardown_timeout: reader.timeout("teardownTimeout"),

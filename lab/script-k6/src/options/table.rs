@@ -221,7 +221,9 @@ pub const OPTIONS: &[Row] = &[
         "BOUNDS",
         "The bounds of the parts of all instances, such as 0,1/4,1/2,1",
     ),
-    row("paused", "K6_PAUSED", Form::Boolean).support(Support::Missing),
+    row("paused", "K6_PAUSED", Form::Boolean)
+        .flag("paused", "", "Begin once it is resumed by the REST API, which needs --address")
+        .short('p'),
     row("metricSamplesBufferSize", "K6_METRIC_SAMPLES_BUFFER_SIZE", Form::Integer).support(Support::Ignored),
     row("cloud", "", Form::Table).without_variable().support(Support::Ignored),
     row("ext", "", Form::Table).without_variable().support(Support::Ignored),

@@ -28,6 +28,12 @@ pub(crate) struct K6Arguments {
     /// Give the script the system's environment in `__ENV`, as k6 does by default.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub include_system_env_vars: Option<bool>,
+    /// Serve k6's REST API at this address, such as localhost:6565; nothing is served without it.
+    #[arg(short, long, value_name = "ADDRESS")]
+    pub address: Option<String>,
+    /// Wait for Ctrl-C when the test is over, before the summary; the REST API goes on meanwhile.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub linger: Option<bool>,
     /// Write each sample to a file: json=FILE or csv=FILE; repeatable.
     #[arg(short, long, value_name = "OUTPUT")]
     pub out: Vec<String>,
@@ -165,6 +171,10 @@ impl K6Arguments {
         }
     }
 
+    pub(crate) fn lingers(&self) -> bool {
+        self.linger.unwrap_or_else(|| std::env::var("K6_LINGER").is_ok_and(|text| text == "true"))
+    }
+
     pub(crate) fn no_thresholds(&self) -> bool {
         self.no_thresholds || std::env::var("K6_NO_THRESHOLDS").is_ok_and(|text| text == "true")
     }
@@ -262,9 +272,7 @@ mod tests {
     #[test]
     fn what_cannot_be_done_is_refused_by_name_and_what_asks_for_nothing_is_not() {
         for (flag, part) in [
-            ("--address localhost:6565", "--address localhost:6565 is not supported: there is no REST API"),
-            ("-a :0", "--address :0 is not supported"),
-            ("--linger", "--linger is not supported"),
+            ("--new-machine-readable-summary", "--new-machine-readable-summary is not supported"),
             ("--traces-output otel=http://x", "--traces-output"),
             ("--type archive", "--type archive is not supported"),
             ("--compatibility-mode old", "none of extended, base, experimental_enhanced"),
@@ -272,9 +280,14 @@ mod tests {
             let refusal = refusal(&format!("prony run {flag} a.js")).unwrap_or_default();
             assert!(refusal.contains(part), "{flag}: {refusal}");
         }
-        for flag in
-            ["--linger=false", "--execution-segment 0:1/2", "--type js", "--compatibility-mode base", "-v"]
-        {
+        for flag in [
+            "-a :0 --linger --paused",
+            "--new-machine-readable-summary=false",
+            "--execution-segment 0:1/2",
+            "--type js",
+            "--compatibility-mode base",
+            "-v",
+        ] {
             assert_eq!(refusal(&format!("prony run {flag} a.js")), None, "{flag}");
         }
     }

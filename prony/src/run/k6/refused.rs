@@ -6,10 +6,7 @@ use clap::{Arg, ArgMatches};
 /// A flag's long name, its short one, a value that asks for nothing, and what to say.
 type Refused = (&'static str, Option<char>, &'static [&'static str], &'static str);
 
-const REFUSED: [Refused; 6] = [
-    ("address", Some('a'), &[""], "there is no REST API; read the result file or --out json=FILE"),
-    ("linger", None, &["false"], "there is no REST API that could go on; the result file stays"),
-    ("paused", None, &["false"], "there is no REST API to resume it; start it when it is to begin"),
+const REFUSED: [Refused; 3] = [
     (
         "new-machine-readable-summary",
         None,
@@ -38,7 +35,7 @@ pub(super) fn refused_flags() -> impl Iterator<Item = Arg> {
 
 /// False for switches.
 fn takes_value(long: &str) -> bool {
-    !["linger", "paused", "new-machine-readable-summary", "upload-only"].contains(&long)
+    !["new-machine-readable-summary", "upload-only"].contains(&long)
 }
 
 /// Why a command line cannot be run, where it asks for something that is not there; `kind` and `mode` are what its flags `--type`

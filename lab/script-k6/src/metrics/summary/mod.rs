@@ -68,7 +68,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The figures of the engine's run; to be called after [`Engine::finish`].
+    /// The figures of the engine's run; before [`Engine::finish`] those of now.
     pub fn of(engine: &Engine, options: SummaryOptions) -> Self {
         engine.read(|totals| Self::new(options, totals))
     }

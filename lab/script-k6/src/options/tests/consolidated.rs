@@ -273,6 +273,7 @@ fn other_options_come_from_the_highest_tier_that_names_them() {
             },
             rps: None,
             no_setup: true,
+            paused: false,
             setup_timeout: Nanos(
                 90000000,
             ),

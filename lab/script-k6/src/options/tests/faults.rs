@@ -21,7 +21,6 @@ fn unknown_options_warn_and_unknown_keys_of_scenarios_are_errors() {
             at most 1 users, 10m30s
             warning: unknown option `treshold` is not taken into account; did you mean `thresholds`?
             warning: unknown option `foo` is not taken into account
-            warning: the option `paused` is not supported and has no effect
         "#]],
     );
     check_script(
@@ -34,7 +33,7 @@ fn unknown_options_warn_and_unknown_keys_of_scenarios_are_errors() {
               - scenario `b`: unknown executor `constant-vu`; executors are: shared-iterations, per-vu-iterations, constant-vus, ramping-vus, constant-arrival-rate, ramping-arrival-rate; did you mean `constant-vus`?
               - scenario `c` has no `executor`; executors are: shared-iterations, per-vu-iterations, constant-vus, ramping-vus, constant-arrival-rate, ramping-arrival-rate
               - scenario `d` must be a table with an `executor`
-              - scenario `e`: the executor `externally-controlled` needs k6's REST API, which is not supported; ramping-vus changes the number of users over time
+              - scenario `e`: the executor `externally-controlled` is not supported; ramping-vus changes the number of users over time
         "#]],
     );
 }
